@@ -338,3 +338,10 @@ def test_errors_say_what_is_missing() -> None:
 def test_wrenches_of_a_wrong_shape_are_refused(wrench: object) -> None:
     with pytest.raises(ArgumentError, match="do not fit"):
         pose_equations(np.eye(3)[None], wrench)  # type: ignore[arg-type]
+
+
+def test_an_interval_longer_than_the_log_is_refused_with_its_path() -> None:
+    run = Experiment(**fields(run_of(rate=400.0), source="lift.csv"))
+    with pytest.raises(DataError, match="no stretch of the log is longer than 1000 s") as caught:
+        robot_equations(ROBOT, run, LINK, form="integral", interval_s=1000.0)
+    assert caught.value.path == "lift.csv"

@@ -174,3 +174,10 @@ def test_motor_side_and_joint_side_rotor_inertia() -> None:
 def test_a_coupling_of_one_joint_is_refused() -> None:
     with pytest.raises(ArgumentError, match="two joints"):
         Coupling({"joint5": 1.0})
+
+
+@pytest.mark.parametrize("joint", [7, -1, "joint2"])
+def test_a_term_for_a_joint_that_is_not_there_is_refused(joint: int) -> None:
+    with pytest.raises(ArgumentError, match="names no joint of"):
+        panda().with_terms(Viscous(0.1, joint=joint))
+    assert len(panda().with_terms(Viscous(0.1, joint=6)).terms) == 1

@@ -227,7 +227,8 @@ def _averaged(
     momentum = wrench_regressor(robot.with_gravity(np.zeros(3)), frame, run.q, rest, run.dq)
     w_cross = momentum[:, FORCE, FIRST_MOMENTS]  # linear momentum is m v + w x h
     v_cross = _skew(momentum[:, FORCE, MASS])
-    # wrench per parameter except dP/dt: gravity, then with momenta p, L of force and moment: w x p; w x L + v x p
+    # wrench per parameter except dP/dt: gravity, then with the linear momentum p and the angular momentum L:
+    # force: w x p; moment: w x L + v x p
     remainder = wrench_regressor(robot, frame, run.q, rest, rest)  # [Atkeson1986] eq. (A5)
     remainder[:, FORCE] += w_cross @ momentum[:, FORCE]
     remainder[:, MOMENT] += w_cross @ momentum[:, MOMENT] + v_cross @ momentum[:, FORCE]

@@ -266,6 +266,11 @@ class Robot:
                     f"{term!r} is no term of a joint's present state; a robot can carry no other terms",
                     remedy="Give an object, such as Viscous(); Identification.torque runs terms with memory.",
                 )
+            if isinstance(term, StateTerm) and term.joint is not None and term.joint not in range(self.dof):
+                raise ArgumentError(
+                    f"{term!r} names no joint of '{self.name}'",
+                    remedy=f"Give the number of a moving joint, 0 to {self.dof - 1}, or its name with joints=.",
+                )
         named = (joints,) if isinstance(joints, str) else joints
         chosen = set(self.joint_names if named is None else named)
         for name in chosen:
