@@ -19,6 +19,7 @@ from dynid.errors import ArgumentError
 from dynid.parameters import base_parameters
 from dynid.robot import zoo
 from dynid.robot.model import Robot
+from dynid.spatial import rotation_from_rpy, transform
 from dynid.tape import compile_tape
 from parameters.random_robots import random_serial, random_tree
 from support.pinocchio_oracle import pinocchio_model, relative_error
@@ -139,6 +140,17 @@ def test_steps_cover_the_equations_of_the_algorithm() -> None:
     assert {equation for _, equation in steps} == {57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 91}
     torque = kernels.inverse_dynamics(zoo.stanford().with_terms(), *np.ones((3, 6)))
     np.testing.assert_allclose([steps[i, 68] for i in range(6)], torque, atol=1e-12)
+
+
+def test_nearly_parallel_axes_are_refused() -> None:
+    """A right angle written as 1.5708: modified DH frames would take the axes as parallel, and miss them."""
+    robot = zoo.puma560()
+    tilt = transform(rotation_from_rpy((3e-6, 0.0, 0.0)), np.zeros(3))
+    joints = list(robot.joints)
+    place = next(k for k, joint in enumerate(joints) if joint.name == robot.joint_names[2])
+    joints[place] = replace(joints[place], T_parent_joint=joints[place].T_parent_joint @ tilt)
+    with pytest.raises(ArgumentError, match="nearly parallel"):
+        kernels.inverse_dynamics(replace(robot, joints=tuple(joints)), *np.ones((3, 6)), form="minimal")
 
 
 def test_robots_that_the_form_does_not_describe() -> None:

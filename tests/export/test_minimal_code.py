@@ -9,6 +9,8 @@ from dynid.export.c.c_package import generate_c
 from dynid.kernels import kernel
 from dynid.parameters import base_parameters
 from dynid.robot import zoo
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 from support.random_robots import random_robot
 
 FUNCTIONS = ("inverse_dynamics", "forward_dynamics", "regressor")
@@ -34,8 +36,29 @@ def test_random_robots(seed):
     assert max(errors.values()) < 1e-12
 
 
-def test_run_time_values_are_columns_of_the_regressor():
-    robot = zoo.stanford()
+@pytest.mark.parametrize("build", [zoo.stanford, zoo.puma560])
+@pytest.mark.parametrize("load", [None, "struct"])
+def test_members_are_values_at_run_time(build, load):
+    """The compiled code reads the members of the set S; the check varies them, and hangs loads on the last link."""
+    robot = build()
     base = base_parameters(robot, "minimal-combinations")
+    package = generate_c(robot, base=base, parameters="struct", load=load)
+    assert max(package.check(samples=50).values()) < 1e-9
+    header = next(text for name, text in package.files.items() if name.endswith(".h"))
+    assert f"_KY2 = {base.names.index('KY2')}, /* [kg m] */" in header
+    assert "U11_U22_4" in header
+
+
+def test_folded_values_with_a_load_ask_for_columns_of_the_regressor():
+    base = base_parameters(zoo.stanford(), "minimal-combinations")
     with pytest.raises(ArgumentError, match="not columns of the regressor"):
-        generate_c(robot, base=base, parameters="struct")
+        generate_c(zoo.stanford(), base=base, load="struct")
+
+
+def test_a_member_that_mixes_weight_with_an_offset_is_refused():
+    """On a joint that slides along gravity a rotor equals a mass minus an offset, so the offset joins two members."""
+    robot = zoo.scara().with_terms(RotorInertia(0.1), Viscous(1.0), Coulomb(1.0), Offset(0.1))
+    base = base_parameters(robot, "minimal-combinations")
+    with pytest.raises(ArgumentError, match="mixes friction with gravity"):
+        generate_c(robot, ("inverse_dynamics",), base=base, parameters="struct")
+    assert max(generate_c(robot, ("inverse_dynamics",), base=base).check(samples=20).values()) < 1e-12

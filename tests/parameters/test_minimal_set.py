@@ -213,7 +213,7 @@ def test_equations_and_code_ask_for_columns_of_the_regressor():
     for use in (
         lambda: build_equations(robot, run, base=base),
         lambda: Recursive().begin(robot, base),
-        lambda: generate_c(robot, base=base, parameters="struct"),
+        lambda: generate_c(robot, base=base, load="struct"),
     ):
         with pytest.raises(ArgumentError, match="not columns of the regressor"):
             use()

@@ -58,7 +58,7 @@ class CFunction:
 
 def _inverse_dynamics(model: CodeModel, theta: Any, q: Any, dq: Any, ddq: Any) -> Outputs:
     if model.is_minimal:
-        return {"torque": minimal_newton_euler(model.robot, model.robot.parameter_vector, q, dq, ddq)}
+        return {"torque": minimal_newton_euler(model.robot, model.minimal_theta(theta), q, dq, ddq)}
     return {"torque": newton_euler(model.internal, model.motion_theta(theta), q, dq, ddq)}
 
 
@@ -85,7 +85,7 @@ def _friction(model: CodeModel, theta: Any, q: Any, dq: Any) -> Outputs:
 
 def _forward_dynamics(model: CodeModel, theta: Any, q: Any, dq: Any, torque: Any) -> Outputs:
     if model.is_minimal:
-        terms = minimal_inertia_and_bias(model.robot, model.robot.parameter_vector, q, dq)
+        terms = minimal_inertia_and_bias(model.robot, model.minimal_theta(theta), q, dq)
         return {"ddq": solve_symmetric(terms["inertia"], torque - terms["bias"])}
     robot, zero_ddq = model.internal, np.zeros(model.robot.dof)
     bias = newton_euler(robot, model.motion_theta(theta), q, dq, zero_ddq)

@@ -15,7 +15,7 @@ from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.errors import ArgumentError
 from dynid.export.c.c_regrouping import Regrouping, regroup, separate_friction, ungrouped
 from dynid.parameters.base import BaseParameters
-from dynid.parameters.base_set import require_kept_columns
+from dynid.parameters.base_set import base_vector, require_kept_columns
 from dynid.parameters.layout import parameter_layout
 from dynid.parameters.numeric import random_states, sample_regressor
 from dynid.robot.formats.modified_dh import modified_dh
@@ -59,6 +59,8 @@ class CodeModel:
     """(p,) values with the same torques for any motion and a shorter recursion; otherwise equal to `values`."""
     names: tuple[str, ...]
     """(p,) names of the parameters in use: ``ZZR1`` where others were regrouped into ``ZZ1``."""
+    mixing: Floats | None = None
+    """(k, k) values in `columns` from those read at run time, where these are members of Lin's set; otherwise None."""
 
     @property
     def runtime_names(self) -> tuple[str, ...]:
@@ -68,7 +70,21 @@ class CodeModel:
     @property
     def runtime_values(self) -> Floats:
         """(k,) defaults of the values read at run time."""
+        if self.mixing is not None:
+            return np.asarray(self.grouping @ self.robot.parameter_vector)
         return self.values[list(self.columns)]
+
+    @property
+    def runtime_units(self) -> tuple[str, ...]:
+        """(k,) SI units of the values read at run time."""
+        if self.mixing is not None and self.base is not None:
+            return self.base.units
+        layout = parameter_layout(self.internal)
+        return tuple(layout[column].unit for column in self.columns)
+
+    def in_columns(self, runtime: Any) -> Any:
+        """Values in `columns` (..., k) from those read at run time (..., k)."""
+        return runtime if self.mixing is None else runtime @ self.mixing.T
 
     @property
     def load_map(self) -> Floats:
@@ -106,7 +122,7 @@ class CodeModel:
         """(p,) parameters with those read at run time (k,) in their places."""
         theta: Any = np.array(self.values.tolist(), dtype=object if self.columns else float)
         if self.columns:
-            theta[list(self.columns)] = runtime
+            theta[list(self.columns)] = self.in_columns(runtime)
         return theta
 
     def motion_theta(self, theta: Any) -> Any:
@@ -116,6 +132,10 @@ class CodeModel:
         would become no shorter and use theta.
         """
         return theta if self.columns else self.motion_values
+
+    def minimal_theta(self, theta: Any) -> Any:
+        """(p,) parameters of `robot` for the recursion in minimal linear combinations, which finds its members."""
+        return theta if self.columns else self.robot.parameter_vector
 
     def record(self, function: Callable[..., Any], **states: tuple[int, ...]) -> Tape:
         """Record ``function(theta, **states)``; run-time ``parameters`` (k,), if any, are the last input."""
@@ -146,8 +166,10 @@ def build_model(
         )
     if base is not None and base.layout != parameter_layout(robot):
         raise ArgumentError("the base parameters belong to another robot", remedy="Use base_parameters(robot).")
-    if base is not None and (parameters == "struct" or load is not None):
+    if base is not None and parameters == "folded" and load is not None:
         require_kept_columns(base)
+    if base is not None and base.mixing is not None and parameters == "struct":
+        return _minimal_model(robot, base, load is not None)
     if parameters == "folded" and load is None:
         internal, values = _cheapest(robot)
         flat = flatten(internal, values)
@@ -179,6 +201,30 @@ def build_model(
         grouping=regrouping.grouping[changeable],
         load=load is not None,
         names=regrouping.names(robot),
+    )
+
+
+def _minimal_model(robot: Robot, base: BaseParameters, load: bool) -> CodeModel:
+    """A model whose values read at run time are the members of Lin's set."""
+    if separate_friction(robot, base).grouping.shape != base.grouping.shape:
+        raise ArgumentError(
+            "a member of Lin's set mixes friction with gravity or inertia: the code cannot tell their torques apart",
+            remedy="Use base_parameters(robot), or leave out the offset of sliding joints with a rotor inertia.",
+        )
+    values, names = base_vector(base, robot.parameter_vector), list(base.layout.names)
+    for column, name in zip(base.columns, base.names, strict=True):
+        names[column] = name
+    return CodeModel(
+        robot=robot,
+        internal=robot,
+        values=values,
+        motion_values=values,
+        columns=base.columns,
+        base=base,
+        grouping=base.grouping,
+        load=load,
+        names=tuple(names),
+        mixing=base.mixing,
     )
 
 

@@ -104,6 +104,6 @@ def _energy(model: CodeModel, inputs: dict[str, Floats], theta: Floats) -> Float
     potential = np.einsum("ni,ni->n", rows, theta[:, : 10 * n])
     if model.columns:
         used = np.tile(model.values, (len(q), 1))
-        used[:, list(model.columns)] = inputs["loaded"]
+        used[:, list(model.columns)] = model.in_columns(inputs["loaded"])
         potential += model.potential_offset - np.einsum("ni,ni->n", at_zero, (theta - used)[:, : 10 * n])
     return np.column_stack([0.5 * np.einsum("ni,nij,nj->n", dq, inertia, dq), potential])

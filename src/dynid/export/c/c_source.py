@@ -180,12 +180,10 @@ def _parameter_section(text: CodeText) -> list[str]:
     if not text.setters:
         return []
     model, upper = text.model, text.name.upper()
-    units = {p.name: p.unit for p in parameter_layout(model.internal)}
-    columns = [parameter_layout(model.internal).names[c] for c in model.columns]
     names = unique_identifiers(model.runtime_names, "parameter")
     entries = [
-        f"    {upper}_{name.upper()} = {k}, /* [{c_comment(units[column])}] */"
-        for k, (name, column) in enumerate(zip(names, columns, strict=True))
+        f"    {upper}_{name.upper()} = {k}, /* [{c_comment(unit)}] */"
+        for k, (name, unit) in enumerate(zip(names, model.runtime_units, strict=True))
     ]
     lines = ["/* Parameters that can be changed at run time: index into values. */", "enum {", *entries]
     lines += [f"    {upper}_PARAMETERS = {len(entries)}", "};", ""]
