@@ -30,6 +30,18 @@ def test_base_in_every_format(style: str) -> None:
         assert json.loads(result.output)
 
 
+@pytest.mark.parametrize(
+    ("language", "start"),
+    [("text", "Joint torques"), ("latex", "\\begin{align*}"), ("python", "import math"), ("c", "#include"),
+     ("matlab", "function tau")],
+)  # fmt: skip
+def test_base_prints_the_torques_as_formulas(language: str, start: str) -> None:
+    result = run("base", "ddarm", "--torques", language)
+    assert result.exit_code == 0
+    assert result.output.startswith(start)
+    assert run("base", "ddarm", "--torques", language, "--static").exit_code == 2
+
+
 def test_base_with_a_locked_joint_knows_less() -> None:
     free, locked = (
         json.loads(run("base", "puma560", "--format", "json", *o).output) for o in ([], ["--locked", "joint3"])

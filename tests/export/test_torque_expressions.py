@@ -148,6 +148,21 @@ def test_random_robots_with_any_axes(seed: int) -> None:
     check(expressions, from_python(expressions.python()), tolerance=1e-10)
 
 
+@pytest.mark.parametrize("method", ["minimal-combinations", "structural", "numeric"])
+def test_every_set_of_base_parameters_gives_the_torques(method: str) -> None:
+    robot = dynid.robots.stanford()
+    expressions = torque_expressions(robot, dynid.base_parameters(robot, method))  # type: ignore[arg-type]
+    check(expressions, from_python(expressions.python()), tolerance=1e-9)
+
+
+def test_base_parameters_of_rest_are_refused() -> None:
+    robot = dynid.robots.ddarm()
+    with pytest.raises(ArgumentError, match="all torques"):
+        torque_expressions(robot, dynid.base_parameters(robot, static=True))
+    with pytest.raises(ArgumentError, match="all torques"):
+        torque_expressions(robot, dynid.base_parameters(dynid.robots.scara()))
+
+
 def test_functions_other_than_sine_and_cosine_get_names() -> None:
     robot = dynid.robots.ddarm().with_terms(
         Stribeck(0.4, joint=1, scale=0.2), SaturatingViscous(0.2, joint=0), keep=True

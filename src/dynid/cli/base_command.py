@@ -29,7 +29,8 @@ def robots(as_json: bool) -> None:
         click.echo(f"{name:22s} {zoo.get(name)!r}")
 
 
-@command("dynid base puma560 --format markdown", "dynid base arm.urdf --usual-terms --json")
+@command("dynid base puma560 --format markdown", "dynid base arm.urdf --usual-terms --json",
+         "dynid base ddarm --torques latex")  # fmt: skip
 @robot_argument
 @click.option("--method", type=click.Choice(["auto", "closed-form", "minimal-combinations", "numeric", "structural"]),
               default="auto", show_default=True, help="Method that finds the base parameters.")  # fmt: skip
@@ -41,6 +42,8 @@ def robots(as_json: bool) -> None:
 @click.option("--usual-terms", is_flag=True,
               help="Add rotor inertia, viscous and dry friction and offset to every joint.")  # fmt: skip
 @click.option("--counts", is_flag=True, help="Also print the operation count of inverse dynamics.")
+@click.option("--torques", type=click.Choice(["text", "latex", "python", "c", "matlab"]),
+              help="Print the joint torques as formulas of the base parameters instead.")  # fmt: skip
 def base(
     robot: Robot,
     method: str,
@@ -50,11 +53,13 @@ def base(
     static: bool,
     usual_terms: bool,
     counts: bool,
+    torques: str | None,
 ) -> None:
     """Show which parameters can be identified.
 
     Parameters that cannot be separated are shown as combinations.
     """
+    from dynid.export.torque_formulas import torque_expressions
     from dynid.links.recipe import add_terms
     from dynid.parameters.base import base_parameters
     from dynid.parameters.dh_frames import has_closed_form
@@ -65,7 +70,16 @@ def base(
         raise errors.ArgumentError("--counts prints text only", remedy="Use it with --format text.")
     model = add_terms(robot) if usual_terms else robot
     chosen: Any = None if method == "auto" else method
+    if torques is not None and (locked or static or counts or style != "text"):
+        raise errors.ArgumentError(
+            "--torques excludes --locked, --static, --counts and --format",
+            remedy="Give --torques with --method and --usual-terms only.",
+        )
     result = base_parameters(model, method=chosen, locked=locked, static=static)
+    if torques is not None:
+        formulas = torque_expressions(model, result)
+        click.echo(getattr(formulas, torques)().rstrip("\n"))
+        return
     render = {"text": result.to_text, "markdown": result.to_markdown, "latex": result.to_latex, "json": result.to_json}
     click.echo(render[style]())
     if counts:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dynid.errors import ArgumentError
 from dynid.export.c.c_names import c_comment
 from dynid.export.polynomial_text import LATEX, MATLAB, PYTHON, TEXT, C, PolynomialPrinter
-from dynid.kernels import record_quantity
+from dynid.kernels import record_quantity, regressor
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.robot.model import Robot, require_robot
 from dynid.tape.expansion import Expansion, expand_tape
@@ -27,6 +27,9 @@ __all__ = ["TorqueExpressions", "torque_expressions"]
 
 WIDTH = 110
 """Longest line of text and code [characters]; convention."""
+ROUNDING = 1e-9
+"""Part of the largest entry of a regressor that rounding explains (convention: numerical base parameters reach 1e-12).
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -157,12 +160,32 @@ def torque_expressions(robot: Robot, base: BaseParameters | None = None) -> Torq
         base: Base parameters in which the torques are written; by default those of `dynid.base_parameters`.
 
     Raises:
-        ArgumentError: The expressions are too long to be of use; the message names the way out.
+        ArgumentError: The expressions are too long to be of use, or the base parameters do not determine the torques.
     """
     require_robot(robot)
     chosen = base_parameters(robot) if base is None else base
-    tape = record_quantity(robot, "regressor").select({"output": np.s_[..., list(chosen.columns)]})
-    return TorqueExpressions(robot=robot, base=chosen, expansion=expand_tape(tape))
+    columns = list(chosen.columns)
+    _check_base(robot, chosen)
+    tape = record_quantity(robot, "regressor").select({"output": np.s_[..., columns]})
+    expansion, mix = expand_tape(tape), np.linalg.inv(chosen.grouping[:, columns])
+    if not np.array_equal(mix, np.eye(chosen.rank)):  # a set in which a parameter is no single column
+        expansion = expansion.mix("output", mix)
+    return TorqueExpressions(robot=robot, base=chosen, expansion=expansion)
+
+
+def _check_base(robot: Robot, base: BaseParameters) -> None:
+    """Refuse base parameters of a smaller motion, such as rest, or of another robot."""
+    rng = np.random.default_rng(0)
+    columns = list(base.columns)
+    if base.grouping.shape[1] == robot.parameter_vector.size:
+        Y = regressor(robot, *rng.normal(size=(3, robot.dof)))
+        again = Y[:, columns] @ np.linalg.solve(base.grouping[:, columns], base.grouping)
+        if np.allclose(Y, again, atol=ROUNDING * float(np.abs(Y).max())):
+            return
+    raise ArgumentError(
+        f"the base parameters do not determine all torques of robot '{robot.name}'",
+        remedy="Give base parameters of this robot with all joints in motion, or none.",
+    )
 
 
 def _checked(name: str) -> str:

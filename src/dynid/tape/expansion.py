@@ -59,6 +59,19 @@ class Expansion:
         """Number of monomials of all outputs."""
         return sum(len(element) for output in self.outputs.values() for element in output.ravel())
 
+    def mix(self, name: str, matrix: NDArray[np.float64]) -> Expansion:
+        """The same with an output (..., k) times a matrix (k, m)."""
+        old = self.outputs[name]
+        new = np.empty((*old.shape[:-1], matrix.shape[1]), dtype=object)
+        for place in np.ndindex(new.shape):
+            total: Expanded = {}
+            for polynomial, factor in zip(old[place[:-1]], matrix[:, place[-1]].tolist(), strict=True):
+                total = _sum(
+                    total, {monomial: factor * value for monomial, value in polynomial.items() if factor}, False
+                )
+            new[place] = _tidy(total)
+        return Expansion(self.atoms, {**self.outputs, name: new})
+
     def powers(self, monomial: int) -> tuple[tuple[int, int], ...]:
         """Atoms, by their place in `atoms`, and their powers in a monomial."""
         return tuple(_powers(monomial))
