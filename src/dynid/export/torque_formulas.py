@@ -169,7 +169,7 @@ def torque_expressions(robot: Robot, base: BaseParameters | None = None) -> Torq
     tape = record_quantity(robot, "regressor").select({"output": np.s_[..., columns]})
     expansion, mix = expand_tape(tape), np.linalg.inv(chosen.grouping[:, columns])
     if not np.array_equal(mix, np.eye(chosen.rank)):  # a set in which a parameter is no single column
-        expansion = expansion.mix("output", mix)
+        expansion = expansion.mix("output", np.asarray(mix, dtype=np.float64))
     return TorqueExpressions(robot=robot, base=chosen, expansion=expansion)
 
 
