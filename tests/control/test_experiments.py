@@ -129,3 +129,9 @@ def test_the_rms_error_over_all_joints_is_below_the_largest_of_one():
     error = track(robot, ComputedTorque(with_wrong_parameters(robot, 0.2), move), move).error
     assert rms == pytest.approx(np.sqrt(np.mean(error**2)))
     assert rms < largest == np.abs(error).max()
+
+
+def test_studies_of_a_move_whose_duration_is_no_multiple_of_the_step():
+    move = minimum_jerk(np.zeros(6), np.full(6, 0.5), duration_s=0.50033)
+    assert bandwidths(zoo.puma560(), move).ratio > 0.5
+    assert two_rate_study(zoo.puma560(), move, periods=(0.002,)).rms.shape == (1, 6)

@@ -69,7 +69,7 @@ def two_rate_study(
     periods = [as_number("a background period", period, above=0.0) for period in periods]
     if not periods:
         raise ArgumentError("periods is empty", remedy="Give at least one background period [s].")
-    time = trajectory.times(as_number("rate_hz", rate_hz, above=0.0))
+    time = np.minimum(trajectory.times(as_number("rate_hz", rate_hz, above=0.0)), trajectory.duration)
     q, dq, ddq = trajectory.evaluate(time)
     exact = inverse_dynamics(robot, q, dq, ddq)
     rms, largest = [], []
@@ -134,7 +134,7 @@ def bandwidths(robot: Robot, trajectory: Trajectory, *, rate_hz: float = 1000.0,
     """
     if as_number("share", share, above=0.0) >= 1.0:
         raise ArgumentError(f"share is {share}", remedy="Give a share between 0 and 1.")
-    time = trajectory.times(as_number("rate_hz", rate_hz, above=0.0))
+    time = np.minimum(trajectory.times(as_number("rate_hz", rate_hz, above=0.0)), trajectory.duration)
     q, dq, ddq = trajectory.evaluate(time)
     signals = {
         "positions": q,

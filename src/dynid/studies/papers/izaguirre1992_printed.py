@@ -394,7 +394,8 @@ def counts(quick: bool = False) -> Part:
             "synchronous task per joint: multiplications / additions",
             "6 / 6",
             f"{synchronous.multiplications // 6} / {synchronous.additions // 6}",
-            note="six products with accelerations; our seventh addition adds friction",
+            note="the sum of six products takes five additions; gravity and velocity torques take one each. The "
+            "paper's six follow if a background task adds gravity and velocity torques beforehand",
         )
     )
     return Part(title="Operation counts", source=data["source"], rows=tuple(rows))
