@@ -36,7 +36,9 @@ class Member(NamedTuple):
     """A member of the set S."""
 
     symbol: str
-    """``U11-U22 U33 U12 U13 U23`` [kg m^2], ``KX KY KZ K1 K2`` [kg m], ``MC`` [kg]; K1 and K2 are kappa of eq. (87)."""
+    """``U11-U22 U33 U12 U13 U23`` [kg m^2], ``KX KY KZ K1 K2`` [kg m], ``MC`` [kg].
+
+    K1 and K2 are kappa of eqs. (86), (87)."""
     joint: int
     """Joint number, from 0."""
 
@@ -118,7 +120,7 @@ def _acting(chain: Chain, j: int, body: CompositeConstants) -> dict[str, Floats]
         found |= {"KX": k[0], "KY": k[1], "KZ": k[2]}  # 4)
     elif j > chain.r:
         u = chain.first_axis[j]
-        if not is_along_z(u):  # 5) with the axis of r in frame j; [Lin1995] eq. (87)
+        if not is_along_z(u):  # 5) with the axis of r in frame j; [Lin1995] eqs. (86), (87)
             found |= {"K1": -u[1] * k[0] + u[0] * k[1], "K2": k[2] - u[2] * (u @ k)}
     return found
 

@@ -83,7 +83,7 @@ def composite_parts(chain: Chain, values: Array, q: Array) -> list[Parts]:
 
 
 def _constant_parts(chain: Chain, i: int, members: Mapping[str, Any]) -> Parts:
-    """Members of joint i as m^, k, U; of a slide between r and s, k across the axis u of r has kappa of eq. (87)."""
+    """Members of joint i as m^, k, U; of a slide between r and s, k is across the axis of r, by eqs. (86), (87)."""
     get = members.get
     k = np.array([get("KX", 0.0), get("KY", 0.0), get("KZ", 0.0)])
     if "K1" in members:

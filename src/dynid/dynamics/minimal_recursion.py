@@ -7,8 +7,8 @@ the first revolute joint that is not parallel to r, they turn freely. Each group
 Symbols of the paper: ``p`` is the force and ``zeta`` the moment that a joint passes on, ``h`` the relative acceleration
 of a slide, ``d`` the length of a lever along its joint's axis and ``b`` its length across. The scan of eqs. (32) to
 (90) is damaged. The formulas at the lines are derived again: the force of composite body i is ``m^ a + Omega k`` and
-what the joints beyond add; the moment follows with levers about the origins; both telescope by eq. (30). Their costs
-agree with Table II row by row, and their torques with the plain recursion.
+what the joints beyond add; the moment follows with levers about the origins; both telescope by eq. (30). Their torques
+are those of the plain recursion, and two thirds of the legible costs in Table II are theirs; most others are lower.
 """
 
 from __future__ import annotations
@@ -342,7 +342,7 @@ def _backward(chain: Chain, joints: list[_Joint], states: list[_State], dq: Arra
         else:
             for k, change in joint.slides:
                 tensor = tensor + change * states[k].length  # [Lin1995] eqs. (91), (93)
-            push = state.spin[:, 0] * joint.get("KX") + state.spin[:, 1] * joint.get("KY")  # [Lin1995] eq. (64)
+            push = state.spin[:, 0] * joint.get("KX") + state.spin[:, 1] * joint.get("KY")  # [Lin1995] eqs. (64), (84)
             own = _revolute_moment(joint, state, tensor, is_before_s)
         p = p + push  # [Lin1995] eq. (66)
         if i >= chain.r:
@@ -362,7 +362,7 @@ def _slide_force(joint: _Joint, state: _State, is_before_s: bool) -> Any:
 
 
 def _slide_moment(joint: _Joint, state: _State, is_before_s: bool, dq: Any, ddq: Any) -> Any:
-    """Moment of a prismatic joint's composite body: [Lin1995] eq. (65), before s its part along axis r, eq. (86)."""
+    """Moment of a prismatic joint's composite body: [Lin1995] eq. (65), before s its part along axis r, eq. (85)."""
     a = state.carried
     if is_before_s:
         u = joint.axis
@@ -403,7 +403,7 @@ def _pass_on(joint: _Joint, state: _State, p: Array, zeta: Any, axis: Array, bey
         beyond_s: How many joints it stands behind s.
 
     Returns:
-        [Lin1995] eqs. (66), (67) in the form of (74), (75); for joints up to s of (88) to (90).
+        [Lin1995] eqs. (66), (67) in the form of (74), (75); for joints up to s of (88) to (90), which the scan lost.
     """
     d, b = state.length, joint.row.d
     force = joint.place @ (state.turn @ p)
