@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+import dynid.estimation.physical.feasible as feasible_module
 from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.physical.bounds import Bounds
@@ -319,3 +320,31 @@ def test_what_is_absent_is_in_no_constraint() -> None:
     assert (
         FeasibleWLS(bounds=Bounds(absent=("IA5", "IA6", "IAM6", "FVM6", "FCM6"))).solve(equations).standard is not None
     )
+
+
+def test_the_fallback_of_the_cone_solver_holds_friction_and_motors(monkeypatch: pytest.MonkeyPatch) -> None:
+    for equations in (
+        fed_equations("memory", coulomb=-0.4),
+        build_equations(tx40(Coupling(WRIST)), tx40_run(tx40(Coupling(WRIST, rotor_inertia=0.15)))),
+    ):
+        expected = FeasibleWLS(prior_weight=1.0).solve(equations)
+        with monkeypatch.context() as patch:
+            patch.setattr(feasible_module, "solve_cone_program", lambda program: None)
+            found = FeasibleWLS(prior_weight=1.0).solve(equations)
+        assert "solver-fallback" in found.codes
+        run = equations.experiments[0]
+        away = equations.torque(found.values, run) - equations.torque(expected.values, run)
+        assert np.linalg.norm(away) < 0.02 * np.linalg.norm(run.effort)
+
+
+def test_intervals_cover_motors_at_the_border_of_what_is_possible() -> None:
+    """Rotor inertias of 0.05 and a coupling of 0.05: the matrix of the motors is singular."""
+    planted, base, hits = tx40(Coupling(WRIST, rotor_inertia=0.05, viscous=0.4)), None, []
+    for seed in range(15):
+        run = planted_run(planted, noise=0.05, samples=600, amplitude=0.9, seed=seed)
+        equations = build_equations(tx40(Coupling(WRIST)), run, base=base)
+        base = equations.base
+        low, high = FeasibleWLS(prior_weight=1.0).solve(equations).interval().T
+        truth = base.project(planted.parameter_vector)
+        hits.append((low <= truth) & (truth <= high))
+    assert np.mean(hits) > 0.94
