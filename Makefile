@@ -14,7 +14,7 @@ DEMO_STAMP := $(VENV)/.ready
 CAMPAIGN := $(BIN)/python tests/campaigns
 
 .PHONY: demo test lint types architecture check pages bench campaigns clean picture site \
-	papers fuzz-readers faults throughput csv-speed kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data identification-speed coverage load-coverage estimators-noise assumed-loops compare-real estimator-guide report-speed c-robots c-speed control controller
+	papers fuzz-readers faults throughput csv-speed kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data identification-speed coverage load-coverage run-agreement estimators-noise assumed-loops compare-real estimator-guide report-speed c-robots c-speed control controller
 
 demo: $(DEMO_STAMP)
 	$(BIN)/dynid demo
@@ -62,6 +62,7 @@ campaigns:
 	@echo "controller              the example controller in C at 1 kHz"
 	@echo "coverage                95 % intervals on 5 robots x 1000 runs"
 	@echo "load-coverage           95 % intervals of loads and drive gains by joint torques, noise filtered"
+	@echo "run-agreement           planted differences between runs: how often the cause is named"
 	@echo "estimators-noise        estimators under noisy positions: bias, coverage, time, wrong control laws"
 	@echo "assumed-loops           estimators on logs with unknown control law and commanded motion"
 	@echo "compare-real            estimators on real logs, writes docs/compare-real.md"
@@ -121,6 +122,9 @@ controller: $(DEMO_STAMP)
 
 coverage: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/coverage.py 1000
+
+run-agreement: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/run_agreement.py 200
 
 load-coverage: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/load_torque_coverage.py 200

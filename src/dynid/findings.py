@@ -119,6 +119,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "prior-weight": "How the weight of the prior was chosen.",
         "reduced-set": "Only some standard parameters were estimated; the others are zero.",
         "ridge-bias": "Ridge regression shifts the estimate.",
+        "runs-differ": "A run has other parameters, another load or other gains than the other runs.",
         "singular-values": "How many singular values were kept.",
         "solver-fallback": "The cone solver failed and another solver was used.",
         # loads, from load/

@@ -1,53 +1,52 @@
-"""Without noise all estimators of noisy positions find the same robot, in the same loop."""
+"""Runs that disagree: the planted cause is named, and runs that agree are not accused."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import cache
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-import dynid
-from support.closed_loops import Scene, scene
+sys.path.insert(0, str(Path(__file__).parents[1] / "campaigns"))
+from run_agreement import arm, case, is_right, record  # the campaign's own planted cases
+
+from dynid.estimation.agreement import check_runs
+from dynid.estimation.equations import build_equations
+from dynid.links.identify import identify
+from dynid.links.recipe import Recipe
+from dynid.robot.inertia import Inertia
+from dynid.robot.zoo import puma560
 
 
-@cache
-def setting() -> Scene:
-    return scene("gautier_khalil_3r", 2.0)
+@pytest.mark.parametrize("number", [1, 4, 7, 10])
+def test_the_planted_cause_is_named(number):
+    robot, fault, names = case(number, seed=5)
+    assert is_right(fault, names, robot), (robot, fault, names)
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        dynid.OLS(),
-        dynid.estimation.TLS(),
-        dynid.estimation.TLS(position_std=1e-6),
-        dynid.estimation.ML(position_std=0.0),
-    ],
-    ids=str,
-)
-def test_without_noise_all_agree(estimator: dynid.estimation.Estimator) -> None:
-    found = estimator.solve(setting().equations(setting().clean())).values
-    assert found == pytest.approx(setting().values, rel=1e-6, abs=1e-6)
+def test_the_mass_of_a_load_is_told():
+    robot = arm(puma560)
+    load = Inertia.from_com(2.0, [0.0, 0.0, 0.05], 0.002 * np.eye(3))
+    runs = [record(robot, 1), record(robot.with_body("held", parent=robot.bodies[-1].joint.child, inertia=load), 2)]
+    (found,) = check_runs(build_equations(robot, runs))
+    assert found.code == "runs-differ"
+    assert found.severity == "warning"
+    assert "the other run:" in found.message
+    mass = float(found.message.split(" held ")[1].split(" kg")[0])
+    assert mass == pytest.approx(2.0, rel=0.1)
 
 
-def test_so_does_the_kalman_filter_on_held_torques() -> None:
-    """Every control period is a sample, so that the filter's model is the simulation's."""
-    here = setting()
-    full = dynid.loop.simulate_loop(here.robot, here.loop, every=1)
-    run = replace(
-        here.clean(),
-        time=full.time,
-        q=full.q,
-        dq=full.dq,
-        ddq=full.ddq,
-        effort=full.torque,
-        valid=np.abs(full.dq) > here.loop.friction_speed,
-        segment=np.zeros(len(full.q), dtype=np.int64),
-        rate_hz=full.rate_hz,
-    )
-    start = here.robot.with_parameters(1.05 * here.robot.parameter_vector)
-    equations = dynid.estimation.build_equations(start, run, base=here.base)
-    filtered = dynid.estimation.Kalman(position_std=1e-6, torque_std=1e-3, start_std=0.1, passes=2).solve(equations)
-    assert filtered.values == pytest.approx(here.values, rel=1e-6, abs=1e-6)
+def test_a_single_run_is_compared_with_nothing():
+    assert check_runs(build_equations(arm(puma560), record(arm(puma560), 3))) == ()
+
+
+def test_identification_reports_it():
+    robot = arm(puma560)
+    theta = robot.parameter_vector.copy()
+    theta[10 * robot.dof + 3] += 3.0  # OFF1
+    runs = [record(robot, 4), record(robot, 5), record(robot.with_parameters(theta), 6)]
+    fit = identify(robot, runs, Recipe.bare())
+    (found,) = [finding for finding in fit.estimate.findings if finding.code == "runs-differ"]
+    assert next(iter(found.evidence)) == "OFF1"
+    assert "differs" in fit.summary()

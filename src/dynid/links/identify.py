@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError
+from dynid.estimation.agreement import check_runs
 from dynid.estimation.closed_loop.in_loop import InLoop
 from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
@@ -476,7 +477,8 @@ def identify_equations(
         standard, findings = lift_parameters(equations, estimate)
         estimate = replace(estimate, findings=(*estimate.findings, *findings))
     found = Identification(equations=equations, estimate=estimate, standard=standard, selection=selection)
-    return replace(found, estimate=replace(estimate, findings=(*estimate.findings, *_inertia_findings(found))))
+    findings = (*estimate.findings, *_inertia_findings(found), *check_runs(equations))
+    return replace(found, estimate=replace(estimate, findings=findings))
 
 
 def _inertia_findings(found: Identification) -> tuple[Finding, ...]:

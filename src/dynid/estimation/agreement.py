@@ -1,0 +1,320 @@
+"""Whether several runs agree: parameters that are other in one run than in the others.
+
+A run may have been recorded with a load in the gripper, with a drifted offset, with cold gears, or with another gain of
+a drive. Each such cause adds columns that act in this run only. What these columns gain follows from the reduced
+equations: with the cross products A_r of the run and A of all runs, and columns C_r that are combinations D of the
+run's own columns,
+
+    gain = g' M^-1 g,    g = D' (b_r - A_r beta),    M = D' (A_r - A_r A^-1 A_r) D,    change = M^-1 g
+
+The same gain of every block of time within a run tells how much of it is usual: residuals are correlated in time and
+models have errors, so that the gains of blocks, not the noise of samples, set the scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import f as fisher
+
+from dynid.decompositions import eigh
+from dynid.estimation.equations import Factors
+from dynid.findings import Finding
+
+__all__ = ["check_runs"]
+
+Floats = NDArray[np.float64]
+CHANCE = 3e-3
+"""Probability that runs which agree are reported as different, over all causes and runs of an identification."""
+MOST_CAUSES = 4
+"""Largest number of causes that are named for one run (convention)."""
+PARSIMONY = 4.0
+"""Gain per parameter, in units of the usual gain, that a cause must pay for (convention: as four in Mallows' Cp)."""
+RESOLUTION = 1e-10
+"""Relative eigenvalue of scaled cross products below which a direction is not determined (rounding, squared)."""
+ROUNDING = 1e-12
+"""Share of the squared torque below which residuals are rounding (double precision)."""
+FEWEST_BLOCKS = 3
+"""Smallest number of blocks of a run that can tell what is usual (convention)."""
+
+
+def check_runs(equations: Factors) -> tuple[Finding, ...]:
+    """Report runs whose parameters differ from those of the others, and in what.
+
+    Args:
+        equations: The equations of two runs or more; of a single run there is nothing to compare.
+    """
+    runs = [_Run.of(equations, number, blocks) for number, blocks in enumerate(equations.blocks) if len(blocks)]
+    runs = [run for run in runs if len(run.blocks) >= FEWEST_BLOCKS]
+    if len(runs) < 2:
+        return ()
+    weights, causes = _weights(runs), list(_causes(equations))
+    usual = [_usual_gain(runs, weights, cause) for cause in causes]
+    level = (CHANCE / (len(runs) * len(causes)), sum(len(run.blocks) - 1 for run in runs))
+    found: list[Finding] = []
+    while len(runs) > 1:
+        A, b = _weigh(np.sum([run.total for run in runs], axis=0), weights)
+        tested = runs[1:] if len(runs) == 2 else runs  # of two runs that differ, neither is the odd one
+        answers = [_explain(run.total, A, b, weights, causes, usual, level) for run in tested]
+        worst = max(range(len(tested)), key=lambda k: answers[k][0])
+        if not answers[worst][1]:
+            break
+        found.append(_report(equations, tested[worst], answers[worst][1], two=len(runs) == 2))
+        runs.remove(tested[worst])  # the others are compared without it
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Run:
+    """Cross products of a run: (n, m + 1, m + 1) for each joint, columns and torque, in all and block by block."""
+
+    number: int
+    blocks: tuple[Floats, ...]
+    total: Floats
+
+    @classmethod
+    def of(cls, equations: Factors, number: int, segments: Sequence[int]) -> _Run:
+        information = equations.information
+        size = len(information.columns) + 1
+        present = set(information.segments)
+        blocks = []
+        for segment in segments:
+            if segment not in present:
+                continue
+            table = np.zeros((information.dof, size, size))
+            for joint, support in enumerate(information.supports):
+                R, places = information.factor(joint, segment), [*support, size - 1]
+                table[joint][np.ix_(places, places)] = R.T @ R
+            blocks.append(table)
+        return cls(number, tuple(blocks), np.sum(blocks, axis=0) if blocks else np.zeros((0, 0, 0)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cause:
+    """A change of some parameters in one run only, or of the gain of one joint's torque."""
+
+    name: str
+    unit: str
+    directions: Floats
+    """(m, k) change of the unknowns per unit; (m, 0) for a gain."""
+    joint: int | None = None
+    """Index of the joint whose gain it is."""
+    is_load: bool = False
+
+    @property
+    def size(self) -> int:
+        """Number of columns."""
+        return 1 if self.joint is not None else self.directions.shape[1]
+
+    def columns(self, joints: int, beta: Floats) -> Floats:
+        """(n, m, k) the change of the unknowns (m,) that each joint feels."""
+        if self.joint is None:
+            return np.broadcast_to(self.directions, (joints, *self.directions.shape))
+        table = np.zeros((joints, beta.size, 1))
+        table[self.joint, :, 0] = beta
+        return table
+
+
+def _causes(equations: Factors) -> Iterator[_Cause]:
+    """What may differ between runs: parameters of terms, loads on the last bodies, gains of drives."""
+    base, robot, size = equations.base, equations.robot, len(equations.names)
+    first = 10 * robot.dof
+    for place, (column, name, unit) in enumerate(zip(base.columns, base.names, base.units, strict=True)):
+        if column >= first:
+            yield _Cause(name, unit, np.eye(size)[:, place : place + 1])
+    parents = {body.parent for body in robot.bodies}
+    for j, body in enumerate(robot.bodies):
+        if j not in parents:
+            change = np.zeros((size, 10))
+            change[: base.rank] = base.grouping[:, 10 * j : 10 * j + 10]
+            yield _Cause(body.joint.child, "kg", change, is_load=True)
+    for j, name in enumerate(robot.joint_names):
+        yield _Cause(name, "", np.zeros((size, 0)), joint=j)
+
+
+def _weights(runs: Sequence[_Run]) -> Floats:
+    """(n,) inverse residual variance of each joint, every run fitted by itself, so that differences do not count."""
+    joints = len(runs[0].total)
+    torque = np.maximum(np.sum([run.total[:, -1, -1] for run in runs], axis=0), 1e-300)
+    weights = 1.0 / torque
+    for _ in range(2):
+        squares = np.zeros(joints)
+        for run in runs:
+            beta = np.append(_solve(*_weigh(run.total, weights)), -1.0)
+            squares += np.einsum("i,jik,k->j", beta, run.total, beta)
+        weights = 1.0 / np.maximum(
+            squares, 1e-12 * np.array([sum(r.total[j, -1, -1] for r in runs) for j in range(joints)]) + 1e-300
+        )
+    return np.asarray(weights)
+
+
+def _weigh(total: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Cross products (m, m) of the columns and (m,) with the torque, over all joints."""
+    table = np.einsum("j,jik->ik", weights, total)
+    return table[:-1, :-1], table[:-1, -1]
+
+
+def _inverse(A: Floats) -> Floats:
+    """Inverse of semidefinite cross products within the directions that they determine."""
+    scale = np.sqrt(np.maximum(np.diagonal(A), 0.0))
+    scale = np.where(scale > 0.0, scale, 1.0)
+    values, vectors = eigh(A / np.outer(scale, scale))
+    good = values > RESOLUTION * max(float(values[-1]), 1e-300)
+    rows = vectors[:, good] / scale[:, None]
+    return np.asarray((rows / values[good]) @ rows.T)
+
+
+def _solve(A: Floats, b: Floats) -> Floats:
+    return np.asarray(_inverse(A) @ b)
+
+
+def _change(total: Floats, A_inverse: Floats, beta: Floats, weights: Floats, columns: Floats) -> tuple[Floats, Floats]:
+    """G (k,) and M (k, k) of columns (n, m, k) that act in a part of the data with cross products `total`."""
+    weighted = weights[:, None, None] * total
+    inner, side = weighted[:, :-1, :-1], weighted[:, :-1, -1]
+    U = np.einsum("jab,jbk->ak", inner, columns)
+    S = np.einsum("jak,jab,jbl->kl", columns, inner, columns)
+    g = np.einsum("jak,ja->k", columns, side - inner @ beta)
+    return g, S - U.T @ A_inverse @ U
+
+
+def _gain(g: Floats, M: Floats) -> tuple[float, int, Floats, Floats]:
+    """The gain, its degrees of freedom, the change (k,) and its covariance (k, k)."""
+    inverse = _inverse(M)
+    rank = round(float(np.trace(inverse @ M)))
+    return float(g @ inverse @ g), rank, inverse @ g, inverse
+
+
+def _usual_gain(runs: Sequence[_Run], weights: Floats, cause: _Cause) -> float:
+    """Mean gain per degree of freedom when a block differs from the rest of its run; one without model errors.
+
+    It is in units of the noise, as the weights give the sum of squares of all samples the size one.
+    """
+    gains, ranks = 0.0, 0
+    for run in runs:
+        A, b = _weigh(run.total, weights)
+        inverse = _inverse(A)
+        beta = inverse @ b
+        columns = cause.columns(len(run.total), beta)
+        for block in run.blocks:
+            gain, rank, _, _ = _gain(*_change(block, inverse, beta, weights, columns))
+            gains, ranks = gains + gain, ranks + rank
+    return gains / ranks if ranks else np.inf
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Named:
+    """A cause that explains a part of what is special about a run."""
+
+    cause: _Cause
+    change: Floats
+    deviations: float
+    """Its size in standard deviations."""
+
+
+def _explain(
+    total: Floats,
+    A: Floats,
+    b: Floats,
+    weights: Floats,
+    causes: Sequence[_Cause],
+    usual: Sequence[float],
+    level: tuple[float, int],
+) -> tuple[float, list[_Named]]:
+    """What the causes gain that together explain what is special about a run, and these, the strongest first.
+
+    Args:
+        total: Cross products of the run.
+        A: (m, m) cross products of the columns of all runs.
+        b: (m,) those with the torques.
+        weights: (n,) of the joints.
+        causes: Possible causes.
+        usual: For each cause the usual gain.
+        level: Probability of a false alarm, and degrees of freedom of the usual gains.
+    """
+    inverse, limit, degrees = _inverse(A), *level
+    beta = inverse @ b
+    chosen: list[int] = []
+    before, used, score = 0.0, 0, 0.0
+    while len(chosen) < MOST_CAUSES:
+        best, best_score, best_gain, best_rank = -1, 0.0, before, used
+        for place in range(len(causes)):
+            if place in chosen or not np.isfinite(usual[place]):
+                continue
+            columns = _join(causes, (*chosen, place), total, beta)
+            gain, rank, _, _ = _gain(*_change(total, inverse, beta, weights, columns))
+            more, own = (gain - before) / usual[place], rank - used
+            if own <= 0 or float(fisher.sf(more / own, own, degrees * own)) > limit:
+                continue
+            if more - PARSIMONY * own > best_score:
+                best, best_score, best_gain, best_rank = place, more - PARSIMONY * own, gain, rank
+        if best < 0:
+            break
+        chosen.append(best)
+        before, used, score = best_gain, best_rank, score + best_score
+    if not chosen:
+        return 0.0, []
+
+    def gain_of(kept: Sequence[int]) -> tuple[float, int]:
+        return _gain(*_change(total, inverse, beta, weights, _join(causes, kept, total, beta)))[:2]
+
+    chosen = _needed(chosen, gain_of, usual)
+    columns = _join(causes, chosen, total, beta)
+    _, _, change, covariance = _gain(*_change(total, inverse, beta, weights, columns))
+    named, start = [], 0
+    for k in chosen:
+        part = slice(start, start + causes[k].size)
+        start = part.stop
+        spread = covariance[part, part] * usual[k]
+        size = np.sqrt(max(float(change[part] @ _inverse(spread) @ change[part]), 0.0))
+        named.append(_Named(causes[k], change[part], float(size)))
+    return score, named
+
+
+def _join(causes: Sequence[_Cause], chosen: Sequence[int], total: Floats, beta: Floats) -> Floats:
+    """(n, m, k) columns of several causes."""
+    return np.concatenate([causes[k].columns(len(total), beta) for k in chosen], axis=2)
+
+
+def _needed(chosen: list[int], gain_of: Callable[[list[int]], tuple[float, int]], usual: Sequence[float]) -> list[int]:
+    """The causes without those that a later one has made superfluous."""
+    kept = list(chosen)
+    for place in chosen[:-1]:
+        others = [k for k in kept if k != place]
+        (gain, rank), (less, fewer) = gain_of(kept), gain_of(others)
+        if (gain - less) / usual[place] <= PARSIMONY * (rank - fewer):
+            kept = others
+    return kept
+
+
+def _report(equations: Factors, run: _Run, named: Sequence[_Named], *, two: bool) -> Finding:
+    parts = [_describe(entry) for entry in named]
+    source = Path(equations.excerpts[run.number].source).name if run.number < len(equations.excerpts) else ""
+    name = source or f"run {run.number + 1}"
+    others = "the other run" if two else "the other runs"
+    loads = any(entry.cause.is_load for entry in named)
+    remedy = (
+        "Identify runs with different loads separately." if loads
+        else "Identify the runs separately, or find out what changed between them."
+    )  # fmt: skip
+    return Finding(
+        code="runs-differ",
+        severity="warning",
+        where=name,
+        message=f"{name} differs from {others}: {'; '.join(parts)}",
+        evidence={entry.cause.name: entry.deviations for entry in named},
+        remedy=f"{remedy} The intervals hold for runs that agree.",
+    )
+
+
+def _describe(entry: _Named) -> str:
+    cause, sure = entry.cause, f"{entry.deviations:.2g} standard deviations"
+    if cause.is_load:
+        return f"as if {cause.name} held {entry.change[9]:.3g} kg more ({sure})"
+    if cause.joint is not None:
+        return f"as if the torque of {cause.name} were measured {1.0 + entry.change[0]:.3g} times as large ({sure})"
+    return f"{cause.name} by {entry.change[0]:+.3g} {cause.unit} ({sure})"

@@ -1,0 +1,117 @@
+"""Planted differences between runs: how often the right cause is named, and how often clean runs are accused.
+
+    python tests/campaigns/run_agreement.py 200 [seed]
+
+Each case simulates three runs of one of three robots with noisy torques and positions, plants one difference in the
+last run, identifies by the bare recipe, and reads the findings.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+
+from dynid.links.identify import identify
+from dynid.links.recipe import Recipe
+from dynid.processing.experiment import Experiment
+from dynid.processing.process import process
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.robot.inertia import Inertia
+from dynid.robot.model import Robot
+from dynid.robot.zoo import puma560, scara, ur10
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
+
+FAULTS = ("nothing", "load", "offset", "gain", "viscous")
+"""What differs in the last run."""
+ROBOTS = (scara, puma560, ur10)
+RUNS = 3
+NOISE = 0.02
+"""Standard deviation of the torque noise as a share of each joint's rms torque."""
+
+
+def arm(make) -> Robot:
+    """A robot with usual terms."""
+    return make().with_terms(RotorInertia(0.1), Viscous(1.0), Coulomb(1.5), Offset(0.1))
+
+
+def record(robot: Robot, seed: int) -> Experiment:
+    """One processed run with coloured torque noise."""
+    recording = simulate_experiment(
+        robot, sum_of_sines(robot.dof, seed=seed), rate_hz=100, duration_s=12.0, noise=Noise(position=1e-5), seed=seed
+    )
+    effort = np.asarray(recording.effort)
+    rng = np.random.default_rng(seed + 1)
+    white = rng.normal(size=effort.shape)
+    coloured = np.zeros_like(white)
+    for row in range(1, len(white)):
+        coloured[row] = 0.8 * coloured[row - 1] + 0.6 * white[row]  # AR(1) with unit variance
+    noisy = effort + NOISE * np.sqrt(np.mean(effort**2, axis=0)) * coloured
+    return process(replace(recording, effort=noisy))
+
+
+def case(number: int, seed: int) -> tuple[str, str, list[str]]:
+    """Robot, fault, and the names that the findings give."""
+    make, fault = ROBOTS[number % len(ROBOTS)], FAULTS[(number // len(ROBOTS)) % len(FAULTS)]
+    rng = np.random.default_rng((seed, number))
+    robot = arm(make)
+    other = plant(robot, fault, rng)
+    first = 1000 * number + 7 * seed
+    runs = [record(robot if k < RUNS - 1 else other, first + 10 * k) for k in range(RUNS)]
+    joint = int(rng.integers(robot.dof))
+    if fault == "gain":
+        gains = np.ones(robot.dof)
+        gains[joint] = 1.1
+        runs[-1] = replace(runs[-1], effort=runs[-1].effort * gains)
+    fit = identify(robot, runs, Recipe.bare())
+    found = [finding for finding in fit.estimate.findings if finding.code == "runs-differ"]
+    return make.__name__, fault, [name for finding in found for name in finding.evidence]
+
+
+def plant(robot: Robot, fault: str, rng: np.random.Generator) -> Robot:
+    """The robot of the last run."""
+    tip = robot.bodies[-1].joint.child
+    if fault == "load":
+        load = Inertia.from_com(rng.uniform(0.5, 2.0), rng.uniform(-0.05, 0.1, 3), 0.002 * np.eye(3))
+        return robot.with_body("held", parent=tip, inertia=load)
+    theta, joint = robot.parameter_vector.copy(), int(rng.integers(robot.dof))
+    place = 10 * robot.dof + 4 * joint
+    if fault == "offset":
+        theta[place + 3] += rng.choice([-1.0, 1.0]) * 0.6
+    if fault == "viscous":
+        theta[place + 1] *= 1.5
+    return robot.with_parameters(theta)
+
+
+def is_right(fault: str, names: list[str], robot: str) -> bool:
+    """Whether the first named cause is the planted one."""
+    if fault == "nothing":
+        return not names
+    if not names:
+        return False
+    first = names[0]
+    kinds = {"offset": "OFF", "viscous": "FV"}
+    if fault in kinds:
+        return first.startswith(kinds[fault])
+    return not first.startswith(("OFF", "FV", "FC", "IA"))
+
+
+def main() -> None:
+    """Run the cases and print a table."""
+    count, seed = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    right, all_cases = Counter(), Counter()
+    for number in range(count):
+        robot, fault, names = case(number, seed)
+        all_cases[fault] += 1
+        right[fault] += is_right(fault, names, robot)
+        if not is_right(fault, names, robot):
+            print(f"    {fault} in {robot}, case {number}: named {names}")
+    for fault in FAULTS:
+        print(f"{fault:10s} {right[fault]} of {all_cases[fault]}")
+
+
+if __name__ == "__main__":
+    main()
