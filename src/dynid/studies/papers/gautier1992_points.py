@@ -7,7 +7,14 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.excitation.criteria import ConditionNumber, Equilibrium, GeometricCost
+from dynid.excitation.criteria import (
+    ConditionNumber,
+    Criterion,
+    Equilibrium,
+    FrobeniusCondition,
+    GeometricCost,
+    QRCondition,
+)
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.points.energy_points import EnergyPoints, PointSequence, optimise_points
 from dynid.excitation.points.point_trajectory import PointSettings, design_point_trajectory
@@ -16,23 +23,26 @@ from dynid.report.chart import Chart, Line, arrange_charts
 from dynid.robot import zoo
 from dynid.studies.papers.data import read_printed
 from dynid.studies.papers.judgement.reproduction import Figure, Part
-from dynid.studies.papers.judgement.verdicts import UNSTATED, Row, compare_claim, compare_numbers
+from dynid.studies.papers.judgement.verdicts import UNSTATED, Row, compare_claim, compare_draws, compare_numbers
 from dynid.tables import Table
 
-__all__ = ["LIMITS", "figures", "narrow", "optimum", "table2", "wide"]
+__all__ = ["LIMITS", "figures", "measures", "narrow", "optimum", "table2", "wide"]
 
 Floats = NDArray[np.float64]
 LIMITS = (
-    "The paper states no joint limits. With uniform draws and one speed limit for all joints, Table "
-    "2 admits a family of "
-    "limits, among them 90 degrees to each side with 0.68 rad/s and 45 degrees with 0.845 rad/s. We use the first for "
-    "the random sequences of Table 2. We use the second for the optimum sequences and the noise study: with it the "
-    "optimum for r = 30 equals the paper's. With the first limits, three more rows of the noise study differ."
+    "The paper states no joint limits. With uniform draws and one speed limit for all joints, Table 2 admits a family "
+    "of limits, among them 90 degrees to each side with 0.68 rad/s and 45 degrees with 0.845 rad/s. We use the first "
+    "for the random sequences of Table 2. We use the second for the optimum sequences and the noise study: with it the "
+    "optimum for r = 30 equals the paper's."
 )
 _MANY_OPTIMA = (
-    " The equilibrium has many local optima, and rounding decides which one the search finds: S after optimisation was "
-    "265 on one processor and 358 on another, where its row differs."
+    " The equilibrium has many local optima, and rounding decides which one a search finds: with one seed S was 265 on "
+    "one processor and 358 on another. The row takes the best of several seeds."
 )
+_STEPS = 200
+"""Steps of L-BFGS for each measure of the condition number. Convention."""
+_REACHED = 50.0
+"""Condition number whose first step is compared: between the start, 1e3, and the end, 20. Convention."""
 
 
 @cache
@@ -54,11 +64,82 @@ def optimum(count: int, quick: bool) -> PointSequence:
     return optimise_points(narrow(), count, starts=starts, iterations=60 if quick else 400)
 
 
-def _balance(points: PointSequence, quick: bool) -> PointSequence:
-    """Reduce the equilibrium of points too; several starts are needed because that criterion has many local optima."""
-    cost = GeometricCost(((1.0, ConditionNumber()), (0.15, Equilibrium())))
-    starts, iterations = (1, 60) if quick else (4, 250)
-    return optimise_points(narrow(), 30, criterion=cost, starts=starts, initial=points, iterations=iterations)
+def _balance(quick: bool) -> list[PointSequence]:
+    """Points whose condition number and equilibrium are low, one for each seed, the best first."""
+    cost = GeometricCost(((1.0, ConditionNumber()), (0.2, Equilibrium())))
+    found = []
+    for seed in range(1 if quick else 2):
+        points = optimise_points(narrow(), 30, starts=1 if quick else 2, iterations=60 if quick else 400, seed=seed)
+        for exponent in (0.1, 0.2):  # a little weight at first: a single entry near zero dominates S
+            leading = GeometricCost(((1.0, ConditionNumber()), (exponent, Equilibrium())))
+            starts, iterations = (1, 60) if quick else (2, 250)
+            points = optimise_points(
+                narrow(), 30, criterion=leading, starts=starts, initial=points, iterations=iterations, seed=seed
+            )
+        found.append(points)
+    return sorted(found, key=lambda points: cost.value(points.W))
+
+
+def measures(quick: bool = False) -> Part:
+    """Minimise each of the three measures of the condition number of section 4.1 from the same random starts."""
+    kinds = {"(16)": ConditionNumber(), "QR": QRCondition(), "(21), (22)": FrobeniusCondition()}
+    traces = {
+        name: [_descend_plainly(measure, seed) for seed in range(1 if quick else 5)] for name, measure in kinds.items()
+    }
+    ends = {name: float(np.median([trace.min() for trace in found])) for name, found in traces.items()}
+    steps = {name: float(np.median([_first_step(trace) for trace in found])) for name, found in traces.items()}
+    words = ", ".join(f"{name} {value:.1f}" for name, value in ends.items())
+    speed = ", ".join(f"{name} {value:g}" for name, value in steps.items())
+    rows = (
+        compare_claim(
+            "section 4.1: minimising (16), the QR estimate or (21), (22) gives similar condition numbers",
+            "similar results",
+            f"Cond(W) after {_STEPS} steps: {words}",
+            UNSTATED.holds(min(ends.values()), max(ends.values())),
+            assumption="joint limits as stated above",
+            reason="the first two measures have no gradient where singular values or pivots meet, and a descent stalls "
+            "there; dynid passes through smooth criteria first. Similar means within 50 %",
+        ),
+        compare_claim(
+            "section 4.1: the Frobenius measure (21), (22) has the best convergence rate",
+            "best",
+            f"steps to Cond(W) = {_REACHED:g}: {speed}",
+            steps["(21), (22)"] == min(steps.values()) and steps["(21), (22)"] < steps["(16)"],
+            assumption="joint limits as stated above; steps of L-BFGS with exact gradients",
+        ),
+    )
+    return Part(
+        title="Section 4.1: three measures of the condition number",
+        source="section 4.1, equations (16), (21), (22)",
+        rows=rows,
+        assumptions=LIMITS,
+    )
+
+
+def _descend_plainly(measure: Criterion, seed: int) -> Floats:
+    """Condition numbers of W over the steps of a descent from normal random variables, as in section 4.3."""
+    from scipy.optimize import minimize
+
+    model = narrow()
+    x = np.random.default_rng(seed).normal(size=(31, 2, model.dof))
+    trace = [float(np.linalg.cond(model.matrix(*model.states(x))))]
+
+    def objective(flat: Floats) -> tuple[float, Floats]:
+        value, gradient = model.value_and_gradient(flat.reshape(x.shape), measure)
+        return float(np.log(value)), gradient.ravel() / value
+
+    def note(flat: Floats) -> None:
+        trace.append(float(np.linalg.cond(model.matrix(*model.states(flat.reshape(x.shape))))))
+
+    options = {"maxiter": _STEPS, "maxfun": 10 * _STEPS}
+    minimize(objective, x.ravel(), jac=True, method="L-BFGS-B", callback=note, options=options)
+    return np.array(trace)
+
+
+def _first_step(trace: Floats) -> float:
+    """The first step that reaches the condition number that is compared; infinite without one."""
+    reached = np.flatnonzero(trace <= _REACHED)
+    return float(reached[0]) if len(reached) else np.inf
 
 
 def table2(quick: bool = False) -> Part:
@@ -139,12 +220,6 @@ def _figure2(means: dict[int, float]) -> Figure:
 
 def figures(quick: bool = False) -> Part:
     """Design the trajectory through the optimum points (Figs. 3 to 5), and compare the criteria of section 6.2."""
-    data = read_printed("gautier1992")["section6_2"]
-    rng = np.random.default_rng(7)
-    first = optimum(30, quick)
-    before = wide().random(30, rng)
-    both = _balance(first, quick)
-    assumption = "joint limits as stated above"
     limits = MotionLimits(
         joint_names=zoo.gautier_khalil_3r().joint_names,
         lower=-np.full(3, np.pi / 2),
@@ -158,36 +233,22 @@ def figures(quick: bool = False) -> Part:
     design = design_point_trajectory(zoo.gautier_khalil_3r(), limits, 30, settings=settings)
     points, path = design.points, design.trajectory
     low, high = path.position_range
-    inside = bool(np.all((low >= limits.lower) & (high <= limits.upper)))
     peaks = path.peaks
+    inside = bool(np.all((low >= limits.lower) & (high <= limits.upper)))
+    inside &= bool(np.all((peaks[0] <= limits.velocity) & (peaks[1] <= limits.acceleration)))
     rows = (
-        compare_numbers(
-            "Cond(W) before", data["condition"][0], before.condition_number, tolerance=UNSTATED, assumption=assumption
-        ),
-        compare_numbers(
-            "Cond(W) after", data["condition"][1], both.condition_number, tolerance=UNSTATED, assumption=assumption
-        ),
-        compare_numbers(
-            "equilibrium S before",
-            data["equilibrium"][0],
-            before.equilibrium,
-            tolerance=UNSTATED,
-            assumption=assumption,
-        ),
-        compare_numbers(
-            "equilibrium S after", data["equilibrium"][1], both.equilibrium, tolerance=UNSTATED, assumption=assumption
-        ),
+        *_criteria_rows(quick),
         compare_claim(
             "Figs. 3 to 5: continuous motion within position, velocity and acceleration limits",
             "within the limits",
             f"largest position {np.rad2deg(max(-low.min(), high.max())):.0f} deg of 90, velocity "
             f"{peaks[0].max():.2f} of 1.7, acceleration {peaks[1].max():.2f} of 10; "
-            f"condition number {points.condition_number:.1f}",
+            f"Cond(W) {points.condition_number:.1f}, S {points.equilibrium:.0f}",
             inside,
             assumption="we chose the limits of the motion; the paper prints none, and its figures "
             "have lost their scales",
         ),
-        _overshoot(first),
+        _overshoot(optimum(30, quick)),
     )
     return Part(
         title="Figures 3 to 5: the exciting trajectory",
@@ -196,6 +257,42 @@ def figures(quick: bool = False) -> Part:
         figures=tuple(_axis(path, j) for j in range(3)),
         assumptions=LIMITS + _MANY_OPTIMA,
     )
+
+
+def _criteria_rows(quick: bool) -> list[Row]:
+    """Compare condition number and equilibrium before and after the optimisation of section 6.2."""
+    data = read_printed("gautier1992")["section6_2"]
+    condition = read_printed("gautier1992")["noise"]["30"]["condition"]["optimum"]
+    rng = np.random.default_rng(7)
+    before = [wide().random(30, rng) for _ in range(100)]
+    balanced = _balance(quick)
+    best, assumption = balanced[0], "joint limits as stated above"
+    found = ", ".join(f"{points.equilibrium:.0f} at Cond {points.condition_number:.1f}" for points in balanced)
+    return [
+        compare_draws(
+            "Cond(W) before",
+            data["condition"][0],
+            [points.condition_number for points in before],
+            assumption=assumption,
+        ),
+        compare_numbers(
+            "Cond(W) after", data["condition"][1], best.condition_number, tolerance=UNSTATED, assumption=assumption
+        ),
+        compare_draws(
+            "equilibrium S before",
+            data["equilibrium"][0],
+            [points.equilibrium for points in before],
+            assumption=assumption,
+        ),
+        compare_claim(
+            "equilibrium S after",
+            f"{data['equilibrium'][1]:g} at Cond(W) {condition:g}",
+            f"{best.equilibrium:.0f} at Cond(W) {best.condition_number:.1f}",
+            best.equilibrium <= data["equilibrium"][1] and best.condition_number <= condition,
+            assumption=assumption,
+            reason=f"our search does not reach both together within the limits stated above; S of its seeds: {found}",
+        ),
+    ]
 
 
 def _overshoot(points: PointSequence) -> Row:
