@@ -229,6 +229,23 @@ def test_mujoco_accepts_dummy_links(mujoco: Any, tmp_path: Path, kind: str, numb
     np.testing.assert_allclose(M, inertia_matrix(robot, np.full(robot.dof, 0.3)), atol=1e-10)
 
 
+@pytest.mark.parametrize("form", ['diaginertia="1 1 1"', 'fullinertia="1 1 1 0 0 0"'])
+def test_mujoco_accepts_a_link_that_was_emptied(mujoco: Any, tmp_path: Path, form: str) -> None:
+    """An identification may leave nothing for a link that is fixed to another one."""
+    text = (
+        '<mujoco><compiler inertiafromgeom="false"/><worldbody><body name="axis"><inertial pos="0 0 0.1" mass="1" '
+        f'{form}/><joint name="j1" axis="0 1 0"/><body name="link" pos="0 0 0.2"><inertial pos="0 0 0" mass="2" '
+        f"{form}/></body></body></worldbody></mujoco>"
+    )
+    robot = parse_mjcf(text)
+    links = [replace(link, inertia=Inertia.zero()) if link.name == "link" else link for link in robot.links]
+    emptied = replace(robot, links=tuple(links))
+    write_mjcf(emptied, tmp_path / "r.xml")
+    model = mujoco.MjModel.from_xml_path(str(tmp_path / "r.xml"))
+    assert model.body_mass[1:] == pytest.approx([1.0, 0.0], abs=1e-9)
+    np.testing.assert_allclose(read_mjcf(tmp_path / "r.xml").parameter_vector, emptied.parameter_vector, atol=1e-10)
+
+
 def tetrahedron() -> bytes:
     """A binary STL."""
     corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], dtype="<f4")

@@ -123,13 +123,13 @@ def _set_inertial(edits: TextEdits, settings: MjcfSettings, body: Element, name:
     if settings.inertia_from_geom == "true":
         remedy = 'Set inertiafromgeom="auto" in the model file and read it again.'
         raise ExportError("inertiafromgeom makes MuJoCo ignore <inertial>", path=document.path, remedy=remedy)
-    com, tensor = centre_of_mass(inertia, name), inertia.about_com
+    com, (mass, tensor) = centre_of_mass(inertia, name), _accepted(inertia)
     inertial = document.optional_child(body, "inertial")
     if inertial is None:
         edits.insert_first(body, [start_tag("inertial", _inertial_attributes(inertia, com)) + "/>"])
         return
     edits.set_numbers(inertial, "pos", com, document.numbers(inertial, "pos", 3))
-    edits.set_numbers(inertial, "mass", [inertia.mass], [document.number(inertial, "mass")])
+    edits.set_numbers(inertial, "mass", [mass], [document.number(inertial, "mass")])
     if "fullinertia" in inertial.attributes:
         present = document.numbers(inertial, "fullinertia", 6)
         edits.set_numbers(inertial, "fullinertia", tensor[_UPPER], present)
@@ -147,11 +147,16 @@ def _set_inertial(edits: TextEdits, settings: MjcfSettings, body: Element, name:
 
 
 def _inertial_attributes(inertia: Inertia, com: NDArray[np.float64]) -> dict[str, str]:
-    tensor = inertia.about_com
-    tensor = tensor + max(0.0, _SMALLEST_MOMENT - float(eigvalsh(tensor)[0])) * np.eye(3)
-    mass = inertia.mass if abs(inertia.mass) > _SMALLEST_MASS else _SMALLEST_MASS
+    mass, tensor = _accepted(inertia)
     numbers: dict[str, Iterable[float]] = {"pos": com, "mass": [mass], "fullinertia": tensor[_UPPER]}
     return {name: format_numbers(values) for name, values in numbers.items()}
+
+
+def _accepted(inertia: Inertia) -> tuple[float, NDArray[np.float64]]:
+    """Mass [kg] and tensor about the centre of mass (3, 3) [kg m^2] that MuJoCo accepts, an empty dummy link's too."""
+    tensor = inertia.about_com
+    tensor = tensor + max(0.0, _SMALLEST_MOMENT - float(eigvalsh(tensor)[0])) * np.eye(3)
+    return inertia.mass if abs(inertia.mass) > _SMALLEST_MASS else _SMALLEST_MASS, tensor
 
 
 def _principal(tensor: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
