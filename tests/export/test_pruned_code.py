@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import dynid
 from dynid.cli import main
 from dynid.errors import ArgumentError, DataError
-from dynid.export import count_code, generate_c, prune
+from dynid.export import count_code, generate_c, prune, pruning_cost
 from dynid.export.result_file import read_result, write_result
 from dynid.kernels import inverse_dynamics, regressor
 from dynid.links import Significance, significant_parameters
@@ -27,6 +27,8 @@ from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot import zoo
 from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.inertia import Inertia
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import RotorInertia
 
 NOISE = Noise(effort=0.02)
 PAPER = (98, 70)  # multiplications and additions of the printed program, inertias and gravity
@@ -88,6 +90,39 @@ def test_pruning_hardly_costs_accuracy_on_another_motion() -> None:
     squares = sum(np.sum((one.effort - found().torque(one)) ** 2, where=one.valid) for one in used)
     total = sum(np.sum(one.effort**2, where=one.valid) for one in used)
     assert found().training_error[-1] == pytest.approx(100 * np.sqrt(squares / total), rel=1e-6)
+
+
+def test_an_arm_that_has_all_parameters_pays_with_accuracy() -> None:
+    robot = zoo.puma560().with_terms(RotorInertia(0.2), Viscous(2.0), Coulomb(3.0))
+    motions = [sum_of_sines(6, period_s=7.0, amplitude=1.0, seed=seed) for seed in range(3)]
+    runs = [
+        process(simulate_experiment(robot, motion, rate_hz=100, duration_s=7.0, noise=Noise(effort=0.2), seed=seed))
+        for seed, motion in enumerate(motions)
+    ]
+    whole = identify(robot, runs[:2], Recipe.bare(estimator="wls", significant="3%"))
+    assert whole.significance is not None
+    full, short = dynid.validate(whole, runs[2]), dynid.validate(whole.significance, runs[2])
+    cost = pruning_cost(whole, full, short)
+    assert cost.held_out_error == (full.relative_error, short.relative_error)
+    assert full.relative_error < short.relative_error < 10.0
+    assert f"{short.relative_error:.3g}" in str(cost)
+    before, after = cost.operations["inverse_dynamics"]
+    assert after.flops < 0.5 * before.flops
+
+
+def test_selected_terms_are_carried_by_the_pruned_robot() -> None:
+    robot = zoo.scara().with_terms(RotorInertia(0.1), Viscous(0.5), Coulomb(0.3))
+    motion = sum_of_sines(robot.dof, seed=1)
+    plain = process(simulate_experiment(robot, motion, rate_hz=100, duration_s=12.0, noise=NOISE))
+    spring = 3.0 * np.sin(plain.q[:, :1]) * (np.arange(robot.dof) == 0)
+    one = replace(plain, effort=plain.effort + spring)
+    sprung = identify(robot, one, Recipe.bare(estimator="wls", springs=(robot.joint_names[0],), significant="1%"))
+    assert sprung.significance is not None
+    pruned = sprung.significance.pruned
+    assert "HS1_1" in pruned.kept
+    assert pruned.terms_left_out == ()
+    torque = inverse_dynamics(pruned.robot, one.q, one.dq, one.ddq)
+    np.testing.assert_allclose(torque, sprung.significance.torque(one), rtol=0, atol=1e-11)
 
 
 def test_a_result_file_holds_the_pruned_robot(tmp_path: Path) -> None:
@@ -180,6 +215,12 @@ def test_codegen_repeats_an_identification_that_kept_all_parameters(logs: Path) 
     assert "repeated with --significant 2%" in notes
     assert "held-out error %" in text
     assert "at least 2 percent of the largest torque of a joint" in (logs / "short" / "puma260.h").read_text()
+
+
+def test_logs_that_are_read_in_pieces_have_no_samples_to_judge_parameters_by(logs: Path) -> None:
+    code, _, text = invoke(*identify_words(logs, "pieces"), "--significant", "1%", "--set", "stream=true")
+    assert code == 2
+    assert "significant needs a whole log in memory" in text
 
 
 def test_a_robot_without_data_is_not_pruned_by_the_command(logs: Path) -> None:

@@ -34,7 +34,7 @@ class PruningCost:
         rows: list[list[Cell]] = [["parameters", *self.parameters], _errors("training error %", self.training_error)]
         if self.held_out_error is not None:
             rows.append(_errors("held-out error %", self.held_out_error))
-        rows += [_errors(f"  joint {name}", errors) for name, errors in self.joint_errors.items()]
+        rows += [_errors(f"  {name}", errors) for name, errors in self.joint_errors.items()]
         for name, counts in self.operations.items():
             cells = [f"{count.multiplications} / {count.additions}" for count in counts]
             rows.append([f"{name}: multiplications / additions", *cells])
