@@ -224,7 +224,8 @@ def _tables(
         if any(rubs is not None and not rubs.is_non_negative and table[:, p].any() for p, rubs in rubbing.items()):
             allow = FED_IN * _typical_torque(surface, equations.excerpts)
             name = f"friction of {_join(names, [joint for joint, _ in surface])}"
-            found.append((name, np.unique(table, axis=0), allow))
+            different = np.unique(table[:, list(rubbing)], axis=0, return_index=True)[1]
+            found.append((name, table[different], allow))
     return found
 
 
