@@ -30,6 +30,7 @@ from dynid.studies.papers.judgement.verdicts import (
     compare_claim,
     compare_derived,
     compare_exactly,
+    compare_lines,
     compare_numbers,
 )
 from dynid.tables import Table
@@ -280,7 +281,7 @@ def appendix1(quick: bool = False) -> Part:
             f"; the other {wrong} {'is a misprint' if wrong == 1 else 'are misprints'}, listed above" if wrong else ""
         )
         held = f"correct to 1e-9: {' '.join(good)}{others}"
-        rows.append(compare_derived(f"n{joint + 1}: correct coefficients", len(formulas), len(good), note=held))
+        rows.append(compare_lines(f"n{joint + 1}: correct coefficients", len(formulas), len(good), note=held))
         silent = sorted(set(names) - {_KEPT.get(p, (p, 1))[0] for p in formulas} - _absorbed_parameters())
         quiet = all(np.abs(Y[:, joint, names.index(n)]).max() < 1e-12 for n in silent)
         rows.append(

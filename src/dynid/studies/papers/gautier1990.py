@@ -25,7 +25,7 @@ from dynid.studies.papers.data import read_printed
 from dynid.studies.papers.judgement.formulas import Monomials, evaluate
 from dynid.studies.papers.judgement.random_robots import random_robot
 from dynid.studies.papers.judgement.reproduction import Part
-from dynid.studies.papers.judgement.verdicts import Row, compare_claim, compare_derived, compare_exactly
+from dynid.studies.papers.judgement.verdicts import Row, compare_claim, compare_derived, compare_exactly, compare_lines
 from dynid.tables import Table
 
 __all__ = ["PARTS", "TITLE"]
@@ -169,7 +169,7 @@ def _lines(key: str, label: str, sources: Mapping[str, Floats], basis: Monomials
         good += [line] if not wrong else []
         rows += [compare_derived(f"{label}, line {line}: coefficient of {s}", was, right) for s, was, right in wrong]
     held = f"correct for every geometry: {' '.join(good)}" + ("; the others below" if rows else "")
-    return [compare_derived(f"{label}, correct lines", len(lines), len(good), note=held), *rows]
+    return [compare_lines(f"{label}, correct lines", len(lines), len(good), note=held), *rows]
 
 
 def bound(quick: bool = False) -> Part:

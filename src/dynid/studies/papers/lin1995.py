@@ -25,7 +25,14 @@ from dynid.studies.papers.data import read_printed
 from dynid.studies.papers.judgement.formulas import Monomials
 from dynid.studies.papers.judgement.random_robots import random_robot
 from dynid.studies.papers.judgement.reproduction import Figure, Listing, Part
-from dynid.studies.papers.judgement.verdicts import Row, compare_claim, compare_derived, compare_exactly
+from dynid.studies.papers.judgement.verdicts import (
+    ByConstruction,
+    Row,
+    compare_claim,
+    compare_derived,
+    compare_exactly,
+    compare_lines,
+)
 from dynid.studies.papers.lin1995_dynamics import counts, dynamics
 from dynid.tables import Table
 
@@ -157,7 +164,7 @@ def _equation92() -> list[Row]:
                     compare_derived(f"(92): entry {a + 1}{b + 1} of W", basis.text(was), basis.text(right), note=note)
                 )
     held = "correct to 1e-9" + ("; the others below" if rows else "")
-    return [compare_derived("(92): correct entries of W", 6, good, note=held), *rows]
+    return [compare_lines("(92): correct entries of W", 6, good, note=held), *rows]
 
 
 def _stanford_runs(trajectories: int, noise: float, samples: int = 400) -> Samples:
@@ -213,6 +220,10 @@ def identification(quick: bool = False) -> Part:
             "bound proportional to the condition number",
             f"100 times the noise gives {100 * growth:.3g} times the error",
             0.2 < growth < 5.0,
+            assumption=ByConstruction(
+                "the estimate is linear in the torques, and the draws of the noise are the same at all levels",
+                "errors over the condition numbers of many trajectories",
+            ),
         ),
     )
     names = [step.joint for step in LinkByLink().steps(clean)]
