@@ -27,6 +27,7 @@ from dynid.studies.papers.judgement.verdicts import (
     compare_claim,
     compare_derived,
     compare_exactly,
+    compare_lines,
     compare_numbers,
 )
 
@@ -260,7 +261,7 @@ def tables(quick: bool = False) -> Part:
         found = [row for k, line in enumerate(values) for row in _line(number, data["names"][k], line, float(usual[k]))]
         good = 15 - len(found)
         note = "the others are below" if found else ""
-        rows.append(compare_derived(f"Table {number}: consistent lines", 15, good, note=note))
+        rows.append(compare_lines(f"Table {number}: consistent lines", 15, good, note=note))
         rows += found
     noise = read_printed("gautier1992")["noise"]
     for number, values in parts.items():
