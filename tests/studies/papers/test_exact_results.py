@@ -26,7 +26,7 @@ REPRODUCED = [
     ("lin1995", "theorem 2, R P R P R R P (r = 1, s = 6, joints 2 and 4 slide between)"),
     ("lin1995", "theorem 2, random robots"),
     ("gautier1992", "example 1: condition number, 1-norm"),
-    ("gautier1992", "example 1: the bound (12) is met"),
+    ("gautier1992", "example 1: the bound (12) is attained"),
     ("gautier1992", "example 2: relative change of X, case 2"),
     ("gautier1992", "(28): coefficients of the fifth-order segments"),
     ("izaguirre1992", "parameters"),

@@ -64,7 +64,9 @@ def appendix(quick: bool = False) -> Part:
         compare_numbers(
             "example 1: condition number, 1-norm", one["condition"], condition, tolerance=ROUNDED, digits=6
         ),
-        compare_numbers("example 1: the bound (12) is met", 1.0, relative / (condition * share), tolerance=ROUNDED),
+        compare_numbers(
+            "example 1: the bound (12) is attained", 1.0, relative / (condition * share), tolerance=ROUNDED
+        ),
     ]
     A, Y = np.array(two["A"]), np.array(two["Y"])
     rows.append(

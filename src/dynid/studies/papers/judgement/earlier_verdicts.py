@@ -51,7 +51,9 @@ def find_changes(reproduction: Reproduction) -> list[Change]:
             reason = gone.get(f"{paper}: {what}", "replaced by other rows")
             changes.append(Change(paper, what, before, "no row any more", reason))
         elif str(row.verdict) != before:
-            changes.append(Change(paper, what, before, str(row.verdict), _reason(row)))
+            blamed = before == Verdict.REPRODUCED and row.verdict in (Verdict.SCAN, Verdict.MISPRINT)
+            reason = "stated before, computed now: not all are right" if blamed else _reason(row)
+            changes.append(Change(paper, what, before, str(row.verdict), reason))
     return changes
 
 
