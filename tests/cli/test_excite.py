@@ -238,7 +238,7 @@ WRONG = {
     "tool without limit": (["--set", "tool=link2"], "limits nothing"),
     "tool that stands": (["--set", "tool=base", "--set", "tool_speed=1"], "does not move"),
     "floor above all": (["--set", "floor=5"], "beyond 'z >= 5 m'"),
-    "no plan": (["--set", f"start_from={__file__}"], "no plan of a motion"),
+    "no plan": (["--set", f"start_from={__file__}"], "no plan of a Fourier series"),
 }
 
 

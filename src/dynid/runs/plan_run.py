@@ -343,7 +343,7 @@ def _earlier(path: Path, robot: Robot, family: FourierTrajectory, notice: Notice
     """The motion of an earlier plan of the same joints, with a notice if its period or robot differs."""
     found = read_trajectory(path)
     if found is None:
-        raise ArgumentError("no plan of a motion", path=path, remedy="Give the plan.json that dynid excite wrote.")
+        raise ArgumentError("no plan of a Fourier series", path=path, remedy="Give the plan.json of such a design.")
     trajectory, facts = found
     if tuple(facts["joint_names"]) != robot.joint_names:
         raise ArgumentError(
