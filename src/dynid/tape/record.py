@@ -248,10 +248,9 @@ class Recorder:
 
     def sum(self, left: Scalar, right: Scalar) -> Value:
         """Sum of two scalars; what cancels is not computed: ``x - (x + c)`` is ``-c``."""
-        for whole, part in ((left, right), (right, left)):
-            rest = self._cancel(whole, part)
-            if rest is not None:
-                return rest
+        rest = self._cancel(left, right)
+        if rest is not None:
+            return rest
         if left.negative == right.negative:
             return Scalar(self, self._node(Operation.ADD, left.node, right.node), left.negative)
         if left.node == right.node:
@@ -363,14 +362,15 @@ class Recorder:
             return first, Scalar(self, right, turned)
         return first, -self._constants[~right] if turned else self._constants[~right]
 
-    def _cancel(self, whole: Scalar, part: Scalar) -> Value | None:
-        """The other summand, where a sum has the summand ``-part``."""
-        summands = self._summands(whole)
-        if summands is None:
-            return None
-        for summand, other in (summands, summands[::-1]):
-            if type(summand) is Scalar and summand.node == part.node and summand.negative != part.negative:
-                return other
+    def _cancel(self, left: Scalar, right: Scalar) -> Value | None:
+        """What is left of a sum if a summand of one side is the negative of one of the other; None if none is."""
+        nothing = ((left, 0.0),), ((right, 0.0),)
+        inside = [(pair, pair[::-1]) if (pair := self._summands(side)) else () for side in (left, right)]
+        for ones, others in ((inside[0], nothing[1]), (nothing[0], inside[1]), (inside[0], inside[1])):
+            for one, rest in ones:
+                for other, further in others:
+                    if _are_opposite(one, other):
+                        return rest + further
         return None
 
     def _difference(self, left: int, right: int) -> Scalar:
@@ -402,6 +402,13 @@ class Recorder:
         self._opcodes.append(int(operation))
         self._operands.append((left, right))
         return self._first + len(self._opcodes) - 1
+
+
+def _are_opposite(one: Value, other: Value) -> bool:
+    """Whether two scalars are each other's negatives."""
+    if type(one) is not Scalar or type(other) is not Scalar:
+        return False
+    return one.node == other.node and one.negative != other.negative
 
 
 def record(function: Callable[..., Any], **shapes: tuple[int, ...]) -> Tape:
