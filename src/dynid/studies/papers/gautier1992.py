@@ -6,14 +6,12 @@ bounds (section 6.3) in `gautier1992_noise`.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.excitation.trajectories.quintic import quintic_coefficients, segment_peaks
-from dynid.kernels import inverse_dynamics
 from dynid.report.chart import Chart, Line
 from dynid.robot import zoo
 from dynid.studies.papers import gautier1992_noise, gautier1992_points
@@ -26,7 +24,6 @@ from dynid.studies.papers.judgement.verdicts import (
     Tolerance,
     compare_claim,
     compare_derived,
-    compare_exactly,
     compare_lines,
     compare_numbers,
 )
@@ -36,8 +33,6 @@ __all__ = ["PARTS", "TITLE"]
 Floats = NDArray[np.float64]
 
 
-_WORK_SAMPLES = 401
-"""Samples of a segment for Simpson's rule, an odd number. Convention: the error is then far below 1e-6."""
 _ONE_DIGIT = Tolerance(factor=1.05, basis="the tables print these errors with one to three digits")
 """Tolerance of the relative errors that two tables print."""
 
@@ -108,8 +103,6 @@ def formulas(quick: bool = False) -> Part:
     claimed = data["section5_2"]["velocity_extrema"]
     orthogonal = float(np.linalg.cond(np.linalg.qr(rng.normal(size=(6, 4)))[0]))
     rows = (
-        _energy_theorem(rng),
-        *_count_variables(rng),
         compare_derived(
             "(15): Cond(W) > 1",
             "> 1",
@@ -138,50 +131,10 @@ def formulas(quick: bool = False) -> Part:
     )
     return Part(
         title="Statements and formulas",
-        source="equations (1) to (10), (15), (20), (23), (28), section 5.2, Table 6",
+        source="equations (15), (20), (28), section 5.2, Table 6",
         rows=rows,
         figures=(_counterexample(),),
     )
-
-
-def _energy_theorem(rng: np.random.Generator) -> Row:
-    """Integrate the power of the torques between points of a motion, and compare it with the energies of the points."""
-    robot, model = zoo.gautier_khalil_3r(), gautier1992_points.narrow()
-    points = model.random(15, rng)
-    path = points.trajectory(velocity=2.0, acceleration=10.0)
-    ends = np.cumsum(path.durations)[:-1]
-    work = []
-    for start, end in itertools.pairwise(ends):
-        times = np.linspace(start, end, _WORK_SAMPLES)
-        q, dq, ddq = path.evaluate(times)
-        power = np.sum(inverse_dynamics(robot, q, dq, ddq) * dq, axis=1)
-        weights = np.array([1.0, *([4.0, 2.0] * (_WORK_SAMPLES // 2 - 1)), 4.0, 1.0])  # Simpson's rule
-        work.append(float(weights @ power) * (times[1] - times[0]) / 3.0)
-    energies = points.W @ robot.parameter_vector[list(model.columns)]
-    error = float(np.abs(np.array(work) - energies).max() / np.abs(energies).max())
-    return compare_claim(
-        "(1)-(10): the work of the torques between points is W X",
-        "equal",
-        f"equal to {error:.0e} of the largest energy, by Simpson's rule",
-        error < 1e-6,
-    )
-
-
-def _count_variables(rng: np.random.Generator) -> list[Row]:
-    """Count the states that W depends on, as (23b) does for a vertical first axis."""
-    model = gautier1992_points.narrow()
-    points = model.random(15, rng)
-    used = 0
-    for joint in range(model.dof):
-        for change_q, change_dq in ((0.1, 0.0), (0.0, 0.1)):
-            step = np.eye(model.dof)[joint] * rng.uniform(size=(len(points.q), 1))
-            moved = model.matrix(points.q + change_q * step, points.dq + change_dq * step)
-            used += bool(np.abs(moved - points.W).max() > 1e-9)
-    printed = read_printed("gautier1992")["variables"]
-    return [
-        compare_exactly(f"(23): variables of the search for r = {r}", count, (int(r) + 1) * used)
-        for r, count in printed.items()
-    ]
 
 
 def _limits(rng: np.random.Generator) -> Row:
