@@ -42,6 +42,15 @@ def test_base_prints_the_torques_as_formulas(language: str, start: str) -> None:
     assert run("base", "ddarm", "--torques", language, "--static").exit_code == 2
 
 
+def test_base_in_distal_frames() -> None:
+    shown = CliRunner().invoke(main, ["base", "puma260", "--frames", "distal"])
+    assert shown.exit_code == 0, shown.output
+    assert "52 base parameters from 78 standard ones (elimination in distal frames" in shown.output
+    refused = CliRunner().invoke(main, ["base", "puma260", "--frames", "distal", "--static"])
+    assert refused.exit_code == 2
+    assert "own frames" in refused.output
+
+
 def test_base_with_a_locked_joint_knows_less() -> None:
     free, locked = (
         json.loads(run("base", "puma560", "--format", "json", *o).output) for o in ([], ["--locked", "joint3"])

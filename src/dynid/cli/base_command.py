@@ -41,6 +41,8 @@ def robots(as_json: bool) -> None:
 @click.option("--static", is_flag=True, help="Assume that the robot stands still, in any number of poses.")
 @click.option("--usual-terms", is_flag=True,
               help="Add rotor inertia, viscous and dry friction and offset to every joint.")  # fmt: skip
+@click.option("--frames", type=click.Choice(["body", "distal"]), default="body", show_default=True,
+              help="Frames of the links: the robot's own, or standard DH frames at the far end of each link.")  # fmt: skip
 @click.option("--counts", is_flag=True, help="Also print the operation count of inverse dynamics.")
 @click.option("--torques", type=click.Choice(["text", "latex", "python", "c", "matlab"]),
               help="Print the joint torques as formulas of the base parameters instead.")  # fmt: skip
@@ -52,6 +54,7 @@ def base(
     locked: tuple[str, ...],
     static: bool,
     usual_terms: bool,
+    frames: str,
     counts: bool,
     torques: str | None,
 ) -> None:
@@ -62,7 +65,7 @@ def base(
     from dynid.export.torque_formulas import torque_expressions
     from dynid.links.recipe import add_terms
     from dynid.parameters.base import base_parameters
-    from dynid.parameters.dh_frames import has_closed_form
+    from dynid.parameters.dh_frames import distal_base_parameters, has_closed_form
     from dynid.parameters.minimal_dynamics import count_inverse_dynamics, counts_table, steps_table
 
     style = "json" if as_json else style
@@ -75,7 +78,15 @@ def base(
             "--torques excludes --locked, --static, --counts and --format",
             remedy="Give --torques with --method and --usual-terms only.",
         )
-    result = base_parameters(model, method=chosen, locked=locked, static=static)
+    if frames == "distal" and (locked or static or torques is not None or chosen is not None):
+        raise errors.ArgumentError(
+            "--frames distal excludes --method, --locked, --static and --torques",
+            remedy="Leave them out, or use the robot's own frames.",
+        )
+    if frames == "distal":
+        result = distal_base_parameters(model).base
+    else:
+        result = base_parameters(model, method=chosen, locked=locked, static=static)
     if torques is not None:
         formulas = torque_expressions(model, result)
         click.echo(getattr(formulas, torques)().rstrip("\n"))
