@@ -42,7 +42,7 @@ def robots(as_json: bool) -> None:
 @click.option("--usual-terms", is_flag=True,
               help="Add rotor inertia, viscous and dry friction and offset to every joint.")  # fmt: skip
 @click.option("--frames", type=click.Choice(["body", "distal"]), default="body", show_default=True,
-              help="Frames of the links: the robot's own, or standard DH frames at the far end of each link.")  # fmt: skip
+              help="Frames of the links: the robot's own, or standard DH frames at their far ends.")  # fmt: skip
 @click.option("--counts", is_flag=True, help="Also print the operation count of inverse dynamics.")
 @click.option("--torques", type=click.Choice(["text", "latex", "python", "c", "matlab"]),
               help="Print the joint torques as formulas of the base parameters instead.")  # fmt: skip
