@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
+from weakref import ReferenceType, ref
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,12 +24,14 @@ from dynid.dynamics.inverse_dynamics import newton_euler, rigid_body_torque, ter
 from dynid.dynamics.jacobian import Axes, geometric_jacobian, link_frame
 from dynid.dynamics.minimal_inertia import minimal_inertia_and_bias
 from dynid.dynamics.minimal_recursion import minimal_newton_euler
+from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.dynamics.wrench import sensor_wrench_regressor
 from dynid.errors import ArgumentError
 from dynid.robot.model import Robot, require_robot
 from dynid.tape import OperationCount, Program, Tape, compile_single, compile_tape, record
 from dynid.tape import count as count_operations
 from dynid.tape.program import real_array
+from dynid.terms.base import Dependence
 
 __all__ = [
     "Kernel",
@@ -36,6 +39,7 @@ __all__ = [
     "christoffel_coefficients",
     "energy_regressor",
     "forward_dynamics",
+    "function",
     "gravity_torque",
     "inertia_matrix",
     "inverse_dynamics",
@@ -54,6 +58,9 @@ Fields = TypeVar("Fields", bound=Hashable)
 SINGULAR = 1e-14
 """Smallest eigenvalue of an inertia matrix, as a part of the largest parameter, that is more than rounding noise
 (convention: some tens of the machine precision)."""
+
+DEFINITE = 1e-9
+"""Smallest eigenvalue of a body's pseudo-inertia, as a part of the largest, that is surely positive (convention)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +105,12 @@ def _inertia_and_bias(robot: Robot, theta: Any, q: Any, dq: Any) -> dict[str, An
     return {"inertia": composite.composite_inertia_matrix(robot, theta, q), "bias": bias}
 
 
+def _forward_dynamics(robot: Robot, theta: Any, q: Any, dq: Any, tau: Any) -> Any:
+    rest = np.zeros(robot.dof)
+    bias = rigid_body_torque(robot, theta, q, dq, rest) + term_torque(robot, theta, q, dq, rest)
+    return solve_symmetric(composite.composite_inertia_matrix(robot, theta, q), tau - bias)
+
+
 _QUANTITIES: dict[str, _Quantity] = {
     "regressor": _Quantity(regressors.torque_regressor, ("q", "dq", "ddq"), has_parameters=False),
     "momentum_regressor": _Quantity(regressors.momentum_regressor, ("q", "dq"), has_parameters=False),
@@ -108,6 +121,7 @@ _QUANTITIES: dict[str, _Quantity] = {
     "velocity_torque": _Quantity(composite.velocity_torque, ("q", "dq")),
     "christoffel_coefficients": _Quantity(christoffel.christoffel_coefficients, ("q",)),
     "inertia_and_bias": _Quantity(_inertia_and_bias, ("q", "dq")),
+    "forward_dynamics": _Quantity(_forward_dynamics, ("q", "dq", "tau")),
     "minimal_inverse_dynamics": _Quantity(minimal_newton_euler, ("q", "dq", "ddq")),
     "minimal_inertia_and_bias": _Quantity(minimal_inertia_and_bias, ("q", "dq")),
 }
@@ -253,6 +267,9 @@ def inverse_dynamics(
     Raises:
         ArgumentError: The minimal form does not describe this robot.
     """
+    quick = _QUICK["inverse_dynamics"].get(id(robot))
+    if quick is not None and out is None and threads == 1 and form == "standard":
+        return quick(q, dq, ddq)
     return _evaluate(robot, f"{_prefix(form)}inverse_dynamics", (q, dq, ddq), out, threads)
 
 
@@ -283,6 +300,9 @@ def regressor(
         out: Where to write the result.
         threads: How many threads share the samples.
     """
+    quick = _QUICK["regressor"].get(id(robot))
+    if quick is not None and out is None and threads == 1 and columns is None:
+        return quick(q, dq, ddq)
     return _evaluate(robot, "regressor", (q, dq, ddq), out, threads, columns)
 
 
@@ -290,6 +310,9 @@ def energy_regressor(
     robot: Robot, q: ArrayLike, dq: ArrayLike, *, out: Floats | None = None, threads: int = 1
 ) -> Floats:
     """Row (N, 10 n) or (10 n,) with ``row @ robot.inertial_vector`` the links' energy [J], kinetic and potential."""
+    quick = _QUICK["energy_regressor"].get(id(robot))
+    if quick is not None and out is None and threads == 1:
+        return quick(q, dq)
     return _evaluate(robot, "energy_regressor", (q, dq), out, threads)
 
 
@@ -297,16 +320,25 @@ def momentum_regressor(
     robot: Robot, q: ArrayLike, dq: ArrayLike, *, out: Floats | None = None, threads: int = 1
 ) -> Floats:
     """Matrix (N, n, 10 n) or (n, 10 n) with ``matrix @ robot.inertial_vector`` the links' generalised momentum."""
+    quick = _QUICK["momentum_regressor"].get(id(robot))
+    if quick is not None and out is None and threads == 1:
+        return quick(q, dq)
     return _evaluate(robot, "momentum_regressor", (q, dq), out, threads)
 
 
 def inertia_matrix(robot: Robot, q: ArrayLike, *, out: Floats | None = None, threads: int = 1) -> Floats:
     """Inertia matrix M(q) (N, n, n) or (n, n), rotor inertias included [kg m^2, kg m or kg]."""
+    quick = _QUICK["inertia_matrix"].get(id(robot))
+    if quick is not None and out is None and threads == 1:
+        return quick(q)
     return _evaluate(robot, "inertia_matrix", (q,), out, threads)
 
 
 def gravity_torque(robot: Robot, q: ArrayLike, *, out: Floats | None = None, threads: int = 1) -> Floats:
     """Torque (N, n) or (n,) that holds the links against gravity [N m or N]; terms left out."""
+    quick = _QUICK["gravity_torque"].get(id(robot))
+    if quick is not None and out is None and threads == 1:
+        return quick(q)
     return _evaluate(robot, "gravity_torque", (q,), out, threads)
 
 
@@ -314,6 +346,9 @@ def velocity_torque(
     robot: Robot, q: ArrayLike, dq: ArrayLike, *, out: Floats | None = None, threads: int = 1
 ) -> Floats:
     """Coriolis and centrifugal torque (N, n) or (n,) of the links [N m or N]; friction left out."""
+    quick = _QUICK["velocity_torque"].get(id(robot))
+    if quick is not None and out is None and threads == 1:
+        return quick(q, dq)
     return _evaluate(robot, "velocity_torque", (q, dq), out, threads)
 
 
@@ -333,7 +368,15 @@ def forward_dynamics(
 
     The minimal form finds the inertia matrix from composite bodies in minimal linear combinations (Renaud's form,
     [Lin1995] section III).
+
+    Raises:
+        ArgumentError: The inertia matrix is singular in one of the states.
     """
+    quick = _QUICK["forward_dynamics"].get(id(robot))
+    if quick is not None and threads == 1 and form == "standard":
+        return quick(q, dq, tau)
+    if form == "standard" and has_definite_bodies(robot):
+        return _evaluate(robot, "forward_dynamics", (q, dq, tau), None, threads)
     evaluate = kernel(robot, f"{_prefix(form)}inertia_and_bias")
     states = [real_array(name, state).astype(float, copy=False) for name, state in (("q", q), ("dq", dq), ("tau", tau))]
     if states[2].shape != np.broadcast_shapes(states[0].shape, states[1].shape):
@@ -346,6 +389,17 @@ def forward_dynamics(
             remedy="Give every moving body mass, or its joint a rotor inertia.",
         )
     return np.asarray(np.linalg.solve(terms["inertia"], (states[2] - terms["bias"])[..., None])[..., 0])
+
+
+def has_definite_bodies(robot: Robot) -> bool:
+    """Whether every body has a positive definite pseudo-inertia, so that the inertia matrix is never singular."""
+    require_robot(robot)
+    if any(placed.term.value < 0.0 for placed in robot.terms if placed.term.dependence is Dependence.ACCELERATION):
+        return False
+    if robot.couplings or not robot.bodies:
+        return False
+    values = np.array([eigvalsh(body.inertia.pseudo) for body in robot.bodies])
+    return bool(np.all(values[:, 0] > DEFINITE * values[:, -1]))
 
 
 def wrench_regressor(
@@ -430,6 +484,54 @@ def _kinematic_kernel(key: RobotKey[_Carrier], axes: Axes | None) -> Kernel:
     return Kernel("link_jacobian", compile_tape(tape))
 
 
+def function(robot: Robot, quantity: str) -> Callable[..., Floats]:
+    """A quantity of a robot as a function of one state, for control loops and simulators.
+
+    Calling it costs some hundred nanoseconds beside the computation: nothing is looked up, and arguments that are
+    C-contiguous float64 arrays (n,) are read in place. Lists, other types and batches work too, more slowly. It is safe
+    to call from several threads.
+
+    Args:
+        robot: The robot; its parameter values are constants of the function.
+        quantity: As for `kernel`: ``inverse_dynamics`` (q, dq, ddq), ``inertia_matrix`` (q), ``gravity_torque`` (q),
+            ``velocity_torque`` (q, dq), ``forward_dynamics`` (q, dq, tau; of a robot whose bodies all have mass and
+            extent), ``regressor`` (q, dq, ddq), ``energy_regressor`` and ``momentum_regressor``
+            (q, dq).
+
+    Returns:
+        ``f(*states)`` or ``f(*states, out)``; ``out`` is an array of the result's shape that is written to.
+    """
+    return kernel(robot, quantity).single
+
+
+_HOT = 3
+"""Calls for one state after which a function for one state is compiled (convention: a loop, not a question)."""
+
+_QUICK: dict[str, dict[int, Callable[..., Floats]]] = {quantity: {} for quantity in _QUANTITIES}
+"""Quantity -> identity of a robot -> its function of one state.
+
+Robots are not looked up by their content here: hashing it would take longer than most functions. An entry goes with its
+robot, before another object can have the same identity.
+"""
+_CALLS: dict[tuple[int, str], tuple[ReferenceType[Robot], int]] = {}
+"""Identity of a robot and quantity -> the robot and its calls for one state so far."""
+
+
+def _count_call(robot: Robot, quantity: str) -> None:
+    """Compile the function of one state after some calls."""
+    key = (id(robot), quantity)
+    known = _CALLS.get(key)
+    calls = known[1] + 1 if known is not None and known[0]() is robot else 1
+
+    def forget(_: ReferenceType[Robot]) -> None:
+        _CALLS.pop(key, None)
+        _QUICK[quantity].pop(key[0], None)
+
+    if calls > _HOT:
+        _QUICK[quantity][id(robot)] = kernel(robot, quantity).single
+    _CALLS[key] = (ref(robot, forget), calls)
+
+
 def _evaluate(
     robot: Robot,
     quantity: str,
@@ -440,4 +542,6 @@ def _evaluate(
 ) -> Floats:
     evaluate = kernel(robot, quantity, columns=columns)
     result: Floats = evaluate(*states, out=out, threads=threads)
+    if columns is None and out is None and type(states[0]) is np.ndarray and states[0].ndim == 1:
+        _count_call(robot, quantity)
     return result

@@ -19,7 +19,7 @@ from dynid.tape import Tape
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset
 
-__all__ = ["Case", "Floats", "NotInstalled", "Peer", "Workload", "best_time", "load"]
+__all__ = ["Case", "Floats", "NotInstalled", "Peer", "Workload", "best_time", "load", "repeat"]
 
 Floats = NDArray[np.float64]
 
@@ -30,12 +30,17 @@ Workload = Literal[
     "logs to R, Gram",
     "inverse dynamics, batch",
     "inverse dynamics, one call",
+    "inverse_dynamics, one state",
+    "inertia_matrix, one state",
+    "gravity_torque, one state",
+    "regressor, one state",
+    "forward_dynamics, one state",
     "base regressor",
     "base regressor VJP",
     "first use",
     "first use, from cache",
 ]
-"""Seconds are per sample, per call, or in total for the first use."""
+"""Seconds are per sample, per call, or in total for the first use; "one state" is a call by the public name."""
 
 
 class NotInstalled(Exception):  # noqa: N818 (not an error, a finding)
@@ -53,6 +58,16 @@ def load(module: str, package: str) -> Any:
         return import_module(module)
     except ImportError as error:
         raise NotInstalled(package) from error
+
+
+def repeat(call: Callable[[], object], times: int) -> Callable[[], None]:
+    """A function that calls another one so many times."""
+
+    def loop() -> None:
+        for _ in range(times):
+            call()
+
+    return loop
 
 
 class Peer(Protocol):

@@ -6,13 +6,14 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from dynid import kernels
 from dynid.information import Method, reduce_samples
 from dynid.kernels import kernel
-from dynid.studies.benchmark.case import Case, Floats, Workload
+from dynid.studies.benchmark.case import Case, Floats, Workload, repeat
 from dynid.tape import Tape
 from dynid.tape.adjoint import vjp
 from dynid.tape.llvm.backend import STORE_BLOCK, BlockKernel
@@ -44,6 +45,7 @@ class Ours:
             **self._regressors(case),
             **self._reductions(case),
             **self._inverse_dynamics(case),
+            **self._one_state(case),
             **self._gradients(case),
             **self._first_use(case),
         }
@@ -84,6 +86,20 @@ class Ours:
             "inverse dynamics, batch": case.best(lambda: regrouped(*states, out=out), samples),
             "inverse dynamics, one call": case.best(lambda: [single(*one, place) for _ in calls], len(calls)),
         }
+
+    def _one_state(self, case: Case) -> dict[Workload, float]:
+        """Measure one state by the public names, as a loop in a user's program calls them."""
+        robot, calls = case.robot, range(2000)
+        q, dq, ddq = (state[0].copy() for state in case.states(1))
+        tau = kernels.inverse_dynamics(robot, q, dq, ddq)
+        functions: dict[Workload, Callable[[], object]] = {
+            "inverse_dynamics, one state": lambda: kernels.inverse_dynamics(robot, q, dq, ddq),
+            "inertia_matrix, one state": lambda: kernels.inertia_matrix(robot, q),
+            "gravity_torque, one state": lambda: kernels.gravity_torque(robot, q),
+            "regressor, one state": lambda: kernels.regressor(robot, q, dq, ddq),
+            "forward_dynamics, one state": lambda: kernels.forward_dynamics(robot, q, dq, tau),
+        }
+        return {name: case.best(repeat(call, len(calls)), len(calls)) for name, call in functions.items()}
 
     def _gradients(self, case: Case) -> dict[Workload, float]:
         """Measure both kernels in blocks, with results that stay in the cache."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
-from dynid.studies.benchmark.case import Case, Workload
+from dynid.studies.benchmark.case import Case, Floats, Workload, repeat
 from dynid.studies.benchmark.pinocchio_model import pinocchio_model
 
 __all__ = ["PinocchioPython"]
@@ -45,7 +48,23 @@ class PinocchioPython:
             "inverse dynamics, one call": case.best(
                 lambda: [pin.rnea(model, data, *one) for _ in range(case.few)], case.few
             ),
+            **_one_state(case, pin, model, data, one),
         }
+
+
+def _one_state(
+    case: Case, pin: Any, model: Any, data: Any, one: tuple[Floats, Floats, Floats]
+) -> dict[Workload, float]:
+    q, v, a = one
+    tau = np.array(pin.rnea(model, data, q, v, a))
+    functions: dict[Workload, Callable[[], object]] = {
+        "inverse_dynamics, one state": lambda: pin.rnea(model, data, q, v, a),
+        "inertia_matrix, one state": lambda: pin.crba(model, data, q),
+        "gravity_torque, one state": lambda: pin.computeGeneralizedGravity(model, data, q),
+        "regressor, one state": lambda: pin.computeJointTorqueRegressor(model, data, q, v, a),
+        "forward_dynamics, one state": lambda: pin.aba(model, data, q, v, tau),
+    }
+    return {name: case.best(repeat(call, case.few), case.few) for name, call in functions.items()}
 
 
 def lstsq_time(case: Case) -> float:
