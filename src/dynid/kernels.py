@@ -373,14 +373,15 @@ def forward_dynamics(
         ArgumentError: The inertia matrix is singular in one of the states.
     """
     quick = _QUICK["forward_dynamics"].get(id(robot))
-    if quick is not None and threads == 1 and form == "standard":
+    plain = threads == 1 and form == "standard" and type(tau) is type(q) is np.ndarray
+    if quick is not None and plain and np.shape(tau) == np.shape(q):
         return quick(q, dq, tau)
-    if form == "standard" and has_definite_bodies(robot):
-        return _evaluate(robot, "forward_dynamics", (q, dq, tau), None, threads)
-    evaluate = kernel(robot, f"{_prefix(form)}inertia_and_bias")
     states = [real_array(name, state).astype(float, copy=False) for name, state in (("q", q), ("dq", dq), ("tau", tau))]
     if states[2].shape != np.broadcast_shapes(states[0].shape, states[1].shape):
         raise ArgumentError(f"torques have shape {states[2].shape}", remedy=f"Give {states[0].shape}, the shape of q.")
+    if form == "standard" and has_definite_bodies(robot):
+        return _evaluate(robot, "forward_dynamics", tuple(states), None, threads)
+    evaluate = kernel(robot, f"{_prefix(form)}inertia_and_bias")
     terms = evaluate(*states[:2], threads=threads)
     smallest = eigvalsh(terms["inertia"])[..., 0].min(initial=np.inf)
     if smallest <= SINGULAR * float(np.abs(robot.parameter_vector).max()):
