@@ -27,6 +27,8 @@ from dynid.robot.model import Robot
 __all__ = ["EnergyPoints", "PointSequence", "optimise_points"]
 
 Floats = NDArray[np.float64]
+_PER_LINK = 10
+"""Inertial parameters of a link: six moments, three first moments, the mass."""
 _MEMORY = 20
 """Steps whose gradients L-BFGS remembers. Convention."""
 _CLUSTER = 0.1
@@ -55,7 +57,7 @@ class EnergyPoints:
         """Record and compile the energy regressor.
 
         Args:
-            robot: The robot; its terms are left out, because they do not store energy.
+            robot: The robot; its terms and couplings are left out: the energy model is that of the links.
             lower: Lowest positions, scalar or (n,) [rad or m].
             upper: Highest positions, scalar or (n,) [rad or m].
             velocity: Largest absolute velocities, scalar or (n,) [rad/s or m/s].
@@ -70,8 +72,12 @@ class EnergyPoints:
             or not np.isfinite(self.upper - self.lower).all()
         ):
             raise ArgumentError("points need finite ranges of position and positive velocities")
-        links = robot.with_terms()
+        links = robot.with_terms().with_couplings()
         self.columns = tuple(base_parameters(links).columns if columns is None else columns)
+        if not self.columns or not set(self.columns) <= set(range(_PER_LINK * n)):
+            raise ArgumentError(
+                f"columns {list(self.columns)} do not name link parameters", remedy=f"Use 0 to {_PER_LINK * n - 1}."
+            )
         self._rows = Differentiable(self._kept_rows(links), n, "q", "dq")
 
     def _kept_rows(self, robot: Robot) -> Any:

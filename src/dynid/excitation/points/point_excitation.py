@@ -84,7 +84,7 @@ def check_count(robot: Robot, count: int | None) -> int:
     Raises:
         ArgumentError: There are fewer differences than parameters.
     """
-    size = base_parameters(robot.with_terms()).rank
+    size = base_parameters(robot.with_terms().with_couplings()).rank
     if count is not None and as_whole("count", count, least=1) < size:
         raise ArgumentError(
             f"{count} energy differences cannot reveal {size} base parameters", remedy=f"Use {size} points or more."
