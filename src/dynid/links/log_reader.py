@@ -1,7 +1,10 @@
 """From logs to experiments by a recipe: read, check, split, process.
 
-Logs are files or `Recording` objects. Every log is treated alike, whether the command line or Python asks. Logs that
-validate a fit are processed slightly differently from logs that are fitted: see `process_log`.
+Logs are files or `Recording` objects. Every log is treated alike, whether the command line or Python asks. `LogReader` is
+the way of every log for `identify_logs` and the run folders (identification, validation, load): it reads, checks by the
+gate, and processes. `process_log`, `split_log` and `choose_processing` do the processing alone, of a `Recording` and
+without the gate. Logs that validate a fit are processed slightly differently from logs that are fitted: see
+`process_log`.
 """
 
 from __future__ import annotations
@@ -203,12 +206,13 @@ class LogReader:
     needs_torques: bool = True
     """Whether a log without joint torques is refused."""
     check: Check = check_and_process
-    """The gate: checks a recording and processes it on the way."""
+    """The gate: checks a recording and processes it on the way. Streamed logs are checked by `StreamCheck` instead."""
     cache: Cache | None = None
-    """Where experiments of an interrupted run are kept."""
+    """Where experiments of an interrupted run are kept; those of streamed logs are not."""
     progress: Progress | None = None
     notice: Notice = log_finding
-    """Called with every warning of the gate."""
+    """Called with the gate's warnings about each log that is read (not taken from the cache), and with notes of
+    `identify_logs`."""
 
     def experiments(self, logs: Sequence[Log], *, for_validation: bool = False) -> list[Experiment]:
         """Read and process logs.
@@ -241,9 +245,11 @@ class LogReader:
         return training, self._cached(log, f"{rule} held out", lambda: parts()[1])
 
     def _read(self, log: Log, log_progress: _LogProgress, for_validation: bool) -> Experiment:
-        """Read, check and process one log: as `_process`, but the gate has already made the chain.
+        """Read, check and process one log.
 
-        The options only shape the returned chain; findings do not depend on them, except for the delay.
+        This does not call `_process`: the gate makes the chain on its way, and without one (gate off, isolated rows)
+        `process` does. A step that is added to `_process` belongs here and in `_Stream` too. The options only shape
+        the returned chain; findings do not depend on them, except for the delay.
         """
         options = _processing(self.recipe)
         options = _validation_options(options, self.recipe) if for_validation else options
@@ -329,7 +335,7 @@ class LogReader:
 
 
 class _Stream:
-    """A log that is read piece by piece; the gate checks it during the first pass.
+    """A log that is read piece by piece; the gate checks it during the first pass and objects after the last piece.
 
     An unknown delay is estimated from the first piece and holds for all, as the cutoff does (`process_stream`).
     """

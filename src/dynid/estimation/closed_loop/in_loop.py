@@ -1,10 +1,11 @@
-"""Experiments brought into a control loop: by its law and the commanded motion, or by what is assumed of them.
+"""Experiments brought into a control loop: by the known law and commanded motion, or by assumed ones.
 
 If the commanded motion is not known, the measured motion, low-passed, takes its place. If the law is not known,
-computed torque by a robot near the data takes its place: it follows the motion as the real law did. `DIDIM` and `CLIE`
-compare torques along the simulated motion. Without the law, they follow the measured motion rather than the commanded
-one, and leave out samples near reversals of velocity, where the sign of friction is uncertain. The findings of the
-estimate say what was assumed, and what the test of the law found.
+computed torque by a robot that `FeasibleWLS` fits to the data takes its place: it follows the motion as the real law
+did. `DIDIM` and `CLIE` compare torques along the simulated motion; without the law they ignore a commanded motion and
+follow the measured one. Wherever the measured motion is simulated, samples near reversals of velocity are left out,
+because the sign of friction is uncertain there, except for `InstrumentalVariables`. The findings of the estimate say
+what was assumed, and what the test of the law found.
 """
 
 from __future__ import annotations
@@ -47,14 +48,14 @@ ASSUMED_LAW_HZ = 4000.0
 GIVEN_LAW_HZ = 1000.0
 """Least rate that is assumed for a given law of unknown rate [Hz]. Convention."""
 LONGEST = 2**16
-"""Most control instants of a piece of a streamed log. Convention."""
+"""Most control instants of a part of a streamed log. Convention."""
 RATE_TOLERANCE = 0.02
 """Largest deviation of a control rate from a multiple of a log's rate, as a share of it: clocks are that inexact.
 Convention."""
 SETTLING_S = 1.0
 """Time after which a loop has forgotten its initial state, if it cannot be computed [s]. Convention."""
 POSES = 64
-"""Most samples at which the damping of a law is checked. Convention."""
+"""Least number of poses at which the damping of a law is checked; shorter logs give all of theirs. Convention."""
 ASSUMED = "The law was assumed: what the model lacks, friction above all, looks the same."
 """Remedy of a doubt about a part of an assumed law."""
 
@@ -70,9 +71,10 @@ def with_loop(
 ) -> Iterator[Experiment]:
     """The consecutive pieces of a log, gap-free and not too long, each with the part of the loop that made it.
 
-    A stretch is what lies between two gaps. It is simulated from its beginning: from its measured state, and with the
+    A piece is what the caller gives; a part is gap-free and has at most `longest` instants; a stretch is what lies
+    between two gaps, one part or several. A stretch is simulated from its beginning: from its measured state, and with the
     memory of the law that explains the first torques. Only the `q0`, `dq0` and `memory0` of its first part are used:
-    `StreamSearch` carries the state from part to part, found by `Loop.start_s`. Parts are therefore for
+    `StreamSearch` carries the state on to a part whose `Loop.start_s` is the end of the part before. Parts are therefore for
     `stream_equations`; in memory, give `longest` so that each stretch is one part.
 
     Args:
@@ -83,7 +85,8 @@ def with_loop(
         longest: Most control instants of a part; in memory, more than the longest stretch has.
         settling_s: Time at the beginning of every stretch that is simulated but not kept [s]: by then the loop has
             forgotten that it started from noisy measurements, errors of the start no longer matter, and
-            `Loop.start_known` is True. Zero keeps all samples; `Loop.start_known` is then False.
+            `Loop.start_known` is True. Zero drops only the time in which the log's own low-pass settles; then
+            `Loop.start_known` is False, and estimators in memory remove the effect of the start.
 
     Raises:
         ArgumentError: The motion is not one of the log's joints, or a rate does not fit.
@@ -94,7 +97,6 @@ def with_loop(
     check_law(law)
     if not 0.0 <= settling_s < np.inf:
         raise ArgumentError(f"settling_s is {settling_s}", remedy="Give a finite time [s], zero or more.")
-    # piece: as read; part: gap-free and at most `longest`; stretch: parts without a gap between them
     last_s = -np.inf  # last sample of the part before
     begun_s = -np.inf  # first sample of the stretch
     has_kept = False  # whether samples of the stretch were kept already
@@ -240,7 +242,9 @@ class InLoop(Estimator):
             EstimationError: As the estimator does.
         """
         robot, feasible_parameters = equations.robot, FeasibleWLS(prior_weight=1.0).solve(equations).standard
-        if feasible_parameters is not None:  # a feasible robot near the data sets the gains and step sizes
+        # a feasible robot near the data gives an assumed law its model, and the search its step sizes, its prior and
+        # one of its starts
+        if feasible_parameters is not None:
             robot = robot.with_parameters(feasible_parameters)
         poses = _poses(equations.excerpts)
         law = self.law or following_law(robot, BANDWIDTH_HZ)
@@ -250,7 +254,9 @@ class InLoop(Estimator):
             estimate = self.estimator.solve(self._add_loops(equations, robot, law))
         except WrongLawError:
             raise
-        except EstimationError as error:  # noise may have spoilt the robot fitted above
+        except (
+            EstimationError
+        ) as error:  # noise may have spoilt the fitted robot: the given one is tried; the law stays
             try:
                 estimate = self.estimator.solve(self._add_loops(equations, equations.robot, law))
             except (EstimationError, IdentifiabilityError):
@@ -274,12 +280,14 @@ class InLoop(Estimator):
     def _add_loops(self, equations: Samples | StreamedLogs, robot: Robot, law: ControlLaw) -> Samples | StreamedLogs:
         """The equations with a loop for every experiment or streamed log."""
         if isinstance(equations, StreamedLogs):
+            # in memory the effect of the start is removed from the equations; a stream cannot do that, so it drops
+            # samples until the start is forgotten: the first loops only serve to compute that time
             logs = self._put_logs_in_loop(equations, robot, law, settling_s=0.0)
             if not self._motion_is_instrument_only:  # instruments may have any start
-                settling_s = max(_settling_time_s(equations, robot, _first_piece(log)) for log in logs)
+                settling_s = max(_settling_time_s(equations, robot, _first_part(log)) for log in logs)
                 logs = self._put_logs_in_loop(equations, robot, law, settling_s)
             looped: Samples | StreamedLogs = replace(
-                equations, robot=robot, logs=logs, excerpts=tuple(_first_piece(log) for log in logs)
+                equations, robot=robot, logs=logs, excerpts=tuple(_first_part(log) for log in logs)
             )
         else:
             rates_hz, makers = self._control_rates_hz(equations), self._motion_makers(equations)
@@ -394,8 +402,8 @@ def _no_motion(number: int, reason: str) -> ArgumentError:
     )
 
 
-def _first_piece(log: StreamedLog) -> Experiment:
-    """The first piece of a log.
+def _first_part(log: StreamedLog) -> Experiment:
+    """The first part of a log.
 
     Raises:
         ArgumentError: There is none.
@@ -408,7 +416,7 @@ def _first_piece(log: StreamedLog) -> Experiment:
 
 def _too_short() -> ArgumentError:
     return ArgumentError(
-        f"no gap-free stretch is longer than {SHORTEST_S:g} s: nothing can be simulated",
+        f"no gap-free stretch is longer than {SHORTEST_S:g} s and the settling time: nothing can be simulated",
         remedy="Give a log with fewer gaps, or allow longer ones (max_gap_s), or use weighted least squares.",
     )
 
