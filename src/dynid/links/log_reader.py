@@ -1,9 +1,9 @@
 """From logs to experiments by a recipe: read, check, split, process.
 
-Logs are files or `Recording` objects. Every log is treated alike, whether the command line or Python asks. `LogReader` is
-the way of every log for `identify_logs` and the run folders (identification, validation, load): it reads, checks by the
-gate, and processes. `process_log`, `split_log` and `choose_processing` do the processing alone, of a `Recording` and
-without the gate. Logs that validate a fit are processed slightly differently from logs that are fitted: see
+Logs are files or `Recording` objects. Every log is treated alike, whether the command line or Python asks. `LogReader`
+is the way of every log for `identify_logs` and the run folders (identification, validation, load): it reads, checks by
+the gate, and processes. `process_log`, `split_log` and `choose_processing` do the processing alone, of a `Recording`
+and without the gate. Logs that validate a fit are processed slightly differently from logs that are fitted: see
 `process_log`.
 """
 

@@ -72,10 +72,10 @@ def with_loop(
     """The consecutive pieces of a log, gap-free and not too long, each with the part of the loop that made it.
 
     A piece is what the caller gives; a part is gap-free and has at most `longest` instants; a stretch is what lies
-    between two gaps, one part or several. A stretch is simulated from its beginning: from its measured state, and with the
-    memory of the law that explains the first torques. Only the `q0`, `dq0` and `memory0` of its first part are used:
-    `StreamSearch` carries the state on to a part whose `Loop.start_s` is the end of the part before. Parts are therefore for
-    `stream_equations`; in memory, give `longest` so that each stretch is one part.
+    between two gaps, one part or several. A stretch is simulated from its beginning: from its measured state, and with
+    the memory of the law that explains the first torques. Only the `q0`, `dq0` and `memory0` of its first part are
+    used: `StreamSearch` carries the state on to a part whose `Loop.start_s` is the end of the part before. Parts are
+    therefore for `stream_equations`; in memory, give `longest` so that each stretch is one part.
 
     Args:
         pieces: Consecutive pieces of a processed log; see `dynid.process_stream`.
