@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dynid.errors import ArgumentError
 from dynid.export import coefficient_expressions
 from dynid.export.c.c_check import find_compiler
 from dynid.export.c.c_package import generate_c
@@ -76,6 +77,11 @@ def evaluate(text: str, names: dict[str, float]) -> float:
         name, formula = line.split(" = ")
         known[name] = eval(formula, {"__builtins__": {}}, known)  # our own text
     return float(known[name])  # type: ignore[arg-type]
+
+
+def test_an_unknown_kind_of_coefficients_is_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"kind is 'foo'\. Choose from inertia, gravity, christoffel"):
+        coefficient_expressions(zoo.scara(), "foo")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("robot", [zoo.gautier_khalil_3r(), zoo.stanford(), zoo.scara()], ids=lambda r: r.name)

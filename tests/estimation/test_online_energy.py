@@ -12,7 +12,9 @@ from scipy.interpolate import make_interp_spline
 import dynid
 from dynid.errors import ArgumentError, DataError
 from dynid.estimation.equations import build_equations
+from dynid.estimation.estimate import Estimator
 from dynid.estimation.linear.energy_balance import Energy
+from dynid.estimation.linear.momentum import Momentum
 from dynid.estimation.online.online_energy import OnlineEnergy
 from dynid.information.growing_blocks import MOST_BLOCKS
 from dynid.kernels import inverse_dynamics
@@ -77,8 +79,38 @@ def test_after_the_last_sample_it_is_the_batch_estimate(robot: Robot) -> None:
     assert online.noise_std == pytest.approx(batch.noise_std, rel=1e-6)
     assert online.references == batch.references == ("GautierKhalil1992",)
     W, Y = energy_by_hand(robot, run, tracker.base.columns, 12)
-    assert tracker.equations == len(Y)
+    assert tracker.equation_count == len(Y)
     assert np.abs(online.values - np.linalg.lstsq(W, Y, rcond=None)[0]).max() < 1e-9
+
+
+def test_an_interval_of_one_sample_is_the_trapezoid() -> None:
+    robot = zoo.scara()
+    run = planted_run(robot, samples=1500, rate_hz=250.0)
+    tracker = OnlineEnergy(robot, rate_hz=250.0, interval_s=0.004)
+    tracker.update(run.q, run.dq, run.effort)
+    columns = list(tracker.base.columns)
+    W = np.diff(dynid.energy_regressor(robot, run.q, run.dq), axis=0)[:, columns]
+    power = (run.effort * run.dq).sum(axis=1)
+    Y = (power[1:] + power[:-1]) / 2.0 / 250.0
+    assert (tracker.interval_s, tracker.equation_count) == (0.004, 1499)
+    assert np.abs(tracker.estimate().values - np.linalg.lstsq(W, Y, rcond=None)[0]).max() < 1e-9
+    batch = Energy(weights="equal", interval_s=0.004).solve(build_equations(robot, run))
+    assert np.abs(tracker.estimate().values - batch.values).max() < 1e-9
+
+
+def test_the_interval_that_is_used_is_whole_samples() -> None:
+    assert OnlineEnergy(arm(), rate_hz=250.0, interval_s=0.05).interval_s == 0.048
+    assert OnlineEnergy(arm(), rate_hz=250.0, interval_s=0.1).interval_s == 0.1
+
+
+@pytest.mark.parametrize(
+    "estimator", [Energy(interval_s=0.001), Momentum(interval_s=0.001)], ids=["energy", "momentum"]
+)
+def test_an_interval_shorter_than_the_sampling_time_is_refused(estimator: Estimator) -> None:
+    with pytest.raises(ArgumentError, match=r"interval_s is 0\.001 s, and samples are 0\.004 s apart"):
+        OnlineEnergy(arm(), rate_hz=250.0, interval_s=0.001)
+    with pytest.raises(ArgumentError, match=r"samples are 0\.004 s apart"):
+        estimator.solve(build_equations(arm(), planted_run(arm(), samples=500, rate_hz=250.0)))
 
 
 def test_lins_set_is_the_same_estimate_in_other_words() -> None:
@@ -206,7 +238,7 @@ def test_constant_energy_shows_nothing() -> None:
     dq = np.tile([0.7, 0.0, 0.0], (1000, 1))
     tracker = OnlineEnergy(robot, rate_hz=250.0)
     tracker.update(q, dq, 0.1 * np.random.default_rng(0).normal(size=q.shape))
-    assert tracker.equations > 60
+    assert tracker.equation_count > 60
     assert tracker.estimate().undetermined.all()
 
 
@@ -217,7 +249,7 @@ def test_few_equations_and_silence_claim_nothing() -> None:
     for k in range(12 * 26):
         tracker.update(run.q[k], run.dq[k], run.effort[k])
         if np.isfinite(tracker.estimate().stderr).any():
-            assert tracker.equations >= 15 + 10
+            assert tracker.equation_count >= 15 + 10
     assert np.isfinite(tracker.estimate().stderr).any()
     quiet = OnlineEnergy(robot, rate_hz=240.0)
     quiet.update(run.q, run.dq, np.zeros_like(run.q))
@@ -243,7 +275,7 @@ def test_numbers_that_are_not_finite_are_refused_and_leave_no_trace(channel: int
     sample[channel][2] = value
     with pytest.raises(DataError, match=r"sample 63, joint joint3: .*Leave the sample out"):
         tracker.update(*sample)
-    assert (tracker.samples, tracker.equations) == (63, 12)
+    assert (tracker.samples, tracker.equation_count) == (63, 12)
     assert np.array_equal(tracker.estimate().values, before)
 
 

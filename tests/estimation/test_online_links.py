@@ -65,6 +65,9 @@ def test_after_the_last_sample_it_is_the_batch_estimate(robot: Robot) -> None:
     assert np.abs(online.values - batch.values).max() < 1e-9
     assert online.noise_std == pytest.approx(batch.noise_std, rel=1e-9)
     assert online.references == batch.references
+    factor = np.sqrt(online.inflation / batch.inflation)  # from other blocks of time
+    ratio = online.stderr / batch.stderr
+    assert factor.min() * (1.0 - 1e-6) <= ratio.min() <= ratio.max() <= factor.max() * (1.0 + 1e-6)
     own = [[tracker.base.names.index(name) for name in link.parameters] for link in tracker.excitation]
     Y = regressor(robot, run.q, run.dq, run.ddq, columns=tracker.base.columns)
     assert online.values == pytest.approx(link_by_link_by_hand(Y, run.effort, own), abs=1e-9)

@@ -14,6 +14,7 @@ from dynid.errors import ArgumentError
 from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.online.online_energy import OnlineEnergy
+from dynid.estimation.online.online_links import OnlineLinkByLink
 from dynid.estimation.perturbation import PerturbationBounds, estimate_bounds, perturbation_bounds
 from dynid.robot import zoo
 
@@ -180,6 +181,29 @@ def test_open_parameters_have_no_bound() -> None:
     assert found.overall.condition == np.inf
     assert np.isinf(found.largest_changes[estimate.undetermined]).all()
     assert "without bound" in found.sentence
+
+
+@pytest.mark.parametrize("target_error", [None, 0.01])
+def test_before_the_first_sample_nothing_is_determined(target_error: float | None) -> None:
+    links, energy = OnlineLinkByLink(arm()), OnlineEnergy(arm(), rate_hz=250.0)
+    for equations, estimate in ((links.equations, links.estimate()), (energy.factor, energy.estimate())):
+        found = estimate_bounds(equations, estimate, target_error=target_error)
+        assert found.overall.bound == np.inf
+        assert found.sentence.startswith("Nothing is determined yet")
+
+
+def test_a_matrix_error_that_is_too_large_is_not_laid_to_the_motion() -> None:
+    equations = equations_of(arm(), noise=0.1)
+    estimate = WLS().solve(equations)
+    limit = 1.0 / estimate_bounds(equations, estimate).overall.condition
+    assert "without bound" not in estimate_bounds(equations, estimate, matrix_error=0.99 * limit).sentence
+    assert "errors of the equations' matrix" in estimate_bounds(equations, estimate, matrix_error=0.9 * limit).sentence
+    for error in (1.01 * limit, 0.8):
+        found = estimate_bounds(equations, estimate, matrix_error=error)
+        assert found.overall.bound == np.inf
+        assert "matrix_error" in found.sentence
+        assert f"below {100.0 * limit:.3g} %" in found.sentence
+        assert "motion" not in found.sentence
 
 
 def test_wrong_input_is_refused() -> None:

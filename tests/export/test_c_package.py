@@ -245,6 +245,7 @@ def test_a_last_link_without_mass_has_no_forward_dynamics_but_everything_else(op
     ("wrong", "named"),
     [
         (lambda arm: generate_c(arm, ["gravity"], name=3), "name"),
+        (lambda arm: generate_c(arm, ["gravity"], load=True), "load is True. Choose 'struct' or None"),
         (lambda arm: generate_c(arm, ["gravity"], base=True), "base"),
         (lambda arm: generate_c(arm, ["gravity"], two_rate=False).check(0), "samples"),
         (lambda arm: generate_c(arm.with_parameters(1e40 * arm.parameter_vector), ["gravity"], parameters="struct",

@@ -142,6 +142,18 @@ def test_a_share_is_a_percentage(text: str) -> None:
     assert read_share("0.5 %") == 0.005
 
 
+@pytest.mark.parametrize("text", ["0", "0.01", "1"])
+def test_a_missing_percent_sign_is_named(text: str) -> None:
+    with pytest.raises(ArgumentError, match=f"the percent sign is missing in '{text}'"):
+        read_share(text)
+
+
+@pytest.mark.parametrize("number", [0.01, 1, True])
+def test_a_share_in_a_recipe_is_a_text(number: float) -> None:
+    with pytest.raises(ArgumentError, match='"1%"'):
+        Recipe.bare(significant=number)
+
+
 def test_pruning_by_planned_motions_is_public() -> None:
     robot = zoo.puma560()
     pruned = prune(robot, [np.random.default_rng(0).uniform(-1, 1, (3, 20, 6))])

@@ -196,6 +196,14 @@ def test_sets_of_other_motions_are_not_converted():
         conversion_matrix(free, base_parameters(zoo.stanford()))
 
 
+def test_values_of_another_number_are_refused():
+    robot = zoo.gautier_khalil_3r()
+    closed, lin = base_parameters(robot), base_parameters(robot, "minimal-combinations")
+    for values in (np.ones(5), np.ones((closed.rank, 2)), 1.0):
+        with pytest.raises(ArgumentError, match=f"the given set has {closed.rank} base parameters"):
+            convert_values(values, closed, lin)
+
+
 def test_units_latex_and_json_name_the_members():
     base = base_parameters(zoo.stanford(), "minimal-combinations")
     assert dict(zip(base.names, base.units, strict=True))["MC3"] == "kg"

@@ -170,10 +170,23 @@ class EstimateBounds:
 
     @property
     def sentence(self) -> str:
-        """The bound for the torque errors in words."""
+        """The bound for the errors in words, or why there is none."""
+        if np.isinf(self.largest_changes).all():
+            return "Nothing is determined yet: the equations leave every parameter open, so nothing bounds its error"
         size = f"Torque errors of {100.0 * self.overall.target_error:.3g} %, all in the worst direction, would change "
-        if not np.isfinite(self.overall.bound):
+        if not np.isfinite(self.overall.condition):
             return size + "the parameters without bound: the motion leaves some of them open"
+        if self.overall.matrix_bound >= 1.0:
+            return (
+                f"An error of {100.0 * self.overall.matrix_error:.3g} % of the equations' matrix (matrix_error) is too "
+                f"large for a bound: with the condition number {self.overall.condition:.3g} it must be below "
+                f"{100.0 / self.overall.condition:.3g} %"
+            )
+        if not np.isfinite(self.overall.bound):
+            return size + "the parameters without bound: the estimate is zero, to which nothing can be relative"
+        if self.overall.matrix_error > 0.0:
+            matrix = f"and errors of the equations' matrix of {100.0 * self.overall.matrix_error:.3g} %, all in"
+            size = size.replace("all in", matrix)
         return size + f"the parameters, each counted by its torque, by {100.0 * self.overall.bound:.3g} % at most"
 
     def table(self) -> Table:
@@ -248,7 +261,10 @@ def _bound_factor(
     squares = np.linalg.norm(Vt.T * inverse**2, axis=1)  # of (W^T W)^-1
     changes = (rows * (dY + dW * size.X) + squares * dW * residual) / scale
     overall = PerturbationBounds(
-        condition=size.condition, target_error=share, matrix_error=float(matrix_error), bound=size.bound(dY, dW)
+        condition=size.condition,
+        target_error=share,
+        matrix_error=float(matrix_error),
+        bound=size.bound(dY, dW) if is_full else np.inf,  # of what is open nothing is known, with or without errors
     )
     return EstimateBounds(
         names=estimate.names,

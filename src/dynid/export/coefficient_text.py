@@ -11,6 +11,7 @@ import numpy as np
 
 from dynid.dynamics.christoffel import christoffel_coefficients
 from dynid.dynamics.inertia_matrix import composite_inertia_matrix, gravity_torque
+from dynid.errors import ArgumentError
 from dynid.parameters.base import base_parameters
 from dynid.robot.model import Robot, require_robot
 from dynid.tape import record
@@ -36,8 +37,13 @@ def coefficient_expressions(
     Returns:
         Name -> formula, such as ``D112``; joints are counted from 1, and of coefficients that are equal by symmetry
         only that with increasing indices is listed (of D_ijk in j and k). A long formula has lines ``t1 = ...`` first.
+
+    Raises:
+        ArgumentError: There are no coefficients of this kind.
     """
     require_robot(robot)
+    if kind not in _FUNCTIONS:
+        raise ArgumentError(f"kind is {kind!r}", remedy=f"Choose from {', '.join(_FUNCTIONS)}.")
     base, function = base_parameters(robot), _FUNCTIONS[kind]
     names = list(base.names)
 

@@ -99,11 +99,15 @@ def read_share(text: str) -> float:
     """Read a percentage such as ``1%`` as a share between 0 and 1.
 
     Raises:
-        ArgumentError: The text is not a percentage from 0 to below 100.
+        ArgumentError: It is not the text of a percentage from 0 to below 100.
     """
-    found = re.fullmatch(r"(\d+\.?\d*|\.\d+) ?%", text.strip())
+    remedy = "Write a percentage of each joint's largest torque, such as 1%."
+    if not isinstance(text, str):
+        raise ArgumentError(f"the share {text!r} is not a text", remedy='Write a percentage as a text, such as "1%".')
+    found = re.fullmatch(r"(\d+\.?\d*|\.\d+) ?(%?)", text.strip())
+    if found and not found[2]:
+        raise ArgumentError(f"the percent sign is missing in '{text}'", remedy=remedy)
     share = float(found[1]) / 100.0 if found else -1.0
     if not 0.0 <= share < 1.0:
-        remedy = "Write a percentage of each joint's largest torque, such as 1%."
         raise ArgumentError(f"'{text}' is not a percentage from 0 to below 100", remedy=remedy)
     return share

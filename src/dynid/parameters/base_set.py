@@ -270,8 +270,18 @@ def conversion_matrix(given: BaseParameters, wanted: BaseParameters) -> Floats:
 
 
 def convert_values(values: ArrayLike, given: BaseParameters, wanted: BaseParameters) -> Floats:
-    """Values (..., b) of the set ``given`` as values of the set ``wanted``; see `conversion_matrix`."""
-    return np.asarray(np.asarray(values, dtype=float) @ conversion_matrix(given, wanted).T)
+    """Values (..., b) of the set ``given`` as values of the set ``wanted``; see `conversion_matrix`.
+
+    Raises:
+        ArgumentError: The number of values is not that of the set, or the sets do not determine one another.
+    """
+    found = np.asarray(values, dtype=float)
+    if found.shape[-1:] != (given.rank,):
+        raise ArgumentError(
+            f"values have shape {found.shape}, and the given set has {given.rank} base parameters",
+            remedy=f"Give values of shape ({given.rank},) or (..., {given.rank}).",
+        )
+    return np.asarray(found @ conversion_matrix(given, wanted).T)
 
 
 def require_kept_columns(base: BaseParameters) -> BaseParameters:

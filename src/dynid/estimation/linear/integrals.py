@@ -80,7 +80,7 @@ class Intervals:
         return np.asarray(self._summed(missing, np.ones(self.length + 1)) == 0.0)
 
     def _summed(self, values: Floats, weights: Floats) -> Floats:
-        inner = values[:-1].reshape(len(values) // self.length, self.length, *values.shape[1:])
+        inner = values[:-1].reshape((len(values) - 1) // self.length, self.length, *values.shape[1:])
         ends = values[self.length :: self.length]
         return np.asarray(np.tensordot(inner, weights[:-1], axes=(1, 0)) + weights[-1] * ends)
 
@@ -103,7 +103,10 @@ def cut_intervals(equations: Samples, interval_s: float) -> Iterator[list[Interv
 
     Args:
         equations: The equations.
-        interval_s: Length of the intervals [s], rounded to whole samples, one at least.
+        interval_s: Length of the intervals [s], rounded to whole samples.
+
+    Raises:
+        ArgumentError: It is shorter than half a sampling time.
     """
     for run in equations.experiments:
         length = interval_steps(interval_s, run.rate_hz)
@@ -126,8 +129,18 @@ def cut_intervals(equations: Samples, interval_s: float) -> Iterator[list[Interv
 
 
 def interval_steps(interval_s: float, rate_hz: float) -> int:
-    """Steps of time in an interval [s]: whole samples, one at least."""
-    return max(1, round(interval_s * rate_hz))
+    """Steps of time in an interval [s], rounded to whole samples.
+
+    Raises:
+        ArgumentError: It is shorter than half a sampling time.
+    """
+    steps = round(interval_s * rate_hz)
+    if steps < 1:
+        raise ArgumentError(
+            f"interval_s is {interval_s:g} s, and samples are {1.0 / rate_hz:g} s apart",
+            remedy=f"Give at least one sampling time, better ten: interval_s={10.0 / rate_hz:g}.",
+        )
+    return steps
 
 
 class Model(Protocol):

@@ -25,7 +25,9 @@ Floats = NDArray[np.float64]
 
 
 class OnlineEnergy:
-    """`Energy(weights="equal")` sample by sample: the same estimate as from the whole log, in bounded memory.
+    """`Energy(weights="equal")` sample by sample, in bounded memory.
+
+    After the last sample values and standard deviations are those of the whole log, to 1e-9.
 
     Typical use, in the control loop::
 
@@ -62,14 +64,16 @@ class OnlineEnergy:
         Args:
             robot: Geometry and terms; friction is estimated if the robot has such terms (`Robot.with_terms`).
             rate_hz: Sampling rate [Hz]; samples are equally spaced, see `start_stretch`.
-            interval_s: Length of the intervals [s], rounded to whole samples.
+            interval_s: Length of the intervals [s], rounded to whole samples; the attribute `interval_s` is what is
+                used.
             base: The base parameters to estimate; those of every motion by default. `estimate` gives them in any set.
             motion_std: Standard deviations of the noise of positions and velocities, each one number or (n,).
                 Directions of the equations that do not stand out of it count as not determined. None for a motion that
                 is exact.
 
         Raises:
-            ArgumentError: A number makes no sense, or a term of the robot has no energy.
+            ArgumentError: A number makes no sense, the interval is shorter than half a sampling time, or a term of the
+                robot has no energy.
         """
         self.robot, self.samples = robot, 0
         self.base = base_parameters(robot) if base is None or base.mixing is not None else base
@@ -121,7 +125,12 @@ class OnlineEnergy:
         self._open = []
 
     @property
-    def equations(self) -> int:
+    def interval_s(self) -> float:
+        """Length of the intervals that is used [s]: whole samples."""
+        return self._length / self.rate_hz
+
+    @property
+    def equation_count(self) -> int:
         """Number of energy equations so far, r of eq. (9)."""
         return self._sums.equations
 

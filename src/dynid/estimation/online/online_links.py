@@ -31,7 +31,11 @@ CHANNELS = ("positions", "velocities", "accelerations")
 
 
 class OnlineLinkByLink:
-    """`LinkByLink` sample by sample: the same estimate as from the whole log, at any time and in bounded memory.
+    """`LinkByLink` sample by sample, at any time and in bounded memory.
+
+    After the last sample the values and the noise of each joint are those of the whole log, to 1e-9. The standard
+    deviations are the same up to the autocorrelation factor of each joint (`Estimate.inflation`), which comes from
+    other blocks of time: the tracker cannot know them before the end.
 
     Typical use, in the control loop::
 

@@ -218,13 +218,13 @@ def _check_options(functions: Sequence[str], precision: str, parameters: str, lo
     if unknown or not functions:
         what = f"there is no function '{unknown[0]}'" if unknown else "no function is requested"
         raise ArgumentError(what, remedy=f"Choose from {', '.join(FUNCTIONS)}.")
-    for value, choices in (
-        (precision, ("double", "float")),
-        (parameters, ("folded", "struct")),
-        (load, (None, "struct")),
+    for name, value, choices in (
+        ("precision", precision, ("double", "float")),
+        ("parameters", parameters, ("folded", "struct")),
+        ("load", load, ("struct", None)),
     ):
         if value not in choices:
-            raise ArgumentError(f"option {value!r} is not one of {choices}")
+            raise ArgumentError(f"{name} is {value!r}", remedy=f"Choose {' or '.join(map(repr, choices))}.")
 
 
 def _check_motion(robot: Robot, source: Source) -> None:
