@@ -12,6 +12,7 @@ from dynid.control.experiments import hold_still, robustness, track, tracking_ta
 from dynid.control.two_rate import bandwidths, two_rate_study
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.excitation.trajectories.quintic import minimum_jerk
+from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.robot import zoo
 from dynid.terms.motors import RotorInertia
 
@@ -117,9 +118,48 @@ def test_the_bandwidths_of_two_tones_are_their_frequencies():
     tones[1] = tones[10] = np.pi  # 1 rad at 0.5 Hz and 0.1 rad at 5 Hz: 1 % of the position's power, 99 % of the other
     move = FourierTrajectory(coefficients=tones, period_s=2.0, periods=10)
     found = bandwidths(zoo.gautier_khalil_3r(), move, rate_hz=200.0)
-    assert found.hz["positions"] == pytest.approx(0.5, abs=0.1)
+    assert found.hz["positions"] == pytest.approx(0.5, abs=0.1)  # the motion also has a start and an end
     assert found.hz["accelerations"] == pytest.approx(5.0, abs=0.1)
     assert found.ratio == pytest.approx(10.0, rel=0.2)
+
+
+class HalfCosine(Trajectory):
+    """From 0 to 1 rad by half a cosine: there and back it is one pure tone of 1 / (2 duration)."""
+
+    duration, dof = 0.8, 6
+
+    def derivative(self, t, order):
+        rate = np.pi / self.duration
+        value = -0.5 * rate**order * np.cos(rate * t + order * np.pi / 2) + (0.5 if order == 0 else 0.0)
+        return np.repeat(value[:, None], self.dof, axis=1)
+
+
+def test_one_way_of_a_cosine_is_a_pure_tone():
+    found = bandwidths(zoo.puma560(), HalfCosine(), share=0.999)
+    for signal in ("positions", "velocities", "accelerations"):
+        assert found.hz[signal] == pytest.approx(1.0 / 1.6)
+
+
+@pytest.mark.parametrize(("share", "harmonic"), [(0.8, 1), (0.85, 3), (0.92, 5), (0.94, 7), (0.955, 9)])
+def test_full_acceleration_and_braking_have_the_spectrum_of_a_square_wave(share, harmonic):
+    """There and back, the accelerations are a square wave: 8 / (pi k)^2 of its power in each odd harmonic k."""
+    odd = np.arange(1, 99, 2)
+    assert odd[np.searchsorted(np.cumsum(8.0 / (np.pi * odd) ** 2), share)] == harmonic
+    move = BangCoastBang.within(START, START + 1.0, velocity=np.full(6, 100.0), acceleration=np.full(6, 20.0))
+    found = bandwidths(zoo.puma560(), move, share=share)
+    assert found.hz["positions"] == pytest.approx(0.5 / move.duration)
+    assert found.ratio == pytest.approx(harmonic)
+
+
+@pytest.mark.parametrize("duration", [0.3, 1.0, 5.0])
+def test_one_smooth_move_has_the_harmonics_of_its_fourier_series(duration):
+    """Cosine series of 60 s - 180 s^2 + 120 s^3, integrated numerically here: 95 % of the power up to the third."""
+    s = (np.arange(20000) + 0.5) / 20000
+    series = np.array([np.mean((60 * s - 180 * s**2 + 120 * s**3) * np.cos(k * np.pi * s)) for k in range(1, 40)]) ** 2
+    harmonic = 1 + int(np.searchsorted(np.cumsum(series), 0.95 * series.sum()))
+    found = bandwidths(zoo.puma560(), minimum_jerk(START, START + 1.0, duration_s=duration))
+    assert found.hz["positions"] == pytest.approx(0.5 / duration)
+    assert found.ratio == pytest.approx(harmonic)
 
 
 def test_the_rms_error_over_all_joints_is_below_the_largest_of_one():

@@ -99,8 +99,8 @@ def hold_still(
 
 
 def with_wrong_parameters(robot: Robot, share: float, seed: int = 0) -> Robot:
-    """Change every parameter by the relative error ``share``, with random sign."""
-    as_number("share", share)
+    """Change every parameter by the relative error ``share`` (0 to 1), with random sign."""
+    share = as_number("share", share, least=0.0, most=1.0)
     signs = np.random.default_rng(seed).choice([-1.0, 1.0], robot.parameter_vector.size)
     return robot.with_parameters(robot.parameter_vector * (1.0 + share * signs))
 
@@ -119,7 +119,7 @@ def robustness(
     Args:
         robot: The true robot.
         trajectory: The reference motion.
-        shares: Relative errors of all parameters; their signs are random.
+        shares: Relative errors of all parameters (0 to 1); their signs are random.
         controller: Makes a controller from a model and the trajectory.
         seeds: Number of wrong models per share; the median is reported.
         imperfections: Imperfections of drives and sensors; none by default.
@@ -127,6 +127,7 @@ def robustness(
     plant, seeds = RungeKuttaPlant(robot), as_whole("seeds", seeds, least=1)
     if not len(shares):
         raise ArgumentError("shares is empty", remedy="Give at least one relative error, such as 0.1.")
+    shares = [as_number("a share", share, least=0.0, most=1.0) for share in shares]
     rows = []
     for share in shares:
         runs = [

@@ -6,6 +6,7 @@ come from background tasks and are one or two periods old. The error depends on 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,8 @@ from dynid.tables import Table
 __all__ = ["Bandwidths", "TwoRateStudy", "bandwidths", "two_rate_study"]
 
 Floats = NDArray[np.float64]
+CLOSED = 1e-6
+"""A motion is closed if its ends differ by less than this share of its range; above rounding, a convention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -100,7 +103,7 @@ def _friction(robot: Robot, q: Floats, dq: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Bandwidths:
-    """How fast the signals of a motion change."""
+    """How fast the signals of a repeated motion change."""
 
     hz: Mapping[str, float]
     """Signal -> frequency below which the share of its power lies [Hz]; 0 for a signal that is constant."""
@@ -109,7 +112,11 @@ class Bandwidths:
 
     @property
     def ratio(self) -> float:
-        """Bandwidth of the accelerations over that of the positions; infinite where the positions are constant."""
+        """Bandwidth of the accelerations over that of the positions; infinite where the positions are constant.
+
+        It depends on the shape of the motion, not on its duration: 3 for one minimum-jerk move, 9 for one move with
+        full acceleration, then full braking (both at 95 % of the power).
+        """
         return self.hz["accelerations"] / self.hz["positions"] if self.hz["positions"] > 0.0 else float("inf")
 
     def to_table(self) -> Table:
@@ -121,10 +128,12 @@ class Bandwidths:
 
 
 def bandwidths(robot: Robot, trajectory: Trajectory, *, rate_hz: float = 1000.0, share: float = 0.95) -> Bandwidths:
-    """Find the frequency below which ``share`` of each signal's power lies: how often it must be computed.
+    """Find the frequency below which ``share`` of each signal's power lies, if the motion is repeated for ever.
 
-    Positions, velocities and everything that depends only on them have lower bandwidths than accelerations, which
-    justifies two rates ([Izaguirre1992] section 3).
+    A motion that ends as it begins is repeated as it is, any other one there and back, so that the signals are periodic
+    and have exact spectra: lines at the multiples of the frequency of repetition. One way alone has no spectrum of its
+    own; its result would be that of the window. Slow positions and fast accelerations speak for two rates
+    ([Izaguirre1992] section 3); what two rates cost is measured by `two_rate_study`.
 
     Args:
         robot: The robot with its parameter values.
@@ -134,8 +143,9 @@ def bandwidths(robot: Robot, trajectory: Trajectory, *, rate_hz: float = 1000.0,
     """
     if as_number("share", share, above=0.0) >= 1.0:
         raise ArgumentError(f"share is {share}", remedy="Give a share between 0 and 1.")
-    time = np.minimum(trajectory.times(as_number("rate_hz", rate_hz, above=0.0)), trajectory.duration)
-    q, dq, ddq = trajectory.evaluate(time)
+    steps = max(2, math.ceil(trajectory.duration * as_number("rate_hz", rate_hz, above=0.0) - 1e-9))
+    q, dq, ddq = _one_period(*trajectory.evaluate(np.linspace(0.0, trajectory.duration, steps + 1)))
+    base_hz = steps / (trajectory.duration * len(q))
     signals = {
         "positions": q,
         "velocities": dq,
@@ -145,21 +155,26 @@ def bandwidths(robot: Robot, trajectory: Trajectory, *, rate_hz: float = 1000.0,
         "velocity torques": velocity_torque(robot, q, dq),
         "torques": inverse_dynamics(robot, q, dq, ddq),
     }
-    found = {name: _bandwidth(values, rate_hz, share) for name, values in signals.items()}
-    return Bandwidths(hz=found, share=share)
+    return Bandwidths(hz={name: base_hz * _harmonic(values, share) for name, values in signals.items()}, share=share)
 
 
-def _bandwidth(values: Floats, rate_hz: float, share: float) -> float:
-    """Bandwidth of all columns (N, c) together, each scaled to unit power [Hz]."""
+def _one_period(q: Floats, dq: Floats, ddq: Floats) -> tuple[Floats, Floats, Floats]:
+    """One period (M, n) of the repeated motion: the motion itself if it is closed, otherwise there and back."""
+    sizes = [np.ptp(signal, axis=0).max() for signal in (q, dq, ddq)]
+    ends = [np.abs(signal[-1] - signal[0]).max() for signal in (q, dq, ddq)]
+    if all(end <= CLOSED * size for end, size in zip(ends, sizes, strict=True)):
+        return q[:-1], dq[:-1], ddq[:-1]
+    # on the way back the same places have opposite velocities and the same accelerations
+    back = [sign * signal[-2:0:-1] for sign, signal in ((1.0, q), (-1.0, dq), (1.0, ddq))]
+    return tuple(np.concatenate([there, way]) for there, way in zip((q, dq, ddq), back, strict=True))  # type: ignore[return-value]
+
+
+def _harmonic(values: Floats, share: float) -> int:
+    """Number of the harmonic up to which ``share`` of the power of all columns (M, c) lies, each of unit power."""
     varying = values - values.mean(axis=0)
     size = np.sqrt(np.mean(varying**2, axis=0))
-    varying = varying[:, size > 1e-9 * max(float(np.abs(values).max()), 1e-300)]
-    if varying.shape[1] == 0:
-        return 0.0
-    window = np.hanning(len(varying))[:, None]
-    spectrum = (
-        np.abs(np.fft.rfft(varying / np.sqrt(np.mean(varying**2, axis=0)) * window, n=8 * len(varying), axis=0)) ** 2
-    )
-    power = np.cumsum(spectrum.sum(axis=1))
-    place = int(np.searchsorted(power, share * power[-1]))
-    return float(np.fft.rfftfreq(8 * len(varying), 1.0 / rate_hz)[place])
+    moves = size > 1e-9 * max(float(np.abs(values).max()), 1e-300)
+    if not moves.any():
+        return 0
+    power = np.cumsum((np.abs(np.fft.rfft(varying[:, moves] / size[moves], axis=0)) ** 2).sum(axis=1))
+    return int(np.searchsorted(power, share * power[-1]))

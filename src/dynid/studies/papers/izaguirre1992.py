@@ -450,8 +450,8 @@ def bandwidth_ratio(quick: bool = False) -> Part:
     similar = _mean(np.array([one.hz["velocities"] / one.hz["positions"] for one in found]))
     assumption = (
         f"moves between random points with constant acceleration, at most {_FAST_LIMITS[0]:g} rad/s and "
-        f"{_FAST_LIMITS[1]:g} rad/s^2; frequency below which 95 % of the power lies, geometric mean of "
-        f"{len(found)} moves"
+        f"{_FAST_LIMITS[1]:g} rad/s^2, repeated there and back; frequency below which 95 % of the power lies, "
+        f"geometric mean of {len(found)} moves"
     )
     reason = f"{assumption}. The ratio depends on the motion: {_mean(np.array(smooth)):.2g} for minimum-jerk moves"
     numbers = (
