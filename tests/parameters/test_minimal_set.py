@@ -225,3 +225,52 @@ def test_equations_and_code_ask_for_columns_of_the_regressor():
     ):
         with pytest.raises(ArgumentError, match="not columns of the regressor"):
             use()
+
+
+def _cross(v):
+    return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
+
+
+def _composite_constants(robot, theta):
+    """m, k, U of every composite body's constant part by the corrected eqs. (8)-(10), numerically, tip to base."""
+    n = robot.dof
+    m, k, U = np.zeros(n), np.zeros((n, 3)), np.zeros((n, 3, 3))
+    for i in reversed(range(n)):
+        XX, XY, XZ, YY, YZ, ZZ, *moments, mass = theta[10 * i : 10 * i + 10]
+        m[i], k[i], U[i] = mass, moments, [[XX, XY, XZ], [XY, YY, YZ], [XZ, YZ, ZZ]]
+        if i + 1 == n:
+            continue
+        body = robot.bodies[i + 1]
+        R, s = body.R_parent_joint, body.p_parent_joint
+        m[i] += m[i + 1]
+        if body.is_prismatic:
+            moved, carried = R @ k[i + 1], R @ U[i + 1] @ R.T
+        else:
+            u22, u33 = U[i + 1][1, 1], U[i + 1][2, 2]
+            moved, carried = R[:, 2] * k[i + 1][2], R @ np.diag([u22, u22, u33]) @ R.T
+        k[i] += moved + m[i + 1] * s
+        U[i] += carried - m[i + 1] * _cross(s) @ _cross(s) - _cross(s) @ _cross(moved) - _cross(moved) @ _cross(s)
+    return m, k, U
+
+
+@pytest.mark.parametrize(("make", "first_free"), [(zoo.stanford, 1), (zoo.puma560, 1)])
+def test_members_by_the_recursion_of_composite_bodies(make, first_free):
+    """Theorem 2 evaluated with plain numbers: nothing of the package but the geometry and the names takes part."""
+    robot = make().with_terms()
+    base = base_parameters(robot, "minimal-combinations")
+    theta = np.random.default_rng(0).normal(size=10 * robot.dof)
+    m, k, U = _composite_constants(robot, theta)
+    expected = {"U33_1": U[0][2, 2]}
+    for j in range(first_free, robot.dof):
+        names = [(f"KX{j + 1}", k[j][0]), (f"KY{j + 1}", k[j][1])]
+        if robot.bodies[j].is_prismatic:
+            names += [(f"MC{j + 1}", m[j]), (f"KZ{j + 1}", k[j][2])]
+        else:
+            u = U[j]
+            names += [(f"U11-U22_{j + 1}", u[0, 0] - u[1, 1]), (f"U33_{j + 1}", u[2, 2]), (f"U12_{j + 1}", u[0, 1]),
+                      (f"U13_{j + 1}", u[0, 2]), (f"U23_{j + 1}", u[1, 2])]  # fmt: skip
+        expected |= dict(names)
+    found = dict(zip(base.names, base.grouping @ theta, strict=True))
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value, rel=1e-10, abs=1e-10), name
