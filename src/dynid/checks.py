@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError
 
-__all__ = ["as_number", "as_row", "as_whole", "check_number"]
+__all__ = ["as_number", "as_row", "as_whole", "check_kind", "check_number"]
 
 
 def check_number(
@@ -37,6 +37,12 @@ def check_number(
     number = abs(number) if signed else number
     if not (np.isfinite(number) and (0.0 < number <= most or (zero and number == 0.0))):
         raise ArgumentError(f"{name} is {value!r}", remedy=f"Give {wanted}.")
+
+
+def check_kind(name: str, value: object, kind: type) -> None:
+    """Refuse a value that is no object of a class."""
+    if not isinstance(value, kind):
+        raise ArgumentError(f"{name} is {value!r}", remedy=f"Give a {kind.__name__}.")
 
 
 def as_number(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
+from dynid.errors import ArgumentError
 from dynid.excitation.criteria import (
     AOptimality,
     ColumnScaled,
@@ -20,6 +21,7 @@ from dynid.excitation.criteria import (
     QRCondition,
     WeightedCost,
 )
+from dynid.excitation.points.point_trajectory import balanced_cost
 
 ALL = [
     ConditionNumber(),
@@ -136,3 +138,43 @@ def test_a_cost_with_the_equilibrium_needs_every_entry() -> None:
     assert Equilibrium().as_information() is None
     assert WeightedCost(((1.0, ConditionNumber()), (0.1, Equilibrium()))).as_information() is None
     assert GeometricCost(((1.0, ConditionNumber()), (0.1, Equilibrium()))).as_information() is None
+
+
+@pytest.mark.parametrize("kind", [WeightedCost, GeometricCost])
+@pytest.mark.parametrize(
+    "terms",
+    [
+        (),
+        ((1.0, "a"),),
+        ((1.0, ConditionNumber),),
+        ((np.nan, ConditionNumber()),),
+        ((np.inf, ConditionNumber()),),
+        ((-1.0, ConditionNumber()), (0.05, Equilibrium())),
+        ((0.0, ConditionNumber()), (0.0, Equilibrium())),
+        (1.0, ConditionNumber()),
+        None,
+    ],
+)
+def test_costs_without_a_meaning_are_refused(kind: type, terms: object) -> None:
+    with pytest.raises(ArgumentError):
+        kind(terms)
+
+
+@pytest.mark.parametrize("weights", [(np.nan, 0.1), (0.0, 0.0), (-1.0, 0.05), (1.0, np.inf)])
+def test_weights_without_a_meaning_are_refused(weights: tuple[float, float]) -> None:
+    with pytest.raises(ArgumentError, match="weight"):
+        balanced_cost(*weights)
+
+
+def test_terms_of_weight_zero_do_not_count() -> None:
+    W = matrix(6)
+    W[0, 0] = 0.0  # Equilibrium is infinite
+    assert balanced_cost(1.0, 0.0).value(W) == ConditionNumber().value(W)
+
+
+@pytest.mark.parametrize(
+    "criterion", [DOptimality(), ColumnScaled(DOptimality()), WeightedCost(((1.0, DOptimality()),))]
+)
+def test_powers_of_criteria_that_may_be_negative_are_refused(criterion: Criterion) -> None:
+    with pytest.raises(ArgumentError, match="may be negative"):
+        GeometricCost(((1.0, criterion),))

@@ -17,6 +17,7 @@ from dynid.excitation.criteria import (
     GeometricCost,
     QRCondition,
 )
+from dynid.excitation.design_settings import SearchSettings
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.points.energy_points import EnergyPoints, optimise_points
 from dynid.excitation.points.point_excitation import design_energy_points
@@ -163,8 +164,10 @@ def test_a_limit_that_is_passed_makes_the_box_smaller() -> None:
 
 def test_what_cannot_be_joined_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dynid.excitation.points.point_trajectory._BOXES", (0.5,))
-    with pytest.raises(ExcitationError, match="passes limits even in 50 % of the box: position of joint"):
+    with pytest.raises(ExcitationError, match="passes limits even in 50 % of the box: position of joint") as caught:
         design_point_trajectory(three_joints(), limits(0.005, half=0.01), 15, settings=replace(QUICK, iterations=1))
+    for name in three_joints().joint_names:
+        assert str(caught.value).count(f"position of joint '{name}'") <= 1
     with pytest.raises(ArgumentError, match="needs a limit of acceleration for joint1"):
         design_point_trajectory(three_joints(), limits(np.inf), 15)
 
@@ -221,3 +224,12 @@ def test_wrong_questions_are_refused(model: EnergyPoints) -> None:
         optimise_points(model, 10)
     with pytest.raises(ArgumentError, match="finite ranges"):
         EnergyPoints(three_joints(), lower=0.0, upper=np.inf, velocity=1.0)
+    with pytest.raises(ArgumentError, match="no criterion"):
+        optimise_points(model, 20, criterion=ConditionNumber)  # type: ignore[arg-type]
+    for odd, name in (({"settings": SearchSettings()}, "PointSettings"), ({"observation": 1.0}, "Measured")):
+        with pytest.raises(ArgumentError, match=name):
+            design_energy_points(three_joints(), limits(10.0), **odd)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="PointSettings"):
+        design_point_trajectory(three_joints(), limits(10.0), 20, settings=SearchSettings())  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="MotionLimits"):
+        design_energy_points(three_joints(), 1.0)  # type: ignore[arg-type]

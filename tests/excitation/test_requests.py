@@ -24,6 +24,7 @@ from dynid.excitation.design import design_excitation
 from dynid.excitation.design_settings import DesignGoal, SearchSettings
 from dynid.excitation.limits import HalfSpace, MotionLimits, Workspace
 from dynid.excitation.measured import JointTorques
+from dynid.excitation.points.point_trajectory import PointSettings
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.excitation.trajectories.quintic import minimum_jerk
 from dynid.excitation.trajectories.spline import SplineTrajectory
@@ -33,6 +34,7 @@ from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import JointLimits
+from dynid.terms.friction import Coulomb
 
 from .conftest import arm
 
@@ -149,6 +151,12 @@ def test_criteria_of_the_information_are_accepted(robot: Robot, criterion) -> No
     assert plan.value == pytest.approx(criterion.value(factor), rel=1e-6)
 
 
+def test_settings_of_another_design_are_refused(robot: Robot) -> None:
+    for odd, name in (({"settings": PointSettings()}, "SearchSettings"), ({"goal": DOptimality()}, "DesignGoal")):
+        with pytest.raises(ArgumentError, match=f"Give a {name}"):
+            design_excitation(robot, **odd)  # type: ignore[arg-type]
+
+
 def test_a_robot_that_cannot_move_is_refused(robot: Robot) -> None:
     still = replace(robot, joints=tuple(replace(joint, kind="fixed", terms=()) for joint in robot.joints))
     with pytest.raises(ArgumentError, match="no moving joint"):
@@ -231,6 +239,15 @@ def test_conflicts_name_what_is_beyond_and_nothing_else() -> None:
     robot = from_dh([DH(alpha=90.0)], degrees=True, inertias=[heavy], limits=[own])
     with pytest.raises(ExcitationError, match=r"best one: torque of joint 'joint1' \(by [0-9.]+ N m\)\. Relax"):
         design_excitation(robot, settings=SearchSettings(starts=1))
+
+
+def test_a_limit_that_is_passed_at_both_ends_is_named_once() -> None:
+    light = Inertia.from_com(1.0, [0.5, 0, 0], 0.1 * np.eye(3))
+    own = JointLimits(lower=-0.1, upper=0.1, velocity=1.0, effort=5.0)
+    robot = from_dh([DH(alpha=90.0)], degrees=True, inertias=[light], limits=[own]).with_terms(Coulomb(20.0))
+    with pytest.raises(ExcitationError, match="torque of joint 'joint1'") as caught:
+        design_excitation(robot, settings=SearchSettings(starts=1))
+    assert str(caught.value).count("torque of joint 'joint1'") == 1
 
 
 def test_a_tiny_share_of_the_limits_is_no_conflict(robot: Robot) -> None:

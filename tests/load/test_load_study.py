@@ -141,6 +141,8 @@ def test_wrist_motion_keeps_the_limits() -> None:
         wrist_test_motion(robot, np.full(7, np.nan))
     with pytest.raises(ArgumentError, match="no joint"):
         wrist_test_motion(robot, start, joints=["jonit"])
+    with pytest.raises(ArgumentError, match="nothing moves"):
+        wrist_test_motion(robot, start, joints=[])
 
 
 def test_advice_is_given_where_moments_are_uncertain() -> None:

@@ -15,7 +15,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.checks import as_number
 from dynid.decompositions import eigh
+from dynid.errors import ArgumentError
 
 __all__ = [
     "AOptimality",
@@ -31,6 +33,7 @@ __all__ = [
     "PredictedDeviation",
     "QRCondition",
     "WeightedCost",
+    "require_criterion",
 ]
 
 Floats = NDArray[np.float64]
@@ -91,6 +94,17 @@ class InformationCriterion(Criterion):
     def as_information(self) -> InformationCriterion | None:
         """This criterion."""
         return self
+
+
+def require_criterion(value: object) -> Criterion:
+    """The value itself, a criterion; anything else is refused.
+
+    Raises:
+        ArgumentError: The value is no criterion.
+    """
+    if not isinstance(value, Criterion):
+        raise ArgumentError(f"{value!r} is no criterion", remedy="Give an object, such as ConditionNumber().")
+    return value
 
 
 def _spectrum(A: Floats) -> tuple[Floats, Floats]:
@@ -255,6 +269,11 @@ class ColumnScaled(InformationCriterion):
 
     criterion: InformationCriterion
 
+    @property
+    def positive(self) -> bool:
+        """Whether the other criterion is positive."""
+        return self.criterion.positive
+
     def of_information(self, A: Floats) -> tuple[float, Floats]:
         """Value and derivative for a positive definite A (b, b)."""
         diagonal = np.diag(A)
@@ -302,12 +321,16 @@ class WeightedCost(Criterion):
     """Weighted sum of criteria, for example ``lambda_1 Cond(W) + lambda_2 S`` of [GautierKhalil1992]."""
 
     terms: tuple[tuple[float, Criterion], ...]
-    """Weights and criteria."""
+    """Weights, zero or larger and one of them above zero, and criteria; terms of weight zero are left out."""
+
+    def __post_init__(self) -> None:
+        """Refuse what has no minimum that means anything."""
+        object.__setattr__(self, "terms", _checked_terms("weight", self.terms))
 
     @property
     def positive(self) -> bool:
         """Whether all terms are positive."""
-        return all(criterion.positive and weight > 0.0 for weight, criterion in self.terms)
+        return all(criterion.positive for _, criterion in self.terms)
 
     def value_and_gradient(self, W: Floats, prior: Floats | None = None) -> tuple[float, Floats]:
         """Value, and its derivative (m, b) with respect to W."""
@@ -359,7 +382,17 @@ class GeometricCost(Criterion):
     """
 
     terms: tuple[tuple[float, Criterion], ...]
-    """Exponents and criteria."""
+    """Exponents, zero or larger and one of them above zero, and positive criteria; exponents of zero are left out."""
+
+    def __post_init__(self) -> None:
+        """Refuse what has no minimum that means anything, and powers of numbers that may be negative."""
+        object.__setattr__(self, "terms", _checked_terms("exponent", self.terms))
+        for _, criterion in self.terms:
+            if not criterion.positive:
+                raise ArgumentError(
+                    f"{criterion} may be negative, and a product of powers needs positive criteria",
+                    remedy="Use WeightedCost, or AOptimality() in place of DOptimality().",
+                )
 
     def value_and_gradient(self, W: Floats, prior: Floats | None = None) -> tuple[float, Floats]:
         """Value, and its derivative (m, b) with respect to W."""
@@ -397,6 +430,25 @@ class _InformationProduct(InformationCriterion):
     def stages(self) -> Sequence[Criterion]:
         """The stages of the product that it stands for."""
         return tuple(stage for cost in self.cost.stages() if (stage := cost.as_information()) is not None)
+
+
+def _checked_terms(what: str, terms: object) -> tuple[tuple[float, Criterion], ...]:
+    """Pairs of a number and a criterion, those with the number zero left out.
+
+    Raises:
+        ArgumentError: There is none, or one is not such a pair.
+    """
+    try:
+        pairs = [(number, criterion) for number, criterion in terms]  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"{terms!r} are no pairs of {what} and criterion", remedy=f"Give (({what}, ConditionNumber()), ...)."
+        ) from None
+    checked = [(as_number(what, number, least=0.0), require_criterion(criterion)) for number, criterion in pairs]
+    kept = tuple((number, criterion) for number, criterion in checked if number > 0.0)
+    if not kept:
+        raise ArgumentError(f"no criterion has a {what} above zero", remedy=f"Give one of them a {what} above zero.")
+    return kept
 
 
 def _side_by_side(terms: tuple[tuple[float, Criterion], ...]) -> list[tuple[tuple[float, Criterion], ...]]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.checks import as_number, as_whole
+from dynid.checks import as_number, as_whole, check_kind
 from dynid.errors import ArgumentError, ExcitationError
 from dynid.excitation.constraints import (
     Margin,
@@ -71,9 +71,12 @@ def design_excitation(
         progress: Called after every outer iteration of every start with the `Step` that was reached.
 
     Raises:
+        ArgumentError: An argument means nothing.
         ExcitationError: No motion keeps all limits, or none reveals the parameters; the message names the causes.
     """
     goal, settings = goal or DesignGoal(), settings or SearchSettings()
+    check_kind("goal", goal, DesignGoal)
+    check_kind("settings", settings, SearchSettings)
     limits = MotionLimits.from_robot(robot) if limits is None else limits
     family = settings.family
     if family is None:

@@ -133,14 +133,17 @@ def _descend(constraints: tuple[Constraint, ...], q: Floats, low: Floats, high: 
 
 
 def _conflict(constraints: tuple[Constraint, ...], q: Floats) -> ExcitationError:
-    beyond: dict[str, float] = {}
+    beyond: dict[tuple[str, str], tuple[float, str]] = {}  # one entry for both ends of a range
     motions = _about_to_move(constraints, q[None, :])
     for constraint in constraints:
         worst = np.max([constraint.excess(motion)[0] for motion in motions], axis=0)
         for where, excess, scale, unit in zip(constraint.where, worst, constraint.scale, constraint.units, strict=True):
             if excess >= 0.0:
-                beyond[f"{constraint.name} of {where} (by {excess * scale:.3g} {unit})"] = excess
-    named = [text for text, excess in beyond.items() if excess > _AT_THE_END] or list(beyond)
+                text = f"{constraint.name} of {where} (by {excess * scale:.3g} {unit})"
+                place = constraint.name, where
+                beyond[place] = max(beyond.get(place, (excess, text)), (excess, text), key=lambda entry: entry[0])
+    found = beyond.values()
+    named = [text for excess, text in found if excess > _AT_THE_END] or [text for _, text in found]
     return ExcitationError(
         f"no position of the joints meets all limits; in conflict at the best one: {', '.join(named)}",
         remedy="Relax one of these limits or widen the position ranges.",

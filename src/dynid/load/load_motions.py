@@ -55,14 +55,16 @@ def wrist_test_motion(
         duration_s: Duration of each single move [s]; longer where limits of velocity or acceleration require it.
 
     Raises:
-        ArgumentError: The robot has no such joint, or the start is outside its limits.
+        ArgumentError: No joint is named, the robot has no such joint, or the start is outside its limits.
     """
     q0 = np.asarray(start, dtype=float)
     if q0.shape != (robot.dof,):
         raise ArgumentError(f"expected {robot.dof} positions, got shape {q0.shape}")
     if not (duration_s > 0.0 and 0.0 < sweep < np.inf):
         raise ArgumentError(f"a sweep of {sweep} in {duration_s} s", remedy="Give positive numbers.")
-    names = tuple(joints or robot.joint_names[-3:])
+    names = tuple(robot.joint_names[-3:] if joints is None else joints)
+    if not names:
+        raise ArgumentError("joints is empty, so nothing moves", remedy=f"Name one of {', '.join(robot.joint_names)}.")
     if unknown := sorted(set(names) - set(robot.joint_names)):
         raise ArgumentError(f"robot '{robot.name}' has no joint '{unknown[0]}'", remedy=", ".join(robot.joint_names))
     bounds = [joint.limits for joint in robot.moving_joints]

@@ -19,7 +19,7 @@ from dynid.decompositions import condition_number
 from dynid.dynamics.energy import energy_rows
 from dynid.errors import ArgumentError
 from dynid.excitation.base import Differentiable
-from dynid.excitation.criteria import ConditionNumber, Criterion, Equilibrium
+from dynid.excitation.criteria import ConditionNumber, Criterion, Equilibrium, require_criterion
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
 from dynid.parameters.base import base_parameters
 from dynid.robot.model import Robot
@@ -205,13 +205,13 @@ def optimise_points(
         progress: Called after every start with its number, from 1, and the lowest value so far.
 
     Raises:
-        ArgumentError: There are too few differences, or no start.
+        ArgumentError: There are too few differences, or no start, or the criterion is none.
     """
     if count < len(model.columns):
         raise ArgumentError(f"{count} differences cannot reveal {len(model.columns)} parameters", remedy="Use more.")
     if starts < 1:
         raise ArgumentError(f"{starts} starts find nothing", remedy="Use at least one.")
-    criterion = criterion or ConditionNumber()
+    criterion = require_criterion(criterion or ConditionNumber())
     rng = np.random.default_rng(seed)
     best, lowest = np.empty(0), np.inf
     if initial is not None:

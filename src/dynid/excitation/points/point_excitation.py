@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dynid.checks import as_whole
+from dynid.checks import as_whole, check_kind
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError, ExcitationError
 from dynid.excitation.constraints import find_unchecked_limits, measure_speed_shares
@@ -60,11 +60,14 @@ def design_energy_points(
         ExcitationError: No motion through points keeps all limits; the message names the limits.
     """
     limits = MotionLimits.from_robot(robot) if limits is None else limits
+    check_kind("limits", limits, MotionLimits)
     if limits.joint_names != robot.joint_names:
         raise ArgumentError("the limits belong to another robot", remedy="Use MotionLimits.from_robot.")
     check_mobility(limits)
     count = check_count(robot, count)
     chosen = settings or PointSettings()
+    measured = observation or JointTorques.of(robot)
+    check_kind("observation", measured, Measured)
     design = design_point_trajectory(
         robot,
         limits,
@@ -74,7 +77,6 @@ def design_energy_points(
         settings=chosen,
         progress=progress,
     )
-    measured = observation or JointTorques.of(robot)
     return _plan(robot, limits, design, measured, chosen.rate_hz, seed)
 
 

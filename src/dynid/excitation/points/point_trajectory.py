@@ -14,11 +14,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.checks import as_number, as_whole
+from dynid.checks import as_number, as_whole, check_kind
 from dynid.errors import ArgumentError, ExcitationError
 from dynid.excitation.base import Constraint
 from dynid.excitation.constraints import Margin, build_constraints, measure_margins
-from dynid.excitation.criteria import ConditionNumber, Criterion, Equilibrium, GeometricCost, WeightedCost
+from dynid.excitation.criteria import (
+    ConditionNumber,
+    Criterion,
+    Equilibrium,
+    GeometricCost,
+    WeightedCost,
+    require_criterion,
+)
 from dynid.excitation.feasibility import rest_positions
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.points.energy_points import EnergyPoints, PointSequence, optimise_points
@@ -64,8 +71,11 @@ def balanced_cost(condition: float = 1.0, equilibrium: float = _EQUILIBRIUM_WEIG
     """Make the cost of [GautierKhalil1992] eq. (18): ``lambda_1 Cond(W) + lambda_2 S``.
 
     Args:
-        condition: Weight lambda_1 of the condition number.
-        equilibrium: Weight lambda_2 of the equilibrium; the paper states no weights.
+        condition: Weight lambda_1 of the condition number, zero or larger.
+        equilibrium: Weight lambda_2 of the equilibrium, zero or larger; the paper states no weights.
+
+    Raises:
+        ArgumentError: A weight is negative or not finite, or both are zero.
     """
     return WeightedCost(((condition, ConditionNumber()), (equilibrium, Equilibrium())))
 
@@ -157,7 +167,8 @@ def design_point_trajectory(
         ExcitationError: Even the smallest box leads to a motion that passes a limit; the message names the limits.
     """
     check_point_limits(limits)
-    cost, chosen = criterion or balanced_cost(), settings or PointSettings()
+    cost, chosen = require_criterion(criterion or balanced_cost()), settings or PointSettings()
+    check_kind("settings", chosen, PointSettings)
     constraints = build_constraints(robot, limits)
     rest = _resting_position(constraints, limits, seed)
     velocity, acceleration = ((1.0 - _TOUCH) * bound for bound in (limits.velocity, limits.acceleration))
@@ -179,7 +190,7 @@ def design_point_trajectory(
                 )  # fmt: skip
             if "position" in passed:  # longer segments overshoot more
                 break
-    places = sorted(f"{limit} of {where}" for limit, names in _passed_limits(margins).items() for where in names)
+    places = [f"{limit} of {where}" for limit, names in _passed_limits(margins).items() for where in names]
     raise ExcitationError(
         f"the motion through points passes limits even in {100 * _BOXES[-1]:g} % of the box: {', '.join(places)}",
         remedy="Relax one of these limits; with a higher acceleration limit the segments overshoot less.",
@@ -202,11 +213,12 @@ def check_point_limits(limits: MotionLimits) -> None:
 
 
 def _passed_limits(margins: tuple[Margin, ...]) -> dict[str, list[str]]:
-    """The limits that a motion passes, each with the joints or places concerned."""
+    """The limits that a motion passes, each with the joints or places concerned: once, whichever end is passed."""
     passed: dict[str, list[str]] = {}
     for margin in margins:
         if margin.relative < (0.0 if margin.limit in _EXACT else _BETWEEN_SAMPLES):
-            passed.setdefault(margin.limit, []).append(margin.where)
+            places = passed.setdefault(margin.limit, [])
+            places.extend([margin.where] if margin.where not in places else [])
     return passed
 
 
