@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -55,7 +56,9 @@ def load(module: str, package: str) -> Any:
         package: Name of the package that provides it.
     """
     try:
-        return import_module(module)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what a peer uses of others is not ours to mend
+            return import_module(module)
     except ImportError as error:
         raise NotInstalled(package) from error
 
