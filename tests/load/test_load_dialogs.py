@@ -60,9 +60,22 @@ def test_unknown_inertia_is_a_point_mass_and_said_so() -> None:
     assert said["UR"] == "set_target_payload(2.5000, [0.01200, -0.03400, 0.08800])"
     assert said["ABB"] == (
         "PERS loaddata load1:=[2.500,[12.00, -34.00, 88.00],[1.000000, 0.000000, 0.000000, 0.000000],"
-        "0.00000000,0.00000000,0.00000000];"
+        "0.00000000,0.00000000,0.00000000]; ! zeros: moments of inertia unknown"
     )
+    assert said["Franka"].endswith(") // zeros: moments of inertia unknown")
+    assert said["KUKA"].endswith("} ; zeros: moments of inertia unknown")
     assert all("the inertia is not determined" in str(dialog) for dialog in payload_dialogs(load))
+
+
+def test_a_single_known_moment_is_named_with_the_unknown_ones() -> None:
+    undetermined = np.array([True] * 5 + [False] * 5)
+    load = Load(frame="flange", vector=BODY.vector, covariance=np.zeros((10, 10)), undetermined=undetermined)
+    assert load.known_moments == ("ZZ",)
+    for dialog in payload_dialogs(load):
+        assert "XX, XY, XZ, YY, YZ are not determined" in str(dialog)
+        assert f"not written: ZZ = {BODY.about_com[2, 2]:.3g} kg m^2" in str(dialog)
+        if dialog.controller != "UR":
+            assert "zeros: XX, XY, XZ, YY, YZ unknown" in dialog.text
 
 
 def test_impossible_or_unknown_loads_are_not_typed() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicSpline
 
 import dynid
-from dynid.errors import ArgumentError, DataError
+from dynid.errors import ArgumentError, DataError, EstimationError
 from dynid.kernels import wrench_regressor
 from dynid.load import Sensing, SensorCompliance
 from dynid.load.wrist import identify_load
@@ -115,6 +116,18 @@ def test_a_rigid_sensor_has_no_resonance() -> None:
     load = identify_load(ARM, stiff, sensor_frame=LINK, sensing=Sensing(find_compliance=True), physical=False)
     assert not [finding for finding in load.findings if finding.code == "sensor-yields"]
     np.testing.assert_array_less(np.abs(load.vector - BODY.vector), 4.0 * load.stderr)
+
+
+def test_a_search_that_fails_says_that_the_sensor_may_be_rigid_and_what_to_leave_out() -> None:
+    time = np.arange(0.0, 10.0, 0.01)
+    q, dq, ddq = sum_of_sines(ARM.dof, period_s=10.0, amplitude=0.3, seed=3)(time)
+    noise = np.random.default_rng(0).normal(size=(len(time), 6)) * np.repeat([1.0, 0.1], 3)
+    wrench = wrench_regressor(ARM, LINK, q, dq, ddq) @ BODY.vector + noise
+    run = replace(make_run(time, q, dq, ddq, wrench), rate_hz=100.0)
+    with pytest.raises(EstimationError, match="the sensor may be rigid") as refused:
+        identify_load(ARM, run, sensor_frame=LINK, sensing=Sensing(find_compliance=True), physical=False)
+    assert "Leave find_compliance out" in (refused.value.remedy or "")
+    assert identify_load(ARM, run, sensor_frame=LINK, physical=False).mass == pytest.approx(BODY.mass, abs=0.05)
 
 
 def test_what_excludes_each_other_is_refused() -> None:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
 from dynid.errors import ExportError
-from dynid.load.load import Load
+from dynid.load.load import NAMES, Load
 from dynid.spatial import rpy_from_rotation
 
 __all__ = ["PayloadDialog", "abb_loaddata", "franka_set_load", "kuka_load", "payload_dialogs", "ur_set_target_payload"]
@@ -62,7 +62,7 @@ def ur_set_target_payload(load: Load) -> PayloadDialog:
     arguments = [_number(mass, 4), _numbers(com, 5)]
     notes = ["setting the payload resets the force and torque sensor to zero"]
     if tensor is None:
-        notes.append(f"{_open_text(load)}: the controller assumes a ball of 1 g/cm^3")
+        notes.append(f"{_open_text(load)}; the controller assumes a ball of 1 g/cm^3")
     else:
         xx, xy, xz, yy, yz, zz = tensor[np.triu_indices(3)]
         arguments.append(_numbers([xx, yy, zz, xy, xz, yz], 8))
@@ -72,9 +72,9 @@ def ur_set_target_payload(load: Load) -> PayloadDialog:
 def franka_set_load(load: Load) -> PayloadDialog:
     """Write the load for Franka Robotics' libfranka and franka_msgs/SetLoad; it must be in the flange frame."""
     mass, com, tensor = _require_body(load)
-    notes = () if tensor is not None else (f"{_open_text(load)}: zeros stand for a point mass",)
+    notes = () if tensor is not None else (_zeros_note(load),)
     entries = np.zeros(9) if tensor is None else tensor.ravel(order="F")
-    text = f"setLoad({_number(mass, 4)}, {_braces(com, 5)}, {_braces(entries, 8)})"
+    text = f"setLoad({_number(mass, 4)}, {_braces(com, 5)}, {_braces(entries, 8)})" + _remark(load, tensor, "//")
     return PayloadDialog(controller="Franka", text=text, notes=notes)
 
 
@@ -87,7 +87,7 @@ def kuka_load(load: Load) -> PayloadDialog:
     angles = ",".join(f"{name} {_number(value, 2)}" for name, value in zip("ABC", (a, b, c), strict=True))
     inertia = ",".join(f"{name} {_number(value, 8)}" for name, value in zip("XYZ", moments, strict=True))
     text = f"LOAD_DATA[1]={{M {_number(mass, 3)},CM {{X {x},Y {y},Z {z},{angles}}},J {{{inertia}}}}}"
-    return PayloadDialog(controller="KUKA", text=text, notes=notes)
+    return PayloadDialog(controller="KUKA", text=text + _remark(load, tensor, ";"), notes=notes)
 
 
 def abb_loaddata(load: Load) -> PayloadDialog:
@@ -98,7 +98,8 @@ def abb_loaddata(load: Load) -> PayloadDialog:
     quaternion = quaternion if quaternion[0] >= 0.0 else -quaternion
     fields = [_number(mass, 3), _numbers(1e3 * com, 2), _numbers(quaternion, 6), *(_number(m, 8) for m in moments)]
     notes = (*notes, "loaddata is in the frame of the active tool: here tool0, the flange")
-    return PayloadDialog(controller="ABB", text=f"PERS loaddata load1:=[{','.join(fields)}];", notes=notes)
+    text = f"PERS loaddata load1:=[{','.join(fields)}];" + _remark(load, tensor, "!")
+    return PayloadDialog(controller="ABB", text=text, notes=notes)
 
 
 def _require_body(load: Load) -> tuple[float, Floats, Floats | None]:
@@ -117,16 +118,32 @@ def _require_body(load: Load) -> tuple[float, Floats, Floats | None]:
 
 def _principal(load: Load, tensor: Floats | None) -> tuple[Floats, Floats, tuple[str, ...]]:
     if tensor is None:
-        return np.zeros(3), np.eye(3), (f"{_open_text(load)}: zeros stand for a point mass",)
+        return np.zeros(3), np.eye(3), (_zeros_note(load),)
     principal = load.principal
     return principal.moments, principal.axes, ()
 
 
 def _open_text(load: Load) -> str:
-    """Say what is missing of the inertia; controllers take all of it or nothing."""
-    if 0 < len(load.open_moments) < 6:
-        return f"{', '.join(load.open_moments)} are not determined"
-    return "the inertia is not determined"
+    """Say what is missing of the inertia, and what is known but not written: controllers take all of it or nothing."""
+    if not 0 < len(load.open_moments) < 6:
+        return "the inertia is not determined"
+    values = dict(zip(NAMES[:6], load.inertia_about_com[np.triu_indices(3)], strict=True))
+    about = [f"{name} = {values[name]:.3g}" for name in load.known_moments if np.isfinite(values[name])]
+    known = f"; known about the centre of mass, but not written: {', '.join(about)} kg m^2" if about else ""
+    return f"{', '.join(load.open_moments)} are not determined{known}"
+
+
+def _zeros_note(load: Load) -> str:
+    """Say that the zeros of a command are not measured."""
+    return f"{_open_text(load)}; the zeros stand for a point mass, they are not measured"
+
+
+def _remark(load: Load, tensor: Floats | None, sign: str) -> str:
+    """Remark at the end of a command without inertia, in the controller's language, so that it is copied with it."""
+    if tensor is not None:
+        return ""
+    which = ", ".join(load.open_moments) if 0 < len(load.open_moments) < 6 else "moments of inertia"
+    return f" {sign} zeros: {which} unknown"
 
 
 def _number(value: float, digits: int) -> str:

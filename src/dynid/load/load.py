@@ -210,6 +210,16 @@ class Load:
         return tuple(name for name, is_open in zip(NAMES[:6], self.undetermined[:6], strict=True) if is_open)
 
     @property
+    def known_moments(self) -> tuple[str, ...]:
+        """Names of the moments of inertia that may be used: all six, some (others are open), or none.
+
+        If the data determine all six, but poorly, none of them is known.
+        """
+        if not self.open_moments:
+            return NAMES[:6] if self.inertia_is_certain else ()
+        return tuple(name for name in NAMES[:6] if name not in self.open_moments)
+
+    @property
     def inertia_is_certain(self) -> bool:
         """Whether every principal moment is known to a quarter of the largest one; otherwise do not use the inertia."""
         principal = self.principal

@@ -31,7 +31,7 @@ UNCERTAIN_COM = 0.05
 """Standard deviation of the centre of mass above which a load is doubtful [m]; convention."""
 UNCERTAIN_MASS = 0.1
 """Relative standard deviation of the mass above which a load is doubtful; convention."""
-Verdict = Literal["all ten parameters", "mass and centre of mass", "doubtful"]
+Verdict = Literal["all ten parameters", "mass, centre of mass and some moments", "mass and centre of mass", "doubtful"]
 
 
 def check_load_log(
@@ -108,7 +108,17 @@ class LoadStudy:
         """Sentence on the part of the result that can be used."""
         if self.problems:
             return "doubtful"
-        return "all ten parameters" if self.load.inertia_is_certain else "mass and centre of mass"
+        if self.load.inertia_is_certain:
+            return "all ten parameters"
+        return "mass, centre of mass and some moments" if self.load.known_moments else "mass and centre of mass"
+
+    @property
+    def verdict_in_words(self) -> str:
+        """The verdict with the names of the moments of inertia that are known and of those that are not."""
+        if self.verdict != "mass, centre of mass and some moments":
+            return self.verdict
+        known, unknown = ", ".join(self.load.known_moments), ", ".join(self.load.open_moments)
+        return f"mass, centre of mass and the moments {known}; not determined: {unknown}"
 
     @property
     def robot_with_load(self) -> Robot:
@@ -117,7 +127,7 @@ class LoadStudy:
 
     def summary(self) -> str:
         """The load, the verdict and the findings, as text."""
-        lines = [self.load.table(), "", f"Verdict: {self.verdict}."]
+        lines = [self.load.table(), "", f"Verdict: {self.verdict_in_words}."]
         for title, findings in (("Problem", self.problems), ("Advice", self.advice), ("Note", self.notes)):
             lines += [f"{title}: {finding.sentence}" for finding in findings]
         if self.load.open_moments and self.load.mass > 0.0:
@@ -139,6 +149,7 @@ class LoadStudy:
             "frame": load.frame,
             "method": load.method,
             "verdict": self.verdict,
+            "known_moments": list(load.known_moments),
             "mass_kg": _plain(load.mass),
             "mass_stderr_kg": _plain(load.mass_stderr),
             "com_m": _plain(load.com),

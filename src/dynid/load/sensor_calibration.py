@@ -275,7 +275,10 @@ def _search(
         if np.all(np.abs(step) <= SETTLED * np.maximum(np.abs(compliance), _spread(solution, -12, -6))):
             grown = _add_attenuation(solution, _noise_share(data, bend, width) * compliance)
             return _found(compliance, grown), grown
-    raise EstimationError("the search for the sensor's compliance does not settle", remedy="Shake the load more.")
+    raise EstimationError(
+        "the search for the compliance does not settle: the sensor may be rigid, or the load hardly swings on it",
+        remedy="Leave find_compliance out to identify the load on a rigid sensor, or shake the load more.",
+    )
 
 
 def _noise_share(data: WrenchData, bend: Floats, width: float) -> Floats:

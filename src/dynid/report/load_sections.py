@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, ExportError
 from dynid.export.controller_dialogs import payload_dialogs
-from dynid.load.load import NAMES, UNITS, Load
+from dynid.load.load import NAMES, UNITS
 from dynid.load.load_study import LoadStudy
 from dynid.report.html_blocks import Block, Bullets, Cards, Code, Heading, Rows, Text
 from dynid.report.page import Section
@@ -43,12 +43,6 @@ def frame_hint(study: LoadStudy, flange: str | None) -> str:
     )
 
 
-def _known_moments(load: Load) -> str:
-    """Which moments of inertia are identified, as the end of a sentence."""
-    known = [name for name in NAMES[:6] if name not in load.open_moments]
-    return f"of the inertia {', '.join(known)}" if 0 < len(known) < 6 else "the inertia is not"
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadBox(Section):
     """A load with its uncertainty, and its values for common controllers."""
@@ -68,7 +62,8 @@ class LoadBox(Section):
         role = "verdict bad" if study.verdict == "doubtful" else "verdict good"
         text = {
             "doubtful": "doubtful: do not use these values until the problems below are solved",
-            "mass and centre of mass": f"mass and centre of mass are identified; {_known_moments(load)}",
+            "mass, centre of mass and some moments": f"identified: {study.verdict_in_words}",
+            "mass and centre of mass": "mass and centre of mass are identified; the inertia is not",
             "all ten parameters": "mass, centre of mass and inertia are identified",
         }[study.verdict]
         com = ", ".join(f"{1000 * value:.1f}" for value in load.com)
