@@ -21,7 +21,7 @@ from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.rows import reduce_rows, torque_of_terms
 from dynid.information import Information, Method, reduce_samples
 from dynid.kernels import kernel
-from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.parameters.base import BaseParameters, choose_base
 from dynid.parameters.base_set import require_kept_columns
 from dynid.parameters.layout import term_unit
 from dynid.processing.experiment import Experiment
@@ -210,7 +210,7 @@ def build_equations(
             f"robot '{robot.name}' has {robot.dof} moving joints, the experiments have {widths or 'none'}",
             remedy="Lock joints that are not in the log (read_urdf(..., locked=...)), or read more of its columns.",
         )
-    chosen = require_kept_columns(base or base_parameters(robot))
+    chosen = require_kept_columns(choose_base(robot, base))
     parts: list[Information] = []
     for run in runs:
         if terms or band_hz is not None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dynid.errors import ArgumentError, DataError
 from dynid.estimation.equations import TIME_BLOCKS, StreamedLog, StreamedLogs, merge_information, next_segment
 from dynid.information import Information, reduce_stream
-from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.parameters.base import BaseParameters, choose_base
 from dynid.parameters.base_set import require_kept_columns
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
@@ -58,7 +58,7 @@ def stream_equations(
                 f"logs[{number}] is a {type(start).__name__}, which can be gone through only once",
                 remedy="Give a function that starts the stream: lambda: dynid.process_stream(...).",
             )
-    chosen = require_kept_columns(base or base_parameters(robot))
+    chosen = require_kept_columns(choose_base(robot, base))
     parts: list[Information] = []
     beginnings = []
     for start in logs:

@@ -19,7 +19,7 @@ from dynid.dynamics.regressor import torque_regressor
 from dynid.dynamics.wrench import sensor_wrench_regressor
 from dynid.errors import ArgumentError
 from dynid.excitation.observation import Observation, TorqueObservation
-from dynid.parameters.base import base_parameters
+from dynid.parameters.base import choose_base
 from dynid.parameters.base_set import BaseParameters, require_kept_columns
 from dynid.parameters.inertia_maps import transport
 from dynid.parameters.layout import INERTIAL_SYMBOLS, INERTIAL_UNITS
@@ -124,7 +124,7 @@ class JointTorques(Measured):
             noise: Standard deviation of each joint's torque, (n,) or one for all [N m or N].
             base: The parameters; the robot's base parameters by default.
         """
-        base = require_kept_columns(base_parameters(robot) if base is None else base)
+        base = require_kept_columns(choose_base(robot, base))
         levels = as_row("noise", noise, robot.dof, same=True, above=0.0)
         return cls(base.columns, base.names, levels, base.units)
 

@@ -13,20 +13,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError
-from dynid.parameters.base_set import BaseParameters, base_vector
+from dynid.parameters.base_set import EVERY_MOTION, BaseParameters, base_vector
 from dynid.parameters.closed_form import closed_form
 from dynid.parameters.dh_frames import chain_in_dh_frames, has_closed_form
 from dynid.parameters.expression import Combination
 from dynid.parameters.layout import Parameter, ParameterLayout, parameter_layout
 from dynid.parameters.minimal_combinations import MinimalCombinations, minimal_combinations
 from dynid.parameters.number_recognition import readable_combinations
-from dynid.parameters.numeric import States, explains_torques, keep_order, numeric_row_space
+from dynid.parameters.numeric import EXPLAINED, States, explains_torques, keep_order, numeric_row_space
 from dynid.parameters.row_space import RowSpace, row_space, successive_columns
 from dynid.parameters.structural import AttainableSpan, attainable_spans, knows_terms, structural_row_space
 from dynid.parameters.symbols import geometry_of
 from dynid.robot.model import Robot, require_robot
 
-__all__ = ["BaseParameters", "Method", "base_parameters", "base_vector", "explain_hidden"]
+__all__ = ["BaseParameters", "Method", "base_parameters", "base_vector", "choose_base", "explain_hidden"]
 
 Floats = NDArray[np.float64]
 
@@ -140,7 +140,7 @@ class _Motion:
         parts = ["the given motion"] * (self.states is not None) + ["at rest"] * self.static
         if self.locked:
             parts.append(f"locked: {', '.join(robot.joint_names[j] for j in self.locked)}")
-        return ", ".join(parts) or "every motion"
+        return ", ".join(parts) or EVERY_MOTION
 
 
 def base_parameters(
@@ -199,7 +199,44 @@ def base_parameters(
         references=REFERENCES[chosen],
         motion=motion.words(robot),
         rank_gap=found.gap,
+        fingerprint=robot.fingerprint,
     )
+
+
+def choose_base(robot: Robot, base: BaseParameters | None = None, *, every_motion: bool = False) -> BaseParameters:
+    """The base parameters that were given, if they are the robot's; `base_parameters(robot)` where there are none.
+
+    Args:
+        robot: The robot with its terms.
+        base: The set that was given.
+        every_motion: Whether sets of a restricted motion, which hold less, are refused too.
+
+    Raises:
+        ArgumentError: The set is not of this robot, or not of every motion.
+    """
+    if base is None:
+        return base_parameters(robot)
+    if not isinstance(base, BaseParameters):
+        raise ArgumentError(f"base is {base!r}", remedy="Use base_parameters(robot).")
+    if base.layout != parameter_layout(robot) or not (base.fingerprint == robot.fingerprint or _acts(robot, base)):
+        raise ArgumentError(
+            f"the base parameters belong to another robot ('{base.robot}') than '{robot.name}', or to other terms",
+            remedy="Use base_parameters(robot) of the robot with its terms.",
+        )
+    if every_motion and base.motion != EVERY_MOTION and base.rank < (whole := base_parameters(robot)).rank:
+        raise ArgumentError(
+            f"these are the {base.rank} base parameters of another motion ({base.motion}), and every motion has "
+            f"{whole.rank}",
+            remedy="Use base_parameters(robot); what the motion does not show stays open in the estimate.",
+        )
+    return base
+
+
+def _acts(robot: Robot, base: BaseParameters) -> bool:
+    """Whether the robot's torques depend on these combinations, as of robots that differ in a term's constants only."""
+    own = base_parameters(robot)
+    missed = np.abs(base.grouping[:, list(own.columns)] @ own.grouping - base.grouping).max(initial=0.0)
+    return bool(missed <= EXPLAINED * np.abs(base.grouping).max(initial=0.0))
 
 
 def _default_method(robot: Robot, motion: _Motion) -> Method:
@@ -267,6 +304,7 @@ def _minimal_set(robot: Robot, minimal: MinimalCombinations, remark: str) -> Bas
         references=REFERENCES["minimal-combinations"],
         mixing=np.asarray(np.linalg.inv(minimal.matrix[:, list(columns)]), dtype=float),
         member_units=minimal.units,
+        fingerprint=robot.fingerprint,
     )
 
 

@@ -25,6 +25,8 @@ Floats = NDArray[np.float64]
 SAME_SPACE = 1e-8
 """Part of a set's largest coefficient by which another set may miss it and still span the same combinations
 (convention: far above rounding, far below a coefficient that matters)."""
+EVERY_MOTION = "every motion"
+"""Word for a motion without restriction, in `BaseParameters.motion`."""
 ROUNDING = 1e-13
 """Part of the largest coefficient that is rounding of a product of matrices (convention)."""
 
@@ -57,7 +59,7 @@ class BaseParameters:
     """How the combinations were found."""
     references: tuple[str, ...] = ()
     """Papers of the method: keys of docs/references.md."""
-    motion: str = "every motion"
+    motion: str = EVERY_MOTION
     """The motions that the robot may make; a restricted motion reveals less."""
     rank_gap: float = float("inf")
     """Smallest singular value that counts over the largest that does not; infinite for methods without sampling."""
@@ -65,6 +67,8 @@ class BaseParameters:
     """(b, b) values in the kept columns from those of the members; None where they are the same."""
     member_units: tuple[str, ...] = ()
     """(b,) SI units of the members; empty where they are those of the kept columns."""
+    fingerprint: str = ""
+    """`Robot.fingerprint` of the robot; empty where the parameters are not those of its body frames."""
 
     def __post_init__(self) -> None:
         """Freeze the matrices."""

@@ -23,7 +23,7 @@ from dynid.findings import Finding
 from dynid.information import Factor
 from dynid.information.triangular import append_many_rows
 from dynid.kernels import regressor
-from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.parameters.base import BaseParameters, choose_base
 from dynid.parameters.base_set import require_kept_columns
 from dynid.robot.model import Robot
 
@@ -62,7 +62,7 @@ class Recursive(Estimator):
             robot: Geometry and terms.
             base: The base parameters to estimate; those of every motion by default.
         """
-        chosen = require_kept_columns(base or base_parameters(robot))
+        chosen = require_kept_columns(choose_base(robot, base))
         nothing = np.zeros((chosen.rank + 1, chosen.rank + 1))
         return OnlineEstimate(
             robot=robot,

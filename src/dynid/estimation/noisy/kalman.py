@@ -37,7 +37,7 @@ from dynid.estimation.noisy.motion_noise import (
     position_noise,
 )
 from dynid.findings import Finding
-from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.parameters.base import BaseParameters, choose_base
 from dynid.parameters.base_set import require_kept_columns
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
@@ -198,7 +198,7 @@ class Kalman(Estimator):
             friction_speed: Below this speed dry friction is smoothed [rad/s or m/s]; None leaves its jump.
         """
         position_std, torque_std = self._noise_levels()
-        n, chosen = robot.dof, require_kept_columns(base or base_parameters(robot))
+        n, chosen = robot.dof, require_kept_columns(choose_base(robot, base))
         noise = per_joint_std(torque_std, n)
         position = np.full(n, max(position_std, LEAST_POSITION_STD))
         beta, spread = self._start(robot, chosen)

@@ -16,7 +16,7 @@ from dynid.estimation.online.arriving_samples import ArrivingSamples, check_samp
 from dynid.estimation.online.stated_noise import StatedNoise
 from dynid.information import Factor
 from dynid.information.triangular import append_many_rows
-from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.parameters.base import BaseParameters, base_parameters, choose_base
 from dynid.robot.model import Robot
 
 __all__ = ["OnlineEnergy"]
@@ -72,12 +72,12 @@ class OnlineEnergy:
                 is exact.
 
         Raises:
-            ArgumentError: A number makes no sense, the interval is shorter than half a sampling time, or a term of the
-                robot has no energy.
+            ArgumentError: A number makes no sense, the interval is shorter than half a sampling time, a term of the
+                robot has no energy, or the base parameters are not those of the robot for every motion.
         """
         self.robot, self.samples = robot, 0
-        self.base = base_parameters(robot) if base is None or base.mixing is not None else base
-        self._wanted = self.base if base is None else base
+        self._wanted = choose_base(robot, base, every_motion=True)
+        self.base = self._wanted if self._wanted.mixing is None else base_parameters(robot)
         self.rate_hz = as_number("rate_hz", rate_hz, above=0.0)
         self._length = interval_steps(as_number("interval_s", interval_s, above=0.0), self.rate_hz)
         self._sums = BalanceSums(robot.dof, self.base.names, self.base.units)

@@ -19,7 +19,7 @@ from dynid.information.joint_equations import equations as joint_equations
 from dynid.information.partial_results import Part
 from dynid.information.triangular import append_many_rows
 from dynid.kernels import regressor
-from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.parameters.base import BaseParameters, base_parameters, choose_base
 from dynid.parameters.base_set import conversion_matrix
 from dynid.robot.model import Robot
 
@@ -91,11 +91,12 @@ class OnlineLinkByLink:
                 that is exact.
 
         Raises:
-            ArgumentError: A standard deviation is negative or not finite.
+            ArgumentError: A standard deviation is negative or not finite, or the base parameters are not those of the
+                robot for every motion.
         """
         self.robot, self.samples = robot, 0
-        self._kept = base_parameters(robot) if base is None or base.mixing is not None else base
-        self.base = self._kept if base is None else base
+        self.base = choose_base(robot, base, every_motion=True)
+        self._kept = self.base if self.base.mixing is None else base_parameters(robot)
         self._supports = joint_equations(robot, self._kept.columns).supports
         self._blocks = GrowingBlocks([len(support) + 1 for support in self._supports])
         self._acting = tuple(np.array(support, dtype=np.intp) for support in self._supports)

@@ -14,7 +14,7 @@ from dynid.dynamics.energy import potential_energy_row
 from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.errors import ArgumentError
 from dynid.export.c.c_regrouping import Regrouping, regroup, separate_friction, ungrouped
-from dynid.parameters.base import BaseParameters
+from dynid.parameters.base import BaseParameters, choose_base
 from dynid.parameters.base_set import base_vector, require_kept_columns
 from dynid.parameters.layout import parameter_layout
 from dynid.parameters.numeric import random_states, sample_regressor
@@ -159,13 +159,16 @@ def build_model(
         parameters: Whether all values can be changed at run time.
         base: Base parameters to compute with; found automatically if the values are constants.
         load: Whether a load on the last body can be changed at run time.
+
+    Raises:
+        ArgumentError: The robot has no moving joint, or the base parameters are not the robot's.
     """
     if robot.dof == 0:
         raise ArgumentError(
             f"robot '{robot.name}' has no moving joint", remedy="Use a robot with a joint that is not fixed."
         )
-    if base is not None and base.layout != parameter_layout(robot):
-        raise ArgumentError("the base parameters belong to another robot", remedy="Use base_parameters(robot).")
+    if base is not None:
+        choose_base(robot, base, every_motion=parameters == "struct")
     if base is not None and parameters == "folded" and load is not None:
         require_kept_columns(base)
     if base is not None and base.mixing is not None and parameters == "struct":
