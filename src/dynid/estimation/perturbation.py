@@ -185,8 +185,8 @@ class EstimateBounds:
         if not np.isfinite(self.overall.bound):
             return size + "the parameters without bound: the estimate is zero, to which nothing can be relative"
         if self.overall.matrix_error > 0.0:
-            matrix = f"and errors of the equations' matrix of {100.0 * self.overall.matrix_error:.3g} %, all in"
-            size = size.replace("all in", matrix)
+            matrix = f" and errors of the equations' matrix of {100.0 * self.overall.matrix_error:.3g} %, all in"
+            size = size.replace(", all in", matrix)
         return size + f"the parameters, each counted by its torque, by {100.0 * self.overall.bound:.3g} % at most"
 
     def table(self) -> Table:

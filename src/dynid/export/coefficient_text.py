@@ -42,7 +42,7 @@ def coefficient_expressions(
         ArgumentError: There are no coefficients of this kind.
     """
     require_robot(robot)
-    if kind not in _FUNCTIONS:
+    if kind not in tuple(_FUNCTIONS):
         raise ArgumentError(f"kind is {kind!r}", remedy=f"Choose from {', '.join(_FUNCTIONS)}.")
     base, function = base_parameters(robot), _FUNCTIONS[kind]
     names = list(base.names)

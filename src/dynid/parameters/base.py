@@ -225,8 +225,7 @@ def choose_base(robot: Robot, base: BaseParameters | None = None, *, every_motio
         )
     if every_motion and base.motion != EVERY_MOTION and base.rank < (whole := base_parameters(robot)).rank:
         raise ArgumentError(
-            f"these are the {base.rank} base parameters of another motion ({base.motion}), and every motion has "
-            f"{whole.rank}",
+            f"the base parameters are those of another motion ({base.motion}): {base.rank} of {whole.rank}",
             remedy="Use base_parameters(robot); what the motion does not show stays open in the estimate.",
         )
     return base
