@@ -82,6 +82,15 @@ def test_definitions() -> None:
     assert ColumnScaled(ConditionNumber()).value(W) == pytest.approx(np.linalg.cond(scaled))
 
 
+def test_the_qr_estimate_can_be_far_too_low() -> None:
+    for seed in range(20):
+        W = matrix(seed)
+        assert QRCondition().value(W) <= np.linalg.cond(W) * (1 + ROUNDING)
+    s, c = np.sin(1.2), np.cos(1.2)
+    kahan = np.diag(s ** np.arange(8)) @ (np.eye(8) - c * np.triu(np.ones((8, 8)), 1))  # Kahan's matrix
+    assert QRCondition().value(kahan) < 0.5 * np.linalg.cond(kahan)
+
+
 def test_scaled_criteria_do_not_depend_on_units() -> None:
     W = matrix(4)
     criterion = ColumnScaled(ConditionNumber())

@@ -189,6 +189,25 @@ def test_a_design_by_points_predicts_the_accuracy_of_torques() -> None:
     assert np.array_equal(again.trajectory.sample(100.0).q, samples.q)
 
 
+def test_a_small_box_is_a_warning_with_the_predicted_accuracy() -> None:
+    robot = zoo.gautier_khalil_3r()
+    tight = design_energy_points(robot, limits(2.0, half=0.6), count=15, settings=QUICK)
+    wide = design_energy_points(robot, limits(40.0), count=15, settings=QUICK)
+    assert tight.points is not None
+    assert wide.points is not None
+    assert tight.points.box_share < 0.5 <= wide.points.box_share
+    assert "small-box" not in {caution.code for caution in wide.cautions}
+    (warning,) = (caution for caution in tight.cautions if caution.code == "small-box")
+    path = tight.trajectory.evaluate(np.linspace(0.0, tight.trajectory.duration, 20_001))
+    assert np.abs(path[0]).max() <= 0.6
+    assert warning.evidence["share of the box"] == tight.points.box_share
+    assert warning.evidence["largest share of a speed limit"] == pytest.approx(np.abs(path[1]).max() / 2.0, rel=1e-4)
+    worst = int(np.argmax(tight.predicted_deviation))
+    assert f"{tight.predicted_deviation[worst]:.3g} " in warning.message
+    assert tight.parameter_names[worst] in warning.message
+    assert f"caution: {warning.message}" in str(tight)
+
+
 def test_every_criterion_serves_points(model: EnergyPoints) -> None:
     first = model.random(20, np.random.default_rng(0))
     for criterion in (QRCondition(), FrobeniusCondition(), DOptimality(), AOptimality(), balanced_cost()):

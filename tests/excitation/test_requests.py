@@ -22,6 +22,7 @@ from dynid.excitation.criteria import (
 )
 from dynid.excitation.design import design_excitation
 from dynid.excitation.design_settings import DesignGoal, SearchSettings
+from dynid.excitation.feasibility import rest_positions
 from dynid.excitation.limits import HalfSpace, MotionLimits, Workspace
 from dynid.excitation.measured import JointTorques
 from dynid.excitation.points.point_trajectory import PointSettings
@@ -245,8 +246,9 @@ def test_a_limit_that_is_passed_at_both_ends_is_named_once() -> None:
     light = Inertia.from_com(1.0, [0.5, 0, 0], 0.1 * np.eye(3))
     own = JointLimits(lower=-0.1, upper=0.1, velocity=1.0, effort=5.0)
     robot = from_dh([DH(alpha=90.0)], degrees=True, inertias=[light], limits=[own]).with_terms(Coulomb(20.0))
+    limits = MotionLimits.from_robot(robot)
     with pytest.raises(ExcitationError, match="torque of joint 'joint1'") as caught:
-        design_excitation(robot, settings=SearchSettings(starts=1))
+        rest_positions(build_constraints(robot, limits), limits, 1, np.random.default_rng(0))
     assert str(caught.value).count("torque of joint 'joint1'") == 1
 
 

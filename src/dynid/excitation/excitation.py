@@ -26,6 +26,9 @@ _TINY = 1e-300
 """Stands for a smallest eigenvalue that is zero, so that the ratio stays a number. Near the smallest double."""
 _SLOW = 0.05
 """Share of the speed limits below which a motion is called slow. Convention."""
+_SMALL_BOX = 0.5
+"""Share of the ranges and velocity limits below which the box of points is called small: more than half of what the
+robot can do is not used. Convention."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -118,7 +121,10 @@ class Excitation:
                 "beside friction and noise, whatever the condition number"
             )
             share = {"largest share of a speed limit": float(self.coverage[limited].max())}
-            found.append(_warning("slow-motion", "velocity", message, "Take a shorter period.", share))
+            remedy = "Take a shorter period." if self.points is None else "Raise the acceleration limit."
+            found.append(_warning("slow-motion", "velocity", message, remedy, share))
+        if self.points is not None and self.points.box_share < _SMALL_BOX:
+            found.append(self._small_box(self.points))
         free = np.isinf(self.limits.acceleration) & np.isinf(self.limits.torque)
         if free.any():
             names = ", ".join(self.limits.joint_names[j] for j in np.flatnonzero(free))
@@ -128,6 +134,24 @@ class Excitation:
             remedy = "State acceleration or torque limits."
             found.append(_warning("unbounded-acceleration", "acceleration", message, remedy))
         return tuple(found)
+
+    def _small_box(self, design: PointDesign) -> Finding:
+        """A warning that the points lie in a small box: the condition number hides it, the predicted accuracy not."""
+        slowest, fastest = float(self.coverage.min()), float(self.coverage.max())
+        largest = [f"{value} {unit} ({name})" for unit, _, _, value, name in self.accuracy().rows]
+        message = (
+            f"the points use {100 * design.box_share:g} % of the position ranges and velocity limits, because the "
+            f"motion passes a limit in a larger box; the joints reach {100 * slowest:.0f} to {100 * fastest:.0f} % of "
+            f"their speed limits. Cond(W) of {design.points.condition_number:.3g} compares the parameters with one "
+            f"another and does not show it; the predicted standard deviations do, with up to {', '.join(largest)}"
+        )
+        evidence = {
+            "share of the box": design.box_share,
+            "smallest share of a speed limit": slowest,
+            "largest share of a speed limit": fastest,
+        }
+        remedy = "Raise the acceleration limit, lower the velocity limits, or design a Fourier series and compare."
+        return _warning("small-box", "points", message, remedy, evidence)
 
     @property
     def speed_text(self) -> str:

@@ -71,7 +71,7 @@ class PlanRecipe(TomlSettings):
     points: int | None = None
     """Number r of energy differences of "energy-points"; None takes twice the number of base parameters."""
     condition: Literal["svd", "qr", "frobenius"] = "svd"
-    """Measure of the condition number in the cost of "energy-points"."""
+    """Measure of the condition number in the cost of "energy-points"; "qr" is a lower bound and searches worse."""
     condition_weight: float = 1.0
     """Weight lambda_1 of the condition number in the cost of "energy-points"."""
     equilibrium_weight: float = 0.01
