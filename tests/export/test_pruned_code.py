@@ -213,6 +213,10 @@ def test_two_commands_from_logs_to_pruned_code(logs: Path) -> None:
     assert "held-out error %" in text
     assert "compiled and compared with the model" in text
     assert "repeated" not in notes
+    pruned_run = read_result(logs / "run").pruned()
+    much = f"not positive definite on {pruned_run.indefinite} of {pruned_run.samples} samples"
+    assert (much in notes) == (pruned_run.indefinite > 0) == ("WARNING" in text)
+    assert (logs / "code" / "puma260_two_rate.c").exists() == (pruned_run.indefinite == 0)
     assert (logs / "code" / "puma260.c").read_text() == generate_c(
         read_result(logs / "run").pruned(),
         ["inverse_dynamics", "inertia_matrix", "gravity", "velocity_torque", "friction"],

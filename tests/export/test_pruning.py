@@ -71,6 +71,23 @@ def test_forward_dynamics_of_an_indefinite_inertia_matrix_is_refused():
     assert prune(robot, [states], threshold=0.0).indefinite == 0
 
 
+def test_an_indefinite_inertia_matrix_is_a_warning_and_leaves_the_two_rates_out():
+    states = tuple(np.random.default_rng(0).normal(size=(3, 300, 6)))
+    pruned = prune(zoo.stanford(), [states], threshold=0.05)
+    code = generate_c(pruned, ["inverse_dynamics"])
+    said = f"WARNING: the pruned inertia matrix is not positive definite on {pruned.indefinite} of 300 samples."
+    assert code.warnings[0] == said
+    assert said in code.files["stanford.h"]
+    assert code.summary().splitlines()[-len(code.warnings) :] == list(code.warnings)
+    assert not [name for name in code.files if "two_rate" in name]
+    wanted = generate_c(pruned, ["inverse_dynamics"], two_rate=True)
+    assert "stanford_two_rate.c" in wanted.files
+    assert wanted.warnings[0] == said
+    whole = generate_c(prune(zoo.stanford(), [states], threshold=0.0), ["inverse_dynamics"])
+    assert not whole.warnings
+    assert "stanford_two_rate.c" in whole.files
+
+
 @pytest.mark.parametrize(
     "motions",
     [

@@ -103,13 +103,16 @@ def codegen(
     code.write(out, force=force)
     summary = code.summary() + (f"\n\n{pruned.cost}\n" if pruned is not None and pruned.cost else "")
     if as_json:
-        print_json({"folder": str(out), "compiled_and_compared": compiled, "summary": summary.splitlines()})
+        said = {"folder": str(out), "compiled_and_compared": compiled, "summary": summary.splitlines()}
+        print_json(said | {"warnings": [" ".join(code.warnings)] if code.warnings else []})
         return
     click.echo(summary)
     state = "compiled and compared with the model" if compiled else "not compiled"
     if verify and not compiled:
         state += ": there is no C compiler; install gcc or clang, or set CC"
     click.echo(f"written: {out} ({state})")
+    if code.warnings:
+        click.echo(f"{code.warnings[0]} Read the summary above before you use the code.", err=True)
 
 
 def _source(name: str, hold: tuple[str, ...]) -> Robot | SavedResult:

@@ -85,9 +85,6 @@ class PrunedRobot:
         if self.terms_left_out:
             missing = ", ".join(self.terms_left_out)
             lines.append(f"This code does not contain terms with memory or terms of other joints: {missing}.")
-        if self.indefinite:
-            much = f"{self.indefinite} of {self.samples} samples"
-            lines.append(f"The inertia matrix is not positive definite on {much}.")
         return lines
 
 

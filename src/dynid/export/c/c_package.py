@@ -72,6 +72,8 @@ class CPackage:
     """Operations per call of each function, two-rate task and setter."""
     text: CodeText = field(repr=False)
     """The description that the files were made from."""
+    warnings: tuple[str, ...] = ()
+    """What must be known before the code is used; also in the header and at the end of `summary`."""
 
     @property
     def tolerance(self) -> float:
@@ -130,7 +132,9 @@ class CPackage:
         lines = [f"C package '{self.name}' of {model.robot!r}", f"model hash {model.model_hash}"]
         lines += [f"{len(model.columns)} parameters can be changed at run time"] if model.columns else []
         lines += [f"  {name} ({len(content.splitlines())} lines)" for name, content in self.files.items()]
-        return "\n".join([*lines, "", operation_table(self.text).to_text(), *self.text.notes])
+        notes = self.text.notes[len(self.warnings) :]  # the header has the warnings first, a terminal last
+        ending = ["", *self.warnings] if self.warnings else []
+        return "\n".join([*lines, "", operation_table(self.text).to_text(), *notes, *ending])
 
 
 def generate_c(
@@ -142,7 +146,7 @@ def generate_c(
     parameters: Literal["folded", "struct"] = "folded",
     base: BaseParameters | None = None,
     load: Literal["struct"] | None = None,
-    two_rate: bool = True,
+    two_rate: bool | None = None,
 ) -> CPackage:
     """Generate C99 code of a robot's dynamics.
 
@@ -158,7 +162,8 @@ def generate_c(
         base: Base parameters: the columns of the regressor and, with ``struct``, the run-time values. With Lin's set
             (``base_parameters(robot, "minimal-combinations")``) inverse and forward dynamics compute in it.
         load: ``struct`` for a load on the last link that can be changed at run time.
-        two_rate: Whether to add the two-rate structure (background and synchronous tasks).
+        two_rate: Whether to add the two-rate structure (background and synchronous tasks); by default yes, unless the
+            inertia matrix of a pruned model is not positive definite (`CPackage.warnings` then says so).
 
     Raises:
         ArgumentError: A function is unknown, or an option does not fit the robot.
@@ -167,6 +172,8 @@ def generate_c(
     given = source.pruned if isinstance(source, Significance) else source
     given = given.identification() if isinstance(given, SavedResult) else given
     robot, notes = _robot_and_notes(given)
+    warnings = _indefinite_warning(given, two_rate)
+    with_tasks = not warnings if two_rate is None else two_rate
     _check_options(functions, precision, parameters, load)
     if not isinstance(name, str | None) or not isinstance(base, BaseParameters | None):
         what = f"base is {base!r}" if isinstance(name, str | None) else f"name is {name!r}"
@@ -175,7 +182,7 @@ def generate_c(
         _check_motion(robot, given)
     model = build_model(robot, parameters=parameters, base=base, load=load)
     tapes = {function: record_function(model, function) for function in FUNCTIONS if function in functions}
-    tasks = {task: record_function(model, task) for task in TWO_RATE} if two_rate else {}
+    tasks = {task: record_function(model, task) for task in TWO_RATE} if with_tasks else {}
     preparation = Preparation([*tapes.values(), *tasks.values()], len(model.columns))
     prepared = {task: preparation.apply(tape) for task, tape in tasks.items()}
     text = CodeText(
@@ -184,15 +191,16 @@ def generate_c(
         model=model,
         tapes={function: preparation.apply(tape) for function, tape in tapes.items()},
         setters=_setters(model, preparation),
-        tasks={**prepared, "synchronous": record_synchronous(robot)} if two_rate else {},
+        tasks={**prepared, "synchronous": record_synchronous(robot)} if with_tasks else {},
         whole=WholeModel.of(given) if isinstance(given, Identification) and given.terms_left_out else None,
-        notes=notes,
+        notes=(*warnings, *notes),
     )
     _check_range(text)
     counts = {entry: printed_count(tape) for entry, tape in {**text.tapes, **text.tasks, **text.setters}.items()}
     if text.whole is not None:
         counts["model_torque"] = printed_count(text.whole.step)
-    return CPackage(name=text.name, files=MappingProxyType(_files(text)), counts=MappingProxyType(counts), text=text)
+    files = MappingProxyType(_files(text))
+    return CPackage(name=text.name, files=files, counts=MappingProxyType(counts), text=text, warnings=warnings)
 
 
 def _robot_and_notes(source: Source) -> tuple[Robot, tuple[str, ...]]:
@@ -211,6 +219,21 @@ def _robot_and_notes(source: Source) -> tuple[Robot, tuple[str, ...]]:
     raise ArgumentError(
         f"code cannot be generated from a {type(source).__name__}", remedy="Pass a Robot or an identification."
     )
+
+
+def _indefinite_warning(source: Source, two_rate: bool | None) -> tuple[str, ...]:
+    """Say where the inertia matrix of a pruned model is no inertia matrix, and what follows."""
+    if not (isinstance(source, PrunedModel | PrunedRobot) and source.indefinite):
+        return ()
+    much = f"{source.indefinite} of {source.samples} samples"
+    lines = [
+        f"WARNING: the pruned inertia matrix is not positive definite on {much}.",
+        "Use only the whole torque of inverse dynamics, at planned accelerations: this matrix times accelerations",
+        "from feedback may drive a joint the wrong way, and forward dynamics is not defined.",
+    ]
+    if two_rate is None:
+        lines.append("The two-rate files are left out for this reason. Prune less (a smaller threshold) to get them.")
+    return tuple(lines)
 
 
 def _check_options(functions: Sequence[str], precision: str, parameters: str, load: str | None) -> None:

@@ -61,8 +61,6 @@ class PrunedModel:
             "The bound is for the whole torque. Inertias, gravity, velocity torques and friction by themselves"
         )
         lines.append("may have larger errors, and the potential energy is counted from another zero.")
-        if self.indefinite:
-            lines.append(f"The inertia matrix is not positive definite on {self.indefinite} of the samples.")
         return lines
 
     def __str__(self) -> str:

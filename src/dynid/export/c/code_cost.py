@@ -20,7 +20,7 @@ def count_code(source: Source) -> Mapping[str, OperationCount]:
     Args:
         source: As for `generate_c`.
     """
-    return generate_c(source, ["inverse_dynamics"]).counts
+    return generate_c(source, ["inverse_dynamics"], two_rate=True).counts
 
 
 def pruning_cost(fit: Identification, full: Validation | None = None, pruned: Validation | None = None) -> PruningCost:
