@@ -223,6 +223,21 @@ def test_two_commands_from_logs_to_pruned_code(logs: Path) -> None:
     ).files["puma260.c"]
 
 
+def test_the_last_line_of_the_command_warns_of_an_indefinite_inertia_matrix(
+    logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert invoke(*identify_words(logs, "judged"), "--significant", "1%")[0] == 0
+    pruned = replace(read_result(logs / "judged").pruned(), indefinite=5)
+    monkeypatch.setattr("dynid.cli.codegen_command._pruned", lambda *_: pruned)
+    words = ("codegen", logs / "judged", "--prune", "1%", "--no-verify", "--out", logs / "warned")
+    code, text, notes = invoke(*words)
+    assert code == 0, text
+    assert f"not positive definite on 5 of {pruned.samples} samples" in notes.splitlines()[-1]
+    assert not (logs / "warned" / "puma260_two_rate.c").exists()
+    said = json.loads(invoke(*words, "--force", "--json")[1])
+    assert "not positive definite" in said["warnings"][0]
+
+
 @pytest.mark.usefixtures("compiler")
 def test_codegen_repeats_an_identification_that_kept_all_parameters(logs: Path) -> None:
     assert invoke(*identify_words(logs, "plain"))[0] == 0
