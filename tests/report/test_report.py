@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import random
+import re
 from contextlib import suppress
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -23,6 +25,7 @@ from dynid.parameters.base import REFERENCES
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.report.chart import Chart, Line, arrange_charts
+from dynid.report.html_blocks import Plot
 from dynid.report.page import Page
 from dynid.report.parameter_sections import base_marks, standard_marks
 from dynid.report.plots import torque_picture
@@ -183,6 +186,18 @@ def test_charts_keep_peaks_and_survive_odd_data() -> None:
     assert "nan" not in svg.replace(">nan<", "")
     assert "<b>" not in svg
     assert arrange_charts([]).startswith("<svg")
+
+
+@pytest.mark.parametrize("start", [0.0, 12.5, 1.7e9, 1.7e18])
+def test_curves_over_unix_stamps_keep_their_shape(start: float) -> None:
+    time = start + 256.0 * np.arange(400)  # steps that float64 holds at any of these starts
+    plot = Plot.of("", "time [s]", "", time, [("a", np.sin(np.arange(400)))])
+    drawn = np.frombuffer(base64.b64decode(plot.x), dtype="<f4").astype(float)
+    assert np.allclose(np.diff(drawn), 256.0, rtol=0.01)
+    assert plot.x_label == ("time [s]" if start < 1e9 else f"time [s] after {start:.17g}")
+    picture = Chart("t", (Line.of("a", time, np.sin(np.arange(400))),), x_label="time [s]").to_svg()
+    ticks = re.findall(r'text-anchor="middle">([-\d.e+]+)<', picture)
+    assert len(ticks) == len(set(ticks)) > 2
 
 
 def test_every_reference_has_its_paper() -> None:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from dynid.errors import DataError
 from dynid.plain_data import build_dataclass
+from dynid.report.chart import subtract_start
 from dynid.tables import Cell, Table
 
 __all__ = ["Block", "Bullets", "Cards", "Code", "Curve", "Heading", "Player", "Plot", "Rows", "Text", "pack"]
@@ -183,9 +184,10 @@ class Plot(Block):
         cls, label: str, x_label: str, y_label: str, x: ArrayLike, curves: Sequence[tuple[str, ArrayLike]], *,
         dashed: Sequence[str] = (), small: bool = False,
     ) -> Plot:  # fmt: skip
-        """Build from arrays."""
+        """Build from arrays; an axis that starts far from zero, such as Unix time stamps, starts from zero."""
         lines = tuple(Curve(name, pack(y), name in dashed) for name, y in curves)
-        return cls(label, x_label, y_label, pack(x), lines, small)
+        numbers, shown = subtract_start(x, x_label)
+        return cls(label, shown, y_label, pack(numbers), lines, small)
 
     @classmethod
     def from_fields(cls, data: dict[str, Any]) -> Plot:
