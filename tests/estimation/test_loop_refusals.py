@@ -32,6 +32,16 @@ MOTION = sum_of_sines(3, amplitude=0.8, seed=0)
             "a PD law makes its torques from commanded minus measured",
         ),
         (lambda: list(dynid.estimation.with_loop([CHOSEN.clean()], law=None)), "the law of a loop is None"),  # type: ignore[arg-type]
+        (
+            lambda: list(dynid.estimation.with_loop([CHOSEN.clean()], law=LAW, rate_hz=0.0)),
+            "^rate_hz is 0.0. Give a rate above zero",
+        ),
+        (
+            lambda: InLoop(estimator=dynid.estimation.CLIE(), law=LAW, motions=(lambda: MOTION,)).solve(
+                dynid.estimation.stream_equations(CHOSEN.prior, [lambda: iter([CHOSEN.clean()])])
+            ),
+            "CLIE",
+        ),
         (lambda: dynid.estimation.DIDIM(iterations=1.5), "iterations is 1.5"),  # type: ignore[arg-type]
         (lambda: dynid.estimation.CLOE(iterations=float("nan")), "iterations is nan"),  # type: ignore[arg-type]
         (lambda: dynid.estimation.CLIE(tolerance=float("nan")), "tolerance is nan"),

@@ -27,7 +27,9 @@ from support.pinocchio_oracle import pinocchio_model
 
 from .random_robots import random_serial
 
-# By hand from theorem 2 with the corrected eqs. (10), (12), (14). Stanford arm: r = 1, s = 2, joint 3 slides along -y2
+# The program's own lists, checked by eye against theorem 2 with the corrected eqs. (10), (12), (14): they only hold the
+# output still. The independent evidence is `test_members_by_the_recursion_of_composite_bodies` and the null space of
+# Pinocchio's regressor. Stanford arm: r = 1, s = 2, joint 3 slides along -y2
 # (z3 = -y2, y3 = z2), no lengths but R2.
 ALL = "(M2 + M3 + M4 + M5 + M6)"
 STANFORD = f"""

@@ -1,11 +1,14 @@
 """Experiments brought into a control loop: by the known law and commanded motion, or by assumed ones.
 
+`with_loop` cuts the pieces of one log into gap-free parts and gives each its loop. `InLoop` does so for every log of
+the equations, and then lets an estimator of `closed_loop` solve them; `dynid identify` uses it for these estimators.
+
 If the commanded motion is not known, the measured motion, low-passed, takes its place. If the law is not known,
 computed torque by a robot that `FeasibleWLS` fits to the data takes its place: it follows the motion as the real law
 did. `DIDIM` and `CLIE` compare torques along the simulated motion; without the law they ignore a commanded motion and
-follow the measured one. Wherever the measured motion is simulated, samples near reversals of velocity are left out,
-because the sign of friction is uncertain there, except for `InstrumentalVariables`. The findings of the estimate say
-what was assumed, and what the test of the law found.
+follow the measured one. Where `DIDIM`, `CLOE` or `CLIE` simulate the measured motion, the torques of a joint with dry
+friction are left out near reversals of its velocity, because the sign of friction is uncertain there. The
+findings of the estimate say what was assumed, and what the test of the law found.
 """
 
 from __future__ import annotations
@@ -27,7 +30,14 @@ from dynid.estimation.closed_loop.loop_stability import check_law_damping, loop_
 from dynid.estimation.closed_loop.loop_start import estimate_settling_time, estimate_starting_memory
 from dynid.estimation.closed_loop.loop_stream import SHORTEST_S
 from dynid.estimation.closed_loop.measured_motion import SplinedMotion, check_commanded_motion, exclude_reversals
-from dynid.estimation.equations import Factors, Samples, StreamedLog, StreamedLogs, build_equations
+from dynid.estimation.equations import (
+    Factors,
+    Samples,
+    StreamedLog,
+    StreamedLogs,
+    build_equations,
+    wrong_kind_error,
+)
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.findings import Finding
@@ -71,9 +81,9 @@ def with_loop(
 ) -> Iterator[Experiment]:
     """The consecutive pieces of a log, gap-free and not too long, each with the part of the loop that made it.
 
-    A piece is what the caller gives; a part is gap-free and has at most `longest` instants; a stretch is what lies
-    between two gaps, one part or several. A stretch is simulated from its beginning: from its measured state, and with
-    the memory of the law that explains the first torques. Only the `q0`, `dq0` and `memory0` of its first part are
+    A piece is what the caller gives; a part is gap-free and has about `longest` instants at most; a stretch is what
+    lies between two gaps, one part or several. A stretch is simulated from its beginning: from its measured state, and
+    with the memory of the law that explains the first torques. Only the `q0`, `dq0` and `memory0` of its first part are
     used: `StreamSearch` carries the state on to a part whose `Loop.start_s` is the end of the part before. Parts are
     therefore for `stream_equations`; in memory, give `longest` so that each stretch is one part.
 
@@ -81,11 +91,12 @@ def with_loop(
         pieces: Consecutive pieces of a processed log; see `dynid.process_stream`.
         motion: The commanded motion: times (N,) in order -> (q, dq, ddq); the measured motion by default.
         law: The control law.
-        rate_hz: Rate of the law [Hz]; by default the log's, or the lowest multiple of it from 1 kHz on.
-        longest: Most control instants of a part; in memory, more than the longest stretch has.
+        rate_hz: Rate of the law [Hz]; by default the lowest multiple of the log's rate that is at least 1 kHz.
+        longest: About the most control instants of a part (whole samples, two at least); in memory, more than the
+            longest stretch has.
         settling_s: Time at the beginning of every stretch that is simulated but not kept [s]: by then the loop has
-            forgotten that it started from noisy measurements, errors of the start no longer matter, and
-            `Loop.start_known` is True. Zero drops only the time in which the log's own low-pass settles; then
+            forgotten that it started from noisy measurements, so `Loop.start_known` is True; that the time is long
+            enough is the caller's claim. Zero drops only the time in which the log's own low-pass settles; then
             `Loop.start_known` is False, and estimators in memory remove the effect of the start.
 
     Raises:
@@ -95,6 +106,7 @@ def with_loop(
         pieces, ahead = tee(pieces)
         motion = SplinedMotion((piece.time, piece.q) for piece in ahead)
     check_law(law)
+    check_number("rate_hz", rate_hz, "a rate above zero [Hz], or None")
     if not 0.0 <= settling_s < np.inf:
         raise ArgumentError(f"settling_s is {settling_s}", remedy="Give a finite time [s], zero or more.")
     last_s = -np.inf  # last sample of the part before
@@ -115,11 +127,10 @@ def with_loop(
             if begins_stretch:
                 memory0 = estimate_starting_memory(part, law, reference)
                 start = Loop(law=law, reference=reference, q0=part.q[0], dq0=part.dq[0], memory0=memory0)
-            # a low-pass of the simulation settles too
+            # the simulation is low-passed as the log was, and its low-pass needs time to settle as well
             from_s = begun_s + max(settling_s, filter_s) - 0.5 / part.rate_hz
             settled = part.rows(slice(np.searchsorted(part.time, from_s), None))
             if settled.samples:
-                # after settling, errors of the start no longer matter
                 loop = replace(start, reference=reference, start_s=start_s, start_known=settling_s > 0.0)
                 has_kept = True
                 yield replace(settled, loop=loop)
@@ -183,7 +194,7 @@ def _cut(piece: Experiment, longest: int) -> Iterator[slice]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InLoop(Estimator):
-    """An estimator that simulates the loop, for experiments that do not contain their loop."""
+    """An estimator that simulates the loop, for experiments without their loop; one that they carry is replaced."""
 
     name: ClassVar[str] = "in-loop"
     on_command_line: ClassVar[bool] = False
@@ -241,6 +252,8 @@ class InLoop(Estimator):
             ArgumentError: There is no gap-free stretch of a second, or the law has other joints.
             EstimationError: As the estimator does.
         """
+        if isinstance(equations, StreamedLogs) and StreamedLogs not in self.estimator.needs:
+            raise wrong_kind_error(type(self.estimator).__name__, equations, self.estimator.needs)
         robot, feasible_parameters = equations.robot, FeasibleWLS(prior_weight=1.0).solve(equations).standard
         # a feasible robot near the data gives an assumed law its model, and the search its step sizes, its prior and
         # one of its starts
@@ -254,14 +267,14 @@ class InLoop(Estimator):
             estimate = self.estimator.solve(self._add_loops(equations, robot, law))
         except WrongLawError:
             raise
-        except (
-            EstimationError
-        ) as error:  # noise may have spoilt the fitted robot: the given one is tried; the law stays
+        # noise may have spoilt the fitted robot: the given one is tried, with the same law
+        except EstimationError as error:
             try:
                 estimate = self.estimator.solve(self._add_loops(equations, equations.robot, law))
             except (EstimationError, IdentifiabilityError):
                 raise error from None
-        findings = [  # findings about a part of an assumed law get another remedy
+        # the usual remedy of a doubted part of the law is to correct it; nobody can correct an assumed law
+        findings = [
             replace(finding, remedy=ASSUMED) if self.law is None and finding.where in PARTS else finding
             for finding in estimate.findings
         ]
