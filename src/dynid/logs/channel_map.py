@@ -63,6 +63,9 @@ class Clock:
     column: str | None = None
     file: str | None = None
     unit: str | None = None
+    fraction: str | None = None
+    """Column with the part of time below the unit of `column`, as nanoseconds beside whole seconds."""
+    fraction_unit: str = "ns"
     sample_time: float | None = None
     """Time between rows, in `unit`, for logs without a time column."""
     isolated: bool = False
@@ -272,6 +275,8 @@ _CLOCK: dict[str, Parser] = {
     "column": _text,
     "file": _text,
     "unit": _text,
+    "fraction": _text,
+    "fraction_unit": _text,
     "sample_time": _number,
     "isolated": _flag,
 }
@@ -309,6 +314,11 @@ def _clock(data: object) -> Clock:
         raise DataError(
             "it names a column and a sample time", place="[time]", remedy="Keep the one that tells the truth."
         )
+    if clock.fraction is not None and clock.column is None:
+        raise DataError(
+            "it names a fraction but no column", place="[time]", remedy='Add column = "..." with the whole seconds.'
+        )
+    parse_unit(clock.fraction_unit, "time")
     return clock
 
 

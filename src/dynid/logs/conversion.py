@@ -47,6 +47,15 @@ class Converter:
         except DataError:
             return False
 
+    def fits_robot(self) -> bool:
+        """Whether the positions have as many columns as the robot has joints."""
+        try:
+            picked = self._pick(self._map.signals["position"], "position")
+        except (DataError, KeyError):
+            return False
+        width = sum(1 if array.ndim == 1 else array.shape[1] for array in picked.arrays)
+        return self._robot is None or width == self._robot.dof
+
     def fields(self) -> dict[str, Any]:
         """The arguments of `Recording`."""
         picked = self._pick_all()
@@ -289,7 +298,11 @@ class Converter:
             raise DataError(
                 "the unit of time is not declared", place="[time]", remedy='Add unit = "s" (or ms, us, ns) to [time].'
             )
-        return np.asarray(picked.arrays[0].reshape(-1) * parse_unit(unit, "time").factor)
+        time = np.asarray(picked.arrays[0].reshape(-1) * parse_unit(unit, "time").factor)
+        if clock.fraction is None:
+            return time
+        part = pick(Signal(columns=(clock.fraction,), file=clock.file), "time", self._tables, (), prefer=picked.table)
+        return time + part.arrays[0].reshape(-1) * parse_unit(clock.fraction_unit, "time").factor
 
     def _inherent_time(self, table: Table, column: str) -> Floats:
         """The clock a format gives, from the earliest epoch of the run [s]."""
@@ -360,7 +373,7 @@ class Converter:
     def _unused(self, picked: Mapping[str, Picked]) -> tuple[str, ...]:
         """A note on the columns that the map does not use."""
         used = {name.split("[")[0] for item in picked.values() for name in item.names}
-        used |= {name for item in picked.values() for name in item.names} | {str(self._map.clock.column)}
+        used |= {name for item in picked.values() for name in item.names} | {str(self._map.clock.column), str(self._map.clock.fraction)}
         clocks = {clock for table in self._tables.values() for clock in table.clocks.values()}
         left = [name for table in self._tables.values() for name in table.names if name not in used | clocks]
         shown = ", ".join(left[:12]) + (f" and {len(left) - 12} more" if len(left) > 12 else "")

@@ -6,7 +6,6 @@ Nothing here is applied by itself. The proposal is text for a person to check, s
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +14,14 @@ from pathlib import Path
 import numpy as np
 
 from dynid.logs.channel_map import read_profile
+from dynid.logs.column_names import JointNames, quantity_in, words_of
+from dynid.logs.conversion import Converter
 from dynid.logs.readers import Options, Table
+from dynid.logs.readers.dispatch import is_bag
 from dynid.logs.reading import Progress, matching_profiles, read_tables
+from dynid.logs.signal_guess import FoundSignal, FoundTime, find_signals, find_time
 from dynid.logs.units import declared_unit
+from dynid.robot.model import Robot
 
 __all__ = ["Guess", "Proposal", "inspect_log"]
 
@@ -63,68 +67,85 @@ class Proposal:
         return [f"{title}:\n" + "\n".join(lines) for title, lines in parts.items() if lines]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Role:
-    """Rules that recognise a quantity."""
-
-    words: str
-    """Regular expression for the name without its number and unit."""
-    units: tuple[tuple[str, str], ...]
-    """(ending of a column's name, unit it stands for)."""
-    default: str
-
-
-_ROLES: dict[str, _Role] = {
-    "time": _Role(
-        words=r"t|time|times|timestamp|time_?stamp|stamp|secs?|clock|time_cont",
-        units=(("_ms", "ms"), ("_us", "us"), ("_ns", "ns"), ("_s", "s")),
-        default="s",
-    ),
-    "velocity": _Role(
-        words=r"(?:actual_?|act_|meas\w*_|state\.)?(?:d_?q|q_?d|q_?dot|v|vel|velocity|velocities|speed|joint_?vel\w*)",
-        units=(("deg_per_s", "deg/s"), ("deg_s", "deg/s"), ("rpm", "rpm"), ("rad_s", "rad/s")),
-        default="rad/s",
-    ),
-    "position": _Role(
-        words=r"(?:actual_?|act_|meas\w*_|state\.)?(?:q|pos|position|positions|theta|angle|joint|joint_?pos\w*)",
-        units=(("_deg", "deg"), ("_rad", "rad"), ("_mm", "mm")),
-        default="rad",
-    ),
-    "effort": _Role(
-        words=r"(?:actual_?|act_|meas\w*_|state\.)?(?:tau|tau_j|torque|torques|effort|efforts|moment|joint_?torque\w*)",
-        units=(("_nm", "N m"), ("_mnm", "mN m"), ("_percent", "%")),
-        default="N m",
-    ),
-    "current": _Role(
-        words=r"(?:actual_?|act_|meas\w*_)?(?:i|cur|curr|current|currents|motor_?current\w*)",
-        units=(("_ma", "mA"), ("_a", "A")),
-        default="A",
-    ),
-}
 _WRENCH = ("fx", "fy", "fz", "tx", "ty", "tz")
 _NUMBERED = re.compile(r"^(.*?)[_\s.]*\[?(\d{1,2})\]?$")
+_NO_LOG = (".md", ".json", ".toml", ".yaml", ".yml", ".png", ".svg", ".html", ".urdf", ".xml", ".py")
+"""Endings of files beside logs that are no logs."""
 
 
-def inspect_log(path: str | Path | Sequence[str | Path], *, progress: Progress | None = None) -> Proposal:
+def inspect_log(
+    path: str | Path | Sequence[str | Path], robot: Robot | None = None, *, progress: Progress | None = None
+) -> Proposal:
     """Read a log and propose a channel map for it.
 
     Args:
-        path: The file, the folder of a ROS 2 bag, or the files of one run.
+        path: The file, the folder of a ROS 2 bag, the files of one run or their folder, or several runs of one kind
+            (files with the same columns, or a folder of runs): the map then is that of all of them.
+        robot: Joints are matched by its names and counted against it.
         progress: Called with the finished share (0 to 1) and the name of the file.
 
     Raises:
         LogReadError: If a file cannot be read at all.
+
+    Example:
+        >>> import dynid, numpy as np, tempfile, pathlib
+        >>> log = pathlib.Path(tempfile.mkdtemp()) / "run.csv"
+        >>> _ = log.write_text("time,J1_angle_deg,J2_angle_deg\\n0,1,2\\n0.01,2,3\\n0.02,3,4\\n")
+        >>> print(dynid.inspect_log(log).toml.splitlines()[-2])
+        columns = ["J1_angle_deg", "J2_angle_deg"]
     """
-    files = [Path(path)] if isinstance(path, str | Path) else [Path(item) for item in path]
+    given = [Path(path)] if isinstance(path, str | Path) else [Path(item) for item in path]
+    files, others = _one_run(given)
     tables = read_tables({file.name: file for file in files}, Options(), progress)
+    tables, more = _same_kind(tables)
     columns = tuple(_describe(name, values) for table in tables.values() for name, values in table.columns.items())
-    notes = tuple(note for table in tables.values() for note in (*table.salvaged, *table.notes))
-    profiles = ("joint_state",) if all(table.clocks for table in tables.values()) else matching_profiles(tables)
+    notes = [note for table in tables.values() for note in (*table.salvaged, *table.notes)]
+    if others + more:
+        notes.append(f"one map for {others + more + 1} runs of one kind; {next(iter(tables))} was read for it")
+    profiles = ("joint_state",) if all(table.clocks for table in tables.values()) else _profiles(tables, robot)
     if profiles:
-        toml, guesses = _from_profile(profiles[0], tables)
+        toml, guesses = _from_profile(profiles[0], tables, robot)
     else:
-        toml, guesses = _from_names(tables)
-    return Proposal(toml=toml, guesses=tuple(guesses), columns=columns, notes=notes)
+        toml, guesses = _from_names(tables, robot)
+    return Proposal(toml=toml, guesses=tuple(guesses), columns=columns, notes=tuple(notes))
+
+
+def _one_run(given: list[Path]) -> tuple[list[Path], int]:
+    """The files of the first run, and the number of further runs, among files and folders."""
+    if len(given) > 1 and all(path.is_dir() for path in given):
+        files, more = _one_run(given[:1])
+        return files, more + len(given) - 1
+    folder = given[0]
+    if len(given) > 1 or not folder.is_dir() or is_bag(folder):
+        return given, 0
+    entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+    logs = [entry for entry in entries if entry.is_file() and entry.suffix.lower() not in _NO_LOG]
+    runs = [entry for entry in entries if entry.is_dir()]
+    if logs or not runs:
+        return logs or given, 0
+    files, more = _one_run(runs[:1])
+    return files, more + len(runs) - 1
+
+
+def _same_kind(tables: dict[str, Table]) -> tuple[dict[str, Table], int]:
+    """The first table, and how many others have the same columns; all tables where they differ.
+
+    Files of one run may have the same columns, too: then their names say different quantities.
+    """
+    quantities = {quantity_in(words_of(Path(name).stem)) for name in tables}
+    alike = len({table.names for table in tables.values()}) == 1
+    if len(tables) == 1 or not alike or len(quantities) > 1:
+        return tables, 0
+    first = next(iter(tables))
+    return {first: tables[first]}, len(tables) - 1
+
+
+def _profiles(tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, ...]:
+    """The ready profiles that fit the tables, and the number of the robot's joints."""
+    fitting = matching_profiles(tables)
+    if robot is None:
+        return fitting
+    return tuple(name for name in fitting if Converter(read_profile(name), tables, robot).fits_robot())
 
 
 def _describe(name: str, values: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> str:
@@ -136,45 +157,128 @@ def _describe(name: str, values: np.ndarray[tuple[int, ...], np.dtype[np.float64
     return f"{name}: {shape}, {extent}" + (f", {missing} missing" if missing else "")
 
 
-def _from_profile(name: str, tables: Mapping[str, Table]) -> tuple[str, list[Guess]]:
+def _from_profile(name: str, tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, list[Guess]]:
     """The proposal for a log that a ready profile explains."""
     guess = Guess(section="profile", text=name, reason="every column the profile needs is there", certain=True)
-    joints = [
-        column.rsplit("/", 1)[1] for table in tables.values() for column in table.clocks if "/position/" in column
-    ]
-    lines = [f'profile = "{name}"']
-    if joints and read_profile(name).name == "joint_state":
-        listed = ", ".join(_quoted(joint) for joint in dict.fromkeys(joints))
-        lines.append(f"joints = [{listed}]  # put them into the robot's order")
-    return "\n".join(lines) + "\n", [guess]
+    lines, guesses = [f'profile = "{name}"'], [guess]
+    if read_profile(name).name == "joint_state":
+        columns = [column for table in tables.values() for column in table.clocks if "/position/" in column]
+        joints = tuple(dict.fromkeys(column.rsplit("/", 1)[1] for column in columns))
+        ordered, remark = _in_robot_order(joints, robot)
+        listed = ", ".join(_quoted(joint) for joint in ordered)
+        if joints:
+            lines.append(f"joints = [{listed}]{remark}")
+        if robot is not None and not remark:
+            reason = "the joints' names" + ("" if ordered == joints[: len(ordered)] else "; the log has another order")
+            guesses.append(Guess(section="joints", text=", ".join(ordered), reason=reason, certain=True))
+    return "\n".join(lines) + "\n", guesses
 
 
-def _from_names(tables: Mapping[str, Table]) -> tuple[str, list[Guess]]:
+def _in_robot_order(joints: tuple[str, ...], robot: Robot | None) -> tuple[tuple[str, ...], str]:
+    """The log's joint names in the robot's order, and a remark for the map where their order is unknown."""
+    if robot is None:
+        return joints, "  # put them into the robot's order"
+    names = JointNames(robot.joint_names)
+    place = {found[0]: name for name in joints if (found := names.find(words_of(name))) is not None}
+    if len(place) == robot.dof:
+        return tuple(place[j] for j in range(robot.dof)), ""
+    return joints, f"  # check: not all are names of {robot.name}'s joints; put them into its order"
+
+
+def _from_names(tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, list[Guess]]:
     """The proposal from the columns' names and ranges."""
-    sections: list[str] = []
-    guesses: list[Guess] = []
+    time = find_time(tables)
+    signals = find_signals(tables, robot, time)
+    keys = {name: key for name, key in zip(tables, _file_keys(tables), strict=True)}
+    sections, guesses = [], []
     if len(tables) > 1:
-        sections.append("[files]\n" + "\n".join(f"file{k + 1} = {_quoted(name)}" for k, name in enumerate(tables)))
-    for k, table in enumerate(tables.values()):
-        file = f'file = "file{k + 1}"\n' if len(tables) > 1 else ""
-        for role, names in _roles(table).items():
-            body, why = _section(role, names, table)
-            sections.append(f"[{role}]\n{file}{body}")
+        sections.append("[files]\n" + "\n".join(f"{keys[name]} = {_quoted(name)}" for name in tables))
+    if time is not None:
+        body, why = _time_section(time, tables, keys)
+        sections.append(body)
+        guesses += why
+    for quantity, signal in signals.items():
+        body, why = _section(quantity, signal, tables, keys)
+        sections.append(body)
+        guesses += why
+    for name, table in tables.items():
+        if wrench := _wrench_columns(table):
+            body, why = _wrench_section(wrench, f"file = {_quoted(keys[name])}\n" if len(tables) > 1 else "")
+            sections.append(body)
             guesses += why
-    found = {guess.section for guess in guesses}
+            break
     first, several = _nameless(tables)
-    if "time" not in found:
+    if time is None:
         sections.insert(
             0,
             "[time]  # no time column was recognised: name it, or give the time between rows\n"
             f'# column = {_quoted(first)}\n# unit = "s"\n# or: sample_time = 1\n# unit = "ms"',
         )
-    if "position" not in found:
+    if "position" not in signals:
         sections.append(
             "# no positions were recognised: name the columns of positions, velocities and torques\n"
             f'# [position]\n# columns = {_quoted(several)}\n# unit = "rad"'
         )
     return "\n\n".join(sections) + "\n", guesses
+
+
+def _file_keys(tables: Mapping[str, Table]) -> list[str]:
+    """A key for each file of a run."""
+    return [f"file{k + 1}" for k in range(len(tables))]
+
+
+def _time_section(time: FoundTime, tables: Mapping[str, Table], keys: Mapping[str, str]) -> tuple[str, list[Guess]]:
+    """The lines of the clock, and their reasons; files with a time column of that name have each their own."""
+    shared = sum(time.column in table.columns for table in tables.values()) > 1
+    lines = [f"column = {_quoted(time.column)}", f'unit = "{time.unit}"{"" if time.certain else "  # check: "}']
+    lines[1] += "" if time.certain else time.reason
+    if len(tables) > 1 and (not shared or time.column.startswith("c")):
+        lines.insert(0, f"file = {_quoted(keys[time.file])}")
+    if time.fraction is not None:
+        lines += [f"fraction = {_quoted(time.fraction)}", 'fraction_unit = "ns"']
+    guesses = [
+        Guess(section="time", text=time.column, reason="its name and its rising values", certain=False),
+        Guess(section="time", text=f"unit {time.unit}", reason=time.reason, certain=time.certain),
+    ]
+    return "[time]\n" + "\n".join(lines), guesses
+
+
+def _section(
+    quantity: str, signal: FoundSignal, tables: Mapping[str, Table], keys: Mapping[str, str]
+) -> tuple[str, list[Guess]]:
+    """The lines of one quantity, and their reasons."""
+    names, units = signal.family.columns, signal.units
+    guesses = [
+        Guess(section=quantity, text=", ".join(names), reason=signal.why, certain=signal.family.by_name),
+        Guess(section=quantity, text=f"unit {', '.join(units)}", reason=signal.reason, certain=signal.certain),
+    ]
+    remark = "" if signal.certain else f"  # check: {signal.reason}"
+    lines = [f"columns = {_listed(names)}", f"unit = {_listed(units)}{remark}"]
+    if len(tables) > 1:
+        lines.insert(0, f"file = {_quoted(keys[signal.file])}")
+    values = [tables[signal.file].columns[name] for name in names]
+    if any(array.ndim == 2 and array.shape[0] < array.shape[1] for array in values):
+        lines.append("transpose = true")
+        guesses.append(Guess(section=quantity, text="transpose", reason="it is wider than long", certain=False))
+    return f"[{quantity}]\n" + "\n".join(lines), guesses
+
+
+def _wrench_columns(table: Table) -> list[str]:
+    """The six columns of a wrench, or the one array that holds it; empty where there is none."""
+    wrench = [name for axis in _WRENCH for name in table.names if _stem(name).rsplit(".", 1)[-1] == axis]
+    whole = [name for name, values in table.columns.items() if values.ndim == 2 and values.shape[1] == 6]
+    whole = [name for name in whole if name.rsplit(".", 1)[-1].lower() in ("f", "ft", "w", "wrench")]
+    return wrench if len(wrench) == 6 else whole[:1]
+
+
+def _wrench_section(names: list[str], file: str) -> tuple[str, list[Guess]]:
+    reason = "no unit in the names; moments may be N mm"
+    guesses = [
+        Guess(section="wrench", text=", ".join(names), reason=f"the name {_stem(names[0])!r}", certain=False),
+        Guess(section="wrench", text="unit N and N m", reason=reason, certain=False),
+    ]
+    unit = '["N", "N", "N", "N m", "N m", "N m"]'
+    return f"[wrench]\n{file}columns = {_listed(names)}\nunit = {unit}  # check: {reason}", guesses
 
 
 def _nameless(tables: Mapping[str, Table]) -> tuple[str, str]:
@@ -197,72 +301,13 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _stem(name: str) -> tuple[str, str | None]:
-    """A column's name without its unit in brackets and its joint's number, and that unit."""
-    base, unit = declared_unit(name)
+def _listed(texts: Sequence[str]) -> str:
+    """One text, or a list of texts, as TOML writes it."""
+    return _quoted(texts[0]) if len(texts) == 1 else f"[{', '.join(_quoted(text) for text in texts)}]"
+
+
+def _stem(name: str) -> str:
+    """A column's name without its unit in brackets and its joint's number."""
+    base, _ = declared_unit(name)
     numbered = _NUMBERED.match(base)
-    return (numbered[1] if numbered else base).strip().lower(), unit
-
-
-def _roles(table: Table) -> dict[str, list[str]]:
-    """Quantity -> the columns whose names say so; the first family of columns wins."""
-    found: dict[str, list[str]] = {}
-    stems: dict[str, str] = {}
-    for name in table.names:
-        stem, _ = _stem(name)
-        stem = stem.rsplit(".", 1)[-1] if not stem.startswith("state.") else stem
-        for role, rule in _ROLES.items():
-            plain = re.sub(f"({'|'.join(ending for ending, _ in rule.units)})$", "", stem)
-            if re.fullmatch(rule.words, plain) and stems.setdefault(role, stem) == stem:
-                found.setdefault(role, []).append(name)
-                break
-    wrench = [name for axis in _WRENCH for name in table.names if _stem(name)[0].rsplit(".", 1)[-1] == axis]
-    whole = [name for name, values in table.columns.items() if values.ndim == 2 and values.shape[1] == 6]
-    whole = [name for name in whole if name.rsplit(".", 1)[-1].lower() in ("f", "ft", "w", "wrench")]
-    if len(wrench) == 6 or whole:
-        found["wrench"] = wrench if len(wrench) == 6 else whole[:1]
-    return found
-
-
-def _section(role: str, names: list[str], table: Table) -> tuple[str, list[Guess]]:
-    """The lines of one section, and their reasons."""
-    stem, _ = _stem(names[0])
-    declared = table.units.get(names[0])
-    values = [table.columns[name] for name in names]
-    unit, reason, certain = _unit(role, stem, declared, values)
-    guesses = [
-        Guess(section=role, text=", ".join(names), reason=f"the name {stem!r}", certain=False),
-        Guess(section=role, text=f"unit {unit}", reason=reason, certain=certain),
-    ]
-    quoted = [_quoted(name) for name in names]
-    columns = quoted[0] if len(names) == 1 else f"[{', '.join(quoted)}]"
-    key = "column" if role == "time" else "columns"
-    remark = "" if certain else f"  # check: {reason}"
-    written = '["N", "N", "N", "N m", "N m", "N m"]' if role == "wrench" else f'"{unit}"'
-    lines = [f"{key} = {columns}", f"unit = {written}{remark}"]
-    if any(array.ndim == 2 and array.shape[0] < array.shape[1] for array in values):
-        lines.append("transpose = true")
-        guesses.append(Guess(section=role, text="transpose", reason="it is wider than long", certain=False))
-    return "\n".join(lines), guesses
-
-
-def _unit(
-    role: str, stem: str, declared: str | None, values: list[np.ndarray[tuple[int, ...], np.dtype[np.float64]]]
-) -> tuple[str, str, bool]:
-    """A unit, the reason for it, and whether the log itself declares it."""
-    if declared and role != "wrench":
-        return declared, "the log declares it", True
-    if role == "wrench":
-        return "N and N m", "no unit in the names; moments may be N mm", False
-    for ending, unit in _ROLES[role].units:
-        if stem.endswith(ending):
-            return unit, f"the name ends in '{ending}'", False
-    finite = np.concatenate([array[np.isfinite(array)].reshape(-1) for array in values])
-    largest = float(np.abs(finite).max()) if finite.size else 0.0
-    if role == "time" and finite.size > 1:
-        step = float(np.median(np.diff(finite)))
-        guess = next((u for u, most in (("s", 0.25), ("ms", 100.0), ("us", 1e5)) if step < most), "ns")
-        return guess, f"rows are {step:.4g} apart, which fits {guess}", False
-    if role == "position" and largest > 3 * math.pi:
-        return "deg", f"values reach {largest:.4g}: degrees, or radians of a motor (then add its gear)", False
-    return _ROLES[role].default, f"no unit in the names; values reach {largest:.4g}", False
+    return (numbered[1] if numbered else base).strip().lower()

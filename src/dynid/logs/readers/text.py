@@ -67,7 +67,9 @@ def read(path: Path, options: Options) -> Table:
     if words:
         notes.append(f"columns without numbers were left out: {', '.join(words)}")
     units = {name: unit for name, unit in zip(dialect.names, dialect.units) if unit and name in kept}
-    return Table(columns=dict(zip(kept, values)), units=units, notes=tuple(notes), salvaged=tuple(lost))
+    said = {name: word for name, word in zip(dialect.names, dialect.words) if word and name in words}
+    columns = dict(zip(kept, values))
+    return Table(columns=columns, units=units, words=said, notes=tuple(notes), salvaged=tuple(lost))
 
 
 def _trim(stream: IO[bytes], options: Options) -> tuple[int, int, list[str]]:
@@ -344,6 +346,8 @@ class Dialect:
     """Index of the first row of numbers among the lines, from 0."""
     values: tuple[tuple[float, ...], ...]
     """The sampled rows, to tell two readings of the same text apart."""
+    words: tuple[str | None, ...]
+    """The word that a field holds in every sampled row; None for numbers and changing words."""
     units: tuple[str | None, ...]
     """The unit that a second header line, or brackets behind a name, declare; None without."""
     named: bool
@@ -428,6 +432,7 @@ def _read_as(lines: list[str], delimiter: str, decimal: str) -> Dialect | None:
     words = [row[k] for row in fitting for k in range(width) if not numeric[k]]
     if not any(numeric) or any(_several(word) for word in words):
         return None
+    said = [{row[k].strip("\"'") for row in fitting} for k in range(width)]
     header = _header(lines[:first], delimiter, width)
     names, units = header or (tuple(f"c{k + 1}" for k in range(width)), (None,) * width)
     values = tuple(tuple(_value(row[k], decimal) for k in range(width) if numeric[k]) for row in fitting)
@@ -437,6 +442,7 @@ def _read_as(lines: list[str], delimiter: str, decimal: str) -> Dialect | None:
         names=names,
         units=units,
         numeric=numeric,
+        words=tuple(next(iter(field)) if len(field) == 1 and not numeric[k] else None for k, field in enumerate(said)),
         first_line=first,
         values=values,
         named=header is not None,

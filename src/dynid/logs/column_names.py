@@ -1,0 +1,238 @@
+"""What the name of a column says: quantity, unit, joint, and whether it is measured or commanded.
+
+A name is cut into words at blanks, marks, digits and changes of case: ``J1_angle_deg`` has the words j, 1, angle, and
+the unit deg. Words say the quantity; the robot's joint names, or a number, say the joint. Columns that differ in their
+joint only are one `Family`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dynid.logs.units import declared_unit
+
+__all__ = ["Family", "JointNames", "Reading", "families", "quantity_in", "read_name", "words_of"]
+
+_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_NANO = frozenset({"nanosec", "nanosecs", "nanoseconds", "nsec", "nsecs", "ns"})
+_SECONDS = frozenset({"sec", "secs", "seconds"})
+
+QUANTITY_WORDS: Mapping[str, frozenset[str]] = {
+    "time": frozenset({"t", "time", "times", "timestamp", "timestamps", "stamp", "clock", "ipoc", *_SECONDS, *_NANO}),
+    "position": frozenset(
+        {"q", "pos", "position", "positions", "qpos", "theta", "angle", "angles", "ang", "jointpos", "jointpositions"}
+    ),
+    "velocity": frozenset(
+        {"dq", "qd", "qdot", "v", "vel", "velocity", "velocities", "speed", "speeds", "qvel", "omega", "jointvel"}
+    ),
+    "effort": frozenset(
+        {"tau", "torque", "torques", "effort", "efforts", "eff", "moment", "moments", "trq", "qfrc", "jointtorque"}
+    ),
+    "current": frozenset({"i", "cur", "curr", "current", "currents", "amps"}),
+}
+"""Quantity -> words that say it; gathered from the headers of robot loggers."""
+_COMMANDED = frozenset(
+    {"target", "cmd", "command", "commanded", "desired", "des", "ref", "reference", "setpoint", "set", "goal", "wanted",
+     "action", "nominal"}
+)  # fmt: skip
+_MEASURED = frozenset({"actual", "act", "meas", "measured", "msr", "feedback", "fb", "present"})
+_OTHERS = frozenset(
+    {"ext", "external", "tcp", "cartesian", "ee", "flange", "tool", "temp", "temperature", "voltage", "error", "err",
+     "status", "limit", "limits", "min", "max", "std", "acc", "acceleration", "accelerations", "accel", "ddq", "qdd",
+     "qacc", "rate", "gripper", "covariance", "seq", "index", "hat", "bias", "constraint", "passive"}
+)  # fmt: skip
+"""Words of quantities that no channel map knows, or of signals that are no joint's own."""
+_JOINT_WORDS = frozenset({"joint", "joints", "jnt", "axis", "axes", "ax", "j", "a", "actuator", "actuators", "motor", "m"})
+"""Words before or behind the number of a joint."""
+_UNITS: tuple[tuple[str, str], ...] = (
+    ("deg_per_s", "deg/s"), ("deg_per_sec", "deg/s"), ("deg_s", "deg/s"), ("degs", "deg/s"), ("dps", "deg/s"),
+    ("rad_per_s", "rad/s"), ("rad_s", "rad/s"), ("rads", "rad/s"), ("rpm", "rpm"), ("mm_s", "mm/s"), ("m_s", "m/s"),
+    ("mnm", "mN m"), ("nm", "N m"), ("n_m", "N m"), ("percent", "%"), ("deg", "deg"), ("degrees", "deg"),
+    ("rad", "rad"), ("radians", "rad"), ("mm", "mm"), ("ma", "mA"), ("ms", "ms"), ("us", "us"), ("ns", "ns"),
+    ("a", "A"), ("s", "s"), ("m", "m"),
+)  # fmt: skip
+_DIMENSION = {
+    "time": ("s", "ms", "us", "ns"),
+    "position": ("deg", "rad", "mm", "m"),
+    "velocity": ("deg/s", "rad/s", "rpm", "mm/s", "m/s"),
+    "effort": ("mN m", "N m", "%"),
+    "current": ("mA", "A", "%"),
+}
+"""Quantity -> units that the end of a name may state for it."""
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """The words of a name in small letters; numbers without leading zeros are words, too."""
+    return tuple(str(int(word)) if word.isdigit() else word.lower() for word in _WORD.findall(text))
+
+
+@dataclass(frozen=True, slots=True)
+class JointNames:
+    """The robot's joint names as a log may spell them."""
+
+    names: tuple[str, ...]
+    """In the robot's order; empty without a robot."""
+
+    def spellings(self) -> list[dict[tuple[str, ...], int]]:
+        """Ways to spell all names, the fullest first: words of the name -> index of the joint."""
+        full = [words_of(name) for name in self.names]
+        shared = 0
+        while len(full) > 1 and len({words[shared : shared + 1] for words in full}) == 1 and full[0][shared:]:
+            shared += 1
+        short = [words[shared:] for words in full]
+        bare = [tuple(word for word in words if word not in _JOINT_WORDS) for words in short]
+        ways = [full, [words[shared - 1 :] for words in full] if shared else full, short, bare]
+        return [
+            {words: j for j, words in enumerate(way)}
+            for way in ways
+            if len(set(way)) == len(way) and all(any(not word.isdigit() for word in words) for words in way)
+        ]
+
+    def find(self, words: tuple[str, ...]) -> tuple[int, int, int] | None:
+        """(joint, first word, number of words) of the joint that some words name; None if they name none."""
+        for spelling in self.spellings():
+            places = [
+                (joint, k, len(name))
+                for name, joint in spelling.items()
+                for k in range(len(words) - len(name) + 1)
+                if words[k : k + len(name)] == name
+            ]
+            if places:
+                return max(places, key=lambda place: place[2])
+        return None
+
+    def numbers(self) -> dict[int, int]:
+        """Number in a name -> index of the joint, where every name has one number of its own."""
+        found = [[int(word) for word in words_of(name) if word.isdigit()] for name in self.names]
+        flat = [numbers[0] for numbers in found if len(numbers) == 1]
+        return {n: j for j, n in enumerate(flat)} if flat and len(set(flat)) == len(self.names) else {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What one name says."""
+
+    column: str
+    quantity: str | None
+    unit: str | None
+    declared: bool
+    """Whether the unit stands in brackets, and not only at the end of the name."""
+    joint: int | None
+    """Index of the robot's joint that the name names."""
+    number: int | None
+    """Number of the joint, where it is named by a number."""
+    commanded: bool
+    measured: bool
+    other: bool
+    """Whether a word says that it is another quantity, or not a joint's own."""
+    rest: tuple[str, ...]
+    """The words without the joint, which columns of one family share; ``#`` where the joint stood."""
+
+
+def quantity_in(words: Iterable[str]) -> str | None:
+    """The quantity that the last telling word says; ``q`` with a ``d`` or ``dot`` beside it is a velocity."""
+    listed = list(words)
+    found = None
+    for k, word in enumerate(listed):
+        role = next((role for role, known in QUANTITY_WORDS.items() if word in known), None)
+        if role == "position" and "dot" in listed[k + 1 : k + 2]:
+            role = "velocity"
+        if role == "position" and listed[k - 1 : k] == ["d"] and k:
+            role = "velocity"
+        found = role or found
+    return found
+
+
+def read_name(column: str, joints: JointNames) -> Reading:
+    """Read the name of a column."""
+    base, unit = declared_unit(column)
+    words = words_of(base)
+    declared = unit is not None
+    place = joints.find(words)
+    number = None
+    if place is not None:
+        words = (*words[: place[1]], "#", *words[place[1] + place[2] :])
+    elif (k := _number_place(words)) is not None:
+        number = int(words[k])
+        words = (*words[:k], "#", *words[k + 1 :])
+    core = [word for word in words if word != "#" and word not in _JOINT_WORDS]
+    quantity = quantity_in(core)
+    if core == ["observation", "state"]:  # what LeRobot calls the measured positions
+        quantity = "position"
+    if core == ["action"]:
+        quantity = "position"
+    if unit is None and quantity is not None:
+        unit = _unit_at_end(words, quantity)
+    desired = "d" in core and core.index("d") > 0  # libfranka: q_d is the desired position, dq the velocity
+    return Reading(
+        column=column,
+        quantity=quantity,
+        unit=unit,
+        declared=declared,
+        joint=None if place is None else place[0],
+        number=number,
+        commanded=desired or bool(_COMMANDED & set(core)),
+        measured=bool(_MEASURED & set(core)),
+        other=bool(_OTHERS & set(core)),
+        rest=words,
+    )
+
+
+def _number_place(words: tuple[str, ...]) -> int | None:
+    """Where the number of the joint stands: beside a word for joints, else the last number."""
+    numbers = [k for k, word in enumerate(words) if word.isdigit()]
+    beside = [k for k in numbers if k and words[k - 1] in _JOINT_WORDS]
+    return beside[-1] if beside else numbers[-1] if numbers else None
+
+
+def _unit_at_end(words: tuple[str, ...], quantity: str) -> str | None:
+    """The unit that the last words spell, if it is one of the quantity."""
+    text = "_".join(word for word in words if word != "#")
+    for ending, unit in _UNITS:
+        if unit in _DIMENSION[quantity] and text.endswith(f"_{ending}"):
+            return unit
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """Columns that differ in their joint only, in the robot's order."""
+
+    readings: tuple[Reading, ...]
+    by_name: bool
+    """Whether the robot's joint names say which column belongs to which joint."""
+    reordered: bool
+    """Whether the log has them in another order than the robot."""
+
+    @property
+    def columns(self) -> list[str]:
+        return [reading.column for reading in self.readings]
+
+    @property
+    def first(self) -> Reading:
+        return self.readings[0]
+
+
+def families(readings: Sequence[Reading], joints: JointNames) -> list[Family]:
+    """The families among some columns, in the log's order; columns without a joint are families of one."""
+    groups: dict[tuple[object, ...], list[Reading]] = {}
+    for reading in readings:
+        alone = reading.joint is None and reading.number is None
+        kind = "name" if reading.joint is not None else "number"
+        key = (reading.column,) if alone else (kind, reading.rest)
+        groups.setdefault(key, []).append(reading)
+    return [_family(group, joints) for group in groups.values()]
+
+
+def _family(group: list[Reading], joints: JointNames) -> Family:
+    """One family in the robot's order."""
+    if group[0].joint is not None:
+        ordered = sorted(group, key=lambda reading: reading.joint or 0)
+        return Family(readings=tuple(ordered), by_name=True, reordered=ordered != group)
+    place = joints.numbers()
+    if set(place) != {reading.number for reading in group}:
+        place = {}
+    ordered = sorted(group, key=lambda reading: place.get(reading.number or 0, reading.number or 0))
+    return Family(readings=tuple(ordered), by_name=bool(place), reordered=ordered != group)

@@ -1,0 +1,281 @@
+"""Which columns of an unknown log hold which quantity, in which unit: from their names and their values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+
+import numpy as np
+
+from dynid.logs.column_names import Family, JointNames, Reading, families, quantity_in, read_name, words_of
+from dynid.logs.readers.base import Floats, Table
+from dynid.robot.model import Robot
+
+__all__ = ["FoundSignal", "FoundTime", "find_signals", "find_time"]
+
+QUANTITIES = ("position", "velocity", "effort", "current")
+_DEFAULT = {"position": ("rad", "m"), "velocity": ("rad/s", "m/s"), "effort": ("N m", "N"), "current": ("A", "A")}
+"""Quantity -> units of a turning and of a sliding joint."""
+LARGEST_ANGLE = 3.0 * math.pi
+"""Positions beyond this are degrees, or radians of a motor [rad] (convention: one and a half turns)."""
+NEAR_REFERENCE = 0.3
+"""Largest distance of commanded from measured positions, relative to their own spread (convention)."""
+_STEPS = (("s", 0.25), ("ms", 100.0), ("us", 1e5))
+"""Largest time between rows in each unit (convention: loggers write between 4 and 4000 rows a second)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FoundSignal:
+    """The columns of one quantity, in the robot's order."""
+
+    quantity: str
+    file: str
+    """Key of the table."""
+    family: Family
+    units: tuple[str, ...]
+    """One for all columns, or one each."""
+    reason: str
+    """Why this unit."""
+    certain: bool
+    """Whether the log declares the unit."""
+    why: str
+    """Why these columns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundTime:
+    """The column of time."""
+
+    file: str
+    column: str
+    unit: str
+    reason: str
+    certain: bool
+    fraction: str | None = None
+    """Column with the nanoseconds beside whole seconds."""
+
+
+def find_time(tables: Mapping[str, Table]) -> FoundTime | None:
+    """The column of time: steadily rising numbers whose name says so; a header's stamp before a recorder's own."""
+    found: list[tuple[int, FoundTime]] = []
+    for file, table in tables.items():
+        about = _aliases(table, JointNames(()))
+        readings = [read_name(about.get(name, name), JointNames(())) for name in table.names]
+        readings = [replace(reading, column=name) for reading, name in zip(readings, table.names, strict=True)]
+        alone = len(table.names) == 1 and quantity_in(words_of(PurePath(file).stem)) == "time"
+        for reading in readings:
+            if (reading.quantity != "time" and not alone) or reading.other:
+                continue
+            values = table.columns[reading.column]
+            nanos = _fraction_beside(reading, readings, table)
+            rising = values if nanos is None else values + 1e-9 * table.columns[nanos]
+            if not _rises(rising):
+                continue
+            unit, reason, certain = _time_unit(reading, rising, table, nanos)
+            stamped = {"header", "stamp"} <= set(reading.rest)
+            time = FoundTime(
+                file=file, column=reading.column, unit=unit, reason=reason, certain=certain, fraction=nanos
+            )
+            found.append((0 if stamped else 1, time))
+    return min(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def _rises(values: Floats) -> bool:
+    return bool(values.ndim == 1 and values.size > 1 and np.isfinite(values).all() and np.ptp(values) > 0) and bool(
+        np.mean(np.diff(values) >= 0) > 0.99
+    )
+
+
+def _fraction_beside(reading: Reading, readings: Sequence[Reading], table: Table) -> str | None:
+    """The column of nanoseconds that belongs to a column of whole seconds."""
+    others = [other for other in readings if other is not reading and other.quantity == "time"]
+    seconds, nanos = {"sec", "secs", "seconds"}, {"nanosec", "nanosecs", "nanoseconds", "nsec", "nsecs"}
+    for other in others:
+        same = set(reading.rest) - seconds == set(other.rest) - nanos
+        if same and seconds & set(reading.rest) and nanos & set(other.rest):
+            values = table.columns[other.column]
+            if np.all((values >= 0) & (values < 1e9)):
+                return other.column
+    return None
+
+
+def _time_unit(reading: Reading, values: Floats, table: Table, nanos: str | None) -> tuple[str, str, bool]:
+    declared = table.units.get(reading.column)
+    if declared:
+        return declared, "the log declares it", True
+    if nanos is not None:
+        return "s", "whole seconds, with nanoseconds beside them", False
+    if reading.unit and "sec" not in reading.rest:
+        return reading.unit, f"the name ends in '{reading.unit}'", False
+    step = float(np.median(np.diff(values)))
+    unit = next((unit for unit, most in _STEPS if step < most), "ns")
+    return unit, f"rows are {step:.4g} apart, which fits {unit}", False
+
+
+def find_signals(tables: Mapping[str, Table], robot: Robot | None, time: FoundTime | None) -> dict[str, FoundSignal]:
+    """Quantity -> its columns; also "reference" for commanded positions."""
+    joints = JointNames(robot.joint_names if robot else ())
+    candidates = [
+        (file, family, quantity)
+        for file, table in tables.items()
+        for family, quantity in _candidates(file, table, joints, several=len(tables) > 1)
+        if time is None or family.columns != [time.column]
+    ]
+    found: dict[str, FoundSignal] = {}
+    for quantity in QUANTITIES:
+        fitting = [
+            (rank, file, family)
+            for file, family, said in candidates
+            if said == quantity and not family.first.commanded
+            if (rank := _rank(family, tables[file], robot)) is not None
+        ]
+        if fitting:
+            _, file, family = max(fitting, key=lambda item: item[0])
+            found[quantity] = _signal(quantity, file, family, tables, robot)
+    if "velocity" in found and "position" in found and time is not None:
+        found["velocity"] = _same_scale(found["velocity"], found["position"], tables, time)
+    return {**found, **_reference(candidates, found, tables, robot)}
+
+
+def _candidates(file: str, table: Table, joints: JointNames, *, several: bool) -> list[tuple[Family, str]]:
+    """The families of a table with the quantity that their names, or the file's, say."""
+    about = _aliases(table, joints)
+    readings = [replace(read_name(about.get(name, name), joints), column=name) for name in table.names]
+    by_file = quantity_in(words_of(PurePath(file).stem))
+    found = []
+    for family in families(readings, joints):
+        quantity = family.first.quantity
+        if quantity is None and not family.first.other:
+            plain = not [word for word in family.first.rest if word not in ("#", "c", *_PLAIN)]
+            unnamed = plain or (family.by_name and len(family.readings) > 1)
+            named = family.first.joint is not None or family.first.number is not None
+            quantity = by_file if unnamed and by_file in QUANTITIES else None
+            if quantity is None and unnamed and named and not several and "c" not in family.first.rest:
+                quantity = "position"
+        if quantity in QUANTITIES and not family.first.other:
+            found.append((family, str(quantity)))
+    return found
+
+
+_PLAIN = ("joint", "joints", "axis", "j", "a", "actuator", "motor", "array")
+"""Words that say no more than that a column belongs to a joint."""
+
+
+def _aliases(table: Table, joints: JointNames) -> dict[str, str]:
+    """Column -> a telling name, where cells of the log hold the joints' names.
+
+    ``rostopic echo -p`` has columns field.name0, field.position0, ...; ``ros2 topic echo --csv`` has no header, but
+    seconds, nanoseconds, a frame, the names, and one number per joint for positions, velocities and efforts.
+    """
+    named = {name: word for name, word in table.words.items() if joints.find(words_of(word)) is not None}
+    headless = all(name == f"c{k}" for name in (*table.names, *table.words) for k in [name[1:]])
+    if headless:
+        return _unnamed_echo(table, named)
+    numbers = {words_of(name)[-1]: word for name, word in named.items() if words_of(name)[-1:] and "name" in name.lower()}
+    aliases = {}
+    for name in table.names:
+        words = words_of(name)
+        if words and words[-1] in numbers and quantity_in(words) in QUANTITIES:
+            aliases[name] = f"{'.'.join(words[:-1])}.{numbers[words[-1]]}"
+    return aliases
+
+
+def _unnamed_echo(table: Table, named: Mapping[str, str]) -> dict[str, str]:
+    """The aliases of a text without a header that begins as a stamped message."""
+    places = [int(name[1:]) for name in table.words if name[1:].isdigit()]
+    count = len(named) or len([k for k in places if k > 3])
+    first = min((int(name[1:]) for name in named), default=min((k for k in places if k > 3), default=0))
+    numbers = [name for name in table.names if int(name[1:] or 0) >= first + count] if first else []
+    if not first or not count or len(numbers) not in (count, 2 * count, 3 * count):
+        return {}
+    aliases = {"c1": "stamp.sec", "c2": "stamp.nanosec"} if first > 2 else {}
+    listed = list(named.values()) or [str(k) for k in range(count)]
+    for k, name in enumerate(numbers):
+        aliases[name] = f"{QUANTITIES[k // count]}.{listed[k % count]}"
+    return aliases
+
+
+def _rank(family: Family, table: Table, robot: Robot | None) -> tuple[bool, bool, bool, int] | None:
+    """How well a family fits: by name, measured, as many columns as the robot has joints; None if it cannot."""
+    width = sum(1 if (column := table.columns[name]).ndim == 1 else min(column.shape) for name in family.columns)
+    if robot is not None and width != robot.dof:
+        return None
+    return family.by_name, family.first.measured, family.first.unit is not None, -len(family.first.rest)
+
+
+def _signal(
+    quantity: str, file: str, family: Family, tables: Mapping[str, Table], robot: Robot | None
+) -> FoundSignal:
+    table = tables[file]
+    units, reason, certain = _units(quantity, family, table, robot)
+    why = "the joints' names" if family.by_name else f"the name {family.first.column!r}"
+    if family.by_name and family.reordered:
+        why += "; the log has the joints in another order than the robot"
+    return FoundSignal(
+        quantity=quantity, file=file, family=family, units=units, reason=reason, certain=certain, why=why
+    )
+
+
+def _units(quantity: str, family: Family, table: Table, robot: Robot | None) -> tuple[tuple[str, ...], str, bool]:
+    """The unit of each column, the reason, and whether the log declares it."""
+    declared = tuple(table.units.get(name, "") for name in family.columns)
+    if all(declared):
+        return tuple(dict.fromkeys(declared)) if len(set(declared)) == 1 else declared, "the log declares it", True
+    said = tuple(reading.unit or "" for reading in family.readings)
+    if all(said):
+        units = tuple(dict.fromkeys(said)) if len(set(said)) == 1 else said
+        return units, f"the name ends in '{said[0]}'", False
+    turning, sliding = _DEFAULT[quantity]
+    kinds = [joint.kind for joint in robot.moving_joints] if robot else []
+    finite = np.concatenate([x[np.isfinite(x)].reshape(-1) for x in (table.columns[n] for n in family.columns)])
+    largest = float(np.abs(finite).max()) if finite.size else 0.0
+    if quantity == "position" and largest > LARGEST_ANGLE and "prismatic" not in kinds:
+        reason = f"values reach {largest:.4g}: degrees, or radians of a motor (then add its gear)"
+        return ("deg",), reason, False
+    units = tuple(sliding if kind == "prismatic" else turning for kind in kinds) or (turning,)
+    units = units if len(set(units)) > 1 else units[:1]
+    return units, f"no unit in the names; values reach {largest:.4g}", False
+
+
+def _same_scale(velocity: FoundSignal, position: FoundSignal, tables: Mapping[str, Table], time: FoundTime) -> FoundSignal:
+    """Velocities in degrees per second, where they are the derivatives of positions in degrees and nothing says it."""
+    if velocity.certain or position.units != ("deg",) or any(reading.unit for reading in velocity.family.readings):
+        return velocity
+    q, dq = (_stack(signal, tables) for signal in (position, velocity))
+    seconds = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}.get(time.unit)
+    stamps = tables[time.file].columns[time.column]
+    if time.fraction is not None:
+        stamps = stamps + 1e-9 * tables[time.file].columns[time.fraction]
+    if seconds is None or q.shape != dq.shape or len(stamps) != len(q):
+        return velocity
+    with np.errstate(all="ignore"):
+        slopes = np.diff(q, axis=0) / (np.diff(stamps) * seconds)[:, None]
+        ratio = float(np.nanmedian(np.abs(dq[1:])) / np.nanmedian(np.abs(slopes)))
+    if not 0.3 < ratio < 3.0:  # radians per second would be 57 times less
+        return velocity
+    return replace(velocity, units=("deg/s",), reason="they are the slopes of positions in degrees")
+
+
+def _stack(signal: FoundSignal, tables: Mapping[str, Table]) -> Floats:
+    columns = [tables[signal.file].columns[name] for name in signal.family.columns]
+    return np.column_stack([column for column in columns])
+
+
+def _reference(
+    candidates: Sequence[tuple[str, Family, str]],
+    found: Mapping[str, FoundSignal],
+    tables: Mapping[str, Table],
+    robot: Robot | None,
+) -> dict[str, FoundSignal]:
+    """The commanded positions, if a family says so and its values lie near the measured ones."""
+    measured = found.get("position")
+    for file, family, quantity in candidates:
+        if measured is None or quantity != "position" or not family.first.commanded:
+            continue
+        signal = _signal("position", file, family, tables, robot)
+        wanted, actual = _stack(signal, tables), _stack(measured, tables)
+        if wanted.shape == actual.shape and np.nanstd(wanted - actual) < NEAR_REFERENCE * np.nanstd(actual):
+            return {"reference": replace(signal, quantity="reference")}
+    return {}
