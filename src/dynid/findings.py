@@ -53,6 +53,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "gravity-direction": "Gravity points another way than the robot model says.",
         "inconsistent": "Measured velocities are not the derivatives of the positions.",
         "jitter": "Sampling periods vary.",
+        "joint-order": "A log or a channel map has the robot's joints in another order; they are matched by name.",
         "low-excitation": "The motion leaves parameters open that other motions would reveal.",
         "missing": "Samples or whole stretches are missing.",
         "no-acceleration": "Accelerations are unknown, so no inertia can be identified.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import tomllib
 from pathlib import Path
 
@@ -9,9 +10,11 @@ import numpy as np
 import pytest
 
 import dynid
+from campaigns.log_writers import joint_state
 from dynid.logs.inspect import inspect_log
-from dynid.logs.reading import read_recording
-from support.header_styles import NAMES, STYLES, Motion, Style, motion
+from dynid.logs.joint_order import column_order, match_joints
+from dynid.logs.reading import read_recording, runs_in
+from support.header_styles import NAMES, STYLES, Style, joint_pos, motion
 
 
 def arm(names: tuple[str, ...] = NAMES) -> dynid.Robot:
@@ -35,3 +38,140 @@ def test_the_map_of_inspect_reads_the_log(style: Style, tmp_path: Path) -> None:
     for field in style.holds:
         np.testing.assert_allclose(getattr(recording, field), getattr(MOTION, field), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(recording.time - recording.time[0], MOTION.time, atol=2e-6)
+
+
+def write_shuffled_bag(path: Path, order: list[int], extra: bool) -> Path:
+    """A bag whose publisher lists the joints in another order, some with a gripper among them."""
+    names = [NAMES[j] for j in order]
+    parts = [x[:, order] for x in (MOTION.q, MOTION.dq, MOTION.effort)]
+    if extra:
+        names.insert(2, "finger_joint")
+        parts = [np.insert(x, 2, 0.01, axis=1) for x in parts]
+    stamps = [1_700_000_000_000_000_000 + round(t * 1e9) for t in MOTION.time]
+    rows = [joint_state(stamp, tuple(names), [x[k] for x in parts]) for k, stamp in enumerate(stamps)]
+    if path.suffix == ".mcap":
+        from mcap.writer import Writer
+
+        with path.open("wb") as stream:
+            writer = Writer(stream)
+            writer.start("ros2", "test")
+            schema = writer.register_schema("sensor_msgs/msg/JointState", "ros2msg", b"")
+            channel = writer.register_channel("/joint_states", "cdr", schema)
+            for k, (stamp, data) in enumerate(zip(stamps, rows, strict=True)):
+                writer.add_message(channel, stamp, data, stamp, k)
+            writer.finish()
+        return path
+    base = sqlite3.connect(path)
+    base.execute(
+        "CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, serialization_format TEXT, qos TEXT)"
+    )
+    base.execute("CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, data BLOB)")
+    base.execute("INSERT INTO topics VALUES (1, '/joint_states', 'sensor_msgs/msg/JointState', 'cdr', '')")
+    base.executemany(
+        "INSERT INTO messages(topic_id, timestamp, data) VALUES (1, ?, ?)", list(zip(stamps, rows, strict=True))
+    )
+    base.commit()
+    base.close()
+    return path
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_bags_with_shuffled_joints_are_mapped_by_name(seed: int, tmp_path: Path) -> None:
+    order = np.random.default_rng(seed).permutation(6).tolist()
+    path = write_shuffled_bag(tmp_path / f"run{'.mcap' if seed % 2 else '.db3'}", order, extra=seed % 3 == 0)
+    proposal = inspect_log(path, ARM)
+    for chosen in (tomllib.loads(proposal.toml), None):
+        recording = read_recording(path, ARM, channel_map=chosen)
+        assert recording.joint_names == NAMES
+        for field in ("q", "dq", "effort"):
+            np.testing.assert_array_equal(getattr(recording, field), getattr(MOTION, field))
+        codes = [finding.code for finding in recording.findings]
+        assert codes == (["joint-order"] if order != list(range(6)) else [])
+    assert "check" not in proposal.toml
+
+
+def shuffled(order: list[int]) -> dynid.Recording:
+    """The motion in memory, joints in another order."""
+    return dynid.Recording(
+        time=MOTION.time, q=MOTION.q[:, order], dq=MOTION.dq[:, order], effort=MOTION.effort[:, order],
+        joint_names=tuple(NAMES[j] for j in order),
+    )  # fmt: skip
+
+
+def test_a_map_with_the_joints_in_another_order_is_a_warning(tmp_path: Path) -> None:
+    """Lists of signs and units follow the columns as the map lists them; the values are matched by name."""
+    order = [3, 0, 2, 1, 5, 4]
+    path = tmp_path / "run.csv"
+    names = [f"{NAMES[j]}_pos" for j in order]
+    np.savetxt(path, np.column_stack([MOTION.time, MOTION.q[:, order]]), delimiter=",", header=",".join(["t", *names]),
+               comments="", fmt="%.17g")  # fmt: skip
+    clock = {"column": "t", "unit": "s"}
+    sign = [-1, 1, 1, 1, 1, 1]
+    by_columns = {"time": clock, "position": {"columns": names, "unit": "rad", "sign": sign}}
+    by_joints = {
+        "time": clock,
+        "joints": [NAMES[j] for j in order],
+        "position": {"columns": "{joint}_pos", "unit": "rad", "sign": sign},
+    }
+    wanted = MOTION.q.copy()
+    wanted[:, order[0]] *= -1.0
+    for chosen in (by_columns, by_joints):
+        recording = read_recording(path, ARM, channel_map=chosen)
+        np.testing.assert_allclose(recording.q, wanted)
+        assert [(finding.code, finding.severity) for finding in recording.findings] == [("joint-order", "warning")]
+    other_names = read_recording(path, arm(tuple("abcdef")), channel_map=by_joints)
+    np.testing.assert_allclose(
+        np.abs(other_names.q), np.abs(MOTION.q[:, order])
+    )  # names that say nothing keep the order
+    assert not other_names.findings
+
+
+def test_recordings_and_experiments_in_memory_are_matched_by_name() -> None:
+    order = [5, 4, 0, 1, 3, 2]
+    recording = match_joints(shuffled(order), ARM)
+    np.testing.assert_array_equal(recording.q, MOTION.q)
+    np.testing.assert_array_equal(recording.effort, MOTION.effort)
+    assert [finding.code for finding in recording.findings] == ["joint-order"]
+    experiment = dynid.process(shuffled(order)).matched(ARM)
+    np.testing.assert_array_equal(experiment.q, dynid.process(shuffled(list(range(6)))).q)
+    assert "joint-order" in [finding.code for finding in dynid.check_recording(shuffled(order), ARM).findings]
+
+
+@pytest.mark.parametrize(
+    ("robot_names", "log_names"),
+    [
+        (tuple(f"panda_joint{k}" for k in range(1, 7)), [f"joint{k}" for k in (3, 1, 2, 6, 5, 4)]),
+        (tuple(f"joint_a{k}" for k in range(1, 7)), [f"A{k}" for k in (6, 5, 4, 3, 2, 1)]),
+        (("j3", "j1", "j2", "j6", "j5", "j4"), ["J1", "J2", "J3", "J4", "J5", "J6"]),
+    ],
+)
+def test_names_are_spelled_in_several_ways(robot_names: tuple[str, ...], log_names: list[str]) -> None:
+    """A common prefix may be missing, and a number names the joint that has it."""
+    robot = arm(robot_names)
+    order = column_order(log_names, robot)
+    numbers = [int(name[-1]) for name in robot_names]
+    assert order is not None
+    assert [int(log_names[k][-1]) for k in order] == numbers
+
+
+def test_one_map_for_several_runs(tmp_path: Path) -> None:
+    style = next(style for style in STYLES if style.name == "file_per_quantity")
+    for run in ("run1", "run2"):
+        (tmp_path / run).mkdir()
+        style.write(tmp_path / run, MOTION)
+    proposal = inspect_log(tmp_path, ARM)
+    assert any("2 runs" in note for note in proposal.notes)
+    assert runs_in(tmp_path, tomllib.loads(proposal.toml)) == [tmp_path / "run1", tmp_path / "run2"]
+    assert runs_in(tmp_path / "run1", tomllib.loads(proposal.toml)) == [tmp_path / "run1"]
+    for run in ("run1", "run2"):
+        recording = read_recording(tmp_path / run, ARM, channel_map=tomllib.loads(proposal.toml))
+        np.testing.assert_allclose(recording.effort, MOTION.effort)
+    flat = tmp_path / "flat"
+    flat.mkdir()
+    for k in range(3):
+        (flat / f"log{k}.csv").write_bytes(joint_pos(tmp_path, MOTION).read_bytes())
+    proposal = inspect_log(flat, ARM)
+    assert any("3 runs" in note for note in proposal.notes)
+    chosen = tomllib.loads(proposal.toml)
+    assert "files" not in chosen
+    assert runs_in(flat, chosen) == [flat / f"log{k}.csv" for k in range(3)]

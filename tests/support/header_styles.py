@@ -40,7 +40,9 @@ def motion(rows: int = 60, rate_hz: float = 125.0) -> Motion:
     return Motion(time, reach * np.sin(phase), reach * speed * np.cos(phase), effort)
 
 
-def _write(path: Path, names: list[str], values: Any, delimiter: str = ",", decimal: str = ".", first: str = "") -> Path:
+def _write(
+    path: Path, names: list[str], values: Any, delimiter: str = ",", decimal: str = ".", first: str = ""
+) -> Path:
     """A text table with a header."""
     rows = [delimiter.join(repr(float(x)).replace(".", decimal) for x in row) for row in np.column_stack(values)]
     path.write_text(first + "\n".join([delimiter.join(names), *rows]) + "\n", encoding="utf-8")
@@ -143,7 +145,12 @@ def lerobot(folder: Path, m: Motion) -> Path:
     import pyarrow.parquet as pq
 
     rows = len(m.time)
-    lists = {"observation.state": m.q, "action": m.q + 0.01, "observation.velocity": m.dq, "observation.effort": m.effort}
+    lists = {
+        "observation.state": m.q,
+        "action": m.q + 0.01,
+        "observation.velocity": m.dq,
+        "observation.effort": m.effort,
+    }
     columns = {name: pa.FixedSizeListArray.from_arrays(pa.array(x.reshape(-1)), 6) for name, x in lists.items()}
     counts = {"frame_index": np.arange(rows), "episode_index": np.zeros(rows, int), "task_index": np.zeros(rows, int)}
     table = pa.table({**columns, "timestamp": m.time, **counts, "index": np.arange(rows) + 500})
@@ -171,7 +178,7 @@ def pos_joint(folder: Path, m: Motion) -> Path:
 
 
 def axis_position(folder: Path, m: Motion) -> Path:
-    """"Axis1 Position [deg]": words with blanks and units in brackets."""
+    """ "Axis1 Position [deg]": words with blanks and units in brackets."""
     names = ["Time [s]", *_numbered("Axis# Position [deg]", "Axis# Velocity [deg/s]", "Axis# Torque [Nm]")]
     return _write(folder / "run.csv", names, [m.time, m.q * DEG, m.dq * DEG, m.effort])
 

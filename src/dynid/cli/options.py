@@ -150,8 +150,17 @@ def command(*examples: str) -> Callable[[Function], click.Command]:
 
 
 def logs_argument(function: Function) -> Function:
-    """Add the argument LOGS: one or more existing files."""
-    return click.argument("logs", nargs=-1, required=True, type=EXISTING)(function)
+    """Add the argument LOGS: one or more logs; a folder of runs stands for its runs where there is a channel map."""
+
+    @functools.wraps(function)
+    def with_runs(*args: Any, logs: tuple[str, ...], **options: Any) -> None:
+        from dynid.logs.reading import runs_in
+
+        known = "channel_map" in options
+        runs = [str(run) for log in logs for run in runs_in(log, options["channel_map"])] if known else logs
+        function(*args, logs=tuple(runs), **options)
+
+    return click.argument("logs", nargs=-1, required=True, type=EXISTING)(with_runs)
 
 
 def recipe_options(example: str, *, page: str | None = None, saves: bool = True) -> Callable[[Function], Function]:

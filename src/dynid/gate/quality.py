@@ -28,6 +28,7 @@ from dynid.gate.quick_fit import Samples
 from dynid.gate.signal_checks import check_clock, check_signals, check_velocities
 from dynid.gate.torque_noise import filtered_noise
 from dynid.gate.wrench_checks import check_drift
+from dynid.logs.joint_order import match_joints
 from dynid.logs.recording import Recording
 from dynid.processing.delay import estimate_delay
 from dynid.processing.experiment import Dropped, Experiment
@@ -73,6 +74,7 @@ def check_and_process(
     """
     report = progress or (lambda share, note: None)
     report(0.0, "signals")
+    recording = match_joints(recording, robot)
     if robot is not None and robot.dof != recording.q.shape[1]:
         raise ArgumentError(
             f"the recording has {recording.q.shape[1]} joints, robot '{robot.name}' {robot.dof}",

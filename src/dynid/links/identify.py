@@ -450,6 +450,7 @@ def identify_experiments(
     threads: int = 1,
 ) -> Identification:
     """Identify a robot that has its terms from experiments; see `identify`."""
+    runs = [run.matched(robot) for run in runs]
     present = (*recipe.spring_terms(robot), *terms)
     equations = build_equations(robot, runs, base=base, terms=present, band_hz=recipe.band_hz, threads=threads)
     selection = None

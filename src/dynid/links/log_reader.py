@@ -30,6 +30,7 @@ from dynid.gate.stream_check import StreamCheck
 from dynid.links.hold_out import mask_training, split_recording
 from dynid.links.recipe import Recipe
 from dynid.logs.channel_map import ChannelMap
+from dynid.logs.joint_order import match_joints
 from dynid.logs.reading import log_digest, read_recording, read_stream
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
@@ -280,6 +281,7 @@ class LogReader:
             log, self.robot, channel_map=self.channel_map,
             progress=lambda share, _: log_progress.report(log, READ_SHARE * share, "reading"),
         )  # fmt: skip
+        recording = match_joints(recording, self.robot)
         self.require_torques(recording)
         log_progress.report(log, READ_SHARE, "checking" if self.recipe.gate else "processing")
         return recording
@@ -367,7 +369,7 @@ class _Stream:
     def _pieces(self) -> Iterator[Recording]:
         """The pieces of the log as they are read."""
         if isinstance(self._log, Recording):
-            return iter([self._log])
+            return iter([match_joints(self._log, self._reader.robot)])
         return read_stream(
             self._log, self._reader.robot, channel_map=self._reader.channel_map,
             progress=lambda share, _: self._log_progress.report(self._log, share, "reading"),

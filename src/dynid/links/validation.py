@@ -157,7 +157,8 @@ def validate(
         ArgumentError: An experiment was used for the identification.
     """
     band = fit.equations.band_hz if band_hz is None else band_hz
-    runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
+    given = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
+    runs = tuple(run.matched(fit.robot) for run in given)
     if any(_shares_samples(run, used) for run in runs for used in fit.equations.excerpts):
         raise ArgumentError(
             "an experiment that was used for the identification cannot validate it",

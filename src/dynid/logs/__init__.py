@@ -8,7 +8,8 @@ NAMES = {
     "channel_map": ["ChannelMap", "read_channel_map"],
     "drives": ["CurrentGains", "GearMatrix", "ThreePhase"],
     "inspect": ["inspect_log"],
-    "reading": ["read_recording", "read_stream"],
+    "joint_order": ["match_joints"],
+    "reading": ["read_recording", "read_stream", "runs_in"],
     "recording": ["Recording"],
 }
 """Module -> its public names, loaded at first use."""

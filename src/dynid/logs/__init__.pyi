@@ -6,6 +6,8 @@ from dynid.logs.drives import CurrentGains as CurrentGains
 from dynid.logs.drives import GearMatrix as GearMatrix
 from dynid.logs.drives import ThreePhase as ThreePhase
 from dynid.logs.inspect import inspect_log as inspect_log
+from dynid.logs.joint_order import match_joints as match_joints
 from dynid.logs.reading import read_recording as read_recording
 from dynid.logs.reading import read_stream as read_stream
+from dynid.logs.reading import runs_in as runs_in
 from dynid.logs.recording import Recording as Recording

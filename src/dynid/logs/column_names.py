@@ -44,7 +44,9 @@ _OTHERS = frozenset(
      "qacc", "rate", "gripper", "covariance", "seq", "index", "hat", "bias", "constraint", "passive"}
 )  # fmt: skip
 """Words of quantities that no channel map knows, or of signals that are no joint's own."""
-_JOINT_WORDS = frozenset({"joint", "joints", "jnt", "axis", "axes", "ax", "j", "a", "actuator", "actuators", "motor", "m"})
+_JOINT_WORDS = frozenset(
+    {"joint", "joints", "jnt", "axis", "axes", "ax", "j", "a", "actuator", "actuators", "motor", "m"}
+)
 """Words before or behind the number of a joint."""
 _UNITS: tuple[tuple[str, str], ...] = (
     ("deg_per_s", "deg/s"), ("deg_per_sec", "deg/s"), ("deg_s", "deg/s"), ("degs", "deg/s"), ("dps", "deg/s"),

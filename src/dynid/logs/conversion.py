@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynid.errors import DataError
 from dynid.findings import Finding
 from dynid.logs.channel_map import ChannelMap, Signal
 from dynid.logs.columns import Picked, pick
+from dynid.logs.joint_order import column_order, order_finding
 from dynid.logs.readers.base import Floats, Table
 from dynid.logs.units import Unit, parse_unit
 from dynid.robot.model import Robot
@@ -33,6 +35,7 @@ class Converter:
         self._map = channel_map
         self._tables = tables
         self._robot = robot
+        self._order_of: Mapping[str, NDArray[np.int64]] = {}
         self._joints = channel_map.joints or (robot.joint_names if robot else ())
         self._epoch_ns = min((table.epoch_ns for table in tables.values() if table.clocks), default=0)
         self._notes = [
@@ -59,6 +62,7 @@ class Converter:
     def fields(self) -> dict[str, Any]:
         """The arguments of `Recording`."""
         picked = self._pick_all()
+        self._order_of = self._orders(picked)
         for quantity, item in picked.items():
             self._check_one_clock(quantity, item)
         with np.errstate(all="ignore"):  # infinities and NaN of the log are kept, so that the quality gate finds them
@@ -66,14 +70,49 @@ class Converter:
             times = {quantity: self._time(quantity, item, len(values[quantity])) for quantity, item in picked.items()}
             self._check_widths(values)
             self._torque_from_current(values, times)
+            values = {quantity: self._in_robot_order(quantity, array) for quantity, array in values.items()}
         return {
             **{_FIELDS[quantity]: array for quantity, array in values.items()},
             **self._clocks(times),
             "joint_names": self._names(picked["position"], values["position"].shape[1]),
-            "findings": self._salvaged(),
+            "findings": (*self._salvaged(), *self._order_findings(picked["position"])),
             "notes": (*dict.fromkeys(self._notes), *self._unused(picked)),
             "isolated": self._map.clock.isolated,
         }
+
+    def _orders(self, picked: Mapping[str, Picked]) -> dict[str, NDArray[np.int64]]:
+        """Quantity -> the places of the robot's joints among its columns, where names and order disagree."""
+        orders = {}
+        for quantity, item in picked.items():
+            gear = self._map.signals[quantity].gear
+            if quantity == "wrench" or (gear is not None and gear.ndim == 2):  # columns of coupled motors
+                continue
+            order = column_order(self._joint_words(item), self._robot)
+            if order is not None:
+                orders[quantity] = order
+        return orders
+
+    def _joint_words(self, item: Picked) -> tuple[str, ...]:
+        """The names that say which column belongs to which joint: the log's, the map's, or the columns' own."""
+        return item.joints or (self._map.joints if len(self._map.joints) == len(item.names) else item.names)
+
+    def _in_robot_order(self, quantity: str, values: Floats) -> Floats:
+        """The columns of a quantity in the robot's order; torques made of currents follow the currents."""
+        followed = quantity if quantity in self._map.signals else "current"
+        order = self._order_of.get(followed)
+        return values if order is None else np.ascontiguousarray(values[:, order])
+
+    def _order_findings(self, position: Picked) -> tuple[Finding, ...]:
+        """A finding where the log, or the map, has the joints in another order than the robot."""
+        if self._robot is None:
+            return ()
+        if self._order_of:
+            return (order_finding(self._joint_words(position), self._robot, declared=True),)
+        listed = [name for name in position.table.names if name in position.names]
+        if position.joints and column_order(listed, self._robot) is not None:
+            joints = [position.joints[position.names.index(name)] for name in listed]
+            return (order_finding(joints, self._robot, declared=False),)
+        return ()
 
     def _salvaged(self) -> tuple[Finding, ...]:
         """A finding for everything that was lost of damaged files."""
@@ -192,7 +231,10 @@ class Converter:
                     remedy='Give six columns and six units, as unit = ["N", "N", "N", "N m", "N m", "N m"].',
                 )
             return
-        for joint, unit in zip(self._robot.moving_joints if self._robot else (), units):
+        joints = list(self._robot.moving_joints) if self._robot else []
+        if (order := self._order_of.get(quantity)) is not None:
+            joints = [joints[k] for k in np.argsort(order)]
+        for joint, unit in zip(joints, units):
             slides = joint.kind == "prismatic"
             if quantity == "current" or unit.dimension in ("SI", "share"):
                 continue
@@ -373,7 +415,10 @@ class Converter:
     def _unused(self, picked: Mapping[str, Picked]) -> tuple[str, ...]:
         """A note on the columns that the map does not use."""
         used = {name.split("[")[0] for item in picked.values() for name in item.names}
-        used |= {name for item in picked.values() for name in item.names} | {str(self._map.clock.column), str(self._map.clock.fraction)}
+        used |= {name for item in picked.values() for name in item.names} | {
+            str(self._map.clock.column),
+            str(self._map.clock.fraction),
+        }
         clocks = {clock for table in self._tables.values() for clock in table.clocks.values()}
         left = [name for table in self._tables.values() for name in table.names if name not in used | clocks]
         shown = ", ".join(left[:12]) + (f" and {len(left) - 12} more" if len(left) > 12 else "")

@@ -18,7 +18,7 @@ from dynid.logs.column_names import JointNames, quantity_in, words_of
 from dynid.logs.conversion import Converter
 from dynid.logs.readers import Options, Table
 from dynid.logs.readers.dispatch import is_bag
-from dynid.logs.reading import Progress, matching_profiles, read_tables
+from dynid.logs.reading import Progress, folder_contents, matching_profiles, read_tables
 from dynid.logs.signal_guess import FoundSignal, FoundTime, find_signals, find_time
 from dynid.logs.units import declared_unit
 from dynid.robot.model import Robot
@@ -69,14 +69,12 @@ class Proposal:
 
 _WRENCH = ("fx", "fy", "fz", "tx", "ty", "tz")
 _NUMBERED = re.compile(r"^(.*?)[_\s.]*\[?(\d{1,2})\]?$")
-_NO_LOG = (".md", ".json", ".toml", ".yaml", ".yml", ".png", ".svg", ".html", ".urdf", ".xml", ".py")
-"""Endings of files beside logs that are no logs."""
 
 
 def inspect_log(
     path: str | Path | Sequence[str | Path], robot: Robot | None = None, *, progress: Progress | None = None
 ) -> Proposal:
-    """Read a log and propose a channel map for it.
+    r"""Read a log and propose a channel map for it.
 
     Args:
         path: The file, the folder of a ROS 2 bag, the files of one run or their folder, or several runs of one kind
@@ -90,7 +88,7 @@ def inspect_log(
     Example:
         >>> import dynid, numpy as np, tempfile, pathlib
         >>> log = pathlib.Path(tempfile.mkdtemp()) / "run.csv"
-        >>> _ = log.write_text("time,J1_angle_deg,J2_angle_deg\\n0,1,2\\n0.01,2,3\\n0.02,3,4\\n")
+        >>> _ = log.write_text("time,J1_angle_deg,J2_angle_deg\n0,1,2\n0.01,2,3\n0.02,3,4\n")
         >>> print(dynid.inspect_log(log).toml.splitlines()[-2])
         columns = ["J1_angle_deg", "J2_angle_deg"]
     """
@@ -118,9 +116,7 @@ def _one_run(given: list[Path]) -> tuple[list[Path], int]:
     folder = given[0]
     if len(given) > 1 or not folder.is_dir() or is_bag(folder):
         return given, 0
-    entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
-    logs = [entry for entry in entries if entry.is_file() and entry.suffix.lower() not in _NO_LOG]
-    runs = [entry for entry in entries if entry.is_dir()]
+    logs, runs = folder_contents(folder)
     if logs or not runs:
         return logs or given, 0
     files, more = _one_run(runs[:1])

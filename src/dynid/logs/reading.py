@@ -17,11 +17,21 @@ from dynid.files import file_digest
 from dynid.logs.channel_map import ChannelMap, profile_names, read_channel_map, read_profile
 from dynid.logs.conversion import Converter
 from dynid.logs.readers import Options, Table, read_pieces, read_table
-from dynid.logs.readers.dispatch import bag_files
+from dynid.logs.readers.dispatch import bag_files, is_bag
 from dynid.logs.recording import Recording, seal
 from dynid.robot.model import Robot
 
-__all__ = ["Progress", "log_digest", "matching_profiles", "parts_of", "read_recording", "read_stream", "read_tables"]
+__all__ = [
+    "Progress",
+    "folder_contents",
+    "log_digest",
+    "matching_profiles",
+    "parts_of",
+    "read_recording",
+    "read_stream",
+    "read_tables",
+    "runs_in",
+]
 
 Paths = str | Path | Sequence[str | Path]
 Progress = Callable[[float, str], None]
@@ -207,6 +217,37 @@ def _find_files(path: Paths, chosen: ChannelMap | None) -> dict[str, Path]:
             )
         found[key] = matches[0]
     return found
+
+
+_NO_LOG = (".md", ".json", ".toml", ".yaml", ".yml", ".png", ".svg", ".html", ".urdf", ".xml", ".py")
+"""Endings of files beside logs that are no logs."""
+
+
+def folder_contents(folder: Path) -> tuple[list[Path], list[Path]]:
+    """The logs and the folders in a folder, without hidden ones and those whose ending says that they are no logs."""
+    entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+    logs = [entry for entry in entries if entry.is_file() and entry.suffix.lower() not in _NO_LOG]
+    return logs, [entry for entry in entries if entry.is_dir()]
+
+
+def runs_in(path: str | Path, channel_map: ChannelMap | Mapping[str, Any] | str | Path | None = None) -> list[Path]:
+    """The runs that a path stands for: itself, or those in a folder of runs.
+
+    A folder is one run if it is a ROS 2 bag, or if the map names the files of a run and they lie in it. Otherwise its
+    logs, or its folders, are a run each.
+
+    Args:
+        path: A log, the folder of a run, or a folder of runs.
+        channel_map: The map of all runs.
+    """
+    folder = Path(path)
+    chosen = None if channel_map is None else read_channel_map(channel_map)
+    if not folder.is_dir() or is_bag(folder):
+        return [folder]
+    logs, folders = folder_contents(folder)
+    if logs:
+        return [folder] if chosen is not None and chosen.files else logs
+    return folders or [folder]
 
 
 def _names_in(folder: Path) -> list[str]:

@@ -173,7 +173,9 @@ def _aliases(table: Table, joints: JointNames) -> dict[str, str]:
     headless = all(name == f"c{k}" for name in (*table.names, *table.words) for k in [name[1:]])
     if headless:
         return _unnamed_echo(table, named)
-    numbers = {words_of(name)[-1]: word for name, word in named.items() if words_of(name)[-1:] and "name" in name.lower()}
+    numbers = {
+        words_of(name)[-1]: word for name, word in named.items() if words_of(name)[-1:] and "name" in name.lower()
+    }
     aliases = {}
     for name in table.names:
         words = words_of(name)
@@ -205,9 +207,7 @@ def _rank(family: Family, table: Table, robot: Robot | None) -> tuple[bool, bool
     return family.by_name, family.first.measured, family.first.unit is not None, -len(family.first.rest)
 
 
-def _signal(
-    quantity: str, file: str, family: Family, tables: Mapping[str, Table], robot: Robot | None
-) -> FoundSignal:
+def _signal(quantity: str, file: str, family: Family, tables: Mapping[str, Table], robot: Robot | None) -> FoundSignal:
     table = tables[file]
     units, reason, certain = _units(quantity, family, table, robot)
     why = "the joints' names" if family.by_name else f"the name {family.first.column!r}"
@@ -239,7 +239,9 @@ def _units(quantity: str, family: Family, table: Table, robot: Robot | None) -> 
     return units, f"no unit in the names; values reach {largest:.4g}", False
 
 
-def _same_scale(velocity: FoundSignal, position: FoundSignal, tables: Mapping[str, Table], time: FoundTime) -> FoundSignal:
+def _same_scale(
+    velocity: FoundSignal, position: FoundSignal, tables: Mapping[str, Table], time: FoundTime
+) -> FoundSignal:
     """Velocities in degrees per second, where they are the derivatives of positions in degrees and nothing says it."""
     if velocity.certain or position.units != ("deg",) or any(reading.unit for reading in velocity.family.readings):
         return velocity

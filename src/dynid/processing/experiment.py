@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import DataError
+from dynid.logs.joint_order import column_order
 from dynid.logs.recording import all_finite, freeze
 from dynid.loop.loop import Loop
 from dynid.processing.differentiation import Derivation
 from dynid.processing.filters import Smoothing
+from dynid.robot.model import Robot
 
 __all__ = ["Dropped", "Experiment"]
 
@@ -96,6 +99,24 @@ class Experiment:
         names = ("time", "q", "dq", "ddq", "effort", "valid", "segment")
         wrench = None if self.wrench is None else self.wrench[rows]
         return replace(self, wrench=wrench, **{name: getattr(self, name)[rows] for name in names})
+
+    def matched(self, robot: Robot) -> Experiment:
+        """The experiment with its columns in the robot's order, where its joint names are the robot's in another.
+
+        Raises:
+            DataError: The experiment holds the control loop, which has an order of its own.
+        """
+        order = column_order(self.joint_names, robot)
+        if order is None:
+            return self
+        if self.loop is not None:
+            raise DataError(
+                "the joints of an experiment with a control loop are in another order than the robot's",
+                remedy="Match them before, by read_recording(log, robot).",
+            )
+        names = ("q", "dq", "ddq", "effort", "valid")
+        ordered: dict[str, Any] = {name: getattr(self, name)[:, order] for name in names}
+        return replace(self, **ordered, joint_names=robot.joint_names)
 
     def smooth(self, columns: Floats) -> Floats:
         """Columns (N, k) through the low-pass of the torques, segment by segment; needed by what jumps: sign(dq)."""
