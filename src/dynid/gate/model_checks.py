@@ -15,6 +15,8 @@ from dynid.gate.quick_fit import (
     Samples,
     friction_bases,
     gravity_torques,
+    has_made_up_masses,
+    has_masses,
     has_prior,
     inertial_torque,
     normal_equations,
@@ -48,6 +50,8 @@ MOST_BEYOND = 0.05
 USUAL_FACTOR = (0.25, 4.0)
 """Ratios of measured to expected torques within which the masses of the model may be wrong and the unit right
 (convention)."""
+MADE_UP_FACTOR = (0.1, 10.0)
+"""The same ratios for masses that look made up: they say little, so that it is noted and no more (convention)."""
 FEWEST_FOR_CHANGE = 300
 """Smallest number of samples for the search for a change (convention)."""
 NOTABLE_RESIDUAL = 0.02
@@ -120,9 +124,7 @@ def check_noise(robot: Robot, samples: Samples) -> Iterator[Finding]:
 
 def check_gravity_and_units(robot: Robot, samples: Samples) -> Iterator[Finding]:
     """Compare the torque with that of the robot's own masses: overall factor, and strength and direction of gravity."""
-    if not has_prior(robot):
-        return
-    estimate = _fit_gravity(robot, samples)
+    estimate = _fit_gravity(robot, samples) if has_masses(robot) else None
     if estimate is None:
         return
     gravity, inertial, stderr = estimate
@@ -132,7 +134,8 @@ def check_gravity_and_units(robot: Robot, samples: Samples) -> Iterator[Finding]
     evidence = {"gravity / expected": along, "across": across, "inertia / expected": inertial}
     error = float(np.max(stderr)) / max(strength, 1e-12)
     alike = inertial > 0.0 and along > 0.0 and abs(np.log(inertial / along)) < 1.0
-    low, high = USUAL_FACTOR
+    made_up = has_made_up_masses(robot)
+    low, high = MADE_UP_FACTOR if made_up else USUAL_FACTOR
     one_factor = error < 0.15 * max(1.0, abs(along)) and alike and across < 0.35 * along and not low < along < high
     # a counterbalance reduces gravity only; nearly nothing but a wrong unit scales gravity and inertia alike;
     # without inertial torques there is only one factor, and gravity may be compensated
@@ -142,11 +145,13 @@ def check_gravity_and_units(robot: Robot, samples: Samples) -> Iterator[Finding]
     if strength and (one_factor or both_large or both_small):
         yield Finding(
             code="unit",
-            severity="error",
+            severity="note" if made_up else "error",
             where="effort",
-            message=f"torques are {inertial:.3g} times those of the model{_likely_unit(inertial)}",
+            message=f"torques are {inertial:.3g} times those of the model"
+            + (", whose masses look made up" if made_up else _likely_unit(inertial)),
             evidence=evidence,
-            remedy="Declare the unit of torque (N m, mN m, A, %) and the gears in the channel map.",
+            remedy="Declare the unit of torque (N m, mN m, A, %) and the gears in the channel map"
+            + (", unless the masses are wrong." if made_up else "."),
         )
 
 

@@ -80,9 +80,8 @@ def check_and_process(
             f"the recording has {recording.q.shape[1]} joints, robot '{robot.name}' {robot.dof}",
             remedy="Lock the joints that were not recorded, or map the missing ones.",
         )
-    findings = [
-        *recording.findings, *check_clock(recording), *check_signals(recording), *check_velocities(recording)
-    ]  # fmt: skip
+    clock = [] if recording.isolated else check_clock(recording)  # the time of isolated rows only counts
+    findings = [*recording.findings, *clock, *check_signals(recording), *check_velocities(recording)]
     if robot is not None:
         findings.extend(check_limits(robot, recording))
     if recording.isolated:
@@ -164,7 +163,10 @@ def check_samples(robot: Robot, samples: Samples, experiment: Experiment | None)
     yield from check_noise(robot, samples)
     if not samples.trust.any():
         return
-    yield from list(check_gravity_and_units(robot, samples)) or _find_causes(robot, samples, experiment)
+    units = list(check_gravity_and_units(robot, samples))
+    yield from units
+    if all(finding.severity == "note" for finding in units):
+        yield from _find_causes(robot, samples, experiment)
     yield from check_excitation(robot, samples)
 
 

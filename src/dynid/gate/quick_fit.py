@@ -8,6 +8,7 @@ and a log-likelihood.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -27,6 +28,8 @@ __all__ = [
     "block_losses",
     "friction_bases",
     "gravity_torques",
+    "has_made_up_masses",
+    "has_masses",
     "has_prior",
     "normal_equations",
     "own_torque",
@@ -44,6 +47,11 @@ POWER_BLOCKS = 10
 """Number of parts of a log that the jackknife of the friction's power leaves out one by one (convention)."""
 FINEST = 1e-3
 """Smallest relative residual of a joint that counts (convention: about the error of processing itself)."""
+FEWEST_COPIES = 3
+"""Number of links with the same mass and inertia that make them copies of a template (convention, as in
+robot/check.py)."""
+ROUND = 1e-6
+"""Relative difference of moments of inertia up to which a body is a ball (convention: files are rounded)."""
 _DIRECTIONS = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 """Unit vectors of gravity, from which torques of any gravity are combined."""
 
@@ -165,9 +173,38 @@ def _exchange(count: int, first: int, second: int) -> NDArray[np.int64]:
     return order
 
 
-def has_prior(robot: Robot) -> bool:
-    """Whether the robot's masses are more than placeholders."""
+def has_masses(robot: Robot) -> bool:
+    """Whether the bodies of the robot have masses at all."""
     return all(body.inertia.mass > 0.0 for body in robot.bodies[1:]) and robot.dof > 0 and bool(robot.bodies)
+
+
+def has_prior(robot: Robot) -> bool:
+    """Whether the robot's masses are evidence: they are there, and do not look made up."""
+    return has_masses(robot) and not has_made_up_masses(robot)
+
+
+@lru_cache(maxsize=64)
+def has_made_up_masses(robot: Robot) -> bool:
+    """Whether the inertias look like placeholders: one body copied to several links, or balls instead of links.
+
+    No link of a real robot turns equally easily about all axes, and no two real links are exactly alike. Masses that
+    somebody made up say nothing about a log.
+    """
+    bodies = [body.inertia for body in robot.bodies]
+    turning = [body for body in bodies if body.mass > 0.0]
+    balls = sum(_is_ball(body.about_com) for body in turning)
+    # the trace and the norm of a tensor are the same in every frame
+    tensors = [body.about_com for body in turning]
+    sizes = [(body.mass, np.trace(J), np.linalg.norm(J)) for body, J in zip(turning, tensors, strict=True)]
+    alike = Counter(tuple(f"{value:.6g}" for value in size) for size in sizes)
+    copies = max(alike.values(), default=0)
+    return 2 * balls > len(bodies) or copies >= FEWEST_COPIES or (len(bodies) > 1 and copies == len(bodies))
+
+
+def _is_ball(tensor: Floats) -> bool:
+    """Whether an inertia tensor (3, 3) about the centre of mass is the same about all axes."""
+    mean = float(np.trace(tensor)) / 3.0
+    return bool(np.abs(tensor - mean * np.eye(3)).max() <= ROUND * abs(mean))
 
 
 @lru_cache(maxsize=64)

@@ -1,0 +1,77 @@
+"""The gate accuses a log only where the log itself speaks: masses that are guessed, copied or wrong are no evidence."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dynid
+from dynid.gate.quality import check_recording
+from dynid.gate.quick_fit import has_made_up_masses
+
+CAMPAIGN = Path(__file__).parents[1] / "campaigns" / "gate_evidence.py"
+
+
+def _campaign():
+    spec = importlib.util.spec_from_file_location("gate_evidence", CAMPAIGN)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+campaign = _campaign()
+ROBOTS_FOLDER = Path(__file__).parents[2] / "robots"
+
+
+@pytest.mark.parametrize(
+    ("name", "masses", "seed", "size", "friction"),
+    [
+        pytest.param("scara", "copied 20 kg", 1, 0.5, 1.0, id="radians for degrees"),
+        pytest.param("ur10", "copied 0.1 kg", 1, 0.5, 1.0, id="unit of torque"),
+        pytest.param("puma560", "copied 1 kg", 0, 1.0, 0.0, id="wrist joints exchanged by copied masses"),
+        pytest.param("puma560", "own", 1, 1.0, 1.0, id="wrist joints exchanged by friction"),
+        pytest.param("scara", "copied 1 kg", 0, 0.3, 1.0, id="slide exchanged with a revolute joint"),
+        pytest.param("scara", "copied 0.1 kg", 1, 0.15, 1.0, id="gravity sideways"),
+        pytest.param("cylindrical", "copied 1 kg", 0, 1.0, 0.0, id="zero of a slide in degrees"),
+    ],
+)
+def test_what_only_the_masses_suggest_is_no_accusation(name, masses, seed, size, friction):
+    log = campaign.clean_log(name, seed, size=size, friction=friction)
+    assert campaign.accusations(log, campaign.believed(name, masses)) == []
+
+
+def test_a_planted_fault_is_named_without_any_evidence_of_the_masses():
+    log = campaign.clean_log("puma560", 2)
+    model = campaign.believed("puma560", "copied 1 kg")
+    flipped = replace(log, effort=log.effort * [1, 1, -1, 1, 1, 1])
+    assert [(f.code, f.joint) for f in campaign.accusations(flipped, model)] == [("flipped", "joint3")]
+    degrees = replace(log, q=log.q * np.pi / 180.0, dq=log.dq * np.pi / 180.0)
+    assert [f.code for f in campaign.accusations(degrees, model)] == ["unit"]
+
+
+@pytest.mark.parametrize("name", ["panda", "ur10", "puma560", "iiwa14", "tx40"])
+def test_masses_of_a_real_robot_are_evidence(name):
+    assert not has_made_up_masses(dynid.robots.get(name))
+
+
+@pytest.mark.parametrize("path", sorted(ROBOTS_FOLDER.glob("*.xml")), ids=lambda path: path.stem)
+def test_balls_are_made_up(path):
+    """The files in robots/ say in their comments that their masses are guessed: balls at the frames' origins."""
+    assert has_made_up_masses(dynid.read_mjcf(path))
+
+
+def test_isolated_poses_have_no_sampling_rate():
+    log = campaign.clean_log("puma560", 2)
+    rows = np.arange(0, log.time.size, 40)
+    poses = dynid.Recording(
+        time=np.arange(rows.size), q=log.q[rows], dq=log.dq[rows], effort=log.effort[rows], isolated=True
+    )
+    assert "time-unit" not in check_recording(poses, dynid.robots.puma560()).codes
