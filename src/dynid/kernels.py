@@ -373,8 +373,14 @@ def forward_dynamics(
         ArgumentError: The inertia matrix is singular in one of the states.
     """
     quick = _QUICK["forward_dynamics"].get(id(robot))
-    plain = threads == 1 and form == "standard" and type(tau) is type(q) is np.ndarray
-    if quick is not None and plain and np.shape(tau) == np.shape(q):
+    if (
+        quick is not None
+        and threads == 1
+        and form == "standard"
+        and type(tau) is np.ndarray
+        and type(q) is np.ndarray
+        and tau.shape == q.shape
+    ):
         return quick(q, dq, tau)
     states = [real_array(name, state).astype(float, copy=False) for name, state in (("q", q), ("dq", dq), ("tau", tau))]
     if states[2].shape != np.broadcast_shapes(states[0].shape, states[1].shape):
