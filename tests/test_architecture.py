@@ -24,6 +24,7 @@ LAYERS = [
     ["plain_data"],
     ["spatial"],
     ["decompositions"],
+    ["curves"],
     ["checks"],
     ["settings"],
     ["terms"],

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 from weakref import ReferenceType, ref
 
@@ -31,6 +32,7 @@ from dynid.robot.model import Robot, require_robot
 from dynid.tape import OperationCount, Program, Tape, compile_single, compile_tape, record
 from dynid.tape import count as count_operations
 from dynid.tape.program import real_array
+from dynid.tape.tape_cache import recorded_once
 from dynid.terms.base import Dependence
 
 __all__ = [
@@ -231,6 +233,19 @@ def _cached_kernel(key: RobotKey[_KernelChoice]) -> Kernel:
 
 def record_quantity(robot: Robot, quantity: str, *, symbolic_parameters: bool = False) -> Tape:
     """Record a quantity's equations for a robot; see `kernel` for the names."""
+    if all(type(placed.term).__module__.startswith("dynid.") for placed in robot.terms):
+        folded = _QUANTITIES[quantity].has_parameters and not symbolic_parameters
+        values = robot.parameter_vector.tobytes() if folded else b""
+        key = f"{quantity}|{symbolic_parameters}|{robot.fingerprint}|{values.hex()}"
+        return recorded_once(key, _SOURCES, lambda: _record(robot, quantity, symbolic_parameters))
+    return _record(robot, quantity, symbolic_parameters)  # a user's own term may change in ways that no key shows
+
+
+_SOURCES = (*(Path(__file__).parent / name for name in ("dynamics", "terms", "robot", "spatial.py")), Path(__file__))
+"""The code on which recorded equations depend."""
+
+
+def _record(robot: Robot, quantity: str, symbolic_parameters: bool) -> Tape:
     entry = _QUANTITIES[quantity]
     shapes: dict[str, tuple[int, ...]] = {state: (robot.dof,) for state in entry.states}
     if not entry.has_parameters:

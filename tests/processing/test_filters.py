@@ -8,7 +8,7 @@ from scipy import signal
 
 from dynid.errors import ArgumentError, DataError
 from dynid.processing import filters
-from dynid.processing.filters import Butterworth, Decimation, Fir, Smoothing
+from dynid.processing.filters import Butterworth, Decimation, Fir, Smoothing, filter_there_and_back
 
 RATE = 500.0
 
@@ -91,3 +91,11 @@ def test_parallel_decimation_leaves_parameters_alone_and_removes_noise():
     estimate = np.linalg.lstsq(small_Y, small_tau, rcond=None)[0]
     np.testing.assert_allclose(estimate, theta, atol=5e-3)
     assert np.std(small_tau - small_Y @ estimate) < 0.05
+
+
+@pytest.mark.parametrize("rows", [16, 40, 3000])
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.4])
+def test_the_usual_low_pass_is_scipys(rows, share):
+    x = np.cumsum(np.random.default_rng(0).normal(size=(rows, 3)), axis=0)
+    expected = signal.sosfiltfilt(signal.butter(4, share, fs=1.0, output="sos"), x, axis=0)
+    np.testing.assert_allclose(filter_there_and_back(x, share), expected, rtol=0, atol=1e-9)

@@ -19,7 +19,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import f as fisher
 
 from dynid.decompositions import eigh
 from dynid.estimation.equations import Factors
@@ -236,6 +235,8 @@ def _explain(
         usual: For each cause the usual gain.
         level: Probability of a false alarm, and degrees of freedom of the usual gains.
     """
+    from scipy.special import fdtrc
+
     inverse, limit, degrees = _inverse(A), *level
     beta = inverse @ b
     chosen: list[int] = []
@@ -248,7 +249,7 @@ def _explain(
             columns = _join(causes, (*chosen, place), total, beta)
             gain, rank, _, _ = _gain(*_change(total, inverse, beta, weights, columns))
             more, own = (gain - before) / usual[place], rank - used
-            if own <= 0 or float(fisher.sf(more / own, own, degrees * own)) > limit:
+            if own <= 0 or float(fdtrc(own, degrees * own, max(more, 0.0) / own)) > limit:
                 continue
             if more - PARSIMONY * own > best_score:
                 best, best_score, best_gain, best_rank = place, more - PARSIMONY * own, gain, rank

@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.curves import lowest_point
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.linear.least_squares import refined_weights
@@ -35,8 +36,6 @@ def fit_scales(equations: Samples, *, span: float = 4.0, rounds: int = 1) -> Sam
     Raises:
         ArgumentError: The span is not above one.
     """
-    from scipy.optimize import minimize_scalar
-
     if not span > 1.0 or rounds < 1:
         raise ArgumentError(f"a span of {span} in {rounds} rounds", remedy="Give a factor above one, such as 4.")
     weights = refined_weights(equations)
@@ -52,14 +51,11 @@ def fit_scales(equations: Samples, *, span: float = 4.0, rounds: int = 1) -> Sam
             if not isinstance(term, ScaledTerm):
                 continue
             middle, reach = np.log(term.scale), np.log(span)
-            found = minimize_scalar(
-                partial(residual, place, term),
-                bounds=(middle - reach, middle + reach),
-                method="bounded",
-                options={"maxiter": EVALUATIONS, "xatol": 0.02},
+            best, lowest = lowest_point(
+                partial(residual, place, term), middle - reach, middle + reach, accuracy=0.02, most_trials=EVALUATIONS
             )
-            if found.fun < residual(place, term, middle):
-                terms[place] = replace(term, scale=float(np.exp(found.x)))
+            if lowest < residual(place, term, middle):
+                terms[place] = replace(term, scale=float(np.exp(best)))
     return _rebuilt(equations, terms)
 
 

@@ -155,10 +155,9 @@ def spectrum(x: Floats) -> NDArray[np.complex128]:
 
 
 def quick_length(samples: int) -> int:
-    """Samples with those zeros, which do not count any more than others that are left out."""
-    from scipy.fft import next_fast_len
-
-    return int(next_fast_len(samples, real=True))
+    """Samples with those zeros, which do not count any more than others that are left out: no factor above 5."""
+    powers = (3**i * 5**k for i in range(21) for k in range(14) if 3**i * 5**k < 5 * samples)
+    return min(factor << max(0, (-(-samples // factor) - 1).bit_length()) for factor in powers)
 
 
 def times(matrices: Floats, values: Floats) -> Floats:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import diric
 
 from dynid.errors import DataError
 from dynid.findings import Finding, QualityReport
@@ -61,7 +60,9 @@ class _Filtering:
 
     def gain(self, frequency_hz: Floats) -> Floats:
         """Gain at each frequency [Hz]."""
-        mean = np.asarray(diric(2.0 * np.pi * frequency_hz / self.rate_hz, self.neighbours))
+        half = np.pi * np.asarray(frequency_hz) / self.rate_hz
+        turns, below = np.sin(self.neighbours * half), self.neighbours * np.sin(half)
+        mean = np.divide(turns, below, out=np.ones_like(half), where=below != 0.0)
         return mean if self.smoothing is None else mean * self.smoothing.gain(frequency_hz)
 
 

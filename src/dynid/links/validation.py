@@ -17,7 +17,7 @@ from dynid.kernels import inverse_dynamics
 from dynid.links.identify import identify
 from dynid.links.recipe import Recipe
 from dynid.processing.experiment import Experiment
-from dynid.processing.filters import Butterworth
+from dynid.processing.filters import Butterworth, filter_there_and_back
 from dynid.robot.model import Robot
 from dynid.tables import Table
 
@@ -306,20 +306,17 @@ class _Comparison:
         The filter is the usual one, a Butterworth filter of order 4 run forwards and backwards with odd extension of
         the ends. Samples near the ends, where the filter has not settled, are left out.
         """
-        from scipy import signal
-
         if self.band_hz is None or self.band_hz >= WIDEST_BAND * run.rate_hz:
             return tuple(np.where(run.valid, torque, 0.0) for torque in torques), run.valid
         smooth, counts = np.zeros((len(torques), *run.effort.shape)), np.zeros_like(run.valid)
         trim = Butterworth().settling_s(self.band_hz, SETTLED) if self.trim_s is None else self.trim_s
         margin = int(np.ceil(trim * run.rate_hz - 1e-9))
-        sections = signal.butter(4, self.band_hz, fs=run.rate_hz, output="sos")
         for rows, joint in _measured_stretches(run, margin):
             known = np.isfinite(run.effort[rows, joint])
-            # one call for all torques, because SciPy computes the filter's steady state in every call
-            table = signal.sosfiltfilt(sections, [_bridge_holes(torque[rows, joint], known) for torque in torques])
+            whole = np.column_stack([_bridge_holes(torque[rows, joint], known) for torque in torques])
+            table = filter_there_and_back(whole, self.band_hz / run.rate_hz)
             inner = slice(rows.start + margin, rows.stop - margin)
-            smooth[:, inner, joint] = table[:, margin : table.shape[1] - margin]
+            smooth[:, inner, joint] = table[margin : len(table) - margin].T
             counts[inner, joint] = run.valid[inner, joint]
         return tuple(np.where(counts, smooth, 0.0)), counts
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.curves import CubicSpline, lowest_point
 from dynid.decompositions import svd
 from dynid.errors import DataError
 from dynid.processing.experiment import Experiment
@@ -272,8 +273,6 @@ class _TorqueAtTime:
     """The torque of an experiment as a function of time, at some of its rows."""
 
     def __init__(self, part: Experiment, rows: NDArray[np.int64]) -> None:
-        from scipy.interpolate import CubicSpline
-
         self._pieces = []
         for stretch in np.unique(part.segment[rows]):
             there = part.segment == stretch
@@ -300,10 +299,7 @@ def orthonormal(basis: Floats) -> Floats:
 
 def _minimise(cost: _Cost, shifts: Floats, table: Floats) -> float:
     """The shift of lowest cost: first on the grid, from a table (S,), then within a step of it and within the grid."""
-    from scipy.optimize import minimize_scalar
-
     lowest, step = int(np.argmin(table)), float(shifts[1] - shifts[0])
     # never beyond the grid: the torques are known there only up to the largest delay
     bounds = float(shifts[max(lowest - 1, 0)]), float(shifts[min(lowest + 1, shifts.size - 1)])
-    found = minimize_scalar(cost, bounds=bounds, method="bounded", options={"xatol": 1e-4 * step})
-    return float(found.x)
+    return lowest_point(cost, *bounds, accuracy=1e-4 * step)[0]

@@ -18,7 +18,7 @@ from dynid.decompositions import lstsq
 from dynid.errors import ArgumentError, DataError
 from dynid.processing.native import cascade
 
-__all__ = ["Butterworth", "Decimation", "Fir", "LowPass", "Smoothing"]
+__all__ = ["Butterworth", "Decimation", "Fir", "LowPass", "Smoothing", "filter_there_and_back"]
 
 Floats = NDArray[np.float64]
 
@@ -139,6 +139,24 @@ def _there_and_back(sections: Floats, head: Floats, x: Floats, tail: Floats) -> 
         native.run(np.ascontiguousarray(piece), y[first : first + piece.shape[0]], state)
     native.run(y, y, steady * y[-1], backwards=True)
     return y[start:stop]
+
+
+USUAL_ORDER = 4
+"""Order of the usual low-pass with which torques are compared (convention)."""
+USUAL_ROWS = 15
+"""Rows by which the usual low-pass continues a signal (convention: three for each of its five numbers)."""
+
+
+def filter_there_and_back(x: Floats, share: float) -> Floats:
+    """The usual low-pass over x (N, k): Butterworth forwards and backwards, the ends reflected by some rows.
+
+    Args:
+        x: The signal.
+        share: Cutoff of each pass as a share of the sampling rate.
+    """
+    padded = reflect(x, USUAL_ROWS)
+    head, tail = np.split(padded, [(len(padded) - len(x)) // 2, (len(padded) + len(x)) // 2])[::2]
+    return _there_and_back(_butterworth_sections(USUAL_ORDER, share), head, x, tail)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.curves import CubicSpline, running_median
 from dynid.errors import DataError
 from dynid.logs.recording import Recording, all_finite
 
@@ -234,9 +235,7 @@ def _interpolate(time: Floats, values: Floats, grid: Floats, max_gap_s: float) -
 
 
 def _cubic(time: Floats, values: Floats, grid: Floats) -> Floats:
-    from scipy.interpolate import CubicSpline
-
-    return np.asarray(CubicSpline(time, values)(np.clip(grid, time[0], time[-1])))
+    return CubicSpline(time, values)(np.clip(grid, time[0], time[-1]))
 
 
 WINDOW = 9
@@ -307,9 +306,7 @@ def _repetitions(q: Floats) -> NDArray[np.int64]:
 
 def _advances(steps: Floats) -> Floats:
     """(N - 1,) steps (N - 1, n) as multiples of the ordinary step nearby; NaN where the robot hardly moves."""
-    from scipy.ndimage import median_filter
-
-    ordinary = median_filter(steps, size=(WINDOW, 1), mode="reflect")
+    ordinary = running_median(steps, WINDOW)
     square = (ordinary**2).sum(axis=1)
     length = np.sqrt(square)
     moving = length > MOVING * np.percentile(length, 90.0)

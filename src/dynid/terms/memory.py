@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.curves import lag_exponentially
 from dynid.terms.base import MemoryTerm, ScaledTerm, SteadyMotion, Term, TermSizes
 from dynid.terms.coupling import scaled_terms
 
@@ -105,9 +106,4 @@ class LaggedSign(MemoryTerm, ScaledTerm):
 
 def lag_signal(x: Floats, lag_s: float, rate_hz: float) -> Floats:
     """A signal (N,) or (N, k) behind a first-order lag [s] that had settled before the first sample."""
-    from scipy import signal
-
-    if x.shape[0] == 0:
-        return x
-    keep = np.exp(-1.0 / (lag_s * rate_hz))
-    return np.asarray(signal.lfilter([1.0 - keep], [1.0, -keep], x, axis=0, zi=keep * x[:1])[0])
+    return lag_exponentially(x, float(np.exp(-1.0 / (lag_s * rate_hz)))) if len(x) else x

@@ -29,7 +29,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtri, fdtri
 
 from dynid.decompositions import condition_number, svd
 from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, Motions, SimulatedMotion
@@ -165,6 +164,8 @@ def _frequencies(run: LawResidual, count: int) -> Floats:
 
 def _explain(X: Floats, y: Floats, level: float) -> tuple[float, float] | None:
     """Sum of squares that columns (F, k) explain of values (F,), and that they would of noise; None for no more."""
+    from scipy.special import fdtri
+
     sizes = np.linalg.norm(X, axis=0)
     U, s, _ = svd(X[:, sizes > 0.0] / sizes[sizes > 0.0], full_matrices=False)
     U = U[:, s > 1e-6 * s.max(initial=0.0)]
@@ -181,6 +182,8 @@ def _explain(X: Floats, y: Floats, level: float) -> tuple[float, float] | None:
 
 def _compare_bands(moving: NDArray[np.bool_], y: Floats, level: float) -> tuple[float, float] | None:
     """The same of values (F,) at the frequencies of the motion, beside those beyond; None for no more than noise."""
+    from scipy.special import fdtri
+
     inside, beyond = FREEDOM * np.count_nonzero(moving), FREEDOM * np.count_nonzero(~moving)
     if beyond < SPARE or inside == 0.0:
         return None
@@ -256,6 +259,8 @@ def check_controller(
 
 def _select_accused(shares: list[_Share]) -> list[_Share]:
     """Shares that are no noise and matter; where only all together are no noise, the one that is so the most."""
+    from scipy.special import chdtri
+
     large = [share for share in shares if abs(share.value) > SHARE]
     alone = [share for share in large if share.square > chdtri(1, LEVEL)]
     if alone or not large or sum(share.square for share in shares) <= chdtri(len(shares), LEVEL):

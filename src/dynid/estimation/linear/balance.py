@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from dynid.decompositions import eigh
 from dynid.errors import ArgumentError, IdentifiabilityError
@@ -176,6 +175,8 @@ def torque_variances(normal: Floats, right: Floats, factor: Factor) -> Floats:
         right: (n,) ``S^T e^2`` with the squared residuals.
         factor: The equations that were fitted.
     """
+    from scipy.optimize import nnls
+
     squares, vectors = eigh(normal)
     root = np.sqrt(np.maximum(squares, 1e-12 * max(float(squares[-1]), 1e-300)))
     found, _ = nnls(root[:, None] * vectors.T, (vectors.T @ right) / root)

@@ -18,7 +18,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import chdtri
 
 from dynid.checks import as_whole, check_number
 from dynid.errors import ArgumentError, DataError, EstimationError
@@ -70,6 +69,8 @@ def innovation_inflation(stretches: Sequence[Innovations], joints: Sequence[str]
         stretches: All that were filtered.
         joints: (n,) their names.
     """
+    from scipy.special import chdtri
+
     means = []
     for stretch in stretches:
         relative = stretch.surprise / stretch.std

@@ -14,7 +14,6 @@ from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtri
 
 from dynid.checks import check_number
 from dynid.decompositions import lstsq
@@ -258,6 +257,8 @@ class _Search:
 
     def _misfit(self, ready: list[tuple[Floats, Floats, Floats]], parts: list[Solution], beta: Floats) -> float:
         """Variance of the residuals over the expected one; 1 where that is no more than chance."""
+        from scipy.special import chdtri
+
         if self.settings.torque_std is None:  # found from the residuals, so that they fit
             return 1.0
         squares = sum(part.misfit(t - Y @ beta, beta) for part, (t, Y, _) in zip(parts, ready, strict=True))

@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
 
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError, EstimationError
@@ -159,6 +158,8 @@ def _bounds_held(
     equations: Factors, factor: Factor, weight: float, settings: FeasibleWLS, solution: FeasibleSolution
 ) -> tuple[tuple[str, ...], tuple[Finding, ...]]:
     """Names of the inequalities that the answer meets, and a finding where bounds raise the residuals beyond chance."""
+    from scipy.special import chdtri
+
     theta = solution.theta[: len(equations.base.layout)]
     constraints = settings.bounds.constraints(equations.robot)
     active = tuple(c.name for c in constraints if c.is_active(theta))
@@ -171,7 +172,7 @@ def _bounds_held(
         for found in (solution, free)
     )
     # squares are in units of the noise: bounds that are true raise them by one per row, about
-    if with_bounds - without <= chi2.isf(CHANCE, sum(len(c.rows) for c in binding)):
+    if with_bounds - without <= chdtri(sum(len(c.rows) for c in binding), CHANCE):
         return active, ()
     rise = 100.0 * (np.sqrt(with_bounds / max(without, 1e-300)) - 1.0)
     names = ", ".join(c.name for c in binding)

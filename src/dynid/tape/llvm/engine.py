@@ -20,7 +20,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from dynid.tape.llvm.functions import LIBRARY, functions_module
-from dynid.tape.llvm.object_cache import ObjectCache
+from dynid.tape.llvm.object_cache import ObjectCache, source_digest
 
 __all__ = ["TAPE", "Code", "Host", "host", "load_code", "provide", "source_digest"]
 
@@ -118,15 +118,6 @@ def _object(key: str, text: Callable[[], tuple[str, int]], printers: Path | None
 
 TAPE = Path(__file__).parent.parent
 """The folder of `dynid.tape`, whose modules lower, schedule and print programs."""
-
-
-@functools.cache
-def source_digest(folder: Path) -> str:
-    """SHA-256 of all Python source below a folder: whoever changes a printer need not think of old machine code."""
-    digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()
 
 
 def compile_text(text: str, level: int) -> bytes:

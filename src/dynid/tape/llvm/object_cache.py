@@ -1,4 +1,4 @@
-"""Machine code kept on disk between processes.
+"""Machine code and programs kept on disk between processes.
 
 Entries are written to a temporary file and moved into place, and carry a checksum: a process that dies while writing,
 two that write at once, or a damaged disk leave at worst an entry that is not used.
@@ -16,7 +16,7 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["ObjectCache"]
+__all__ = ["ObjectCache", "source_digest"]
 
 _MAGIC = b"dynid object 2\n"
 
@@ -79,6 +79,15 @@ class ObjectCache:
     def _path(self, name: str) -> Path:
         assert self.folder is not None
         return self.folder / f"{name}.o"
+
+
+@functools.cache
+def source_digest(source: Path) -> str:
+    """SHA-256 of a Python file or of all below a folder: whoever changes code need not think of what it made before."""
+    digest = hashlib.sha256()
+    for path in [source] if source.is_file() else sorted(source.rglob("*.py")):
+        digest.update(path.relative_to(source).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
 
 
 def _checksum(name: str, content: bytes) -> bytes:
