@@ -156,7 +156,8 @@ def spectrum(x: Floats) -> NDArray[np.complex128]:
 
 def quick_length(samples: int) -> int:
     """Samples with those zeros, which do not count any more than others that are left out: no factor above 5."""
-    powers = (3**i * 5**k for i in range(21) for k in range(14) if 3**i * 5**k < 5 * samples)
+    odd = (int(3**i * 5**k) for i in range(21) for k in range(14))
+    powers = (factor for factor in odd if factor < 5 * samples)
     return min(factor << max(0, (-(-samples // factor) - 1).bit_length()) for factor in powers)
 
 

@@ -62,7 +62,7 @@ class _Filtering:
         """Gain at each frequency [Hz]."""
         half = np.pi * np.asarray(frequency_hz) / self.rate_hz
         turns, below = np.sin(self.neighbours * half), self.neighbours * np.sin(half)
-        mean = np.divide(turns, below, out=np.ones_like(half), where=below != 0.0)
+        mean: Floats = np.divide(turns, below, out=np.ones_like(half), where=below != 0.0)
         return mean if self.smoothing is None else mean * self.smoothing.gain(frequency_hz)
 
 
