@@ -214,7 +214,7 @@ WRONG = {
     "unknown joint": (one_body('<joint name="j" type="screw"/>'), "joint 'j'", "screw"),
     "spring": (one_body('<joint name="j" stiffness="3"/>'), "joint 'j'", "stiffness"),
     "tuned spring": (one_body('<joint name="j" springdamper="1 1"/>'), "joint 'j'", "springdamper"),
-    "curved damping": (one_body('<joint name="j" damping="1 2"/>'), "joint 'j'", "polynomial"),
+    "curved armature": (one_body('<joint name="j" armature="1 2"/>'), "joint 'j'", "numbers"),
     "gravity compensation": (one_body(body='gravcomp="1"'), "body 'b'", "gravcomp"),
     "include": (one_body(around='<include file="../x.xml"/>'), "<include>", "include"),
     "include in a body": (one_body('<include file="/etc/passwd"/>'), "body 'b' <include>", "include"),

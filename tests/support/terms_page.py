@@ -8,7 +8,8 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 
-from dynid.terms import TERMS, MemoryTerm, Term
+from dynid.terms import TERMS, AngleHarmonic, Hysteresis, MemoryTerm, Offset, Term
+from dynid.terms.coupling import CoupledTerm
 
 PAGE = Path(__file__).parents[2] / "docs" / "terms.md"
 
@@ -37,6 +38,7 @@ def row(term: type[Term]) -> str:
     what = " ".join((inspect.getdoc(term) or "").split("\n\n")[0].split())
     flags = (term.is_non_negative, term.is_recordable, issubclass(term, MemoryTerm))
     files = ", ".join(name for name in (term.urdf_attribute, term.mjcf_attribute) if name)
+    files += "tendon" if issubclass(term, Offset | CoupledTerm | AngleHarmonic | Hysteresis) else ""
     cells = [f"`{term.__name__}`", term.symbol, term.base_unit, what.replace("|", "\\|")]
     return f"| {' | '.join([*cells, *('yes' if flag else '' for flag in flags), files])} |"
 

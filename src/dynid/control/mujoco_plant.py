@@ -39,7 +39,7 @@ class MujocoPlant(Plant):
         if np.any(rotors - np.diag(np.diag(rotors))):
             raise ArgumentError("MuJoCo cannot model rotors that couple joints", remedy="Use RungeKuttaPlant.")
         try:
-            model = mujoco.MjModel.from_xml_string(mjcf_text(self.robot.with_terms()))
+            model = mujoco.MjModel.from_xml_string(mjcf_text(self.robot.with_terms().with_couplings()))
         except (ExportError, ValueError) as error:
             reason = error.reason if isinstance(error, ExportError) else str(error)
             raise ArgumentError(

@@ -7,7 +7,7 @@ from dynid.lazy import lazy_names
 NAMES = {
     "check": ["check_robot"],
     "formats.dh": ["DH", "StandardDH", "from_dh"],
-    "formats.mjcf.read": ["read_mjcf"],
+    "formats.mjcf.read": ["read_mjcf", "read_mjcf_with_memory"],
     "formats.mjcf.write": ["write_mjcf"],
     "formats.modified_dh": ["modified_dh"],
     "formats.text_format": ["read_text", "write_text"],

@@ -184,6 +184,8 @@ class Term(ABC):
     """Attribute of URDF's ``<dynamics>`` that holds the parameter, if any."""
     mjcf_attribute: ClassVar[str | None] = None
     """Attribute of MJCF's ``<joint>`` that holds the parameter, if any."""
+    mjcf_place: ClassVar[int] = 0
+    """Place of the parameter among the numbers of that attribute, from 0."""
 
     def __init_subclass__(cls) -> None:
         """Forget the inherited dependence where a subclass computes another column."""

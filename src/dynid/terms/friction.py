@@ -17,6 +17,8 @@ __all__ = [
     "AngleFriction",
     "AsymmetricViscous",
     "Coulomb",
+    "CubicViscous",
+    "QuadraticViscous",
     "SaturatingViscous",
     "SmoothSign",
     "Stribeck",
@@ -44,6 +46,36 @@ class Viscous(StateTerm):
 
     def formula(self, q: Any, dq: Any, ddq: Any) -> Any:
         return dq  # [Izaguirre1992] eq. (1)
+
+
+@dataclass(frozen=True)
+class QuadraticViscous(StateTerm):
+    """Friction that grows with the square of the speed: ``FVQ * dq |dq|``.
+
+    With `CubicViscous` it makes the polynomial of MuJoCo's damping, which takes over other shapes of friction there.
+    """
+
+    symbol: ClassVar[str] = "FVQ"
+    base_unit: ClassVar[str] = "N m (s/rad)^2"
+    mjcf_attribute: ClassVar[str | None] = "damping"
+    mjcf_place: ClassVar[int] = 1
+
+    def formula(self, q: Any, dq: Any, ddq: Any) -> Any:
+        return dq * np.abs(dq)
+
+
+@dataclass(frozen=True)
+class CubicViscous(StateTerm):
+    """Friction that grows with the cube of the speed: ``FVC * dq^3``; see `QuadraticViscous`."""
+
+    symbol: ClassVar[str] = "FVC"
+    base_unit: ClassVar[str] = "N m (s/rad)^3"
+    is_non_negative: ClassVar[bool] = True
+    mjcf_attribute: ClassVar[str | None] = "damping"
+    mjcf_place: ClassVar[int] = 2
+
+    def formula(self, q: Any, dq: Any, ddq: Any) -> Any:
+        return dq * dq * dq
 
 
 @dataclass(frozen=True)

@@ -355,6 +355,20 @@ class TextEdits:
         else:
             self._edits.append((element.tag_end, element.tag_end, text))
 
+    def insert_last(self, element: Element, lines: Iterable[str]) -> None:
+        """Add lines of XML as the last child, indented like its neighbours."""
+        if not element.children:
+            self.insert_first(element, lines)
+            return
+        end = element.children[-1].end
+        text = "".join(f"{self._newline}{self._indent(element.children[-1])}{line}" for line in lines)
+        self._edits.append((end, end, text))
+
+    def remove_element(self, element: Element) -> None:
+        """Take an element and the space before it away."""
+        start = len(self._data[: element.start].rstrip())
+        self._edits.append((start, element.end, ""))
+
     def apply(self) -> bytes:
         """The edited text; the same bytes when there was no edit."""
         parts, position = [], 0

@@ -141,10 +141,17 @@ def _size_and_pose(settings: MjcfSettings, geom: Element, kind: str) -> tuple[ND
     return sizes, transform(rotation_to_z_axis(along / (2.0 * half)), middle)
 
 
-JOINT_TERMS: dict[str, type[StateTerm]] = {
-    term.mjcf_attribute: term for term in TERMS if term.mjcf_attribute and issubclass(term, StateTerm)
+JOINT_TERMS: dict[str, tuple[type[StateTerm], ...]] = {
+    name: tuple(
+        sorted(
+            (term for term in TERMS if term.mjcf_attribute == name and issubclass(term, StateTerm)),
+            key=lambda term: term.mjcf_place,
+        )
+    )
+    for name in dict.fromkeys(term.mjcf_attribute for term in TERMS)
+    if name
 }
-"""Attribute of ``<joint>`` -> the term that it becomes; the units are the same."""
+"""Attribute of ``<joint>`` -> the terms that its numbers become; the units are the same."""
 
 
 def read_joint(
@@ -206,16 +213,14 @@ def _check_supported(settings: MjcfSettings, element: Element, name: str, kind: 
 
 def _terms(settings: MjcfSettings, element: Element) -> tuple[StateTerm, ...]:
     terms: list[StateTerm] = []
-    for attribute, term in JOINT_TERMS.items():
+    for attribute, kinds in JOINT_TERMS.items():
         if attribute in element.attributes:
-            first, *higher = settings.document.number_list(element, attribute)
-            if any(higher):
+            numbers = settings.document.number_list(element, attribute)
+            if numbers[len(kinds) :].any():
                 raise settings.document.error(
-                    element,
-                    f"'{attribute}' is a polynomial, which is not supported",
-                    "Give its first coefficient only.",
+                    element, f"'{attribute}' holds {numbers.size} numbers", f"Give {len(kinds)} at most."
                 )
-            terms += [term(float(first))] if first else []
+            terms += [kind(float(number)) for kind, number in zip(kinds, numbers, strict=False) if number]
     return tuple(terms)
 
 

@@ -256,8 +256,6 @@ _REFUSED = {
 }
 _IN_BODY = ("body", "frame", "inertial", "joint", "freejoint", "geom", "site", "camera", "light")
 _BODIES = ("worldbody", "body", "frame")
-_TENDONS = ("spatial", "fixed")
-_PASSIVE_TENDON = ("stiffness", "damping", "frictionloss", "armature")
 _PASSIVE_ACTUATOR = ("damping", "armature")
 
 
@@ -303,11 +301,9 @@ def effort_limits(settings: MjcfSettings) -> dict[str, float]:
     """Joint -> effort its actuators can give [N m or N], where the file bounds it.
 
     Raises:
-        DescriptionError: An actuator or tendon adds friction, stiffness or inertia of its own.
+        DescriptionError: An actuator adds friction or inertia of its own.
     """
     document = settings.document
-    for tendon in _section(document, "tendon", _TENDONS):
-        _check_passive(settings, tendon, _PASSIVE_TENDON)
     efforts: dict[str, float] = {}
     for element in _section(document, "actuator", ACTUATORS):
         _check_passive(settings, element, _PASSIVE_ACTUATOR)

@@ -1,5 +1,7 @@
 """Reading MJCF, the model format of MuJoCo: bodies with hinge and slide joints, their inertias, friction and limits.
 
+Tendons that are terms are read by `dynid.robot.formats.mjcf.tendons`.
+
 A body becomes a link whose frame is the body's frame. A joint that does not pass through that frame's origin, and every
 joint but the last of a body with several, gets a massless link of its own, ``<joint>_frame``. What changes the dynamics
 and is not supported is refused by name; everything else (assets, sensors, keyframes, contacts, ...) is skipped. Nothing
@@ -17,13 +19,15 @@ from numpy.typing import NDArray
 
 from dynid.robot.formats.mjcf.bodies import geom_inertia, read_inertial, read_joint
 from dynid.robot.formats.mjcf.mjcf_settings import MjcfSettings, check_scope, effort_limits, read_settings
+from dynid.robot.formats.mjcf.tendons import Site, TendonTerms, read_tendons
 from dynid.robot.formats.xml import Element, XmlDocument, parse_document, read_document
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import ModelFile, Robot
 from dynid.robot.parts import Joint, Link, check_locked
 from dynid.spatial import transform
+from dynid.terms.base import Term
 
-__all__ = ["MjcfModel", "parse_mjcf", "read_mjcf", "read_model"]
+__all__ = ["MjcfModel", "parse_mjcf", "read_mjcf", "read_mjcf_with_memory", "read_model", "tendon_terms"]
 
 
 @dataclass(slots=True, eq=False)
@@ -40,6 +44,8 @@ class MjcfModel:
     """Link of a body -> the massless links of its joints."""
     joint_elements: dict[str, Element] = field(default_factory=dict)
     """Joint -> ``<joint>`` with its defaults filled in."""
+    sites: dict[str, tuple[Site, Element]] = field(default_factory=dict)
+    """Name -> where the point is, and ``<site>``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,24 +71,54 @@ def read_mjcf(path: str | os.PathLike[str], *, locked: Mapping[str, float] | Non
     return _robot(read_document(path), locked or {})
 
 
+def read_mjcf_with_memory(
+    path: str | os.PathLike[str], *, locked: Mapping[str, float] | None = None
+) -> tuple[Robot, tuple[Term, ...]]:
+    """Read a robot and its springs that yield (MuJoCo 4.0), which are friction with memory; see `read_mjcf`.
+
+    Returns:
+        The robot, and `Hysteresis` terms with their values, which a `Robot` cannot carry.
+    """
+    document = read_document(path)
+    found = tendon_terms(read_model(document, locked or {}), locked or {})
+    return found.robot, found.yielding
+
+
 def parse_mjcf(text: str, name: str = "<text>", *, locked: Mapping[str, float] | None = None) -> Robot:
     """Read a robot from the text of an MJCF; ``name`` stands for the file in messages. See `read_mjcf`."""
     return _robot(parse_document(text, name), locked or {})
 
 
 def _robot(document: XmlDocument, locked: Mapping[str, float]) -> Robot:
-    model = read_model(document, locked)
+    found = tendon_terms(read_model(document, locked), locked)
+    if found.yielding:
+        raise document.error(
+            document.root,
+            f"springs that yield ({len(found.yielding)} tendons) are friction with memory, which a robot cannot carry",
+            "Read robot and friction with read_mjcf_with_memory, or remove the tendons.",
+        )
+    return found.robot
+
+
+def tendon_terms(model: MjcfModel, locked: Mapping[str, float]) -> TendonTerms:
+    """The robot of a file with the terms of its joints and tendons, and the elements of the latter.
+
+    Raises:
+        DescriptionError: A tendon has stiffness, damping, friction or inertia that is no term.
+    """
+    document = model.document
     check_locked(locked, [joint.name for joint in model.joints])
     name = document.root.attributes.get("model") or "robot"
     source = ModelFile(path=document.path, format="mjcf", text=document.data.decode("utf-8"))
     with document.at(document.root):
-        return Robot(
+        robot = Robot(
             name=name,
             links=tuple(model.links),
             joints=tuple(model.joints),
             gravity=model.settings.gravity,
             source=source,
         )
+    return read_tendons(model.settings, robot, model.sites)
 
 
 def read_model(document: XmlDocument, locked: Mapping[str, float]) -> MjcfModel:
@@ -120,6 +156,11 @@ class _Reader:
         for member in self._members(body, np.eye(4), childclass):
             if member.element.tag == "body":
                 self._read_body(member, link, moving=moving)
+            elif member.element.tag == "site" and member.element.name:
+                site = self._settings.resolve(member.element, member.childclass)
+                position = np.append(self._document.numbers(site, "pos", 3, np.zeros(3)), 1.0)
+                point = (member.T_body_frame @ position)[:3]
+                self._model.sites[site.name] = (link, point), member.element
 
     def _members(self, holder: Element, T_body_frame: NDArray[np.float64], childclass: str) -> Iterator[_Member]:
         for child in holder.children:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,12 +17,16 @@ from dynid.files import write_atomically
 from dynid.robot.formats.mesh_paths import follow_assets
 from dynid.robot.formats.mjcf.bodies import JOINT_TERMS
 from dynid.robot.formats.mjcf.mjcf_settings import ORIENTATIONS, MjcfSettings
-from dynid.robot.formats.mjcf.read import MjcfModel, read_model
+from dynid.robot.formats.mjcf.read import MjcfModel, read_model, tendon_terms
+from dynid.robot.formats.mjcf.tendons import SAME, TendonText, tendon_text
 from dynid.robot.formats.xml import Element, TextEdits, format_numbers, parse_document, start_tag
 from dynid.robot.inertia import Inertia, centre_of_mass, is_same_inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint
 from dynid.spatial import inverse_transform
+from dynid.terms.base import Term
+from dynid.terms.motors import Offset
+from dynid.terms.springs import AngleHarmonic
 
 __all__ = ["mjcf_text", "write_mjcf"]
 
@@ -36,42 +40,60 @@ _SMALLEST_MOMENT, _SMALLEST_MASS = 1e-12, 1e-12
 gets as much, which no torque shows."""
 
 
-def write_mjcf(robot: Robot, path: str | os.PathLike[str], *, force: bool = False) -> None:
+def write_mjcf(
+    robot: Robot, path: str | os.PathLike[str], *, yielding: Sequence[Term] = (), force: bool = False
+) -> None:
     """Write a robot as an MJCF file; see `mjcf_text`.
-
-    MJCF has no place for offsets and couplings: they are not in the file. Keep them with `dynid.write_result`.
 
     Args:
         robot: The robot.
         path: The file to write; it appears complete or not at all.
+        yielding: As for `mjcf_text`.
         force: Whether an existing file may be replaced.
 
     Raises:
         ExportError: The file exists, cannot be written, or the robot has numbers an MJCF cannot hold.
     """
-    write_atomically(path, mjcf_text(robot, folder=Path(path).parent).encode("utf-8"), force=force)
+    text = mjcf_text(robot, folder=Path(path).parent, yielding=yielding)
+    write_atomically(path, text.encode("utf-8"), force=force)
 
 
-def mjcf_text(robot: Robot, folder: Path | None = None) -> str:
+def mjcf_text(robot: Robot, folder: Path | None = None, yielding: Sequence[Term] = ()) -> str:
     """The robot as the text of an MJCF.
 
-    A robot read from an MJCF gets that text back, with changed inertials, armatures, dampings, friction losses and
-    gravity put in and everything else left byte for byte. Any other robot gets a fresh text. MJCF has no place for
-    offsets, couplings, and limits of velocity and acceleration.
+    A robot read from an MJCF gets that text back, with changed inertials, armatures, dampings, friction losses, tendons
+    and gravity put in and everything else left byte for byte. Any other robot gets a fresh text. Coupled motors need
+    MuJoCo 3.3.1, friction that grows with powers of the speed 3.7, springs that yield 4.0. MJCF has no place for other
+    terms, and for limits of velocity and acceleration.
 
     Args:
         robot: The robot.
         folder: Folder that the text is written to: relative folders of assets are turned to lead there from it.
+        yielding: `Hysteresis` terms with their values, as springs that yield.
     """
     if robot.source is not None and robot.source.format == "mjcf":
         held = {joint.name: 0.0 for joint in robot.joints if not joint.moves}
         model = read_model(parse_document(robot.source.text, robot.source.path), held)
         if {link.name for link in model.links} == {link.name for link in robot.links}:
-            return _update_text(robot, model, folder)
-    return "\n".join(_write_lines(robot)) + "\n"
+            return _update_text(robot, model, (folder, held, yielding))
+    return "\n".join(_write_lines(robot, tendon_text(robot, yielding, _name_maker(())))) + "\n"
 
 
-def _update_text(robot: Robot, model: MjcfModel, folder: Path | None) -> str:
+def _name_maker(taken: Iterable[str]) -> Callable[[str], str]:
+    """A function that puts underscores behind a name until nothing else has it."""
+    known = set(taken)
+
+    def claim(name: str) -> str:
+        while name in known:
+            name += "_"
+        known.add(name)
+        return name
+
+    return claim
+
+
+def _update_text(robot: Robot, model: MjcfModel, how: tuple[Path | None, dict[str, float], Sequence[Term]]) -> str:
+    folder, held, yielding = how
     edits = TextEdits(model.document)
     follow_assets(edits, model.document, folder)
     present = {link.name: link.inertia for link in model.links}
@@ -79,14 +101,69 @@ def _update_text(robot: Robot, model: MjcfModel, folder: Path | None) -> str:
         inertia = _with_frames(robot, name, model.frames[name])
         if not is_same_inertia(inertia, present[name]):
             _set_inertial(edits, model.settings, body, name, inertia)
+    own = _update_tendons(edits, robot, model, held, yielding)
     for joint in robot.moving_joints:
         element = model.joint_elements[joint.name]
-        for attribute, value in _friction(joint).items():
-            given = model.document.number_list(element, attribute) if attribute in element.attributes else [0.0]
-            edits.set_numbers(element, attribute, [value], given[:1])
+        for attribute, values in _friction(joint, own.get(joint.name, {})).items():
+            text = model.document.number_list(element, attribute) if attribute in element.attributes else np.zeros(1)
+            given = _without_last_zeros(text.tolist())
+            is_rounding = joint.name in own and np.allclose(*_same_length(values, given), rtol=SAME, atol=0.0)
+            edits.set_numbers(element, attribute, given if is_rounding else values, given)
     if not np.array_equal(robot.gravity, model.settings.gravity):
         _set_gravity(edits, model, robot.gravity)
     return edits.apply().decode("utf-8")
+
+
+def _update_tendons(
+    edits: TextEdits, robot: Robot, model: MjcfModel, held: dict[str, float], yielding: Sequence[Term]
+) -> Mapping[str, Mapping[str, float]]:
+    """Write the tendons anew where they differ from those of the file; what they add to the joints' own numbers."""
+    document = model.document
+    before = tendon_terms(model, held)
+    taken = {element.name for element in document.root.walk() if element.tag in ("fixed", "spatial", "site")}
+    claim = _name_maker(taken - {element.name for element in before.elements})
+    text = tendon_text(robot, yielding, claim, [*model.bodies, "world"])
+    if _tendon_numbers(robot, yielding) == _tendon_numbers(before.robot, before.yielding):
+        return text.own
+    for element in before.elements:
+        edits.remove_element(element)
+    for link, lines in text.sites.items():
+        holder = model.bodies.get(link) or document.root.all("worldbody")[0]
+        edits.insert_first(holder, lines)
+    if text.lines:
+        edits.insert_last(document.root, ["<tendon>", *(f"  {line}" for line in text.lines), "</tendon>"])
+    return text.own
+
+
+def _tendon_numbers(robot: Robot, yielding: Sequence[Term]) -> list[object]:
+    """What the tendons of a robot are made from, rounded so that reading and writing do not change it."""
+    local = [
+        (joint.name, repr(term.with_value(0.0)), _rounded(term.value))
+        for joint in robot.moving_joints
+        for term in joint.terms
+        if isinstance(term, Offset | AngleHarmonic) and term.value
+    ]
+    motors = [
+        ({name: _rounded(ratio) for name, ratio in c.ratios.items()}, *(_rounded(t.value) for t in c.terms))
+        for c in robot.couplings
+        if any(term.value for term in c.terms)
+    ]
+    return [local, motors, [(term.name, _rounded(term.value)) for term in yielding if term.value]]
+
+
+def _rounded(value: float) -> str:
+    return f"{value:.9g}"
+
+
+def _without_last_zeros(numbers: list[float]) -> list[float]:
+    while len(numbers) > 1 and not numbers[-1]:
+        numbers = numbers[:-1]
+    return numbers
+
+
+def _same_length(a: list[float], b: list[float]) -> tuple[list[float], list[float]]:
+    size = max(len(a), len(b))
+    return [*a, *[0.0] * (size - len(a))], [*b, *[0.0] * (size - len(b))]
 
 
 def _set_gravity(edits: TextEdits, model: MjcfModel, gravity: NDArray[np.float64]) -> None:
@@ -182,12 +259,19 @@ def _quaternion(R: NDArray[np.float64]) -> NDArray[np.float64]:
     return q if q[0] >= 0.0 else -q
 
 
-def _friction(joint: Joint) -> dict[str, float]:
-    """Attribute of ``<joint>`` -> value, for the terms that the joint has."""
-    return {name: term.value for name in JOINT_TERMS for term in joint.terms if term.mjcf_attribute == name}
+def _friction(joint: Joint, elsewhere: Mapping[str, float]) -> dict[str, list[float]]:
+    """Attribute of ``<joint>`` -> numbers, for the terms that the joint has, less what its tendons hold."""
+    found: dict[str, list[float]] = {}
+    for attribute, kinds in JOINT_TERMS.items():
+        terms = [term for term in joint.terms if term.mjcf_attribute == attribute]
+        if terms or elsewhere.get(attribute):
+            numbers = [sum(term.value for term in terms if type(term) is kind) for kind in kinds]
+            numbers[0] -= elsewhere.get(attribute, 0.0)
+            found[attribute] = _without_last_zeros([float(number) for number in numbers])
+    return found
 
 
-def _write_lines(robot: Robot) -> Iterator[str]:
+def _write_lines(robot: Robot, tendons: TendonText) -> Iterator[str]:
     yield start_tag("mujoco", {"model": robot.name}) + ">"
     yield '  <compiler angle="radian" autolimits="true" inertiafromgeom="false"/>'
     yield "  " + start_tag("option", {"gravity": format_numbers(robot.gravity)}) + "/>"
@@ -200,15 +284,18 @@ def _write_lines(robot: Robot) -> Iterator[str]:
     waiting: list[tuple[int, str, list[Joint]]] = [(2, robot.root, [])]
     if robot.root == "world":
         waiting = [(2, *_joints_to_body(robot, outgoing, joint)) for joint in reversed(outgoing["world"])]
+        yield from (f"    {line}" for line in tendons.sites["world"])
     while waiting:
         depth, link, joints = waiting.pop()
         if depth < 0:
             yield "  " * -depth + "</body>"
             continue
-        yield from ("  " * depth + line for line in _body_lines(robot, link, joints))
+        yield from ("  " * depth + line for line in _body_lines(robot, link, joints, tendons))
         waiting.append((-depth, link, []))
         waiting += [(depth + 1, *_joints_to_body(robot, outgoing, joint)) for joint in reversed(outgoing[link])]
     yield "  </worldbody>"
+    if tendons.lines:
+        yield from ("  <tendon>", *(f"    {line}" for line in tendons.lines), "  </tendon>")
     yield "</mujoco>"
 
 
@@ -243,11 +330,11 @@ def _joints_to_body(robot: Robot, outgoing: dict[str, list[Joint]], first: Joint
     return joints[-1].child, joints
 
 
-def _body_lines(robot: Robot, link: str, joints: list[Joint]) -> Iterator[str]:
-    """Start of a body: its tag, inertial and joints."""
+def _body_lines(robot: Robot, link: str, joints: list[Joint], tendons: TendonText) -> Iterator[str]:
+    """Start of a body: its tag, inertial, joints and the ends of springs."""
     T_body_joint, attributes = np.eye(4), []
     for joint in reversed(joints):
-        attributes.append(_joint_attributes(joint, T_body_joint))
+        attributes.append(_joint_attributes(joint, T_body_joint, tendons.own.get(joint.name, {})))
         T_body_joint = T_body_joint @ inverse_transform(joint.T_parent_joint)
     T_parent_body = inverse_transform(T_body_joint)
     pose = {"pos": T_parent_body[:3, 3], "quat": _quaternion(T_parent_body[:3, :3])} if joints else {}
@@ -257,9 +344,12 @@ def _body_lines(robot: Robot, link: str, joints: list[Joint]) -> Iterator[str]:
         yield "  " + start_tag("inertial", _inertial_attributes(inertia, centre_of_mass(inertia, link))) + "/>"
     moving = [values for joint, values in zip(joints, reversed(attributes), strict=True) if joint.moves]
     yield from ("  " + start_tag("joint", values) + "/>" for values in moving)
+    yield from (f"  {line}" for line in tendons.sites.get(link, ()))
 
 
-def _joint_attributes(joint: Joint, T_body_joint: NDArray[np.float64]) -> dict[str, str]:
+def _joint_attributes(
+    joint: Joint, T_body_joint: NDArray[np.float64], elsewhere: Mapping[str, float]
+) -> dict[str, str]:
     limits = joint.limits
     kind = "slide" if joint.kind == "prismatic" else "hinge"
     numbers: dict[str, Iterable[float]] = {"axis": T_body_joint[:3, :3] @ joint.axis}
@@ -269,5 +359,5 @@ def _joint_attributes(joint: Joint, T_body_joint: NDArray[np.float64]) -> dict[s
         numbers["range"] = [limits.lower, limits.upper]
     if np.isfinite(limits.effort) and limits.effort > 0.0:
         numbers["actuatorfrcrange"] = [-limits.effort, limits.effort]
-    numbers |= {name: [value] for name, value in _friction(joint).items()}
+    numbers |= _friction(joint, elsewhere)
     return {"name": joint.name, "type": kind} | {name: format_numbers(values) for name, values in numbers.items()}

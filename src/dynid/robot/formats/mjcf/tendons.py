@@ -1,0 +1,416 @@
+"""Tendons of MJCF that are terms: coupled motors, constant torques, springs about a joint, springs that yield.
+
+- A *motor that turns several joints* is a fixed tendon with armature, damping and frictionloss. Its inertia and damping
+  act on every joint's own motion, too, where a `Coupling` has them between different joints only: the joints' own
+  armature and damping make up the difference.
+- A *constant torque* (`Offset`) is a soft fixed tendon whose spring ends very far away.
+- A torque that is a *sine of the joint angle* (`AngleHarmonic` of first order) is a spring of no length between a point
+  of the link and a point of the link before: ``k a b sin(q - angle)`` for points at distances a and b from the axis.
+- *Friction with presliding* (`Hysteresis`) is a fixed tendon with a spring that yields; MuJoCo 4.0 and later.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ExportError
+from dynid.robot.formats.mjcf.mjcf_settings import MjcfSettings
+from dynid.robot.formats.xml import Element, format_numbers, start_tag
+from dynid.robot.model import Robot
+from dynid.spatial import inverse_transform, rotation_about
+from dynid.terms.base import StateTerm, Term
+from dynid.terms.coupling import CoupledTerm, Coupling, MotorFriction
+from dynid.terms.friction import Viscous
+from dynid.terms.memory import Hysteresis
+from dynid.terms.motors import Offset, RotorInertia
+from dynid.terms.springs import AngleHarmonic
+
+__all__ = ["Site", "TendonTerms", "TendonText", "holds_as_tendon", "read_tendons", "tendon_text"]
+
+Floats = NDArray[np.float64]
+Site = tuple[str, Floats]
+"""Link of a point and its position (3,) [m] in that link's frame."""
+FAR = 1e6
+"""Length at which the spring of a constant torque ends [rad or m]: over 1 rad its torque changes by a millionth
+(convention)."""
+FAR_ENOUGH = 1e5
+"""Length beyond which a spring counts as a constant torque [rad or m] (convention)."""
+RADII = (0.1, 0.2)
+"""Distances from the axis of the two ends of a spring about a joint [m] (convention); different ones, so that the
+spring never has the length zero, at which it has no direction."""
+SAME = 1e-9
+"""Difference up to which numbers that were written and read again are the same, relative and in m (convention)."""
+NEGLIGIBLE = 1e-12
+"""Share of an armature or damping below which the difference of two is rounding (convention)."""
+
+
+def holds_as_tendon(term: Term) -> bool:
+    """Whether a tendon of a plain MJCF can be a term: everything but springs that yield."""
+    return isinstance(term, Offset | CoupledTerm) or (isinstance(term, AngleHarmonic) and term.order == 1)
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, eq=False)
+class TendonText:
+    """What a robot's tendons need in a file."""
+
+    lines: list[str] = field(default_factory=list)
+    """Lines of ``<tendon>``."""
+    sites: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """Link -> lines of its body."""
+    own: dict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(float)))
+    """Joint -> attribute -> what tendons add to the joint's own number, which its attribute must not have again."""
+
+
+def tendon_text(
+    robot: Robot, yielding: Sequence[Term] = (), claim: Callable[[str], str] = str, carriers: Iterable[str] = ()
+) -> TendonText:
+    """The tendons of a robot.
+
+    Args:
+        robot: The robot.
+        yielding: `Hysteresis` terms, or `MotorFriction` with one, with their values.
+        claim: Makes a name that no other tendon or site has.
+        carriers: Links that are bodies of the file; all links by default.
+    """
+    text = TendonText()
+    for coupling in robot.couplings:
+        _write_coupling(text, robot, coupling, claim)
+    bodies = set(carriers) or {link.name for link in robot.links}
+    for j, joint in enumerate(robot.moving_joints):
+        offset = sum(term.value for term in joint.terms if isinstance(term, Offset))
+        if offset:
+            _write_offset(text, joint.name, float(offset), claim)
+        waves = [t for t in joint.terms if isinstance(t, AngleHarmonic) and t.order == 1 and t.value]
+        if waves:
+            sine = sum(term.value for term in waves if term.sine)
+            cosine = sum(term.value for term in waves if not term.sine)
+            _write_harmonic(text, robot, j, float(cosine), float(sine), (claim, bodies))
+    for term in yielding:
+        _write_yielding(text, robot, term, claim)
+    return text
+
+
+def _fixed(name: str, joints: Mapping[str, float], **attributes: Iterable[float]) -> list[str]:
+    """Lines of a fixed tendon; attributes that are zero are left out."""
+    given = {key: format_numbers(numbers) for key, numbers in attributes.items() if any(numbers)}
+    lines = [start_tag("fixed", {"name": name} | given) + ">"]
+    lines += ["  " + start_tag("joint", {"joint": j, "coef": format_numbers([c])}) + "/>" for j, c in joints.items()]
+    return [*lines, "</fixed>"]
+
+
+def _write_coupling(text: TendonText, robot: Robot, coupling: Coupling, claim: Callable[[str], str]) -> None:
+    """A motor: one tendon, or one for each quantity whose share of a joint must be less than its ratio squared."""
+    ratios = dict(coupling.ratios)
+    wholes: dict[str, tuple[float, type[StateTerm]]] = {
+        "armature": (coupling.rotor_inertia, RotorInertia),
+        "damping": (coupling.viscous, Viscous),
+    }
+    groups: dict[tuple[float, ...], dict[str, tuple[float]]] = {}
+    for attribute, (value, kind) in wholes.items():
+        if value:
+            present = [_own_value(robot, name, kind) for name in ratios]
+            coefs = _coefficients(list(ratios.values()), value, present)
+            groups.setdefault(tuple(coefs), {})[attribute] = (value,)
+            for name, coef in zip(ratios, coefs, strict=True):
+                text.own[name][attribute] += value * coef**2
+    if coupling.coulomb:
+        groups.setdefault(tuple(ratios.values()), {})["frictionloss"] = (coupling.coulomb,)
+    for shares, attributes in groups.items():
+        name = claim(f"{'+'.join(ratios)}_motor")
+        text.lines += _fixed(name, dict(zip(ratios, shares, strict=True)), **attributes)
+
+
+def _own_value(robot: Robot, joint: str, kind: type[StateTerm]) -> float:
+    terms = next(j.terms for j in robot.moving_joints if j.name == joint)
+    return float(sum(term.value for term in terms if type(term) is kind))
+
+
+def _coefficients(ratios: list[float], value: float, present: list[float]) -> list[float]:
+    """Ratios with the same products between two joints that leave the joints' own numbers not negative."""
+    if len(ratios) != 2 or min(present) <= 0.0 or all(
+        value * r**2 <= own for r, own in zip(ratios, present, strict=True)
+    ):  # fmt: skip
+        return ratios
+    a, b = ratios
+    scale = float((present[0] * b**2 / (present[1] * a**2)) ** 0.25)
+    return [a * scale, b / scale]
+
+
+def _write_offset(text: TendonText, joint: str, offset: float, claim: Callable[[str], str]) -> None:
+    # the spring pulls the joint with stiffness * FAR along the sign of its coefficient; the motor holds against it
+    coef = -1.0 if offset > 0.0 else 1.0
+    name = claim(f"{joint}_offset")
+    text.lines += _fixed(name, {joint: coef}, stiffness=(abs(offset) / FAR,), springlength=(FAR,))
+
+
+def _write_harmonic(
+    text: TendonText, robot: Robot, j: int, cosine: float, sine: float, place: tuple[Callable[[str], str], set[str]]
+) -> None:
+    """A spring between the link and the link before: ``k a b sin(q - angle) = cosine cos q + sine sin q``."""
+    claim, bodies = place
+    body = robot.bodies[j]
+    before = robot.bodies[body.parent].members if body.parent >= 0 else ((robot.root, np.eye(4)),)
+    ends = [next(((n, T) for n, T in members if n in bodies), None) for members in (before, body.members)]
+    if ends[0] is None or ends[1] is None or not springs_fit(robot, j):
+        raise ExportError(
+            "a spring about one of several joints between two bodies cannot be written",
+            place=f"joint '{body.joint.name}'",
+            remedy="Leave out the AngleHarmonic terms of this joint.",
+        )
+    angle = float(np.arctan2(-cosine, sine))
+    across = _across(body.axis)
+    T_parent_joint = np.eye(4)
+    T_parent_joint[:3, :3], T_parent_joint[:3, 3] = body.R_parent_joint, body.p_parent_joint
+    points = (
+        T_parent_joint @ np.append(RADII[0] * (rotation_about(body.axis, angle) @ across), 1.0),
+        np.append(RADII[1] * across, 1.0),
+    )
+    names = []
+    for (link, T_body_link), point, side in zip((ends[0], ends[1]), points, ("from", "to"), strict=True):
+        names.append(claim(f"{body.joint.name}_spring_{side}"))
+        position = (inverse_transform(T_body_link) @ point)[:3]
+        text.sites[link].append(start_tag("site", {"name": names[-1], "pos": format_numbers(position)}) + "/>")
+    stiffness = float(np.hypot(cosine, sine)) / (RADII[0] * RADII[1])
+    attributes = {"stiffness": format_numbers([stiffness]), "springlength": "0"}
+    text.lines.append(start_tag("spatial", {"name": claim(f"{body.joint.name}_spring")} | attributes) + ">")
+    text.lines += ["  " + start_tag("site", {"site": name}) + "/>" for name in names]
+    text.lines.append("</spatial>")
+
+
+def springs_fit(robot: Robot, j: int) -> bool:
+    """Whether a spring about joint j has a body of its own at both ends: none without mass lies between."""
+    body = robot.bodies[j]
+    parent_is_body = body.parent < 0 or bool(robot.bodies[body.parent].inertia.vector.any())
+    return parent_is_body and bool(body.inertia.vector.any()) and not body.is_prismatic
+
+
+def _across(axis: Floats) -> Floats:
+    """A unit vector (3,) across an axis (3,)."""
+    v = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
+    return np.asarray(v / np.linalg.norm(v))
+
+
+def _write_yielding(text: TendonText, robot: Robot, term: Term, claim: Callable[[str], str]) -> None:
+    hysteresis = term.friction if isinstance(term, MotorFriction) else term
+    if not isinstance(hysteresis, Hysteresis):
+        raise ExportError(f"{term.name} is not a spring that yields", remedy="Give Hysteresis terms only.")
+    ratios = term.ratios if isinstance(term, MotorFriction) else ((term.acts_on(robot.joint_names)[0], 1.0),)
+    joints = {robot.joint_names[j]: ratio for j, ratio in ratios}
+    attributes = {"stiffness": (term.value / hysteresis.scale,), "springyield": (hysteresis.scale,)}
+    if term.value:
+        lines = _fixed(claim(f"{'+'.join(joints)}_presliding"), joints, **attributes)
+        lines[0] = lines[0][:-1] + ' springlength="0">'
+        text.lines += lines
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, eq=False)
+class TendonTerms:
+    """What the tendons of a file add to a robot."""
+
+    robot: Robot
+    """The robot with them."""
+    yielding: tuple[Term, ...] = ()
+    """Friction with presliding, which a `Robot` cannot carry."""
+    elements: tuple[Element, ...] = ()
+    """The tendons that were read, and their sites."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Tendon:
+    """A fixed tendon with numbers of its own."""
+
+    element: Element
+    joints: dict[str, float]
+    """Joint -> coefficient."""
+    numbers: dict[str, float]
+    """Attribute -> first number, for those that are not zero."""
+
+
+_NUMBERS = ("stiffness", "damping", "frictionloss", "armature", "springyield")
+
+
+def read_tendons(settings: MjcfSettings, robot: Robot, sites: Mapping[str, tuple[Site, Element]]) -> TendonTerms:
+    """The robot with the terms that the tendons of its file are.
+
+    Args:
+        settings: The file.
+        robot: The robot without its tendons.
+        sites: Name -> point and element.
+
+    Raises:
+        DescriptionError: A tendon has stiffness, damping, friction or inertia that is no term.
+    """
+    document = settings.document
+    found = TendonTerms(robot)
+    motors: list[_Tendon] = []
+    used: list[Element] = []
+    yielding: list[Term] = []
+    for section in document.root.all("tendon"):
+        for element in section.children:
+            tendon = _read_numbers(settings, element)
+            if tendon is None:
+                continue
+            used.append(element)
+            if element.tag == "spatial":
+                found.robot, ends = _read_harmonic(settings, found.robot, tendon, sites)
+                used += ends
+            elif "springyield" in tendon.numbers:
+                yielding.append(_read_yielding(settings, robot, tendon))
+            elif "stiffness" in tendon.numbers:
+                found.robot = _read_offset(settings, found.robot, tendon)
+            else:
+                motors.append(tendon)
+    found.robot = _read_motors(settings, found.robot, motors)
+    return replace(found, yielding=tuple(yielding), elements=tuple(used))
+
+
+def _read_numbers(settings: MjcfSettings, element: Element) -> _Tendon | None:
+    """A tendon that has passive numbers; None for one that only transmits forces."""
+    if element.tag not in ("fixed", "spatial"):
+        return None
+    document, resolved = settings.document, settings.resolve(element, "main")
+    numbers = {}
+    for name in _NUMBERS:
+        values = document.number_list(resolved, name) if name in resolved.attributes else np.zeros(1)
+        if values[1:].any():
+            raise _unsupported(settings, element, name, "is a polynomial, which is not supported")
+        if values[0]:
+            numbers[name] = float(values[0])
+    if not numbers:
+        return None
+    joints = {c.attributes.get("joint", ""): document.number(c, "coef", 1.0) for c in element.all("joint")}
+    return _Tendon(element=resolved, joints=joints, numbers=numbers)
+
+
+def _unsupported(settings: MjcfSettings, element: Element, attribute: str, what: str = "") -> Exception:
+    reason = f"'{attribute}' of a <{element.tag}> {what or 'is not supported'}"
+    return settings.document.error(element, reason, "Give it to the joint, or remove it.")
+
+
+def _check_joints(settings: MjcfSettings, robot: Robot, tendon: _Tendon, *, least: int, turning: bool) -> None:
+    """Refuse a tendon over joints that do not move, over too few, or over slides where only hinges can be."""
+    moving = {joint.name: joint for joint in robot.moving_joints}
+    fits = len(tendon.joints) >= least and all(coef and name in moving for name, coef in tendon.joints.items())
+    if not fits or (turning and any(moving[name].kind == "prismatic" for name in tendon.joints)):
+        raise _unsupported(settings, tendon.element, next(iter(tendon.numbers)))
+
+
+def _read_offset(settings: MjcfSettings, robot: Robot, tendon: _Tendon) -> Robot:
+    element = tendon.element
+    _check_joints(settings, robot, tendon, least=1, turning=False)
+    lengths = settings.document.number_list(element, "springlength") if "springlength" in element.attributes else [0.0]
+    if len(tendon.joints) != 1 or set(tendon.numbers) != {"stiffness"} or len(set(lengths)) != 1:
+        raise _unsupported(settings, element, "stiffness")
+    if abs(lengths[0]) < FAR_ENOUGH:
+        raise _unsupported(settings, element, "stiffness")
+    ((name, coef),) = tendon.joints.items()
+    return _add(robot, name, Offset(float(-coef * tendon.numbers["stiffness"] * lengths[0])))
+
+
+def _read_yielding(settings: MjcfSettings, robot: Robot, tendon: _Tendon) -> Term:
+    _check_joints(settings, robot, tendon, least=1, turning=False)
+    if set(tendon.numbers) != {"stiffness", "springyield"}:
+        raise _unsupported(settings, tendon.element, "springyield")
+    scale = tendon.numbers["springyield"]
+    value = tendon.numbers["stiffness"] * scale
+    ratios = tuple((robot.joint_names.index(name), coef) for name, coef in tendon.joints.items())
+    if len(ratios) == 1 and ratios[0][1] == 1.0:
+        return Hysteresis(value, joint=ratios[0][0], scale=scale)
+    return MotorFriction(value, ratios=ratios, friction=Hysteresis(joint=ratios[-1][0], scale=scale))
+
+
+def _read_motors(settings: MjcfSettings, robot: Robot, tendons: Sequence[_Tendon]) -> Robot:
+    """Couplings of fixed tendons; those over the same joints are one motor where their coefficients allow it."""
+    groups: dict[frozenset[str], list[_Tendon]] = {}
+    for tendon in tendons:
+        _check_joints(settings, robot, tendon, least=2, turning=True)
+        groups.setdefault(frozenset(tendon.joints), []).append(tendon)
+    couplings: list[Coupling] = []
+    for group in groups.values():
+        group.sort(key=lambda tendon: "frictionloss" not in tendon.numbers)
+        while group:
+            ratios = group[0].joints
+            same = [tendon for tendon in group if tendon is group[0] or _is_same_motor(ratios, tendon)]
+            values = dict.fromkeys(("armature", "damping", "frictionloss"), 0.0)
+            for tendon in same:
+                a, b = list(ratios)[:2]
+                factor = tendon.joints[a] * tendon.joints[b] / (ratios[a] * ratios[b])
+                for name, number in tendon.numbers.items():
+                    values[name] += number * (1.0 if name == "frictionloss" else factor)
+            couplings.append(Coupling(ratios, values["armature"], values["damping"], values["frictionloss"]))
+            group = [tendon for tendon in group if tendon not in same]
+    for tendon in tendons:
+        for name, coef in tendon.joints.items():
+            for attribute, kind in (("armature", RotorInertia), ("damping", Viscous)):
+                if attribute in tendon.numbers:
+                    robot = _add(robot, name, kind(tendon.numbers[attribute] * coef**2), first=True)
+    return robot.with_couplings(*couplings) if couplings else robot
+
+
+def _is_same_motor(ratios: Mapping[str, float], tendon: _Tendon) -> bool:
+    """Whether a tendon's numbers can be those of a motor with other ratios."""
+    factors = [tendon.joints[name] / ratio for name, ratio in ratios.items()]
+    if np.allclose(factors, 1.0, rtol=SAME):
+        return True
+    return len(factors) == 2 and factors[0] * factors[1] > 0.0 and "frictionloss" not in tendon.numbers
+
+
+def _add(robot: Robot, joint: str, term: StateTerm, *, first: bool = False) -> Robot:
+    """The robot with one more term on a joint, added to that of the same kind if there is one."""
+    held = next(j for j in robot.joints if j.name == joint)
+    kind = term.with_value(0.0)
+    present = [t for t in held.terms if t.with_value(0.0) == kind]
+    total = sum(t.value for t in present) + term.value
+    if abs(total) <= NEGLIGIBLE * abs(term.value):
+        terms = tuple(t for t in held.terms if t not in present)
+    elif present:
+        terms = tuple(t.with_value(total) if t is present[0] else t for t in held.terms if t not in present[1:])
+    else:
+        terms = (term, *held.terms) if first else (*held.terms, term)
+    return replace(robot, joints=tuple(replace(j, terms=terms) if j.name == joint else j for j in robot.joints))
+
+
+def _read_harmonic(
+    settings: MjcfSettings, robot: Robot, tendon: _Tendon, sites: Mapping[str, tuple[Site, Element]]
+) -> tuple[Robot, list[Element]]:
+    """A spring of no length between two neighbouring bodies, as the sine and cosine of the joint between them."""
+    element = tendon.element
+    names = [child.attributes.get("site", "") for child in element.children]
+    lengths = settings.document.number_list(element, "springlength") if "springlength" in element.attributes else [-1.0]
+    is_spring = set(tendon.numbers) == {"stiffness"} and not any(lengths)
+    if not is_spring or len(names) != 2 or any(name not in sites for name in names):
+        raise _unsupported(settings, element, next(iter(tendon.numbers)))
+    ends = [_point_in_body(robot, *sites[name][0]) for name in names]
+    if robot.bodies[ends[1][0]].parent != ends[0][0]:
+        ends.reverse()
+    (parent, from_point), (j, to_point) = ends
+    body = robot.bodies[j] if j >= 0 else None
+    if body is None or body.parent != parent or body.is_prismatic:
+        raise _unsupported(settings, element, "stiffness")
+    start = body.R_parent_joint.T @ (from_point - body.p_parent_joint)
+    height, along = float(start @ body.axis), float(to_point @ body.axis)
+    if abs(height - along) > SAME:
+        raise _unsupported(settings, element, "stiffness")
+    a, b = start - height * body.axis, to_point - along * body.axis
+    # k |a| |b| sin(q - angle), with the angle from b to a about the axis
+    size = tendon.numbers["stiffness"]
+    sine, cosine = size * float(a @ b), -size * float(np.cross(b, a) @ body.axis)
+    name = body.joint.name
+    robot = _add(_add(robot, name, AngleHarmonic(cosine)), name, AngleHarmonic(sine, sine=True))
+    return robot, [sites[end][1] for end in names]
+
+
+def _point_in_body(robot: Robot, link: str, point: Floats) -> tuple[int, Floats]:
+    index, T_body_link = robot.link_body(link)
+    return index, (T_body_link @ np.append(point, 1.0))[:3]
