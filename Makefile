@@ -14,7 +14,7 @@ DEMO_STAMP := $(VENV)/.ready
 CAMPAIGN := $(BIN)/python tests/campaigns
 
 .PHONY: demo test lint types architecture check pages bench campaigns clean picture site \
-	papers fuzz-readers faults throughput csv-speed kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data identification-speed coverage load-coverage run-agreement estimators-noise assumed-loops compare-real estimator-guide report-speed c-robots c-speed control controller
+	papers fuzz-readers faults throughput csv-speed kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data inner-folds identification-speed coverage load-coverage run-agreement estimators-noise assumed-loops compare-real estimator-guide report-speed c-robots c-speed control controller
 
 demo: $(DEMO_STAMP)
 	$(BIN)/dynid demo
@@ -70,6 +70,7 @@ campaigns:
 	@echo "identification-speed    the log of the TX40 from disk to the verdict, one feasible solve"
 	@echo "papers                  the five papers with full effort, writes docs/papers.md"
 	@echo "real-data               six logs of real robots, writes docs/real-data.md"
+	@echo "inner-folds             rules of selection judged inside the training parts of the real logs"
 	@echo "excitation-robots       100 random robots under tight limits"
 	@echo "report-speed            size and times of a 50 000-sample report in a browser"
 	@echo "excitation-peers        designs against SciPy and, with PEERS=python that has them, FIGAROH and FloBaRoID"
@@ -150,6 +151,9 @@ papers: $(STAMP)
 
 real-data: $(STAMP)
 	$(CAMPAIGN)/real_data.py
+
+inner-folds: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/inner_folds.py
 
 site: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check mkdocs

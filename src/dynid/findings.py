@@ -101,6 +101,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         # estimates, from estimation/
         "bounds-cost": "Given bounds contradict the data.",
         "bootstrap": "The covariance comes from replicates of the data.",
+        "common-cutoff": "One cutoff was chosen for all logs by prediction.",
         "exact-columns": "Some columns of the equations were taken to be free of errors.",
         "file-weights": "Experiments were weighted by their own residuals.",
         "forgetting": "Older samples count less.",

@@ -28,8 +28,6 @@ from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import WLS
 from dynid.links.hold_out import read_hold_out, split_recording
 from dynid.links.identify import Identification
-from dynid.links.log_reader import choose_processing
-from dynid.links.recipe import Recipe
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
@@ -140,13 +138,6 @@ def held_rows(data: DataSet, run: Experiment, *, last: bool) -> NDArray[np.bool_
     return np.asarray(since // 0.75 % 3 == 2 if data.split == "blocks" else since >= 0.6 * since[-1])
 
 
-def position_cutoff(data: DataSet, log: Recording, band: float) -> float:
-    """Choose the cutoff of the positions from their noise [Hz], between 1.5 and 3 times the band."""
-    chosen = choose_processing(log, Recipe(band_hz=band, max_gap_s=data.max_gap_s)).cutoff_hz
-    assert isinstance(chosen, float)
-    return chosen
-
-
 def words(data: DataSet, cutoff: float | None) -> list[str]:
     """Write the command for a data set and an evaluation cutoff, without its output folder."""
     band = [] if cutoff is None else ["--set", f"band_hz={cutoff:g}", "--set", f"trim_s={data.trim_s:g}"]
@@ -173,15 +164,20 @@ def run_command(arguments: list[str]) -> tuple[Identification, dict[str, Any], f
         return saved.identification(), dict(saved.content), seconds
 
 
-def judged_motion(data: DataSet, recordings: list[Recording], cutoff: float | None) -> Experiment:
-    """Process the positions of the held-out part as the command does, without leaving samples out."""
+def judged_motion(data: DataSet, recordings: list[Recording], hz: float | None) -> Experiment:
+    """Process the positions of the held-out part as the command does, without leaving samples out.
+
+    Args:
+        data: The data set.
+        recordings: Its logs.
+        hz: Cutoff of the command [Hz]; None for isolated rows.
+    """
     kept = COMMANDS[data.name]
     rule = kept[kept.index("--hold-out") + 1] if "--hold-out" in kept else None
     log = recordings[-1]
-    fitted, held = split_recording(log, read_hold_out(rule)) if rule else (log, log)
-    if cutoff is None:
+    held = split_recording(log, read_hold_out(rule))[1] if rule else log
+    if hz is None:
         return data.processed(held, None, training=False)
-    hz = position_cutoff(data, fitted, cutoff)
     return process(held, cutoff_hz=hz, trim_s=0.0, rest=None, cleaning=Cleaning(max_gap_s=data.max_gap_s))
 
 
@@ -195,7 +191,8 @@ def evaluate(data: DataSet) -> list[Result]:
         command = words(data, cutoff)
         fit, content, seconds = run_command(command)
         free = run_command([*command, "--estimator", "wls"])[0]
-        motion = judged_motion(data, recordings, cutoff)
+        (hz,) = {facts["cutoff_hz"] for facts in content["data"]}
+        motion = judged_motion(data, recordings, hz)
         loose = free.equations.torque(free.estimate.values, motion)  # these parameters may be physically impossible
         predictions = (loose, fit.torque(motion))
         errors = [held_out_error(data, log, held, motion, torque, cutoff) for torque in predictions]

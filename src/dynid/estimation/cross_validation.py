@@ -36,7 +36,10 @@ SINGULAR = 1e-12
 NEAR_BEST = 1.01
 """Ratio to the smallest error up to which an error counts as equally small (convention: 1 %)."""
 FOLDS = 12
-"""Number of folds of a single run by default (convention)."""
+"""Number of folds by default (convention)."""
+RUNS_AS_FOLDS = 5
+"""Number of runs from which on a fold is a whole run (convention: four fifths of the data are then left to fit). Fewer
+runs are cut into stretches of time: a fit of one of two runs says little about a fit of both."""
 SMALL_PIVOT = 1e-5
 """Ratio of the smallest to the largest Cholesky pivot below which a small system counts as singular (convention)."""
 SINGULAR_SYSTEM = 1e-10
@@ -202,12 +205,13 @@ def _cholesky(matrix: Floats, pull: Floats) -> Floats:
 
 
 def _groups(equations: Factors, segments: Sequence[int], count: int) -> list[NDArray[np.int64]]:
-    """Segments of each fold: the runs themselves where there are several, else stretches of the one run."""
+    """Segments of each fold: the runs themselves where there are many, else stretches of the runs."""
     runs = [np.array([s for s in block if s in segments], dtype=np.int64) for block in equations.blocks]
     runs = [run for run in runs if run.size]
-    if len(runs) > 1:
+    if len(runs) >= RUNS_AS_FOLDS:
         return runs
-    return list(np.array_split(np.array(segments, dtype=np.int64), min(count, len(segments))))
+    parts = -(-count // len(runs))
+    return [part for run in runs for part in np.array_split(run, min(parts, run.size))]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

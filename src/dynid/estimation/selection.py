@@ -89,8 +89,8 @@ class ForwardSelection:
     share: float = 2.0 / 3.0
     """Smallest share of the folds in which a candidate must lower the error."""
     folds: tuple[int, ...] = (8, 12, 24)
-    """Numbers of blocks of time into which a single run is cut, each block left out in turn; several partitions count
-    together. Of several runs, each is left out as a whole."""
+    """Numbers of blocks of time into which the runs together are cut, each block left out in turn; several partitions
+    count together. Of five runs or more, each is left out as a whole."""
     most: int = 60
     """Largest number of rounds (convention: more than there are candidates)."""
 

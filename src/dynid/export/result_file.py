@@ -149,6 +149,7 @@ def data_facts(run: Experiment) -> dict[str, Any]:
         "sha256": run.sha256,
         "samples": run.samples,
         "rate_hz": run.rate_hz,
+        "cutoff_hz": None if run.derivation is None else run.derivation.smoothing.cutoff_hz,
         "recipe": list(run.processing_steps),
         "dropped": dict(run.dropped),
     }

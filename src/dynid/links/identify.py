@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,7 @@ from dynid.estimation.selection import ForwardSelection, Selection, standard_can
 from dynid.estimation.streamed_logs import stream_equations
 from dynid.findings import Finding
 from dynid.kernels import inverse_dynamics, kernel
+from dynid.links.common_cutoff import CommonCutoff, choose_common_cutoff
 from dynid.links.couplings import with_coupled_motors
 from dynid.links.estimators import make_estimator
 from dynid.links.log_reader import ChannelMapSource, Log, LogReader, is_large
@@ -37,6 +38,7 @@ from dynid.links.significance import Significance, significant_parameters
 from dynid.logs.recording import Recording
 from dynid.parameters.base import BaseParameters
 from dynid.processing.experiment import Experiment
+from dynid.processing.process import Chain
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.tables import Table
@@ -405,21 +407,42 @@ def identify_logs(
     for name in ("law", "control_rate_hz"):
         if getattr(recipe, name) is not None and not isinstance(estimator, InLoop):
             _notice(reader, "unused-setting", f"{name} has no effect: the estimator simulates no control loop")
+    chosen: list[CommonCutoff] = []
+    choose = partial(_choose_cutoff, reader, base, terms, chosen)
     if recipe.stream is True or (recipe.stream == "auto" and any(is_large(log) for log in logs)):
         _refuse_in_pieces(recipe, estimator, terms)
         _notice(reader, "in-pieces", "logs are read piece by piece: terms are not selected")
-        proof = reader.experiments(held_out, for_validation=True)
-        return identify_equations(stream_equations(reader.robot, reader.streams(logs), base=base), estimator), proof
-    if recipe.hold_out is not None:
-        runs, proof = reader.split(logs)
-    else:
-        runs, proof = reader.experiments(logs), reader.experiments(held_out, for_validation=True)
+        streams = reader.streams(logs, choose)
+        proof = reader.experiments(held_out, for_validation=True, cutoff_hz=chosen[0].hz if chosen else None)
+        fit = identify_equations(stream_equations(reader.robot, streams, base=base), estimator)
+        return _with_notes(fit, chosen), proof
+    runs, proof = reader.training_and_proof(logs, held_out, choose)
     if recipe.selection is not None and not estimator.accepts_terms:
         _notice(
             reader, "no-selection", "terms are not selected: the estimator knows links and the robot's own terms only"
         )
     fit = identify_experiments(reader.robot, runs, recipe, estimator, base=base, terms=terms, threads=threads)
-    return fit, proof
+    return _with_notes(fit, chosen), proof
+
+
+def _with_notes(fit: Identification, chosen: Sequence[CommonCutoff]) -> Identification:
+    """The identification with the choice of the cutoff among its findings."""
+    notes = tuple(choice.finding for choice in chosen)
+    return replace(fit, estimate=replace(fit.estimate, findings=(*fit.estimate.findings, *notes)))
+
+
+def _choose_cutoff(
+    reader: LogReader,
+    base: BaseParameters | None,
+    terms: Sequence[Term],
+    chosen: list[CommonCutoff],
+    chains: Sequence[Chain],
+) -> tuple[float, str] | None:
+    """One cutoff for all logs by prediction; the choice is added to `chosen`."""
+    model = (*reader.recipe.spring_terms(reader.robot), *terms)
+    choice = choose_common_cutoff(reader.robot, chains, band_hz=reader.recipe.band_hz, terms=model, base=base)
+    chosen += [] if choice is None else [choice]
+    return None if choice is None else (choice.hz, choice.reason)
 
 
 def _notice(reader: LogReader, code: str, message: str) -> None:

@@ -27,14 +27,14 @@ from dynid.findings import Finding, QualityReport
 from dynid.gate.model_delay import resolve_delay
 from dynid.gate.quality import check_and_process
 from dynid.gate.stream_check import StreamCheck
-from dynid.links.hold_out import mask_training, split_recording
+from dynid.links.hold_out import HoldOut, mask_training, split_recording
 from dynid.links.recipe import Recipe
 from dynid.logs.channel_map import ChannelMap
 from dynid.logs.joint_order import match_joints
 from dynid.logs.reading import log_digest, read_recording, read_stream
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
-from dynid.processing.process import Chain, Processing, process
+from dynid.processing.process import HIGHEST_CUTOFF, Chain, Processing, process
 from dynid.processing.streaming import process_stream
 from dynid.processing.uniform import Cleaning
 from dynid.robot.model import Robot
@@ -42,12 +42,14 @@ from dynid.robot.model import Robot
 __all__ = [
     "Cache",
     "ChannelMapSource",
+    "ChooseCutoff",
     "Log",
     "LogReader",
     "Notice",
     "Progress",
     "check_copies",
     "choose_processing",
+    "common_cutoff",
     "is_large",
     "locate_errors",
     "log_finding",
@@ -71,6 +73,9 @@ from which ``chain.experiment()`` makes the experiment; None if it did not proce
 """
 Notice = Callable[[Finding], None]
 """Called with a finding that a person should see at once."""
+ChooseCutoff = Callable[[Sequence[Chain]], tuple[float, str] | None]
+"""Called with the chains of all logs that are fitted; returns one cutoff for all [Hz] and the reason for it, or None
+where each log keeps the cutoff that its spectrum suggests."""
 
 LARGE_MB = 2000.0
 """Size of a log from which on it is read piece by piece [MB] (convention: its arrays would take about 10 GB)."""
@@ -114,13 +119,8 @@ def split_log(recording: Recording, recipe: Recipe, robot: Robot | None = None) 
     rule = recipe.hold_out_rule
     if rule is None:
         raise ArgumentError("the recipe holds nothing out", remedy='Give it a hold_out, such as "30%".')
-    training_part, held_out_part = split_recording(recording, rule)
-    # split_recording may blank the held-out torques of the training part: they do not count as missing data there
-    blanked = max(0.0, _missing_share(training_part) - _missing_share(recording))
-    options = _processing(recipe)
-    training, chosen = _process(training_part, options.allowing_missing(blanked), robot)
-    held_out, _ = _process(held_out_part, _validation_options(options.with_choices_of(chosen), recipe), robot)
-    return training, mask_training(held_out, recording, rule)
+    opened = _open_training(recording, recipe, rule, robot)
+    return opened.experiment(), opened.held_out(recipe, rule)
 
 
 def choose_processing(recording: Recording, recipe: Recipe, robot: Robot | None = None) -> Processing:
@@ -148,6 +148,46 @@ def _validation_options(options: Processing, recipe: Recipe) -> Processing:
     return replace(options, rest=None if recipe.judge_rest else options.rest, trim_s=trim)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _OpenLog:
+    """A log that is ready to become an experiment; its cutoff can still be changed where it has a chain."""
+
+    recording: Recording
+    """The whole log."""
+    part: Recording
+    """What is processed: the whole log, or its training part."""
+    options: Processing
+    chain: Chain | None
+    """None for isolated rows, which no filter can treat."""
+    delay_note: str
+
+    def experiment(self) -> Experiment:
+        """The processed part."""
+        run = process(self.part, self.options) if self.chain is None else self.chain.experiment()
+        return _with_note(run, self.delay_note)
+
+    def with_cutoff(self, hz: float, reason: str) -> _OpenLog:
+        """The same log with another cutoff [Hz]."""
+        return self if self.chain is None else replace(self, chain=self.chain.with_cutoff(hz, reason))
+
+    def held_out(self, recipe: Recipe, rule: HoldOut) -> Experiment:
+        """The held-out part, processed with the choices of the training part."""
+        chosen = self.options if self.chain is None else self.chain.options
+        options = _validation_options(_processing(recipe).with_choices_of(chosen), recipe)
+        held_out, _ = _process(split_recording(self.recording, rule)[1], options, None)
+        return mask_training(held_out, self.recording, rule)
+
+
+def _open_training(recording: Recording, recipe: Recipe, rule: HoldOut, robot: Robot | None) -> _OpenLog:
+    """Open the training part of a log."""
+    part, _ = split_recording(recording, rule)
+    # split_recording may blank the held-out torques of the training part: they do not count as missing data there
+    blanked = max(0.0, _missing_share(part) - _missing_share(recording))
+    options, delay_note = resolve_delay(part, _processing(recipe).allowing_missing(blanked), robot)
+    chain = None if part.isolated else Chain.start(part, options)
+    return _OpenLog(recording=recording, part=part, options=options, chain=chain, delay_note=delay_note)
+
+
 def _process(recording: Recording, options: Processing, robot: Robot | None) -> tuple[Experiment, Processing]:
     """The experiment, and the processing with the chosen cutoff and delay."""
     if recording.isolated:  # rows are single poses, not a time series: no delay, no filter
@@ -155,6 +195,17 @@ def _process(recording: Recording, options: Processing, robot: Robot | None) -> 
     options, delay_note = resolve_delay(recording, options, robot)
     chain = Chain.start(recording, options)
     return _with_note(chain.experiment(), delay_note), chain.options
+
+
+def _rate(recording: Recording) -> float:
+    """Sampling rate of a log [Hz]."""
+    return 1.0 / max(float(np.median(np.diff(recording.time))), 1e-300)
+
+
+def common_cutoff(runs: Sequence[Experiment]) -> float | None:
+    """The cutoff that all experiments were low-passed at [Hz]; None where they have none, or several."""
+    found = {None if run.derivation is None else run.derivation.smoothing.cutoff_hz for run in runs}
+    return found.pop() if len(found) == 1 else None
 
 
 def _with_note(experiment: Experiment, delay_note: str) -> Experiment:
@@ -215,65 +266,122 @@ class LogReader:
     """Called with the gate's warnings about each log that is read (not taken from the cache), and with notes of
     `identify_logs`."""
 
-    def experiments(self, logs: Sequence[Log], *, for_validation: bool = False) -> list[Experiment]:
-        """Read and process logs.
+    def experiments(
+        self, logs: Sequence[Log], *, for_validation: bool = False, cutoff_hz: float | None = None
+    ) -> list[Experiment]:
+        """Read and process logs, each by itself.
 
         Args:
             logs: The logs.
             for_validation: Whether they validate a fit; see `process_log`.
+            cutoff_hz: The cutoff of the logs that were fitted [Hz], for logs that the recipe gives none; it is lowered
+                for a log whose rate is too low. None leaves the choice to the spectrum of each log.
         """
         log_progress = _LogProgress(logs, self.progress)
-        purpose = "validation" if for_validation else "fit"
-        return [self._cached(log, purpose, partial(self._read, log, log_progress, for_validation)) for log in logs]
+        hz = cutoff_hz if self.recipe.cutoff_hz == "auto" else None
+        purpose = f"validation at {hz}" if for_validation else "fit"
+        read = partial(self._read, log_progress=log_progress, for_validation=for_validation, hz=hz)
+        return [self._cached(log, purpose, partial(read, log)) for log in logs]
 
-    def split(self, logs: Sequence[Log]) -> tuple[list[Experiment], list[Experiment]]:
-        """Read and process logs with a hold-out: the training parts, and the held-out parts."""
+    def training_and_proof(
+        self, logs: Sequence[Log], held_out: Sequence[Log] = (), choose: ChooseCutoff | None = None
+    ) -> tuple[list[Experiment], list[Experiment]]:
+        """Read and process logs that are fitted, and what judges the fit: held-out parts of them, or other logs.
+
+        Args:
+            logs: The logs; without their held-out parts, where the recipe has a hold-out.
+            held_out: Logs for the proof, where the recipe has no hold-out. They get the cutoff of the fitted ones.
+            choose: Chooses one cutoff for all logs where the recipe leaves it open.
+        """
+        log_progress, rule = _LogProgress(logs, self.progress), self.recipe.hold_out_rule
+        # reads all logs once, at the first part that is not in the cache: their cutoff is a common one
+        opened = cache(partial(self._open_alike, logs, log_progress, choose))
+        beside = " ".join(file_digest(Path(log)) for log in logs if self.cache and not isinstance(log, Recording))
+        kept = f"{rule or ''} beside {beside}"
+        runs = [self._cached(log, f"fit {kept}", lambda k=k: self._fitted(logs[k], opened()[k]))  # type: ignore[misc]
+                for k, log in enumerate(logs)]  # fmt: skip
+        if rule is not None:
+            return runs, [
+                self._cached(log, f"held out {kept}", lambda k=k: self._judged(logs[k], opened()[k]))  # type: ignore[misc]
+                for k, log in enumerate(logs)
+            ]
+        return runs, self.experiments(held_out, for_validation=True, cutoff_hz=common_cutoff(runs))
+
+    def _open_alike(
+        self, logs: Sequence[Log], log_progress: _LogProgress, choose: ChooseCutoff | None
+    ) -> list[_OpenLog]:
+        """Read and check all logs, and give them a common cutoff where there is one."""
+        opened = [self._open(log, log_progress) for log in logs]
+        chains = [one.chain for one in opened if one.chain is not None]
+        if choose is None or self.recipe.cutoff_hz != "auto" or len(chains) < len(logs):
+            return opened
+        choice = choose(chains)
+        return opened if choice is None else [one.with_cutoff(*choice) for one in opened]
+
+    def _fitted(self, log: Log, opened: _OpenLog) -> Experiment:
+        run = opened.experiment()
+        self.refuse_empty(log, bool(run.valid.any()), run.dropped)
+        return run
+
+    def _judged(self, log: Log, opened: _OpenLog) -> Experiment:
+        rule = self.recipe.hold_out_rule
+        assert rule is not None
+        run = opened.held_out(self.recipe, rule)
+        self.refuse_empty(log, bool(run.valid.any()), run.dropped)
+        return run
+
+    def streams(
+        self, logs: Sequence[Log], choose: ChooseCutoff | None = None
+    ) -> list[Callable[[], Iterator[Experiment]]]:
+        """For every log a function that reads it piece by piece, as often as needed; the gate checks it once.
+
+        Args:
+            logs: The logs.
+            choose: Chooses one cutoff for all logs from their first pieces, where the recipe leaves it open.
+        """
         log_progress = _LogProgress(logs, self.progress)
-        pairs = [self._cached_parts(log, log_progress) for log in logs]
-        return [training for training, _ in pairs], [held_out for _, held_out in pairs]
+        streams = [_Stream(self, log, log_progress) for log in logs]
+        if choose is None or self.recipe.cutoff_hz != "auto":
+            return list(streams)
+        choice = choose([stream.first_chain() for stream in streams])
+        if choice is not None:
+            for stream in streams:
+                stream.set_cutoff(choice[0])
+        return list(streams)
 
-    def streams(self, logs: Sequence[Log]) -> list[Callable[[], Iterator[Experiment]]]:
-        """For every log a function that reads it piece by piece, as often as needed; the gate checks it once."""
-        log_progress = _LogProgress(logs, self.progress)
-        return [_Stream(self, log, log_progress) for log in logs]
+    def _read(self, log: Log, log_progress: _LogProgress, for_validation: bool, hz: float | None = None) -> Experiment:
+        """Read, check and process one log; with the cutoff of others [Hz], where it is given and the rate permits."""
+        run = self._open(log, log_progress, for_validation=for_validation, hz=hz).experiment()
+        self.refuse_empty(log, bool(run.valid.any()), run.dropped)
+        return run
 
-    def _cached_parts(self, log: Log, log_progress: _LogProgress) -> tuple[Experiment, Experiment]:
-        """The training part and the held-out part of one log, from the cache or from the log."""
-        # reads the log once, at the first of the two parts that is not in the cache
-        parts = cache(partial(self._read_parts, log, log_progress))
-        rule = str(self.recipe.hold_out_rule)
-        training = self._cached(log, f"{rule} training", lambda: parts()[0])
-        return training, self._cached(log, f"{rule} held out", lambda: parts()[1])
-
-    def _read(self, log: Log, log_progress: _LogProgress, for_validation: bool) -> Experiment:
-        """Read, check and process one log.
+    def _open(
+        self, log: Log, log_progress: _LogProgress, *, for_validation: bool = False, hz: float | None = None
+    ) -> _OpenLog:
+        """Read and check one log.
 
         This does not call `_process`: the gate makes the chain on its way, and without one (gate off, isolated rows)
-        `process` does. A step that is added to `_process` belongs here and in `_Stream` too. The options only shape
+        it is made here. A step that is added to `_process` belongs here and in `_Stream` too. The options only shape
         the returned chain; findings do not depend on them, except for the delay.
         """
-        options = _processing(self.recipe)
-        options = _validation_options(options, self.recipe) if for_validation else options
+        rule = None if for_validation else self.recipe.hold_out_rule
         with locate_errors(log):
             recording = self._recording(log, log_progress)
+            if rule is not None:
+                # only the findings are wanted here, not the chain: the gate judges with default processing anyway (see
+                # check_and_process), and default options spare it a second chain
+                options = Processing(effort_delay_s=self.recipe.delay_s)
+                self._run_gate(log, recording, resolve_delay(recording, options, self.robot)[0], log_progress)
+                return _open_training(recording, self.recipe, rule, self.robot)
+            options = _processing(self.recipe)
+            options = _validation_options(options, self.recipe) if for_validation else options
+            if hz is not None:
+                options = replace(options, cutoff_hz=min(hz, HIGHEST_CUTOFF * _rate(recording)))
             options, delay_note = resolve_delay(recording, options, self.robot)
             chain = self._run_gate(log, recording, options, log_progress)
-            run = process(recording, options) if chain is None else chain.experiment()
-        self.refuse_empty(log, bool(run.valid.any()), run.dropped)
-        return _with_note(run, delay_note)
-
-    def _read_parts(self, log: Log, log_progress: _LogProgress) -> tuple[Experiment, Experiment]:
-        """Read and check one log, and process its training part and its held-out part."""
-        with locate_errors(log):
-            recording = self._recording(log, log_progress)
-            # only the findings are wanted here, not the chain: the gate judges with default processing anyway (see
-            # check_and_process), and default options spare it a second chain
-            options = Processing(effort_delay_s=self.recipe.delay_s)
-            self._run_gate(log, recording, resolve_delay(recording, options, self.robot)[0], log_progress)
-            pair = split_log(recording, self.recipe, self.robot)
-        for part in pair:
-            self.refuse_empty(log, bool(part.valid.any()), part.dropped)
-        return pair
+            if chain is None and not recording.isolated:
+                chain = Chain.start(recording, options)
+        return _OpenLog(recording=recording, part=recording, options=options, chain=chain, delay_note=delay_note)
 
     def _recording(self, log: Log, log_progress: _LogProgress) -> Recording:
         """Read a log."""
@@ -365,6 +473,17 @@ class _Stream:
                 reader.refuse_or_warn(self._log, check.report().findings)
                 self._is_checked = True
         reader.refuse_empty(self._log, has_samples, dropped)
+
+    def first_chain(self) -> Chain:
+        """The first piece of the log, with the cutoff that its spectrum suggests."""
+        with locate_errors(self._log):
+            first = next(self._pieces())
+            return Chain.start(first, self._resolve(first)[0])
+
+    def set_cutoff(self, hz: float) -> None:
+        """Set the cutoff of all pieces [Hz], after `first_chain`."""
+        if self._resolved is not None:
+            self._resolved = replace(self._resolved[0], cutoff_hz=hz), self._resolved[1]
 
     def _pieces(self) -> Iterator[Recording]:
         """The pieces of the log as they are read."""

@@ -77,7 +77,8 @@ class Recipe(TomlSettings):
     gate: bool = True
     """Whether logs are checked first, and refused when the check finds an error."""
     cutoff_hz: float | Literal["auto"] | None = "auto"
-    """Cutoff of the low-pass of the positions [Hz]; "auto" chooses it from the noise, None filters nothing."""
+    """Cutoff of the low-pass of the positions [Hz]; "auto" chooses one for all logs by prediction (see
+    `dynid.links.common_cutoff`), None filters nothing."""
     band_hz: float | None = None
     """Upper end of the band in which torques are fitted and compared [Hz]; None for all frequencies."""
     delay_s: float | Literal["auto"] = 0.0

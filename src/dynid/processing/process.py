@@ -212,9 +212,21 @@ class Chain:
         report(0.4, "choosing the cutoff")
         resolved, reason = _resolve_cutoff(uniform, resolved)
         report(0.6, "filtering and differentiating")
-        smoothing = resolved.smoothing(uniform.rate_hz)
-        trim = _trim_samples(resolved, smoothing)
-        shortest = 2 * trim + max(SHORTEST_STRETCH, 2 * resolved.differentiation.margin() + 2)
+        return cls._differentiated(recording, options, resolved, uniform, (*late, *uniform.notes, reason))
+
+    @classmethod
+    def _differentiated(
+        cls,
+        recording: Recording,
+        requested: Processing,
+        options: Processing,
+        uniform: UniformRecording,
+        notes: tuple[str, ...],
+    ) -> Self:
+        """Smooth and differentiate the positions of a log on one clock; the options hold a number for the cutoff."""
+        smoothing = options.smoothing(uniform.rate_hz)
+        trim = _trim_samples(options, smoothing)
+        shortest = 2 * trim + max(SHORTEST_STRETCH, 2 * options.differentiation.margin() + 2)
         long = [stretch for stretch in uniform.stretches if stretch.time.size >= shortest]
         dropped = Counter(uniform.dropped)
         dropped[Dropped.SHORT_STRETCH] += sum(s.q.size for s in uniform.stretches) - sum(s.q.size for s in long)
@@ -223,17 +235,28 @@ class Chain:
                 f"no gap-free stretch is longer than twice the transient of {trim / uniform.rate_hz:.3g} s",
                 remedy="Raise the cutoff (cutoff_hz), trim less (trim_s), or allow longer gaps (max_gap_s).",
             )
-        pieces = tuple(_Piece(s, *resolved.differentiation.motion(s.q, s.dq, smoothing)) for s in long)
+        pieces = tuple(_Piece(s, *options.differentiation.motion(s.q, s.dq, smoothing)) for s in long)
         return cls(
             recording=recording,
-            requested=options,
-            options=resolved,
+            requested=requested,
+            options=options,
             uniform=uniform,
-            notes=(*late, *uniform.notes, reason),
+            notes=notes,
             pieces=pieces,
             trim=trim,
             dropped=dict(dropped),
         )
+
+    def with_cutoff(self, cutoff_hz: float, reason: str) -> Self:
+        """The same log low-passed elsewhere; nothing is cleaned or resampled again.
+
+        Args:
+            cutoff_hz: The cutoff [Hz].
+            reason: Why, for `Experiment.processing_steps`: it replaces the reason of the first cutoff.
+        """
+        options = replace(self.options, cutoff_hz=cutoff_hz)
+        notes = (*self.notes[:-1], reason)
+        return self._differentiated(self.recording, self.requested, options, self.uniform, notes)
 
     def rest_thresholds(self) -> Floats | None:
         """Speed (n,) below which each joint counts as resting, over all stretches; None where rest is kept."""

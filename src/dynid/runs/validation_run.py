@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from dynid.errors import ArgumentError
 from dynid.export.result_file import read_result
@@ -57,7 +58,7 @@ def run_validation(
     with nullcontext() if out is None else open_run(RunRequest.of(out), origin, ["validation.json"]) as run:
         reader = LogReader(robot=fit.robot, recipe=chosen, channel_map=channel_map, progress=progress, notice=notice,
                            cache=None if run is None else run.experiment)  # fmt: skip
-        runs = reader.experiments(logs, for_validation=True)
+        runs = reader.experiments(logs, for_validation=True, cutoff_hz=_cutoff(saved.content["data"]))
         for log, experiment in zip(logs, runs, strict=True):
             # a folder whose files a map names is known only once it is read
             _check_unseen(log, experiment.sha256, used)
@@ -69,6 +70,12 @@ def run_validation(
             run.write_page(identification_page(fit, verdict, runs, [run.settings()], saved.content["data"]))
             run.finish("validation.json", 0 if verdict.passed else 1)
     return verdict
+
+
+def _cutoff(data: Sequence[Mapping[str, Any]]) -> float | None:
+    """The cutoff of all logs that a result was identified from [Hz]; None where they have none, or several."""
+    found = {facts.get("cutoff_hz") for facts in data}
+    return found.pop() if len(found) == 1 else None
 
 
 def _check_unseen(log: str | Path, digest: str, used: Mapping[str, str]) -> None:

@@ -1,0 +1,104 @@
+"""One cutoff for all logs of a robot: chosen by prediction, used for held-out logs too, overruled by the user."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dynid.estimation.linear.least_squares import WLS
+from dynid.links.common_cutoff import _best, choose_common_cutoff
+from dynid.links.identify import identify, identify_logs
+from dynid.links.log_reader import LogReader
+from dynid.links.recipe import Recipe
+from dynid.links.validation import validate
+from dynid.logs.recording import Recording
+from dynid.processing.process import Chain, Processing, process
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.robot import zoo
+from dynid.terms.friction import Viscous
+
+ROBOT = zoo.cylindrical().with_terms(Viscous(0.5))
+
+
+def _log(seed: int, position: float = 1e-5, rate_hz: float = 200.0) -> Recording:
+    return simulate_experiment(
+        ROBOT, sum_of_sines(3, seed=seed), rate_hz=rate_hz, duration_s=8, noise=Noise(position=position, effort=0.05),
+        seed=seed,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def logs() -> list[Recording]:
+    return [_log(1), _log(2, position=1e-3), _log(3)]
+
+
+def _cutoffs(runs) -> list[float]:
+    return [run.derivation.smoothing.cutoff_hz for run in runs]
+
+
+def test_all_logs_and_the_proof_get_one_cutoff(logs: list[Recording]) -> None:
+    own = {Chain.start(log, Processing()).options.cutoff_hz for log in logs}
+    assert len(own) == 3  # each spectrum suggests another one
+    reader = LogReader(robot=ROBOT, recipe=Recipe.bare(gate=False))
+    fit, proof = identify_logs(reader, logs[:2], WLS(), held_out=logs[2:])
+    (hz,) = set(_cutoffs([*fit.equations.excerpts, *proof]))
+    (found,) = [finding for finding in fit.estimate.findings if finding.code == "common-cutoff"]
+    assert f"{hz:.3g} Hz" in found.message
+    assert all("chosen by prediction" in " ".join(run.processing_steps) for run in fit.equations.excerpts)
+
+
+def test_a_held_out_part_gets_the_cutoff_of_the_training_part(logs: list[Recording]) -> None:
+    reader = LogReader(robot=ROBOT, recipe=Recipe.bare(gate=False, hold_out="40%"))
+    fit, proof = identify_logs(reader, logs[:2], WLS())
+    assert len(set(_cutoffs([*fit.equations.excerpts, *proof]))) == 1
+    # what is held out has no say in the choice
+    end = logs[1].time > 0.6 * logs[1].time[-1] + 1e-9
+    spoilt = replace(logs[1], effort=np.where(end[:, None], -5.0 * logs[1].effort, logs[1].effort))
+    again, _ = identify_logs(reader, [logs[0], spoilt], WLS())
+    np.testing.assert_array_equal(again.estimate.values, fit.estimate.values)
+
+
+def test_streamed_logs_get_one_cutoff_from_their_first_pieces(logs: list[Recording]) -> None:
+    reader = LogReader(robot=ROBOT, recipe=Recipe.bare(gate=False, stream=True))
+    fit, proof = identify_logs(reader, logs[:2], WLS(), held_out=logs[2:])
+    assert len(set(_cutoffs([*fit.equations.excerpts, *proof]))) == 1
+
+
+def test_a_stated_cutoff_wins(logs: list[Recording]) -> None:
+    fit = identify(ROBOT, logs[:2], Recipe.bare(gate=False, cutoff_hz=7.0), estimator=WLS())
+    assert _cutoffs(fit.equations.excerpts) == [7.0, 7.0]
+    assert not [finding for finding in fit.estimate.findings if finding.code == "common-cutoff"]
+
+
+def test_prediction_mends_a_cutoff_that_is_far_too_low() -> None:
+    low = Chain.start(_log(4), Processing(trim_s=0.5)).with_cutoff(0.6, "as a misled spectrum would")
+    choice = choose_common_cutoff(ROBOT, [low])
+    assert choice is not None
+    assert choice.hz > 2.0
+    other = _log(5, position=0.0)
+    errors = [
+        validate(
+            identify(ROBOT, low.with_cutoff(hz, "").experiment(), Recipe.bare(), estimator=WLS()),
+            process(other, cutoff_hz=hz),
+        ).relative_error
+        for hz in (0.6, choice.hz)
+    ]
+    assert errors[1] < 0.5 * errors[0]
+
+
+def test_slow_logs_limit_the_cutoff() -> None:
+    chains = [Chain.start(log, Processing()) for log in (_log(6), _log(7, rate_hz=25.0))]
+    choice = choose_common_cutoff(ROBOT, chains)
+    assert choice is not None
+    assert max(choice.cutoffs_hz) <= 0.45 * 25.0 * (1 + 1e-9)
+
+
+def test_equals_go_to_the_spectrum() -> None:
+    cutoffs = np.array([2.0, 4.0, 8.0])
+    rng = np.random.default_rng(1)
+    noisy = np.exp(rng.normal(scale=0.2, size=(3, 12)))
+    assert _best(cutoffs, noisy, 8.0) == (2, False)
+    assert _best(cutoffs, noisy * np.array([[1.0], [9.0], [9.0]]), 8.0) == (0, True)
+    assert _best(cutoffs, np.ones((3, 12)) * np.array([[1.0], [1.006], [1.2]]), 4.0) == (1, False)  # 0.3 % is little
