@@ -34,6 +34,30 @@ LOOK = """new Promise((tell) => {
 })"""
 
 
+ACT = """new Promise((tell) => {
+  window.dispatchEvent(new Event("beforeprint"));
+  const figures = [...document.querySelectorAll("figure.lines")];
+  const [first, second] = figures.map((figure) => figure.querySelector("canvas"));
+  const at = first.getBoundingClientRect();
+  const mouse = (kind, x) => new PointerEvent(kind, { clientX: at.left + x, clientY: at.top + 90 });
+  first.dispatchEvent(mouse("pointermove", 300));
+  const tip = figures[0].querySelector(".tip").textContent;
+  first.dispatchEvent(mouse("pointerleave", 300));
+  const before = second.toDataURL();
+  first.dispatchEvent(new KeyboardEvent("keydown", { key: "+" }));
+  const linked = second.toDataURL() !== before;
+  const shown = first.toDataURL(), button = figures[0].querySelector(".legend button");
+  button.click();
+  const hidden = first.toDataURL() !== shown && button.getAttribute("aria-pressed") === "false";
+  const table = document.querySelector("#s0 table"), head = table.tHead.rows[0].cells[1];
+  const column = () => [...table.tBodies[0].rows].map((row) => parseFloat(row.cells[1].textContent));
+  head.click(); const up = column(); head.click(); const down = column();
+  const parts = [...document.querySelectorAll("p,li,h2,h3,pre,.card")];
+  const cut = parts.filter((part) => part.scrollWidth > part.clientWidth + 1).length;
+  tell({ tip, linked, hidden, up, down, cut });
+})"""
+
+
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     robot = cylindrical().with_terms(Viscous(0.5), Coulomb(0.3))
@@ -44,7 +68,13 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for k in (0, 1)
     ]
     runs = [
-        replace(run, source=f"/data/{'a_folder_with_a_long_name/' * 4}run.csv", sha256="0123abcd" * 8) for run in runs
+        replace(
+            run,
+            source=f"/data/{'a_folder_with_a_long_name/' * 4}run.csv",
+            sha256="0123abcd" * 8,
+            time=run.time + 1.7e9,  # Unix stamps
+        )
+        for run in runs
     ]
     fit = identify(
         robot.with_parameters(1.1 * np.asarray(robot.parameter_vector)), runs[0], Recipe.bare(), estimator=WLS()
@@ -62,13 +92,29 @@ def test_the_report_in_a_browser(page: Path, width: int, dark: bool) -> None:
         seen = browser.ask(LOOK)
         complaints = browser.complaints()
     assert complaints == []
-    assert seen["canvases"] == seen["inked"] == 3 * 4 + 1
+    assert seen["canvases"] == seen["inked"] == 3 * 5 + 1
     assert seen["focused"]
     assert seen["zoomed"]
     assert seen["room"] == width
     assert seen["wide"] <= width
     red, *_ = (int(part) for part in re.findall(r"\d+", seen["paper"]))
     assert (red < 60) == dark
+
+
+def test_hover_legend_linked_zoom_and_sorting(page: Path) -> None:
+    with Browser(1400) as browser:
+        browser.open(page)
+        seen = browser.ask(ACT)
+    lines = seen["tip"].split("\n")
+    assert lines[0].startswith("time [s]")
+    assert [line.split(":")[0] for line in lines[1:]] == ["measured", "identified", "prior model", "residual"]
+    measured, identified, _, residual = (float(line.split(":")[1]) for line in lines[1:])
+    assert measured - identified == pytest.approx(residual, abs=2e-3 * abs(measured))
+    assert seen["linked"]
+    assert seen["hidden"]
+    assert seen["up"] == sorted(seen["up"])
+    assert seen["down"] == sorted(seen["up"], reverse=True)
+    assert seen["cut"] == 0
 
 
 def test_a_broken_script_would_be_noticed(page: Path, tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_the_report_is_whole_and_alone(result: tuple[Identification, Validation]
     assert all(address.startswith("#") for address in reader.addresses)
     assert "default-src 'none'" in text
     assert "<script>alert" not in text
-    assert reader.tags.count("canvas") == fit.robot.dof * 4 + 1
+    assert reader.tags.count("canvas") == fit.robot.dof * 5 + 1
     for name in (*fit.estimate.names, *fit.robot.joint_names):
         assert name in text
     assert check.verdict in text.replace("&lt;", "<")

@@ -18,7 +18,7 @@ class Browser:
     """One page in one browser, closed with the ``with`` block."""
 
     def __init__(self, width: int = 1200, height: int = 900, *, dark: bool = False) -> None:
-        self.folder = tempfile.TemporaryDirectory()
+        self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         to_read, self._write = os.pipe()
         self._read, to_write = os.pipe()
         os.set_inheritable(to_read, True)

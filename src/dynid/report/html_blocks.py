@@ -18,7 +18,24 @@ from dynid.plain_data import build_dataclass
 from dynid.report.chart import subtract_start
 from dynid.tables import Cell, Table
 
-__all__ = ["Block", "Bullets", "Cards", "Code", "Curve", "Heading", "Player", "Plot", "Rows", "Text", "pack"]
+__all__ = [
+    "Block",
+    "Bullets",
+    "Cards",
+    "Code",
+    "Curve",
+    "Heading",
+    "Intervals",
+    "Notices",
+    "Player",
+    "Plot",
+    "Rows",
+    "Text",
+    "pack",
+]
+
+BAR_HALF = 80.0
+"""Half width of the drawing of an interval [px]."""
 
 
 def pack(values: ArrayLike) -> str:
@@ -156,6 +173,85 @@ class Rows(Block):
 
 
 @dataclass(frozen=True, slots=True)
+class Notices(Block):
+    """Findings in the order of their severity, each with the command to run next."""
+
+    items: tuple[tuple[str, str, str, str], ...]
+    """(severity, code, sentence, command or empty)"""
+
+    def to_html(self) -> str:
+        lines = []
+        for severity, code, sentence, command in self.items:
+            run = f'<pre tabindex="0">{escape(command)}</pre>' if command else ""
+            label = f"<b>{escape(severity)}</b><code>{escape(code)}</code>"
+            lines.append(f'<li class="{escape(severity)}">{label} {escape(sentence)}{run}</li>')
+        return f'<ul class="notices">{"".join(lines)}</ul>' if lines else ""
+
+    def to_markdown(self) -> str:
+        lines = []
+        for severity, code, sentence, command in self.items:
+            lines.append(f"- **{_plain(severity)}** ({_plain(code)}): {_plain(sentence)}")
+            lines += ["", f"      {command}", ""] if command else []
+        return "\n".join(lines).rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals(Block):
+    """A table of parameters with a drawing in each row: prior, data alone and result with its interval."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    bars: tuple[tuple[float | None, ...], ...]
+    """For each row (prior, data alone, its half interval, result, its half interval); None where unknown."""
+
+    def to_html(self) -> str:
+        table = Table.of(self.header, [[_cell(cell) for cell in row] for row in self.rows])
+        head, *lines = table.to_html().split("<tr>")[1:]
+        first = head.index("</th>") + len("</th>")
+        head = f"{head[:first]}<th>prior | data alone &#9675; result &#9679;</th>{head[first:]}"
+        body = [head]
+        for line, bar in zip(lines, self.bars, strict=True):
+            cut = line.index("</td>") + len("</td>")
+            body.append(f'{line[:cut]}<td class="bar">{_bar(bar)}</td>{line[cut:]}')
+        text = "<table><thead><tr>" + "<tr>".join(body)
+        return f'<div class="scroll" tabindex="0" role="region" aria-label="table">{text}</div>'
+
+    def to_markdown(self) -> str:
+        return Table.of(self.header, [[_cell(cell) for cell in row] for row in self.rows]).to_markdown()
+
+    def to_json(self) -> dict[str, Any]:
+        cells = {"rows": self.rows, "bars": self.bars}
+        clean = {name: [[_cell(cell) for cell in row] for row in rows] for name, rows in cells.items()}
+        return {**Block.to_json(self), **clean}
+
+
+def _bar(bar: Sequence[float | None]) -> str:
+    """An SVG with zero in the middle; the largest magnitude of the three values is three quarters of the half width."""
+    prior, data, data_half, result, half = (None if x is None or not np.isfinite(x) else x for x in bar)
+    largest = max((abs(x) for x in (prior, data, result) if x is not None), default=0.0) or 1.0
+
+    def at(value: float) -> float:
+        return BAR_HALF * (1.0 + float(np.clip(0.75 * value / largest, -1.0, 1.0)))
+
+    parts = [f'<line class="zero" x1="{BAR_HALF:g}" x2="{BAR_HALF:g}" y1="0" y2="18"/>']
+    for value, width, y, kind in ((data, data_half, 5, "data"), (result, half, 12, "result")):
+        if value is None:
+            continue
+        if width is not None:
+            ends = f'x1="{at(value - width):.1f}" x2="{at(value + width):.1f}" y1="{y}" y2="{y}"'
+            parts.append(f'<line class="{kind}" {ends}/>')
+        parts.append(f'<circle class="{kind}" cx="{at(value):.1f}" cy="{y}" r="3"/>')
+    if prior is not None:
+        parts.append(f'<line class="prior" x1="{at(prior):.1f}" x2="{at(prior):.1f}" y1="1" y2="17"/>')
+    words = []
+    for name, value, width in (("prior", prior, None), ("data alone", data, data_half), ("result", result, half)):
+        if value is not None:
+            words.append(f"{name} {value:.4g}" + ("" if width is None else f" ± {width:.2g}"))
+    title = f"<title>{escape('; '.join(words))}</title>"
+    return f'<svg width="{2 * BAR_HALF:g}" height="18" role="img">{title}{"".join(parts)}</svg>'
+
+
+@dataclass(frozen=True, slots=True)
 class Curve:
     """One line of a plot."""
 
@@ -163,6 +259,8 @@ class Curve:
     y: str
     """Numbers encoded by `pack`, as many as the x values of the plot."""
     dashed: bool = False
+    half: str = ""
+    """Half width of a band around the line, encoded by `pack`; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +280,16 @@ class Plot(Block):
     @classmethod
     def of(
         cls, label: str, x_label: str, y_label: str, x: ArrayLike, curves: Sequence[tuple[str, ArrayLike]], *,
-        dashed: Sequence[str] = (), small: bool = False,
+        dashed: Sequence[str] = (), small: bool = False, half: ArrayLike | None = None,
     ) -> Plot:  # fmt: skip
-        """Build from arrays; an axis that starts far from zero, such as Unix time stamps, starts from zero."""
-        lines = tuple(Curve(name, pack(y), name in dashed) for name, y in curves)
+        """Build from arrays; an axis that starts far from zero, such as Unix time stamps, starts from zero.
+
+        ``half`` is the half width of a band around the first curve.
+        """
+        bands = ["" if half is None else pack(half), *[""] * len(curves)]
+        lines = tuple(
+            Curve(name, pack(y), name in dashed, band) for (name, y), band in zip(curves, bands, strict=False)
+        )
         numbers, shown = subtract_start(x, x_label)
         return cls(label, shown, y_label, pack(numbers), lines, small)
 
@@ -199,7 +303,7 @@ class Plot(Block):
             "x": self.x,
             "xlabel": self.x_label,
             "ylabel": self.y_label,
-            "lines": [{"label": c.label, "y": c.y, "dashed": c.dashed} for c in self.curves],
+            "lines": [{"label": c.label, "y": c.y, "dashed": c.dashed, "half": c.half} for c in self.curves],
         }
         return _widget("lines", self.label, data, 170 if self.small else 230)
 

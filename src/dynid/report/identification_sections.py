@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
+import numpy as np
+
+from dynid.errors import DynidError
 from dynid.export.robot_files import RobotFile
+from dynid.findings import Finding, QualityReport
 from dynid.links.identify import Identification
 from dynid.links.validation import Validation
-from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Plot, Rows, Text
+from dynid.processing.experiment import Experiment
+from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Notices, Plot, Rows, Text
 from dynid.report.page import Section
+from dynid.report.sections.next_commands import NextCommands
+from dynid.report.sections.residual_causes import JointResidual, explain_residuals, joint_residuals
 from dynid.report.series import (
     FEWEST,
     JointTorque,
     autocorrelate,
     bin_residuals,
     mean_over_speed,
-    relative_error,
     thin,
 )
+from dynid.tables import Cell
 
-__all__ = ["Residuals", "Torques", "Verdict", "WrittenFiles"]
+__all__ = ["Refusal", "Residuals", "Torques", "Verdict", "WrittenFiles", "list_findings"]
+
+REASONS: Mapping[str, str] = MappingProxyType(
+    {"noise": "noise of the measured torques", "model": "the model, because noise explains less than half of it"}
+)
+"""Reason of a joint's error, in words."""
+REMEDIES: Mapping[str, str] = MappingProxyType(
+    {
+        "noise": "Compare in the band of the motion (--set band_hz=...), or move the joint with larger torques.",
+        "model": "The plots of its residuals below show what the model lacks.",
+    }
+)
+"""What can be done about each."""
 
 INTRODUCTION = (
     "This report shows the masses, inertias and friction of a robot, identified from logs of its motion. The test is "
@@ -33,12 +53,17 @@ INTRODUCTION = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdict(Section):
-    """The judgement, and the figures behind it."""
+    """The judgement, what was found with the commands to run next, and the figures behind it."""
 
     fit: Identification
     check: Validation | None
-    held_out: tuple[tuple[JointTorque, ...], ...] = ()
-    """Torques of every held-out run, for the errors of the prior model joint by joint."""
+    held_out: tuple[Experiment, ...] = ()
+    """The runs of the validation."""
+    findings: tuple[Finding, ...] = ()
+    """What the gate and the recipe reported before the identification."""
+    files: tuple[RobotFile, ...] = ()
+    """The written robot files."""
+    commands: NextCommands = field(default_factory=NextCommands)
 
     @property
     def title(self) -> str:
@@ -46,18 +71,71 @@ class Verdict(Section):
         return "Verdict"
 
     def blocks(self) -> Sequence[Block]:
-        """The verdict, the main figures, and held-out errors joint by joint."""
+        """The verdict, the findings, the main figures, and held-out errors joint by joint."""
         if self.check is None:
             verdict = Text("not validated: no held-out data was given", "verdict open")
         else:
             verdict = Text(self.check.verdict, "verdict good" if self.check.passed else "verdict bad")
         estimate = self.fit.estimate
-        notes = [("", finding.sentence) for finding in estimate.findings]
+        notes = []
         physical = [name for name in estimate.at_bound if name not in estimate.given_bounds]
         for words, names in (("physical constraint", physical), ("given bound", estimate.given_bounds)):
             if names:
                 notes.append((f"Held by a {words}", ", ".join(names)))
-        return [verdict, Text(INTRODUCTION), Cards(tuple(self._figures())), *self._joints(), Bullets(tuple(notes))]
+        runs = self.held_out if self.check is not None else ()
+        residuals = joint_residuals(self.fit, self.check, runs) if self.check is not None and runs else ()
+        return [
+            verdict,
+            *self._files(),
+            Heading("What was found, and what to do next"),
+            *list_findings([*self.findings, *estimate.findings, *self._judgements(residuals)], self.commands),
+            Bullets(tuple(notes)),
+            Cards(tuple(self._figures())),
+            *self._joints(residuals),
+            Text(INTRODUCTION, "hint"),
+        ]
+
+    def _files(self) -> list[Block]:
+        """The held-out error of every written file beside that of the whole model."""
+        judged = [file for file in self.files if file.error is not None and file.judged is not None]
+        if not judged:
+            return []
+        errors = ", ".join(f"{file.format} {file.error:.2f} %" for file in judged)
+        return [Text(f"Held-out error of the written files: {errors}; whole model {judged[0].judged:.2f} %.")]
+
+    def _judgements(self, residuals: Sequence[JointResidual]) -> list[Finding]:
+        """Findings that follow from the validation and the written files."""
+        check, place = self.check, "held-out residuals"
+        if check is None:
+            remedy = "Hold out a part of the logs, or validate on another log."
+            return [Finding(code="not-validated", severity="warning", where="data",
+                            message="no data were held out, so nothing shows how well the model predicts",
+                            remedy=remedy)]  # fmt: skip
+        found: list[Finding] = []
+        for error, residual in zip(check.per_joint, residuals, strict=False):
+            if error > check.limit:
+                message = f"the held-out error of {error:.1f} % exceeds the limit of {check.limit:g} %; the reason is "
+                found.append(Finding(code="joint-error", severity="warning", where=place, joint=residual.name,
+                                     message=message + REASONS[residual.reason], remedy=REMEDIES[residual.reason],
+                                     evidence={"noise %": residual.noise_percent}))  # fmt: skip
+        slow = [residual for residual in residuals if residual.reason == "model"]
+        if slow:
+            names = ", ".join(f"{residual.name} ({residual.noise_percent:.0f} %)" for residual in slow)
+            message = (
+                "residuals are correlated with the motion, so that the model and not noise limits the accuracy of "
+                f"these joints (share of noise in the residual): {names}"
+            )
+            found.append(Finding(code="correlated-residuals", severity="note", where=place, message=message))
+        if any(residual.reason == "model" for residual in residuals) and (
+            not check.passed or bool(np.any(check.per_joint > check.limit))
+        ):
+            found += explain_residuals(self.fit, self.held_out)
+        for file in self.files:
+            if not file.is_near:
+                remedy = "Use result.json where these terms matter: dynid codegen and dynid.read_result read it."
+                found.append(Finding(code="file-error", severity="warning", where=file.path.name,
+                                     message=file.sentence, remedy=remedy))  # fmt: skip
+        return found
 
     def _figures(self) -> list[tuple[str, str]]:
         estimate = self.fit.estimate
@@ -65,39 +143,79 @@ class Verdict(Section):
             ("base parameters", str(len(estimate.names))),
             ("not determined by the motion", str(int(estimate.undetermined.sum()))),
             ("condition number", f"{estimate.condition:.3g}"),
-            ("training error", f"{self.fit.training_error[-1]:.2f} %"),
         ]
         if self.check is None:
-            return figures
+            return [("training error", f"{self.fit.training_error[-1]:.2f} %"), *figures]
         better = self.check.prior_error / max(self.check.relative_error, 1e-12)
         return [
             ("held-out error", f"{self.check.relative_error:.2f} %"),
             ("prior model, same data", f"{self.check.prior_error:.2f} %"),
             ("factor of improvement", f"{better:.3g}"),
+            ("training error", f"{self.check.training_error:.2f} %"),
             *figures,
         ]
 
-    def _joints(self) -> list[Block]:
+    def _joints(self, residuals: Sequence[JointResidual]) -> list[Block]:
         check = self.check
         if check is None:
             return []
-        rows = [
-            (
-                name,
-                float(check.per_joint[j]),
-                relative_error([run[j] for run in self.held_out], prior=True) if self.held_out else None,
-                float(check.rms[j]),
-                float(check.whiteness[j]),
-            )
-            for j, name in enumerate(check.joint_names)
-        ]
-        header = ("joint", "held-out error %", "prior model error %", "rms residual", "lag-one correlation")
+        rows: list[tuple[Cell, ...]] = []
+        for j, name in enumerate(check.joint_names):
+            error = float(check.per_joint[j])
+            cells: tuple[Cell, ...] = (name, error, float(check.prior_per_joint[j]), float(check.rms[j]))
+            if residuals:
+                beyond = "above" if error > check.limit else "within"
+                found = residuals[j]
+                cells = (*cells, beyond, found.reason, found.noise_percent, found.correlation_s)
+            rows.append(cells)
+        header: tuple[str, ...] = ("joint", "held-out error %", "prior model error %", "rms residual")
         note = (
             "The error is the norm of measured minus predicted torque, divided by the norm of the measured torque, on "
-            "held-out data. The lag-one correlation is that of successive residuals: a value near 1 means that the "
-            "residuals come from errors of the model rather than from noise."
+            "held-out data."
         )
+        if residuals:
+            limit = f"limit of {check.limit:g} %"
+            header = (*header, limit, "residual is mostly", "noise in the residual %", "correlation time [s]")
+            note += (
+                " The share of noise is estimated from the torques above the band of the motion; the rest of the "
+                "residual comes from errors of the model. The correlation time is that of the unfiltered residuals."
+            )
         return [Heading("Comparison with the prior model"), Text(note, "hint"), Rows(header, tuple(rows))]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Refusal(Section):
+    """Why nothing was identified, with everything that was found in the logs."""
+
+    error: DynidError
+    findings: tuple[Finding, ...]
+    commands: NextCommands
+
+    @property
+    def title(self) -> str:
+        """Heading."""
+        return "Verdict"
+
+    def blocks(self) -> Sequence[Block]:
+        """The reason and the findings."""
+        verdict = Text(f"nothing was identified: {self.error.reason}", "verdict bad")
+        heading = Heading("What was found, and what to do next")
+        return [verdict, heading, *list_findings(self.findings, self.commands)]
+
+
+def list_findings(findings: Sequence[Finding], commands: NextCommands) -> list[Block]:
+    """List findings, the gravest first, each once and with the command to run next."""
+    ordered = QualityReport.of("", {finding.sentence: finding for finding in findings}.values()).findings
+    items = tuple(
+        (finding.severity, finding.code, _located(finding), commands.after(finding.code)) for finding in ordered
+    )
+    return [Notices(items)] if items else [Text("Nothing was found that needs attention.")]
+
+
+def _located(finding: Finding) -> str:
+    """The sentence of a finding, with the log or file that it is about."""
+    is_file = ":" in finding.where or "." in finding.where
+    return f"{finding.where}: {finding.sentence}" if is_file else finding.sentence
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,8 +259,9 @@ class Torques(Section):
     def blocks(self) -> Sequence[Block]:
         """One zoomable plot per joint."""
         hint = (
-            "Drag to move. Hold Shift or Ctrl and turn the wheel, or pinch, to zoom. Double-click to see everything. "
-            "The keys +, -, arrows and Home work on the selected plot."
+            "Point at a plot to read its values; click a name to hide or show its curve. Drag to move. Hold Shift or "
+            "Ctrl and turn the wheel, or pinch, to zoom all joints together. Double-click to see everything. The keys "
+            "+, -, arrows and Home work on the selected plot."
         )
         return [Text(hint, "hint"), *(self._plot(joint) for joint in self.joints)]
 

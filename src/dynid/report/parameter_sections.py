@@ -6,22 +6,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynid.decompositions import eigvalsh
+from dynid.estimation.estimate import TWO_SIDED_95
+from dynid.estimation.linear.least_squares import WLS
 from dynid.links.identify import Identification
+from dynid.links.joint_friction import JointFriction
 from dynid.links.pruning import PruningCost
-from dynid.report.html_blocks import Block, Bullets, Heading, Rows, Text
+from dynid.report.html_blocks import Block, Bullets, Heading, Intervals, Rows, Text
 from dynid.report.page import Section
+from dynid.tables import Cell
 
 __all__ = ["Parameters", "SignificantParameters", "base_marks", "standard_marks"]
 
+Floats = NDArray[np.float64]
 WEAK_PERCENT = 30.0
 """Relative standard deviation from which a value is called weakly known [%]; a convention."""
 PRIOR = "prior-dominated"
 """Mark of a parameter whose value comes from the prior model rather than from the data."""
 WORDS = (
     ("identified", "The data determine this parameter by itself. Use the value."),
-    ("combined", "The data determine the sum in the last column, but no single term of it. Use the sum as a whole."),
+    (
+        "combined",
+        "The data determine the sum in the table of expressions, but no single term of it. Use the sum as a whole.",
+    ),
     (
         "weakly known",
         f"The standard deviation exceeds {WEAK_PERCENT:g} % of the value: the parameter has little effect in this "
@@ -36,6 +45,31 @@ WORDS = (
     ("unidentifiable", "No motion of this robot shows the parameter in the torques, so no log can determine it."),
 )
 """Meaning of every mark."""
+
+
+BARS = (
+    "The drawing of each row has zero in the middle and its own scale: the grey line is the prior, the green circle "
+    "with its 95 % interval is what the data alone say (weighted least squares without prior and constraints), the "
+    "blue dot is the result. Point at a drawing to read the numbers; click a heading to sort."
+)
+"""How to read the drawings."""
+
+
+def _data_alone(fit: Identification) -> tuple[Floats, Floats]:
+    """(b,) values and half 95 % intervals by the data without prior and constraints; NaN where there are no data."""
+    if not fit.equations.information.parts:
+        return (np.full(len(fit.estimate.names), np.nan),) * 2
+    found = WLS().solve(fit.equations)
+    known = ~found.undetermined
+    half = TWO_SIDED_95 * found.stderr
+    return np.where(known, found.values, np.nan), np.where(known, half, np.nan)
+
+
+def _with_half(value: float, half: float) -> str | None:
+    """A value with the half width of its 95 % interval, as text."""
+    if not np.isfinite(value):
+        return None
+    return f"{value:.4g}\u00a0±\u00a0{half:.2g}" if np.isfinite(half) else f"{value:.4g}"
 
 
 def base_marks(fit: Identification) -> tuple[str, ...]:
@@ -67,6 +101,8 @@ class Parameters(Section):
     """Base parameters with their intervals, bodies, and standard parameters with their marks."""
 
     fit: Identification
+    friction: tuple[JointFriction, ...] = ()
+    """The friction of the joints, which tells the coefficients that are only a part of it."""
 
     @property
     def title(self) -> str:
@@ -77,26 +113,43 @@ class Parameters(Section):
         """Tables, the meaning of the marks, and the reasons why some parameters have no effect."""
         hidden = tuple(self.fit.base.reasons.items())
         why: list[Block] = [Heading("Parameters without effect on the torques"), Bullets(hidden)] if hidden else []
-        return [self._found(), Heading("What the marks mean"), Bullets(WORDS), *why, *self._bodies(), self._standard()]
+        return [
+            Text(BARS, "hint"),
+            *self._found(),
+            Heading("What the marks mean"),
+            Bullets(WORDS),
+            *why,
+            *self._bodies(),
+            self._standard(),
+        ]
 
-    def _found(self) -> Rows:
+    def _found(self) -> list[Block]:
+        """The parameters with their intervals; parts of a friction that several terms share are folded away."""
         estimate, base = self.fit.estimate, self.fit.base
         terms = [term.name for term in self.fit.terms]
         prior = np.concatenate([base.project(self.fit.robot.parameter_vector), np.zeros(len(terms))])
-        rows = [
-            (name, float(value), float(low), float(high), float(before), unit, mark, expression)
-            for name, value, (low, high), before, unit, mark, expression in zip(
-                estimate.names,
-                estimate.values,
-                estimate.interval(),
-                prior,
-                estimate.units,
-                base_marks(self.fit),
-                (*base.expressions, *terms),
-                strict=True,
-            )
-        ]
-        return Rows(("base parameter", "value", "95 % from", "to", "prior", "unit", "mark", "expression"), tuple(rows))
+        data, data_half = _data_alone(self.fit)
+        marks = base_marks(self.fit)
+        shared = {name for friction in self.friction if len(friction.terms) > 2 for name in friction.terms}
+        rows: dict[bool, list[tuple[Cell, ...]]] = {True: [], False: []}
+        bars: dict[bool, list[tuple[float | None, ...]]] = {True: [], False: []}
+        for k, (low, high) in enumerate(estimate.interval()):
+            name, value = estimate.names[k], float(estimate.values[k])
+            is_part = name in shared
+            before, half = None if k >= base.rank else float(prior[k]), 0.5 * float(high - low)
+            figures = (_with_half(value, half), _with_half(float(data[k]), float(data_half[k])), before)
+            rows[is_part].append((name, *figures, estimate.units[k], marks[k]))
+            bars[is_part].append((before, float(data[k]), float(data_half[k]), value, half))
+        header = ("base parameter", "result", "data alone", "prior", "unit", "mark")
+        blocks: list[Block] = [Intervals(header, tuple(rows[False]), tuple(bars[False]))]
+        if rows[True]:
+            folded = f"{len(rows[True])} coefficients of friction that several terms share: each is only a part of it"
+            blocks.append(Rows(header, tuple(rows[True]), folded=folded))
+        sums = [(name, text) for name, text in zip(estimate.names, base.expressions, strict=False) if name != text]
+        if sums:
+            folded = f"Expressions of the {len(sums)} base parameters that are sums"
+            blocks.append(Rows(("base parameter", "expression"), tuple(sums), folded=folded))
+        return blocks
 
     def _bodies(self) -> list[Block]:
         rows = []

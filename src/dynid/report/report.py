@@ -7,13 +7,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dynid.errors import DynidError
 from dynid.excitation.excitation import Excitation
 from dynid.export.result_file import data_facts
+from dynid.findings import Finding
 from dynid.links.identify import Identification
+from dynid.links.joint_friction import joint_friction
 from dynid.links.validation import Validation
 from dynid.load.load_study import LoadStudy
 from dynid.processing.experiment import Experiment
-from dynid.report.identification_sections import Residuals, Torques, Verdict
+from dynid.report.identification_sections import Refusal, Residuals, Torques, Verdict, WrittenFiles
 from dynid.report.joint_coverage import Coverage
 from dynid.report.load_sections import LoadBox
 from dynid.report.page import Page, Section
@@ -21,10 +24,12 @@ from dynid.report.parameter_sections import Parameters
 from dynid.report.plan_sections import PlannedMotion, PlanOverview, Search
 from dynid.report.provenance import Methods, Provenance, Settings
 from dynid.report.replay import Replay
+from dynid.report.sections.friction_section import Friction
+from dynid.report.sections.next_commands import NextCommands
 from dynid.report.series import joint_torques
 from dynid.robot.model import Robot
 
-__all__ = ["identification_page", "load_page", "plan_page", "report_html", "write_report"]
+__all__ = ["identification_page", "load_page", "plan_page", "refusal_page", "report_html", "write_report"]
 
 Runs = Experiment | Sequence[Experiment] | None
 
@@ -35,6 +40,7 @@ def identification_page(
     held_out: Runs = None,
     extra: Sequence[Section] = (),
     data: Sequence[Mapping[str, Any]] | None = None,
+    findings: Sequence[Finding] = (),
 ) -> Page:
     """Make the page of an identification.
 
@@ -44,24 +50,45 @@ def identification_page(
         held_out: The runs of the validation. The page draws the first one, or the first run of the identification.
         extra: Further sections, shown after the parameters; `Settings` come last.
         data: Facts of the identification data, for a result that does not hold the data itself (`data_facts`).
+        findings: What the gate and the recipe reported before; the page lists them with those of the estimate.
     """
     held = () if held_out is None else (held_out,) if isinstance(held_out, Experiment) else tuple(held_out)
     used = fit.equations.excerpts
     drawn = (*held, *used)[0]
     settings = [section for section in extra if isinstance(section, Settings)]
-    torques = tuple(joint_torques(fit, run) for run in (held or used[:1]))
+    written = [section for section in extra if isinstance(section, WrittenFiles)]
+    files = tuple(file for section in written for file in section.files)
+    commands = NextCommands.of(settings[0].command if settings else "")
+    torques = joint_torques(fit, (held or used)[0])
+    friction = joint_friction(fit, held if not any(run.samples for run in used) else None)
     sections = [
-        Verdict(fit, check, torques if held else ()),
-        Torques(torques[0], seen=not held),
-        Residuals(torques[0], drawn.rate_hz),
-        Parameters(fit),
+        Verdict(fit, check, held, tuple(findings), files, commands),
+        *written,
+        Torques(torques, seen=not held),
+        Residuals(torques, drawn.rate_hz),
+        Friction(friction),
+        Parameters(fit, friction),
         Coverage(fit, used),
-        *(section for section in extra if not isinstance(section, Settings)),
+        *(section for section in extra if not isinstance(section, Settings | WrittenFiles)),
         Replay(fit.identified, drawn),
         Provenance(fit, [data_facts(run) for run in used] if data is None else data),
         *settings,
     ]
     return Page.of(f"{fit.robot.name}: identified dynamics", sections)
+
+
+def refusal_page(robot: Robot, error: DynidError, findings: Sequence[Finding], extra: Sequence[Section] = ()) -> Page:
+    """Make the page of an identification that refused a log: why, and everything that was found.
+
+    Args:
+        robot: The robot.
+        error: Why nothing was identified.
+        findings: What the gate found in the logs.
+        extra: Further sections; the command of `Settings` gives the commands to run next.
+    """
+    settings = [section for section in extra if isinstance(section, Settings)]
+    commands = NextCommands.of(settings[0].command if settings else "")
+    return Page.of(f"{robot.name}: nothing was identified", [Refusal(error, tuple(findings), commands), *extra])
 
 
 def load_page(study: LoadStudy, run: Experiment, extra: Sequence[Section] = (), flange: str | None = None) -> Page:

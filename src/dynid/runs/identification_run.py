@@ -7,21 +7,33 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dynid.errors import ArgumentError
+from dynid.errors import ArgumentError, DataError
 from dynid.export.c.code_cost import pruning_cost
 from dynid.export.result_file import write_result
 from dynid.export.robot_files import RobotFile, describe_files, write_robot_files
+from dynid.findings import Finding, QualityReport
+from dynid.gate.quality import check_and_process
 from dynid.links.estimators import make_estimator
 from dynid.links.identify import Identification, identify_logs, prepare_robot
-from dynid.links.log_reader import ChannelMapSource, Log, LogReader, Notice, Progress, check_copies, log_finding
+from dynid.links.log_reader import (
+    ChannelMapSource,
+    Check,
+    Log,
+    LogReader,
+    Notice,
+    Progress,
+    check_copies,
+    log_finding,
+)
 from dynid.links.pruning import PruningCost
 from dynid.links.recipe import Recipe
 from dynid.links.validation import Validation, validate
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
+from dynid.processing.process import Chain, Processing
 from dynid.report.identification_sections import WrittenFiles
 from dynid.report.parameter_sections import SignificantParameters
-from dynid.report.report import identification_page
+from dynid.report.report import identification_page, refusal_page
 from dynid.robot.model import Robot
 from dynid.runs.run_folder import Origin, RunFolder, RunRequest, open_run
 
@@ -42,6 +54,8 @@ class IdentificationRun:
     """What it costs to keep the significant parameters alone, where the recipe asks for them."""
     files: tuple[RobotFile, ...] = ()
     """The robot files of the folder, each with its own error on the held-out data."""
+    findings: tuple[Finding, ...] = ()
+    """What the gate and the recipe reported."""
     note: str = ""
     """One line for each robot file: its error beside the judged one, and the terms it cannot hold."""
 
@@ -89,14 +103,21 @@ def run_identification(
     origin = Origin.of_call("run_identification", options, [*given, *held_out, channel_map, *chosen.input_files()])
     files = ["result.json", "summary.txt", "recipe.toml"]
     with nullcontext() if out is None else open_run(RunRequest.of(out), origin, files) as run:
-        reader = LogReader(robot=model, recipe=chosen, channel_map=channel_map, progress=progress, notice=notice,
+        gathered: list[Finding] = []
+        reader = LogReader(robot=model, recipe=chosen, channel_map=channel_map, progress=progress,
+                           notice=_gather_too(gathered, notice), check=_gather_checks(gathered),
                            cache=None if run is None else run.experiment)  # fmt: skip
         if run is not None:
             run.report_continuation(notice)
-        fit, proof = identify_logs(reader, given, estimator, held_out=held_out)
+        try:
+            fit, proof = identify_logs(reader, given, estimator, held_out=held_out)
+        except DataError as error:
+            _write_refusal(run, model, error, gathered, notice)
+            raise
         verdict = validate(fit, proof, limit=chosen.limit_percent, trim_s=chosen.trim_s) if proof else None
         cost = _pruning_cost(fit, verdict, proof, chosen)
-        result = IdentificationRun(fit=fit, validation=verdict, held_out=tuple(proof), cost=cost)
+        found = tuple(finding for finding in gathered if finding.code not in ("continued", "refused"))
+        result = IdentificationRun(fit=fit, validation=verdict, held_out=tuple(proof), cost=cost, findings=found)
         return result if run is None else _write(run, result, chosen)
 
 
@@ -110,6 +131,40 @@ def _pruning_cost(
         return pruning_cost(fit)
     pruned = validate(fit.significance, proof, limit=recipe.limit_percent, trim_s=recipe.trim_s)
     return pruning_cost(fit, verdict, pruned)
+
+
+def _gather_too(gathered: list[Finding], notice: Notice) -> Notice:
+    """A notice that also keeps the findings."""
+
+    def keep(finding: Finding) -> None:
+        gathered.append(finding)
+        notice(finding)
+
+    return keep
+
+
+def _gather_checks(gathered: list[Finding]) -> Check:
+    """The gate, which also keeps the errors of a log: the message of a refusal names only the first of them."""
+
+    def check(recording: Recording, options: Processing, robot: Robot) -> tuple[QualityReport, Chain | None]:
+        report, chain = check_and_process(recording, options, robot)
+        if not report.ok:
+            gathered.extend(report.findings)
+        return report, chain
+
+    return check
+
+
+def _write_refusal(
+    run: RunFolder | None, robot: Robot, error: DataError, findings: Sequence[Finding], notice: Notice
+) -> None:
+    """Write a report that says why a log was refused, with everything that the gate found."""
+    if run is None or all(finding.severity != "error" for finding in findings):
+        return
+    run.write_page(refusal_page(robot, error, findings, [run.settings()]))
+    run.refuse()
+    message = f"all findings and the commands to run next are in {run.path / 'report.html'}"
+    notice(Finding(code="refused", severity="note", where="folder", message=message))
 
 
 def _refuse_unclear(logs: Sequence[Log], held_out: Sequence[Log], recipe: Recipe) -> None:
@@ -141,6 +196,6 @@ def _write(run: RunFolder, result: IdentificationRun, recipe: Recipe) -> Identif
     run.note(note)
     extra = [] if result.cost is None else [SignificantParameters(fit, result.cost)]
     sections = [WrittenFiles(files), *extra, run.settings()]
-    run.write_page(identification_page(fit, verdict, result.held_out, sections))
+    run.write_page(identification_page(fit, verdict, result.held_out, sections, findings=result.findings))
     run.finish("result.json", result.exit_code)
     return replace(result, files=files, note=note)

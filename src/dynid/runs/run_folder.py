@@ -163,6 +163,11 @@ class RunFolder:
             save_experiment(run, file)
         return run
 
+    def refuse(self) -> None:
+        """Declare that the run ended with a report about refused logs, which the next run may replace."""
+        facts = {**self.facts, "finished": False, "refused": True}
+        write_atomically(self.path / "run.json", json.dumps(facts, indent=1) + "\n", force=True)
+
     def finish(self, result: str, code: int) -> None:
         """Declare the run finished.
 
@@ -193,19 +198,22 @@ def open_run(request: RunRequest, origin: Origin, files: Sequence[str]) -> RunFo
     """
     out, force = request.path, request.force
     facts = (request.origin or origin).facts()
-    is_resumed = False
+    is_resumed, reports = False, tuple(REPORTS)
     if (out / "run.json").exists() and not force:
         there = read_run(out)
         if there.get("finished"):
             remedy = f"Add --force, or choose another folder; dynid rerun {out} repeats the run elsewhere."
             raise ExportError("the folder holds a finished run", path=out, remedy=remedy)
         is_resumed = all(there.get(name) == facts[name] for name in ("verb", "options", "inputs", "versions"))
-    taken = [name for name in (*files, *REPORTS) if (out / name).exists()]
+        if there.get("refused"):  # only a report was written, which said why
+            reports = ()
+    taken = [name for name in (*files, *reports) if (out / name).exists()]
     if taken and not (force or is_resumed):
         raise ExportError(f"{taken[0]} exists already", path=out, remedy="Add --force, or choose another folder.")
     make_folder(out)
     write_atomically(out / "run.json", json.dumps({**facts, "finished": False}, indent=1) + "\n", force=True)
-    run = RunFolder(path=out, facts=facts, overwrite=force or is_resumed, is_resumed=is_resumed)
+    overwrite = force or is_resumed or not reports
+    run = RunFolder(path=out, facts=facts, overwrite=overwrite, is_resumed=is_resumed)
     run.note(f"{'resumed' if is_resumed else 'started'}: {facts['command']}")
     return run
 

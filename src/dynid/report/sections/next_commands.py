@@ -1,0 +1,90 @@
+"""The command to run next, for every finding for which there is one."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+__all__ = ["NextCommands"]
+
+FLAGS = frozenset({"--force", "--json", "--check", "--no-check"})
+"""Options of ``dynid identify`` without a value."""
+AGAIN: Mapping[str, str] = MappingProxyType(
+    {
+        "assumed-law": "--set law=law.toml",
+        "bounds-cost": "--estimator wls",
+        "controller": "--set law=law.toml",
+        "drive-gain": "--set selection=true",
+        "impossible-estimate": "--estimator feasible",
+        "indefinite-inertia": "--estimator feasible",
+        "law-doubted": "--set law=law.toml",
+        "missing-friction": "--set selection=true",
+        "not-validated": "--hold-out 30%",
+        "torque-offset": "--set selection=true",
+        "unsynchronised": "--set delay_s=auto",
+    }
+)
+"""Code -> option with which the identification is repeated."""
+EXCITE = frozenset({"low-excitation", "no-acceleration", "not-exciting", "open-parameters", "slow-motion"})
+"""Codes that ask for a better motion."""
+CHECK = frozenset(
+    {
+        "backward-time", "change", "flipped", "frozen", "gravity-compensated", "gravity-direction", "inconsistent",
+        "jitter", "missing", "noise", "not-finite", "offset", "quantised", "repeated-stamp", "saturated", "spikes",
+        "stamp-order", "swapped", "time-unit", "unexplained", "unit", "unusable", "wrapped",
+    }
+)  # fmt: skip
+"""Codes of faults in a log, which are mended in the log, in its channel map or in the robot file."""
+
+
+@dataclass(frozen=True, slots=True)
+class NextCommands:
+    """The words of the command that made a page, from which the next commands are composed."""
+
+    robot: str = "ROBOT"
+    logs: tuple[str, ...] = ("LOG",)
+    options: tuple[str, ...] = ()
+    """Options of the command, without ``--out`` and ``--force``."""
+
+    @classmethod
+    def of(cls, command: str) -> NextCommands:
+        """Read the words of a ``dynid identify`` command; anything else gives placeholders."""
+        words = shlex.split(command) if command.startswith("dynid identify ") else []
+        given, options, k = [], [], 2
+        while k < len(words):
+            if not words[k].startswith("--"):
+                given.append(words[k])
+                k += 1
+                continue
+            size = 1 if words[k] in FLAGS or "=" in words[k] else 2
+            if words[k].split("=")[0] not in ("--out", "--force", "--json"):
+                options += words[k : k + size]
+            k += size
+        return cls(given[0], tuple(given[1:]), tuple(options)) if len(given) > 1 else cls()
+
+    def after(self, code: str) -> str:
+        """The command to run after a finding with this code; empty where nothing is to be run."""
+        if code in AGAIN:
+            return self._again(AGAIN[code])
+        if code in EXCITE:
+            return shlex.join(["dynid", "excite", *self._values("--hold"), self.robot, "--out", "plan"])
+        if code in CHECK:
+            words = ["dynid", "check", self.logs[0], "--robot", self.robot]
+            return shlex.join([*words, *self._values("--map"), *self._values("--hold")])
+        if code == "runs-differ" and len(self.logs) > 1:
+            first = [*self.options, self.robot, self.logs[0], "--out", "first-run-alone"]
+            return shlex.join(["dynid", "identify", *first])
+        return ""
+
+    def _again(self, extra: str) -> str:
+        words, added = list(self.options), extra.split()
+        if added[0] != "--set" and added[0] in words:
+            del words[words.index(added[0]) : words.index(added[0]) + 2]
+        return shlex.join(["dynid", "identify", self.robot, *self.logs, *words, *added, "--out", "again"])
+
+    def _values(self, option: str) -> list[str]:
+        """Every occurrence of an option with its value."""
+        pairs = zip(self.options, self.options[1:], strict=False)
+        return [word for name, value in pairs if name == option for word in (name, value)]
