@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import pinv
 from dynid.estimation.estimate import TWO_SIDED_95
 from dynid.estimation.physical.passivity import all_terms
 from dynid.links.identify import Identification
@@ -127,7 +128,7 @@ def _of_surface(
     half = states.speeds.size
     odd, even = 0.5 * (columns[half:] - columns[:half][::-1]), 0.5 * (columns[half:] + columns[:half][::-1])
     fast = states.speeds >= CREEP * states.speeds[-1]
-    line = np.linalg.pinv(np.column_stack([np.ones(fast.sum()), states.speeds[fast]])) @ odd[fast]
+    line = pinv(np.column_stack([np.ones(fast.sum()), states.speeds[fast]])) @ odd[fast]
     excess = odd - states.speeds[:, None] * line[1]
     peak = int(np.argmax((excess @ values)[~fast]))
     bare = np.column_stack([states.curve(term, 0.0) for _, term in members])

@@ -118,7 +118,7 @@ class Verdict(Section):
                 found.append(Finding(code="joint-error", severity="warning", where=place, joint=residual.name,
                                      message=message + REASONS[residual.reason], remedy=REMEDIES[residual.reason],
                                      evidence={"noise %": residual.noise_percent}))  # fmt: skip
-        slow = [residual for residual in residuals if residual.reason == "model"]
+        slow = [residual for residual in residuals if not residual.is_noise]
         if slow:
             names = ", ".join(f"{residual.name} ({residual.noise_percent:.0f} %)" for residual in slow)
             message = (
@@ -126,7 +126,7 @@ class Verdict(Section):
                 f"these joints (share of noise in the residual): {names}"
             )
             found.append(Finding(code="correlated-residuals", severity="note", where=place, message=message))
-        if any(residual.reason == "model" for residual in residuals) and (
+        if any(not residual.is_noise for residual in residuals) and (
             not check.passed or bool(np.any(check.per_joint > check.limit))
         ):
             found += explain_residuals(self.fit, self.held_out)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import lstsq
 from dynid.findings import Finding
 from dynid.gate.torque_noise import noise_through
 from dynid.kernels import regressor
@@ -45,9 +46,14 @@ class JointResidual:
     """Time after which the autocorrelation of the residual has fallen to 1/e [s]."""
 
     @property
+    def is_noise(self) -> bool:
+        """Whether noise is the larger part of the residual."""
+        return self.noise_percent >= 100.0 * NOISE_SHARE
+
+    @property
     def reason(self) -> str:
         """``noise`` or ``model``."""
-        return "noise" if self.noise_percent >= 100.0 * NOISE_SHARE else "model"
+        return "noise" if self.is_noise else "model"
 
 
 def joint_residuals(fit: Identification, check: Validation, runs: Sequence[Experiment]) -> tuple[JointResidual, ...]:
@@ -218,7 +224,7 @@ def _explained_share(cause: _Cause, tables: Sequence[_Table]) -> float:
 
 def _left_over(e: Floats, matrix: Floats) -> float:
     """Sum of squares that the best combination of columns leaves, corrected for the number of columns."""
-    found = np.linalg.lstsq(matrix, e, rcond=None)[0]
+    found = lstsq(matrix, e)
     rest = float(np.sum((e - matrix @ found) ** 2))
     return float(rest * e.size / max(1, e.size - matrix.shape[1]))
 
