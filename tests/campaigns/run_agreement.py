@@ -8,6 +8,7 @@ last run, identifies by the bare recipe, and reads the findings.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -53,50 +54,46 @@ def record(robot: Robot, seed: int) -> Experiment:
     return process(replace(recording, effort=noisy))
 
 
-def case(number: int, seed: int) -> tuple[str, str, list[str]]:
-    """Robot, fault, and the names that the findings give."""
+def case(number: int, seed: int) -> tuple[str, str, str, list[str]]:
+    """Robot, fault, name of the planted cause ("" if there is none), and the names that the findings give."""
     make, fault = ROBOTS[number % len(ROBOTS)], FAULTS[(number // len(ROBOTS)) % len(FAULTS)]
     rng = np.random.default_rng((seed, number))
     robot = arm(make)
-    other = plant(robot, fault, rng)
+    other, cause = plant(robot, fault, rng)
     first = 1000 * number + 7 * seed
     runs = [record(robot if k < RUNS - 1 else other, first + 10 * k) for k in range(RUNS)]
     joint = int(rng.integers(robot.dof))
     if fault == "gain":
         gains = np.ones(robot.dof)
-        gains[joint] = 1.1
+        gains[joint], cause = 1.1, robot.joint_names[joint]
         runs[-1] = replace(runs[-1], effort=runs[-1].effort * gains)
     fit = identify(robot, runs, Recipe.bare())
     found = [finding for finding in fit.estimate.findings if finding.code == "runs-differ"]
-    return make.__name__, fault, [name for finding in found for name in finding.evidence]
+    return make.__name__, fault, cause, [name for finding in found for name in finding.evidence]
 
 
-def plant(robot: Robot, fault: str, rng: np.random.Generator) -> Robot:
-    """The robot of the last run."""
+def plant(robot: Robot, fault: str, rng: np.random.Generator) -> tuple[Robot, str]:
+    """The robot of the last run, and what is different about it: a link that holds a load, or a parameter."""
     tip = robot.bodies[-1].joint.child
     if fault == "load":
         load = Inertia.from_com(rng.uniform(0.5, 2.0), rng.uniform(-0.05, 0.1, 3), 0.002 * np.eye(3))
-        return robot.with_body("held", parent=tip, inertia=load)
+        return robot.with_body("held", parent=tip, inertia=load), tip
     theta, joint = robot.parameter_vector.copy(), int(rng.integers(robot.dof))
     place = 10 * robot.dof + 4 * joint
+    cause = ""
     if fault == "offset":
         theta[place + 3] += rng.choice([-1.0, 1.0]) * 0.6
+        cause = f"OFF{joint + 1}"
     if fault == "viscous":
         theta[place + 1] *= 1.5
-    return robot.with_parameters(theta)
+        cause = f"FV{joint + 1}"
+    return robot.with_parameters(theta), cause
 
 
-def is_right(fault: str, names: list[str], robot: str) -> bool:
-    """Whether the first named cause is the planted one."""
-    if fault == "nothing":
-        return not names
-    if not names:
-        return False
-    first = names[0]
-    kinds = {"offset": "OFF", "viscous": "FV"}
-    if fault in kinds:
-        return first.startswith(kinds[fault])
-    return not first.startswith(("OFF", "FV", "FC", "IA"))
+def is_right(cause: str, names: list[str]) -> bool:
+    """Whether the first named cause is the planted one, joint included; without one, whether nothing is named."""
+    grouped = re.sub(r"^(OFF|FV)(?=\d)", r"\1R", cause)  # base parameters that contain it, as OFFR3
+    return names[0] in (cause, grouped) if names else not cause
 
 
 def main() -> None:
@@ -104,11 +101,11 @@ def main() -> None:
     count, seed = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1
     right, all_cases = Counter(), Counter()
     for number in range(count):
-        robot, fault, names = case(number, seed)
+        robot, fault, cause, names = case(number, seed)
         all_cases[fault] += 1
-        right[fault] += is_right(fault, names, robot)
-        if not is_right(fault, names, robot):
-            print(f"    {fault} in {robot}, case {number}: named {names}")
+        right[fault] += is_right(cause, names)
+        if not is_right(cause, names):
+            print(f"    {fault} in {robot}, case {number}: planted {cause or 'nothing'}, named {names}")
     for fault in FAULTS:
         print(f"{fault:10s} {right[fault]} of {all_cases[fault]}")
 

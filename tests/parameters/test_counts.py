@@ -50,7 +50,8 @@ def test_named_robots(robot, multiplications, additions):
 
 def test_stanford_with_symmetric_links():
     cost = count_inverse_dynamics(zoo.stanford(), SYMMETRIC_STANFORD)
-    assert (cost.multiplications, cost.additions) <= (136, 99)
+    assert cost.multiplications <= 136
+    assert cost.additions <= 99
 
 
 def record_base_dynamics(robot: Robot, base: BaseParameters) -> Tape:
@@ -112,8 +113,8 @@ def test_a_revolute_joint_costs_what_table_2_says_where_we_do_the_same():
     costs = count_steps(general_robot(6))
     printed = {57: (8, 5), 58: (10, 7), 59: (6, 9), 60: (0, 3), 64: (6, 3), 66: (8, 7), 67: (12, 11), 68: (0, 0)}
     assert {equation: costs[3, equation] for equation in printed} == printed
-    assert costs[3, 62] <= (17, 13)
-    assert costs[3, 65] <= (22, 19)
+    for equation, theirs in {62: (17, 13), 65: (22, 19)}.items():
+        assert all(ours <= one for ours, one in zip(costs[3, equation], theirs, strict=True))
 
 
 @pytest.mark.parametrize("build", [zoo.puma560, zoo.stanford])

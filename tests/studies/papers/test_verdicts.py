@@ -35,6 +35,10 @@ FOLDER = Path(papers.__file__).parent
 STUDIES = sorted(path for path in FOLDER.rglob("*.py") if path.name[0].isalpha() and path.parent.name != "judgement")
 DECIDING = {"compare_claim": ("holds", 3), "compare_derived": ("same", None)}
 """Argument that decides the verdict of a comparison: its name, and its place where it has one."""
+COMPARING = {"compare_exactly", "compare_numbers", "compare_draws", "compare_derived", "compare_lines"}
+"""Comparisons of a printed value, the second argument, with ours, the third, unless another argument decides."""
+HARMLESS = {"bool", "abs", "max", "min", "round", "float", "int", "str", "len", "list", "sorted"}
+"""Names that make nothing of a constant but a constant."""
 
 
 def spoil(row: Row) -> Row:
@@ -77,6 +81,11 @@ def _constant_names(tree: ast.AST) -> set[str]:
     return {name for name, kinds in bound.items() if all(kinds)}
 
 
+def _is_stated(value: ast.expr, constant: set[str]) -> bool:
+    """Whether nothing computed takes part in a value."""
+    return not {n.id for n in ast.walk(value) if isinstance(n, ast.Name)} - HARMLESS - constant
+
+
 def _faults(text: str) -> list[str]:
     """Verdicts that a study states instead of computing them."""
     tree = ast.parse(text)
@@ -88,14 +97,16 @@ def _faults(text: str) -> list[str]:
             continue
         if node.func.id in {"Row", "Claim", "Equal", "Near", "Drawn", "Nothing"}:
             found.append(f"line {node.lineno}: {node.func.id}(...)")
+        values = []
         if node.func.id in DECIDING:
             name, place = DECIDING[node.func.id]
             values = [word.value for word in node.keywords if word.arg == name]
             values += [node.args[place]] if place is not None and len(node.args) > place else []
-            for value in values:
-                used = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)} - {"bool", "abs", "max", "min"}
-                if not used - constant:
-                    found.append(f"line {node.lineno}: {name} is a constant")
+            found += [f"line {node.lineno}: {name} is a constant" for value in values if _is_stated(value, constant)]
+        if node.func.id in COMPARING and not values and len(node.args) > 2:
+            printed, ours = node.args[1:3]
+            if _is_stated(ours, constant) or ast.dump(printed) == ast.dump(ours):
+                found.append(f"line {node.lineno}: our side is a constant or the printed one")
     return found
 
 
@@ -113,6 +124,11 @@ def test_no_study_states_a_verdict(path: Path) -> None:
         "compare_claim('a', 'b', 'c', holds=1 < 2)",
         "good = True\ncompare_claim('a', 'b', 'c', good)",
         "compare_derived('a', 1, 2, same=False)",
+        "compare_derived('a', '> 1', '>= 1')",
+        "compare_exactly('a', data['n'], 36)",
+        "compare_exactly('a', data['n'], data['n'])",
+        "ours = 2.5\ncompare_numbers('a', data['x'], float(ours), tolerance=band)",
+        "compare_lines('a', 15, 15)",
     ],
 )
 def test_the_scan_finds_stated_verdicts(text: str) -> None:
@@ -120,7 +136,7 @@ def test_the_scan_finds_stated_verdicts(text: str) -> None:
 
 
 def test_the_scan_accepts_computed_ones() -> None:
-    assert not _faults("error = f()\ncompare_claim('a', 'b', 'c', error < 1e-9)\ncompare_derived('a', 1, 2)")
+    assert not _faults("error = f()\ncompare_claim('a', 'b', 'c', error < 1e-9)\ncompare_derived('a', 1, error)")
 
 
 def test_agreement_by_construction_is_no_reproduction() -> None:

@@ -107,6 +107,7 @@ def formulas(quick: bool = False) -> Part:
             "(15): Cond(W) > 1",
             "> 1",
             ">= 1",
+            same=orthogonal > 1.0 + 1e-9,
             note=f"a matrix with orthonormal columns has {orthogonal:.3g}, as the paper says itself",
         ),
         _limits(rng),

@@ -313,7 +313,7 @@ def consistency(quick: bool = False) -> Part:
                     compare_derived(
                         f"Table {about['tables'][source]}: |dW|/|W| at k = 0.01, {kind} sequence",
                         middle,
-                        float(f"{np.sqrt(10 * low * high / 10):.2g}"),
+                        float(f"{np.sqrt(low * high):.2g}"),
                         tolerance=_PROPORTIONAL,
                         note="geometric mean of the values at k = 0.001 and 0.1, in proportion to k",
                     )
