@@ -120,7 +120,7 @@ def limits(acceleration: float, half: float = np.pi / 2) -> MotionLimits:
     )
 
 
-QUICK = PointSettings(starts=1, iterations=60)
+QUICK = PointSettings(starts=1, iterations=20)
 
 
 def test_trajectory_through_the_points_keeps_all_limits() -> None:
@@ -160,6 +160,13 @@ def test_a_limit_that_is_passed_makes_the_box_smaller() -> None:
     free = design_point_trajectory(robot, limits(10.0), 15, settings=QUICK)
     torque = inverse_dynamics(robot, *free.trajectory.evaluate(np.linspace(0.0, free.trajectory.duration, 20_001)))
     assert np.abs(torque).max() > 90.0  # the limit was not idle
+
+
+def test_the_same_seed_gives_the_same_design() -> None:
+    few = replace(QUICK, iterations=2)
+    first, second = (design_point_trajectory(three_joints(), limits(40.0), 15, settings=few) for _ in range(2))
+    assert np.array_equal(first.points.q, second.points.q)
+    assert np.array_equal(first.points.dq, second.points.dq)
 
 
 def test_what_cannot_be_joined_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
