@@ -61,6 +61,8 @@ campaigns:
 	@echo "control                 tracking with an identified model, writes docs/control.md"
 	@echo "controller              the example controller in C at 1 kHz"
 	@echo "coverage                95 % intervals on 5 robots x 1000 runs"
+	@echo "interval-conditions     95 % intervals under coloured noise, quantised encoders, ripple, missing terms, changing runs"
+	@echo "real-halves             halves of real logs against one another, within their intervals"
 	@echo "load-coverage           95 % intervals of loads and drive gains by joint torques, noise filtered"
 	@echo "run-agreement           planted differences between runs: how often the cause is named"
 	@echo "estimators-noise        estimators under noisy positions: bias, coverage, time, wrong control laws"
@@ -123,6 +125,14 @@ controller: $(DEMO_STAMP)
 
 coverage: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/coverage.py 1000
+
+.PHONY: interval-conditions real-halves
+interval-conditions: $(STAMP)
+	$(CAMPAIGN)/interval_conditions.py 200
+	$(CAMPAIGN)/interval_conditions.py 100 --default
+
+real-halves: $(STAMP)
+	$(CAMPAIGN)/real_halves.py
 
 run-agreement: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/run_agreement.py 200

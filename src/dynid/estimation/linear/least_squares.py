@@ -8,12 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
-from dynid.decompositions import svd
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.intervals.score_covariance import BlockWeights, score_covariance, solution_root
 from dynid.estimation.noise import check_data, correlation_inflation, joint_variances
 from dynid.findings import Finding
 from dynid.information import Factor
@@ -131,9 +130,9 @@ def least_squares_estimate(
     beta = factor.solve(minimum_norm=True)  # [Atkeson1986] eq. (19)
     variances = joint_variances(equations, beta, segments)
     inflation = correlation_inflation(equations, beta)
-    # a segment of weight w has variance 1 / w, and counts twice with w in the spread
-    spread = equations.information.weight(weights**2 * variances * inflation, segments)
-    covariance, undetermined = sandwich(factor, spread)
+    root, undetermined = solution_root(factor)
+    covariance = score_covariance(equations, beta, root, BlockWeights(weights, variances * inflation, segments))
+    covariance[undetermined, undetermined] = np.inf
     return Estimate.of(
         equations,
         values=beta,
@@ -154,15 +153,8 @@ def sandwich(factor: Factor, spread: Factor) -> tuple[Floats, NDArray[np.bool_]]
         factor: Of the weights that were used: ``A = R^T R``.
         spread: Of those weights squared times the true variances: ``B = S^T S``.
     """
-    scale = np.where(np.isfinite(factor.scale), factor.scale, 1.0)
-    if factor.rank == len(factor.columns):
-        half = solve_triangular(factor.R, solve_triangular(factor.R, spread.R.T, trans="T"))
-        return half @ half.T, np.zeros(scale.size, dtype=bool)
-    _, values, Vt = svd(factor.R / scale)
-    good = values > factor.resolution * max(values[0], 1e-300)
-    open_directions = Vt[~good]
-    undetermined = np.any(np.abs(open_directions) > 1e-6, axis=0)
-    inverse = (Vt[good].T / values[good] ** 2) @ Vt[good] / np.outer(scale, scale)
-    covariance = inverse @ spread.R.T @ spread.R @ inverse
+    root, undetermined = solution_root(factor)
+    half = root @ (root.T @ spread.R.T)
+    covariance = half @ half.T
     covariance[undetermined, undetermined] = np.inf
     return covariance, undetermined

@@ -18,7 +18,9 @@ from scipy.linalg import solve_triangular
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, Samples, cut_blocks
 from dynid.estimation.estimate import Estimate, Estimator
-from dynid.estimation.linear.least_squares import refined_weights, sandwich
+from dynid.estimation.intervals.score_covariance import solution_root, unknown_kinds
+from dynid.estimation.intervals.score_sums import ScoreSums
+from dynid.estimation.linear.least_squares import refined_weights
 from dynid.estimation.noise import block_inflation, check_data
 from dynid.estimation.samples import sample_blocks
 from dynid.findings import Finding
@@ -38,6 +40,8 @@ STRIDE = 1 << 32
 """Between the numbers of two experiments' blocks."""
 EXACT = 1e-8
 """Residuals below this part of a joint's torque are rounding, not noise."""
+_Blocks = dict[int, tuple[Floats, Floats, float]]
+"""Block of time -> ``W^T W`` (b, b), ``W^T psi`` (b,) and the number of samples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +118,12 @@ class _Robust(Estimator, ABC):
         slopes, squares, light = self._moments(equations, beta, scales)
         total = int(equations.counts.sum())
         squares = squares / (1.0 - beta.size / total)
-        inflation = self._inflation(equations, beta, scales, squares)
+        blocks = self._blocks(equations, beta, scales)
+        inflation = block_inflation([[b[:2] for b in found.values()] for found in blocks], squares, beta.size)
         # A^-1 B A^-1 with A = sum E[psi'] x x^T / s^2 and B = sum E[psi^2] x x^T / s^2
-        bread = equations.information.weight(slopes / scales**2)
-        filling = equations.information.weight(squares / scales**2 * inflation)
-        covariance, undetermined = sandwich(bread, filling)
+        root, undetermined = solution_root(equations.information.weight(slopes / scales**2))
+        covariance = _score_covariance(equations, root, blocks, (slopes, squares * inflation, scales))
+        covariance[undetermined, undetermined] = np.inf
         return Estimate.of(
             equations,
             values=beta,
@@ -145,9 +150,9 @@ class _Robust(Estimator, ABC):
         counts = np.maximum(equations.counts, 1)
         return np.maximum(slopes / counts, 1e-3), np.maximum(squares / counts, 1e-12), light
 
-    def _inflation(self, equations: Samples, beta: Floats, scales: Floats, squares: Floats) -> Floats:
-        """(n,) the factor for correlation in time: scores of least squares with psi in place of the residuals."""
-        blocks: list[dict[int, tuple[Floats, Floats]]] = [{} for _ in range(equations.robot.dof)]
+    def _blocks(self, equations: Samples, beta: Floats, scales: Floats) -> list[_Blocks]:
+        """For each joint the blocks of time by number: scores of least squares with psi in place of the residuals."""
+        blocks: list[_Blocks] = [{} for _ in range(equations.robot.dof)]
         cuts = {id(run): cut_blocks(run, RESIDUAL_BLOCKS) for run in equations.experiments}
         first = dict(zip(cuts, range(0, len(cuts) * STRIDE, STRIDE), strict=True))
         for block in sample_blocks(equations):
@@ -158,9 +163,9 @@ class _Robust(Estimator, ABC):
                 mine = numbers == number
                 for joint, found in enumerate(blocks):
                     W = block.matrix[mine, joint] * block.valid[mine, joint, None]
-                    before = found.get(number, (0.0, 0.0))
-                    found[number] = (before[0] + W.T @ W, before[1] + W.T @ psi[mine, joint])
-        return block_inflation([list(found.values()) for found in blocks], squares, beta.size)
+                    product, score, count = found.get(number, (0.0, 0.0, 0.0))
+                    found[number] = (product + W.T @ W, score + W.T @ psi[mine, joint], count + len(W))
+        return blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +212,23 @@ class Cauchy(_Robust):
 
     def _start(self, equations: Samples) -> Floats:
         return Huber(rounds=self.rounds).solve(equations).values
+
+
+def _score_covariance(
+    equations: Samples, root: Floats, blocks: list[_Blocks], moments: tuple[Floats, Floats, Floats]
+) -> Floats:
+    """(b, b) covariance from the scores of blocks; the moments are (n,) E[psi'], E[psi^2] and the scales."""
+    slopes, squares, scales = moments
+    numbers = sorted(blocks[0])
+    counts = np.array([blocks[0][number][2] for number in numbers])
+    sums = ScoreSums(root, counts, np.array(numbers, dtype=np.int64) // STRIDE)
+    for place, number in enumerate(numbers):
+        here = [found[number] for found in blocks]
+        bread = sum(m / s**2 * b[0] for m, s, b in zip(slopes, scales, here, strict=True))
+        filling = sum(m / s**2 * b[0] for m, s, b in zip(squares, scales, here, strict=True))
+        score = sum(b[1] / s for s, b in zip(scales, here, strict=True))
+        sums.add(place, root.T @ bread @ root, root.T @ filling @ root, root.T @ score)
+    return sums.covariance(unknown_kinds(equations))
 
 
 def _scales(equations: Samples, beta: Floats) -> Floats:

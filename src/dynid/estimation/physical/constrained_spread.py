@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from dynid.decompositions import lstsq, svd
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
+from dynid.estimation.intervals.score_covariance import BlockWeights, score_covariance, solution_root
 from dynid.estimation.linear.least_squares import sandwich
 from dynid.information import Factor
 
@@ -40,7 +41,6 @@ def within_equalities(
     if not len(equal):
         return plain
     factor = equations.information.weight(weights)
-    spread = equations.information.weight(weights**2 * plain.noise_std**2 * plain.inflation)
     _, singular, Vt = svd(equal)
     rank = int(np.sum(singular > 1e-9 * singular[0]))
     start = to_base @ lstsq(equal, value)
@@ -48,13 +48,13 @@ def within_equalities(
     U, size, _ = svd(scale[:, None] * (to_base @ Vt[rank:].T), full_matrices=False)
     free = U[:, size > 1e-9 * max(float(size[0]) if size.size else 0.0, 1e-300)] / scale[:, None]
     inner = _restricted(factor, free, start)
-    covariance, open_ones = sandwich(inner, _restricted(spread, free, start))
+    root, open_ones = solution_root(inner)
     undetermined = np.any(np.abs(free[:, open_ones]) * scale[:, None] > 1e-6, axis=1)
-    closed = np.where(np.isfinite(covariance), covariance, 0.0)
-    spreads = free @ closed @ free.T
-    spreads[undetermined, undetermined] = np.inf
     values = start + free @ inner.solve(minimum_norm=True)
-    return replace(plain, values=values, covariance=spreads, undetermined=undetermined)
+    noise = BlockWeights(weights, plain.noise_std**2 * plain.inflation)
+    covariance = score_covariance(equations, values, free @ root, noise)
+    covariance[undetermined, undetermined] = np.inf
+    return replace(plain, values=values, covariance=covariance, undetermined=undetermined)
 
 
 def _restricted(factor: Factor, free: Floats, start: Floats) -> Factor:

@@ -1,9 +1,9 @@
 """The possible robot, or the possible body, that is nearest to an estimate in the metric of the estimate's uncertainty.
 
-    minimise |F (x - estimate)|^2   with F^T F the inverse covariance,   over positive definite pseudo-inertias
+    minimise |F (x - estimate)|^2   with F^T F the information,   over positive definite pseudo-inertias
 
-The covariance says how far each parameter may move where no possible robot has the estimate exactly; a prior of next to
-no weight chooses among robots that move alike ([LeeWensingPark2020]). The program is convex, so its answer is that of a
+The information (an inverse covariance, or the equations) says how far each parameter may move where no possible robot
+has the estimate exactly; a prior of next to no weight chooses among robots that move alike ([LeeWensingPark2020]). The program is convex, so its answer is that of a
 log-Cholesky parametrisation without the local minima of that one.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.decompositions import eigh
+from dynid.decompositions import eigh, pinv, svd
 from dynid.errors import EstimationError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
@@ -113,17 +113,16 @@ def lift_parameters(equations: Factors, estimate: Estimate) -> tuple[Floats, tup
         equations: The equations; their robot is the prior.
         estimate: An estimate from the equations, with its covariance.
     """
-    size = len(equations.names)
     known = ~estimate.undetermined
     values = np.where(known, estimate.values, 0.0)
-    rows = np.zeros((size, size))
-    rows[np.ix_(known, known)] = _inverse_root(estimate.covariance[np.ix_(known, known)], values[known])
+    rows = np.zeros((len(values), len(values)))
+    rows[:, known] = _equation_rows(equations, estimate)
     try:
         theta = _nearest_robot(equations, values, rows, int(estimate.samples.sum()), TIE).theta
     except EstimationError:
         message = "no possible robot was found near these base parameters: the exported robot keeps its prior ones"
         return equations.robot.parameter_vector.copy(), (_not_found(message),)
-    return theta[: len(equations.base.layout)], _distance_findings(equations, estimate, theta)
+    return theta[: len(equations.base.layout)], _distance_findings(equations, estimate, theta, rows[:, known])
 
 
 def make_possible(equations: Factors, estimate: Estimate, information: Floats) -> Estimate:
@@ -162,7 +161,9 @@ def add_standard(equations: Factors, estimate: Estimate, information: Floats) ->
         message = "no possible robot was found near the estimate: its standard parameters give the torques only"
         standard = equations.representative(estimate.values)
         return replace(estimate, standard=standard, findings=(*estimate.findings, _not_found(message)))
-    findings = (*estimate.findings, *_distance_findings(equations, estimate, theta))
+    known = ~estimate.undetermined
+    rows = _inverse_root(estimate.covariance[np.ix_(known, known)], estimate.values[known])
+    findings = (*estimate.findings, *_distance_findings(equations, estimate, theta, rows))
     return replace(estimate, standard=theta[: len(equations.base.layout)], findings=findings)
 
 
@@ -215,10 +216,39 @@ def _inverse_root(covariance: Floats, values: Floats) -> Floats:
     return np.asarray((vectors / np.sqrt(np.maximum(spread, 1e-12))).T / sigma)
 
 
-def _distance_findings(equations: Factors, estimate: Estimate, theta: Floats) -> tuple[Finding, ...]:
-    """A finding where standard parameters and terms (p + k,) are further from the estimate than noise would be."""
+def _equation_rows(equations: Factors, estimate: Estimate) -> Floats:
+    """(b, k) rows F of the known parameters: ``|F (x - values)|`` is the distance of others in standard deviations.
+
+    The equations give the shape of the distance and the covariance its size. A covariance from the scatter of few
+    blocks of time is right for each parameter by itself, but not for all directions at once.
+    """
     known = ~estimate.undetermined
-    rows = _inverse_root(estimate.covariance[np.ix_(known, known)], estimate.values[known])
+    noise = estimate.noise_std**2 * estimate.inflation
+    noise = np.maximum(noise, max(RESOLUTION * float(np.max(noise, initial=0.0)), 1e-280))
+    R = equations.information.weight(1.0 / noise).R
+    U, size, _ = svd(R[:, ~known], full_matrices=False)
+    U = U[:, size > 1e-9 * max(float(size.max(initial=0.0)), 1e-300)]
+    rows = R[:, known] - U @ (U.T @ R[:, known])  # open parameters take what they can
+    scale = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
+    alone = np.sum((pinv(rows / scale, rcond=1e-9) / scale[:, None]) ** 2, axis=1)
+    variance = np.diagonal(estimate.covariance)[known]
+    usable = (alone > 0.0) & (variance > 0.0)
+    ratio = float(np.median(variance[usable] / alone[usable])) if usable.any() else 1e-300
+    rows = rows / np.sqrt(max(ratio, 1e-300))
+    strength = float(np.linalg.norm(rows @ estimate.values[known]))
+    return np.asarray(rows * min(1.0, np.sqrt(STRONGEST) / max(strength, 1e-300)))
+
+
+def _distance_findings(equations: Factors, estimate: Estimate, theta: Floats, rows: Floats) -> tuple[Finding, ...]:
+    """A finding where standard parameters and terms (p + k,) are further from the estimate than noise would be.
+
+    Args:
+        equations: The equations.
+        estimate: The estimate.
+        theta: (p + k,) standard parameters and terms.
+        rows: (m, k) whose product with a difference of the known parameters is in standard deviations.
+    """
+    known = ~estimate.undetermined
     away = (equations.grouping @ theta - estimate.values)[known]
     off = float(np.linalg.norm(rows @ away) / np.sqrt(max(1, known.sum())))
     if off <= 1.0:

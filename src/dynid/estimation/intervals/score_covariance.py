@@ -1,0 +1,91 @@
+"""The covariance of solutions of reduced equations, from the scores of their blocks of time.
+
+Only the factors of blocks are needed: ``W_s' e_s = R_s' (R_s [beta; -1])`` up to the sign. So it is the same for logs
+in memory, streamed and merged ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from dynid.decompositions import svd
+from dynid.estimation.equations import Factors
+from dynid.estimation.intervals.score_sums import ScoreSums
+from dynid.information import Factor
+
+__all__ = ["BlockWeights", "run_numbers", "score_covariance", "solution_root", "unknown_kinds"]
+
+Floats = NDArray[np.float64]
+OPEN = 1e-6
+"""Share of a parameter, columns scaled to length one, in a direction without equations that leaves it open."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockWeights:
+    """How squared residuals count in the equations, and how large they are."""
+
+    joints: Floats
+    """(n,) weight w of each joint's squared residuals."""
+    variances: Floats
+    """(n,) variance of each joint's residuals, raised by its autocorrelation factor."""
+    segments: Mapping[int, float] | None = None
+    """Weight of some segments, as the inverse of their variance relative to that of the others."""
+
+
+def solution_root(factor: Factor) -> tuple[Floats, NDArray[np.bool_]]:
+    """(b, r) matrix L with ``L L' = A^-1`` for the equations ``A = R' R`` of a factor, and (b,) what is left open."""
+    scale = np.where(np.isfinite(factor.scale), factor.scale, 1.0)
+    if factor.rank == len(factor.columns):
+        return np.asarray(solve_triangular(factor.R, np.eye(scale.size))), np.zeros(scale.size, dtype=bool)
+    _, values, Vt = svd(factor.R / scale)
+    good = values > factor.resolution * max(values[0], 1e-300)
+    undetermined = np.any(np.abs(Vt[~good]) > OPEN, axis=0)
+    return (Vt[good] / values[good, None]).T / scale[:, None], undetermined
+
+
+def score_covariance(equations: Factors, beta: Floats, root: Floats, weights: BlockWeights) -> Floats:
+    """(b, b) covariance of a solution of weighted equations; see `score_sums`.
+
+    Args:
+        equations: The equations.
+        beta: (b,) the solution.
+        root: (b, r) matrix L as of `solution_root`; columns of known directions only, where the solution is restricted.
+        weights: Weights and variances of residuals.
+    """
+    information = equations.information
+    counts = information.samples.sum(axis=1).astype(float)
+    sums = ScoreSums(root, counts, run_numbers(equations))
+    vectors = [np.append(beta[list(support)], -1.0) for support in information.supports]
+    rows = [root[list(support)] for support in information.supports]
+    for place, segment in enumerate(information.segments):
+        bread, filling = np.zeros((root.shape[1],) * 2), np.zeros((root.shape[1],) * 2)
+        score, counting = np.zeros(root.shape[1]), (weights.segments or {}).get(segment, 1.0)
+        for joint, (vector, mine) in enumerate(zip(vectors, rows, strict=True)):
+            R, w = information.factor(joint, segment), counting * weights.joints[joint]
+            Z = R[:, :-1] @ mine
+            product = Z.T @ Z
+            bread += w * product
+            # a segment of weight w has the variance 1 / w, so that w counts once here
+            filling += w * weights.joints[joint] * weights.variances[joint] * product
+            score -= w * (Z.T @ (R @ vector))
+        sums.add(place, bread, filling, score)
+    return sums.covariance(unknown_kinds(equations))
+
+
+def run_numbers(equations: Factors) -> NDArray[np.int64]:
+    """(S,) number of the run of each segment."""
+    runs = {segment: run for run, blocks in enumerate(equations.blocks) for segment in blocks}
+    return np.array([runs.get(segment, -1) for segment in equations.information.segments], dtype=np.int64)
+
+
+def unknown_kinds(equations: Factors) -> tuple[str, ...]:
+    """(b + k,) kind of each unknown: a link, or the class of its term."""
+    links = 10 * equations.robot.dof
+    placed: Sequence[str] = [type(own.term).__name__ for own in equations.robot.terms]
+    base = ["link" if column < links else placed[column - links] for column in equations.base.columns]
+    return (*base, *(type(term).__name__ for term in equations.terms))

@@ -1,0 +1,134 @@
+"""Covariance of a solution from the scores of blocks of time, direction by direction.
+
+The solution of ``sum_s W_s' w e_s = 0`` over blocks s has the covariance ``A^-1 B A^-1`` with ``A = sum_s A_s``,
+``A_s = W_s' w W_s``, and B the covariance of the sum of scores. If residuals were independent in time, B would be the
+*filling* ``sum_s B_s``, ``B_s = W_s' w^2 v W_s``. What it is in truth is read from other sums of the same scores, with
+waves ``k_s`` as weights (`waves`). All is in coordinates in which A is the identity:
+
+    z_k  = sum_s k_s (g_s - A_s h) = sum_s (k_s - A_k) g_s,     A_k = sum_s k_s A_s,   h = sum_s g_s
+    C_kl = E[z_k z_l'] = sum_s k_s l_s B_s - A_k B_l - B_k A_l + A_k B A_l             if residuals were independent
+
+so the bias by what the fit took out of the residuals is known: ``N = sum_k C_kk``, and ``sum_k z_k z_k'`` with z
+rescaled from N to B is B, without bias if residuals are independent, and direction by direction if they are not. Few
+waves leave few degrees of freedom, ``d = tr(C)^2 / |C|^2`` for each parameter (Satterthwaite; Bell and McCaffrey 2002
+for blocks), hence Student's t (Lazarus, Lewis, Stock and Watson 2018 for cosines).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.decompositions import eigh
+from dynid.estimation.intervals.between_runs import RunSums
+from dynid.estimation.intervals.waves import has_many_runs, make_waves, student_factor
+
+__all__ = ["ScoreSums"]
+
+Floats = NDArray[np.float64]
+BORROWED = 0.01
+"""Share of the covariance that is the average over all directions (convention: little, because directions differ). It
+keeps the covariance of full rank, where waves are fewer than parameters."""
+LEAST_FREEDOM = 0.05
+"""Share of the waves that the fit must leave to a direction; of those it leaves less, the average is taken (convention:
+beyond, rounding and model errors are raised 20 times)."""
+QUIETEST = 0.05
+"""Smallest average ratio of scores to those of independent residuals (convention): less is rounding, not noise."""
+CAUTIOUS = 0.25
+"""Share of the parameters whose variance may have fewer degrees of freedom than all are given (convention). There is
+one factor for all, so that combinations of parameters that the data know well stay well known."""
+
+
+class ScoreSums:
+    """Sums over blocks of time; every block is shown once, and none is kept."""
+
+    def __init__(self, root: Floats, counts: Floats, runs: NDArray[np.int64]) -> None:
+        """Nothing is seen yet.
+
+        Args:
+            root: (b, r) matrix L with ``L' A L = 1``: parameters = L @ coordinates, without what is undetermined.
+            counts: (S,) number of equations of each block, in the order of time.
+            runs: (S,) number of each block's run.
+        """
+        self._root, self._waves = root, make_waves(counts, runs)
+        m, r = len(self._waves), root.shape[1]
+        self._bread, self._filling, self._crossed = np.zeros((m, r, r)), np.zeros((m, r, r)), np.zeros((m, m, r, r))
+        self._scores, self._whole = np.zeros((m, r)), np.zeros((r, r))
+        few = np.unique(runs).size > 1 and not has_many_runs(runs)
+        self._runs = RunSums(root, runs) if few else None
+
+    def add(self, place: int, bread: Floats, filling: Floats, score: Floats) -> None:
+        """Add a block.
+
+        Args:
+            place: Which of the S blocks it is.
+            bread: (r, r) ``L' A_s L``
+            filling: (r, r) ``L' B_s L``
+            score: (r,) ``L' g_s`` with the residuals of the solution.
+        """
+        wave = self._waves[:, place]
+        self._bread += wave[:, None, None] * bread
+        self._filling += wave[:, None, None] * filling
+        self._crossed += np.multiply.outer(np.outer(wave, wave), filling)
+        self._scores += np.outer(wave, score)
+        self._whole += filling
+        if self._runs is not None:
+            self._runs.add(place, bread, filling, score)
+
+    def covariance(self, kinds: tuple[str, ...]) -> Floats:
+        """(b, b) covariance: 1.96 of its standard deviations are half of a 95 % interval by Student's t.
+
+        Args:
+            kinds: (b,) kind of each parameter: those of one kind are taken to vary alike from run to run.
+        """
+        L = self._root
+        plain = L @ self._whole @ L.T
+        if not self._waves.size or not self._whole.any():
+            return np.asarray(plain)
+        expected = self._expected()
+        rescaling, whitening, lost = self._rescaling(np.einsum("kkij->ij", expected))
+        z = self._scores @ rescaling.T  # (m, r)
+        average = max(float(np.sum((z @ whitening.T) ** 2)) / max(L.shape[1], 1), QUIETEST)
+        freedom = self._freedom(expected, L @ rescaling)
+        found = L @ z.T
+        unseen = (L @ lost) @ (L @ lost).T
+        covariance = BORROWED * average * plain + (1.0 - BORROWED) * (found @ found.T + average * unseen)
+        whole = float(student_factor(freedom)) ** 2 * covariance
+        if self._runs is not None:
+            whole = whole + self._runs.covariance(kinds, covariance, plain)
+        return np.asarray(whole)
+
+    def _expected(self) -> Floats:
+        """(m, m, r, r) covariances C_kl of the sums if residuals were independent in time."""
+        A, B = self._bread, self._filling
+        left = np.einsum("kij,ljn->klin", A, B, optimize=True)
+        inner = np.einsum("kij,ljn->klin", A @ self._whole, A, optimize=True)
+        return np.asarray(self._crossed - left - left.transpose(1, 0, 3, 2) + inner)
+
+    def _rescaling(self, N: Floats) -> tuple[Floats, Floats, Floats]:
+        """Rescale from the covariance N of the sums to B.
+
+        Returns:
+            (r, r) F with ``F N F' = B`` as far as the fit left something, (r, r) W with ``W B W' = 1``, and a root
+            (r, l) of the part of B of which the fit left too little.
+        """
+        values, vectors = eigh(self._whole)
+        values = np.maximum(values, 1e-12 * values[-1])
+        G, whitening = vectors * np.sqrt(values), (vectors / np.sqrt(values)).T
+        left, directions = eigh(whitening @ N @ whitening.T)
+        least = LEAST_FREEDOM * max(float(np.max(left)), 1e-300)
+        kept = np.where(left > least, 1.0 / np.sqrt(np.maximum(left, least)), 0.0)
+        return G @ (directions * kept) @ directions.T @ whitening, whitening, G @ directions[:, left <= least]
+
+    def _freedom(self, expected: Floats, rows: Floats) -> float:
+        """Degrees of freedom of the variances of parameters, each a direction (b, r): nearly the smallest one."""
+        m = len(expected)
+        table = np.empty((len(rows), m, m))
+        for k in range(m):
+            for n in range(m):
+                table[:, k, n] = np.einsum("ci,ci->c", rows @ expected[k, n], rows)
+        trace, square = np.einsum("ckk->c", table), np.sum(table**2, axis=(1, 2))
+        known = trace > 0.0
+        if not known.any():
+            return 0.0
+        return float(np.quantile(trace[known] ** 2 / square[known], CAUTIOUS))

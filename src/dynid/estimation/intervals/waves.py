@@ -1,0 +1,72 @@
+"""Waves over the blocks of time of runs: weights that a constant does not pass.
+
+The sum of scores over all blocks decides the estimate, and fitting makes it zero. How large it would be is read from
+other sums of the same scores, with slow cosines as weights. Errors that are correlated in time for less than the
+shortest wave raise all these sums as much as the plain one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import t as student
+
+__all__ = ["WAVES", "has_many_runs", "make_waves", "student_factor"]
+
+Floats = NDArray[np.float64]
+WAVES = 8
+"""Number of waves. Fewer see longer correlations, more give narrower intervals: with eight, an interval is 14 % wider
+than if the covariance were known (Student's t), and errors may be correlated for an eighth of a log. It is the number
+that Lazarus, Lewis, Stock and Watson (2018) advise for 100 independent samples, ``0.4 * 100^(2/3)``; real logs have few
+more than that."""
+
+
+TWO_SIDED = 0.975
+"""Quantile at the upper end of a 95 % interval."""
+
+
+def student_factor(freedom: ArrayLike) -> Floats:
+    """Width of 95 % intervals by Student's t over that by the normal distribution, for some degrees of freedom.
+
+    Fewer than one count as one.
+    """
+    return np.asarray(student.ppf(TWO_SIDED, np.maximum(freedom, 1.0)) / student.ppf(TWO_SIDED, np.inf))
+
+
+def has_many_runs(runs: NDArray[np.int64]) -> bool:
+    """Whether there are enough runs for the waves to go from run to run.
+
+    Args:
+        runs: (S,) number of each block's run.
+    """
+    return np.unique(runs).size > WAVES
+
+
+def make_waves(counts: Floats, runs: NDArray[np.int64]) -> Floats:
+    """(m, S) weights of the scores of S blocks in m sums.
+
+    Over one run they are the slowest cosines of time. Over a few runs each has its own ones, as many together. Over
+    many runs they go from run to run, so that what differs between runs counts as noise.
+
+    Args:
+        counts: (S,) number of equations of each block, in the order of time.
+        runs: (S,) number of each block's run.
+    """
+    names = np.unique(runs)
+    if has_many_runs(runs):
+        sums = np.array([counts[runs == name].sum() for name in names])
+        return _cosines(sums, WAVES)[:, np.searchsorted(names, runs)]
+    rows = []
+    for name in names:
+        mine = runs == name
+        table = np.zeros((min(-(-WAVES // names.size), int(mine.sum()) - 1), runs.size))
+        table[:, mine] = _cosines(counts[mine], len(table))
+        rows.append(table)
+    return np.vstack([np.zeros((0, runs.size)), *rows])
+
+
+def _cosines(counts: Floats, most: int) -> Floats:
+    """(most, S) the slowest cosines at the middles of blocks with these numbers of equations."""
+    ends = np.cumsum(counts)
+    middles = (ends - 0.5 * counts) / max(float(ends[-1]), 1e-300)
+    return np.asarray(np.cos(np.pi * np.outer(np.arange(1, most + 1), middles)))

@@ -1,0 +1,174 @@
+"""Intervals from the scores of blocks: right on average for known covariances, direction by direction, run by run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.linalg import toeplitz
+from scipy.signal import lfilter
+
+from dynid.estimation.equations import Factors, build_equations
+from dynid.estimation.estimate import Estimator
+from dynid.estimation.intervals.score_sums import ScoreSums
+from dynid.estimation.intervals.waves import WAVES, make_waves, student_factor
+from dynid.estimation.linear.least_squares import OLS, WLS
+from dynid.estimation.linear.robust import Huber
+from dynid.estimation.physical.feasible import FeasibleWLS
+from dynid.estimation.streamed_logs import stream_equations
+from dynid.information import Information
+from dynid.parameters.base import base_parameters
+from dynid.processing.experiment import Experiment
+from estimation.planted import arm, planted_run
+
+Floats = NDArray[np.float64]
+BLOCKS, SAMPLES = 12, 600
+
+
+def regressors(seed: int = 0) -> Floats:
+    """(N, 3) a constant, a slow wave, and a sign that changes with every sample."""
+    t = np.arange(SAMPLES)
+    return np.column_stack([np.ones(SAMPLES), np.sin(t / 25.0 + seed), (-1.0) ** t])
+
+
+def claimed(X: Floats, e: Floats, runs: NDArray[np.int64] | None = None) -> Floats:
+    """(b, b) covariance of least squares as claimed, from the scores of equal blocks, without Student's factor."""
+    A = X.T @ X
+    root = np.linalg.inv(np.linalg.cholesky(A)).T
+    residual = e - X @ np.linalg.solve(A, X.T @ e)
+    v = residual @ residual / (len(e) - X.shape[1])
+    parts = np.split(np.arange(len(e)), BLOCKS)
+    sums = ScoreSums(root, np.array([float(len(p)) for p in parts]), np.zeros(BLOCKS, int) if runs is None else runs)
+    for place, part in enumerate(parts):
+        Z = X[part] @ root
+        sums.add(place, Z.T @ Z, v * Z.T @ Z, Z.T @ residual[part])
+    return sums.covariance(tuple("abc"[: X.shape[1]]))
+
+
+def test_students_factor_is_that_of_tables() -> None:
+    np.testing.assert_allclose(student_factor([1, 8, 30]) * 1.959964, [12.706, 2.306, 2.042], atol=6e-4)
+
+
+@pytest.mark.parametrize("pole", [0.0, 0.6, -0.5])
+def test_variances_are_right_on_average_in_every_direction(pole: float) -> None:
+    """Against the exact covariance of least squares under autoregressive noise: ``A^-1 X' S X A^-1``."""
+    X, rng = regressors(), np.random.default_rng(1)
+    S = toeplitz(pole ** np.arange(SAMPLES))
+    inverse = np.linalg.inv(X.T @ X)
+    exact = np.diag(inverse @ X.T @ S @ X @ inverse)
+    white = rng.normal(size=(200, SAMPLES + 200))
+    noise = lfilter([np.sqrt(1.0 - pole**2)], [1.0, -pole], white, axis=1)[:, 200:]
+    found = np.mean([np.diag(claimed(X, e)) for e in noise], axis=0) / student_factor(WAVES) ** 2
+    np.testing.assert_allclose(found / exact, 1.0, atol=0.2)
+    assert np.ptp(np.log(exact)) > 1.0 or pole == 0.0, "one factor for all directions cannot be right"
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.lists(st.floats(-2.0, 2.0), min_size=9, max_size=9))
+def test_parameters_may_be_chosen_in_any_way(entries: list[float]) -> None:
+    """Other parameters, that is ``T beta``, get the covariance ``T C T'``: combinations are as certain as they are."""
+    T = np.array(entries).reshape(3, 3) + 5.0 * np.eye(3)
+    X, e = regressors(), np.random.default_rng(2).normal(size=SAMPLES)
+    other = claimed(X @ np.linalg.inv(T), e)
+    np.testing.assert_allclose(other, T @ claimed(X, e) @ T.T, rtol=0.15, atol=0.02 * np.abs(other).max())
+
+
+def test_waves_pass_no_constant() -> None:
+    one = make_waves(np.full(24, 50.0), np.zeros(24, int))
+    assert one.shape == (WAVES, 24)
+    np.testing.assert_allclose(one.sum(axis=1), 0.0, atol=1e-12)
+    few = make_waves(np.full(24, 50.0), np.repeat([0, 1, 2], 8))
+    for run in range(3):
+        np.testing.assert_allclose(few[:, 8 * run : 8 * run + 8].sum(axis=1), 0.0, atol=1e-12)
+    many = make_waves(np.full(24, 50.0), np.repeat(np.arange(12), 2))
+    np.testing.assert_array_equal(many[:, 0::2], many[:, 1::2])
+    assert make_waves(np.array([5.0]), np.zeros(1, int)).shape == (0, 1)
+
+
+def coloured_run(seed: int, pole: float = 0.98, samples: int = 1500) -> Experiment:
+    """A motion of its own with autoregressive torque noise."""
+    run = planted_run(arm(), samples=samples, period_s=15.0, motion=seed)
+    white = np.random.default_rng(seed).normal(size=(samples + 500, 3))
+    noise = lfilter([np.sqrt(1.0 - pole**2)], [1.0, -pole], white, axis=0)[500:]
+    return replace(run, effort=run.effort + 0.3 * noise)
+
+
+@pytest.mark.parametrize(("estimator", "runs"), [(OLS(), 15), (WLS(), 15), (Huber(), 8)], ids=["ols", "wls", "huber"])
+def test_every_group_is_covered_under_noise_of_long_memory(estimator: Estimator, runs: int) -> None:
+    base = base_parameters(arm())
+    planted = base.project(arm().parameter_vector)
+    hits = []
+    for seed in range(runs):
+        interval = estimator.solve(build_equations(arm(), coloured_run(seed), base=base)).interval()
+        hits.append((interval[:, 0] <= planted) & (planted <= interval[:, 1]))
+    for prefix in ("OFF", "FC", "FV"):
+        mine = [name.startswith(prefix) for name in base.names]
+        assert np.mean(np.array(hits)[:, mine]) >= 0.83, prefix
+    assert 0.90 < np.mean(hits) < 0.99
+
+
+def test_offsets_and_dry_friction_are_inflated_by_different_factors() -> None:
+    """Noise of long memory shakes an offset more than dry friction, whose sign changes: one factor fits neither."""
+    ratios = []
+    for seed in range(5):
+        run = coloured_run(seed)
+        rng = np.random.default_rng(100 + seed)
+        white = replace(run, effort=planted_run(arm(), samples=1500, period_s=15.0, motion=seed).effort)
+        white = replace(white, effort=white.effort + 0.3 * rng.normal(size=run.effort.shape))
+        found, plain = (WLS().solve(build_equations(arm(), one)) for one in (run, white))
+        growth = dict(zip(found.names, found.stderr / plain.stderr, strict=True))
+        ratios.append(growth["OFF1"] / growth["FC1"])
+    assert np.median(ratios) > 1.3
+
+
+def test_streamed_merged_and_saved_equations_give_the_same_intervals(tmp_path) -> None:
+    run = coloured_run(3)
+    whole = build_equations(arm(), run)
+    streamed = stream_equations(arm(), [lambda: [run]], base=whole.base)
+    whole.information.save(tmp_path / "log.information")
+    loaded = replace(whole, information=Information.load(tmp_path / "log.information"))
+    factors = Factors(
+        robot=whole.robot, base=whole.base, information=loaded.information, blocks=whole.blocks, excerpts=()
+    )
+    for other in (streamed, factors):
+        for estimator in (WLS(), FeasibleWLS(prior_weight=1.0)):
+            np.testing.assert_allclose(
+                estimator.solve(other).stderr, estimator.solve(whole).stderr, rtol=1e-6, atol=1e-12
+            )
+
+
+def shifted_runs(size: float, count: int) -> list[Experiment]:
+    """Runs with white noise and offsets of their own."""
+    rng = np.random.default_rng(5)
+    runs = [planted_run(arm(), samples=400, noise=0.1, seed=k, motion=k) for k in range(count)]
+    return [replace(run, effort=run.effort + size * rng.normal(size=3)) for run in runs]
+
+
+@pytest.mark.parametrize("count", [3, 10])
+def test_differences_between_runs_widen_the_intervals_of_what_differs(count: int) -> None:
+    alike, other = (WLS().solve(build_equations(arm(), shifted_runs(size, count))) for size in (0.0, 0.5))
+    growth = other.stderr / alike.stderr
+    offsets = np.array([name.startswith("OFF") for name in alike.names])
+    assert np.median(growth[offsets]) > 2.0
+    assert np.median(growth[offsets]) > 1.5 * np.median(growth[~offsets])
+    # three offsets, each the mean of so many: 0.5 / sqrt(count)
+    assert 0.4 < np.median(other.stderr[offsets]) / (0.5 / np.sqrt(count)) < 4.0
+
+
+def test_one_block_gives_the_covariance_of_independent_residuals() -> None:
+    equations = build_equations(arm(), planted_run(arm(), noise=0.1, samples=400), blocks=1)
+    estimate = WLS().solve(equations)
+    weights = 1.0 / estimate.noise_std**2
+    A, B = (R.T @ R for R in (equations.information.weight(w).R for w in (weights, weights * estimate.inflation)))
+    expected = np.linalg.solve(A, np.linalg.solve(A, B).T)
+    np.testing.assert_allclose(estimate.stderr, np.sqrt(np.diag(expected)), rtol=1e-2)
+
+
+def test_exact_data_have_intervals_that_are_not_zero() -> None:
+    estimate = WLS().solve(build_equations(arm(), planted_run(arm(), samples=400)))
+    assert np.all(estimate.stderr > 0.0)
+    assert np.all(estimate.stderr < 1e-6 * (np.abs(estimate.values) + 1.0))
