@@ -3,8 +3,8 @@
     minimise |F (x - estimate)|^2   with F^T F the information,   over positive definite pseudo-inertias
 
 The information (an inverse covariance, or the equations) says how far each parameter may move where no possible robot
-has the estimate exactly; a prior of next to no weight chooses among robots that move alike ([LeeWensingPark2020]). The program is convex, so its answer is that of a
-log-Cholesky parametrisation without the local minima of that one.
+has the estimate exactly; a prior of next to no weight chooses among robots that move alike ([LeeWensingPark2020]). The
+program is convex, so its answer is that of a log-Cholesky parametrisation without the local minima of that one.
 """
 
 from __future__ import annotations
