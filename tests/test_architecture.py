@@ -25,6 +25,7 @@ LAYERS = [
     ["spatial"],
     ["decompositions"],
     ["curves"],
+    ["stages"],
     ["checks"],
     ["settings"],
     ["terms"],

@@ -31,7 +31,15 @@ from dynid.report.parameter_sections import base_marks, standard_marks
 from dynid.report.plots import torque_picture
 from dynid.report.provenance import PAPERS
 from dynid.report.report import identification_page, report_html, write_report
-from dynid.report.series import autocorrelate, bin_residuals, joint_torques, mean_over_speed, relative_error, thin
+from dynid.report.series import (
+    MOST_POINTS,
+    autocorrelate,
+    bin_residuals,
+    joint_torques,
+    mean_over_speed,
+    relative_error,
+    thin,
+)
 from dynid.robot.zoo import cylindrical
 from dynid.terms.friction import Coulomb, Viscous
 
@@ -214,3 +222,23 @@ def test_an_identification_cites_the_papers_of_its_estimator(result: tuple[Ident
     assert fit.estimate.references
     for key in ("Atkeson1986", *fit.base.references, *fit.estimate.references):
         assert f"**{key}**" in text
+
+
+@pytest.mark.parametrize("samples", [1000, 5001, 6250, 50_001])
+def test_thinned_curves_keep_the_extremes_of_every_part(samples):
+    rng = np.random.default_rng(0)
+    time, torque, other, residual = np.arange(float(samples)), *np.cumsum(rng.normal(size=(3, samples)), axis=1)
+    torque[rng.random(samples) < 0.1] = np.nan
+    residual = residual.round()  # with ties
+    kept, *_ = thin(7, time, torque, other, residual)
+    if samples <= MOST_POINTS:
+        assert kept.size == samples
+        return
+    parts = np.array_split(np.arange(samples), MOST_POINTS // 4)
+    expected = {
+        int(part[pick(np.nan_to_num(channel[part]))])
+        for part in parts
+        for channel in (torque, residual)
+        for pick in (np.argmin, np.argmax)
+    }
+    assert kept.astype(int).tolist() == sorted(expected)

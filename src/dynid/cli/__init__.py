@@ -43,12 +43,19 @@ Examples:
     cls=ErrorGroup, context_settings={"help_option_names": ["-h", "--help"]}, epilog=f"{EXAMPLES}\n\n{EXIT_CODES}"
 )
 @click.version_option(package_name="dynid")
-def main() -> None:
+@click.option("--timing", is_flag=True, help="Print the processor time of every stage of the command.")
+@click.pass_context
+def main(ctx: click.Context, timing: bool) -> None:
     """Identify the dynamics of robots from logs of their motion.
 
     ROBOT is a file (.urdf; .xml or .mjcf for MJCF; .txt for the text format) or the name of a built-in robot: dynid
     robots lists them.
     """
+    if timing:
+        from dynid.stages import measure_stages
+
+        times = measure_stages()
+        ctx.call_on_close(lambda: click.echo(str(times), err=True))
 
 
 for command in (

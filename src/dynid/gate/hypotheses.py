@@ -94,12 +94,11 @@ def check_hypotheses(robot: Robot, samples: Samples) -> Iterator[Finding]:
 
 def _best_hypothesis(robot: Robot, samples: Samples, free: float, prior: float) -> Finding | None:
     """Find the hypothesis under which the log is most likely, if it is clearly more likely than without one."""
-    rough, step = [], max(3, samples.q.shape[0] // ROUGH)
-    for hypothesis in _hypotheses(robot, samples):
-        rough.append((float(block_losses(robot, hypothesis.samples.thin_out(step), 1).sum()), hypothesis))
-    judged = []
-    for _, hypothesis in sorted(rough, key=lambda item: item[0])[:FINALISTS]:
-        judged.append((block_losses(robot, hypothesis.samples, PARTS), hypothesis))
+    few = samples.thin_out(max(3, samples.q.shape[0] // ROUGH))
+    rough = [float(block_losses(robot, hypothesis.samples, 1).sum()) for hypothesis in _hypotheses(robot, few)]
+    whole, judged = list(_hypotheses(robot, samples)), []
+    for place in sorted(range(len(rough)), key=lambda place: rough[place])[:FINALISTS]:
+        judged.append((block_losses(robot, whole[place].samples, PARTS), whole[place]))
     losses, best = min(judged, key=lambda item: float(item[0].sum()))
     gains = block_losses(robot, samples, PARTS) - losses
     (gain, error), (free_gain, free_error) = _total(gains.sum(axis=0)), _total(gains[0])
@@ -165,10 +164,9 @@ def _hypotheses(robot: Robot, samples: Samples) -> Iterator[_Hypothesis]:
         yield _Hypothesis(
             "flipped", names[j], f"the torque of {names[j]} is flipped", flip, samples.with_torque_sign(j)
         )
-        yield _Hypothesis(
-            "flipped", names[j], f"the motion of {names[j]} is flipped", flip, samples.with_position_sign(j)
-        )
-        both = samples.with_joints_turned(j)
+        moved = samples.with_position_sign(j)
+        yield _Hypothesis("flipped", names[j], f"the motion of {names[j]} is flipped", flip, moved)
+        both = moved.with_torque_sign(j)  # hypotheses with the same motion share its regressor
         yield _Hypothesis("flipped", names[j], f"motion and torque of {names[j]} are flipped", flip, both)
     every = replace(samples, effort=-samples.effort)
     yield _Hypothesis("flipped", None, "all torques are flipped", flip, every)
@@ -192,9 +190,10 @@ def _swaps(robot: Robot, samples: Samples) -> Iterator[_Hypothesis]:
         pair = f"{names[i]} and {names[k]}"
         torques = samples.with_torques_swapped(i, k)
         yield _Hypothesis("swapped", names[i], f"the torques of {pair} are exchanged", remedy, torques)
-        motions = torques.with_joints_swapped(i, k)
+        both = samples.with_joints_swapped(i, k)
+        motions = both.with_torques_swapped(i, k)
         yield _Hypothesis("swapped", names[i], f"the motions of {pair} are exchanged", remedy, motions)
-        yield _Hypothesis("swapped", names[i], f"{pair} are exchanged", remedy, samples.with_joints_swapped(i, k))
+        yield _Hypothesis("swapped", names[i], f"{pair} are exchanged", remedy, both)
 
 
 def _gravities(samples: Samples) -> Iterator[_Hypothesis]:

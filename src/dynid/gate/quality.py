@@ -34,6 +34,7 @@ from dynid.processing.delay import estimate_delay
 from dynid.processing.experiment import Dropped, Experiment
 from dynid.processing.process import Chain, Processing, process
 from dynid.robot.model import Robot
+from dynid.stages import in_stage
 
 __all__ = ["check_and_process", "check_recording", "check_samples"]
 
@@ -55,6 +56,7 @@ def check_recording(
     return check_and_process(recording, Processing(), robot, progress=progress)[0]
 
 
+@in_stage("gate")
 def check_and_process(
     recording: Recording, options: Processing, robot: Robot | None = None, *, progress: Progress | None = None
 ) -> tuple[QualityReport, Chain | None]:

@@ -8,7 +8,9 @@ and a log-likelihood.
 
 from __future__ import annotations
 
-from collections import Counter
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -41,6 +43,8 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
+MOST_RECENT = 6
+"""Number of arrays of the latest motions that are kept (convention: two of three motions)."""
 MOST_ROWS = 600
 """Number of samples of a quick fit (convention)."""
 POWER_BLOCKS = 10
@@ -140,10 +144,6 @@ class Samples:
         """The samples with the sign of one joint's motion reversed."""
         sign = np.where(np.arange(self.q.shape[1]) == joint, -1.0, 1.0)
         return replace(self, q=self.q * sign, dq=self.dq * sign, ddq=self.ddq * sign, sign=self.sign * sign)
-
-    def with_joints_turned(self, joint: int) -> Samples:
-        """The samples with the signs of one joint's motion and torque reversed."""
-        return self.with_position_sign(joint).with_torque_sign(joint)
 
     def with_offset(self, joint: int, angle: float) -> Samples:
         """The samples with the position of one joint shifted by an angle [rad]."""
@@ -245,7 +245,32 @@ def inertial_torque(robot: Robot, samples: Samples) -> Floats:
 
 def own_torque(robot: Robot, samples: Samples) -> Floats:
     """(M, n) torque of the robot's own masses under the samples' gravity [N m]."""
-    return inertial_torque(robot, samples) + np.tensordot(samples.gravity, gravity_torques(robot, samples), axes=1)
+    parts = _of_motion("parts", robot, samples, lambda: np.concatenate(
+        [inertial_torque(robot, samples)[None], gravity_torques(robot, samples)]
+    ))  # fmt: skip
+    return np.asarray(parts[0] + np.tensordot(samples.gravity, parts[1:], axes=1))
+
+
+class _Recent(threading.local):
+    """What was computed for the latest motions: hypotheses about torques alone have the same motion."""
+
+    def __init__(self) -> None:
+        self.known: OrderedDict[tuple[object, ...], tuple[object, Floats]] = OrderedDict()
+
+
+_recent = _Recent()
+
+
+def _of_motion(what: str, robot: Robot, samples: Samples, make: Callable[[], Floats]) -> Floats:
+    """An array that depends on the robot and the motion of the samples alone, computed once for the same arrays."""
+    sources = (robot, samples.q, samples.dq, samples.ddq, samples.sign)
+    key = (what, *map(id, sources))
+    if key not in _recent.known:
+        _recent.known[key] = (sources, make())  # the sources stay alive, so that no other array gets their identity
+        if len(_recent.known) > MOST_RECENT:
+            _recent.known.popitem(last=False)
+    _recent.known.move_to_end(key)
+    return _recent.known[key][1]
 
 
 def friction_bases(robot: Robot, samples: Samples) -> Floats:
@@ -355,7 +380,9 @@ def _relative(squares: float, samples: Samples) -> float:
 def _free_rows(robot: Robot, samples: Samples) -> tuple[Floats, Floats]:
     """Weighted regressor (M u, p) and torque (M u,) of the u joints in use, sample after sample."""
     model = with_friction(robot, tuple(samples.gravity.tolist()))
-    Y = with_smooth_sign(regressor(model, samples.q, samples.dq, samples.ddq), samples.sign)
+    Y = _of_motion("regressor", model, samples, lambda: with_smooth_sign(
+        regressor(model, samples.q, samples.dq, samples.ddq), samples.sign
+    ))  # fmt: skip
     rows = (Y * samples.weight[None, :, None])[:, samples.used].reshape(-1, Y.shape[2])
     return rows, (samples.effort * samples.weight)[:, samples.used].reshape(-1)
 

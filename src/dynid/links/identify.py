@@ -41,6 +41,7 @@ from dynid.processing.experiment import Experiment
 from dynid.processing.process import Chain
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
+from dynid.stages import in_stage, stage
 from dynid.tables import Table
 from dynid.terms.base import Reference, StateTerm, Term
 
@@ -475,7 +476,8 @@ def identify_experiments(
     """Identify a robot that has its terms from experiments; see `identify`."""
     runs = [run.matched(robot) for run in runs]
     present = (*recipe.spring_terms(robot), *terms)
-    equations = build_equations(robot, runs, base=base, terms=present, band_hz=recipe.band_hz, threads=threads)
+    with stage("estimate"):
+        equations = build_equations(robot, runs, base=base, terms=present, band_hz=recipe.band_hz, threads=threads)
     selection = None
     if recipe.selection is not None and estimator.accepts_terms:
         equations, selection = _select_terms(equations, recipe.selection)
@@ -485,6 +487,7 @@ def identify_experiments(
     return replace(fit, significance=significant_parameters(equations, threshold=read_share(recipe.significant)))
 
 
+@in_stage("estimate")
 def identify_equations(
     equations: Factors, estimator: Estimator | None = None, selection: Selection | None = None
 ) -> Identification:
@@ -515,6 +518,7 @@ def _inertia_findings(found: Identification) -> tuple[Finding, ...]:
     return check_inertia(found.equations, found.equations.representative(estimate.values), estimate.values[rank:])
 
 
+@in_stage("select")
 def _select_terms(equations: Samples, rule: ForwardSelection) -> tuple[Samples, Selection]:
     """Add the standard candidates that pass the rule to the equations."""
     reference = Reference(equations.representative(WLS().solve(equations).values))

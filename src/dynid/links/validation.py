@@ -19,6 +19,7 @@ from dynid.links.recipe import Recipe
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth, filter_there_and_back
 from dynid.robot.model import Robot
+from dynid.stages import in_stage
 from dynid.tables import Table
 
 __all__ = ["Validation", "cross_validate", "robot_error", "training_error_in_band", "validate"]
@@ -135,6 +136,7 @@ def finite_or_none(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
+@in_stage("validate")
 def validate(
     fit: Fitted,
     experiments: Experiment | Sequence[Experiment],

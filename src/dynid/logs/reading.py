@@ -20,6 +20,7 @@ from dynid.logs.readers import Options, Table, read_pieces, read_table
 from dynid.logs.readers.dispatch import bag_files, is_bag
 from dynid.logs.recording import Recording, seal
 from dynid.robot.model import Robot
+from dynid.stages import in_stage
 
 __all__ = [
     "Progress",
@@ -40,6 +41,7 @@ ROWS = 122_880
 """Rows of a piece (convention): long against the memory of any filter, small against the memory of the machine."""
 
 
+@in_stage("read")
 def read_recording(
     path: Paths,
     robot: Robot | None = None,

@@ -5,29 +5,29 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dynid.errors import DynidError
-from dynid.excitation.excitation import Excitation
 from dynid.export.result_file import data_facts
 from dynid.findings import Finding
 from dynid.links.identify import Identification
 from dynid.links.joint_friction import joint_friction
 from dynid.links.validation import Validation
-from dynid.load.load_study import LoadStudy
 from dynid.processing.experiment import Experiment
 from dynid.report.identification_sections import Refusal, Residuals, Torques, Verdict, WrittenFiles
 from dynid.report.joint_coverage import Coverage
-from dynid.report.load_sections import LoadBox
 from dynid.report.page import Page, Section
 from dynid.report.parameter_sections import Parameters
-from dynid.report.plan_sections import PlannedMotion, PlanOverview, Search
 from dynid.report.provenance import Methods, Provenance, Settings
 from dynid.report.replay import Replay
 from dynid.report.sections.friction_section import Friction
 from dynid.report.sections.next_commands import NextCommands
 from dynid.report.series import joint_torques
 from dynid.robot.model import Robot
+
+if TYPE_CHECKING:  # an identification needs neither
+    from dynid.excitation.excitation import Excitation
+    from dynid.load.load_study import LoadStudy
 
 __all__ = ["identification_page", "load_page", "plan_page", "refusal_page", "report_html", "write_report"]
 
@@ -93,6 +93,8 @@ def refusal_page(robot: Robot, error: DynidError, findings: Sequence[Finding], e
 
 def load_page(study: LoadStudy, run: Experiment, extra: Sequence[Section] = (), flange: str | None = None) -> Page:
     """Make the page of a load, with the recorded motion."""
+    from dynid.report.load_sections import LoadBox
+
     sections = [
         LoadBox(study, flange),
         Replay(study.robot_with_load, run),
@@ -104,6 +106,8 @@ def load_page(study: LoadStudy, run: Experiment, extra: Sequence[Section] = (), 
 
 def plan_page(plan: Excitation, extra: Sequence[Section] = (), robot: Robot | None = None) -> Page:
     """Make the page of a designed motion; with the robot it also shows torques and plays the motion."""
+    from dynid.report.plan_sections import PlannedMotion, PlanOverview, Search
+
     moving = [PlannedMotion(plan, robot)] if robot is not None else []
     sections = [PlanOverview(plan, robot), *moving, Search(plan), *extra, Methods(("GautierKhalil1992",))]
     return Page.of(f"{plan.robot}: exciting motion", sections)

@@ -96,10 +96,17 @@ def thin(joints: int, *channels: Floats) -> list[Floats]:
     most = min(MOST_POINTS, ALL_POINTS // max(1, joints))
     if channels[0].size <= most:
         return list(channels)
-    kept: list[int] = []
-    for part in np.array_split(np.arange(channels[0].size), most // 4):
-        ends = [pick(np.nan_to_num(c[part])) for c in (channels[1], channels[-1]) for pick in (np.argmin, np.argmax)]
-        kept += sorted({int(part[end]) for end in ends})
+    count, parts = channels[0].size, most // 4
+    # as numpy.array_split cuts: the first parts are one row longer; shorter ones repeat their last row
+    size, longer = divmod(count, parts)
+    starts = np.arange(parts) * size + np.minimum(np.arange(parts), longer)
+    lengths = np.where(np.arange(parts) < longer, size + 1, size)
+    rows = starts[:, None] + np.minimum(np.arange(size + 1), lengths[:, None] - 1)
+    kept = np.zeros(count, dtype=bool)
+    for channel in (channels[1], channels[-1]):
+        values = np.nan_to_num(channel)[rows]
+        for pick in (np.argmin, np.argmax):
+            kept[starts + pick(values, axis=1)] = True
     return [channel[kept] for channel in channels]
 
 

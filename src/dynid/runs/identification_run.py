@@ -36,6 +36,7 @@ from dynid.report.parameter_sections import SignificantParameters
 from dynid.report.report import identification_page, refusal_page
 from dynid.robot.model import Robot
 from dynid.runs.run_folder import Origin, RunFolder, RunRequest, open_run
+from dynid.stages import in_stage
 
 __all__ = ["IdentificationRun", "run_identification"]
 
@@ -183,6 +184,7 @@ def _refuse_unclear(logs: Sequence[Log], held_out: Sequence[Log], recipe: Recipe
     )
 
 
+@in_stage("report")
 def _write(run: RunFolder, result: IdentificationRun, recipe: Recipe) -> IdentificationRun:
     """Write result, recipe, identified models, summary and report."""
     fit, verdict = result.fit, result.validation

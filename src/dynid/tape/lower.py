@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from dynid.tape.operations import TRANSCENDENTAL, Operation, is_binary
 from dynid.tape.tape import Tape
 
@@ -207,6 +209,11 @@ class FunctionPass:
 
 def stages(tape: Tape) -> list[FunctionPass]:
     """The transcendental functions of a tape as passes; each needs only the results of earlier ones."""
+    called = np.flatnonzero(np.isin(tape.opcodes, list(TRANSCENDENTAL)))
+    if np.all(tape.operands[called, 0] < tape.input_size):  # the usual case: angles, known before anything else
+        codes, arguments = tape.opcodes[called].tolist(), tape.operands[called, 0].tolist()
+        places = (tape.input_size + called).tolist()
+        return list(_passes(dict(zip(places, zip(codes, arguments, strict=True), strict=True))))
     depth: dict[int, int] = {}
     calls: dict[int, dict[int, tuple[int, int]]] = {}
     for value, code, left, right in tape.steps():

@@ -9,7 +9,7 @@ import pytest
 
 from dynid.kernels import inverse_dynamics, regressor
 from dynid.robot import zoo
-from dynid.studies.benchmark import suite
+from dynid.studies.benchmark import public_functions, suite
 from dynid.studies.benchmark.case import Case, NotInstalled, Peer, Workload
 from dynid.studies.benchmark.jax_peer import _regressor
 from dynid.studies.benchmark.mujoco_peer import Mujoco, _mjcf
@@ -30,7 +30,7 @@ def test_every_peer_measures_or_says_what_is_missing(make: type, case: Case) -> 
     except NotInstalled as missing:
         pytest.skip(f"not installed: {missing}")
     assert seconds
-    assert all(0.0 <= value < 60.0 for value in seconds.values())
+    assert all(0.0 <= value < 60.0 for name, value in seconds.items() if not name.endswith("[MB]"))
 
 
 class _Slow:
@@ -49,6 +49,9 @@ class _Absent:
 
 def test_the_table_and_the_document(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Ours, "_first_use", lambda self, case: {"first use": 0.1, "first use, from cache": 0.01})
+    fresh = {"first torque in a new process": 0.2, "dynid --help": 0.1}
+    monkeypatch.setattr(Ours, "_fresh", lambda self, case: fresh)
+    monkeypatch.setattr(public_functions, "SIZES", (1, 10, 1000))
     peers: list[type[Peer]] = [_Slow, _Absent]
     rows = suite.compare(case, peers)
     text = str(suite.speed_table(rows))

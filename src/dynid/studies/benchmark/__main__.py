@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 from pathlib import Path
 
 
@@ -25,15 +26,27 @@ def main() -> None:
 
     from dynid.robot import zoo
     from dynid.studies.benchmark.case import Case
-    from dynid.studies.benchmark.suite import compare, describe_rows, speed_table
+    from dynid.studies.benchmark.suite import compare, describe_rows, is_slower, speed_table
 
     rows = []
     for name in options.robots:
         case = Case(zoo.get(name), samples=int(options.samples), few=options.few, repeats=options.repeats)
         rows += compare(case)
-    print(speed_table(rows))
+    print(_coloured(str(speed_table(rows)), [is_slower(row) or row.met is False for row in rows]))
     if options.json is not None:
         options.json.write_text(json.dumps(describe_rows(rows), indent=1))
+
+
+def _coloured(table: str, marked: list[bool]) -> str:
+    """The table with marked rows in red, where the output is a terminal or FORCE_COLOR is set."""
+    if not (sys.stdout.isatty() or os.environ.get("FORCE_COLOR")):
+        return table
+    lines = table.splitlines()
+    first = len(lines) - len(marked)
+    for place, is_marked in enumerate(marked, start=first):
+        if is_marked:
+            lines[place] = f"\033[31m{lines[place]}\033[0m"
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

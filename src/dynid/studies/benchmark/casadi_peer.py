@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dynid.kernels import kernel
-from dynid.studies.benchmark.case import Case, Workload, load
+from dynid.studies.benchmark.case import BOUND, Case, Workload, batch_workloads, function_workload, load
 from dynid.tape.operations import Operation
 from dynid.tape.tape import Tape
 
@@ -32,10 +32,20 @@ class Casadi:
             "regressor streamed": case.best(_evaluation(regressor.map(count)), count),
             "regressor dense": case.best(_evaluation(regressor.map(count)), count),
             "inverse dynamics, batch": case.best(_evaluation(torque.map(count)), count),
-            "inverse dynamics, one call": case.best(_evaluation(torque, count), count),
             "base regressor": case.best(_evaluation(base.map(count)), count),
             "base regressor VJP": case.best(_evaluation(gradient.map(count)), count),
+            **_public_functions(ca, case),
         }
+
+
+def _public_functions(ca: Any, case: Case) -> dict[Workload, float]:
+    """Our equations of the quantities with a bound form: one state, and mapped over a batch."""
+    measured: dict[Workload, float] = {}
+    for quantity in BOUND:
+        function = _function(ca, kernel(case.robot, quantity).tape)
+        measured[function_workload(quantity, 1)] = case.best(_evaluation(function, case.few), case.few)
+        measured |= batch_workloads(quantity, case.best(_evaluation(function.map(case.few)), case.few))
+    return measured
 
 
 def _function(ca: Any, tape: Tape) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,28 +20,42 @@ from dynid.tape import Tape
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset
 
-__all__ = ["Case", "Floats", "NotInstalled", "Peer", "Workload", "best_time", "load", "repeat"]
+__all__ = [
+    "BOUND",
+    "SIZES",
+    "Case",
+    "Floats",
+    "NotInstalled",
+    "Peer",
+    "Workload",
+    "batch_workloads",
+    "best_time",
+    "function_workload",
+    "load",
+    "repeat",
+]
 
 Floats = NDArray[np.float64]
 
-Workload = Literal[
-    "regressor streamed",
-    "regressor dense",
-    "logs to R",
-    "logs to R, Gram",
-    "inverse dynamics, batch",
-    "inverse dynamics, one call",
-    "inverse_dynamics, one state",
-    "inertia_matrix, one state",
-    "gravity_torque, one state",
-    "regressor, one state",
-    "forward_dynamics, one state",
-    "base regressor",
-    "base regressor VJP",
-    "first use",
-    "first use, from cache",
-]
-"""Seconds are per sample, per call, or in total for the first use; "one state" is a call by the public name."""
+Workload = str
+"""What is measured: ``FUNCTION, one state``, ``FUNCTION, N states``, ``FUNCTION, bound``, or a name of `ours`.
+
+Seconds are per sample or call; in total for a new process and a first use; a name that ends with [MB] is memory."""
+
+SIZES = (1, 10, 1000, 100_000)
+"""Numbers of states of the public functions."""
+BOUND = ("inverse_dynamics", "forward_dynamics", "inertia_matrix", "gravity_torque", "regressor")
+"""Functions whose bound form is measured."""
+
+
+def function_workload(function: str, size: int) -> Workload:
+    """Name of a public function applied to so many states."""
+    return f"{function}, {'one state' if size == 1 else f'{size} states'}"
+
+
+def batch_workloads(function: str, seconds: float) -> dict[Workload, float]:
+    """The same seconds per state for every batch: a library that computes one state after the other."""
+    return {function_workload(function, size): seconds for size in SIZES[1:]}
 
 
 class NotInstalled(Exception):  # noqa: N818 (not an error, a finding)

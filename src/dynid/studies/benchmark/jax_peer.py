@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dynid.robot.model import Robot
-from dynid.studies.benchmark.case import Case, Workload, load
+from dynid.studies.benchmark.case import Case, Workload, batch_workloads, load
 
 __all__ = ["Jax"]
 
@@ -38,6 +38,7 @@ class Jax:
         return {
             "regressor streamed": seconds,
             "regressor dense": seconds,
+            **batch_workloads("regressor", seconds),
             "base regressor VJP": _processor_time(case, lambda: jax.block_until_ready(gradient(weights, *states))),
         }
 

@@ -1,4 +1,4 @@
-"""MuJoCo: inverse dynamics."""
+"""MuJoCo: inverse and forward dynamics."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections import defaultdict
 import numpy as np
 
 from dynid.robot.model import Robot
-from dynid.studies.benchmark.case import Case, Workload, load
+from dynid.studies.benchmark.case import Case, Workload, batch_workloads, function_workload, load
 
 __all__ = ["Mujoco"]
 
 
 class Mujoco:
-    """``mj_inverse``, including the time to write the state."""
+    """``mj_inverse`` and ``mj_forward``, in batches with the time to write the state."""
 
     name = "MuJoCo"
 
@@ -31,11 +31,22 @@ class Mujoco:
                 mujoco.mj_inverse(model, data)
                 torques[i] = data.qfrc_inverse
 
+        def forward() -> None:
+            for i in range(case.few):
+                data.qpos[:], data.qvel[:], data.qfrc_applied[:] = q[i], v[i], a[i]
+                mujoco.mj_forward(model, data)
+                torques[i] = data.qacc
+
         batch()
         return {
             "inverse dynamics, batch": case.best(batch, case.few),
-            "inverse dynamics, one call": case.best(
+            **batch_workloads("inverse_dynamics", case.best(batch, case.few)),
+            function_workload("inverse_dynamics", 1): case.best(
                 lambda: [mujoco.mj_inverse(model, data) for _ in range(case.few)], case.few
+            ),
+            **batch_workloads("forward_dynamics", case.best(forward, case.few)),
+            function_workload("forward_dynamics", 1): case.best(
+                lambda: [mujoco.mj_forward(model, data) for _ in range(case.few)], case.few
             ),
         }
 

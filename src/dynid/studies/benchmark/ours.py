@@ -6,14 +6,19 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from dynid import kernels
 from dynid.information import Method, reduce_samples
 from dynid.kernels import kernel
-from dynid.studies.benchmark.case import Case, Floats, Workload, repeat
+from dynid.studies.benchmark.case import Case, Floats, Workload
+from dynid.studies.benchmark.excitation_workload import measure_excitation
+from dynid.studies.benchmark.public_functions import (
+    measure_bound_forms,
+    measure_fresh_processes,
+    measure_public_functions,
+)
 from dynid.tape import Tape
 from dynid.tape.adjoint import vjp
 from dynid.tape.llvm.backend import STORE_BLOCK, BlockKernel
@@ -42,10 +47,13 @@ class Ours:
     def measure(self, case: Case) -> dict[Workload, float]:
         """Measure the seconds of every workload."""
         return {
+            **measure_public_functions(case),
+            **measure_bound_forms(case),
+            **self._fresh(case),
+            "excitation value and gradient": measure_excitation(case),
             **self._regressors(case),
             **self._reductions(case),
             **self._inverse_dynamics(case),
-            **self._one_state(case),
             **self._gradients(case),
             **self._first_use(case),
         }
@@ -75,31 +83,11 @@ class Ours:
         return {"logs to R": seconds("preconditioned"), "logs to R, Gram": seconds("gram")}
 
     def _inverse_dynamics(self, case: Case) -> dict[Workload, float]:
-        torque = kernel(case.robot, "inverse_dynamics")
         regrouped = kernel(case.regrouped, "inverse_dynamics")
         samples = min(20_000, case.samples)
         states = case.states(samples)
-        out, single, one = np.empty_like(states[0]), torque.single, [state[0].copy() for state in states]
-        place = np.empty(case.robot.dof)
-        calls = range(2000)
-        return {
-            "inverse dynamics, batch": case.best(lambda: regrouped(*states, out=out), samples),
-            "inverse dynamics, one call": case.best(lambda: [single(*one, place) for _ in calls], len(calls)),
-        }
-
-    def _one_state(self, case: Case) -> dict[Workload, float]:
-        """Measure one state by the public names, as a loop in a user's program calls them."""
-        robot, calls = case.robot, range(2000)
-        q, dq, ddq = (state[0].copy() for state in case.states(1))
-        tau = kernels.inverse_dynamics(robot, q, dq, ddq)
-        functions: dict[Workload, Callable[[], object]] = {
-            "inverse_dynamics, one state": lambda: kernels.inverse_dynamics(robot, q, dq, ddq),
-            "inertia_matrix, one state": lambda: kernels.inertia_matrix(robot, q),
-            "gravity_torque, one state": lambda: kernels.gravity_torque(robot, q),
-            "regressor, one state": lambda: kernels.regressor(robot, q, dq, ddq),
-            "forward_dynamics, one state": lambda: kernels.forward_dynamics(robot, q, dq, tau),
-        }
-        return {name: case.best(repeat(call, len(calls)), len(calls)) for name, call in functions.items()}
+        out = np.empty_like(states[0])
+        return {"inverse dynamics, batch": case.best(lambda: regrouped(*states, out=out), samples)}
 
     def _gradients(self, case: Case) -> dict[Workload, float]:
         """Measure both kernels in blocks, with results that stay in the cache."""
@@ -112,6 +100,9 @@ class Ours:
             "base regressor": _measure_streamed(case, tape, states),
             "base regressor VJP": _measure_streamed(case, vjp(tape, "output"), [*states, cotangents], ("cotangent",)),
         }
+
+    def _fresh(self, case: Case) -> dict[Workload, float]:
+        return measure_fresh_processes(case)
 
     def _first_use(self, case: Case) -> dict[Workload, float]:
         """Measure in separate processes with their own cache: first empty, then filled."""

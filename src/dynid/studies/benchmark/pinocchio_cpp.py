@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from dynid.studies.benchmark.case import Case, NotInstalled, Workload
+from dynid.studies.benchmark.case import Case, NotInstalled, Workload, batch_workloads
 from dynid.studies.benchmark.pinocchio_model import pinocchio_model
 
 __all__ = ["PinocchioCpp"]
@@ -23,6 +23,8 @@ _DEFINITIONS = (
 """Definitions with which the wheel was compiled: Pinocchio has more joint kinds than Boost's lists hold by default."""
 
 _SOURCE = r"""
+#include <pinocchio/algorithm/aba.hpp>
+#include <pinocchio/algorithm/crba.hpp>
 #include <pinocchio/algorithm/regressor.hpp>
 #include <pinocchio/algorithm/rnea.hpp>
 #include <algorithm>
@@ -93,13 +95,20 @@ int main() {
     sum += data.jointTorqueRegressor(0, 0); } }, repeats);
   double torque = best([&] { for (int i = 0; i < samples; ++i) {
     rnea(model, data, q[i], v[i], a[i]); sum += data.tau[0]; } }, repeats);
-  std::printf("%.9e %.9e %g\n", regressor / samples, torque / samples, sum);
+  double forward = best([&] { for (int i = 0; i < samples; ++i) {
+    aba(model, data, q[i], v[i], a[i]); sum += data.ddq[0]; } }, repeats);
+  double inertia = best([&] { for (int i = 0; i < samples; ++i) {
+    crba(model, data, q[i]); sum += data.M(0, 0); } }, repeats);
+  double gravity = best([&] { for (int i = 0; i < samples; ++i) {
+    computeGeneralizedGravity(model, data, q[i]); sum += data.g[0]; } }, repeats);
+  std::printf("%.9e %.9e %.9e %.9e %.9e %g\n", regressor / samples, torque / samples, forward / samples,
+              inertia / samples, gravity / samples, sum);
 }
 """
 
 
 class PinocchioCpp:
-    """``computeJointTorqueRegressor`` and ``rnea`` in a C++ loop; results stay in the model's data."""
+    """Pinocchio's functions in a C++ loop; results stay in the model's data."""
 
     name = "Pinocchio, C++"
 
@@ -114,8 +123,12 @@ class PinocchioCpp:
         done = subprocess.run(
             [program], input=_format_input(case), env=environment, capture_output=True, text=True, check=True
         )
-        regressor, torque, _ = (float(word) for word in done.stdout.split())
-        return {"regressor streamed": regressor, "inverse dynamics, batch": torque}
+        *seconds, _ = (float(word) for word in done.stdout.split())
+        functions = ("regressor", "inverse_dynamics", "forward_dynamics", "inertia_matrix", "gravity_torque")
+        measured = {"regressor streamed": seconds[0], "inverse dynamics, batch": seconds[1]}
+        for function, spent in zip(functions, seconds, strict=True):
+            measured |= batch_workloads(function, spent)
+        return measured
 
 
 @functools.cache

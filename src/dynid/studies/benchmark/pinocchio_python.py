@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from dynid.studies.benchmark.case import Case, Floats, Workload, repeat
+from dynid.studies.benchmark.case import BOUND, Case, Floats, Workload, batch_workloads, function_workload, repeat
 from dynid.studies.benchmark.pinocchio_model import pinocchio_model
+from dynid.studies.benchmark.public_functions import fresh_process, states_of
 
 __all__ = ["PinocchioPython"]
 
@@ -25,7 +27,6 @@ class PinocchioPython:
         q, v, a = case.states(case.few)
         out = np.zeros((case.few, case.robot.dof, 10 * case.robot.dof))
         torques = np.zeros_like(q)
-        one = q[0].copy(), v[0].copy(), a[0].copy()
 
         def discard() -> None:
             for i in range(case.few):
@@ -45,26 +46,76 @@ class PinocchioPython:
             "regressor dense": stored,
             "logs to R": stored + lstsq_time(case),
             "inverse dynamics, batch": case.best(torque, case.few),
-            "inverse dynamics, one call": case.best(
-                lambda: [pin.rnea(model, data, *one) for _ in range(case.few)], case.few
-            ),
-            **_one_state(case, pin, model, data, one),
+            **_public_functions(case, pin, model, data),
+            **_new_process(case),
         }
 
 
-def _one_state(
-    case: Case, pin: Any, model: Any, data: Any, one: tuple[Floats, Floats, Floats]
-) -> dict[Workload, float]:
-    q, v, a = one
-    tau = np.array(pin.rnea(model, data, q, v, a))
-    functions: dict[Workload, Callable[[], object]] = {
-        "inverse_dynamics, one state": lambda: pin.rnea(model, data, q, v, a),
-        "inertia_matrix, one state": lambda: pin.crba(model, data, q),
-        "gravity_torque, one state": lambda: pin.computeGeneralizedGravity(model, data, q),
-        "regressor, one state": lambda: pin.computeJointTorqueRegressor(model, data, q, v, a),
-        "forward_dynamics, one state": lambda: pin.aba(model, data, q, v, tau),
+def _calls(pin: Any, model: Any, data: Any) -> dict[str, Callable[..., object]]:
+    """The same quantities in Pinocchio, as functions of our states."""
+    last = model.njoints - 1
+    return {
+        "inverse_dynamics": lambda q, v, a: pin.rnea(model, data, q, v, a),
+        "forward_dynamics": lambda q, v, tau: pin.aba(model, data, q, v, tau),
+        "inertia_matrix": lambda q: pin.crba(model, data, q),
+        "gravity_torque": lambda q: pin.computeGeneralizedGravity(model, data, q),
+        "velocity_torque": lambda q, v: pin.computeCoriolisMatrix(model, data, q, v) @ v,
+        "regressor": lambda q, v, a: pin.computeJointTorqueRegressor(model, data, q, v, a),
+        "energy_regressor": lambda q, v: (
+            pin.computeKineticEnergyRegressor(model, data, q, v) + pin.computePotentialEnergyRegressor(model, data, q)
+        ),
+        "link_pose": lambda q: (pin.forwardKinematics(model, data, q), data.oMi[last].homogeneous),
+        "link_jacobian": lambda q: pin.computeJointJacobian(model, data, q, last),
     }
-    return {name: case.best(repeat(call, case.few), case.few) for name, call in functions.items()}
+
+
+def _public_functions(case: Case, pin: Any, model: Any, data: Any) -> dict[Workload, float]:
+    """Seconds per call of the same arrays, and per state of a loop over the rows of a batch."""
+    measured: dict[Workload, float] = {}
+    for function, call in _calls(pin, model, data).items():
+        states = states_of(case, function, case.few)
+        one = [state[0].copy() for state in states]
+        seconds = case.best(repeat(_bind(call, one), case.few), case.few)
+        measured[function_workload(function, 1)] = seconds
+        if function in BOUND:
+            measured[f"{function}, bound"] = seconds
+        measured |= batch_workloads(function, case.best(_loop(call, states), case.few))
+    return measured
+
+
+def _bind(call: Callable[..., object], states: Sequence[Floats]) -> Callable[[], object]:
+    if len(states) == 1:  # written out, because unpacking a list takes time
+        (q,) = states
+        return lambda: call(q)
+    if len(states) == 2:
+        q, v = states
+        return lambda: call(q, v)
+    q, v, a = states
+    return lambda: call(q, v, a)
+
+
+def _loop(call: Callable[..., object], states: Sequence[Floats]) -> Callable[[], object]:
+    def loop() -> None:
+        for row in zip(*states, strict=True):
+            call(*row)
+
+    return loop
+
+
+def _new_process(case: Case) -> dict[Workload, float]:
+    """A new process that builds the robot's model and computes one torque, and its memory."""
+    script = (
+        "import resource, time\nimport numpy as np\nimport pinocchio as pin\nmodel = pin.Model()\n"
+        f"for k in range({case.robot.dof}):\n"
+        "    model.addJoint(k, pin.JointModelRZ(), pin.SE3.Identity(), str(k))\n"
+        "pin.rnea(model, model.createData(), *np.ones((3, model.nv)))\n"
+        "print(time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+    )
+    runs = [fresh_process(["-c", script], dict(os.environ)) for _ in range(min(case.repeats, 5))]
+    return {
+        "first torque in a new process": min(seconds for seconds, _ in runs),
+        "memory of a new process with one torque [MB]": min(memory for _, memory in runs),
+    }
 
 
 def lstsq_time(case: Case) -> float:

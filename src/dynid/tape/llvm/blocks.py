@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from dynid.tape.llvm.engine import Host
 from dynid.tape.llvm.functions import PASSES, pass_call
 from dynid.tape.llvm.ir import Writer, constant_table, declarations
@@ -229,10 +231,11 @@ ret void
 
 def _used_inputs(tape: Tape) -> list[int]:
     """The input elements that some operation or output reads, in order."""
-    read = {element for output in tape.outputs for element in output.elements.ravel().tolist()}
-    for _, code, left, right in tape.steps():
-        read.update((left, right) if is_binary(code) else (left,))
-    return [value for value in range(tape.input_size) if value in read]
+    has_right = np.isin(tape.opcodes, [code for code in np.unique(tape.opcodes).tolist() if is_binary(code)])
+    operands = [tape.operands[:, 0], tape.operands[has_right, 1], *(output.elements.ravel() for output in tape.outputs)]
+    read = np.unique(np.concatenate(operands))
+    inputs: list[int] = read[(read >= 0) & (read < tape.input_size)].tolist()
+    return inputs
 
 
 def _tile_places(tape: Tape, tiled: Sequence[str]) -> dict[int, tuple[int, int]]:
