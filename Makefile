@@ -14,7 +14,7 @@ DEMO_STAMP := $(VENV)/.ready
 CAMPAIGN := $(BIN)/python tests/campaigns
 
 .PHONY: demo test lint types architecture check pages bench campaigns clean picture site \
-	papers fuzz-readers faults throughput csv-speed kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data inner-folds identification-speed coverage load-coverage run-agreement estimators-noise assumed-loops compare-real estimator-guide report-speed c-robots c-speed control controller
+	papers fuzz-readers faults throughput csv-speed kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data inner-folds identification-speed command-speed growth coverage load-coverage run-agreement estimators-noise assumed-loops compare-real estimator-guide report-speed c-robots c-speed control controller
 
 demo: $(DEMO_STAMP)
 	$(BIN)/dynid demo
@@ -69,6 +69,8 @@ campaigns:
 	@echo "assumed-loops           estimators on logs with unknown control law and commanded motion"
 	@echo "compare-real            estimators on real logs, writes docs/compare-real.md"
 	@echo "estimator-guide         estimators on simulated loops, writes the tables of docs/choosing-an-estimator.md"
+	@echo "command-speed           commands on real logs, stage by stage, beside their targets; DIDIM beside WLS"
+	@echo "growth                  time and memory over samples, joints and logs, with exponents; writes out/growth.svg"
 	@echo "identification-speed    the log of the TX40 from disk to the verdict, one feasible solve"
 	@echo "papers                  the five papers with full effort, writes docs/papers.md"
 	@echo "real-data               six logs of real robots, writes docs/real-data.md"
@@ -155,6 +157,12 @@ estimator-guide: $(STAMP)
 
 identification-speed: $(STAMP)
 	$(CAMPAIGN)/identification_speed.py
+
+command-speed: $(STAMP)
+	$(CAMPAIGN)/command_speed.py
+
+growth: $(STAMP)
+	$(CAMPAIGN)/growth.py --samples 1e8
 
 papers: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/papers_page.py

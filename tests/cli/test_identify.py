@@ -144,6 +144,8 @@ def test_a_large_log_is_read_in_pieces(bench: Path, monkeypatch: pytest.MonkeyPa
     whole, pieces = ({entry["name"]: entry["value"] for entry in one["base_parameters"]} for one in found)
     assert pieces == pytest.approx(whole, rel=1e-9, abs=1e-9)
     assert (bench / "large" / "report.html").exists()
+    kept = identify(bench, "--no-check", "--set", "selection=false", "--hold-out", "30%")  # needs whole logs
+    assert "piece by piece" not in kept.output
     for option in (["--set", "band_hz=5"], ["--hold-out", "30%"], SPRING, ["--estimator", "huber"]):
         refused = identify(bench, "--set", "stream=true", *option)
         assert refused.exit_code == 2

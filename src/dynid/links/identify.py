@@ -31,7 +31,7 @@ from dynid.kernels import inverse_dynamics, kernel
 from dynid.links.common_cutoff import CommonCutoff, choose_common_cutoff
 from dynid.links.couplings import with_coupled_motors
 from dynid.links.estimators import make_estimator
-from dynid.links.log_reader import ChannelMapSource, Log, LogReader, is_large
+from dynid.links.log_reader import ChannelMapSource, Log, LogReader, read_in_pieces
 from dynid.links.pruning import read_share
 from dynid.links.recipe import Recipe, add_terms
 from dynid.links.significance import Significance, significant_parameters
@@ -410,8 +410,9 @@ def identify_logs(
             _notice(reader, "unused-setting", f"{name} has no effect: the estimator simulates no control loop")
     chosen: list[CommonCutoff] = []
     choose = partial(_choose_cutoff, reader, base, terms, chosen)
-    if recipe.stream is True or (recipe.stream == "auto" and any(is_large(log) for log in logs)):
-        _refuse_in_pieces(recipe, estimator, terms)
+    whole = _needs_whole_logs(recipe, estimator, terms)
+    if recipe.stream is True or (recipe.stream == "auto" and read_in_pieces(logs, needed_whole=bool(whole))):
+        _refuse_in_pieces(whole)
         _notice(reader, "in-pieces", "logs are read piece by piece: terms are not selected")
         streams = reader.streams(logs, choose)
         proof = reader.experiments(held_out, for_validation=True, cutoff_hz=chosen[0].hz if chosen else None)
@@ -450,12 +451,16 @@ def _notice(reader: LogReader, code: str, message: str) -> None:
     reader.notice(Finding(code=code, severity="note", where="recipe", message=message))
 
 
-def _refuse_in_pieces(recipe: Recipe, estimator: Estimator, terms: Sequence[Term]) -> None:
-    """Refuse settings that need whole logs in memory."""
+def _needs_whole_logs(recipe: Recipe, estimator: Estimator, terms: Sequence[Term]) -> list[str]:
+    """Settings that need whole logs in memory."""
     wanted = [key for key in ("hold_out", "band_hz", "springs", "significant") if getattr(recipe, key)]
     wanted += ["terms"] if terms else []
     kind = type(estimator.estimator) if isinstance(estimator, InLoop) else type(estimator)
-    wanted += [] if capabilities(kind).accepts_streams else [f"estimator {kind.name}"]
+    return wanted if capabilities(kind).accepts_streams else [*wanted, f"estimator {kind.name}"]
+
+
+def _refuse_in_pieces(wanted: Sequence[str]) -> None:
+    """Refuse settings that need whole logs in memory."""
     if wanted:
         raise ArgumentError(
             f"{wanted[0]} needs a whole log in memory, and this one is read piece by piece",

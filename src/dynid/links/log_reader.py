@@ -51,7 +51,7 @@ __all__ = [
     "check_copies",
     "choose_processing",
     "common_cutoff",
-    "is_large",
+    "read_in_pieces",
     "locate_errors",
     "log_finding",
     "process_log",
@@ -78,8 +78,12 @@ ChooseCutoff = Callable[[Sequence[Chain]], tuple[float, str] | None]
 """Called with the chains of all logs that are fitted; returns one cutoff for all [Hz] and the reason for it, or None
 where each log keeps the cutoff that its spectrum suggests."""
 
-LARGE_MB = 2000.0
-"""Size of a log from which on it is read piece by piece [MB] (convention: its arrays would take about 10 GB)."""
+LARGE_MB = 200.0
+"""Size of a log from which on it is read piece by piece [MB], if nothing in the recipe needs it whole (convention: its
+arrays would take about 1 to 3 GB)."""
+HUGE_MB = 2000.0
+"""Size of a log from which on it is read piece by piece [MB], whatever the recipe needs (convention: its arrays would
+take about 10 GB)."""
 READ_SHARE, CHECK_SHARE = 0.3, 0.4
 """Shares of reading and of checking in the time that a log takes (convention, for progress bars only)."""
 
@@ -524,9 +528,15 @@ class _LogProgress:
             self._progress(float(start + size * share), f"{step} {_name(log)}")
 
 
-def is_large(log: Log) -> bool:
-    """Whether a log is read piece by piece by default."""
-    return not isinstance(log, Recording) and size_mb(log) > LARGE_MB
+def read_in_pieces(logs: Sequence[Log], *, needed_whole: bool) -> bool:
+    """Whether logs are read piece by piece by default.
+
+    Args:
+        logs: The logs.
+        needed_whole: Whether something was asked for that needs whole logs in memory.
+    """
+    limit = HUGE_MB if needed_whole else LARGE_MB
+    return any(not isinstance(log, Recording) and size_mb(log) > limit for log in logs)
 
 
 @contextmanager

@@ -73,7 +73,8 @@ class Recipe(TomlSettings):
     control_rate_hz: float | None = None
     """Rate of the control law [Hz], a multiple of the log's; None assumes one."""
     stream: bool | Literal["auto"] = "auto"
-    """Whether logs are read piece by piece, without selection of terms; "auto" does so above 2 GB."""
+    """Whether logs are read piece by piece, without selection of terms; "auto" does so above 200 MB, or 2 GB if
+    something in the recipe needs whole logs."""
     gate: bool = True
     """Whether logs are checked first, and refused when the check finds an error."""
     cutoff_hz: float | Literal["auto"] | None = "auto"

@@ -1,0 +1,104 @@
+"""How long the commands take on real logs: processor time of each stage, the least of several runs.
+
+Run ``python tests/campaigns/command_speed.py`` (``--only NAME`` for one, ``--runs 5``). Needs the data sets of
+`real_logs`. Each command runs in a process of its own, once before the clock starts so that everything is compiled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from real_logs import DATA
+
+ROOT = Path(__file__).parents[2]
+FINGERS = "--hold panda_finger_joint1 --hold panda_finger_joint2"
+GAZ = f"{DATA}/panda_gaz"
+USUAL = "--set judge_rest=true"
+IDENTIFY = {
+    "panda_gaz": f"{GAZ}/panda.urdf {GAZ} {FINGERS} --hold-out 40% --set max_gap_s=0.02 "
+    f"--map {ROOT}/channel_maps/panda_gaz.toml --set band_hz=3 --set trim_s=0.5 {USUAL}",
+    "tx40": f"{DATA}/tx40/tx40_mdh_modified.urdf {DATA}/tx40 --hold-out every:3:0.75 --set dead_band=0.02 "
+    f"--map {ROOT}/channel_maps/tx40.toml --set band_hz=30 --set trim_s=0.05 {USUAL}",
+    "panda_unisa": f"{DATA}/panda_unisa/panda.urdf {DATA}/panda_unisa {FINGERS} --hold-out 40% "
+    f"--map {ROOT}/channel_maps/panda_unisa.toml --set band_hz=4 --set trim_s=0.5 {USUAL}",
+    "ur10_unisa": f"{DATA}/ur10_unisa/ur10_robot.urdf {DATA}/ur10_unisa --hold-out 40% "
+    f"--map {ROOT}/channel_maps/ur10_unisa.toml --set band_hz=6 --set trim_s=0.3 {USUAL}",
+}
+"""Log -> arguments of ``dynid identify``, those of docs/real-data.md."""
+COMMANDS = {
+    "help": ("--help", 0.2),
+    "check panda_gaz": (
+        f"check {GAZ} --robot {GAZ}/panda.urdf {FINGERS} --map {ROOT}/channel_maps/panda_gaz.toml",
+        1.0,
+    ),
+    "identify panda_gaz": (f"identify {IDENTIFY['panda_gaz']} --out OUT --force", 2.0),
+    "identify tx40": (f"identify {IDENTIFY['tx40']} --out OUT --force", 3.0),
+    "demo": ("demo --out OUT --force", 12.0),
+}
+"""Name -> arguments and largest processor time [s]."""
+DIDIM_TIMES = 20.0
+"""Largest ratio of the times of DIDIM and WLS."""
+
+
+def run(arguments: str, folder: Path) -> tuple[float, str]:
+    """Processor time of a command [s] and its line of stages."""
+    words = [sys.executable, "-m", "dynid", "--timing", *arguments.replace("OUT", str(folder / "out")).split()]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode not in (0, 1):
+        sys.exit(f"{arguments}\n{done.stderr}")
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    found = re.search(r"processor time \[s\]: (.*);", done.stderr)
+    return spent, found[1] if found else ""
+
+
+def least(arguments: str, runs: int, folder: Path) -> tuple[float, str]:
+    """The quickest of several runs, after one that compiles."""
+    run(arguments, folder)
+    return min(run(arguments, folder) for _ in range(runs))
+
+
+def main() -> None:
+    """Print every command beside its target."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--only", help="part of a command's name")
+    options = parser.parse_args()
+    missed = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for what, (arguments, limit) in COMMANDS.items():
+            if options.only and options.only not in what:
+                continue
+            spent, stages = least(arguments, options.runs, folder)
+            missed += spent > limit
+            print(
+                f"{'ok  ' if spent <= limit else 'MISS'} {what}: {spent:.2f} s (at most {limit:g}); {stages}",
+                flush=True,
+            )
+        for log in ("panda_unisa", "ur10_unisa", "tx40"):
+            if options.only and options.only not in f"didim {log}":
+                continue
+            times = [
+                run(f"identify {IDENTIFY[log]} --estimator {name} --out OUT --force", folder)[0]
+                for name in ("wls", "didim")
+            ]
+            missed += times[1] > DIDIM_TIMES * times[0]
+            word = "ok  " if times[1] <= DIDIM_TIMES * times[0] else "MISS"
+            print(
+                f"{word} didim {log}: {times[1]:.1f} s, {times[1] / times[0]:.0f} times wls ({times[0]:.1f} s)",
+                flush=True,
+            )
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == "__main__":
+    main()
