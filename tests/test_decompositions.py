@@ -112,3 +112,18 @@ def test_an_error_of_our_own_where_no_routine_converges(monkeypatch: pytest.Monk
 def test_a_singular_matrix_has_no_finite_condition_number() -> None:
     assert decompositions.condition_number(np.diag([2.0, 0.0])) == np.inf
     assert decompositions.condition_number(np.diag([2.0, 0.5])) == pytest.approx(4.0)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(1, 30), st.integers(1, 12), st.integers(0, 3), st.integers(0, 500))
+def test_pivoted_triangles_are_scipys(rows, columns, repeated, seed):
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(rows, columns)) * 10.0 ** rng.uniform(-3, 3, columns)
+    A = np.hstack([A, A[:, :repeated] @ rng.normal(size=(min(repeated, columns), repeated))]) if repeated else A
+    R, order = decompositions.pivoted_triangle(A)
+    expected, its = scipy.linalg.qr(A, mode="r", pivoting=True)
+    np.testing.assert_allclose(R.T @ R, A[:, order].T @ A[:, order], rtol=1e-9, atol=1e-9 * np.abs(A).max() ** 2)
+    rank = min(rows, columns)
+    sizes = np.abs(np.diag(expected))[:rank]
+    np.testing.assert_allclose(np.abs(np.diag(R))[:rank], sizes, rtol=1e-6, atol=1e-9 * sizes[0])
+    assert sorted(order.tolist()) == sorted(its.tolist())

@@ -1,7 +1,7 @@
 """Curves through samples: cubic splines, running medians, first-order lags, and where a curve is lowest.
 
 SciPy has all of them, in packages whose import alone takes up to a second of processor time, more than most commands
-need for their work (docs/decisions.md). Of SciPy only `scipy.linalg` is used here.
+need for their work (docs/decisions.md).
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ GOLDEN = 0.5 * (3.0 - 5.0**0.5)
 """Share of an interval at which a golden section cuts it (derivation: what is left is cut at the same ratio)."""
 NEAREST = 1.5e-8
 """Relative distance below which two places have the same value within rounding (derivation: root of the precision)."""
+NEGLIGIBLE = 1e-18
+"""Factor of a neighbour that no longer matters (derivation: below the precision, by some margin)."""
 LAG_ROWS = 64
 """Rows that a lag treats as one product (experiment: from 32 to 128 it takes the same time)."""
 
@@ -54,8 +56,6 @@ class CubicSpline:
 
 def _slopes(step: Floats, chord: Floats) -> Floats:
     """Slopes (N, k) at the samples from the steps (N - 1, 1) and the slopes of the chords (N - 1, k)."""
-    from scipy.linalg.lapack import dgtsv
-
     if len(step) == 1:
         return np.concatenate([chord, chord])
     if len(step) == 2:
@@ -63,12 +63,38 @@ def _slopes(step: Floats, chord: Floats) -> Floats:
         return np.stack([chord[0] - bend * step[0], chord[0] + bend * step[0], chord[1] + bend * step[1]])
     h = step[:, 0]
     first, last = h[0] + h[1], h[-1] + h[-2]
-    diagonal = np.concatenate([[h[1]], 2.0 * (h[:-1] + h[1:]), [h[-2]]])
-    above, below = np.concatenate([[first], h[:-1]]), np.concatenate([h[1:], [last]])
-    inner = 3.0 * (step[1:] * chord[:-1] + step[:-1] * chord[1:])
     start = ((h[0] + 2.0 * first) * h[1] * chord[0] + h[0] ** 2 * chord[1]) / first
     end = (h[-1] ** 2 * chord[-2] + (2.0 * last + h[-1]) * h[-2] * chord[-1]) / last
-    return np.asarray(dgtsv(below, diagonal, above, np.concatenate([start[None], inner, end[None]]))[3])
+    # the equations of the two ends, solved for the outer slopes, leave equations whose diagonal outweighs the rest
+    diagonal, right = 2.0 * (h[:-1] + h[1:]), 3.0 * (step[1:] * chord[:-1] + step[:-1] * chord[1:])
+    diagonal[0] -= first
+    diagonal[-1] -= last
+    right[0] -= start
+    right[-1] -= end
+    before, after = np.concatenate([[0.0], h[2:]]), np.concatenate([h[:-2], [0.0]])
+    inner = _solve_tridiagonal(before, diagonal, after, right)
+    return np.concatenate([(start - first * inner[0])[None] / h[1], inner, (end - last * inner[-1])[None] / h[-2]])
+
+
+def _solve_tridiagonal(before: Floats, diagonal: Floats, after: Floats, right: Floats) -> Floats:
+    """Solve ``before_i x_(i-1) + diagonal_i x_i + after_i x_(i+1) = right_i`` for x (N, k) by cyclic reduction.
+
+    Every round removes the neighbours from all equations at once and so couples twice as distant ones, with factors
+    that fall as squares do where the diagonal outweighs its neighbours.
+    """
+    before, after, right = before / diagonal, after / diagonal, right / diagonal[:, None]
+    reach = 1
+    while reach < len(right) and max(np.abs(before).max(), np.abs(after).max()) > NEGLIGIBLE:
+        left_of, right_of = np.zeros((2, len(right))), np.zeros((2, len(right)))  # before and after of the neighbours
+        neighbours = np.zeros((2, *right.shape))
+        for place, values in enumerate((before, after)):
+            left_of[place, reach:], right_of[place, :-reach] = values[:-reach], values[reach:]
+        neighbours[0, reach:], neighbours[1, :-reach] = right[:-reach], right[reach:]
+        scale = 1.0 / (1.0 - before * left_of[1] - after * right_of[0])
+        right = (right - before[:, None] * neighbours[0] - after[:, None] * neighbours[1]) * scale[:, None]
+        before, after = -before * left_of[0] * scale, -after * right_of[1] * scale
+        reach *= 2
+    return right
 
 
 def running_median(x: Floats, width: int) -> Floats:

@@ -63,10 +63,10 @@ def base(
     Parameters that cannot be separated are shown as combinations.
     """
     from dynid.export.torque_formulas import torque_expressions
-    from dynid.links.recipe import add_terms
     from dynid.parameters.base import base_parameters
     from dynid.parameters.dh_frames import distal_base_parameters, has_closed_form
     from dynid.parameters.minimal_dynamics import count_inverse_dynamics, counts_table, steps_table
+    from dynid.robot.term_names import add_terms
 
     style = "json" if as_json else style
     if counts and style != "text":

@@ -56,9 +56,9 @@ def _check_log(
     """Check a log; return the findings and the notes of its reader."""
     from dynid.gate.model_delay import resolve_delay
     from dynid.gate.quality import check_and_process
-    from dynid.links.recipe import add_terms
     from dynid.logs.reading import read_recording
     from dynid.processing.process import Processing
+    from dynid.robot.term_names import add_terms
 
     path = EXISTING.convert(what, None, None)
     robot = None if recorded is None else add_terms(read_robot(recorded, held))

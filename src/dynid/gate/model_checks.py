@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.decompositions import lstsq, matrix_rank
+from dynid.decompositions import lstsq, matrix_rank, pivoted_triangle
 from dynid.errors import DataError
 from dynid.findings import Finding
 from dynid.gate.model_delay import model_delay
@@ -280,18 +280,16 @@ def check_changes(robot: Robot, samples: Samples) -> Iterator[Finding]:
 
 def check_excitation(robot: Robot, samples: Samples) -> Iterator[Finding]:
     """Report parameters that other motions of the robot would reveal and this motion does not."""
-    from scipy.linalg import qr
-
     model = with_friction(robot)
     Y = regressor(model, samples.q, samples.dq, samples.ddq)[:, samples.used]
     reference = regressor(model, *_wide_motion(robot))
     scale = np.sqrt(np.mean(reference**2, axis=(0, 1)))
     seen = scale > 1e-9 * scale.max()
     stacked = reference[:, :, seen].reshape(-1, int(seen.sum())) / scale[seen]
-    R, order = qr(stacked, mode="r", pivoting=True)
+    R, order = pivoted_triangle(stacked)
     rank = int(np.count_nonzero(np.abs(np.diag(R)) > 1e-7 * abs(R[0, 0])))
     base = np.flatnonzero(seen)[np.sort(order[:rank])]
-    R, order = qr(Y[:, :, base].reshape(-1, rank) / scale[base], mode="r", pivoting=True)
+    R, order = pivoted_triangle(Y[:, :, base].reshape(-1, rank) / scale[base])
     size = np.zeros(rank)
     size[: min(R.shape)] = np.abs(np.diag(R))
     lost = base[order[size < LOST * np.sqrt(Y.shape[0])]]

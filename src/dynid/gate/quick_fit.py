@@ -307,14 +307,23 @@ def _free_rest(robot: Robot, samples: Samples) -> Floats:
     joined = np.column_stack([rows[:, seen] / scale[seen], tau])
     joints, count = int(samples.used.sum()), samples.q.shape[0]
     # the normal equations are accurate enough to tell 1e-4 from 1e-3, and ten times as fast
-    apart = np.ascontiguousarray(joined.reshape(count, joints, -1).swapaxes(0, 1))
-    products = apart.swapaxes(1, 2) @ apart
+    products = _products(joined.reshape(count, joints, -1))
     brakes = _brakes(samples, scale, seen)
     theta = _solve_braking(products.sum(axis=0), brakes)
     line = np.append(-theta, 1.0)
-    left = np.maximum(np.einsum("i,kij,j->k", line, products, line) / count, FINEST**2)
+    left = np.maximum((products @ line) @ line / count, FINEST**2)
     theta = _solve_braking(np.tensordot(1.0 / left, products, axes=1), brakes)
     return np.asarray((tau - joined[:, :-1] @ theta).reshape(count, joints))
+
+
+def _products(joined: Floats) -> Floats:
+    """(u, p, p) cross products of the rows (M, u, p) of every joint; it sees the links behind it only, mostly."""
+    seen = np.any(joined, axis=0)
+    products = np.zeros((joined.shape[1], joined.shape[2], joined.shape[2]))
+    for joint, columns in enumerate(map(np.flatnonzero, seen)):
+        rows = joined[:, joint, columns]
+        products[joint, columns[:, None], columns] = rows.T @ rows
+    return products
 
 
 def _brakes(samples: Samples, scale: Floats, seen: NDArray[np.bool_]) -> Floats:

@@ -6,7 +6,6 @@ the fields of `Recipe` as keys; ``dynid identify`` writes one into its run folde
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
@@ -18,28 +17,14 @@ from dynid.estimation.selection import ForwardSelection
 from dynid.links.hold_out import HoldOut, read_hold_out
 from dynid.links.pruning import read_share
 from dynid.robot.model import Robot
+from dynid.robot.term_names import USUAL_TERMS, add_terms, known_terms
 from dynid.settings import TomlSettings
-from dynid.terms import TERMS, usual_terms
-from dynid.terms.base import ScaledTerm, StateTerm, Term
+from dynid.terms.base import Term
 from dynid.terms.springs import AngleHarmonic
 
 __all__ = ["USUAL_TERMS", "Recipe", "add_terms"]
 
 
-def _recipe_name(kind: type[Term]) -> str:
-    """Name of a term in recipes: that of its class in lower case, with hyphens."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "-", kind.__name__).lower()
-
-
-def _known_terms() -> dict[str, type[StateTerm]]:
-    """Terms that a recipe can add to every joint: those of one joint's present state that need no scale."""
-    return {
-        _recipe_name(kind): kind for kind in TERMS if issubclass(kind, StateTerm) and not issubclass(kind, ScaledTerm)
-    }
-
-
-USUAL_TERMS = tuple(_recipe_name(type(term)) for term in usual_terms())
-"""Names of the terms of a usual joint, see `dynid.terms.usual_terms`."""
 SPRING_HARMONICS = (1, 2)
 """Harmonics of the joint angle that describe a spring, cylinder or counterweight (convention: a counterweight has the
 first; a spring between two links has mostly the first two)."""
@@ -99,7 +84,7 @@ class Recipe(TomlSettings):
 
     def __post_init__(self) -> None:
         """Check every setting that has a range or a list of names."""
-        _check_names("terms", self.terms, _known_terms())
+        _check_names("terms", self.terms, known_terms())
         _check_names("estimator", (self.estimator,), ESTIMATORS)
         check_number("control_rate_hz", self.control_rate_hz, "a rate above zero [Hz], or None")
         if self.control_rate_hz is not None and self.control_rate_hz > HIGHEST_CONTROL_RATE_HZ:
@@ -152,22 +137,6 @@ class Recipe(TomlSettings):
             for order in SPRING_HARMONICS
             for sine in (False, True)
         )
-
-
-def add_terms(robot: Robot, names: Iterable[str] = USUAL_TERMS) -> Robot:
-    """Add terms to every joint that lacks them; terms that a joint has keep their values.
-
-    Args:
-        robot: The robot.
-        names: Names of the terms, as in `Recipe.terms`; those of a usual joint by default.
-    """
-    known = _known_terms()
-    added = [known[name]() for name in names]
-    for joint in robot.moving_joints if added else ():
-        own = {type(term): term for term in joint.terms}
-        terms = [own.pop(type(term), term) for term in added]
-        robot = robot.with_terms(*terms, *own.values(), joints=[joint.name])
-    return robot
 
 
 def _check_names(key: str, names: Iterable[str], known: Iterable[str]) -> None:

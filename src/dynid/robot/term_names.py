@@ -1,0 +1,44 @@
+"""Names of terms in recipes, and robots with the terms of such names on all joints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from dynid.robot.model import Robot
+from dynid.terms import TERMS, usual_terms
+from dynid.terms.base import ScaledTerm, StateTerm, Term
+
+__all__ = ["USUAL_TERMS", "add_terms", "known_terms"]
+
+
+def _recipe_name(kind: type[Term]) -> str:
+    """Name of a term in recipes: that of its class in lower case, with hyphens."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", kind.__name__).lower()
+
+
+def known_terms() -> dict[str, type[StateTerm]]:
+    """Terms that a recipe can add to every joint: those of one joint's present state that need no scale."""
+    return {
+        _recipe_name(kind): kind for kind in TERMS if issubclass(kind, StateTerm) and not issubclass(kind, ScaledTerm)
+    }
+
+
+USUAL_TERMS = tuple(_recipe_name(type(term)) for term in usual_terms())
+"""Names of the terms of a usual joint, see `dynid.terms.usual_terms`."""
+
+
+def add_terms(robot: Robot, names: Iterable[str] = USUAL_TERMS) -> Robot:
+    """Add terms to every joint that lacks them; terms that a joint has keep their values.
+
+    Args:
+        robot: The robot.
+        names: Names of the terms, as in `Recipe.terms`; those of a usual joint by default.
+    """
+    known = known_terms()
+    added = [known[name]() for name in names]
+    for joint in robot.moving_joints if added else ():
+        own = {type(term): term for term in joint.terms}
+        terms = [own.pop(type(term), term) for term in added]
+        robot = robot.with_terms(*terms, *own.values(), joints=[joint.name])
+    return robot
