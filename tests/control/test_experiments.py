@@ -13,7 +13,9 @@ from dynid.control.two_rate import bandwidths, two_rate_study
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.excitation.trajectories.quintic import minimum_jerk
 from dynid.excitation.trajectories.trajectory import Trajectory
+from dynid.kernels import inverse_dynamics
 from dynid.robot import zoo
+from dynid.terms.friction import Viscous
 from dynid.terms.motors import RotorInertia
 
 START = np.array([0.0, -0.5, 0.3, 0.0, 0.2, 0.0])
@@ -103,6 +105,18 @@ def test_two_rates_cost_little_while_the_background_is_quick():
     assert share[0] < share[1] < share[2]
     assert share[0] < 0.005
     assert "period" in str(study.to_table())
+
+
+def test_the_background_lags_by_its_whole_period():
+    """Inertia, gravity and velocity torques of the state one sample before, with the acceleration of now."""
+    robot = zoo.puma560().with_terms(RotorInertia(0.5), Viscous(2.0))
+    move = minimum_jerk(START, START + 1.0, duration_s=0.5)
+    found = two_rate_study(robot, move, periods=(0.005,), rate_hz=200.0)
+    q, dq, ddq = move.evaluate(np.arange(101) / 200.0)
+    before = np.maximum(np.arange(101) - 1, 0)
+    error = inverse_dynamics(robot, q[before], dq[before], ddq) - inverse_dynamics(robot, q, dq, ddq)
+    np.testing.assert_allclose(found.largest[0], np.abs(error).max(axis=0), rtol=1e-9)
+    np.testing.assert_allclose(found.rms[0], np.sqrt(np.mean(error**2, axis=0)), rtol=1e-9)
 
 
 def test_accelerations_need_more_bandwidth_than_positions():

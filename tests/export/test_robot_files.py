@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError
+from dynid.export import robot_files
 from dynid.export.result_file import read_result, write_result
 from dynid.export.robot_files import FORMATS, describe_files, write_robot_files
 from dynid.links.identify import identify
@@ -13,7 +16,7 @@ from dynid.links.recipe import Recipe
 from dynid.links.validation import robot_error, validate
 from dynid.processing.process import process
 from dynid.processing.simulation import simulate_experiment, sum_of_sines
-from dynid.robot.formats.urdf import read_urdf
+from dynid.robot.formats.urdf import read_urdf, write_urdf
 from dynid.robot.zoo import cylindrical
 from dynid.terms.friction import Coulomb, SmoothSign, Viscous
 from dynid.terms.motors import RotorInertia
@@ -61,6 +64,17 @@ def test_a_file_is_judged_from_disk(fit, runs, tmp_path):
     text = files[0].path.read_text().replace('friction="', 'friction="1')
     files[0].path.write_text(text)
     assert robot_error(read_urdf(files[0].path), runs[1]) > 1.5 * files[0].error
+
+
+def test_what_the_writer_changed_is_judged(fit, runs, tmp_path, monkeypatch):
+    """The error is that of the file, not of the robot that was handed to the writer."""
+
+    def write(robot, path, **options):
+        write_urdf(robot.with_parameters(2.0 * robot.parameter_vector), path, **options)
+
+    monkeypatch.setattr(robot_files, "FORMATS", (replace(FORMATS[0], write=write),))
+    (file,) = write_robot_files(fit, tmp_path, runs[1], check=validate(fit, runs[1]))
+    assert file.error > 80.0  # twice the torque
 
 
 def test_the_file_with_more_of_the_terms_is_the_better_one(fit, runs, tmp_path):
