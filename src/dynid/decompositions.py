@@ -155,7 +155,7 @@ def pivoted_triangle(matrix: ArrayLike) -> tuple[Floats, NDArray[np.int64]]:
 
 
 def matrix_rank(matrix: ArrayLike, tol: float | None = None) -> int:
-    """Number of singular values above a tolerance; None: machine precision times the largest one; raises as `svd`."""
+    """Number of singular values above a tolerance; None: as `lstsq`; raises as `svd`."""
     A = _finite(matrix)
     sizes = singular_values(A)
     smallest = sizes.max(initial=0.0) * max(A.shape) * np.finfo(float).eps if tol is None else tol

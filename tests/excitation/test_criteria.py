@@ -175,6 +175,12 @@ def test_weights_without_a_meaning_are_refused(weights: tuple[float, float]) -> 
         balanced_cost(*weights)
 
 
+@pytest.mark.parametrize("order", [0.0, -1.0, np.nan, "2"])
+def test_orders_without_a_meaning_are_refused(order: float) -> None:
+    with pytest.raises(ArgumentError, match="order"):
+        Equilibrium(order)
+
+
 def test_terms_of_weight_zero_do_not_count() -> None:
     W = matrix(6)
     W[0, 0] = 0.0  # Equilibrium is infinite

@@ -248,6 +248,13 @@ def test_couplings_are_no_part_of_the_energy_model() -> None:
 def test_wrong_questions_are_refused(model: EnergyPoints) -> None:
     with pytest.raises(ArgumentError, match="cannot reveal 15"):
         optimise_points(model, 10)
+    with pytest.raises(ArgumentError, match="initial has 19 points, and 20 differences need 21"):
+        optimise_points(model, 20, initial=model.random(18, np.random.default_rng(0)))
+    for odd in ({"count": 20.5}, {"count": 20, "iterations": -1}):
+        with pytest.raises(ArgumentError, match="whole number"):
+            optimise_points(model, **odd)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="does not fit 3 joints"):
+        EnergyPoints(three_joints(), lower=[-1.0, -1.0], upper=1.0, velocity=1.0)
     with pytest.raises(ArgumentError, match="finite ranges"):
         EnergyPoints(three_joints(), lower=0.0, upper=np.inf, velocity=1.0)
     with pytest.raises(ArgumentError, match="no criterion"):

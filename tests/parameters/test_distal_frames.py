@@ -71,3 +71,9 @@ def test_trees_need_frames() -> None:
 def test_a_wanted_parameter_is_kept() -> None:
     assert "YY2" not in distal_base_parameters(zoo.puma260()).kept
     assert "YY2" in distal_base_parameters(zoo.puma260(), order=["YY2"]).kept
+
+
+@pytest.mark.parametrize("wrong", [np.zeros((4, 4)), 2.0 * np.eye(4), np.diag([1.0, 1.0, -1.0, 1.0])])
+def test_frames_that_are_no_rigid_motion_are_refused(wrong: np.ndarray) -> None:
+    with pytest.raises(ArgumentError, match="frame of link 3 is no rigid motion"):
+        distal_base_parameters(zoo.scara(), [np.eye(4), np.eye(4), wrong, np.eye(4)])

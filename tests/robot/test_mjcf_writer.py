@@ -217,9 +217,11 @@ def test_mujoco_accepts_dummy_links(mujoco: Any, tmp_path: Path, kind: str, numb
     """Dummy links have masses and tensors that MuJoCo refuses; the robot's inertia matrix is the same."""
     (tmp_path / "r.urdf").write_text(DUMMY.format(*numbers, kind))
     robot = read_urdf(tmp_path / "r.urdf")
-    if kind == "revolute" and not all(body.inertia.is_physical for body in robot.bodies):
-        return  # a moving body that cannot exist: MuJoCo is right
     write_mjcf(robot, tmp_path / "r.xml")
+    if kind == "revolute" and not all(body.inertia.is_physical for body in robot.bodies):
+        with pytest.raises(ValueError, match=r"A \+ B >= C"):  # a moving body that cannot exist: MuJoCo is right
+            mujoco.MjModel.from_xml_path(str(tmp_path / "r.xml"))
+        return
     model = mujoco.MjModel.from_xml_path(str(tmp_path / "r.xml"))
     data, M = mujoco.MjData(model), np.zeros((robot.dof, robot.dof))
     data.qpos[:] = 0.3

@@ -297,6 +297,11 @@ class Equilibrium(Criterion):
     order: float = np.inf
     """Order of the norms, positive; infinite for S itself."""
 
+    def __post_init__(self) -> None:
+        """Refuse an order without a meaning."""
+        if not (isinstance(self.order, int | float) and self.order > 0.0):
+            raise ArgumentError(f"order is {self.order!r}", remedy="Give a positive number, or numpy.inf.")
+
     def value_and_gradient(self, W: Floats, prior: Floats | None = None) -> tuple[float, Floats]:
         """Value, and its derivative (m, b) with respect to W; earlier experiments do not enter."""
         size = np.abs(W)

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.checks import as_number
 from dynid.decompositions import eigh, pinv
 from dynid.errors import ArgumentError, DataError, EstimationError, IdentifiabilityError
 from dynid.load.load_solver import (
@@ -154,7 +155,11 @@ class SensorCompliance:
             raise ArgumentError(
                 "a sensor has six compliances from zero up", remedy="Give [m/N] * 3 and [rad/(N m)] * 3."
             )
-        return cls(compliance=values, damping_s=damping, compliance_stderr=np.zeros(6), damping_stderr_s=np.zeros(6))
+        cutoff = None if cutoff_hz is None else as_number("cutoff_hz", cutoff_hz, above=0.0)
+        zero = np.zeros(6)
+        return cls(
+            compliance=values, damping_s=damping, compliance_stderr=zero, damping_stderr_s=zero, cutoff_hz=cutoff
+        )
 
     def resonances(self, load: Inertia) -> tuple[Floats, Floats]:
         """Frequencies [Hz], ascending, and damping ratios of a load's free swinging on the sensor, (k,) each.

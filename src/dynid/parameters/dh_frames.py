@@ -25,6 +25,7 @@ from dynid.parameters.structural import knows_terms, structural_row_space
 from dynid.parameters.symbols import geometry_of
 from dynid.robot.formats.modified_dh import modified_dh
 from dynid.robot.model import Body, Robot, require_robot
+from dynid.robot.parts import is_rotation
 from dynid.spatial import inverse_transform, rotation_about, transform
 from dynid.terms.base import Dependence
 
@@ -170,12 +171,19 @@ def distal_base_parameters(
             paper's order: rotor inertias, links from the last to the first, other terms.
 
     Raises:
-        ArgumentError: There are no distal frames, or the number of frames is not that of the bodies.
+        ArgumentError: There are no distal frames, the number of frames is not that of the bodies, or one is no rigid
+            motion.
     """
     require_robot(robot)
     chosen = tuple(np.asarray(T, dtype=float) for T in (distal_frames(robot) if frames is None else frames))
     if len(chosen) != robot.dof or any(T.shape != (4, 4) for T in chosen):
         raise ArgumentError(f"{len(chosen)} frames for {robot.dof} links", remedy="Give one (4, 4) per moving link.")
+    for j, T in enumerate(chosen):
+        if not (np.isfinite(T).all() and is_rotation(T[:3, :3]) and np.allclose(T[3], [0.0, 0.0, 0.0, 1.0])):
+            raise ArgumentError(
+                f"the frame of link {j + 1} is no rigid motion: {T.tolist()}",
+                remedy="Give a rotation and a displacement, with 0 0 0 1 in the last row.",
+            )
     layout = parameter_layout(robot)
     to_body = np.eye(len(layout))
     for j, T in enumerate(chosen):

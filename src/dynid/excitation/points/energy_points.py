@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.checks import as_whole
 from dynid.decompositions import condition_number
 from dynid.dynamics.energy import energy_rows
 from dynid.errors import ArgumentError
@@ -64,9 +65,14 @@ class EnergyPoints:
             columns: (b,) inertial parameters to reveal; the base parameters of the links by default.
         """
         n = robot.dof
-        self.lower, self.upper, self.velocity = (
-            np.array(np.broadcast_to(np.asarray(x, dtype=float), (n,))) for x in (lower, upper, velocity)
-        )
+        try:
+            self.lower, self.upper, self.velocity = (
+                np.array(np.broadcast_to(np.asarray(x, dtype=float), (n,))) for x in (lower, upper, velocity)
+            )
+        except (TypeError, ValueError) as error:
+            raise ArgumentError(
+                f"lower, upper or velocity does not fit {n} joints", remedy=f"Give one number or ({n},) each."
+            ) from error
         if (
             not np.all((self.lower < self.upper) & (self.velocity > 0))
             or not np.isfinite(self.upper - self.lower).all()
@@ -205,12 +211,19 @@ def optimise_points(
         progress: Called after every start with its number, from 1, and the lowest value so far.
 
     Raises:
-        ArgumentError: There are too few differences, or no start, or the criterion is none.
+        ArgumentError: There are too few differences, or no start or step, the criterion is none, or the initial points
+            are not ``count`` + 1.
     """
-    if count < len(model.columns):
+    if as_whole("count", count, least=1) < len(model.columns):
         raise ArgumentError(f"{count} differences cannot reveal {len(model.columns)} parameters", remedy="Use more.")
     if starts < 1:
         raise ArgumentError(f"{starts} starts find nothing", remedy="Use at least one.")
+    if initial is not None and len(initial.q) != count + 1:
+        raise ArgumentError(
+            f"initial has {len(initial.q)} points, and {count} differences need {count + 1}",
+            remedy=f"Ask for {len(initial.q) - 1} differences.",
+        )
+    as_whole("iterations", iterations, least=1)
     criterion = require_criterion(criterion or ConditionNumber())
     rng = np.random.default_rng(seed)
     best, lowest = np.empty(0), np.inf
