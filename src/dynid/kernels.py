@@ -373,6 +373,9 @@ def christoffel_coefficients(robot: Robot, q: ArrayLike, *, out: Floats | None =
     ``velocity_torque_i = sum_jk D_ijk dq_j dq_k`` with D_ijk = D_ikj: the Christoffel symbols of the first kind of the
     inertia matrix. ``sum_k D_ijk dq_k`` is the Coriolis matrix C with ``dM/dt - 2 C`` skew-symmetric.
     """
+    quick = _QUICK["christoffel_coefficients"].get(id(robot))
+    if quick is not None and out is None and threads == 1:
+        return quick(q)
     return _evaluate(robot, "christoffel_coefficients", (q,), out, threads)
 
 
@@ -450,10 +453,7 @@ def link_pose(robot: Robot, link: str, q: ArrayLike, *, threads: int = 1) -> Flo
     index, T_body_link = robot.link_body(link)
     if index < 0:
         return np.broadcast_to(T_body_link, (*real_array("q", q).shape[:-1], 4, 4)).copy()
-    result: Floats = _kinematic_kernel(RobotKey(robot, _Carrier(link, index, T_body_link.tobytes())), None)(
-        q, threads=threads
-    )
-    return result
+    return _kinematics(robot, link, None, q, threads)
 
 
 def link_jacobian(robot: Robot, link: str, q: ArrayLike, *, axes: Axes = "base", threads: int = 1) -> Floats:
@@ -471,12 +471,23 @@ def link_jacobian(robot: Robot, link: str, q: ArrayLike, *, axes: Axes = "base",
     require_robot(robot)
     if axes not in get_args(Axes):
         raise ArgumentError(f"axes are {axes!r}", remedy=f"Give one of {', '.join(get_args(Axes))}.")
-    index, T_body_link = robot.link_body(link)
-    if index < 0:
+    if robot.link_body(link)[0] < 0:
         return np.zeros((*real_array("q", q).shape[:-1], 6, robot.dof))
-    result: Floats = _kinematic_kernel(RobotKey(robot, _Carrier(link, index, T_body_link.tobytes())), axes)(
-        q, threads=threads
-    )
+    return _kinematics(robot, link, axes, q, threads)
+
+
+def _kinematics(robot: Robot, link: str, axes: Axes | None, q: ArrayLike, threads: int) -> Floats:
+    """Evaluate the pose of a link that moves, or its Jacobian."""
+
+    def make() -> Kernel:
+        index, T_body_link = robot.link_body(link)
+        return _kinematic_kernel(RobotKey(robot, _Carrier(link, index, T_body_link.tobytes())), axes)
+
+    evaluate = _remember(robot, ("link", link, axes), make)
+    if threads == 1 and type(q) is np.ndarray and q.ndim == 1:
+        quick: Floats = evaluate.single(q)
+        return quick
+    result: Floats = evaluate(q, threads=threads)
     return result
 
 
@@ -554,6 +565,25 @@ def _count_call(robot: Robot, quantity: str) -> None:
     _CALLS[key] = (ref(robot, forget), calls)
 
 
+_KERNELS: dict[tuple[int, Hashable], tuple[ReferenceType[Robot], Kernel]] = {}
+"""Identity of a robot and what is computed -> the robot and its kernel; an entry goes with its robot."""
+
+
+def _remember(robot: Robot, what: Hashable, make: Callable[[], Kernel]) -> Kernel:
+    """A kernel that is found by the identity of the robot: its content takes longer to compare than to compute with."""
+    key = (id(robot), what)
+    known = _KERNELS.get(key)
+    if known is not None and known[0]() is robot:
+        return known[1]
+    found = make()
+    _KERNELS[key] = (ref(robot, lambda _: _KERNELS.pop(key, None)), found)
+    return found
+
+
+def _known_kernel(robot: Robot, quantity: str) -> Kernel:
+    return _remember(robot, quantity, lambda: kernel(robot, quantity))
+
+
 def _evaluate(
     robot: Robot,
     quantity: str,
@@ -562,7 +592,7 @@ def _evaluate(
     threads: int,
     columns: Sequence[int] | None = None,
 ) -> Floats:
-    evaluate = kernel(robot, quantity, columns=columns)
+    evaluate = _known_kernel(robot, quantity) if columns is None else kernel(robot, quantity, columns=columns)
     result: Floats = evaluate(*states, out=out, threads=threads)
     if columns is None and out is None and type(states[0]) is np.ndarray and states[0].ndim == 1:
         _count_call(robot, quantity)
