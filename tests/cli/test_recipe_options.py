@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 import dynid
 from dynid.cli import main
+from dynid.errors import ArgumentError
 from dynid.runs.load_run import LoadRecipe
 from dynid.runs.plan_run import PlanRecipe
 
@@ -51,3 +52,9 @@ def test_the_recipe_of_a_command_is_saved_before_it_runs(tmp_path: Path) -> None
     refused = CliRunner().invoke(main, [*words, "--out", str(tmp_path / "out")])
     assert refused.exit_code == 2  # the robot has no velocity limits
     assert PlanRecipe.read(tmp_path / "r.toml") == PlanRecipe(period_s=7.0, seed=3)
+
+
+@pytest.mark.parametrize("odd", [{"method": "x"}, {"method": "energy-points", "condition": "x"}], ids=str)
+def test_methods_that_there_are_not_are_refused_in_python_too(odd: dict[str, str]) -> None:
+    with pytest.raises(ArgumentError, match=r"is 'x'\. Choose from"):
+        PlanRecipe(**odd)  # type: ignore[arg-type]

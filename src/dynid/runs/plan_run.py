@@ -57,6 +57,12 @@ METHOD_KEYS = {
     "energy-points": ("points", "condition", "condition_weight", "equilibrium_weight", "starts"),
 }
 """Settings that only one method reads."""
+CONDITIONS: dict[str, Criterion] = {
+    "svd": ConditionNumber(),
+    "qr": QRCondition(),
+    "frobenius": FrobeniusCondition(),
+}
+"""Measures of the condition number, by the word of a recipe."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +148,10 @@ class PlanRecipe(TomlSettings):
         self._check_method()
 
     def _check_method(self) -> None:
-        """Refuse settings that the chosen method does not read."""
+        """Refuse methods and measures that there are not, and settings that the chosen method does not read."""
+        for name, known in (("method", tuple(METHOD_KEYS)), ("condition", tuple(CONDITIONS))):
+            if getattr(self, name) not in known:
+                raise ArgumentError(f"{name} is {getattr(self, name)!r}", remedy=f"Choose from {', '.join(known)}.")
         other = next(name for name in METHOD_KEYS if name != self.method)
         defaults = {field.name: field.default for field in fields(self)}
         if odd := [key for key in METHOD_KEYS[other] if getattr(self, key) != defaults[key]]:
@@ -153,7 +162,7 @@ class PlanRecipe(TomlSettings):
 
     def cost(self) -> Criterion:
         """The cost that the points of "energy-points" minimise."""
-        condition = {"svd": ConditionNumber(), "qr": QRCondition(), "frobenius": FrobeniusCondition()}[self.condition]
+        condition = CONDITIONS[self.condition]
         if self.equilibrium_weight == 0.0:
             return condition
         return WeightedCost(((self.condition_weight, condition), (self.equilibrium_weight, Equilibrium())))
