@@ -4,15 +4,22 @@
 # make pages  write the stubs and pages anew that follow from the code
 # make bench  speed relative to other libraries
 # make site   the docs as a web site in out/site
+# make dist   wheel and source archive in out/dist, checked, installed in a new environment, demo run from it
+# make pythons  the wheel on every Python that is here, with the oldest and the newest packages: a table
+# make test PYTHON=python3.13  the same targets with another Python, in an environment of its own
 # make campaigns lists the long ones: fuzzing, kills, memory, real data, the papers' tables
 PYTHON ?= python3
-VENV := .venv
+VENV := $(if $(filter python3,$(PYTHON)),.venv,.venv-$(notdir $(PYTHON)))
+# the interpreter itself: where a version manager has it but does not offer it on the path, its newest one
+FIND_PYTHON = $(shell $(PYTHON) -c 'import sys; print(sys.executable)' 2>/dev/null || \
+	ls -d $${PYENV_ROOT:-$$HOME/.pyenv}/versions/*/bin/$(notdir $(PYTHON)) 2>/dev/null | tail -1)
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready-test
 DEMO_STAMP := $(VENV)/.ready
 
 CAMPAIGN := $(BIN)/python tests/campaigns
 
+.PHONY: dist pythons wheels
 .PHONY: demo test lint types architecture check pages bench campaigns clean picture site \
 	papers fuzz-readers faults throughput csv-speed kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data inner-folds identification-speed command-speed growth coverage load-coverage run-agreement estimators-noise assumed-loops compare-real estimator-guide report-speed c-robots c-speed control controller
 
@@ -77,6 +84,7 @@ campaigns:
 	@echo "inner-folds             rules of selection judged inside the training parts of the real logs"
 	@echo "excitation-robots       100 random robots under tight limits"
 	@echo "report-speed            size and times of a 50 000-sample report in a browser"
+	@echo "pythons                 the wheel on every Python that is here, oldest and newest packages, all commands (10 minutes)"
 	@echo "excitation-peers        designs against SciPy and, with PEERS=python that has them, FIGAROH and FloBaRoID"
 
 fuzz-readers: $(STAMP)
@@ -178,13 +186,22 @@ site: $(STAMP)
 	$(BIN)/mkdocs build --quiet --strict
 	@echo "out/site/index.html"
 
+dist:
+	$(FIND_PYTHON) tests/campaigns/pythons.py --dist
+
+pythons:
+	$(FIND_PYTHON) tests/campaigns/pythons.py
+
+wheels:
+	$(FIND_PYTHON) tests/campaigns/pythons.py --quick
+
 picture: $(DEMO_STAMP)
 	$(BIN)/dynid demo
 	chromium --headless --no-sandbox --disable-gpu --disable-background-networking --hide-scrollbars --window-size=1100,1560 \
 		--screenshot=docs/images/report.png "file://$(CURDIR)/out/demo/report.html"
 
 $(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
+	$(FIND_PYTHON) -m venv $(VENV)
 
 $(DEMO_STAMP): $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
@@ -200,4 +217,4 @@ $(VENV)/.ready-bench: $(STAMP)
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist out
+	rm -rf $(VENV) .venv-* build dist out

@@ -80,7 +80,7 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
 
 
 def file_digest(path: str | os.PathLike[str]) -> str:
-    """SHA-256 of the bytes of a file; for a folder, of the names and digests of its files.
+    """SHA-256 of the bytes of a file; for a folder, of the names and digests of its files and folders.
 
     Raises:
         DataError: The file cannot be read.
@@ -88,7 +88,8 @@ def file_digest(path: str | os.PathLike[str]) -> str:
     place = Path(path)
     try:
         if place.is_dir():
-            parts = [f"{file.name} {file_digest(file)}" for file in sorted(place.iterdir()) if file.is_file()]
+            inside = [entry for entry in sorted(place.iterdir()) if entry.is_file() or entry.is_dir()]
+            parts = [f"{entry.name} {file_digest(entry)}" for entry in inside]
             return hashlib.sha256("\n".join(parts).encode(errors="surrogateescape")).hexdigest()
         facts = place.stat()
         return _digest(place, facts.st_mtime_ns, facts.st_size)

@@ -74,14 +74,15 @@ class MapPath(ExistingPath):
     """The file of a channel map, or the name of a built-in one."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from dynid.logs.channel_map import profile_names
+        from dynid.logs.channel_map import map_names, profile_names
 
-        return value if not Path(value).exists() and value in profile_names() else super().convert(value, param, ctx)
+        known = not Path(value).exists() and value in (*profile_names(), *map_names())
+        return value if known else super().convert(value, param, ctx)
 
     def remedy(self) -> str:
-        from dynid.logs.channel_map import profile_names
+        from dynid.logs.channel_map import map_names, profile_names
 
-        return f"Give the file of a channel map, or a built-in one: {', '.join(profile_names())}."
+        return f"Give the file of a channel map, or a built-in one: {', '.join((*profile_names(), *map_names()))}."
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -48,7 +48,16 @@ from dynid.errors import DataError
 from dynid.logs.readers.base import Floats, Options
 from dynid.logs.units import parse_unit
 
-__all__ = ["QUANTITIES", "ChannelMap", "Clock", "Signal", "profile_names", "read_channel_map", "read_profile"]
+__all__ = [
+    "QUANTITIES",
+    "ChannelMap",
+    "Clock",
+    "Signal",
+    "map_names",
+    "profile_names",
+    "read_channel_map",
+    "read_profile",
+]
 
 QUANTITIES = ("position", "velocity", "effort", "current", "wrench")
 """The signals a recording may hold, beside time."""
@@ -161,6 +170,8 @@ def read_channel_map(source: ChannelMap | Mapping[str, Any] | str | Path) -> Cha
     path = Path(source)
     if not path.exists() and str(source) in profile_names():
         return read_profile(str(source))
+    if not path.exists() and str(source) in map_names():
+        path = _map_folder() / f"{source}.toml"
     try:
         if path.stat().st_size > MAX_MAP_BYTES:
             raise DataError("it is too large for a channel map", path=path)
@@ -177,6 +188,17 @@ def profile_names() -> tuple[str, ...]:
     """The ready profiles."""
     folder = resources.files("dynid.logs") / "profiles"
     return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")))
+
+
+def _map_folder() -> Path:
+    """The folder with the maps of published logs: in the package as it is installed, or at the root of a checkout."""
+    installed = Path(__file__).parent / "channel_maps"
+    return installed if installed.is_dir() else Path(__file__).parents[3] / "channel_maps"
+
+
+def map_names() -> tuple[str, ...]:
+    """The channel maps of published logs that come with dynid."""
+    return tuple(sorted(path.stem for path in _map_folder().glob("*.toml")))
 
 
 def read_profile(name: str) -> ChannelMap:

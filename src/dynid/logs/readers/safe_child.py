@@ -121,7 +121,7 @@ class SafeChild:
     def _start(self) -> subprocess.Popen[bytes]:
         """A child that waits for requests."""
         command = [sys.executable, "-P", "-m", "dynid.logs.readers.safe_child"]
-        memory = [os.memfd_create("dynid")] if sys.platform == "linux" else []
+        memory = [os.memfd_create("dynid")] if hasattr(os, "memfd_create") else []
         try:
             for file in memory:
                 os.ftruncate(file, SHARED)
@@ -252,7 +252,7 @@ def main() -> None:
 def _header(table: Table) -> dict[str, Any]:
     """Everything of a table but its numbers."""
     about = {name: getattr(table, name) for name in ("epoch_ns", *_WORDS)}
-    about |= {"clocks": dict(table.clocks), "units": dict(table.units)}
+    about |= {"clocks": dict(table.clocks), "units": dict(table.units), "words": dict(table.words)}
     return {"shapes": [(name, column.shape) for name, column in table.columns.items()], "table": about}
 
 
