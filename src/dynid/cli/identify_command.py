@@ -27,12 +27,16 @@ from dynid.cli.screen import print_json, print_verdict, print_written, progress,
 if TYPE_CHECKING:
     from dynid.robot.model import Robot
 
+    TextType = click.ParamType[str]
+else:
+    TextType = click.ParamType  # a type with a parameter for type checkers only: older versions of click have none
+
 __all__ = ["identify"]
 
 UNPROVEN = "No data were held out (--validate, --hold-out), so the result is not validated."
 
 
-class EstimatorName(click.ParamType[str]):
+class EstimatorName(TextType):
     """The name of an estimator."""
 
     name = "name"
