@@ -56,6 +56,7 @@ _HOME = {
     "dynid.robot.formats.dh": ["DH", "from_dh"],
     "dynid.robot.formats.mjcf.read": ["read_mjcf"],
     "dynid.robot.formats.mjcf.write": ["write_mjcf"],
+    "dynid.robot.formats.simulator_models": ["from_mujoco", "from_pinocchio"],
     "dynid.robot.formats.urdf": ["read_urdf", "write_urdf"],
     "dynid.robot.inertia": ["Inertia"],
     "dynid.robot.model": ["Robot"],

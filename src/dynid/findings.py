@@ -36,6 +36,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "no-travel": "The position limits of a joint leave no motion.",
         "no-velocity-limit": "A joint has no velocity limit.",
         "rounded-angle": "Right angles of the model are rounded, which adds terms to the equations.",
+        "snapped-angle": "Right angles that a file has rounded (1.5708) are taken as exact.",
         "triangle-inequality": "One principal moment of inertia exceeds the sum of the other two.",
         "unusual-gravity": "Gravity is not as strong as on Earth's ground.",
         "unusual-mass": "A mass is so small or large that its unit is probably wrong.",
@@ -75,6 +76,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "unusable": "Nothing can be computed from the log.",
         "wrapped": "A position jumps by a whole turn.",
         # designed motions, from excitation/
+        "absurd-deviation": "A predicted standard deviation is so large that the motion does not show the parameter.",
         "always-beyond": "A link is beyond a wall in every position, so the motion was not checked against that wall.",
         "always-near": "Two links are nearer than the clearance in every position: their collision was not checked.",
         "no-limit": "No limit is stated for a quantity, so the motion was not checked against one.",

@@ -42,6 +42,15 @@ class Table:
         columns = range(len(self.header))
         return [all(isinstance(row[c], int | float | None) for row in self.rows) for c in columns]
 
+    def to_columns(self) -> dict[str, list[Cell]]:
+        """Column -> its cells, unrounded: what ``pandas.DataFrame`` and ``polars.DataFrame`` take.
+
+        Example:
+            >>> Table.of(["name", "value"], [("M1", 2.5)]).to_columns()
+            {'name': ['M1'], 'value': [2.5]}
+        """
+        return {name: [row[c] for row in self.rows] for c, name in enumerate(self.header)}
+
     def to_text(self) -> str:
         """Plain text: columns padded with spaces, a rule below the header."""
         cells, numeric = self._cells(), self._are_numeric()

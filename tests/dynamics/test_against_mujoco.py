@@ -80,7 +80,7 @@ def test_torque_with_friction_and_armature(
     monkeypatch.chdir(tmp_path)  # MuJoCo writes its log into the working directory
     path = tmp_path / f"model.{ending}"
     path.write_text(text)
-    robot = read_urdf(path) if ending == "urdf" else read_mjcf(path)
+    robot = read_urdf(path, snap=False) if ending == "urdf" else read_mjcf(path)
     model = mujoco.MjModel.from_xml_path(str(path))
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_LIMIT | mujoco.mjtDisableBit.mjDSBL_CONTACT
     q, dq, ddq = random_states(robot, 50)

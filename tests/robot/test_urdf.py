@@ -134,7 +134,7 @@ def read_with_mimics_locked(path: Path) -> tuple[Robot, dict[str, float]]:
     locked: dict[str, float] = {}
     while True:
         try:
-            return read_urdf(path, locked=locked), locked
+            return read_urdf(path, locked=locked, snap=False), locked
         except DescriptionError as error:
             if "locked=" not in str(error.remedy):
                 raise

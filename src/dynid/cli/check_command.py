@@ -38,7 +38,7 @@ def check(
 
     notes: tuple[str, ...] = ()
     if is_robot(what):
-        result: Any = check_robot(read_robot(what, held_joints(hold)))
+        result: Any = check_robot(read_robot(what, held_joints(hold), tell=False))
     else:
         result, notes = _check_log(what, recorded, held_joints(hold), channel_map, delay)
     if as_json:

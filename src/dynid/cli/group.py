@@ -55,6 +55,12 @@ class ErrorGroup(click.Group):
             return super().make_context(info_name, args, parent, **extra)
         raise AssertionError("a message ends the program")
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Accept ``--no-snap`` anywhere: it belongs to all commands that read a robot."""
+        place = args.index("--") if "--" in args else len(args)
+        flags = [word for word in args[:place] if word == "--no-snap"]
+        return super().parse_args(ctx, [*flags[:1], *(w for k, w in enumerate(args) if w != "--no-snap" or k > place)])
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:

@@ -232,8 +232,14 @@ def held_joints(pairs: tuple[str, ...]) -> dict[str, float]:
         raise errors.ArgumentError(f"--hold: {error}", remedy="Write --hold JOINT or --hold JOINT=0.02.") from error
 
 
-def read_robot(name: str, held: dict[str, float]) -> Robot:
-    """Read a robot from a file, or get a built-in robot by its name."""
+def read_robot(name: str, held: dict[str, float], *, tell: bool = True) -> Robot:
+    """Read a robot from a file, or get a built-in robot by its name.
+
+    Args:
+        name: File or name.
+        held: Positions of held joints.
+        tell: Whether a note says that rounded right angles of the file are taken as exact.
+    """
     from dynid.robot import zoo
     from dynid.robot.formats import FORMATS, format_of, is_robot_file
     from dynid.robot.formats import read_robot as read_file
@@ -249,7 +255,29 @@ def read_robot(name: str, held: dict[str, float]) -> Robot:
             f"'{name}' is neither a robot file ({endings}) nor a built-in robot",
             remedy=f"{f'Did you mean {near}? ' if near else ''}Built-in robots: {', '.join(zoo.names())}.",
         )
+    found = format_of(name)
+    if found is not None and found.name == "URDF":
+        return _read_urdf(name, held, tell)
     return read_file(name, locked=held)
+
+
+def _read_urdf(name: str, held: dict[str, float], tell: bool) -> Robot:
+    """Read a URDF; rounded right angles are taken as exact, and a note says so, unless --no-snap is given."""
+    from dynid.cli.screen import show_finding
+    from dynid.robot.check import snapping_finding
+    from dynid.robot.formats.urdf import read_urdf
+
+    robot = read_urdf(name, locked=held, snap=not is_snapping_off())
+    finding = snapping_finding(robot) if tell else None
+    if finding is not None:
+        show_finding(finding)
+    return robot
+
+
+def is_snapping_off() -> bool:
+    """Whether the present command was given --no-snap."""
+    ctx = click.get_current_context(silent=True)
+    return ctx is not None and bool(ctx.find_root().params.get("no_snap"))
 
 
 def run_request(out: Path | None, force: bool, recipe: TomlSettings) -> RunRequest | None:
@@ -271,7 +299,7 @@ def _origin(recipe: TomlSettings) -> Origin:
     return Origin(
         verb=str(ctx.info_name),
         command=shlex.join(["dynid", str(ctx.info_name), *_arguments(given, str), *place]),
-        arguments=_arguments(given, _absolute),
+        arguments=[*(["--no-snap"] if is_snapping_off() else []), *_arguments(given, _absolute)],
         options={**options, **recipe.to_dict()},
         inputs=[*inputs, *recipe.input_files()],
     )

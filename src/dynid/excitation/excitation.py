@@ -24,6 +24,9 @@ __all__ = ["Excitation"]
 Floats = NDArray[np.float64]
 _TINY = 1e-300
 """Stands for a smallest eigenvalue that is zero, so that the ratio stays a number. Near the smallest double."""
+ABSURD_DEVIATION = 100.0
+"""Predicted standard deviation of an inertial parameter from which on it is absurd [kg, kg m, kg m^2] (convention: the
+parameters of usual arms are smaller)."""
 _SLOW = 0.05
 """Share of the speed limits below which a motion is called slow. Convention."""
 _SMALL_BOX = 0.5
@@ -125,6 +128,7 @@ class Excitation:
             found.append(_warning("slow-motion", "velocity", message, remedy, share))
         if self.points is not None and self.points.box_share < _SMALL_BOX:
             found.append(self._small_box(self.points))
+        found += self._absurd_deviations()
         free = np.isinf(self.limits.acceleration) & np.isinf(self.limits.torque)
         if free.any():
             names = ", ".join(self.limits.joint_names[j] for j in np.flatnonzero(free))
@@ -134,6 +138,28 @@ class Excitation:
             remedy = "State acceleration or torque limits."
             found.append(_warning("unbounded-acceleration", "acceleration", message, remedy))
         return tuple(found)
+
+    def _absurd_deviations(self) -> list[Finding]:
+        """A warning about parameters whose predicted standard deviation no robot arm can have as a value."""
+        units = np.array(self.parameter_units)
+        inertial = np.array([str(unit).startswith("kg") for unit in units], dtype=bool)
+        with np.errstate(all="ignore"):
+            deviation = self.predicted_deviation
+        absurd = inertial & ~(deviation < ABSURD_DEVIATION)
+        if not absurd.any():
+            return []
+        worst = int(np.argmax(np.where(absurd, np.nan_to_num(deviation, nan=np.inf), 0.0)))
+        names = self.parameter_names
+        message = (
+            f"{int(absurd.sum())} of {absurd.size} parameters have an absurd predicted standard deviation, up to "
+            f"{deviation[worst]:.3g} {units[worst]} ({names[worst]}): no motion of this robot tells them apart"
+        )
+        remedy = (
+            "Make nearly right angles of the model exact (robot.snap_angles()), or check with dynid base whether the "
+            "robot has nearly dependent parameters."
+        )
+        evidence = {"largest predicted deviation": float(deviation[worst])}
+        return [_warning("absurd-deviation", "parameters", message, remedy, evidence)]
 
     def _small_box(self, design: PointDesign) -> Finding:
         """A warning that the points lie in a small box: the condition number hides it, the predicted accuracy not."""

@@ -10,6 +10,7 @@ NAMES = {
     "c.c_package": ["CPackage", "generate_c"],
     "c.c_pruning": ["PrunedModel", "prune"],
     "c.code_cost": ["count_code", "pruning_cost"],
+    "parameter_vectors": ["drake_parameters", "pinocchio_parameters"],
     "result_file": ["read_result", "write_result"],
     "robot_files": ["RobotFile", "write_robot_files"],
     "torque_formulas": ["TorqueExpressions", "torque_expressions"],

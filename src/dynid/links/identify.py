@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,6 +36,7 @@ from dynid.links.log_reader import ChannelMapSource, Log, LogReader, read_in_pie
 from dynid.links.pruning import read_share
 from dynid.links.recipe import Recipe, add_terms
 from dynid.links.significance import Significance, significant_parameters
+from dynid.logs.in_memory import as_recording, is_table
 from dynid.logs.recording import Recording
 from dynid.parameters.base import BaseParameters
 from dynid.processing.experiment import Experiment
@@ -56,8 +58,8 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-Data = Experiment | Recording | str | Path
-"""An experiment, a recording, or a log file."""
+Data = Experiment | Recording | str | Path | Any
+"""An experiment, a recording, a log file, or a table in memory: a data frame or a dictionary of arrays."""
 
 SHORTEST_MEMORY = 50
 """Samples that gap-free stretches must have on average for friction with memory to be tried (convention)."""
@@ -204,21 +206,42 @@ class Identification:
         return self.equations.terms
 
     def predict(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Floats:
-        """(N, n) torques of a motion by the identified robot [N m or N].
+        """(N, n) torques of a motion by the identified robot and its terms without memory [N m or N].
+
+        Args:
+            q: (N, n) or (n,) positions [rad or m].
+            dq: Velocities, of the same shape.
+            ddq: Accelerations, of the same shape.
 
         Raises:
             ArgumentError: The model has friction with memory, which needs to know the sampling rate; see `torque`.
         """
         if self.terms:
-            raise ArgumentError(
-                "the identified model has terms, which need gap-free motion of a known sampling rate",
-                remedy="Use Identification.torque(experiment), or identify without terms.",
-            )
+            remembering = [term.name for term in self.terms if term.has_memory]
+            if remembering:
+                raise ArgumentError(
+                    f"the identified model has terms with memory ({', '.join(remembering)}), which need gap-free "
+                    "motion of a known sampling rate",
+                    remedy="Use Identification.torque(experiment), or identify without these terms.",
+                )
+            return self._predict_with_terms(q, dq, ddq)
         if not self._by_base:
             return inverse_dynamics(self.identified, q, dq, ddq)
         states = (np.asarray(channel, dtype=float) for channel in (q, dq, ddq))
         theta = self.equations.representative(self.estimate.values)
         return np.asarray(kernel(self.robot, "inverse_dynamics", symbolic_parameters=True)(*states, theta))
+
+    def _predict_with_terms(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Floats:
+        """Torques of single states by a model whose terms have no memory, so that no rate is needed."""
+        motion = [np.atleast_2d(np.asarray(channel, dtype=float)) for channel in (q, dq, ddq)]
+        rows, width = motion[0].shape
+        states = Experiment(
+            time=np.arange(rows, dtype=float), q=motion[0], dq=motion[1], ddq=motion[2],
+            effort=np.zeros((rows, width)), valid=np.ones((rows, width), dtype=bool),
+            segment=np.zeros(rows, dtype=np.int64), rate_hz=1.0, joint_names=self.robot.joint_names,
+        )  # fmt: skip
+        torque = self.torque(states)
+        return torque[0] if np.ndim(q) == 1 else torque
 
     @property
     def torque_parameters(self) -> Floats:
@@ -323,7 +346,7 @@ def identify(
     data: Data | Sequence[Data],
     recipe: Recipe | None = None,
     *,
-    estimator: Estimator | None = None,
+    estimator: Estimator | str | None = None,
     channel_map: ChannelMapSource | None = None,
     base: BaseParameters | None = None,
     terms: Sequence[Term] = (),
@@ -337,9 +360,10 @@ def identify(
 
     Args:
         robot: Geometry and terms; its parameter values are the prior for what the data leave open.
-        data: One or several experiments (see `dynid.process`), recordings, or log files; not a mixture.
+        data: One or several experiments (see `dynid.process`), recordings, log files, data frames or dictionaries of
+            arrays (`dynid.logs.as_recording` says which names they have); experiments are not mixed with logs.
         recipe: All settings; the defaults of `Recipe` if None.
-        estimator: Estimator object that replaces the one named by the recipe.
+        estimator: Estimator, or its name such as "wls", that replaces the one named by the recipe.
         channel_map: Channel map of log files, or its file; its gear matrix also gives couplings of motors.
         base: The base parameters of the robot with its terms, where they were computed before.
         terms: Further terms of the torques that are in the model in any case.
@@ -350,7 +374,10 @@ def identify(
         DataError: The gate refuses a log, or a log cannot be used.
     """
     chosen = recipe or Recipe()
-    given = (data,) if isinstance(data, Experiment | Recording | str | Path) else tuple(data)
+    if isinstance(estimator, str):
+        chosen, estimator = replace(chosen, estimator=estimator), None
+    several: Any = (data,) if isinstance(data, Experiment | Recording | str | Path) or is_table(data) else data
+    given = tuple(as_recording(item, robot, channel_map=channel_map) if is_table(item) else item for item in several)
     model = prepare_robot(robot, chosen, channel_map)
     logs = [item for item in given if not isinstance(item, Experiment)]
     if logs and len(logs) < len(given):

@@ -7,8 +7,10 @@ from dynid.lazy import lazy_names
 NAMES = {
     "channel_map": ["ChannelMap", "read_channel_map"],
     "drives": ["CurrentGains", "GearMatrix", "ThreePhase"],
+    "in_memory": ["as_recording"],
     "inspect": ["inspect_log"],
     "joint_order": ["match_joints"],
+    "lerobot": ["read_lerobot"],
     "reading": ["read_recording", "read_stream", "runs_in"],
     "recording": ["Recording"],
 }

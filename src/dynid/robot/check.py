@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from dynid.decompositions import eigvalsh
 from dynid.findings import Finding, QualityReport, Severity
+from dynid.robot.formats.urdf import snapped_joints
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import ROUNDED_ANGLE, Robot
 from dynid.robot.parts import Joint, Link
 
-__all__ = ["check_robot"]
+__all__ = ["check_robot", "snapping_finding"]
 
 LIGHTEST_KG, HEAVIEST_KG = 1e-6, 1e3
 """Masses of links outside this range are more likely in another unit (convention)."""
@@ -259,6 +260,22 @@ def _check_rounded_angles(robot: Robot) -> Iterator[Finding]:
         )
 
 
+def snapping_finding(robot: Robot) -> Finding | None:
+    """The finding that rounded right angles of a robot's file are taken as exact; None where there are none."""
+    names = snapped_joints(robot)
+    if not names:
+        return None
+    text = "right angles that the file has rounded (1.5708 for pi/2) are taken as exact; the file's text is kept"
+    remedy = "Nothing to do. --no-snap, or read_urdf(path, snap=False), takes the angles as they are written."
+    return _finding("snapped-angle", "note", _list_names("joint", list(names)), text, remedy)
+
+
+def _check_snapped_angles(robot: Robot) -> Iterator[Finding]:
+    found = snapping_finding(robot)
+    if found is not None:
+        yield found
+
+
 def _check_gravity(robot: Robot) -> Iterator[Finding]:
     strength = float(np.linalg.norm(robot.gravity))
     if not EARTH[0] <= strength <= EARTH[1]:
@@ -268,7 +285,7 @@ def _check_gravity(robot: Robot) -> Iterator[Finding]:
 
 _RULES: tuple[Callable[[Robot], Iterator[Finding]], ...] = (
     *(_check_masses, _check_tensors, _check_placements, _check_copies, _check_massless_ends),
-    *(_check_limits, _check_friction, _check_couplings, _check_rounded_angles, _check_gravity),
+    *(_check_limits, _check_friction, _check_couplings, _check_rounded_angles, _check_snapped_angles, _check_gravity),
 )
 
 

@@ -39,12 +39,14 @@ __all__ = [
     "DYNAMICS",
     "TENSOR_ATTRIBUTES",
     "UNBOUNDED",
+    "exact_angle",
     "inertial_tensor",
     "parse_urdf",
     "read_dynamics",
     "read_inertia",
     "read_origin",
     "read_urdf",
+    "snapped_joints",
     "urdf_text",
     "write_urdf",
 ]
@@ -55,6 +57,8 @@ DYNAMICS: dict[str, type[StateTerm]] = {
     term.urdf_attribute: term for term in TERMS if term.urdf_attribute and issubclass(term, StateTerm)
 }
 """Attribute of ``<dynamics>`` -> the term it becomes."""
+TINY_ANGLE = 1e-5
+"""Angle of a joint's origin that counts as zero [rad]: three times the rounding of 1.5708 (convention)."""
 UNBOUNDED = 1e9
 """A limit this large, in SI units, says that there is none: URDF has no word for infinite."""
 
@@ -66,6 +70,7 @@ def read_urdf(
     *,
     gravity: ArrayLike = STANDARD_GRAVITY,
     locked: Mapping[str, float] | None = None,
+    snap: bool = True,
 ) -> Robot:
     """Read a robot from a URDF file.
 
@@ -76,11 +81,14 @@ def read_urdf(
         gravity: (3,) acceleration of free fall in the root link's frame [m/s^2].
         locked: Joint name -> position [rad or m] at which the joint is held; mimic joints need it, and floating and
             planar joints can be held at 0.
+        snap: Take written right angles of joints as exact: 1.5708 is pi/2 (`exact_angle` has the rule). They would
+            add terms to the equations and parameters that no log can tell. `snapped_joints` names the joints;
+            `write_urdf` keeps the text of the file.
 
     Raises:
         DescriptionError: The file is wrong or uses what is not supported; the error says where and what to do.
     """
-    return _robot(read_document(path), gravity, locked or {})
+    return _robot(read_document(path), gravity, locked or {}, snap)
 
 
 def parse_urdf(
@@ -89,12 +97,51 @@ def parse_urdf(
     *,
     gravity: ArrayLike = STANDARD_GRAVITY,
     locked: Mapping[str, float] | None = None,
+    snap: bool = True,
 ) -> Robot:
     """Read a robot from the text of a URDF; ``name`` stands for the file in messages. See `read_urdf`."""
-    return _robot(parse_document(text, name), gravity, locked or {})
+    return _robot(parse_document(text, name), gravity, locked or {}, snap)
 
 
-def _robot(document: XmlDocument, gravity: ArrayLike, locked: Mapping[str, float]) -> Robot:
+def snapped_joints(robot: Robot) -> tuple[str, ...]:
+    """The joints whose right angles are rounded in the robot's URDF, and exact in the robot."""
+    if robot.source is None or robot.source.format != "urdf":
+        return ()
+    document = parse_document(robot.source.text, robot.source.path)
+    elements = {element.name: element for element in document.root.all("joint")}
+    kept = {joint.name: joint for joint in robot.joints if joint.name in elements}
+    found = []
+    for name, element in elements.items():
+        exact, written = (read_origin(document, element, snap=snap)[:3, :3] for snap in (True, False))
+        if name in kept and not np.array_equal(exact, written):
+            away = [np.abs(kept[name].T_parent_joint[:3, :3] - R).max() for R in (exact, written)]
+            if away[0] < away[1] or not kept[name].moves:
+                found.append(name)
+    return tuple(found)
+
+
+def exact_angle(text: str, value: float) -> float:
+    """The multiple of pi/2 that a written angle stands for [rad], or the angle itself.
+
+    A multiple is meant if it has the same digits as the text, rounded or cut off, with two digits or more behind the
+    point: 1.57, 1.5707, 1.5708, -3.14159. Angles within `TINY_ANGLE` of zero are zero: conversions leave them behind.
+    A calibrated angle such as 1.571432 has other digits than pi/2 and stays.
+
+    Args:
+        text: The angle as the file has it.
+        value: Its value [rad].
+    """
+    if abs(value) <= TINY_ANGLE:
+        return 0.0
+    turns = round(value / (0.5 * np.pi))
+    exact = 0.5 * np.pi * turns
+    _, _, behind = text.lower().partition("e")[0].partition(".")
+    if not turns or abs(turns) > 4 or len(behind) < 2 or "e" in text.lower():
+        return value
+    return exact if abs(value - exact) < 10.0 ** -len(behind) else value
+
+
+def _robot(document: XmlDocument, gravity: ArrayLike, locked: Mapping[str, float], snap: bool) -> Robot:
     root = document.root
     if root.tag != "robot":
         remedy = "Use read_mjcf." if root.tag == "mujoco" else "Give a file whose outermost element is <robot>."
@@ -106,7 +153,7 @@ def _robot(document: XmlDocument, gravity: ArrayLike, locked: Mapping[str, float
         raise document.error(root, "the robot has no links", "Expand macros first; give at least one <link>.")
     check_locked(locked, [joint.name for joint in root.all("joint")])
     links = tuple(_link(document, element) for element in root.all("link"))
-    joints = tuple(_joint(document, element, locked) for element in root.all("joint"))
+    joints = tuple(_joint(document, element, locked, snap) for element in root.all("joint"))
     source = ModelFile(path=document.path, format="urdf", text=document.data.decode("utf-8"))
     with document.at(root):
         return Robot(name=root.name or "robot", links=links, joints=joints, gravity=np.array(gravity), source=source)
@@ -129,12 +176,21 @@ def read_inertia(document: XmlDocument, link: Element) -> Inertia:
         return Inertia.from_com(mass, T_link_inertial[:3, 3], R @ tensor @ R.T)
 
 
-def read_origin(document: XmlDocument, element: Element) -> NDArray[np.float64]:
-    """Pose (4, 4) in the ``<origin>`` of an ``<inertial>`` or ``<joint>``; the identity without one."""
+def read_origin(document: XmlDocument, element: Element, *, snap: bool = False) -> NDArray[np.float64]:
+    """Pose (4, 4) in the ``<origin>`` of an ``<inertial>`` or ``<joint>``; the identity without one.
+
+    Args:
+        document: The document.
+        element: The element that has the origin.
+        snap: Whether rounded right angles are taken as exact; see `exact_angle`.
+    """
     origin = document.optional_child(element, "origin")
     if origin is None:
         return np.eye(4)
     rpy = document.numbers(origin, "rpy", 3, np.zeros(3))
+    words = origin.attributes.get("rpy", "").split()
+    if snap and len(words) == 3:
+        rpy = np.array([exact_angle(word, value) for word, value in zip(words, rpy.tolist(), strict=True)])
     return transform(rotation_from_rpy(rpy), document.numbers(origin, "xyz", 3, np.zeros(3)))
 
 
@@ -147,7 +203,7 @@ def inertial_tensor(document: XmlDocument, inertial: Element) -> NDArray[np.floa
     return tensor
 
 
-def _joint(document: XmlDocument, element: Element, locked: Mapping[str, float]) -> Joint:
+def _joint(document: XmlDocument, element: Element, locked: Mapping[str, float], snap: bool) -> Joint:
     name = document.attribute(element, "name")
     kind = _kind(document, element, locked)
     axis = document.optional_child(element, "axis")
@@ -158,7 +214,7 @@ def _joint(document: XmlDocument, element: Element, locked: Mapping[str, float])
             kind=kind,
             parent=document.attribute(document.child(element, "parent"), "link"),
             child=document.attribute(document.child(element, "child"), "link"),
-            T_parent_joint=read_origin(document, element),
+            T_parent_joint=read_origin(document, element, snap=snap),
             axis=document.numbers(axis, "xyz", 3) if axis and moves else np.array([1.0, 0.0, 0.0]),
             limits=_limits(document, element, kind) if moves else JointLimits(),
             terms=_terms(document, element) if moves else (),

@@ -1,0 +1,113 @@
+"""LeRobot data sets, versions 2.1 and 3: every episode is a run.
+
+``meta/info.json`` has the rate and the names; the numbers are in Parquet files: one per episode (2.1), or several
+episodes in one file, told apart by ``episode_index`` (3).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynid.errors import LogReadError
+from dynid.logs.channel_map import ChannelMap
+from dynid.logs.conversion import Converter
+from dynid.logs.joint_order import match_joints
+from dynid.logs.readers import read_table
+from dynid.logs.readers.base import Floats, Table
+from dynid.logs.recording import Recording
+from dynid.robot.model import Robot
+
+__all__ = ["read_lerobot"]
+
+FEATURES = {"position": "observation.state", "velocity": "observation.velocity", "effort": "observation.effort"}
+"""Quantity -> the usual feature that holds it."""
+_SI = {"position": "rad", "velocity": "rad/s", "effort": "N m"}
+_PER_SECOND = {"rad": "rad/s", "deg": "deg/s"}
+
+
+def read_lerobot(
+    folder: str | Path,
+    robot: Robot | None = None,
+    *,
+    unit: str,
+    features: Mapping[str, str] = FEATURES,
+    episodes: tuple[int, ...] | None = None,
+) -> list[Recording]:
+    """Read the episodes of a LeRobot data set.
+
+    Args:
+        folder: The data set, with its folders meta and data.
+        robot: Joints are matched by its names where the data set names them, and counted against it.
+        unit: Unit of the positions, "rad" or "deg": data sets do not declare it.
+        features: Quantity (position, velocity, effort) -> feature; features that the data set lacks are left out.
+        episodes: Numbers of the episodes to read; all by default.
+
+    Raises:
+        LogReadError: The folder is no such data set, or holds no numbers of the positions.
+    """
+    root = Path(folder)
+    info = _info(root)
+    held = {quantity: name for quantity, name in features.items() if name in info["features"]}
+    if "position" not in held:
+        listed = ", ".join(info["features"])
+        raise LogReadError(
+            f"it has no feature '{features.get('position')}'", path=root,
+            remedy=f"Name the one with the joint positions in features; it has: {listed}.",
+        )  # fmt: skip
+    units = {**_SI, "position": unit, "velocity": _PER_SECOND.get(unit, "rad/s")}
+    signals = {quantity: {"columns": name, "unit": units[quantity]} for quantity, name in held.items()}
+    chosen = ChannelMap.from_dict({"time": {"column": "timestamp", "unit": "s"}, **signals})
+    names = _names(info["features"][held["position"]])
+    found = []
+    for number, table in _episodes(root, episodes):
+        fields = Converter(chosen, {"episode": table}, robot).fields()
+        recording = Recording(**{**fields, "source": f"{root} episode {number}"})
+        if len(names) == recording.q.shape[1]:
+            recording = match_joints(replace(recording, joint_names=names), robot)
+        found.append(recording)
+    if not found:
+        raise LogReadError("it holds no episode that was asked for", path=root, remedy="Check the numbers of episodes.")
+    return found
+
+
+def _info(root: Path) -> dict[str, Any]:
+    """The description of the data set."""
+    try:
+        info: dict[str, Any] = json.loads((root / "meta" / "info.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise LogReadError(
+            f"meta/info.json cannot be read ({error})", path=root, remedy="Give the folder of a LeRobot data set."
+        ) from error
+    if not isinstance(info.get("features"), dict):
+        raise LogReadError("meta/info.json names no features", path=root, remedy="Give a data set of version 2.1 or 3.")
+    return info
+
+
+def _names(feature: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of a feature's numbers: a list, or a dictionary with one list."""
+    names = feature.get("names") or ()
+    if isinstance(names, Mapping):
+        names = next(iter(names.values()), ())
+    return tuple(str(name).removesuffix(".pos") for name in names)
+
+
+def _episodes(root: Path, wanted: tuple[int, ...] | None) -> Iterator[tuple[int, Table]]:
+    """The wanted episodes in order, each as a table."""
+    files = sorted((root / "data").rglob("*.parquet"))
+    if not files:
+        raise LogReadError(
+            "it has no Parquet file under data", path=root, remedy="Download the data set with its data."
+        )
+    for file in files:
+        table = read_table(file)
+        index = table.columns.get("episode_index", np.zeros(len(next(iter(table.columns.values())))))
+        for number in np.unique(index).astype(int).tolist():
+            if wanted is None or number in wanted:
+                rows: Floats = index == number
+                yield number, replace(table, columns={name: column[rows] for name, column in table.columns.items()})

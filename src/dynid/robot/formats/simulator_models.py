@@ -1,0 +1,243 @@
+"""Robots in the memory of other libraries: models of Pinocchio and MuJoCo as dynid robots, and back.
+
+Nothing is written to disk. The libraries are imported when a function needs them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ArgumentError
+from dynid.robot.formats.mjcf.write import mjcf_text
+from dynid.robot.inertia import Inertia
+from dynid.robot.model import Robot
+from dynid.robot.parts import Joint, JointLimits, Link
+from dynid.spatial import rotation_about, transform
+from dynid.terms.base import StateTerm
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import RotorInertia
+
+__all__ = ["from_mujoco", "from_pinocchio", "to_mujoco", "to_pinocchio"]
+
+Floats = NDArray[np.float64]
+_NO_LIMIT = 1e9
+"""A bound this large, in SI units, says that there is none (convention of both libraries' files)."""
+_SLIDE, _HINGE = 2, 3
+"""MuJoCo's numbers of joint types, mjtJoint."""
+
+
+def _library(module: str, package: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ArgumentError(f"{module} is not installed", remedy=f"Install it: pip install {package}.") from error
+
+
+def _terms(viscous: float, coulomb: float, rotor: float) -> tuple[StateTerm, ...]:
+    """The terms whose values are not zero."""
+    pairs: tuple[tuple[type[StateTerm], float], ...] = ((RotorInertia, rotor), (Viscous, viscous), (Coulomb, coulomb))
+    return tuple(kind(value) for kind, value in pairs if value != 0.0)
+
+
+def _limits(lower: float, upper: float, velocity: float, effort: float) -> JointLimits:
+    """Limits without the large numbers that stand for none; zero speed or effort means that none is stated."""
+    low, high = (bound if abs(bound) < _NO_LIMIT else np.copysign(np.inf, bound) for bound in (lower, upper))
+    if not low < high:
+        low, high = -np.inf, np.inf
+    most = [bound if 0.0 < bound < _NO_LIMIT else np.inf for bound in (velocity, effort)]
+    return JointLimits(lower=float(low), upper=float(high), velocity=most[0], effort=most[1])
+
+
+def from_pinocchio(model: Any) -> Robot:
+    """The robot of a ``pinocchio.Model`` with a fixed base; joints of one coordinate only.
+
+    Args:
+        model: The model; its armature, damping and dry friction become terms.
+
+    Raises:
+        ArgumentError: A joint has more than one degree of freedom (a free flyer, for example).
+    """
+    pin = _library("pinocchio", "pin")
+    data = model.createData()
+    pin.computeJointJacobians(model, data, pin.neutral(model))
+    names = list(model.names)
+    links = [Link(name="base", inertia=_pinocchio_inertia(model.inertias[0]))]
+    joints = []
+    for index in range(1, model.njoints):
+        if model.nvs[index] != 1:
+            raise ArgumentError(
+                f"joint '{names[index]}' of the Pinocchio model has {model.nvs[index]} degrees of freedom",
+                remedy="Build the model with a fixed base, and lock joints of several degrees of freedom.",
+            )
+        subspace = np.asarray(data.joints[index].S).reshape(-1)
+        slides = bool(np.linalg.norm(subspace[3:]) == 0.0)
+        turns = model.nqs[index] == 2  # a continuous joint as cosine and sine
+        v, q = model.idx_vs[index], model.idx_qs[index]
+        lower, upper = (-np.inf, np.inf) if turns else (model.lowerPositionLimit[q], model.upperPositionLimit[q])
+        placement = model.jointPlacements[index]
+        links.append(Link(name=f"{names[index]}_body", inertia=_pinocchio_inertia(model.inertias[index])))
+        joints.append(
+            Joint(
+                name=names[index],
+                kind="prismatic" if slides else "continuous" if turns else "revolute",
+                parent=links[model.parents[index]].name,
+                child=links[index].name,
+                T_parent_joint=transform(np.array(placement.rotation), np.array(placement.translation)),
+                axis=subspace[:3] if slides else subspace[3:],
+                limits=_limits(float(lower), float(upper),
+                               _entry(model, ("velocityLimit", "upperVelocityLimit"), v, np.inf),
+                               _entry(model, ("effortLimit", "upperEffortLimit"), v, np.inf)),
+                terms=_terms(_entry(model, ("damping",), v), _entry(model, ("friction", "upperDryFrictionLimit"), v),
+                             _entry(model, ("armature",), v)),
+            )
+        )  # fmt: skip
+    gravity = np.array(model.gravity.linear)
+    return Robot(name=model.name or "robot", links=tuple(links), joints=tuple(joints), gravity=gravity)
+
+
+def _entry(model: Any, names: tuple[str, ...], place: int, absent: float = 0.0) -> float:
+    """Entry of the first vector of these names that the version of the library has."""
+    for name in names:
+        values = getattr(model, name, None)
+        if values is not None and len(values) > place:
+            return float(values[place])
+    return absent
+
+
+def _pinocchio_inertia(inertia: Any) -> Inertia:
+    return Inertia.from_com(float(inertia.mass), np.array(inertia.lever), np.array(inertia.inertia))
+
+
+def to_pinocchio(robot: Robot) -> Any:
+    """The robot as a ``pinocchio.Model``: fixed links are part of the bodies they belong to.
+
+    Rotor inertia, viscous and dry friction go to the model's armature, damping and friction; Pinocchio's inverse
+    dynamics uses the armature only. Other terms have no place there.
+    """
+    pin = _library("pinocchio", "pin")
+    model = pin.Model()
+    model.name = robot.name
+    model.gravity.linear = np.array(robot.gravity)
+    ids: list[int] = []
+    for body in robot.bodies:
+        kind = pin.JointModelPrismaticUnaligned if body.is_prismatic else pin.JointModelRevoluteUnaligned
+        placement = pin.SE3(np.array(body.R_parent_joint), np.array(body.p_parent_joint))
+        parent = 0 if body.parent < 0 else ids[body.parent]
+        index = model.addJoint(parent, kind(np.array(body.axis)), placement, body.joint.name)
+        inertia = pin.Inertia(body.inertia.mass, body.inertia.com, body.inertia.about_com)
+        model.appendBodyToJoint(index, inertia, pin.SE3.Identity())
+        ids.append(index)
+        limits = body.joint.limits
+        model.lowerPositionLimit[model.idx_qs[index]] = limits.lower
+        model.upperPositionLimit[model.idx_qs[index]] = limits.upper
+        for term in body.joint.terms:
+            _set_pinocchio_term(model, int(model.idx_vs[index]), term)
+    return model
+
+
+def _set_pinocchio_term(model: Any, place: int, term: StateTerm) -> None:
+    fields = {RotorInertia: ("armature",), Viscous: ("damping",), Coulomb: ("friction", "upperDryFrictionLimit")}
+    for name in fields.get(type(term), ()):
+        values = getattr(model, name, None)
+        if values is not None:
+            values = np.array(values)
+            values[place] = term.value
+            setattr(model, name, values)
+            return
+
+
+def from_mujoco(model: Any) -> Robot:
+    """The robot of a ``mujoco.MjModel`` with a fixed base: hinges and slides, several in one body too.
+
+    Armature, damping and friction loss of the joints become terms. Actuators, tendons, contacts and springs do not
+    belong to the robot. Positions are MuJoCo's: its reference positions ``qpos0`` are part of the geometry.
+
+    Args:
+        model: The model.
+
+    Raises:
+        ArgumentError: A body has a free or a ball joint.
+    """
+    gravity = np.array(model.opt.gravity)
+    name_of = {body: model.body(body).name or f"body{body}" for body in range(model.nbody)}
+    links, joints = [Link(name=name_of[0])], []
+    anchor: dict[int, Floats] = {0: np.zeros(3)}  # origin of the link's frame in the body's frame
+    for body in range(1, model.nbody):
+        parent = int(model.body_parentid[body])
+        pose = transform(_from_quaternion(model.body_quat[body]), model.body_pos[body] - anchor[parent])
+        above = name_of[parent]
+        first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
+        place = np.zeros(3)
+        for number, joint in enumerate(range(first, first + count)):
+            if model.jnt_type[joint] not in (_SLIDE, _HINGE):
+                raise ArgumentError(
+                    f"body '{name_of[body]}' has a free or a ball joint",
+                    remedy="Fix the base, and replace ball joints by hinges.",
+                )
+            last = number == count - 1
+            child = name_of[body] if last else f"{name_of[body]}_{number}"
+            shift = transform(np.eye(3), np.array(model.jnt_pos[joint]) - place)
+            joints.append(_mujoco_joint(model, joint, pose @ shift, above, child))
+            if not last:
+                links.append(Link(name=child))
+            pose, above, place = np.eye(4), child, np.array(model.jnt_pos[joint])
+        if not count:
+            joints.append(
+                Joint(
+                    name=f"{name_of[body]}_fixed", kind="fixed", parent=above, child=name_of[body], T_parent_joint=pose
+                )
+            )
+        anchor[body] = place
+        links.append(Link(name=name_of[body], inertia=_mujoco_inertia(model, body, place)))
+    return Robot(name="robot", links=tuple(links), joints=tuple(joints), gravity=gravity)
+
+
+def _mujoco_joint(model: Any, joint: int, T: Floats, parent: str, child: str) -> Joint:
+    """One hinge or slide; at MuJoCo's position zero it stands ``-qpos0`` away from the pose of the body."""
+    slides = model.jnt_type[joint] == _SLIDE
+    axis, start = np.array(model.jnt_axis[joint]), -float(model.qpos0[model.jnt_qposadr[joint]])
+    back = transform(np.eye(3), start * axis) if slides else transform(rotation_about(axis, start), np.zeros(3))
+    dof = int(model.jnt_dofadr[joint])
+    limited = bool(model.jnt_limited[joint])
+    lower, upper = model.jnt_range[joint] if limited else (-np.inf, np.inf)
+    return Joint(
+        name=model.joint(joint).name or f"joint{joint}",
+        kind="prismatic" if slides else "revolute" if limited else "continuous",
+        parent=parent,
+        child=child,
+        T_parent_joint=T @ back,
+        axis=axis,
+        limits=_limits(float(lower), float(upper), np.inf, np.inf),
+        terms=_terms(
+            *(float(np.ravel(x[dof])[0]) for x in (model.dof_damping, model.dof_frictionloss, model.dof_armature))
+        ),
+    )
+
+
+def _mujoco_inertia(model: Any, body: int, place: Floats) -> Inertia:
+    """Mass properties in the link's frame, whose origin is at `place` in the body's."""
+    R = _from_quaternion(model.body_iquat[body])
+    tensor = R @ np.diag(model.body_inertia[body]) @ R.T
+    return Inertia.from_com(float(model.body_mass[body]), np.array(model.body_ipos[body]) - place, tensor)
+
+
+def _from_quaternion(quaternion: Any) -> Floats:
+    """Rotation (3, 3) of a quaternion (w, x, y, z)."""
+    w, x, y, z = (float(part) for part in np.asarray(quaternion) / np.linalg.norm(quaternion))
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+def to_mujoco(robot: Robot) -> Any:
+    """The robot as a ``mujoco.MjModel``, by the text that `dynid.write_mjcf` writes."""
+    mujoco = _library("mujoco", "mujoco")
+    return mujoco.MjModel.from_xml_string(mjcf_text(robot))

@@ -1,0 +1,107 @@
+"""`identify` takes data frames, dictionaries and estimators by name; `predict` takes terms without memory."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dynid
+from dynid.logs import as_recording, read_lerobot
+from dynid.processing.simulation import sum_of_sines
+from dynid.terms.friction import Coulomb, SaturatingViscous, Viscous
+from dynid.terms.memory import Hysteresis
+
+ROBOT = dynid.robots.gautier_khalil_3r().with_terms(Viscous(), Coulomb())
+LOG = dynid.simulate_experiment(
+    ROBOT, sum_of_sines(3, seed=2), rate_hz=100, noise=dynid.Noise(effort=0.2), duration_s=6, seed=1
+)
+BARE = dynid.Recipe.bare()
+MAP = {
+    "time": {"column": "stamp", "unit": "ms"},
+    "position": {"columns": "q{1..3}_deg", "unit": "deg"},
+    "effort": {"columns": "tau{1..3}", "unit": "N m"},
+}
+
+
+def columns() -> dict[str, np.ndarray]:
+    named = {f"q{j + 1}_deg": np.rad2deg(LOG.q[:, j]) for j in range(3)}
+    return {"stamp": 1e3 * LOG.time, **named, **{f"tau{j + 1}": LOG.effort[:, j] for j in range(3)}}
+
+
+@pytest.fixture(scope="module")
+def wanted() -> np.ndarray:
+    return dynid.identify(ROBOT, dynid.process(LOG), BARE, estimator=dynid.WLS()).estimate.values
+
+
+def test_dictionaries_and_estimators_by_name(wanted: np.ndarray) -> None:
+    table = {"time": LOG.time, "q": LOG.q, "effort": LOG.effort}
+    run = dynid.process(as_recording(table, ROBOT))
+    np.testing.assert_allclose(dynid.identify(ROBOT, run, BARE, estimator="wls").estimate.values, wanted)
+    by_table = dynid.identify(ROBOT, table, BARE, estimator="wls").estimate.values
+    by_recording = dynid.identify(ROBOT, LOG, BARE, estimator="wls").estimate.values
+    np.testing.assert_array_equal(by_table, by_recording)
+    with pytest.raises(dynid.errors.ArgumentError, match="there is no 'wsl'"):
+        dynid.identify(ROBOT, run, BARE, estimator="wsl")
+
+
+@pytest.mark.parametrize("library", ["dict", "pandas", "polars"])
+def test_data_frames_by_a_channel_map(library: str) -> None:
+    frame = columns() if library == "dict" else pytest.importorskip(library).DataFrame(columns())
+    recording = as_recording(frame, ROBOT, channel_map=MAP)
+    np.testing.assert_allclose(recording.q, LOG.q, atol=1e-12)
+    np.testing.assert_allclose(recording.time, LOG.time)
+    with pytest.raises(dynid.DynidError, match="do not say"):
+        as_recording(frame, ROBOT)
+
+
+def test_predict_takes_terms_without_memory() -> None:
+    run = dynid.process(LOG)
+    bare = dynid.robots.gautier_khalil_3r()
+    terms = [SaturatingViscous(joint=j) for j in range(3)]
+    fit = dynid.identify(bare, run, BARE, estimator="wls", terms=terms)
+    np.testing.assert_allclose(fit.predict(run.q, run.dq, run.ddq), fit.torque(run), atol=1e-9)
+    np.testing.assert_allclose(fit.predict(run.q[7], run.dq[7], run.ddq[7]), fit.torque(run)[7], atol=1e-9)
+    remembering = dynid.identify(bare, run, BARE, estimator="wls", terms=[Hysteresis(joint=0, scale=0.05)])
+    with pytest.raises(dynid.errors.ArgumentError, match="memory"):
+        remembering.predict(run.q, run.dq, run.ddq)
+
+
+@pytest.mark.parametrize("version", ["v2.1", "v3.0"])
+def test_lerobot_episodes_are_runs(version: str, tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    order = [2, 0, 1]
+    names = [f"{ROBOT.joint_names[j]}.pos" for j in order]
+    features = {"observation.state": {"names": {"motors": names}}, "observation.effort": {"names": names}}
+    (tmp_path / "meta").mkdir()
+    info = {"codebase_version": version, "fps": 100, "features": features}
+    (tmp_path / "meta" / "info.json").write_text(json.dumps(info), encoding="utf-8")
+    data = tmp_path / "data" / "chunk-000"
+    data.mkdir(parents=True)
+    halves = (slice(0, 300), slice(300, 600))
+
+    def table(rows: slice, number: int):
+        lists = {
+            "observation.state": np.rad2deg(LOG.q[rows][:, order]),
+            "observation.effort": LOG.effort[rows][:, order],
+        }
+        arrays = {name: pa.FixedSizeListArray.from_arrays(pa.array(x.reshape(-1)), 3) for name, x in lists.items()}
+        count = rows.stop - rows.start
+        return pa.table({**arrays, "timestamp": np.arange(count) / 100, "episode_index": np.full(count, number)})
+
+    episodes = [table(rows, number) for number, rows in enumerate(halves)]
+    if version == "v2.1":
+        for number, episode in enumerate(episodes):
+            pq.write_table(episode, data / f"episode_{number:06d}.parquet")
+    else:
+        pq.write_table(pa.concat_tables(episodes), data / "file-000.parquet")
+    runs = read_lerobot(tmp_path, ROBOT, unit="deg")
+    assert len(runs) == 2
+    for run, rows in zip(runs, halves, strict=True):
+        np.testing.assert_allclose(run.q, LOG.q[rows], atol=1e-12)
+        np.testing.assert_allclose(run.effort, LOG.effort[rows])
+    assert len(read_lerobot(tmp_path, ROBOT, unit="deg", episodes=(1,))) == 1
+    with pytest.raises(dynid.DynidError, match=r"info\.json"):
+        read_lerobot(tmp_path / "data", unit="deg")
