@@ -71,6 +71,8 @@ from dynid.robot.formats.dh import DH as DH
 from dynid.robot.formats.dh import from_dh as from_dh
 from dynid.robot.formats.mjcf.read import read_mjcf as read_mjcf
 from dynid.robot.formats.mjcf.write import write_mjcf as write_mjcf
+from dynid.robot.formats.simulator_models import from_mujoco as from_mujoco
+from dynid.robot.formats.simulator_models import from_pinocchio as from_pinocchio
 from dynid.robot.formats.urdf import read_urdf as read_urdf
 from dynid.robot.formats.urdf import write_urdf as write_urdf
 from dynid.robot.inertia import Inertia as Inertia

@@ -8,6 +8,8 @@ from dynid.export.c.code_cost import count_code as count_code
 from dynid.export.c.code_cost import pruning_cost as pruning_cost
 from dynid.export.coefficient_text import coefficient_expressions as coefficient_expressions
 from dynid.export.controller_dialogs import payload_dialogs as payload_dialogs
+from dynid.export.parameter_vectors import drake_parameters as drake_parameters
+from dynid.export.parameter_vectors import pinocchio_parameters as pinocchio_parameters
 from dynid.export.result_file import read_result as read_result
 from dynid.export.result_file import write_result as write_result
 from dynid.export.robot_files import RobotFile as RobotFile

@@ -8,9 +8,14 @@ from dynid.robot.formats.mjcf.read import read_mjcf as read_mjcf
 from dynid.robot.formats.mjcf.read import read_mjcf_with_memory as read_mjcf_with_memory
 from dynid.robot.formats.mjcf.write import write_mjcf as write_mjcf
 from dynid.robot.formats.modified_dh import modified_dh as modified_dh
+from dynid.robot.formats.simulator_models import from_mujoco as from_mujoco
+from dynid.robot.formats.simulator_models import from_pinocchio as from_pinocchio
+from dynid.robot.formats.simulator_models import to_mujoco as to_mujoco
+from dynid.robot.formats.simulator_models import to_pinocchio as to_pinocchio
 from dynid.robot.formats.text_format import read_text as read_text
 from dynid.robot.formats.text_format import write_text as write_text
 from dynid.robot.formats.urdf import read_urdf as read_urdf
+from dynid.robot.formats.urdf import snapped_joints as snapped_joints
 from dynid.robot.formats.urdf import write_urdf as write_urdf
 from dynid.robot.inertia import Inertia as Inertia
 from dynid.robot.model import Robot as Robot
