@@ -18,6 +18,7 @@ import pytest
 from dynid.errors import DataError
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.registry import ESTIMATORS, estimator_class
+from dynid.export.result_file import result_json
 from dynid.links.identify import Identification, identify
 from dynid.links.recipe import Recipe
 from dynid.links.validation import Validation, validate
@@ -140,6 +141,25 @@ def test_marks_say_what_each_parameter_rests_on(result: tuple[Identification, Va
     named = replace(fit, estimate=replace(fit.estimate, prior_dominated=("FV1",)))
     both = dict(zip(named.estimate.names, base_marks(named), strict=True))["FV1"], standard_marks(named)
     assert both[0] == both[1][fit.base.layout.index("FV1")] == "prior-dominated", "one parameter, one mark"
+
+
+def test_what_the_prior_says_stands_apart_on_screen_in_the_report_and_in_the_file(
+    result: tuple[Identification, Validation],
+) -> None:
+    fit, check = result
+    assert "Determined by the prior" not in fit.summary()
+    named = replace(fit, estimate=replace(fit.estimate, prior_dominated=("FV1",)))
+    screen, page = named.summary(), identification_page(named, check).to_markdown()
+    title = "Determined by the prior more than by the data"
+    for text in (screen, page):
+        before, after = text.split(title, 1)
+        assert text.index("Determined by the data") < text.index(title)
+        assert "FV1 " in after
+        assert "FV2 " in before
+    assert "FV1 " not in screen.split(title)[0]
+    rows = {entry["name"]: entry["source"] for entry in result_json(named)["base_parameters"]}
+    assert {name for name, source in rows.items() if source == "prior"} == {"FV1"}
+    assert rows["FV2"] == "data"
 
 
 def test_the_error_of_the_model_before_is_the_validations(result: tuple[Identification, Validation]) -> None:

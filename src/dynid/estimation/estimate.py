@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,18 @@ from dynid.findings import Finding
 from dynid.parameters.base_set import BaseParameters, conversion_matrix
 from dynid.tables import Table
 
-__all__ = ["Estimate", "Estimator", "convert_estimate"]
+__all__ = ["Estimate", "Estimator", "Source", "convert_estimate"]
 
 Floats = NDArray[np.float64]
 ROUNDING = 1e-12
 """Part of a combination's largest coefficient that is rounding of a product of matrices (convention)."""
 TWO_SIDED_95 = 1.959963984540054
 """97.5 % point of the normal distribution: half width of a 95 % interval in standard deviations."""
+
+Source = Literal["data", "prior", "open"]
+"""Where the value of a parameter comes from."""
+REMARKS: dict[Source, str] = {"data": "", "prior": "prior-dominated", "open": "not determined"}
+"""What tables say about the source of a value."""
 
 
 class Unknowns(Protocol):
@@ -44,7 +49,8 @@ class Estimate:
     values: Floats
     """(b,) base parameters, then terms."""
     covariance: Floats
-    """(b, b) covariance of the values; infinite variance where the data determine nothing."""
+    """(b, b) covariance of the values; infinite variance where the data determine nothing. Its standard deviations are
+    such that 1.96 of them are half of a 95 % interval, few degrees of freedom (Student's t) included."""
     undetermined: NDArray[np.bool_]
     """(b,) whether the data do not determine the parameter; its value is then a convention (smallest norm)."""
     noise_std: Floats
@@ -106,13 +112,27 @@ class Estimate:
         half = sigmas * self.stderr
         return np.stack([self.values - half, self.values + half], axis=1)
 
-    def table(self) -> Table:
-        """One row per parameter: name, value, standard deviation, unit, remark."""
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """(b,) where each value comes from: the data, the prior more than the data, or a convention (open)."""
+        named = set(self.prior_dominated)
+        return tuple(
+            "open" if free else "prior" if name in named else "data"
+            for name, free in zip(self.names, self.undetermined, strict=True)
+        )
+
+    def table(self, source: Source | None = None) -> Table:
+        """One row per parameter: name, value, standard deviation, unit, remark.
+
+        Args:
+            source: Only the parameters whose values come from there; all by default.
+        """
         rows = [
-            (name, float(value), float(error), float(relative), unit, "not determined" if free else "")
-            for name, value, error, relative, unit, free in zip(
-                self.names, self.values, self.stderr, self.relative_stderr, self.units, self.undetermined, strict=True
+            (name, float(value), float(error), float(relative), unit, REMARKS[mine])
+            for name, value, error, relative, unit, mine in zip(
+                self.names, self.values, self.stderr, self.relative_stderr, self.units, self.sources, strict=True
             )
+            if source in (None, mine)
         ]
         return Table.of(["parameter", "value", "std", "std %", "unit", ""], rows)
 

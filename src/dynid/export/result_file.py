@@ -192,14 +192,22 @@ def result_json(
             else check.training_error
         ),
         "base_parameters": [
-            {"name": name, "value": value, "std": error, "unit": unit, "expression": expression, "determined": not free}
-            for name, value, error, unit, expression, free in zip(
+            {
+                "name": name,
+                "value": value,
+                "std": error,
+                "unit": unit,
+                "expression": expression,
+                "determined": source != "open",
+                "source": source,
+            }
+            for name, value, error, unit, expression, source in zip(
                 estimate.names,
                 estimate.values.tolist(),
                 stderr,
                 estimate.units,
                 (*base.expressions, *(term.name for term in fit.terms)),
-                estimate.undetermined.tolist(),
+                estimate.sources,
                 strict=True,
             )
         ],

@@ -15,7 +15,7 @@ from dynid.errors import ArgumentError
 from dynid.estimation.agreement import check_runs
 from dynid.estimation.closed_loop.in_loop import InLoop
 from dynid.estimation.equations import Factors, Samples, build_equations
-from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.estimate import Estimate, Estimator, Source
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.perturbation import EstimateBounds, estimate_bounds
 from dynid.estimation.physical.definiteness import check_inertia
@@ -306,8 +306,7 @@ class Identification:
             self.bounds.sentence,
             "",
             joints.to_text(),
-            "",
-            estimate.table().to_text(),
+            *_parameter_tables(estimate),
         ]
         hidden = self.base.unidentifiable
         if hidden:
@@ -317,8 +316,6 @@ class Identification:
         if self.significance is not None:
             lines += ["", self.significance.headline + ":", ", ".join(self.significance.kept) + "."]
         lines += [f"{finding.severity.capitalize()}: {finding.sentence}" for finding in estimate.findings]
-        if estimate.prior_dominated:
-            lines.append(f"Determined by the prior more than by the data: {', '.join(estimate.prior_dominated)}.")
         physical = [name for name in estimate.at_bound if name not in estimate.given_bounds]
         if physical:
             lines.append(f"At a physical constraint: {', '.join(physical)}.")
@@ -328,6 +325,23 @@ class Identification:
 
     def __str__(self) -> str:
         return self.summary()
+
+
+def _parameter_tables(estimate: Estimate) -> list[str]:
+    """What the data say, and apart from it what the prior says more than the data do."""
+    if "prior" not in estimate.sources:
+        return ["", estimate.table().to_text()]
+    titles: dict[Source, str] = {
+        "data": "Determined by the data:",
+        "prior": "Determined by the prior more than by the data (its distance from them counts as an error):",
+        "open": "Left open by the motion:",
+    }
+    return [
+        line
+        for source, title in titles.items()
+        if source in estimate.sources
+        for line in ("", title, estimate.table(source).to_text())
+    ]
 
 
 def _with_possible_links(robot: Robot, theta: Floats) -> Robot:

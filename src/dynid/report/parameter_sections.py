@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.decompositions import eigvalsh
-from dynid.estimation.estimate import TWO_SIDED_95
+from dynid.estimation.estimate import TWO_SIDED_95, Source
 from dynid.estimation.linear.least_squares import WLS
 from dynid.links.identify import Identification
 from dynid.links.joint_friction import JointFriction
@@ -45,6 +45,20 @@ WORDS = (
     ("unidentifiable", "No motion of this robot shows the parameter in the torques, so no log can determine it."),
 )
 """Meaning of every mark."""
+SOURCES: dict[Source, tuple[str, str]] = {
+    "data": (
+        "Determined by the data",
+        "The intervals say how far another log of such motions may differ: they come from the scatter between blocks "
+        "of time and between logs. Errors of the model that are the same in every log are not in them.",
+    ),
+    "prior": (
+        "Determined by the prior more than by the data",
+        "The prior knows these parameters better than the data alone. Their intervals are cautious: the distance of "
+        "the value from what the data alone say counts as an error.",
+    ),
+    "open": ("Left open", "This motion does not reveal these parameters."),
+}
+"""Heading and note of the base parameters from each source."""
 
 
 BARS = (
@@ -131,20 +145,29 @@ class Parameters(Section):
         data, data_half = _data_alone(self.fit)
         marks = base_marks(self.fit)
         shared = {name for friction in self.friction if len(friction.terms) > 2 for name in friction.terms}
-        rows: dict[bool, list[tuple[Cell, ...]]] = {True: [], False: []}
-        bars: dict[bool, list[tuple[float | None, ...]]] = {True: [], False: []}
+        parts: list[tuple[Cell, ...]] = []
+        rows: dict[Source, list[tuple[Cell, ...]]] = {source: [] for source in SOURCES}
+        bars: dict[Source, list[tuple[float | None, ...]]] = {source: [] for source in SOURCES}
         for k, (low, high) in enumerate(estimate.interval()):
             name, value = estimate.names[k], float(estimate.values[k])
-            is_part = name in shared
+            source = estimate.sources[k]
             before, half = None if k >= base.rank else float(prior[k]), 0.5 * float(high - low)
             figures = (_with_half(value, half), _with_half(float(data[k]), float(data_half[k])), before)
-            rows[is_part].append((name, *figures, estimate.units[k], marks[k]))
-            bars[is_part].append((before, float(data[k]), float(data_half[k]), value, half))
+            row = (name, *figures, estimate.units[k], marks[k])
+            if name in shared:
+                parts.append(row)
+            else:
+                rows[source].append(row)
+                bars[source].append((before, float(data[k]), float(data_half[k]), value, half))
         header = ("base parameter", "result", "data alone", "prior", "unit", "mark")
-        blocks: list[Block] = [Intervals(header, tuple(rows[False]), tuple(bars[False]))]
-        if rows[True]:
-            folded = f"{len(rows[True])} coefficients of friction that several terms share: each is only a part of it"
-            blocks.append(Rows(header, tuple(rows[True]), folded=folded))
+        blocks: list[Block] = []
+        for source, (heading, note) in SOURCES.items():
+            if rows[source]:
+                table = Intervals(header, tuple(rows[source]), tuple(bars[source]))
+                blocks += [Heading(heading), Text(note, "hint"), table]
+        if parts:
+            folded = f"{len(parts)} coefficients of friction that several terms share: each is only a part of it"
+            blocks.append(Rows(header, tuple(parts), folded=folded))
         sums = [(name, text) for name, text in zip(estimate.names, base.expressions, strict=False) if name != text]
         if sums:
             folded = f"Expressions of the {len(sums)} base parameters that are sums"
