@@ -82,6 +82,19 @@ def test_panda_behind_a_relay_comes_out_better_on_its_own_clock() -> None:
     assert errors[1] < 0.75 * errors[0]
 
 
+def test_halves_of_a_log_agree_within_their_intervals() -> None:
+    """The short version of the campaign real_halves: weighted least squares on either half of a log."""
+    robot = dynid.read_urdf(DATASETS / "ur10_unisa" / "ur10_robot.urdf").with_terms(*PLAIN)
+    run = dynid.process(log("ur10_unisa", robot), cutoff_hz=12.0)
+    base, middle = dynid.base_parameters(robot), run.samples // 2
+    first, second = (
+        dynid.WLS().solve(dynid.estimation.build_equations(robot, run.rows(part), base=base, band_hz=6.0))
+        for part in (slice(0, middle), slice(middle, None))
+    )
+    apart = np.abs(first.values - second.values) / np.hypot(first.stderr, second.stderr)
+    assert 0.88 <= np.mean(apart <= 1.96) <= 0.99
+
+
 def test_samples_that_cannot_be_counted_keep_their_stamps() -> None:
     recording = log("panda_gaz")
     assert np.count_nonzero(~np.diff(recording.q, axis=0).any(axis=1)) > 1000
