@@ -6,7 +6,7 @@ stage, the equations are linearised at these stages in batches, and the derivati
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
@@ -125,9 +125,7 @@ def _vary(
     cuts = np.unique(np.searchsorted(steps, np.arange(0, steps[-1] + STEPS, STEPS)).clip(0, len(runs.step_counts)))
     records = []
     for start, stop in pairwise(cuts.tolist()):
-        along = _linearised(simulator, runs, parameters, slice(start, stop), steps, backend)
-        if fixed:
-            along = replace(along, columns=np.zeros((*along.columns.shape[:3], S.shape[1])))
+        along = _linearised(simulator, runs, parameters, slice(start, stop), steps, backend, S.shape[1] if fixed else 0)
         records.append(variation.run(S, along, period=simulator.loop.period_s, first=start, every=every))
     return np.concatenate(records)
 
@@ -139,7 +137,9 @@ def _linearised(
     ticks: slice,
     steps: NDArray[np.int64],
     backend: Backend,
+    unused: int = 0,
 ) -> Linearisation:
+    """The linearised loop in some control periods; `unused` columns of parameters that do not vary are zero."""
     n, reference = simulator.loop.dof, simulator.loop.reference
     state, memory = runs.state[0, ticks], runs.memory[0, ticks]
     samples = np.concatenate([x[ticks] for x in (reference.q, reference.dq, reference.ddq)], axis=1)
@@ -149,8 +149,10 @@ def _linearised(
         np.ascontiguousarray(stages[:, :, which, part].reshape(-1, n))
         for which, part in ((0, slice(n)), (0, slice(n, 2 * n)), (1, slice(n, 2 * n)))
     )
-    found = _arm_program(simulator.arm, backend)(q, dq, ddq, parameters)
+    found = _arm_program(simulator.arm, backend, not unused)(q, dq, ddq, parameters)
     shaped = {name: values.reshape(*stages.shape[:2], n, -1) for name, values in found.items()}
+    if unused:
+        shaped["columns"] = np.zeros((*stages.shape[:2], n, unused))
     return Linearisation(step_counts=runs.step_counts[ticks], laws=laws, **shaped)
 
 
@@ -178,6 +180,7 @@ class _Key:
         return isinstance(other, _Key) and self.fields == other.fields
 
 
+@lru_cache(maxsize=32)  # the same object is found without looking at what it holds
 def compile_law_slopes(law: Tape, dof: int, backend: Backend = "auto") -> Program:
     """`law_slopes` compiled for many states at once; equal laws share the program."""
     return _law_program(_Key(law, dof), backend)
@@ -189,5 +192,8 @@ def _law_program(key: _Key, backend: Backend) -> Program:
 
 
 @lru_cache(maxsize=16)
-def _arm_program(arm: Arm, backend: Backend) -> Program:
-    return compile_tape(arm.linearised(pad_width(len(arm.columns))), backend)
+def _arm_program(arm: Arm, backend: Backend, has_columns: bool) -> Program:
+    """The linearised arm; without the columns of its parameters, most of the work, where these do not vary."""
+    tape = arm.linearised(pad_width(len(arm.columns)))
+    names = [output.name for output in tape.outputs if has_columns or output.name != "columns"]
+    return compile_tape(tape.select(dict.fromkeys(names, ...)), backend)
