@@ -53,6 +53,15 @@ def test_an_identification_shows_its_torques(fit: Identification, pyplot: Any) -
     assert stream.getvalue().startswith(b"\x89PNG")
 
 
+def test_a_notebook_shows_a_figure_once(fit: Identification, pyplot: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    dynid.plot(fit)
+    assert len(pyplot.get_fignums()) == 1  # a script shows it with pyplot.show()
+    pyplot.close("all")
+    monkeypatch.setattr("matplotlib.get_backend", lambda: "module://matplotlib_inline.backend_inline")
+    dynid.plot(fit)
+    assert pyplot.get_fignums() == []  # the notebook shows the returned figure only
+
+
 def test_a_validation_shows_its_errors(fit: Identification, pyplot: Any) -> None:
     other = process(simulate_experiment(fit.robot, sum_of_sines(6, seed=1), rate_hz=100, duration_s=8))
     check = validate(fit, other)

@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Table"]
+__all__ = ["Table", "html_card"]
 
 Cell = str | int | float | None
 
@@ -93,3 +93,20 @@ class Table:
 
     def _repr_html_(self) -> str:
         return self.to_html()
+
+
+def html_card(title: str, lines: Sequence[str] = (), table: Table | None = None) -> str:
+    """A title, lines of text and a table as HTML, for notebooks.
+
+    Args:
+        title: One line.
+        lines: Further lines below it.
+        table: A table at the end.
+
+    Example:
+        >>> html_card("two joints", ["1 s"])
+        '<div><p><b>two joints</b></p><p>1 s</p></div>'
+    """
+    texts = "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+    shown = "" if table is None else table.to_html()
+    return f"<div><p><b>{html.escape(title)}</b></p>{texts}{shown}</div>"

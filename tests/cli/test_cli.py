@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dynid.cli import main
+from dynid.cli.screen import remaining_time, wrap_lines
 
 
 def run(*arguments: str) -> Result:
@@ -92,3 +93,25 @@ def test_wrong_uses_get_one_message_and_the_right_code(arguments: list[str], cod
 def test_robots_lists_the_zoo() -> None:
     names = json.loads(run("robots", "--json").output)
     assert {"puma560", "panda", "tx40", "stanford"} <= set(names)
+
+
+def test_remaining_time_is_only_said_where_it_is_known() -> None:
+    assert remaining_time(0.5, 1.0) == ""  # too early
+    assert remaining_time(1.0, 30.0) == ""  # the last step, of unknown length
+    assert remaining_time(0.25, 10.0) == "about 30 s left"
+    assert remaining_time(0.01, 10.0) == "about 16 min left"
+
+
+def test_sentences_are_wrapped_and_tables_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    sentence, row = "word " * 40, "a" * 60 + "   " + "b" * 60
+    wrapped = wrap_lines(f"{sentence}\n{row}").splitlines()
+    assert max(len(line) for line in wrapped[:-1]) <= 80
+    assert wrapped[-1] == row
+    assert " ".join(" ".join(wrapped[:-1]).split()) == sentence.strip()
+
+
+def test_many_options_are_grouped_in_the_help() -> None:
+    text = CliRunner().invoke(main, ["identify", "--help"]).output
+    data, method, output = (text.index(f"\n{title}:\n") for title in ("Data", "Method", "Output"))
+    assert data < text.index("--map") < method < text.index("--estimator") < output < text.index("--out PATH")

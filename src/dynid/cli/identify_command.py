@@ -22,7 +22,15 @@ from dynid.cli.options import (
     robot_argument,
     run_request,
 )
-from dynid.cli.screen import print_json, print_verdict, print_written, progress, show_finding
+from dynid.cli.screen import (
+    identification_overview,
+    print_json,
+    print_verdict,
+    print_written,
+    progress,
+    show_finding,
+    wrap_lines,
+)
 
 if TYPE_CHECKING:
     from dynid.robot.model import Robot
@@ -126,12 +134,13 @@ def identify(
     if as_json:
         print_json(result_json(run.fit, run.validation, run.cost))
     else:
-        click.echo(run.fit.summary() + "\n")
+        click.echo(identification_overview(run.fit))
+        click.echo(wrap_lines(f"All {len(run.fit.estimate.names)} parameters: {out / 'summary.txt'}") + "\n")
         if run.cost:
             click.echo(f"{run.cost}\n")
         verdict = UNPROVEN if run.validation is None else run.validation.summary()
-        print_verdict(verdict, good=run.validation is not None and run.validation.passed)
+        print_verdict(verdict, good=None if run.validation is None else run.validation.passed)
         print_written(out)
         if run.note:
-            click.echo(run.note)
+            click.echo(wrap_lines(run.note))
     sys.exit(run.exit_code)

@@ -49,6 +49,25 @@ Function = Callable[..., None]
 
 NOT_SETTINGS = ("out", "force", "as_json", "save_recipe")
 """Parameters of a command that do not change its result."""
+FEW_OPTIONS = 7
+"""Number of options from which on the help lists them by purpose (convention)."""
+DATA_OPTIONS = frozenset(
+    {
+        "--hold",
+        "--map",
+        "--robot",
+        "--validate",
+        "--hold-out",
+        "--check",
+        "--unloaded",
+        "--tare",
+        "--sensor",
+        "--locked",
+    }
+)
+"""Options that say what is read."""
+OUTPUT_OPTIONS = frozenset({"--out", "--force", "--json", "--format", "--save-recipe", "--help", "-h"})
+"""Options that say what is written or printed."""
 SIMILAR = 0.7
 """Similarity from which on a known name is proposed for an unknown one, 0 to 1 (convention)."""
 
@@ -145,9 +164,34 @@ SAVE_RECIPE = click.option("--save-recipe", type=click.Path(path_type=Path, dir_
                            help="Write the settings of this command to a recipe (TOML).")  # fmt: skip
 
 
+class GroupedCommand(click.Command):
+    """A command whose help lists many options by purpose: data, output, and the method between them."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options under up to three headings."""
+        options = [(p, p.get_help_record(ctx)) for p in self.get_params(ctx) if isinstance(p, click.Option)]
+        shown = [(option.opts[0], record) for option, record in options if record is not None]
+        if len(shown) < FEW_OPTIONS:
+            super().format_options(ctx, formatter)
+            return
+        kinds = {"Data": DATA_OPTIONS, "Output": OUTPUT_OPTIONS}
+        listed = {name for names in kinds.values() for name in names}
+        groups = {
+            "Data": [record for name, record in shown if name in DATA_OPTIONS],
+            "Method": [record for name, record in shown if name not in listed],
+            "Output": [record for name, record in shown if name in OUTPUT_OPTIONS],
+        }
+        for title, records in groups.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
 def command(*examples: str) -> Callable[[Function], click.Command]:
     """Make a sub-command whose help ends with examples."""
-    return click.command(epilog="\b\nExamples:\n" + "\n".join(f"  {example}" for example in examples))
+    return click.command(
+        cls=GroupedCommand, epilog="\b\nExamples:\n" + "\n".join(f"  {example}" for example in examples)
+    )
 
 
 def logs_argument(function: Function) -> Function:

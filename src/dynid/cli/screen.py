@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import shutil
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +15,27 @@ import click
 
 if TYPE_CHECKING:
     from dynid.findings import Finding
+    from dynid.links.identify import Identification
 
-__all__ = ["finite_values", "print_json", "print_verdict", "print_written", "progress", "show_finding"]
+__all__ = [
+    "finite_values",
+    "identification_overview",
+    "print_json",
+    "print_verdict",
+    "print_written",
+    "progress",
+    "remaining_time",
+    "show_finding",
+    "wrap_lines",
+]
 
 Advance = Callable[[float, str], None]
 """Called with the finished share (0 to 1) and a short description of the current step."""
-WIDTH = 60
+LINE = 80
+"""Widest line that is printed, in characters (convention: the usual width of a terminal)."""
+SETTLING_S = 2.0
+"""Time after which the speed so far says something about the rest [s] (convention)."""
+WIDTH = 44
 """Largest width of the text beside a progress bar, in characters (convention)."""
 
 
@@ -26,22 +43,83 @@ WIDTH = 60
 def progress(task: str) -> Iterator[Advance]:
     """Show a progress bar with the elapsed and the remaining time; show nothing if the output is no terminal.
 
+    The remaining time is that of the measured speed. It is not shown during the first seconds, nor once the last step
+    has begun, whose length is not known.
+
     Args:
         task: Description of the task.
     """
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+    from rich.text import Text
+
+    class Remaining(ProgressColumn):
+        """Time left at the speed so far."""
+
+        def render(self, task: Task) -> Text:
+            return Text(remaining_time(task.completed, task.elapsed or 0.0), style="progress.remaining")
 
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), Remaining())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         number = bar.add_task(task, total=1.0)
         yield lambda share, note: bar.update(number, completed=share, description=f"{task}: {note}"[:WIDTH])
 
 
+def remaining_time(share: float, elapsed_s: float) -> str:
+    """Say how long the rest takes at the speed so far; empty where nothing honest can be said.
+
+    Args:
+        share: Finished share, 0 to 1.
+        elapsed_s: Time since the start [s].
+    """
+    if elapsed_s < SETTLING_S or not 0.0 < share < 1.0:
+        return ""
+    left = elapsed_s * (1.0 - share) / share
+    return f"about {left:.0f} s left" if left < 90.0 else f"about {left / 60.0:.0f} min left"
+
+
 def show_finding(finding: Finding) -> None:
-    """Print a finding on the error stream; of a note, print the message only."""
-    click.echo(finding.message if finding.severity == "note" else str(finding), err=True)
+    """Print a finding on the error stream, within the width of the terminal; of a note, print the message only."""
+    if finding.severity == "note":
+        click.echo(wrap_lines(finding.message), err=True)
+        return
+    head, text = finding.severity, wrap_lines(str(finding))
+    colour = {"error": "red", "warning": "yellow"}[head]
+    click.echo(click.style(head, fg=colour, bold=True) + text.removeprefix(head), err=True)
+
+
+def wrap_lines(text: str) -> str:
+    """Break sentences at the width of the terminal, at most 80 columns; rows of tables stay as they are."""
+    width = min(LINE, shutil.get_terminal_size().columns)
+    lines = []
+    for line in text.splitlines():
+        is_table = "  " in line.strip() or set(line.strip()) <= {"-", " "}
+        options = {"subsequent_indent": "  ", "break_long_words": False, "break_on_hyphens": False}
+        lines += [line] if is_table or len(line) <= width else textwrap.wrap(line, width, **options)
+    return "\n".join(lines)
+
+
+def identification_overview(fit: Identification) -> str:
+    """The main figures of an identification in a few lines: joints, friction, findings; no table of all parameters."""
+    from dynid.links.joint_friction import joint_friction
+    from dynid.tables import Table
+
+    estimate = fit.estimate
+    condition = "infinite" if estimate.undetermined.any() else f"{estimate.condition:.3g}"
+    friction = [(f.name, f.dry.text, f.viscous.text, f.unit) for f in joint_friction(fit)]
+    lines = [
+        f"{fit.robot.name}: {len(estimate.names)} base parameters by {estimate.method}",
+        f"condition number {condition}, training error {fit.training_error[-1]:.3g} %",
+        fit.bounds.sentence,
+    ]
+    if friction:
+        lines += ["", Table.of(["joint", "dry friction", "viscous friction", "unit"], friction).to_text()]
+    if fit.selection is not None:
+        kept = list(dict.fromkeys(type(term).__name__ for term in fit.selection.terms))
+        lines += ["", f"Selected terms: {', '.join(kept) or 'none'}."]
+    lines += [f"{finding.severity.capitalize()}: {finding.sentence}" for finding in estimate.findings]
+    return wrap_lines("\n".join(lines).replace("\u00a0", " "))
 
 
 def print_json(value: object) -> None:
@@ -58,12 +136,13 @@ def finite_values(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def print_verdict(text: str, *, good: bool) -> None:
-    """Print a verdict; its first line is coloured on a terminal."""
-    head, _, rest = text.partition("\n")
-    click.echo(click.style(head, fg="green" if good else "red", bold=True) + (f"\n{rest}" if rest else ""))
+def print_verdict(text: str, *, good: bool | None) -> None:
+    """Print a verdict; its first line is green, red, or yellow where nothing was judged (None)."""
+    head, _, rest = wrap_lines(text).partition("\n")
+    colour = "yellow" if good is None else "green" if good else "red"
+    click.echo(click.style(head, fg=colour, bold=True) + (f"\n{rest}" if rest else ""))
 
 
 def print_written(out: Path) -> None:
     """Print the paths of a run folder and of its report."""
-    click.echo(f"written: {out}; open {out / 'report.html'} in a browser")
+    click.echo(f"written: {out}\nopen {out / 'report.html'} in a browser")

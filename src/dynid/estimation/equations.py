@@ -73,6 +73,10 @@ class Factors:
     band_hz: float | None = None
     """Upper end of the band to which both sides of the equations were low-passed [Hz]; None for no such filter."""
 
+    def __repr__(self) -> str:
+        """Robot and size in one line."""
+        return f"{type(self).__name__}('{self.robot.name}', {len(self.names)} parameters, {len(self.blocks)} logs)"
+
     @property
     def names(self) -> tuple[str, ...]:
         """(b + k,) names of the unknowns: base parameters, then terms."""

@@ -13,7 +13,7 @@ from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, wrong_kind_error
 from dynid.findings import Finding
 from dynid.parameters.base_set import BaseParameters, conversion_matrix
-from dynid.tables import Table
+from dynid.tables import Table, html_card
 
 __all__ = ["Estimate", "Estimator", "Source", "convert_estimate"]
 
@@ -111,6 +111,14 @@ class Estimate:
         """(b, 2) confidence interval of each value; 95 % by default."""
         half = sigmas * self.stderr
         return np.stack([self.values - half, self.values + half], axis=1)
+
+    def __repr__(self) -> str:
+        """Method and size in one line."""
+        return f"Estimate({len(self.names)} parameters by {self.method}, condition number {self.condition:.3g})"
+
+    def _repr_html_(self) -> str:
+        """The parameters, for notebooks."""
+        return html_card(repr(self), table=self.table())
 
     @property
     def sources(self) -> tuple[Source, ...]:

@@ -17,7 +17,7 @@ from dynid.excitation.search import Step
 from dynid.excitation.trajectories.sampled_motion import Samples
 from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.findings import Finding
-from dynid.tables import Table
+from dynid.tables import Table, html_card
 
 __all__ = ["Excitation"]
 
@@ -225,6 +225,17 @@ class Excitation:
 
     def __str__(self) -> str:
         return self.summary()
+
+    def __repr__(self) -> str:
+        """Robot, duration and condition number in one line."""
+        figures = f"{self.trajectory.duration:g} s, condition number {self.condition_number:.3g}"
+        return f"Excitation('{self.robot}', {figures})"
+
+    def _repr_html_(self) -> str:
+        """Cautions and the predicted accuracy, for notebooks."""
+        found = [f"{caution.severity.capitalize()}: {caution.sentence}" for caution in self.cautions]
+        title = f"Predicted standard deviations, for {self.assumed}:"
+        return html_card(repr(self), [self.checks_summary, *found, title], self.accuracy())
 
 
 def _warning(code: str, where: str, message: str, remedy: str, evidence: Mapping[str, float] | None = None) -> Finding:

@@ -44,7 +44,7 @@ from dynid.processing.process import Chain
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.stages import in_stage, stage
-from dynid.tables import Table
+from dynid.tables import Table, html_card
 from dynid.terms.base import Reference, StateTerm, Term
 
 __all__ = [
@@ -325,6 +325,16 @@ class Identification:
 
     def __str__(self) -> str:
         return self.summary()
+
+    def __repr__(self) -> str:
+        """Robot, method and errors in one line."""
+        size = f"{len(self.estimate.names)} base parameters by {self.estimate.method}"
+        return f"Identification('{self.robot.name}', {size}, training error {self.training_error[-1]:.3g} %)"
+
+    def _repr_html_(self) -> str:
+        """Findings and parameters, for notebooks."""
+        found = [f"{finding.severity.capitalize()}: {finding.sentence}" for finding in self.estimate.findings]
+        return html_card(repr(self), [self.bounds.sentence, *found], self.estimate.table())
 
 
 def _parameter_tables(estimate: Estimate) -> list[str]:

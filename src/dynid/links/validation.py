@@ -20,7 +20,7 @@ from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth, filter_there_and_back
 from dynid.robot.model import Robot
 from dynid.stages import in_stage
-from dynid.tables import Table
+from dynid.tables import Table, html_card
 
 __all__ = ["Validation", "cross_validate", "robot_error", "training_error_in_band", "validate"]
 
@@ -100,11 +100,22 @@ class Validation:
 
     def summary(self) -> str:
         """Verdict and a table per joint."""
+        return f"{self.verdict}\n\n{self.table().to_text()}"
+
+    def table(self) -> Table:
+        """Errors of every joint."""
         columns = (self.per_joint, self.prior_per_joint, self.rms, self.whiteness)
         figures = np.column_stack(columns).tolist()
         rows = [(name, *row) for name, row in zip(self.joint_names, figures, strict=True)]
-        table = Table.of(["joint", "error %", "prior model %", "rms residual", "lag-one correlation"], rows)
-        return f"{self.verdict}\n\n{table.to_text()}"
+        return Table.of(["joint", "error %", "prior model %", "rms residual", "lag-one correlation"], rows)
+
+    def __repr__(self) -> str:
+        """The verdict in one line."""
+        return f"Validation({self.verdict}; {len(self.joint_names)} joints, {self.samples} torques)"
+
+    def _repr_html_(self) -> str:
+        """The verdict and the errors of every joint, for notebooks."""
+        return html_card(self.verdict, table=self.table())
 
     def to_json(self) -> dict[str, object]:
         """The validation as values that JSON can hold."""

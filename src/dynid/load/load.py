@@ -19,7 +19,7 @@ from dynid.findings import Finding
 from dynid.parameters.inertia_maps import transport
 from dynid.robot.inertia import Inertia
 from dynid.spatial import skew
-from dynid.tables import Table
+from dynid.tables import Table, html_card
 
 __all__ = ["CHANNELS", "FAR_SHIFT", "NAMES", "UNITS", "Load", "PrincipalAxes", "make_possible"]
 
@@ -420,6 +420,21 @@ class Load:
 
     def __str__(self) -> str:
         return self.summary()
+
+    def __repr__(self) -> str:
+        """Mass and frame in one line."""
+        return f"Load({self.mass:.4g} kg in frame '{self.frame}', by {self.method or 'no method'})"
+
+    def _repr_html_(self) -> str:
+        """The ten parameters and the findings, for notebooks."""
+        rows = [
+            (name, None if free else float(value), None if free else float(std), unit)
+            for name, value, std, unit, free in zip(
+                NAMES, self.vector, self.stderr, UNITS, self.undetermined, strict=True
+            )
+        ]
+        found = [f"{finding.severity.capitalize()}: {finding.sentence}" for finding in self.findings]
+        return html_card(repr(self), found, Table.of(["parameter", "value", "standard deviation", "unit"], rows))
 
 
 def make_possible(load: Load) -> Load:

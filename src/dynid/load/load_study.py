@@ -177,6 +177,14 @@ class LoadStudy:
     def __str__(self) -> str:
         return self.summary()
 
+    def __repr__(self) -> str:
+        """The load and the verdict in one line."""
+        return f"LoadStudy({self.load!r}: {self.verdict_in_words})"
+
+    def _repr_html_(self) -> str:
+        """The load, for notebooks."""
+        return self.load._repr_html_()
+
 
 def study_load(
     robot: Robot,

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import DataError
 from dynid.findings import Finding
+from dynid.tables import Table, html_card
 
 __all__ = ["Recording", "all_finite", "as_signal", "freeze", "seal"]
 
@@ -122,6 +123,25 @@ class Recording:
     def duration(self) -> float:
         """Time from the first to the last position sample [s]."""
         return float(self.time[-1] - self.time[0]) if self.time.size else 0.0
+
+    def __repr__(self) -> str:
+        """Size, duration and channels in one line."""
+        names = ("dq", "effort", "current", "wrench")
+        channels = ", ".join(["q", *(name for name in names if getattr(self, name) is not None)])
+        joints = f"{len(self.joint_names)} joints"
+        return f"Recording('{self.source}', {self.time.size} samples of {joints} in {self.duration:.4g} s: {channels})"
+
+    def _repr_html_(self) -> str:
+        """The range of every joint, for notebooks."""
+        rows = []
+        for j, name in enumerate(self.joint_names):
+            effort = None if self.effort is None else self.effort[:, j]
+            largest = None if effort is None or not np.isfinite(effort).any() else float(np.nanmax(np.abs(effort)))
+            known = self.q[np.isfinite(self.q[:, j]), j]
+            ends = (float(known.min()), float(known.max())) if known.size else (None, None)
+            rows.append((name, *ends, largest))
+        header = ["joint", "lowest position [rad or m]", "highest", "largest torque [N m or N]"]
+        return html_card(repr(self), self.notes, Table.of(header, rows))
 
     def rows(self, rows: slice) -> Recording:
         """Some rows of a recording whose channels share one clock."""

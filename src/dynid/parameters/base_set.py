@@ -144,6 +144,10 @@ class BaseParameters:
     def __str__(self) -> str:
         return self.to_text()
 
+    def __repr__(self) -> str:
+        """The result in one line."""
+        return f"BaseParameters({self.headline})"
+
     def _repr_html_(self) -> str:
         """The result as HTML, for notebooks."""
         rows = "".join(

@@ -17,6 +17,7 @@ from dynid.loop.loop import Loop
 from dynid.processing.differentiation import Derivation
 from dynid.processing.filters import Smoothing
 from dynid.robot.model import Robot
+from dynid.tables import Table, html_card
 
 __all__ = ["Dropped", "Experiment"]
 
@@ -88,6 +89,22 @@ class Experiment:
             object.__setattr__(self, name, value)
         if not all(all_finite(getattr(self, name)) for name in ("q", "dq", "ddq")):
             raise DataError("an experiment holds finite motion only", remedy="Drop the samples concerned before.")
+
+    def __repr__(self) -> str:
+        """Size and rate in one line."""
+        used = int(self.valid.sum())
+        size = f"{self.samples} samples of {self.q.shape[1]} joints at {self.rate_hz:g} Hz"
+        return f"Experiment('{self.source}', {size}, {used} torques can be used)"
+
+    def _repr_html_(self) -> str:
+        """Peaks of every joint, for notebooks."""
+        rows = []
+        for j in range(self.q.shape[1]):
+            known = np.abs(self.effort[self.valid[:, j], j])
+            peaks = [float(np.abs(x[:, j]).max(initial=0.0)) for x in (self.dq, self.ddq)]
+            rows.append((j + 1, *peaks, float(known.max(initial=0.0)), int(known.size)))
+        header = ["joint", "peak speed", "peak acceleration", "largest torque", "samples that count"]
+        return html_card(repr(self), self.processing_steps, Table.of(header, rows))
 
     @property
     def samples(self) -> int:

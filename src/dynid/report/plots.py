@@ -42,17 +42,27 @@ def plot(result: Identification | Validation | Excitation, run: Experiment | Non
         ArgumentError: matplotlib is not installed, or the result is of another type.
     """
     if isinstance(result, Identification):
-        return _identification(result, run)
+        return _show_once(_identification(result, run))
     if run is not None:
         raise ArgumentError("only an identification can be drawn with a run", remedy="Call plot(result) without a run.")
     if isinstance(result, Validation):
-        return _validation(result)
+        return _show_once(_validation(result))
     if isinstance(result, Excitation):
-        return _excitation(result)
+        return _show_once(_excitation(result))
     raise ArgumentError(
         f"plot cannot draw a {type(result).__name__}",
         remedy="Pass the result of identify, validate or design_excitation.",
     )
+
+
+def _show_once(figure: Figure) -> Figure:
+    """Take a figure from pyplot's list where a notebook would show it a second time, besides the returned one."""
+    import matplotlib
+    from matplotlib import pyplot
+
+    if "inline" in matplotlib.get_backend():
+        pyplot.close(figure)
+    return figure
 
 
 def _subplots(rows: int, columns: int, **options: Any) -> tuple[Figure, Any]:
