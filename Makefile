@@ -20,7 +20,7 @@ DEMO_STAMP := $(VENV)/.ready
 CAMPAIGN := $(BIN)/python tests/campaigns
 
 .PHONY: dist pythons wheels
-.PHONY: demo test lint types architecture check pages bench campaigns clean picture site \
+.PHONY: demo test lint types architecture check pages bench campaigns clean picture pictures site \
 	papers fuzz-readers faults throughput csv-speed kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data inner-folds identification-speed command-speed growth coverage load-coverage run-agreement estimators-noise assumed-loops compare-real estimator-guide report-speed c-robots c-speed control controller
 
 demo: $(DEMO_STAMP)
@@ -184,7 +184,12 @@ inner-folds: $(STAMP)
 site: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check mkdocs
 	$(BIN)/mkdocs build --quiet --strict
-	@echo "out/site/index.html"
+	$(BIN)/python tests/support/gallery.py out/site/gallery
+	@echo "open out/site/index.html, or: $(BIN)/python -m http.server -d out/site"
+
+pictures: $(STAMP)
+	rm -rf out/gallery
+	$(BIN)/python tests/support/gallery.py out/gallery --pictures
 
 dist:
 	$(FIND_PYTHON) tests/campaigns/pythons.py --dist

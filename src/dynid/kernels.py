@@ -146,6 +146,10 @@ def kernel(
             combinations.
         columns: Columns of a regressor to compute, for example those of the base parameters; all by default.
         symbolic_parameters: Keep the parameters (p,) as the kernel's last input instead of folding in their values.
+
+    Example:
+        >>> dynid.kernels.kernel(robot, "inverse_dynamics")(q, dq, ddq).shape
+        (3,)
     """
     require_robot(robot)
     if quantity not in _QUANTITIES:
@@ -281,6 +285,10 @@ def inverse_dynamics(
 
     Raises:
         ArgumentError: The minimal form does not describe this robot.
+
+    Example:
+        >>> dynid.inverse_dynamics(robot, q, dq, ddq).shape
+        (3,)
     """
     quick = _QUICK["inverse_dynamics"].get(id(robot))
     if quick is not None and out is None and threads == 1 and form == "standard":
@@ -314,6 +322,10 @@ def regressor(
         columns: Which columns to compute; all by default.
         out: Where to write the result.
         threads: How many threads share the samples.
+
+    Example:
+        >>> dynid.regressor(robot, q, dq, ddq).shape
+        (3, 36)
     """
     quick = _QUICK["regressor"].get(id(robot))
     if quick is not None and out is None and threads == 1 and columns is None:
@@ -324,7 +336,12 @@ def regressor(
 def energy_regressor(
     robot: Robot, q: ArrayLike, dq: ArrayLike, *, out: Floats | None = None, threads: int = 1
 ) -> Floats:
-    """Row (N, 10 n) or (10 n,) with ``row @ robot.inertial_vector`` the links' energy [J], kinetic and potential."""
+    """Row (N, 10 n) or (10 n,) with ``row @ robot.inertial_vector`` the links' energy [J], kinetic and potential.
+
+    Example:
+        >>> dynid.energy_regressor(robot, q, dq).shape
+        (30,)
+    """
     quick = _QUICK["energy_regressor"].get(id(robot))
     if quick is not None and out is None and threads == 1:
         return quick(q, dq)
@@ -334,7 +351,12 @@ def energy_regressor(
 def momentum_regressor(
     robot: Robot, q: ArrayLike, dq: ArrayLike, *, out: Floats | None = None, threads: int = 1
 ) -> Floats:
-    """Matrix (N, n, 10 n) or (n, 10 n) with ``matrix @ robot.inertial_vector`` the links' generalised momentum."""
+    """Matrix (N, n, 10 n) or (n, 10 n) with ``matrix @ robot.inertial_vector`` the links' generalised momentum.
+
+    Example:
+        >>> dynid.momentum_regressor(robot, q, dq).shape
+        (3, 30)
+    """
     quick = _QUICK["momentum_regressor"].get(id(robot))
     if quick is not None and out is None and threads == 1:
         return quick(q, dq)
@@ -342,7 +364,12 @@ def momentum_regressor(
 
 
 def inertia_matrix(robot: Robot, q: ArrayLike, *, out: Floats | None = None, threads: int = 1) -> Floats:
-    """Inertia matrix M(q) (N, n, n) or (n, n), rotor inertias included [kg m^2, kg m or kg]."""
+    """Inertia matrix M(q) (N, n, n) or (n, n), rotor inertias included [kg m^2, kg m or kg].
+
+    Example:
+        >>> dynid.inertia_matrix(robot, q).shape
+        (3, 3)
+    """
     quick = _QUICK["inertia_matrix"].get(id(robot))
     if quick is not None and out is None and threads == 1:
         return quick(q)
@@ -350,7 +377,13 @@ def inertia_matrix(robot: Robot, q: ArrayLike, *, out: Floats | None = None, thr
 
 
 def gravity_torque(robot: Robot, q: ArrayLike, *, out: Floats | None = None, threads: int = 1) -> Floats:
-    """Torque (N, n) or (n,) that holds the links against gravity [N m or N]; terms left out."""
+    """Torque (N, n) or (n,) that holds the links against gravity [N m or N]; terms left out.
+
+    Example:
+        >>> at_rest = dynid.inverse_dynamics(robot, q, 0 * dq, 0 * ddq)
+        >>> np.allclose(dynid.gravity_torque(robot, q), at_rest)
+        True
+    """
     quick = _QUICK["gravity_torque"].get(id(robot))
     if quick is not None and out is None and threads == 1:
         return quick(q)
@@ -360,7 +393,12 @@ def gravity_torque(robot: Robot, q: ArrayLike, *, out: Floats | None = None, thr
 def velocity_torque(
     robot: Robot, q: ArrayLike, dq: ArrayLike, *, out: Floats | None = None, threads: int = 1
 ) -> Floats:
-    """Coriolis and centrifugal torque (N, n) or (n,) of the links [N m or N]; friction left out."""
+    """Coriolis and centrifugal torque (N, n) or (n,) of the links [N m or N]; friction left out.
+
+    Example:
+        >>> np.allclose(dynid.velocity_torque(robot, q, 0 * dq), 0.0)
+        True
+    """
     quick = _QUICK["velocity_torque"].get(id(robot))
     if quick is not None and out is None and threads == 1:
         return quick(q, dq)
@@ -372,6 +410,10 @@ def christoffel_coefficients(robot: Robot, q: ArrayLike, *, out: Floats | None =
 
     ``velocity_torque_i = sum_jk D_ijk dq_j dq_k`` with D_ijk = D_ikj: the Christoffel symbols of the first kind of the
     inertia matrix. ``sum_k D_ijk dq_k`` is the Coriolis matrix C with ``dM/dt - 2 C`` skew-symmetric.
+
+    Example:
+        >>> dynid.kernels.christoffel_coefficients(robot, q).shape
+        (3, 3, 3)
     """
     quick = _QUICK["christoffel_coefficients"].get(id(robot))
     if quick is not None and out is None and threads == 1:
@@ -389,6 +431,11 @@ def forward_dynamics(
 
     Raises:
         ArgumentError: The inertia matrix is singular in one of the states.
+
+    Example:
+        >>> tau = dynid.inverse_dynamics(robot, q, dq, ddq)
+        >>> np.allclose(dynid.forward_dynamics(robot, q, dq, tau), ddq)
+        True
     """
     quick = _QUICK["forward_dynamics"].get(id(robot))
     if (
@@ -433,6 +480,10 @@ def wrench_regressor(
     """Matrix (N, 6, 10) or (6, 10): wrench on a body held by a link, per unit of its ten parameters.
 
     Force [N], then moment about the link's origin [N m], both in the link's axes.
+
+    Example:
+        >>> dynid.kernels.wrench_regressor(robot, "link3", q, dq, ddq).shape
+        (6, 10)
     """
     index, T_body_link = robot.link_body(link)
     evaluate = _wrench_kernel(RobotKey(robot, _Carrier(link, index, T_body_link.tobytes())))
@@ -448,6 +499,10 @@ def link_pose(robot: Robot, link: str, q: ArrayLike, *, threads: int = 1) -> Flo
         link: Name of a link; those fixed to a body, or to the base, are allowed.
         q: (N, n) or (n,) joint positions [rad or m].
         threads: How many threads share the samples.
+
+    Example:
+        >>> dynid.kernels.link_pose(robot, "link3", q).shape
+        (4, 4)
     """
     require_robot(robot)
     index, T_body_link = robot.link_body(link)
@@ -467,6 +522,10 @@ def link_jacobian(robot: Robot, link: str, q: ArrayLike, *, axes: Axes = "base",
         q: (N, n) or (n,) joint positions [rad or m].
         axes: Axes of velocity and wrench: those of the ``base`` or of the ``link``. The point is the link's origin.
         threads: How many threads share the samples.
+
+    Example:
+        >>> dynid.kernels.link_jacobian(robot, "link3", q).shape
+        (6, 3)
     """
     require_robot(robot)
     if axes not in get_args(Axes):
@@ -533,6 +592,10 @@ def function(robot: Robot, quantity: str) -> Callable[..., Floats]:
 
     Returns:
         ``f(*states)`` or ``f(*states, out)``; ``out`` is an array of the result's shape that is written to.
+
+    Example:
+        >>> dynid.kernels.function(robot, "inverse_dynamics")(q, dq, ddq).shape
+        (3,)
     """
     return kernel(robot, quantity).single
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
+from textwrap import indent
 from types import ModuleType
 
 import dynid
+from support.example_names import SHARED
 
 PAGE = Path(__file__).parents[2] / "docs" / "api.md"
 PIPELINE = (
@@ -44,7 +46,12 @@ def reference() -> str:
         "# Public names",
         "",
         "Written by `tests/support/api_reference.py`. `help(dynid.NAME)` has arguments with shapes, units and frames.",
-        "Robots that are built in: `dynid.robots`, listed by `dynid robots`.",
+        "Robots that are built in: `dynid.robots`, listed by `dynid robots`. The examples share these objects, and a "
+        "`folder` with the log `run1.csv` and its channel map `map.toml`:",
+        "",
+        "```python",
+        SHARED.rstrip(),
+        "```",
         "",
         "## `dynid`",
         "",
@@ -64,7 +71,17 @@ def entry(module: ModuleType, name: str) -> str:
     thing = getattr(module, name)
     text = inspect.getdoc(thing) if callable(thing) else ""
     described = (text or "").partition("\n")[0].strip()
-    return f"- `{signature(name, thing)}`" + (f": {described}" if described else "")
+    line = f"- `{signature(name, thing)}`" + (f": {described}" if described else "")
+    return f"{line}\n\n{indent(shown, '    ')}\n" if (shown := example(text or "")) else line
+
+
+def example(text: str) -> str:
+    """The example of a docstring as a block of code; empty where there is none."""
+    if ">>>" not in text:
+        return ""
+    lines = text[text.index(">>>") :].splitlines()
+    kept = [line.strip() for line in lines[: next((k for k, x in enumerate(lines) if not x.strip()), len(lines))]]
+    return "\n".join(["```", *kept, "```"])
 
 
 def signature(name: str, thing: object) -> str:

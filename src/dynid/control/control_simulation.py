@@ -103,6 +103,10 @@ def simulate(
         substeps: Integrator steps per control period.
         imperfections: Imperfections of drives and sensors; none by default.
         seed: Seed of the noise.
+
+    Example:
+        >>> dynid.control.simulate(robot, dynid.control.GravityCompensation(robot), duration=0.1, q0=q).q.shape
+        (101, 3)
     """
     plant = RungeKuttaPlant(robot) if isinstance(robot, Robot) else robot
     arm, flaws, n = plant.robot, imperfections or Imperfections(), plant.robot.dof

@@ -66,6 +66,11 @@ def track(
         rate_hz: Control rate [Hz].
         imperfections: Imperfections of drives and sensors; none by default.
         seed: Seed of the noise.
+
+    Example:
+        >>> controller = dynid.control.ComputedTorque(robot, move)
+        >>> float(dynid.control.track(robot, controller, move).rms.max()) < 0.01
+        True
     """
     q0, dq0, _ = trajectory.evaluate(0.0)
     run = simulate(
@@ -93,13 +98,22 @@ def hold_still(
         q: (n,) positions at which it is released at rest [rad or m].
         duration: Length of the simulation [s].
         damping: Damping by the controller [N m s/rad or N s/m].
+
+    Example:
+        >>> round(dynid.control.hold_still(robot, robot, q, duration=0.05), 6)
+        0.0
     """
     run = simulate(robot, GravityCompensation(model, damping), duration=duration, q0=q)
     return float(np.abs(run.q - run.q[0]).max())
 
 
 def with_wrong_parameters(robot: Robot, share: float, seed: int = 0) -> Robot:
-    """Change every parameter by the relative error ``share`` (0 to 1), with random sign."""
+    """Change every parameter by the relative error ``share`` (0 to 1), with random sign.
+
+    Example:
+        >>> np.allclose(dynid.control.with_wrong_parameters(robot, 0.0).parameter_vector, robot.parameter_vector)
+        True
+    """
     share = as_number("share", share, least=0.0, most=1.0)
     signs = np.random.default_rng(seed).choice([-1.0, 1.0], robot.parameter_vector.size)
     return robot.with_parameters(robot.parameter_vector * (1.0 + share * signs))
@@ -123,6 +137,10 @@ def robustness(
         controller: Makes a controller from a model and the trajectory.
         seeds: Number of wrong models per share; the median is reported.
         imperfections: Imperfections of drives and sensors; none by default.
+
+    Example:
+        >>> len(dynid.control.robustness(robot, move, shares=(0.0, 0.1), seeds=1).rows)
+        2
     """
     plant, seeds = RungeKuttaPlant(robot), as_whole("seeds", seeds, least=1)
     if not len(shares):
@@ -145,7 +163,13 @@ def robustness(
 
 
 def tracking_table(runs: Mapping[str, Tracking]) -> Table:
-    """Make a table of the errors of several experiments, joint by joint."""
+    """Make a table of the errors of several experiments, joint by joint.
+
+    Example:
+        >>> tracking = dynid.control.track(robot, dynid.control.ComputedTorque(robot, move), move)
+        >>> dynid.control.tracking_table({"computed torque": tracking}).header[:2]
+        ('experiment', 'joint')
+    """
     rows = [
         (name, j + 1, float(run.rms[j]), float(run.largest[j]), 100.0 * float(run.relative[j]))
         for name, run in runs.items()

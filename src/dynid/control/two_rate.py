@@ -68,6 +68,10 @@ def two_rate_study(
         trajectory: The motion.
         periods: Background periods [s]; a result is in use from the end of its period to the end of the next one.
         rate_hz: Rate of the synchronous task [Hz].
+
+    Example:
+        >>> type(dynid.control.two_rate_study(robot, move, periods=(0.01,))).__name__
+        'TwoRateStudy'
     """
     periods = [as_number("a background period", period, above=0.0) for period in periods]
     if not periods:
@@ -140,6 +144,10 @@ def bandwidths(robot: Robot, trajectory: Trajectory, *, rate_hz: float = 1000.0,
         trajectory: The motion.
         rate_hz: Sampling rate of the analysis [Hz].
         share: Share of the power after removal of the mean.
+
+    Example:
+        >>> type(dynid.control.bandwidths(robot, move)).__name__
+        'Bandwidths'
     """
     if as_number("share", share, above=0.0) >= 1.0:
         raise ArgumentError(f"share is {share}", remedy="Give a share between 0 and 1.")

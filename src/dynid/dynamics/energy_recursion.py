@@ -39,6 +39,10 @@ def energy_transport(row: DH, q: float = 0.0) -> Floats:
     Args:
         row: Row j of the modified DH table [rad, m].
         q: Position of the joint [rad or m], added to ``theta`` or ``r``.
+
+    Example:
+        >>> dynid.parameters.energy_transport(dynid.DH(r=0.1)).shape
+        (10, 10)
     """
     placed = _placed(row, q)
     result = np.zeros((10, 10))
@@ -57,6 +61,10 @@ def energy_increment(row: DH, angular_velocity: ArrayLike, velocity: ArrayLike, 
         angular_velocity: (3,) of link j, in its own frame [rad/s].
         velocity: (3,) of the origin of frame j, in that frame [m/s].
         dq: Velocity of joint j [rad/s or m/s].
+
+    Example:
+        >>> dynid.parameters.energy_increment(dynid.DH(r=0.1), np.zeros(3), np.zeros(3), 1.0).shape
+        (10,)
     """
     w, v = np.asarray(angular_velocity, dtype=float), np.asarray(velocity, dtype=float)
     if row.sigma:
@@ -70,6 +78,10 @@ def potential_transport(row: DH, q: float = 0.0) -> Floats:
     Args:
         row: Row j of the modified DH table [rad, m].
         q: Position of the joint [rad or m].
+
+    Example:
+        >>> dynid.parameters.potential_transport(dynid.DH(r=0.1)).shape
+        (10, 10)
     """
     placed = _placed(row, q)
     ca, sa, ct, st = np.cos(placed.alpha), np.sin(placed.alpha), np.cos(placed.theta), np.sin(placed.theta)
@@ -100,6 +112,11 @@ def energy_derivatives(robot: Robot, q: ArrayLike, dq: ArrayLike) -> EnergyDeriv
 
     Raises:
         ArgumentError: The frames of the robot are others.
+
+    Example:
+        >>> arm = dynid.robot.modified_dh(dynid.robots.ddarm()).robot
+        >>> type(dynid.parameters.energy_derivatives(arm, q, dq)).__name__
+        'EnergyDerivatives'
     """
     rows = dh_rows(robot) if robot.bodies else None
     if rows is None:
@@ -131,6 +148,10 @@ def count_bound(robot: Robot) -> int:
 
     Raises:
         ArgumentError: The robot branches or has no moving joint.
+
+    Example:
+        >>> dynid.parameters.count_bound(robot)
+        17
     """
     if not robot.bodies or any(body.parent != j - 1 for j, body in enumerate(robot.bodies)):
         raise ArgumentError(

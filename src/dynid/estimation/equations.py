@@ -137,7 +137,7 @@ class Factors:
         return np.where(experiment.valid, experiment.effort - self.torque(beta, experiment), np.nan)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Samples(Factors):
     """Equations of whole experiments in memory: estimators can look at single samples again."""
 
@@ -152,7 +152,7 @@ class Samples(Factors):
         return self.excerpts
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class LoopedRuns(Samples):
     """Equations of whole experiments with the control loops that produced them, so that these can be simulated."""
 
@@ -163,7 +163,7 @@ class LoopedRuns(Samples):
     )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class StreamedLogs(Factors):
     """Equations of logs larger than memory: factors, the beginnings of the logs, and how to stream the logs again."""
 
@@ -206,6 +206,10 @@ def build_equations(
     Raises:
         ArgumentError: The experiments have other joints than the robot.
         IdentifiabilityError: No valid sample is left.
+
+    Example:
+        >>> dynid.estimation.build_equations(robot, [run])
+        Samples('ddarm', 21 parameters, 1 logs)
     """
     runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
     if not runs or any(run.q.shape[1] != robot.dof for run in runs):

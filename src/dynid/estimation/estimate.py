@@ -166,6 +166,11 @@ def convert_estimate(estimate: Estimate, given: BaseParameters, wanted: BasePara
 
     Raises:
         ArgumentError: The sets do not determine one another, or the estimate is of other parameters.
+
+    Example:
+        >>> wanted = dynid.base_parameters(robot, "numeric")
+        >>> dynid.estimation.convert_estimate(fit.estimate, fit.base, wanted).names == wanted.names
+        True
     """
     if given is wanted:
         return estimate

@@ -99,6 +99,10 @@ def perturbation_bounds(
 
     Raises:
         ArgumentError: Shapes do not fit, a number is not finite, or the norm is unknown.
+
+    Example:
+        >>> type(dynid.estimation.perturbation_bounds(np.eye(2), np.ones(2), dY=np.full(2, 0.1))).__name__
+        'PerturbationBounds'
     """
     if order not in ORDERS:
         raise ArgumentError(f"order is {order!r}", remedy="Choose the norm 1, 2 or numpy.inf.")
@@ -221,6 +225,10 @@ def estimate_bounds(
 
     Raises:
         ArgumentError: An error is negative or not finite, or the estimate is of other parameters.
+
+    Example:
+        >>> type(dynid.estimation.estimate_bounds(fit.equations, fit.estimate)).__name__
+        'EstimateBounds'
     """
     for name, value in (("target_error", target_error), ("matrix_error", matrix_error)):
         if value is not None and not 0.0 <= value < np.inf:

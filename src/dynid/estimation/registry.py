@@ -84,6 +84,10 @@ def estimator(name: str, **settings: Any) -> Estimator:
 
     Raises:
         ArgumentError: There is no estimator of that name, or a setting makes no sense.
+
+    Example:
+        >>> dynid.estimation.estimator("huber").name
+        'huber'
     """
     kind = estimator_class(name)
     return kind(**settings) if settings else kind.for_logs()
@@ -105,5 +109,10 @@ def capabilities(kind: type[Estimator]) -> Capabilities:
 
 
 def estimators() -> tuple[Capabilities, ...]:
-    """The table of all estimators, in the order of `ESTIMATORS`."""
+    """The table of all estimators, in the order of `ESTIMATORS`.
+
+    Example:
+        >>> dynid.estimation.estimators()[0].name
+        'feasible'
+    """
     return tuple(capabilities(estimator_class(name)) for name in ESTIMATORS)

@@ -35,6 +35,11 @@ def fit_scales(equations: Samples, *, span: float = 4.0, rounds: int = 1) -> Sam
 
     Raises:
         ArgumentError: The span is not above one.
+
+    Example:
+        >>> smooth = [dynid.terms.SmoothSign(joint=0, scale=0.1)]
+        >>> dynid.estimation.fit_scales(dynid.estimation.build_equations(robot, [run], terms=smooth))
+        Samples('ddarm', 22 parameters, 1 logs)
     """
     if not span > 1.0 or rounds < 1:
         raise ArgumentError(f"a span of {span} in {rounds} rounds", remedy="Give a factor above one, such as 4.")

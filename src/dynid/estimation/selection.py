@@ -166,6 +166,11 @@ def standard_candidates(
         reference: Parameters that give approximately the right torques, for example of an earlier fit.
         memory: Whether the samples follow one another in time, so that friction with memory makes sense.
         present: Terms that are in the model in any case, such as springs; they are not tried again.
+
+    Example:
+        >>> reference = dynid.terms.Reference(robot.parameter_vector)
+        >>> dynid.estimation.standard_candidates(robot, [run], reference)[0].name
+        'smooth sign 0.02'
     """
     there = {term.with_value(0.0) for term in present}
     speed = np.percentile(np.abs(np.concatenate([run.dq for run in experiments])), HIGH_SPEED_PERCENTILE, axis=0)

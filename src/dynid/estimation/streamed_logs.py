@@ -49,6 +49,10 @@ def stream_equations(
         ArgumentError: There is no log, or it has other joints than the robot.
         DataError: A log has no sample.
         IdentifiabilityError: No valid sample is left.
+
+    Example:
+        >>> dynid.estimation.stream_equations(robot, [lambda: [run]])
+        StreamedLogs('ddarm', 21 parameters, 1 logs)
     """
     if not logs:
         raise ArgumentError("no log is given", remedy="Give one or more.")

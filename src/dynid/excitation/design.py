@@ -73,6 +73,11 @@ def design_excitation(
     Raises:
         ArgumentError: An argument means nothing.
         ExcitationError: No motion keeps all limits, or none reveals the parameters; the message names the causes.
+
+    Example:
+        >>> settings = dynid.excitation.SearchSettings(starts=1, time_limit_s=0.5)
+        >>> dynid.design_excitation(robot, limits, period_s=5, harmonics=2, settings=settings).condition_number > 1.0
+        True
     """
     goal, settings = goal or DesignGoal(), settings or SearchSettings()
     check_kind("goal", goal, DesignGoal)

@@ -95,6 +95,12 @@ def write_plan(plan: Excitation, folder: str | os.PathLike[str], *, rate_hz: flo
 
     Raises:
         ArgumentError: The rate does not fit the motion.
+
+    Example:
+        >>> settings = dynid.excitation.SearchSettings(starts=1, time_limit_s=0.5)
+        >>> plan = dynid.design_excitation(robot, limits, period_s=5, harmonics=2, settings=settings)
+        >>> len(dynid.excitation.write_plan(plan, folder, rate_hz=100)) > 0
+        True
     """
     check_rate(plan.trajectory, rate_hz)
     there, samples = Path(folder), plan.sample(rate_hz)

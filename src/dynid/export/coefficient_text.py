@@ -40,6 +40,10 @@ def coefficient_expressions(
 
     Raises:
         ArgumentError: There are no coefficients of this kind.
+
+    Example:
+        >>> len(dynid.export.coefficient_expressions(robot, "gravity")) > 0
+        True
     """
     require_robot(robot)
     if kind not in tuple(_FUNCTIONS):

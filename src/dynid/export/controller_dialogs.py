@@ -51,6 +51,10 @@ def payload_dialogs(load: Load, *, T_flange_frame: ArrayLike | None = None) -> t
 
     Raises:
         ExportError: The mass or the centre of mass is not determined, or no physical body has these parameters.
+
+    Example:
+        >>> dynid.export.payload_dialogs(load)[0].controller
+        'UR'
     """
     held = load if T_flange_frame is None else load.in_frame(T_flange_frame, "flange")
     return (ur_set_target_payload(held), franka_set_load(held), kuka_load(held), abb_loaddata(held))

@@ -257,7 +257,13 @@ def write_result(
     files: Sequence[Mapping[str, object]] = (),
     force: bool = False,
 ) -> Path:
-    """Write a result file with a checksum of its content; see `result_json`."""
+    """Write a result file with a checksum of its content; see `result_json`.
+
+    Example:
+        >>> path = dynid.write_result(fit, folder / "result.json")
+        >>> path.exists()
+        True
+    """
     content = result_json(fit, check, cost, files)
     content["sha256"] = _digest(content)
     return write_atomically(path, json.dumps(content, indent=1, allow_nan=False) + "\n", force=force)
@@ -268,6 +274,11 @@ def read_result(path: str | os.PathLike[str]) -> SavedResult:
 
     Raises:
         DataError: The file is missing, damaged, or of another version.
+
+    Example:
+        >>> path = dynid.write_result(fit, folder / "saved.json")
+        >>> dynid.read_result(folder / "saved.json").identification().robot.name
+        'ddarm'
     """
     file = Path(path) / "result.json" if Path(path).is_dir() else Path(path)
     content = _read_content(file)

@@ -154,6 +154,10 @@ def write_robot_files(
 
     Raises:
         ExportError: A file exists or cannot be written.
+
+    Example:
+        >>> [file.format for file in dynid.export.write_robot_files(fit, folder)]
+        ['URDF', 'MJCF']
     """
     files = []
     for kind in FORMATS:

@@ -161,6 +161,10 @@ def torque_expressions(robot: Robot, base: BaseParameters | None = None) -> Torq
 
     Raises:
         ArgumentError: The expressions are too long to be of use, or the base parameters do not determine the torques.
+
+    Example:
+        >>> type(dynid.export.torque_expressions(dynid.robots.ddarm())).__name__
+        'TorqueExpressions'
     """
     require_robot(robot)
     chosen = base_parameters(robot) if base is None else base

@@ -52,6 +52,10 @@ def check_recording(
         recording: The raw log.
         robot: The robot that was recorded; without it, only the checks that need no model are made.
         progress: Called with the finished share (0 to 1) and a short description of the current step.
+
+    Example:
+        >>> dynid.check_recording(log, robot).ok
+        True
     """
     return check_and_process(recording, Processing(), robot, progress=progress)[0]
 

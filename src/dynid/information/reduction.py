@@ -64,6 +64,10 @@ def reduce_samples(
 
     Raises:
         DataError: if a number that counts is NaN or infinite, or a shape is wrong.
+
+    Example:
+        >>> dynid.information.reduce_samples(robot, run.q, run.dq, run.ddq, run.effort).robot
+        'ddarm'
     """
     setup = equations(robot, columns)
     whole = piece(robot.dof, (q, dq, ddq, tau), valid, segments)
@@ -98,6 +102,10 @@ def reduce_stream(
 
     Raises:
         DataError: if a number that counts is NaN or infinite, or a shape is wrong.
+
+    Example:
+        >>> dynid.information.reduce_stream(robot, [(run.q, run.dq, run.ddq, run.effort)]).robot
+        'ddarm'
     """
     setup = equations(robot, columns)
     reducer = Reducer(setup, method, preconditioner, tape_gram(setup, backend))
@@ -171,6 +179,10 @@ def precondition(
         columns: Columns of the regressor; all by default.
         valid: (N, n) or (N,) which equations count; all by default.
         backend: See `reduce_samples`.
+
+    Example:
+        >>> type(dynid.information.precondition(robot, run.q, run.dq, run.ddq, run.effort)).__name__
+        'Preconditioner'
     """
     setup = equations(robot, columns)
     whole = piece(robot.dof, (q, dq, ddq, tau), valid, None)

@@ -396,6 +396,10 @@ def identify(
     Raises:
         ArgumentError: Settings exclude each other, or data of several kinds are mixed.
         DataError: The gate refuses a log, or a log cannot be used.
+
+    Example:
+        >>> dynid.identify(robot, run, dynid.Recipe.bare(), estimator=dynid.WLS())
+        Identification('ddarm', 21 base parameters by weighted least squares, training error 0.595 %)
     """
     chosen = recipe or Recipe()
     if isinstance(estimator, str):

@@ -208,6 +208,11 @@ def significant_parameters(
     Raises:
         ArgumentError: The threshold is not a part.
         EstimationError: No parameter reaches it.
+
+    Example:
+        >>> found = dynid.links.significant_parameters(fit.equations, threshold=0.01)
+        >>> len(found.kept) <= len(fit.estimate.names)
+        True
     """
     if not 0.0 <= threshold < 1.0:
         raise ArgumentError(f"the threshold is {threshold}", remedy="Give a part of the largest torque, such as 0.01.")
@@ -231,6 +236,10 @@ def essential_parameters(
     Raises:
         ArgumentError: The limit is not positive.
         EstimationError: No parameter stays.
+
+    Example:
+        >>> len(dynid.links.essential_parameters(fit.equations).kept) <= len(fit.estimate.names)
+        True
     """
     if not limit > 0.0:
         raise ArgumentError(f"the limit is {limit} %", remedy="Give a positive percentage.")

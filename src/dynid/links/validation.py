@@ -168,6 +168,10 @@ def validate(
 
     Raises:
         ArgumentError: An experiment was used for the identification.
+
+    Example:
+        >>> dynid.validate(fit, other).passed
+        False
     """
     band = fit.equations.band_hz if band_hz is None else band_hz
     given = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
@@ -250,6 +254,12 @@ def cross_validate(
         recipe: All settings, as for `identify`; its limit decides the verdicts.
         folds: Number of blocks of time of a single experiment.
         **options: Further arguments of `identify`.
+
+    Example:
+        >>> recipe = dynid.Recipe.bare()
+        >>> checks = dynid.links.cross_validate(robot, [run, other], recipe, folds=2, estimator=dynid.WLS())
+        >>> len(checks)
+        2
     """
     runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
     if len(runs) > 1:

@@ -90,6 +90,10 @@ def gains_from_lever_arm(current: ArrayLike, force: ArrayLike, lever_m: float) -
         current: (N,) motor current [A].
         force: (N,) force at the sensor, across the lever [N].
         lever_m: Distance from the joint axis to the sensor [m].
+
+    Example:
+        >>> type(dynid.load.gains_from_lever_arm([1.0, 2.0, 3.0], [10.0, 20.1, 29.9], 0.5)).__name__
+        'DriveGains'
     """
     x, y = np.asarray(current, dtype=float), np.asarray(force, dtype=float)
     if x.ndim != 1 or x.shape != y.shape:

@@ -56,6 +56,10 @@ def wrist_test_motion(
 
     Raises:
         ArgumentError: No joint is named, the robot has no such joint, or the start is outside its limits.
+
+    Example:
+        >>> dynid.load.wrist_test_motion(robot, q).duration > 0.0
+        True
     """
     q0 = np.asarray(start, dtype=float)
     if q0.shape != (robot.dof,):

@@ -233,6 +233,13 @@ def study_payload(
             (see `identify_payload` for both), or nothing is known (see `identify_end_link`).
         tare: A tool identified before.
         library: Known objects, to recognise the load.
+
+    Example:
+        >>> held = robot.with_body("box", parent="link3", inertia=load.inertia)
+        >>> log = dynid.simulate_experiment(held, motion, rate_hz=100, duration_s=6)
+        >>> loaded = dynid.process(log, cutoff_hz=10)
+        >>> round(dynid.load.study_payload(robot, loaded=loaded, unloaded=run).load.mass, 1)
+        2.0
     """
     if arm == "unknown":
         if unloaded is not None or tare is not None:

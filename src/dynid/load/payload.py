@@ -304,6 +304,13 @@ def identify_payload(
 
     Raises:
         IdentifiabilityError: The torques determine none of the ten parameters.
+
+    Example:
+        >>> held = robot.with_body("box", parent="link3", inertia=load.inertia)
+        >>> log = dynid.simulate_experiment(held, motion, rate_hz=100, duration_s=6)
+        >>> loaded = dynid.process(log, cutoff_hz=10)
+        >>> round(dynid.identify_payload(robot, loaded=loaded, unloaded=run).mass, 1)
+        2.0
     """
     problem = payload_problem(robot, loaded, unloaded, link=link, arm=arm, threads=threads)
     load = _solve(problem, arm)
@@ -512,6 +519,10 @@ def identify_end_link(robot: Robot, experiments: Runs, *, link: str | None = Non
         experiments: One or several experiments, all with the same load.
         link: A link of the last body, in whose frame the result is given; by default the link of the last body itself.
         threads: Number of threads that reduce the samples.
+
+    Example:
+        >>> dynid.load.identify_end_link(robot, run).frame
+        'link3'
     """
     runs = _as_runs(robot, experiments)
     body = robot.dof - 1

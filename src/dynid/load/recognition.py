@@ -191,6 +191,10 @@ def verify_grasp(
         offset_tolerance: Tolerance of the centre of mass [m], one number or (3,).
         tilt_tolerance_deg: Tolerance of the principal axes [deg]; 180 accepts every orientation.
         mass_tolerance: Relative tolerance of the mass.
+
+    Example:
+        >>> type(dynid.load.verify_grasp(dynid.Load.of(load.inertia, "link3", stderr=1e-3), load.inertia)).__name__
+        'GraspCheck'
     """
     offset = load.com - expected.com
     tolerance = np.broadcast_to(np.asarray(offset_tolerance, dtype=float), (3,))

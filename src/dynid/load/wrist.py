@@ -172,6 +172,12 @@ def identify_load_from_poses(
         frame: Name of the sensor's frame.
         sensing: Settings of the sensor; by default a constant bias is estimated.
         tare: The gripper or tool alone, subtracted with its covariance.
+
+    Example:
+        >>> turns = [np.eye(3), np.diag([1.0, -1.0, -1.0]), np.roll(np.eye(3), 1, axis=0)]
+        >>> wrench = [np.append(R.T @ [0.0, 0.0, -19.62], np.zeros(3)) for R in turns]
+        >>> round(abs(dynid.load.identify_load_from_poses(turns, wrench).mass), 2)
+        2.0
     """
     sensing = sensing or Sensing()
     if sensing.delay_s != 0.0:

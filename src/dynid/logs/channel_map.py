@@ -159,7 +159,12 @@ class ChannelMap:
 
 
 def read_channel_map(source: ChannelMap | Mapping[str, Any] | str | Path) -> ChannelMap:
-    """A channel map from its file, by the name of a built-in one, from a parsed dictionary, or as it is."""
+    """A channel map from its file, by the name of a built-in one, from a parsed dictionary, or as it is.
+
+    Example:
+        >>> sorted(dynid.logs.read_channel_map(folder / "map.toml").signals)
+        ['effort', 'position']
+    """
     if isinstance(source, ChannelMap):
         return source
     if isinstance(source, Mapping):

@@ -54,7 +54,12 @@ def order_finding(names: Sequence[str], robot: Robot, *, declared: bool) -> Find
 
 
 def match_joints(recording: Recording, robot: Robot | None) -> Recording:
-    """The recording with its columns in the robot's order, where its joint names are the robot's in another order."""
+    """The recording with its columns in the robot's order, where its joint names are the robot's in another order.
+
+    Example:
+        >>> dynid.logs.match_joints(log, robot).joint_names
+        ('joint1', 'joint2', 'joint3')
+    """
     order = column_order(recording.joint_names, robot)
     if order is None or robot is None:
         return recording

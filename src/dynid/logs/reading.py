@@ -70,6 +70,10 @@ def read_recording(
     Raises:
         LogReadError: If a file cannot be read.
         DataError: If the map does not fit the file, or leaves a unit undeclared.
+
+    Example:
+        >>> dynid.read_recording(folder / "run1.csv", channel_map=folder / "map.toml").time.size
+        601
     """
     chosen = _chosen(channel_map, profile)
     files = _find_files(path, chosen)
@@ -110,6 +114,10 @@ def read_stream(
     Raises:
         LogReadError: If a file cannot be read.
         DataError: If the map does not fit the file, or leaves a unit undeclared.
+
+    Example:
+        >>> sum(part.time.size for part in dynid.read_stream(folder / "run1.csv", channel_map=folder / "map.toml"))
+        601
     """
     chosen = _chosen(channel_map, profile)
     files = _find_files(path, chosen)
@@ -241,6 +249,10 @@ def runs_in(path: str | Path, channel_map: ChannelMap | Mapping[str, Any] | str 
     Args:
         path: A log, the folder of a run, or a folder of runs.
         channel_map: The map of all runs.
+
+    Example:
+        >>> [path.name for path in dynid.logs.runs_in(folder / "run1.csv")]
+        ['run1.csv']
     """
     folder = Path(path)
     chosen = None if channel_map is None else read_channel_map(channel_map)

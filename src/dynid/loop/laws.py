@@ -259,6 +259,10 @@ def assumed_law(robot: Robot, bandwidth_hz: float = 5.0, q: ArrayLike | None = N
         robot: The robot with prior values of its parameters, which scale the gains.
         bandwidth_hz: Bandwidth of each joint's position loop [Hz].
         q: (N, n) positions over which the diagonal of the inertia matrix is averaged [rad or m]; random by default.
+
+    Example:
+        >>> type(dynid.loop.assumed_law(robot)).__name__
+        'PD'
     """
     w = _angular(bandwidth_hz)
     where = np.random.default_rng(0).uniform(-np.pi, np.pi, (_POSES, robot.dof)) if q is None else np.asarray(q, float)

@@ -168,6 +168,10 @@ def base_parameters(
 
     Raises:
         ArgumentError: The method does not apply to this robot or motion; the error names one that does.
+
+    Example:
+        >>> dynid.base_parameters(robot).rank
+        21
     """
     require_robot(robot)
     given = None if states is None else States.of(states, robot.dof)

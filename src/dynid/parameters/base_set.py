@@ -261,6 +261,11 @@ def conversion_matrix(given: BaseParameters, wanted: BaseParameters) -> Floats:
 
     Raises:
         ArgumentError: The sets belong to different parameters or to different motions.
+
+    Example:
+        >>> minimal = dynid.base_parameters(robot, "minimal-combinations")
+        >>> dynid.parameters.conversion_matrix(dynid.base_parameters(robot), minimal).shape
+        (21, 21)
     """
     if given.layout != wanted.layout:
         raise ArgumentError("the two sets have different standard parameters", remedy="Give two sets of one robot.")
@@ -282,6 +287,12 @@ def convert_values(values: ArrayLike, given: BaseParameters, wanted: BaseParamet
 
     Raises:
         ArgumentError: The number of values is not that of the set, or the sets do not determine one another.
+
+    Example:
+        >>> base, other = dynid.base_parameters(robot), dynid.base_parameters(robot, "numeric")
+        >>> values = dynid.parameters.convert_values(base.project(robot.parameter_vector), base, other)
+        >>> np.allclose(values, other.project(robot.parameter_vector))
+        True
     """
     found = np.asarray(values, dtype=float)
     if found.shape[-1:] != (given.rank,):

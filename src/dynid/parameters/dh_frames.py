@@ -136,6 +136,10 @@ def distal_frames(robot: Robot) -> tuple[Floats, ...]:
 
     Raises:
         ArgumentError: The robot is not a serial chain.
+
+    Example:
+        >>> len(dynid.parameters.distal_frames(robot))
+        3
     """
     require_robot(robot)
     table = modified_dh(robot)
@@ -173,6 +177,10 @@ def distal_base_parameters(
     Raises:
         ArgumentError: There are no distal frames, the number of frames is not that of the bodies, or one is no rigid
             motion.
+
+    Example:
+        >>> dynid.parameters.distal_base_parameters(robot).rank
+        21
     """
     require_robot(robot)
     chosen = tuple(np.asarray(T, dtype=float) for T in (distal_frames(robot) if frames is None else frames))

@@ -116,7 +116,12 @@ def _by_unit(group: list[Parameter]) -> str:
 
 
 def parameter_layout(robot: Robot) -> ParameterLayout:
-    """The parameters of a robot: ten per body, then one per term, see `Robot.terms`."""
+    """The parameters of a robot: ten per body, then one per term, see `Robot.terms`.
+
+    Example:
+        >>> dynid.parameter_layout(robot).names[:3]
+        ('XX1', 'XY1', 'XZ1')
+    """
     rows = [
         Parameter(f"{symbol}{number}", unit, body.joint.child, kind, number, symbol)
         for number, body in enumerate(robot.bodies, start=1)

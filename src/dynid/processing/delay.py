@@ -118,6 +118,10 @@ def estimate_delay(experiment: Experiment, bases: Sequence[Floats] | None = None
 
     Raises:
         DataError: The experiment is too short.
+
+    Example:
+        >>> abs(dynid.processing.estimate_delay(run).seconds) < 0.05
+        True
     """
     trials = DelayTrials.of(timed_samples(experiment), max_delay_s)
     bases = bases or motion_basis(trials.part, trials.rows)

@@ -40,6 +40,10 @@ def average_periods(experiment: Experiment, period_s: float) -> PeriodAverage:
 
     Raises:
         DataError: Fewer than two periods, or a period that is no whole number of samples.
+
+    Example:
+        >>> type(dynid.processing.average_periods(run, 2.0)).__name__
+        'PeriodAverage'
     """
     samples = round(period_s * experiment.rate_hz)
     if samples < 4 or abs(samples - period_s * experiment.rate_hz) > 0.02:

@@ -75,6 +75,10 @@ def simulate_experiment(
         with_velocity: Whether velocities are in the log.
         friction: Terms that take the place of the robot's own, on every joint; its own by default.
         seed: Seed of all random numbers; the same seed gives the same recording.
+
+    Example:
+        >>> dynid.simulate_experiment(robot, motion, rate_hz=100, duration_s=2)
+        Recording('simulation of ddarm, seed 0', 201 samples of 3 joints in 2 s: q, dq, effort)
     """
     robot = robot.with_terms(*friction) if friction else robot
     _check_numbers(robot.dof, rate_hz, duration_s, noise, quantisation, delay_s, jitter_s, dropouts, seed)

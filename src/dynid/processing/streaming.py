@@ -58,6 +58,10 @@ def process_stream(
         overlap_s: Time on both sides of a border that is filtered twice [s]; eight periods of the cutoff by default.
         check: Sees every raw and every processed piece, as the quality gate for streams does.
         ahead: Number of experiments that are made ahead in another thread while the caller works on the last one.
+
+    Example:
+        >>> sum(part.samples for part in dynid.process_stream([log], dynid.Processing(cutoff_hz=10.0))) > 0
+        True
     """
     stream = _experiments(chunks, options or Processing(), overlap_s, check)
     return stream if ahead < 1 else _work_ahead(stream, ahead)

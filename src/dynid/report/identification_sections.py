@@ -88,7 +88,7 @@ class Verdict(Section):
             verdict,
             *self._files(),
             Heading("What was found, and what to do next"),
-            *list_findings([*self.findings, *estimate.findings, *self._judgements(residuals)], self.commands),
+            *list_findings([*self._judgements(residuals), *self.findings, *estimate.findings], self.commands),
             Bullets(tuple(notes)),
             Cards(tuple(self._figures())),
             *self._joints(residuals),
@@ -111,13 +111,18 @@ class Verdict(Section):
             return [Finding(code="not-validated", severity="warning", where="data",
                             message="no data were held out, so nothing shows how well the model predicts",
                             remedy=remedy)]  # fmt: skip
+        is_beyond = not check.passed or bool(np.any(check.per_joint > check.limit))
         found: list[Finding] = []
-        for error, residual in zip(check.per_joint, residuals, strict=False):
-            if error > check.limit:
-                message = f"the held-out error of {error:.1f} % exceeds the limit of {check.limit:g} %; the reason is "
-                found.append(Finding(code="joint-error", severity="warning", where=place, joint=residual.name,
-                                     message=message + REASONS[residual.reason], remedy=REMEDIES[residual.reason],
-                                     evidence={"noise %": residual.noise_percent}))  # fmt: skip
+        if is_beyond and any(not residual.is_noise for residual in residuals):
+            found += explain_residuals(self.fit, self.held_out)
+        for reason in REASONS:
+            beyond = [(residual, float(error)) for error, residual in zip(check.per_joint, residuals, strict=False)
+                      if error > check.limit and residual.is_noise == (reason == "noise")]  # fmt: skip
+            if beyond:
+                names = ", ".join(f"{residual.name} ({error:.3g} %)" for residual, error in beyond)
+                message = f"the held-out error of {names} exceeds the limit of {check.limit:g} %; the reason is "
+                found.append(Finding(code="joint-error", severity="warning", where=place,
+                                     message=message + REASONS[reason], remedy=REMEDIES[reason]))  # fmt: skip
         slow = [residual for residual in residuals if not residual.is_noise]
         if slow:
             names = ", ".join(f"{residual.name} ({residual.noise_percent:.0f} %)" for residual in slow)
@@ -126,10 +131,6 @@ class Verdict(Section):
                 f"these joints (share of noise in the residual): {names}"
             )
             found.append(Finding(code="correlated-residuals", severity="note", where=place, message=message))
-        if any(not residual.is_noise for residual in residuals) and (
-            not check.passed or bool(np.any(check.per_joint > check.limit))
-        ):
-            found += explain_residuals(self.fit, self.held_out)
         for file in self.files:
             if not file.is_near:
                 remedy = "Use result.json where these terms matter: dynid codegen and dynid.read_result read it."

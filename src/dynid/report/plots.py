@@ -40,6 +40,10 @@ def plot(result: Identification | Validation | Excitation, run: Experiment | Non
 
     Raises:
         ArgumentError: matplotlib is not installed, or the result is of another type.
+
+    Example:
+        >>> type(dynid.plot(fit)).__name__
+        'Figure'
     """
     if isinstance(result, Identification):
         return _show_once(_identification(result, run))

@@ -129,5 +129,10 @@ def write_report(
     extra: Sequence[Section] = (),
     force: bool = False,
 ) -> Path:
-    """Write the report as HTML, Markdown or JSON, by the ending of the path; see `identification_page`."""
+    """Write the report as HTML, Markdown or JSON, by the ending of the path; see `identification_page`.
+
+    Example:
+        >>> dynid.write_report(fit, folder / "report.html", dynid.validate(fit, other), other).name
+        'report.html'
+    """
     return identification_page(fit, check, held_out, extra).write(Path(path), force=force)

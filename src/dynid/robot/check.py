@@ -42,7 +42,12 @@ SAME_PLACE_M, SMALLEST_LINK_M = 1e-3, 0.1
 
 
 def check_robot(robot: Robot) -> QualityReport:
-    """List what is unphysical or suspicious in a robot model, each with a remedy."""
+    """List what is unphysical or suspicious in a robot model, each with a remedy.
+
+    Example:
+        >>> dynid.check_robot(robot).ok
+        False
+    """
     return QualityReport.of(robot.name, (finding for rule in _RULES for finding in rule(robot)))
 
 

@@ -93,6 +93,12 @@ def run_identification(
         ArgumentError: Settings exclude each other, or a log is given twice.
         DataError: The gate refuses a log, or a log cannot be used.
         ExportError: The folder holds other results.
+
+    Example:
+        >>> recipe = dynid.Recipe(selection=None, estimator="wls")
+        >>> found = dynid.runs.run_identification(robot, log, recipe, held_out=[log2])
+        >>> found.validation is not None
+        True
     """
     chosen = recipe or Recipe()
     given = [logs] if isinstance(logs, str | Path | Recording) else list(logs)

@@ -243,6 +243,12 @@ def read_run(folder: Path) -> dict[str, Any]:
 
     Raises:
         DataError: There is none, or it is something else.
+
+    Example:
+        >>> recipe = dynid.Recipe(selection=None, estimator="wls")
+        >>> found = dynid.runs.run_identification(robot, log, recipe, out=folder / "run")
+        >>> dynid.runs.read_run(folder / "run")["finished"]
+        True
     """
     path = folder / "run.json"
     try:

@@ -45,6 +45,13 @@ def run_validation(
     Raises:
         ArgumentError: A log is given twice, or the result was identified from it.
         DataError: The gate refuses a log, or the result cannot be read.
+
+    Example:
+        >>> written = dynid.write_result(fit, folder / "judged.json")
+        >>> logs = [folder / "run1.csv"]
+        >>> judged = dynid.runs.run_validation(folder / "judged.json", logs, channel_map=folder / "map.toml")
+        >>> judged.joint_names
+        ('joint1', 'joint2', 'joint3')
     """
     check_copies(logs)
     saved = read_result(result)

@@ -86,5 +86,10 @@ TERMS: list[type[Term]] = [
 
 
 def usual_terms() -> tuple[RotorInertia, Viscous, Coulomb, Offset]:
-    """The terms of a usual joint, values zero: rotor inertia, viscous and dry friction, offset."""
+    """The terms of a usual joint, values zero: rotor inertia, viscous and dry friction, offset.
+
+    Example:
+        >>> [type(term).__name__ for term in dynid.terms.usual_terms()]
+        ['RotorInertia', 'Viscous', 'Coulomb', 'Offset']
+    """
     return RotorInertia(), Viscous(), Coulomb(), Offset()

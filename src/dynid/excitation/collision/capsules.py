@@ -64,6 +64,10 @@ def skeleton_capsules(robot: Robot, radius: float) -> tuple[Capsule, ...]:
     Args:
         robot: The robot.
         radius: Radius of every capsule [m].
+
+    Example:
+        >>> len(dynid.excitation.skeleton_capsules(robot, radius=0.05)) > 0
+        True
     """
     capsules = []
     for body in robot.bodies:

@@ -72,6 +72,10 @@ def hull_capsules(link: str, points: ArrayLike, count: int = 4) -> tuple[Capsule
         link: The link that carries the hull.
         points: (k, 3) points that span the hull, link frame [m].
         count: Number of capsules; the widest piece is cut until there are enough pieces.
+
+    Example:
+        >>> len(dynid.excitation.hull_capsules("link1", np.random.default_rng(0).normal(size=(20, 3)), count=2))
+        2
     """
     corners = _as_points(points)
     if count < 1:

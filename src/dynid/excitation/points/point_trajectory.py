@@ -76,6 +76,10 @@ def balanced_cost(condition: float = 1.0, equilibrium: float = _EQUILIBRIUM_WEIG
 
     Raises:
         ArgumentError: A weight is negative or not finite, or both are zero.
+
+    Example:
+        >>> type(dynid.excitation.balanced_cost()).__name__
+        'WeightedCost'
     """
     return WeightedCost(((condition, ConditionNumber()), (equilibrium, Equilibrium())))
 

@@ -249,6 +249,10 @@ def minimum_jerk(
         duration_s: Length of the move [s]; by default the shortest that the limits allow.
         velocity: Velocity limit of each joint, scalar or (n,) [rad/s or m/s].
         acceleration: Acceleration limit of each joint, scalar or (n,) [rad/s^2 or m/s^2].
+
+    Example:
+        >>> dynid.excitation.minimum_jerk(np.zeros(3), np.ones(3), duration_s=2.0).duration
+        2.0
     """
     q = np.array([q_start, q_end], dtype=float)
     step = np.abs(q[1] - q[0])

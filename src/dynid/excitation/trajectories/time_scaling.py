@@ -44,6 +44,10 @@ def scale_to_limits(trajectory: Trajectory, robot: Robot, limits: MotionLimits, 
         ExcitationError: The path itself breaks a limit, however slowly it is run, or a joint that must move may not;
             the message says which.
         ArgumentError: No limit has to do with speed.
+
+    Example:
+        >>> dynid.excitation.scale_to_limits(move, robot, limits).duration > 0.0
+        True
     """
     constraints = build_constraints(robot, limits)
     _refuse_impossible(trajectory, constraints, limits, samples)

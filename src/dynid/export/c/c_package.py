@@ -168,6 +168,10 @@ def generate_c(
     Raises:
         ArgumentError: A function is unknown, or an option does not fit the robot.
         DescriptionError: Forward dynamics is requested although a joint moves nothing with inertia.
+
+    Example:
+        >>> sorted(dynid.generate_c(robot, ["inverse_dynamics"], name="arm").files)[:2]
+        ['CMakeLists.txt', 'README.md']
     """
     given = source.pruned if isinstance(source, Significance) else source
     given = given.identification() if isinstance(given, SavedResult) else given

@@ -82,6 +82,10 @@ def prune(robot: Robot, trajectories: Motions, *, threshold: float = 0.01) -> Pr
 
     Raises:
         ArgumentError: There are no trajectories, or their arrays do not fit the robot.
+
+    Example:
+        >>> type(dynid.export.prune(robot, [(run.q, run.dq, run.ddq)])).__name__
+        'PrunedModel'
     """
     if not 0.0 <= threshold < 1.0:
         raise ArgumentError(f"threshold is {threshold}", remedy="Give a share between 0 and 1, such as 0.01.")

@@ -19,6 +19,10 @@ def count_code(source: Source) -> Mapping[str, OperationCount]:
 
     Args:
         source: As for `generate_c`.
+
+    Example:
+        >>> "inverse_dynamics" in dynid.export.count_code(robot)
+        True
     """
     return generate_c(source, ["inverse_dynamics"], two_rate=True).counts
 
@@ -33,6 +37,12 @@ def pruning_cost(fit: Identification, full: Validation | None = None, pruned: Va
 
     Raises:
         ArgumentError: The identification has no significant parameters.
+
+    Example:
+        >>> from dataclasses import replace
+        >>> short = replace(fit, significance=dynid.links.significant_parameters(fit.equations))
+        >>> type(dynid.export.pruning_cost(short)).__name__
+        'PruningCost'
     """
     found = fit.significance
     if found is None:

@@ -139,6 +139,10 @@ def from_dh(
         degrees: Whether alpha and theta are given in degrees.
 
     Angles within 1e-12 rad of a multiple of 90 degrees give exact zeros and ones.
+
+    Example:
+        >>> dynid.from_dh([dynid.DH(d=0.5), dynid.DH(alpha=1.5708, r=0.1)])
+        Robot('robot', 2 joints RR, 3 links, gravity (0, 0, -9.81) m/s^2)
     """
     n = len(rows)
     _check_rows(rows, convention)

@@ -63,6 +63,10 @@ def modified_dh(robot: Robot, *, tolerance: float = PARALLEL_RAD) -> ModifiedDH:
 
     Raises:
         ArgumentError: The robot branches or has no moving joint.
+
+    Example:
+        >>> type(dynid.robot.modified_dh(robot)).__name__
+        'ModifiedDH'
     """
     if not robot.bodies or any(body.parent != j - 1 for j, body in enumerate(robot.bodies)):
         raise ArgumentError(

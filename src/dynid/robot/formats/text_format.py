@@ -124,6 +124,11 @@ def read_text(
 
     Raises:
         DescriptionError: The file cannot be read, or the text is wrong; the error names the line.
+
+    Example:
+        >>> dynid.robot.write_text(dynid.robots.ddarm(), folder / "own.txt")
+        >>> dynid.robot.read_text(folder / "own.txt").dof
+        3
     """
     if not os.path.isfile(path):
         raise DescriptionError("there is no such file", path=path, remedy="Check the path.")
@@ -279,6 +284,11 @@ def write_text(robot: Robot | TextDescription, path: str | os.PathLike[str], *, 
 
     Raises:
         ExportError: The robot has something that the format cannot say, or the file cannot be written.
+
+    Example:
+        >>> dynid.robot.write_text(dynid.robots.ddarm(), folder / "arm.txt")
+        >>> (folder / "arm.txt").exists()
+        True
     """
     write_atomically(path, description_text(robot), force=force)
 

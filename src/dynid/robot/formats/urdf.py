@@ -87,6 +87,11 @@ def read_urdf(
 
     Raises:
         DescriptionError: The file is wrong or uses what is not supported; the error says where and what to do.
+
+    Example:
+        >>> dynid.write_urdf(robot, folder / "own.urdf")
+        >>> dynid.read_urdf(folder / "own.urdf").joint_names
+        ('joint1', 'joint2', 'joint3')
     """
     return _robot(read_document(path), gravity, locked or {}, snap)
 
@@ -277,6 +282,11 @@ def write_urdf(robot: Robot, path: str | os.PathLike[str], *, force: bool = Fals
 
     Raises:
         ExportError: The file exists, cannot be written, or the robot has numbers a URDF cannot hold.
+
+    Example:
+        >>> dynid.write_urdf(robot, folder / "arm.urdf")
+        >>> (folder / "arm.urdf").exists()
+        True
     """
     write_atomically(path, urdf_text(robot, folder=Path(path).parent).encode("utf-8"), force=force)
 

@@ -67,6 +67,11 @@ def read_mjcf(path: str | os.PathLike[str], *, locked: Mapping[str, float] | Non
 
     Raises:
         DescriptionError: The file is wrong or uses what is not supported; the error says where and what to do.
+
+    Example:
+        >>> dynid.write_mjcf(robot, folder / "own.xml")
+        >>> dynid.read_mjcf(folder / "own.xml").joint_names
+        ('joint1', 'joint2', 'joint3')
     """
     return _robot(read_document(path), locked or {})
 
@@ -78,6 +83,11 @@ def read_mjcf_with_memory(
 
     Returns:
         The robot, and `Hysteresis` terms with their values, which a `Robot` cannot carry.
+
+    Example:
+        >>> dynid.write_mjcf(robot, folder / "plain.xml")
+        >>> dynid.robot.read_mjcf_with_memory(folder / "plain.xml")[1]
+        ()
     """
     document = read_document(path)
     found = tendon_terms(read_model(document, locked or {}), locked or {})

@@ -53,6 +53,11 @@ def write_mjcf(
 
     Raises:
         ExportError: The file exists, cannot be written, or the robot has numbers an MJCF cannot hold.
+
+    Example:
+        >>> dynid.write_mjcf(robot, folder / "arm.xml")
+        >>> (folder / "arm.xml").exists()
+        True
     """
     text = mjcf_text(robot, folder=Path(path).parent, yielding=yielding)
     write_atomically(path, text.encode("utf-8"), force=force)
