@@ -146,10 +146,6 @@ def kernel(
             combinations.
         columns: Columns of a regressor to compute, for example those of the base parameters; all by default.
         symbolic_parameters: Keep the parameters (p,) as the kernel's last input instead of folding in their values.
-
-    Example:
-        >>> dynid.kernels.kernel(robot, "inverse_dynamics")(q, dq, ddq).shape
-        (3,)
     """
     require_robot(robot)
     if quantity not in _QUANTITIES:
@@ -336,12 +332,7 @@ def regressor(
 def energy_regressor(
     robot: Robot, q: ArrayLike, dq: ArrayLike, *, out: Floats | None = None, threads: int = 1
 ) -> Floats:
-    """Row (N, 10 n) or (10 n,) with ``row @ robot.inertial_vector`` the links' energy [J], kinetic and potential.
-
-    Example:
-        >>> dynid.energy_regressor(robot, q, dq).shape
-        (30,)
-    """
+    """Row (N, 10 n) or (10 n,) with ``row @ robot.inertial_vector`` the links' energy [J], kinetic and potential."""
     quick = _QUICK["energy_regressor"].get(id(robot))
     if quick is not None and out is None and threads == 1:
         return quick(q, dq)
@@ -351,12 +342,7 @@ def energy_regressor(
 def momentum_regressor(
     robot: Robot, q: ArrayLike, dq: ArrayLike, *, out: Floats | None = None, threads: int = 1
 ) -> Floats:
-    """Matrix (N, n, 10 n) or (n, 10 n) with ``matrix @ robot.inertial_vector`` the links' generalised momentum.
-
-    Example:
-        >>> dynid.momentum_regressor(robot, q, dq).shape
-        (3, 30)
-    """
+    """Matrix (N, n, 10 n) or (n, 10 n) with ``matrix @ robot.inertial_vector`` the links' generalised momentum."""
     quick = _QUICK["momentum_regressor"].get(id(robot))
     if quick is not None and out is None and threads == 1:
         return quick(q, dq)
@@ -393,12 +379,7 @@ def gravity_torque(robot: Robot, q: ArrayLike, *, out: Floats | None = None, thr
 def velocity_torque(
     robot: Robot, q: ArrayLike, dq: ArrayLike, *, out: Floats | None = None, threads: int = 1
 ) -> Floats:
-    """Coriolis and centrifugal torque (N, n) or (n,) of the links [N m or N]; friction left out.
-
-    Example:
-        >>> np.allclose(dynid.velocity_torque(robot, q, 0 * dq), 0.0)
-        True
-    """
+    """Coriolis and centrifugal torque (N, n) or (n,) of the links [N m or N]; friction left out."""
     quick = _QUICK["velocity_torque"].get(id(robot))
     if quick is not None and out is None and threads == 1:
         return quick(q, dq)
@@ -410,10 +391,6 @@ def christoffel_coefficients(robot: Robot, q: ArrayLike, *, out: Floats | None =
 
     ``velocity_torque_i = sum_jk D_ijk dq_j dq_k`` with D_ijk = D_ikj: the Christoffel symbols of the first kind of the
     inertia matrix. ``sum_k D_ijk dq_k`` is the Coriolis matrix C with ``dM/dt - 2 C`` skew-symmetric.
-
-    Example:
-        >>> dynid.kernels.christoffel_coefficients(robot, q).shape
-        (3, 3, 3)
     """
     quick = _QUICK["christoffel_coefficients"].get(id(robot))
     if quick is not None and out is None and threads == 1:
@@ -480,10 +457,6 @@ def wrench_regressor(
     """Matrix (N, 6, 10) or (6, 10): wrench on a body held by a link, per unit of its ten parameters.
 
     Force [N], then moment about the link's origin [N m], both in the link's axes.
-
-    Example:
-        >>> dynid.kernels.wrench_regressor(robot, "link3", q, dq, ddq).shape
-        (6, 10)
     """
     index, T_body_link = robot.link_body(link)
     evaluate = _wrench_kernel(RobotKey(robot, _Carrier(link, index, T_body_link.tobytes())))
@@ -499,10 +472,6 @@ def link_pose(robot: Robot, link: str, q: ArrayLike, *, threads: int = 1) -> Flo
         link: Name of a link; those fixed to a body, or to the base, are allowed.
         q: (N, n) or (n,) joint positions [rad or m].
         threads: How many threads share the samples.
-
-    Example:
-        >>> dynid.kernels.link_pose(robot, "link3", q).shape
-        (4, 4)
     """
     require_robot(robot)
     index, T_body_link = robot.link_body(link)
@@ -522,10 +491,6 @@ def link_jacobian(robot: Robot, link: str, q: ArrayLike, *, axes: Axes = "base",
         q: (N, n) or (n,) joint positions [rad or m].
         axes: Axes of velocity and wrench: those of the ``base`` or of the ``link``. The point is the link's origin.
         threads: How many threads share the samples.
-
-    Example:
-        >>> dynid.kernels.link_jacobian(robot, "link3", q).shape
-        (6, 3)
     """
     require_robot(robot)
     if axes not in get_args(Axes):
@@ -592,10 +557,6 @@ def function(robot: Robot, quantity: str) -> Callable[..., Floats]:
 
     Returns:
         ``f(*states)`` or ``f(*states, out)``; ``out`` is an array of the result's shape that is written to.
-
-    Example:
-        >>> dynid.kernels.function(robot, "inverse_dynamics")(q, dq, ddq).shape
-        (3,)
     """
     return kernel(robot, quantity).single
 
