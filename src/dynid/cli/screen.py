@@ -95,8 +95,10 @@ def wrap_lines(text: str) -> str:
     lines = []
     for line in text.splitlines():
         is_table = "  " in line.strip() or set(line.strip()) <= {"-", " "}
-        options = {"subsequent_indent": "  ", "break_long_words": False, "break_on_hyphens": False}
-        lines += [line] if is_table or len(line) <= width else textwrap.wrap(line, width, **options)
+        if is_table or len(line) <= width:
+            lines.append(line)
+        else:
+            lines += textwrap.wrap(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines)
 
 
