@@ -115,9 +115,9 @@ class Verdict(Section):
         found: list[Finding] = []
         if is_beyond and any(not residual.is_noise for residual in residuals):
             found += explain_residuals(self.fit, self.held_out)
-        for reason in REASONS:
+        for reason, is_noise in (("noise", True), ("model", False)):
             beyond = [(residual, float(error)) for error, residual in zip(check.per_joint, residuals, strict=False)
-                      if error > check.limit and residual.is_noise == (reason == "noise")]  # fmt: skip
+                      if error > check.limit and residual.is_noise == is_noise]  # fmt: skip
             if beyond:
                 names = ", ".join(f"{residual.name} ({error:.3g} %)" for residual, error in beyond)
                 message = f"the held-out error of {names} exceeds the limit of {check.limit:g} %; the reason is "
