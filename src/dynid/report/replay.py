@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from dynid.dynamics.kinematics import body_poses
 from dynid.processing.experiment import Experiment
 from dynid.report.html_blocks import Block, Player, Text, pack
 from dynid.report.page import Section
+from dynid.report.sections.robot_shapes import LinkShape, link_shapes
 from dynid.robot.model import Robot
 
 __all__ = ["Replay", "play_motion"]
@@ -46,7 +48,7 @@ def play_motion(robot: Robot, time: Floats, q: Floats) -> list[Block]:
     points = np.array([[[0.0, 0.0, 0.0], *(p for _, p in pose)] for pose in poses])
     ellipsoids = np.array([[_ellipsoid(robot, j, *pose[j]) for j in range(robot.dof)] for pose in poses])
     reach = float(np.abs(points).max()) or 1.0
-    data = {
+    data: dict[str, object] = {
         "points": pack(points),
         "ellipsoids": pack(ellipsoids),
         "nodes": points.shape[1],
@@ -57,11 +59,26 @@ def play_motion(robot: Robot, time: Floats, q: Floats) -> list[Block]:
         "middle": float(points[..., 2].mean()),
         "step": float((time[rows[-1]] - time[rows[0]]) / max(1, len(rows) - 1)),
     }
+    shapes = link_shapes(robot)
+    if shapes:
+        data |= {"poses": pack(_pose_table(poses)), "meshes": [_packed(shape) for shape in shapes]}
     hint = (
-        "The orange solid ellipsoids have the masses and inertias of the bodies. Drag or use the arrow keys to turn "
-        "the view; press space to pause."
+        f"{'The shapes are those of the robot file. ' if shapes else ''}The orange solid ellipsoids have the masses "
+        "and inertias of the bodies. Drag or use the arrow keys to turn the view; press space to pause."
     )
     return [Text(hint, "hint"), Player("the robot's motion, with the inertia ellipsoids of its bodies", data)]
+
+
+def _pose_table(poses: Sequence[Sequence[tuple[Floats, Floats]]]) -> Floats:
+    """(frames, bodies + 1, 12) rotations and positions: the root, then every body."""
+    root = np.append(np.eye(3).ravel(), np.zeros(3))
+    return np.array([[root, *(np.append(R.ravel(), p) for R, p in pose)] for pose in poses])
+
+
+def _packed(shape: LinkShape) -> dict[str, object]:
+    """A shape as the script of the page reads it: corners as float32, indices as 16-bit numbers."""
+    faces = base64.b64encode(shape.faces.astype("<u2").tobytes()).decode()
+    return {"body": shape.body + 1, "corners": pack(shape.corners), "faces": faces}
 
 
 def _ellipsoid(robot: Robot, j: int, R: Floats, p: Floats) -> Floats:

@@ -98,7 +98,16 @@ def _mesh(document: XmlDocument, shape: Element, folder: Path | None) -> Floats:
 
 
 def read_stl(path: Path) -> Floats:
-    """Corners (k, 3) of the triangles of a binary or ASCII STL file, in its own unit.
+    """Corners (k, 3) of the triangles of a binary or ASCII STL file, each once, in its own unit.
+
+    Raises:
+        DescriptionError: The file is no STL, damaged or too large.
+    """
+    return np.unique(read_triangles(path).reshape(-1, 3), axis=0)
+
+
+def read_triangles(path: Path) -> Floats:
+    """Triangles (t, 3, 3) of a binary or ASCII STL file by their corners, in its own unit.
 
     Raises:
         DescriptionError: The file is no STL, damaged or too large.
@@ -120,7 +129,7 @@ def read_stl(path: Path) -> Floats:
         points = _ascii_corners(data)
     if not len(points) or not np.isfinite(points).all():
         raise DescriptionError("no triangles with finite corners", path=path, remedy=remedy)
-    return np.unique(points, axis=0)
+    return points[: 3 * (len(points) // 3)].reshape(-1, 3, 3)
 
 
 def _ascii_corners(data: bytes) -> Floats:
