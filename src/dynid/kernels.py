@@ -281,10 +281,6 @@ def inverse_dynamics(
 
     Raises:
         ArgumentError: The minimal form does not describe this robot.
-
-    Example:
-        >>> dynid.inverse_dynamics(robot, q, dq, ddq).shape
-        (3,)
     """
     quick = _QUICK["inverse_dynamics"].get(id(robot))
     if quick is not None and out is None and threads == 1 and form == "standard":
@@ -318,10 +314,6 @@ def regressor(
         columns: Which columns to compute; all by default.
         out: Where to write the result.
         threads: How many threads share the samples.
-
-    Example:
-        >>> dynid.regressor(robot, q, dq, ddq).shape
-        (3, 36)
     """
     quick = _QUICK["regressor"].get(id(robot))
     if quick is not None and out is None and threads == 1 and columns is None:
@@ -350,12 +342,7 @@ def momentum_regressor(
 
 
 def inertia_matrix(robot: Robot, q: ArrayLike, *, out: Floats | None = None, threads: int = 1) -> Floats:
-    """Inertia matrix M(q) (N, n, n) or (n, n), rotor inertias included [kg m^2, kg m or kg].
-
-    Example:
-        >>> dynid.inertia_matrix(robot, q).shape
-        (3, 3)
-    """
+    """Inertia matrix M(q) (N, n, n) or (n, n), rotor inertias included [kg m^2, kg m or kg]."""
     quick = _QUICK["inertia_matrix"].get(id(robot))
     if quick is not None and out is None and threads == 1:
         return quick(q)
@@ -363,13 +350,7 @@ def inertia_matrix(robot: Robot, q: ArrayLike, *, out: Floats | None = None, thr
 
 
 def gravity_torque(robot: Robot, q: ArrayLike, *, out: Floats | None = None, threads: int = 1) -> Floats:
-    """Torque (N, n) or (n,) that holds the links against gravity [N m or N]; terms left out.
-
-    Example:
-        >>> at_rest = dynid.inverse_dynamics(robot, q, 0 * dq, 0 * ddq)
-        >>> np.allclose(dynid.gravity_torque(robot, q), at_rest)
-        True
-    """
+    """Torque (N, n) or (n,) that holds the links against gravity [N m or N]; terms left out."""
     quick = _QUICK["gravity_torque"].get(id(robot))
     if quick is not None and out is None and threads == 1:
         return quick(q)
@@ -408,11 +389,6 @@ def forward_dynamics(
 
     Raises:
         ArgumentError: The inertia matrix is singular in one of the states.
-
-    Example:
-        >>> tau = dynid.inverse_dynamics(robot, q, dq, ddq)
-        >>> np.allclose(dynid.forward_dynamics(robot, q, dq, tau), ddq)
-        True
     """
     quick = _QUICK["forward_dynamics"].get(id(robot))
     if (
