@@ -15,12 +15,13 @@ from support.example_names import shared_names
 
 WITHOUT = {
     "calibrate_sensor", "check_controller", "check_wrench", "christoffel_coefficients", "design_energy_points",
-    "design_load_motion", "design_point_trajectory", "energy_regressor", "excitation_table", "find_wrench_delay",
-    "forward_dynamics", "function", "gains_from_added_mass", "gains_from_static_load", "gravity_torque",
-    "identify_drive_gains", "identify_end_link", "identify_load", "inertia_matrix", "inverse_dynamics", "kernel",
-    "link_jacobian", "link_pose", "momentum_regressor", "optimise_points", "read_law", "read_library", "read_load",
-    "recognise", "reduce_extended", "regressor", "run_design", "run_load", "simulate_loop", "study_load",
-    "urdf_hulls", "velocity_torque", "with_loop", "wrench_data", "wrench_regressor",
+    "design_load_motion", "design_point_trajectory", "drake_parameters", "energy_regressor", "excitation_table",
+    "find_wrench_delay", "forward_dynamics", "from_mujoco", "from_pinocchio", "function", "gains_from_added_mass",
+    "gains_from_static_load", "gravity_torque", "identify_drive_gains", "identify_end_link", "identify_load",
+    "inertia_matrix", "inverse_dynamics", "kernel", "link_jacobian", "link_pose", "momentum_regressor",
+    "optimise_points", "read_law", "read_lerobot", "read_library", "read_load", "recognise", "reduce_extended",
+    "regressor", "run_design", "run_load", "simulate_loop", "snapped_joints", "study_load", "to_mujoco",
+    "to_pinocchio", "urdf_hulls", "velocity_torque", "with_loop", "wrench_data", "wrench_regressor",
 }  # fmt: skip
 """Functions of the packages that have no example yet: they need a sensor log, a control loop or seconds of search,
 or stand in a file that has reached its 600 lines."""
