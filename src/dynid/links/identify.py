@@ -32,6 +32,7 @@ from dynid.kernels import inverse_dynamics, kernel
 from dynid.links.common_cutoff import CommonCutoff, choose_common_cutoff
 from dynid.links.couplings import with_coupled_motors
 from dynid.links.estimators import make_estimator
+from dynid.links.identification_view import identification_card, identification_line
 from dynid.links.log_reader import ChannelMapSource, Log, LogReader, read_in_pieces
 from dynid.links.pruning import read_share
 from dynid.links.recipe import Recipe, add_terms
@@ -44,7 +45,7 @@ from dynid.processing.process import Chain
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.stages import in_stage, stage
-from dynid.tables import Table, html_card
+from dynid.tables import Table
 from dynid.terms.base import Reference, StateTerm, Term
 
 __all__ = [
@@ -326,15 +327,7 @@ class Identification:
     def __str__(self) -> str:
         return self.summary()
 
-    def __repr__(self) -> str:
-        """Robot, method and errors in one line."""
-        size = f"{len(self.estimate.names)} base parameters by {self.estimate.method}"
-        return f"Identification('{self.robot.name}', {size}, training error {self.training_error[-1]:.3g} %)"
-
-    def _repr_html_(self) -> str:
-        """Findings and parameters, for notebooks."""
-        found = [f"{finding.severity.capitalize()}: {finding.sentence}" for finding in self.estimate.findings]
-        return html_card(repr(self), [self.bounds.sentence, *found], self.estimate.table())
+    __repr__, _repr_html_ = identification_line, identification_card
 
 
 def _parameter_tables(estimate: Estimate) -> list[str]:
@@ -396,10 +389,6 @@ def identify(
     Raises:
         ArgumentError: Settings exclude each other, or data of several kinds are mixed.
         DataError: The gate refuses a log, or a log cannot be used.
-
-    Example:
-        >>> dynid.identify(robot, run, dynid.Recipe.bare(), estimator=dynid.WLS())
-        Identification('ddarm', 21 base parameters by weighted least squares, training error 0.595 %)
     """
     chosen = recipe or Recipe()
     if isinstance(estimator, str):
