@@ -56,6 +56,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "jitter": "Sampling periods vary.",
         "joint-order": "A log or a channel map has the robot's joints in another order; they are matched by name.",
         "low-excitation": "The motion leaves parameters open that other motions would reveal.",
+        "measured-delay": "How late the torques are against the motion; this is not surely different from zero.",
         "missing": "Samples or whole stretches are missing.",
         "no-acceleration": "Accelerations are unknown, so no inertia can be identified.",
         "noise": "The torques are mostly noise.",

@@ -48,10 +48,10 @@ def believed(name: str, masses: str, seed: int = 0) -> Robot:
     theta = plain.parameter_vector.copy()
     if masses.startswith("copied"):
         mass = float(masses.split()[1])
-        theta[:] = np.tile([0.01, 0.0, 0.0, 0.01, 0.0, 0.01, 0.0, 0.0, 0.0, mass], plain.dof)
+        theta[: 10 * plain.dof] = np.tile([0.01, 0.0, 0.0, 0.01, 0.0, 0.01, 0.0, 0.0, 0.0, mass], plain.dof)
     elif masses == "off":
         factors = np.exp(np.random.default_rng(seed).uniform(-np.log(2.0), np.log(2.0), plain.dof))
-        theta *= np.repeat(factors, 10)
+        theta[: 10 * plain.dof] *= np.repeat(factors, 10)
     return plain.with_parameters(theta)
 
 

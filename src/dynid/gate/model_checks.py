@@ -27,6 +27,7 @@ from dynid.gate.quick_fit import (
 from dynid.kernels import regressor
 from dynid.logs.recording import Recording
 from dynid.parameters.layout import parameter_layout
+from dynid.processing.delay import Delay
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
@@ -39,6 +40,7 @@ __all__ = [
     "check_gravity_direction",
     "check_limits",
     "check_noise",
+    "measured_delay",
 ]
 
 Floats = NDArray[np.float64]
@@ -227,31 +229,52 @@ def _fit_gravity(robot: Robot, samples: Samples) -> tuple[Floats, float, Floats]
 
 
 def check_delay(robot: Robot, experiment: Experiment, max_delay_s: float = 0.1) -> Iterator[Finding]:
-    """Report torques that are delayed or early. The experiment's torques should be unfiltered."""
+    """Report the delay of the torques, whatever it is. The experiment's torques should be unfiltered."""
     try:
         delay, other = model_delay(robot, experiment, max_delay_s=max_delay_s)
     except DataError:
         return
     likely = delay if delay.likely else other
-    if delay.likely or (other.likely and other.matters):
-        verb = "are" if delay.sure else "seem to be"
-        remedy = f"Process with effort_delay_s={likely.seconds:.6f}; in a recipe delay_s={likely.seconds:.6f}."
-        if not delay.likely:
-            doubt = f"Doubtful: {1e3 * delay.seconds:.4g} ms if dry friction follows reversals otherwise, as it may."
-            remedy = f"{doubt} Compare held-out errors with and without delay_s={likely.seconds:.6f}."
-        yield Finding(
-            code="unsynchronised",
-            severity="warning" if delay.clear else "note",
-            where="effort",
-            message=f"torques {verb} delayed by {1e3 * likely.seconds:.4g} ms",
-            evidence={
-                "delay [s]": likely.seconds,
-                "standard error [s]": likely.stderr_s,
-                "residual before": likely.residual_before,
-                "after": likely.residual_after,
-            },
-            remedy=remedy,
-        )
+    if not (delay.likely or (other.likely and other.matters)):
+        yield measured_delay(delay)
+        return
+    verb = "are" if delay.sure else "seem to be"
+    remedy = f"Process with effort_delay_s={likely.seconds:.6f}; in a recipe delay_s={likely.seconds:.6f}."
+    if not delay.clear:
+        remedy = f"Compare held-out errors with and without delay_s={likely.seconds:.6f}."
+    if not delay.likely:
+        doubt = f"Doubtful: {1e3 * delay.seconds:.4g} ms if dry friction follows reversals otherwise, as it may."
+        remedy = f"{doubt} {remedy}"
+    yield Finding(
+        code="unsynchronised",
+        severity="warning" if delay.clear else "note",
+        where="effort",
+        message=f"torques {verb} delayed by {1e3 * likely.seconds:.4g} ms",
+        evidence=_delay_evidence(likely),
+        remedy=remedy,
+    )
+
+
+def measured_delay(delay: Delay) -> Finding:
+    """The note that states a delay which is not surely different from zero."""
+    error = f"{1e3 * delay.stderr_s:.2g} ms" if np.isfinite(delay.stderr_s) else "unknown"
+    return Finding(
+        code="measured-delay",
+        severity="note",
+        where="effort",
+        message=f"torques are {1e3 * delay.seconds:.3g} ms late by the motion, with a standard error of {error}",
+        evidence=_delay_evidence(delay),
+        remedy="Nothing is to be done: the log does not show a delay.",
+    )
+
+
+def _delay_evidence(delay: Delay) -> dict[str, float]:
+    return {
+        "delay [s]": delay.seconds,
+        "standard error [s]": delay.stderr_s,
+        "residual before": delay.residual_before,
+        "after": delay.residual_after,
+    }
 
 
 def check_changes(robot: Robot, samples: Samples) -> Iterator[Finding]:

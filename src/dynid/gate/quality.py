@@ -23,6 +23,7 @@ from dynid.gate.model_checks import (
     check_gravity_direction,
     check_limits,
     check_noise,
+    measured_delay,
 )
 from dynid.gate.quick_fit import Samples
 from dynid.gate.signal_checks import check_clock, check_signals, check_velocities
@@ -201,7 +202,8 @@ def _confirm_delays(late: list[Finding], wrong: list[Finding]) -> list[Finding]:
 
 def _is_explained(late: list[Finding]) -> bool:
     """Whether a delay alone removes most of the residual."""
-    return any(f.evidence["after"] < EXPLAINED * f.evidence["residual before"] for f in late)
+    sure = [f.evidence for f in late if f.code == "unsynchronised"]
+    return any(evidence["after"] < EXPLAINED * evidence["residual before"] for evidence in sure)
 
 
 def _delay_without_model(measured: Experiment | None) -> Iterator[Finding]:
@@ -211,12 +213,14 @@ def _delay_without_model(measured: Experiment | None) -> Iterator[Finding]:
         delay = estimate_delay(measured)
     except DataError:
         return
-    if delay.clear and abs(delay.seconds) > 1.0 / measured.rate_hz and np.isfinite(delay.stderr_s):
-        yield Finding(
-            code="unsynchronised",
-            severity="note",
-            where="effort",
-            message=f"torques seem to be delayed by {1e3 * delay.seconds:.4g} ms; a model is needed to be sure",
-            evidence={"delay [s]": delay.seconds, "standard error [s]": delay.stderr_s},
-            remedy="Check again with the robot.",
-        )
+    if not (delay.clear and abs(delay.seconds) > 1.0 / measured.rate_hz and np.isfinite(delay.stderr_s)):
+        yield measured_delay(delay)
+        return
+    yield Finding(
+        code="unsynchronised",
+        severity="note",
+        where="effort",
+        message=f"torques seem to be delayed by {1e3 * delay.seconds:.4g} ms; a model is needed to be sure",
+        evidence={"delay [s]": delay.seconds, "standard error [s]": delay.stderr_s},
+        remedy="Check again with the robot: friction under feedback looks like a delay.",
+    )

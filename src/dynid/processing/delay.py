@@ -3,6 +3,10 @@
 Whatever the parameters, torque is a linear combination of known functions of the motion. The delay is the shift at
 which such a combination explains the torque best: the combination is projected out for every trial shift, so that no
 parameter need be known and none can hide a part of the delay.
+
+Dry friction changes sharply at a reversal, which reveals a delay best, if it changes there as the functions of the
+motion say. Under feedback it does not: a joint sticks while its controller raises the torque. `DelayTrials` can leave
+the reversals out; gate/model_delay.py decides whether they may serve.
 """
 
 from __future__ import annotations
@@ -48,6 +52,12 @@ LIKELY_STDERRS, SURE_STDERRS = 3.0, 5.0
 """Standard errors from zero beyond which a delay is likely, and sure (convention)."""
 SMALLEST_PERIODS = 0.1
 """Smallest delay that counts, in sampling periods, however small its standard error (convention)."""
+SLOW = 0.2
+"""Speed of a joint, as a share of its rms speed, below which it may stick or creep ..."""
+NEAR_PERIODS = 1.0
+"""... and time around it in which the low-pass of the torques smears what happens there, in periods of its cutoff. Both
+chosen with the loops of tests/campaigns/loop_delays.py: half the time left a mean error of 1.4 to 2.8 ms, the whole
+0.1 to 0.4."""
 LIGHT_CUTOFF_RATIO = 0.05
 """Cutoff over sampling rate of the light low-pass for unfiltered torques (convention)."""
 
@@ -149,7 +159,7 @@ class DelayTrials:
 
     @classmethod
     def of(cls, part: Experiment, max_delay_s: float) -> DelayTrials:
-        """Shift the torques of `timed_samples` by up to a delay [s] in either direction.
+        """Shift the torques of `timed_samples` by up to a delay [s] in either direction; reversals count.
 
         Raises:
             DataError: No joint has enough samples.
@@ -168,6 +178,16 @@ class DelayTrials:
         table = np.stack([torque(shift) * valid for shift in shifts])  # (S, M, n)
         shifted_torques = [np.ascontiguousarray(table[:, :, j].T) for j in joints]
         return cls(part, rows, valid, joints, shifts, shifted_torques, torque)
+
+    def without_reversals(self) -> DelayTrials | None:
+        """The same trials without the rows in which a joint is slow or turns round; None if too few are left."""
+        valid = self.valid & ~_near_reversals(self.part)[self.rows]
+        places = [k for k, j in enumerate(self.joints) if valid[:, j].sum() >= FEWEST_ROWS]
+        if not places:
+            return None
+        joints = [self.joints[k] for k in places]
+        kept = [self.shifted_torques[k] * valid[:, [self.joints[k]]] for k in places]
+        return replace(self, valid=valid, joints=joints, shifted_torques=kept)
 
     def best_shift(self, orthonormal_bases: Sequence[Floats]) -> Delay:
         """Find the shift at which functions of the motion explain the torques best.
@@ -264,6 +284,17 @@ def delay_rows(part: Experiment, max_delay_s: float) -> NDArray[np.int64]:
     margin = int(np.ceil(max_delay_s * part.rate_hz)) + 2
     inner = np.flatnonzero(np.minimum(*_from_edges(part.segment)) >= margin)
     return inner[:: max(1, -(-inner.size // MOST_ROWS))]
+
+
+def _near_reversals(part: Experiment) -> NDArray[np.bool_]:
+    """(N, n) whether a joint of `timed_samples` is slow or turns round about that time."""
+    slow = np.abs(part.dq) < SLOW * np.sqrt(np.mean(part.dq**2, axis=0))
+    slow[1:] |= np.sign(part.dq[1:]) != np.sign(part.dq[:-1])
+    around = 0 if part.smoothing is None else int(np.ceil(NEAR_PERIODS * part.rate_hz / part.smoothing.cutoff_hz))
+    count = np.cumsum(np.vstack([np.zeros((1, slow.shape[1]), dtype=int), slow]), axis=0)
+    here = np.arange(len(slow))
+    first, last = np.maximum(here - around, 0), np.minimum(here + around + 1, len(slow))
+    return np.asarray(count[last] > count[first])
 
 
 def _from_edges(segment: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
