@@ -21,7 +21,7 @@ CAMPAIGN := $(BIN)/python tests/campaigns
 
 .PHONY: dist pythons wheels
 .PHONY: demo test lint types architecture check pages bench campaigns clean picture pictures site \
-	papers fuzz-readers faults throughput csv-speed kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data inner-folds identification-speed command-speed growth coverage load-coverage run-agreement estimators-noise assumed-loops compare-real estimator-guide report-speed c-robots c-speed control controller
+	papers fuzz-readers faults gate-evidence faults-within loop-delays throughput csv-speed kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data inner-folds identification-speed command-speed growth coverage load-coverage run-agreement estimators-noise assumed-loops compare-real estimator-guide report-speed c-robots c-speed control controller
 
 demo: $(DEMO_STAMP)
 	$(BIN)/dynid demo
@@ -55,6 +55,8 @@ bench: $(VENV)/.ready-bench
 campaigns:
 	@echo "fuzz-readers            10 000 broken logs per format (minutes)"
 	@echo "faults                  2 000 faults in simulated and real logs"
+	@echo "gate-evidence           clean logs and wrong masses: false accusations of the gate"
+	@echo "loop-delays             200 delays planted in PD loops with friction"
 	@echo "throughput              1e7 samples from npy and Parquet to information"
 	@echo "csv-speed               CSV parsing against pandas"
 	@echo "kills                   200 SIGKILLs while files are written"
@@ -93,6 +95,12 @@ fuzz-readers: $(STAMP)
 faults: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/fault_injection.py 1400
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/real_faults.py 600
+
+gate-evidence: $(STAMP)
+	$(CAMPAIGN)/gate_evidence.py
+
+loop-delays: $(STAMP)
+	$(CAMPAIGN)/loop_delays.py
 
 throughput: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/throughput.py --samples 1e7

@@ -65,6 +65,12 @@ def standing(row: str) -> str:
     return ",".join([time, "0.1", "0.2", "0.3", *numbers[3:]])
 
 
+def _in_millimetres(row: str) -> str:
+    """A line of a log with the second position, that of a slide, in millimetres."""
+    time, first, second, *rest = row.split(",")
+    return ",".join([time, first, str(1000.0 * float(second)), *rest])
+
+
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a robot, good and bad logs and maps, and a finished run."""
@@ -86,6 +92,17 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "still": "\n".join([head, *(standing(row) for row in lines[1:])]),
         "backwards": "\n".join([head, *lines[:0:-1]]),
     }
+    tables["hole"] = "\n".join(
+        [head, *(",".join([*row.split(",")[:5], "nan", row.split(",")[6]]) for row in lines[1:])]
+    )
+    tables["slide"] = "\n".join([head, *(_in_millimetres(row) for row in lines[1:])])
+    (folder / "arm.sdf").write_text('<sdf version="1.7"><model name="arm"/></sdf>')
+    (folder / "log.json").write_text(
+        '{"entries": [{"t": 0.0, "q": [0.1, 0.2, 0.3]}, {"t": 0.01, "q": [0.1, 0.2, 0.3]}]}'
+    )
+    theta = cylindrical().parameter_vector.copy()
+    theta[19] = -1.0
+    write_urdf(cylindrical().with_parameters(theta), folder / "negative.urdf")
     for name, text in tables.items():
         (folder / f"{name}.csv").write_text(text and text + "\n")
     for name, text in MAPS.items():
@@ -143,6 +160,12 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "broken robot file": (["base", "broken.urdf"], 3, "line 1"),
     "xacro": (["base", "arm.urdf.xacro"], 3, "xacro arm.urdf.xacro > arm.urdf"),
     "xacro named urdf": (["base", "xacro.urdf"], 3, "xacro in.xacro > out.urdf"),
+    "SDF": (["base", "arm.sdf"], 2, "an SDF file, which dynid does not read. Give the URDF"),
+    "SDF to check": (["check", "arm.sdf"], 2, "an SDF file, which dynid does not read"),
+    "JSON for a robot": (["base", "half.json"], 2, "Give a URDF or MJCF file"),
+    "log for a robot": (["check", "run1.csv", "--robot", "run1.csv"], 2, "seems to be a log where a robot is expected"),
+    "log before the robot": (identify("arm.urdf", robot="run1.csv"), 2, "The robot comes first, then the logs"),
+    "negative mass": (["excite", "negative.urdf", "--out", "new"], 2, "the mass of link2 is negative"),
     "robot without inertials": (["check", "massless.urdf"], 0, "Give the body its mass"),
     "unknown joint to hold": (["base", "arm.urdf", "--hold", "nose"], 2, "Its joints are: joint1"),
     "hold without a number": (["base", "arm.urdf", "--hold", "joint1=far"], 2, "--hold JOINT=0.02"),
@@ -164,6 +187,9 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "too few joints": (identify("two.csv", chart="two"), 3, "2 columns"),
     "log without a map": (["identify", "arm.urdf", "run1.csv", "--out", "new"], 3, "dynid inspect run1.csv"),
     "rubbish to inspect": (["inspect", "junk.csv"], 3, "it is not text"),
+    "JSON for a log": (identify("log.json"), 3, "it is JSON, which dynid does not read as a log"),
+    "one column of NaN": (identify("hole.csv"), 3, "all samples are missing or not finite"),
+    "a slide in millimetres": (identify("slide.csv"), 3, "as if millimetres were taken for metres"),
     # maps
     "no TOML": (identify("run1.csv", chart="not_toml"), 3, "line 1"),
     "unknown unit": (identify("run1.csv", chart="odd_unit"), 3, "furlong"),
@@ -186,6 +212,16 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "delay in words": (identify("run1.csv", "--set", "delay_s=some"), 2, "a finite number or \"auto\""),
     "search without end": (["excite", "arm.urdf", "--time-limit", "nan", "--out", "new"], 2, "not a finite number"),
     "share that is no number": (["excite", "arm.urdf", "--set", "scale=nan", "--out", "new"], 2, "a finite number"),
+    "delay in milliseconds": (identify("run1.csv", "--set", "delay_s=10"), 2, "write 0.01 for 10 ms"),
+    "delay of a check in milliseconds": (["check", "run1.csv", *VALIDATE, "--delay", "10"], 2, "write 0.01 for 10 ms"),
+    "rows that are none": (["check", "run1.csv", *VALIDATE, "--rows", "9:3"], 2, "a:b for rows a to b - 1"),
+    "rows beyond the log": (identify("run1.csv", "--rows", "100000:"), 3, "nothing is left: the log has"),
+    "time that is none": (identify("run1.csv", "--time", "late"), 2, "is no range of time"),
+    "gravity with two numbers": (identify("run1.csv", "--gravity", "0,9.81"), 2, "Give x,y,z"),
+    "gravity of a finished result": (
+        ["validate", "res", "run2.csv", *VALIDATE, "--gravity", "0,0,9.81"], 2, "keeps the gravity"
+    ),
+    "pattern without a match": (["base", "arm.urdf", "--hold", "nose*"], 2, "The joints are: joint1"),
     "hold nowhere": (["base", "arm.urdf", "--hold", "joint1=nan"], 2, "--hold JOINT=0.02"),
     "noise that is no number": (["compare", "arm.urdf", "--noise", "nan"], 2, "noise"),
     "setting without a value": (identify("run1.csv", "--set", "band_hz"), 2, "cutoff_hz=10"),

@@ -141,6 +141,15 @@ def test_clipping_quantisation_and_wrapping_are_recognised():
     assert jumps[0] == 3
 
 
+def test_torques_that_stand_at_their_limits_for_most_of_a_log_are_saturated_and_nothing_else(log):
+    level = 0.5 * log.effort.std(axis=0)
+    clipped = replace(log, effort=np.clip(log.effort, log.effort.mean(axis=0) - level, log.effort.mean(axis=0) + level))
+    report = check_recording(clipped, dynid.robots.puma560())
+    # the sixth joint has hardly more than dry friction: clipped, its torque has two values and no scatter
+    assert {f.joint for f in report.about("saturated")} >= set(log.joint_names[:5])
+    assert report.codes & {"swapped", "flipped", "unit", "offset"} == set()
+
+
 needs_data = pytest.mark.skipif(not DATASETS.is_dir(), reason="the folder of measured data is absent")
 
 

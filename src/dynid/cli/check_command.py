@@ -3,24 +3,50 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from dynid.cli.options import DELAY, EXISTING, HOLD, JSON, MAP_OF_LOG, command, held_joints, is_robot, read_robot
+from dynid.cli.options import (
+    DELAY,
+    EXISTING,
+    GRAVITY,
+    HOLD,
+    JSON,
+    MAP_OF_LOG,
+    ROWS,
+    TIME,
+    command,
+    held_joints,
+    is_robot,
+    read_robot,
+    refuse_robot,
+)
 from dynid.cli.screen import print_json, progress
+
+if TYPE_CHECKING:
+    from dynid.findings import QualityReport
+    from dynid.robot.model import Robot
 
 __all__ = ["check"]
 
 
-@command("dynid check arm.urdf", "dynid check run1.csv --map map.toml --robot arm.urdf")
+@command(
+    "dynid check arm.urdf",
+    "dynid check run1.csv --map map.toml --robot arm.urdf",
+    "dynid check run1.csv --map map.toml --robot arm.urdf --time 2:30 --hold 'finger*'",
+)
 @click.argument("what", metavar="ROBOT|LOG")
 @HOLD
 @click.option("--robot", "recorded", metavar="ROBOT",
               help="Robot that was recorded: a file or a built-in robot; only for a log.")  # fmt: skip
 @MAP_OF_LOG
 @DELAY
+@GRAVITY
+@ROWS
+@TIME
 @JSON
 def check(
     what: str,
@@ -29,18 +55,27 @@ def check(
     channel_map: str | None,
     delay: float | Literal["auto"],
     as_json: bool,
+    **part: str | None,
 ) -> None:
     """List the faults of a robot model or of a log.
 
     Every finding comes with a remedy. The exit code is 1 if there is an error, and 0 if there are at most warnings.
     """
+    from dynid.links.log_part import check_part, read_gravity
     from dynid.robot.check import check_robot
+    from dynid.robot.term_names import add_terms
 
     notes: tuple[str, ...] = ()
-    if is_robot(what):
-        result: Any = check_robot(read_robot(what, held_joints(hold), tell=False))
+    check_part(part["rows"], part["time"], None)
+    robot = read_robot(what, held_joints(hold), tell=False) if is_robot(what) else None
+    if robot is None and recorded is not None:
+        robot = add_terms(read_robot(recorded, held_joints(hold)))
+    if robot is not None and part["gravity"] is not None:
+        robot = robot.with_gravity(read_gravity(part["gravity"]))
+    if is_robot(what) and robot is not None:
+        result: Any = check_robot(robot)
     else:
-        result, notes = _check_log(what, recorded, held_joints(hold), channel_map, delay)
+        result, notes = _check_log(what, robot, channel_map, delay, part)
     if as_json:
         print_json([finding.to_dict() for finding in result.findings])
     else:
@@ -51,21 +86,26 @@ def check(
 
 
 def _check_log(
-    what: str, recorded: str | None, held: dict[str, float], channel_map: str | None, delay: float | Literal["auto"]
-) -> tuple[Any, tuple[str, ...]]:
+    what: str,
+    robot: Robot | None,
+    channel_map: str | None,
+    delay: float | Literal["auto"],
+    part: Mapping[str, str | None],
+) -> tuple[QualityReport, tuple[str, ...]]:
     """Check a log; return the findings and the notes of its reader."""
     from dynid.gate.model_delay import resolve_delay
     from dynid.gate.quality import check_and_process
+    from dynid.links.log_part import cut_recording
     from dynid.logs.reading import read_recording
     from dynid.processing.process import Processing
-    from dynid.robot.term_names import add_terms
 
     path = EXISTING.convert(what, None, None)
-    robot = None if recorded is None else add_terms(read_robot(recorded, held))
+    refuse_robot(what)
     with progress(Path(path).name) as advance:
         recording = read_recording(
             path, robot, channel_map=channel_map, progress=lambda share, note: advance(0.5 * share, "reading")
         )
+        recording = cut_recording(recording, rows=part["rows"], time=part["time"])
         options = resolve_delay(recording, Processing(effort_delay_s=delay), robot)[0]
         result, _ = check_and_process(
             recording, options, robot, progress=lambda share, note: advance(0.5 + 0.5 * share, "checking")

@@ -97,7 +97,9 @@ class EstimatorOption(click.Option):
 @click.option("--significant", metavar="PERCENT",
               help="Also fit a short model without the parameters that contribute less than this part of a joint's "
               "largest torque, such as 1%, and print what it costs.")  # fmt: skip
-@recipe_options(example="band_hz=30, delay_s=auto or selection=false", page="docs/recipes.md", saves=False)
+@recipe_options(
+    example="band_hz=30, delay_s=auto or selection=false", page="docs/recipes.md", saves=False, of_logs=True
+)
 @GATE
 @OUT
 @FORCE

@@ -46,7 +46,7 @@ __all__ = ["load"]
               "standard deviations of each link's mass (relative) and centre of mass [m].")  # fmt: skip
 @click.option("--tare", type=EXISTING, metavar="FILE",
               help="The load.json of the gripper alone; it is subtracted, with its uncertainty.")  # fmt: skip
-@recipe_options("link=tool, sign=-1, delay_s=auto or gate=false")
+@recipe_options("link=tool, sign=-1, delay_s=auto or gate=false", of_logs=True)
 @click.option("--out", type=click.Path(path_type=Path),
               help="Folder for the load, the URDF of the robot with the load, and a report.")  # fmt: skip
 @FORCE

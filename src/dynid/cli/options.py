@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GATE",
+    "GRAVITY",
     "DELAY",
     "EXISTING",
     "FORCE",
@@ -31,6 +32,8 @@ __all__ = [
     "MAP_OF_LOG",
     "OUT",
     "POSITIVE",
+    "ROWS",
+    "TIME",
     "FiniteRange",
     "command",
     "held_joints",
@@ -39,6 +42,7 @@ __all__ = [
     "nearest",
     "read_recipe",
     "read_robot",
+    "refuse_robot",
     "recipe_options",
     "robot_argument",
     "run_request",
@@ -49,6 +53,8 @@ Function = Callable[..., None]
 
 NOT_SETTINGS = ("out", "force", "as_json", "save_recipe")
 """Parameters of a command that do not change its result."""
+SHORT_SETTINGS = ("gravity", "rows", "time")
+"""Settings of recipes that can be written as options of their own; a command has at most 12 options."""
 FEW_OPTIONS = 7
 """Number of options from which on the help lists them by purpose (convention)."""
 DATA_OPTIONS = frozenset(
@@ -63,6 +69,9 @@ DATA_OPTIONS = frozenset(
         "--tare",
         "--sensor",
         "--locked",
+        "--gravity",
+        "--rows",
+        "--time",
     }
 )
 """Options that say what is read."""
@@ -136,7 +145,11 @@ class Delay(FiniteRange):
             float(value)
         except ValueError:
             self.fail(f"{value!r} is neither a time nor auto. Give seconds, such as 0.012, or auto.", param, ctx)
-        return super().convert(value, param, ctx)
+        from dynid.processing.process import check_delay
+
+        number = super().convert(value, param, ctx)
+        check_delay("--delay", number)
+        return number
 
 
 EXISTING = ExistingPath()
@@ -148,8 +161,13 @@ DELAY = click.option("--delay", type=Delay(), default=0.0, show_default=True, me
                      "from the log.")  # fmt: skip
 FORCE = click.option("--force", is_flag=True, help="Overwrite files in the output folder.")
 HOLD = click.option("--hold", multiple=True, metavar="JOINT[=POSITION]",
-                    help="Fix a joint of the robot file at a position [rad or m], such as a finger; "
-                    "repeatable.")  # fmt: skip
+                    help="Fix a joint of the robot file at a position [rad or m], such as a finger, or all joints of a "
+                    "pattern, such as 'finger*'; repeatable.")  # fmt: skip
+GRAVITY = click.option("--gravity", metavar="X,Y,Z",
+                       help="Gravity in the frame of the root link [m/s^2]; that of the robot file "
+                       "by default.")  # fmt: skip
+ROWS = click.option("--rows", metavar="A:B", help="Use rows A to B - 1 of the log, counted from 0.")
+TIME = click.option("--time", metavar="A:B", help="Use the time from A to B since the start of the log [s].")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 MAP_HELP = (
     "Channel map of the {}: a TOML file (see dynid inspect), or a built-in one: ur_rtde, libfranka, "
@@ -187,11 +205,53 @@ class GroupedCommand(click.Command):
                     formatter.write_dl(records)
 
 
+class RecipeCommand(GroupedCommand):
+    """A command whose settings about the used part of a log have short forms: ``--rows a:b`` is ``--set rows=a:b``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments with the short forms written out."""
+        options = {name for parameter in self.params for name in parameter.opts}
+        short = {f"--{key}" for key in SHORT_SETTINGS} - options if "--set" in options else set()
+        words: list[str] = []
+        rest = iter(args)
+        for word in rest:
+            name, equals, value = word.partition("=")
+            if word == "--":
+                words += [word, *rest]
+            elif name in short:
+                words += ["--set", f"{name.removeprefix('--')}={value if equals else next(rest, '')}"]
+            else:
+                words.append(word)
+        return super().parse_args(ctx, words)
+
+
 def command(*examples: str) -> Callable[[Function], click.Command]:
     """Make a sub-command whose help ends with examples."""
     return click.command(
-        cls=GroupedCommand, epilog="\b\nExamples:\n" + "\n".join(f"  {example}" for example in examples)
+        cls=RecipeCommand, epilog="\b\nExamples:\n" + "\n".join(f"  {example}" for example in examples)
     )
+
+
+class LogPath(ExistingPath):
+    """The path of a log; the description of a robot is refused."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = super().convert(value, param, ctx)
+        refuse_robot(str(value))
+        return path
+
+
+def refuse_robot(name: str) -> None:
+    """Refuse the file of a robot where a log is expected."""
+    from dynid.robot.formats import is_robot_file
+
+    if Path(name).suffix.lower() == ".sdf":
+        raise _no_robot(name)
+    if is_robot_file(name):
+        raise errors.ArgumentError(
+            f"'{name}' describes a robot where a log is expected",
+            remedy="The robot comes first, then the logs: dynid identify arm.urdf run1.csv.",
+        )
 
 
 def logs_argument(function: Function) -> Function:
@@ -205,18 +265,23 @@ def logs_argument(function: Function) -> Function:
         runs = [str(run) for log in logs for run in runs_in(log, options["channel_map"])] if known else logs
         function(*args, logs=tuple(runs), **options)
 
-    return click.argument("logs", nargs=-1, required=True, type=EXISTING)(with_runs)
+    return click.argument("logs", nargs=-1, required=True, type=LogPath())(with_runs)
 
 
-def recipe_options(example: str, *, page: str | None = None, saves: bool = True) -> Callable[[Function], Function]:
+def recipe_options(
+    example: str, *, page: str | None = None, saves: bool = True, of_logs: bool = False
+) -> Callable[[Function], Function]:
     """Add the options --recipe, --set and --save-recipe.
 
     Args:
         example: A setting for the help of --set.
         page: The page that lists all keys.
         saves: Whether there is --save-recipe; a command whose run folder holds the recipe can do without it.
+        of_logs: Whether the settings say which part of a log is used, so that --rows and --time stand for them.
     """
     keys = "" if page is None else f" {page} lists the keys."
+    if of_logs:
+        keys += " --rows 100:5000, --time 2.5:30 and --gravity 0,0,9.81 are short for --set rows=100:5000 and so on."
     change = click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
                           help=f"Change one setting of the recipe, such as {example}; repeatable.{keys}")  # fmt: skip
     return lambda function: RECIPE(change(SAVE_RECIPE(function) if saves else function))
@@ -281,11 +346,11 @@ def read_robot(name: str, held: dict[str, float], *, tell: bool = True) -> Robot
 
     Args:
         name: File or name.
-        held: Positions of held joints.
+        held: Positions of held joints; the keys may be patterns of joint names.
         tell: Whether a note says that rounded right angles of the file are taken as exact.
     """
     from dynid.robot import zoo
-    from dynid.robot.formats import FORMATS, format_of, is_robot_file
+    from dynid.robot.formats import format_of, is_robot_file, joints_in_file
     from dynid.robot.formats import read_robot as read_file
 
     if format_of(name) is None and name in zoo.names():
@@ -293,12 +358,9 @@ def read_robot(name: str, held: dict[str, float], *, tell: bool = True) -> Robot
             raise errors.ArgumentError("--hold applies to robot files only", remedy="Omit it for built-in robots.")
         return zoo.get(name)
     if format_of(name) is None and not is_robot_file(name):
-        endings = ", ".join(ending for row in FORMATS for ending in row.endings)
-        near = nearest(name, zoo.names())
-        raise errors.ArgumentError(
-            f"'{name}' is neither a robot file ({endings}) nor a built-in robot",
-            remedy=f"{f'Did you mean {near}? ' if near else ''}Built-in robots: {', '.join(zoo.names())}.",
-        )
+        raise _no_robot(name)
+    if any(character in key for key in held for character in "*?["):
+        held = _matching_joints(joints_in_file(name), held)
     found = format_of(name)
     if found is not None and found.name == "URDF":
         return _read_urdf(name, held, tell)
@@ -322,6 +384,48 @@ def is_snapping_off() -> bool:
     """Whether the present command was given --no-snap."""
     ctx = click.get_current_context(silent=True)
     return ctx is not None and bool(ctx.find_root().params.get("no_snap"))
+
+
+def _matching_joints(joints: Sequence[str], held: dict[str, float]) -> dict[str, float]:
+    """Positions of held joints by name, from names and patterns."""
+    from fnmatch import fnmatchcase
+
+    found: dict[str, float] = {}
+    for pattern, position in held.items():
+        matching = [joint for joint in joints if joint == pattern or fnmatchcase(joint, pattern)]
+        if not matching:
+            raise errors.ArgumentError(
+                f"--hold: no joint matches '{pattern}'", remedy=f"The joints are: {', '.join(joints)}."
+            )
+        found |= dict.fromkeys(matching, position)
+    return found
+
+
+def _no_robot(name: str) -> errors.ArgumentError:
+    """What is wrong with a name that is no robot."""
+    from dynid.robot import zoo
+    from dynid.robot.formats import FORMATS
+
+    ending = Path(name).suffix.lower()
+    if ending == ".sdf":
+        return errors.ArgumentError(
+            f"'{name}' is an SDF file, which dynid does not read", remedy="Give the URDF or MJCF of the same robot."
+        )
+    if ending in (".json", ".yaml", ".yml", ".usd", ".usda"):
+        return errors.ArgumentError(
+            f"'{name}' is no description of a robot that dynid reads", remedy="Give a URDF or MJCF file."
+        )
+    if Path(name).is_file():
+        return errors.ArgumentError(
+            f"'{name}' seems to be a log where a robot is expected",
+            remedy="The robot comes first, then the logs: dynid identify arm.urdf run1.csv.",
+        )
+    endings = ", ".join(ending for row in FORMATS for ending in row.endings)
+    near = nearest(name, zoo.names())
+    return errors.ArgumentError(
+        f"'{name}' is neither a robot file ({endings}) nor a built-in robot",
+        remedy=f"{f'Did you mean {near}? ' if near else ''}Built-in robots: {', '.join(zoo.names())}.",
+    )
 
 
 def run_request(out: Path | None, force: bool, recipe: TomlSettings) -> RunRequest | None:

@@ -36,7 +36,7 @@ __all__ = ["validate"]
 @MAP
 @click.option("--limit", "limit_percent", type=POSITIVE, metavar="PERCENT",
               help="Largest relative torque error that passes [%]; 15 by default.")  # fmt: skip
-@recipe_options("cutoff_hz=10 or delay_s=0.004")
+@recipe_options("cutoff_hz=10 or delay_s=0.004", of_logs=True)
 @GATE
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the verdict and a report.")
 @FORCE

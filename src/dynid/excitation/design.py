@@ -24,7 +24,7 @@ from dynid.excitation.constraints import (
 )
 from dynid.excitation.design_settings import DesignGoal, DesignTask, SearchSettings
 from dynid.excitation.excitation import Excitation
-from dynid.excitation.feasibility import check_mobility, with_feasible_amplitude
+from dynid.excitation.feasibility import check_mobility, refuse_negative_masses, with_feasible_amplitude
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.measured import JointTorques
 from dynid.excitation.search import Progress, Step, search
@@ -119,6 +119,7 @@ def _check_robot_and_limits(robot: Robot, limits: object, family: LinearTrajecto
         raise ArgumentError(
             f"robot '{robot.name}' has no moving joint", remedy="Leave joints free: fixed ones reveal nothing."
         )
+    refuse_negative_masses(robot)
     if not isinstance(limits, MotionLimits):
         raise ArgumentError(f"limits are MotionLimits, not {limits!r}", remedy="Use MotionLimits.from_robot.")
     if limits.joint_names != robot.joint_names or family.dof != robot.dof:

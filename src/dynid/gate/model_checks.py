@@ -47,6 +47,8 @@ Floats = NDArray[np.float64]
 
 BEYOND_LIMITS = 1.5
 """Ratio of a position to the joint's range above which the position lies far beyond it (convention)."""
+LONGEST_SLIDE = 10.0
+"""Range of a slide without limits [m] (convention: gantries are shorter, and 10 m are 10 000 mm)."""
 MOST_BEYOND = 0.05
 """Share of such positions above which the unit is wrong (convention)."""
 USUAL_FACTOR = (0.25, 4.0)
@@ -86,7 +88,7 @@ def check_limits(robot: Robot, recording: Recording) -> Iterator[Finding]:
         limits, q = joint.limits, recording.q[:, j]
         reach = max(abs(limits.lower), abs(limits.upper))
         if not np.isfinite(reach):
-            reach = 2.0 * np.pi if joint.kind == "revolute" else np.inf
+            reach = LONGEST_SLIDE if joint.kind == "prismatic" else 2.0 * np.pi if joint.kind == "revolute" else np.inf
         beyond = np.abs(q[np.isfinite(q)]) > BEYOND_LIMITS * reach
         if beyond.size and np.mean(beyond) > MOST_BEYOND:
             largest = float(np.nanpercentile(np.abs(q), 99.0))

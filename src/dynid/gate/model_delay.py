@@ -30,6 +30,10 @@ EXPLAINED_ALIKE = 1.1
 ratios of motions with known friction (0.98 to 1.03, and panda_gaz) and of PD loops whose friction biases the delay
 (1.25 to 2.1, tests/campaigns/loop_delays.py)."""
 
+ROWS_PER_COLUMN = 4
+"""Smallest number of rows of a joint, over the number of its columns, with which the reversals can be left out: fits
+of fewer rows take much of the residual, and their scatter says too little (convention)."""
+
 
 def resolve_delay(recording: Recording, options: Processing, robot: Robot | None = None) -> tuple[Processing, str]:
     """Replace an unknown delay of the torques by its estimate; return the options and a note for the experiment.
@@ -71,20 +75,20 @@ def model_delay(robot: Robot | None, experiment: Experiment, *, max_delay_s: flo
     def late(lag_s: float) -> Floats:
         return part.smooth(part.by_segment(lambda x: lag_signal(x, lag_s, part.rate_hz), sign))[rows]
 
-    with_reversals = _best_friction(whole, Y, late, LAGS_S)
-    inner = whole.without_reversals()
-    if inner is None:
+    with_reversals, unexplained = _best_friction(whole, Y, late, LAGS_S)
+    inner = whole.without_reversals(ROWS_PER_COLUMN * _rank(Y))
+    if inner is None or with_reversals[0].stderr_s > max_delay_s:  # fewer rows cannot tell what all of them leave open
         return with_reversals
-    without = _best_friction(inner, Y, late, LAGS_S[1:2])
-    if with_reversals[0].residual_after < EXPLAINED_ALIKE * without[0].residual_after:
-        return with_reversals
-    return without
+    without, left = _best_friction(inner, Y, late, LAGS_S[1:2])
+    return with_reversals if unexplained < EXPLAINED_ALIKE * left else without
 
 
 def _best_friction(
     trials: DelayTrials, Y: Floats, late: Callable[[float], Floats], lags_s: tuple[float, ...]
-) -> tuple[Delay, Delay]:
+) -> tuple[tuple[Delay, Delay], float]:
     """The delay with the better kind of dry friction, sharp or lagging, and that with the other kind.
+
+    Also the residual of the better kind, enlarged by what a fit takes away from few rows.
 
     Args:
         trials: The trial shifts.
@@ -101,7 +105,14 @@ def _best_friction(
         return trials.best_shift([_extend_basis(Q, column[:, j]) for Q, j in zip(bases, joints, strict=True)])
 
     lagging = min(map(with_lag, lags_s), key=lambda delay: delay.residual_after)
-    return (lagging, sharp) if lagging.explains_better_than(sharp) else (sharp, lagging)
+    pair = (lagging, sharp) if lagging.explains_better_than(sharp) else (sharp, lagging)
+    rows, columns = int(valid[:, joints].sum()), sum(Q.shape[1] for Q in bases)
+    return pair, pair[0].residual_after / float(np.sqrt(max(1.0 - columns / rows, 1e-12)))
+
+
+def _rank(Y: Floats) -> int:
+    """Largest number of columns of one joint's regressor (M, n, p) that are not zero throughout."""
+    return int(np.count_nonzero(np.abs(Y).max(axis=0) > 0.0, axis=1).max())
 
 
 def _extend_basis(Q: Floats, column: Floats) -> Floats:

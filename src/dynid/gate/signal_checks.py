@@ -158,9 +158,11 @@ def _check_column(channel: str, joint: str, x: Floats, longest: int | None) -> I
             severity="error" if missing > MISSING else "warning",
             where=channel,
             joint=joint,
-            message="samples are missing or not finite",
+            message="samples are missing or not finite" if finite.any() else "all samples are missing or not finite",
             evidence={"share": missing, "count": int(np.count_nonzero(~finite))},
-            remedy="They are dropped and counted; above 5 % the joint is refused. Check the channel.",
+            remedy="They are dropped and counted; above 5 % the joint is refused. Check the channel."
+            if finite.any()
+            else "The column is empty: map another one, or hold the joint (--hold) if it was not recorded.",
         )
     y = x[finite]
     continued = unwrap_angles(y[:, None])[0] if channel == "q" else y[:, None]

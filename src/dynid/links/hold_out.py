@@ -19,7 +19,16 @@ from dynid.errors import ArgumentError, DataError
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 
-__all__ = ["EveryBlock", "HoldOut", "LastPart", "TimeRange", "mask_training", "read_hold_out", "split_recording"]
+__all__ = [
+    "EveryBlock",
+    "HoldOut",
+    "LastPart",
+    "TimeRange",
+    "cut_between",
+    "mask_training",
+    "read_hold_out",
+    "split_recording",
+]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -122,7 +131,7 @@ def split_recording(recording: Recording, rule: HoldOut) -> tuple[Recording, Rec
         what = "all of" if held.all() else "none of"
         raise DataError(f"{what} the log's {recording.duration:.4g} s would be held out", remedy=f"Write {FORMS}.")
     if np.count_nonzero(np.diff(held)) == 1:
-        return _between(recording, ~held), _between(recording, held)
+        return cut_between(recording, ~held), cut_between(recording, held)
     channels: dict[str, Any] = {}
     clocks = {"effort": recording.effort_time, "current": recording.effort_time, "wrench": recording.wrench_time}
     for name, own in clocks.items():
@@ -145,7 +154,7 @@ def mask_training(run: Experiment, recording: Recording, rule: HoldOut) -> Exper
     return replace(run, effort=np.where(held, run.effort, np.nan), valid=run.valid & held)
 
 
-def _between(recording: Recording, rows: Mask) -> Recording:
+def cut_between(recording: Recording, rows: Mask) -> Recording:
     """Cut off what lies before the first and after the last of the rows."""
     inside = np.flatnonzero(rows)
     window = slice(int(inside[0]), int(inside[-1]) + 1)

@@ -413,14 +413,14 @@ def identify(
 
 
 def prepare_robot(robot: Robot, recipe: Recipe, channel_map: ChannelMapSource | None = None) -> Robot:
-    """Add the terms of a recipe to a robot, and the couplings that a channel map states.
+    """Add the terms of a recipe to a robot under the recipe's gravity, and the couplings that a channel map states.
 
     Args:
         robot: The robot.
         recipe: The recipe.
         channel_map: The channel map, if any.
     """
-    model = add_terms(robot, recipe.terms)
+    model = add_terms(recipe.placed(robot), recipe.terms)
     return with_coupled_motors(model, channel_map) if recipe.couplings and channel_map is not None else model
 
 

@@ -28,6 +28,7 @@ from dynid.gate.model_delay import resolve_delay
 from dynid.gate.quality import check_and_process
 from dynid.gate.stream_check import StreamCheck
 from dynid.links.hold_out import HoldOut, mask_training, split_recording
+from dynid.links.log_part import cut_recording
 from dynid.links.recipe import Recipe
 from dynid.logs.channel_map import ChannelMap
 from dynid.logs.joint_order import match_joints
@@ -396,6 +397,7 @@ class LogReader:
             progress=lambda share, _: log_progress.report(log, READ_SHARE * share, "reading"),
         )  # fmt: skip
         recording = match_joints(recording, self.robot)
+        recording = cut_recording(recording, rows=self.recipe.rows, time=self.recipe.time)
         self.require_torques(recording)
         log_progress.report(log, READ_SHARE, "checking" if self.recipe.gate else "processing")
         return recording
@@ -458,6 +460,11 @@ class _Stream:
 
     def __init__(self, reader: LogReader, log: Log, log_progress: _LogProgress) -> None:
         """The log, read as the reader does."""
+        if reader.recipe.rows is not None or reader.recipe.time is not None:
+            raise ArgumentError(
+                "a log that is read piece by piece is used as a whole",
+                remedy="Omit rows and time, or set stream=false.",
+            )
         self._reader, self._log, self._log_progress = reader, log, log_progress
         self._is_checked = not reader.recipe.gate
         self._resolved: tuple[Processing, str] | None = None

@@ -15,7 +15,9 @@ from dynid.errors import ArgumentError
 from dynid.estimation.registry import ESTIMATORS
 from dynid.estimation.selection import ForwardSelection
 from dynid.links.hold_out import HoldOut, read_hold_out
+from dynid.links.log_part import check_part
 from dynid.links.pruning import read_share
+from dynid.processing.process import check_delay
 from dynid.robot.model import Robot
 from dynid.robot.term_names import USUAL_TERMS, add_terms, known_terms
 from dynid.settings import TomlSettings
@@ -30,8 +32,6 @@ SPRING_HARMONICS = (1, 2)
 first; a spring between two links has mostly the first two)."""
 HIGHEST_CONTROL_RATE_HZ = 1e5
 """Highest control rate that is accepted [Hz] (convention): the simulation takes a step per control period."""
-LONGEST_DELAY_S = 10.0
-"""Longest torque delay that is accepted [s] (convention): more is a wrong unit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +71,13 @@ class Recipe(TomlSettings):
     """Delay of the torques behind the positions [s]; "auto" estimates it from each log."""
     dead_band: float = 0.0
     """Rows of a joint slower than this are left out [rad/s or m/s]."""
+    rows: str | None = None
+    """Rows of every log that are used, such as "100:5000", counted from 0; None for all."""
+    time: str | None = None
+    """Time of every log that is used since its start [s], such as "2.5:30"; None for all."""
+    gravity: tuple[float, ...] | None = None
+    """Gravity (3,) in the frame of the robot's root link [m/s^2], such as 0, 0, 9.81 for a robot that hangs from a
+    ceiling; None for that of the robot file."""
     max_gap_s: float | None = None
     """Longest step of the clock that is not a gap [s]; None for three sampling periods."""
     hold_out: str | None = None
@@ -94,8 +101,8 @@ class Recipe(TomlSettings):
             )
         check_number("cutoff_hz", self.cutoff_hz, "a frequency above zero [Hz], 'auto' or None", auto=True)
         check_number("band_hz", self.band_hz, "the upper end of the band, above zero [Hz], or None")
-        delay = "seconds, such as 0.012, or 'auto'"
-        check_number("delay_s", self.delay_s, delay, LONGEST_DELAY_S, zero=True, signed=True, auto=True)
+        check_delay("delay_s", self.delay_s)
+        check_part(self.rows, self.time, self.gravity)
         check_number("dead_band", self.dead_band, "a speed from zero up [rad/s or m/s]", zero=True)
         check_number("max_gap_s", self.max_gap_s, "a time above zero [s], or None")
         check_number("trim_s", self.trim_s, "a time from zero up [s], or None", zero=True)
@@ -119,6 +126,10 @@ class Recipe(TomlSettings):
     def hold_out_rule(self) -> HoldOut | None:
         """Rule that selects the held-out part of every log."""
         return None if self.hold_out is None else read_hold_out(self.hold_out)
+
+    def placed(self, robot: Robot) -> Robot:
+        """The robot under the gravity of the recipe, if it states one."""
+        return robot if self.gravity is None else robot.with_gravity(self.gravity)
 
     def spring_terms(self, robot: Robot) -> tuple[Term, ...]:
         """Torques of the springs: the first harmonics of the angles of their joints.

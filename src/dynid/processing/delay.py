@@ -179,10 +179,17 @@ class DelayTrials:
         shifted_torques = [np.ascontiguousarray(table[:, :, j].T) for j in joints]
         return cls(part, rows, valid, joints, shifts, shifted_torques, torque)
 
-    def without_reversals(self) -> DelayTrials | None:
-        """The same trials without the rows in which a joint is slow or turns round; None if too few are left."""
+    def without_reversals(self, fewest: int) -> DelayTrials | None:
+        """The same trials without the rows in which a joint is slow or turns round.
+
+        Args:
+            fewest: Smallest number of rows with which a joint is used.
+
+        Returns:
+            The trials; None if no joint has so many rows left.
+        """
         valid = self.valid & ~_near_reversals(self.part)[self.rows]
-        places = [k for k, j in enumerate(self.joints) if valid[:, j].sum() >= FEWEST_ROWS]
+        places = [k for k, j in enumerate(self.joints) if valid[:, j].sum() >= max(fewest, FEWEST_ROWS)]
         if not places:
             return None
         joints = [self.joints[k] for k in places]
@@ -290,7 +297,8 @@ def _near_reversals(part: Experiment) -> NDArray[np.bool_]:
     """(N, n) whether a joint of `timed_samples` is slow or turns round about that time."""
     slow = np.abs(part.dq) < SLOW * np.sqrt(np.mean(part.dq**2, axis=0))
     slow[1:] |= np.sign(part.dq[1:]) != np.sign(part.dq[:-1])
-    around = 0 if part.smoothing is None else int(np.ceil(NEAR_PERIODS * part.rate_hz / part.smoothing.cutoff_hz))
+    cutoff = None if part.smoothing is None else part.smoothing.cutoff_hz
+    around = 0 if cutoff is None else int(np.ceil(NEAR_PERIODS * part.rate_hz / cutoff))
     count = np.cumsum(np.vstack([np.zeros((1, slow.shape[1]), dtype=int), slow]), axis=0)
     here = np.arange(len(slow))
     first, last = np.maximum(here - around, 0), np.minimum(here + around + 1, len(slow))

@@ -190,7 +190,11 @@ def _saturated_column(x: Floats) -> Mask:
         return found
     y = x[present]
     span = float(y.max() - y.min())
-    if span == 0.0 or np.mean(np.diff(y) == 0.0) > 0.5:
+    if span == 0.0:
+        return found
+    at_ends = (y >= y.max() - 1e-9 * span) | (y <= y.min() + 1e-9 * span)
+    between = np.diff(y)[~(at_ends[1:] & at_ends[:-1])]  # steps that do not stay at the ends, where all is alike
+    if between.size == 0 or np.mean(between == 0.0) > 0.5:
         return found
     for extreme in (y.max(), y.min()):
         at = np.abs(y - extreme) <= 1e-9 * span

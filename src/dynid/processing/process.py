@@ -36,7 +36,7 @@ from dynid.processing.rest import Rest
 from dynid.processing.uniform import Cleaning, Stretch, UniformRecording, make_uniform
 from dynid.stages import in_stage
 
-__all__ = ["Chain", "Processing", "apply_delay", "process"]
+__all__ = ["Chain", "Processing", "apply_delay", "check_delay", "process"]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -51,8 +51,8 @@ ACCURACY_SHARE = 0.5
 """Share of the predicted acceleration error that filter transients may reach at the ends of a stretch; convention."""
 ACCURACY_RANGE = (1e-6, 1e-2)
 """Smallest and largest accuracy that an automatic cutoff asks for; convention."""
-LONGEST_DELAY_S = 10.0
-"""Largest delay of the torques that is accepted [s]; convention, against numbers in another unit."""
+LONGEST_DELAY_S = 1.0
+"""Largest delay of the torques that is accepted [s]; convention, against numbers in milliseconds."""
 SHORTEST_STRETCH = 4
 """Samples that a stretch must have beside its trimmed ends; convention."""
 RATE_TOLERANCE = 0.02
@@ -99,8 +99,7 @@ class Processing:
         check_number("rate_hz", self.rate_hz, "a rate above zero [Hz]")
         check_number("trim_s", self.trim_s, "a time from zero up [s], or 'auto'", zero=True, auto=True)
         check_number("dead_band", self.dead_band, "a speed from zero up [rad/s or m/s]", zero=True)
-        wanted = f"at most {LONGEST_DELAY_S:g} s, or 'auto'"
-        check_number("effort_delay_s", self.effort_delay_s, wanted, LONGEST_DELAY_S, zero=True, signed=True, auto=True)
+        check_delay("effort_delay_s", self.effort_delay_s)
 
     @property
     def delay_s(self) -> float:
@@ -326,6 +325,21 @@ class Chain:
             channels["dq"], channels["valid"], options, smoothing.rate_hz, thresholds, dropped
         )
         return {name: values[::step] for name, values in channels.items()}
+
+
+def check_delay(name: str, delay_s: object) -> None:
+    """Refuse a delay that is neither "auto" nor a time of up to `LONGEST_DELAY_S` in either direction [s].
+
+    Raises:
+        ArgumentError: It is neither; for a larger number the remedy takes it for milliseconds.
+    """
+    wanted = "seconds, such as 0.012, or 'auto'"
+    check_number(name, delay_s, wanted, zero=True, signed=True, auto=True)
+    if isinstance(delay_s, int | float) and abs(delay_s) > LONGEST_DELAY_S:
+        raise ArgumentError(
+            f"{name} is {delay_s:g} s, which is no delay of a log",
+            remedy=f"It is in seconds: write {1e-3 * delay_s:g} for {delay_s:g} ms.",
+        )
 
 
 def apply_delay(options: Processing, delay: Delay) -> tuple[Processing, str]:

@@ -14,8 +14,9 @@ from dynid.errors import ArgumentError
 from dynid.export.controller_dialogs import payload_dialogs
 from dynid.files import file_digest
 from dynid.findings import Finding, QualityReport
+from dynid.links.log_part import check_part
 from dynid.links.log_reader import ChannelMapSource, LogReader, Notice, Progress, check_copies, log_finding
-from dynid.links.recipe import LONGEST_DELAY_S, Recipe, add_terms
+from dynid.links.recipe import Recipe, add_terms
 from dynid.load.load import Load
 from dynid.load.load_files import read_library, read_load, read_load_logs
 from dynid.load.load_study import LoadStudy, check_load_log, study_load, study_payload
@@ -24,7 +25,7 @@ from dynid.load.sensor_checks import Proposal, find_wrench_delay
 from dynid.load.wrist import Sensing
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
-from dynid.processing.process import Chain, Processing
+from dynid.processing.process import Chain, Processing, check_delay
 from dynid.report.load_sections import flange_pose, frame_hint
 from dynid.report.report import load_page
 from dynid.robot.formats.urdf import write_urdf
@@ -72,6 +73,12 @@ class LoadRecipe(TomlSettings):
     """Cutoff of the low-pass of the positions [Hz]; "auto" chooses it from the noise, None filters nothing."""
     dead_band: float = 0.0
     """Rows of a joint slower than this are left out [rad/s or m/s]."""
+    rows: str | None = None
+    """Rows of every log that are used, such as "100:5000", counted from 0; None for all."""
+    time: str | None = None
+    """Time of every log that is used since its start [s], such as "2.5:30"; None for all."""
+    gravity: tuple[float, ...] | None = None
+    """Gravity (3,) in the frame of the robot's root link [m/s^2]; None for that of the robot file."""
     gate: bool = True
     """Whether logs are checked first, and refused when the check finds an error."""
     tare: str | None = None
@@ -83,8 +90,8 @@ class LoadRecipe(TomlSettings):
 
     def __post_init__(self) -> None:
         """Refuse settings that have no meaning or exclude each other."""
-        delay = "seconds, such as 0.012, or 'auto'"
-        check_number("delay_s", self.delay_s, delay, LONGEST_DELAY_S, zero=True, signed=True, auto=True)
+        check_delay("delay_s", self.delay_s)
+        check_part(self.rows, self.time, self.gravity)
         check_number("cutoff_hz", self.cutoff_hz, "a frequency above zero [Hz], 'auto' or None", auto=True)
         check_number("dead_band", self.dead_band, "a speed from zero up [rad/s or m/s]", zero=True)
         self.arm_knowledge()
@@ -149,6 +156,9 @@ class LoadRecipe(TomlSettings):
             dead_band=self.dead_band,
             delay_s=self.delay_s if self.sensor is None else 0.0,
             gate=self.gate,
+            rows=self.rows,
+            time=self.time,
+            gravity=self.gravity,
         )
 
 
@@ -204,6 +214,7 @@ def run_load(
     origin = Origin.of_call("run_load", chosen.to_dict(), inputs)
     files = ["load.json", "load.txt", "recipe.toml"]
     with nullcontext() if out is None else open_run(RunRequest.of(out), origin, files) as run:
+        robot = chosen.log_recipe().placed(robot)
         model = add_terms(robot)
         reader = LogReader(robot=model, recipe=chosen.log_recipe(), channel_map=channel_map, progress=progress,
                            needs_torques=chosen.sensor is None, notice=notice, check=chosen.check,

@@ -60,6 +60,11 @@ def run_validation(
     for log in logs:
         _check_unseen(log, log_digest(log), used)
     given = recipe or Recipe()
+    if given.gravity is not None:
+        raise ArgumentError(
+            "a result keeps the gravity under which it was identified",
+            remedy="Omit gravity, or identify again with it.",
+        )
     chosen = replace(given, band_hz=fit.equations.band_hz) if given.band_hz is None else given
     origin = Origin.of_call("run_validation", chosen.to_dict(), [result, *logs, channel_map])
     with nullcontext() if out is None else open_run(RunRequest.of(out), origin, ["validation.json"]) as run:

@@ -12,7 +12,7 @@ from dynid.errors import ArgumentError, ExcitationError
 from dynid.excitation.constraints import find_unchecked_limits, measure_speed_shares
 from dynid.excitation.criteria import Criterion
 from dynid.excitation.excitation import Excitation
-from dynid.excitation.feasibility import check_mobility
+from dynid.excitation.feasibility import check_mobility, refuse_negative_masses
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.measured import JointTorques, Measured
 from dynid.excitation.points.point_trajectory import PointDesign, PointSettings, PointStep, design_point_trajectory
@@ -63,6 +63,7 @@ def design_energy_points(
     check_kind("limits", limits, MotionLimits)
     if limits.joint_names != robot.joint_names:
         raise ArgumentError("the limits belong to another robot", remedy="Use MotionLimits.from_robot.")
+    refuse_negative_masses(robot)
     check_mobility(limits)
     count = check_count(robot, count)
     chosen = settings or PointSettings()

@@ -386,6 +386,11 @@ def sniff(lines: list[str], options: Options) -> Dialect:
         return next(iter(distinct.values()))
     content = [line for line in lines if line.strip()]
     words = [word for line in content for word in re.split(r"[,;|\s]+", line)]
+    if not found and content and content[0].lstrip().startswith(("{", "[{", "[[")):
+        raise LogReadError(
+            "it is JSON, which dynid does not read as a log",
+            remedy="Write a table with one row per sample: CSV, npz or Parquet (pandas: DataFrame(...).to_csv).",
+        )
     if not found and 1 <= len(content) <= 2 and not any(is_number(word, ".") for word in words):
         raise LogReadError(
             "it has no data rows: no line of numbers follows a header",

@@ -109,6 +109,21 @@ def read_robot(path: str | os.PathLike[str], *, locked: Mapping[str, float] | No
     return row.read(path, locked=locked)
 
 
+def joints_in_file(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Names of the joints in a robot file that may move, mimic joints included; the file need not be readable else.
+
+    Raises:
+        DescriptionError: The file is no XML, or is no robot file.
+    """
+    row = format_of(path)
+    if row is None or not row.is_exclusive:
+        return read_robot(path).joint_names
+    from dynid.robot.formats.xml import read_document
+
+    found = (element for element in read_document(path).root.walk() if element.tag == "joint" and element.name)
+    return tuple(dict.fromkeys(element.name for element in found if element.attributes.get("type") != "fixed"))
+
+
 def write_robot(robot: Robot, path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Write a robot to a file; its ending tells the format.
 
