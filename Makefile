@@ -56,6 +56,7 @@ campaigns:
 	@echo "fuzz-readers            10 000 broken logs per format (minutes)"
 	@echo "faults                  2 000 faults in simulated and real logs"
 	@echo "gate-evidence           clean logs and wrong masses: false accusations of the gate"
+	@echo "faults-within           gains, drifts, loads and lengths planted within a log"
 	@echo "loop-delays             200 delays planted in PD loops with friction"
 	@echo "throughput              1e7 samples from npy and Parquet to information"
 	@echo "csv-speed               CSV parsing against pandas"
@@ -98,6 +99,9 @@ faults: $(STAMP)
 
 gate-evidence: $(STAMP)
 	$(CAMPAIGN)/gate_evidence.py
+
+faults-within: $(STAMP)
+	$(CAMPAIGN)/faults_within.py
 
 loop-delays: $(STAMP)
 	$(CAMPAIGN)/loop_delays.py

@@ -47,6 +47,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "backward-time": "Time stamps run backwards.",
         "change": "The robot or its load changed during the log.",
         "drift": "The zero of a force sensor drifts.",
+        "drifting-offset": "The offset of a joint's torque drifts during the log.",
         "flipped": "A position or torque has the opposite sign.",
         "frozen": "A signal stays at one value while others move.",
         "gap": "Samples are further apart than the sampling period allows.",
@@ -76,6 +77,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "unsynchronised": "Torques and motion are stamped at different times.",
         "unusable": "Nothing can be computed from the log.",
         "wrapped": "A position jumps by a whole turn.",
+        "wrong-gain": "The torque of a joint is too large or too small beside those of the other joints.",
         # designed motions, from excitation/
         "absurd-deviation": "A predicted standard deviation is so large that the motion does not show the parameter.",
         "always-beyond": "A link is beyond a wall in every position, so the motion was not checked against that wall.",

@@ -28,6 +28,7 @@ from dynid.gate.model_checks import (
 from dynid.gate.quick_fit import Samples
 from dynid.gate.signal_checks import check_clock, check_signals, check_velocities
 from dynid.gate.torque_noise import filtered_noise
+from dynid.gate.within_log import check_within
 from dynid.gate.wrench_checks import check_drift
 from dynid.logs.joint_order import match_joints
 from dynid.logs.recording import Recording
@@ -190,6 +191,7 @@ def _find_causes(robot: Robot, samples: Samples, experiment: Experiment | None) 
         if all(cause.severity != "error" for cause in causes):
             checks = (check_gravity_direction, check_compensation, check_changes)
             found = [finding for check in checks for finding in check(robot, samples)]
+            found += check_within(robot, samples) if all(f.severity == "note" for f in found) else ()
             causes = [*found, *(cause for cause in causes if not found or cause.code != "unexplained")]
     yield from _confirm_delays(late, [cause for cause in causes if cause.severity == "error"])
     yield from causes

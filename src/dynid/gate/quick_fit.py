@@ -28,6 +28,8 @@ from dynid.terms.base import Dependence
 __all__ = [
     "Samples",
     "block_losses",
+    "body_columns",
+    "free_rows",
     "friction_bases",
     "gravity_torques",
     "has_made_up_masses",
@@ -301,7 +303,7 @@ def free_residual(robot: Robot, samples: Samples) -> float:
 
 def _free_rest(robot: Robot, samples: Samples) -> Floats:
     """Residual (M, u) of the weighted torques in the free fit; a first fit gives the weights of the joints."""
-    rows, tau = _free_rows(robot, samples)
+    rows, tau = free_rows(robot, samples)
     scale = np.linalg.norm(rows, axis=0)
     seen = scale > 1e-9 * scale.max()
     joined = np.column_stack([rows[:, seen] / scale[seen], tau])
@@ -360,7 +362,7 @@ def dissipation(robot: Robot, samples: Samples) -> tuple[Floats, Floats]:
     equations do not explain. Both are 0 for joints that are not used.
     """
     joints, count = samples.q.shape[1], samples.q.shape[0]
-    rows, tau = _free_rows(robot, samples)
+    rows, tau = free_rows(robot, samples)
     scale = np.linalg.norm(rows, axis=0)
     seen = scale > 1e-9 * scale.max()
     joined = np.column_stack([rows[:, seen] / scale[seen], tau])
@@ -386,7 +388,7 @@ def _relative(squares: float, samples: Samples) -> float:
     return float(np.sqrt(squares / max(samples.q.shape[0] * float(samples.trust.sum()), 1e-300)))
 
 
-def _free_rows(robot: Robot, samples: Samples) -> tuple[Floats, Floats]:
+def free_rows(robot: Robot, samples: Samples) -> tuple[Floats, Floats]:
     """Weighted regressor (M u, p) and torque (M u,) of the u joints in use, sample after sample."""
     model = with_friction(robot, tuple(samples.gravity.tolist()))
     Y = _of_motion("regressor", model, samples, lambda: with_smooth_sign(
@@ -394,6 +396,14 @@ def _free_rows(robot: Robot, samples: Samples) -> tuple[Floats, Floats]:
     ))  # fmt: skip
     rows = (Y * samples.weight[None, :, None])[:, samples.used].reshape(-1, Y.shape[2])
     return rows, (samples.effort * samples.weight)[:, samples.used].reshape(-1)
+
+
+def body_columns(robot: Robot, samples: Samples) -> Floats:
+    """(M u, 4) torque per unit of the first moments and the mass of the last body, sample after sample [N m or N]."""
+    model = with_friction(robot, tuple(samples.gravity.tolist()))
+    first = 10 * (robot.dof - 1)
+    Y = regressor(model, samples.q, samples.dq, samples.ddq)[:, samples.used, first + 6 : first + 10]
+    return np.ascontiguousarray(Y.reshape(-1, 4))
 
 
 def _solve(G: Floats, b: Floats) -> Floats:
@@ -406,7 +416,7 @@ def normal_equations(robot: Robot, samples: Samples, blocks: int) -> tuple[float
 
     Each joint's equations are weighted by their residual, so that a joint with little noise counts for more.
     """
-    rows, tau = _free_rows(robot, samples)
+    rows, tau = free_rows(robot, samples)
     scale = np.linalg.norm(rows, axis=0)
     seen = scale > 1e-9 * scale.max()
     joined = np.column_stack([rows[:, seen] / scale[seen], tau])

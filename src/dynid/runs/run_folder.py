@@ -211,7 +211,8 @@ def open_run(request: RunRequest, origin: Origin, files: Sequence[str]) -> RunFo
     if taken and not (force or is_resumed):
         raise ExportError(f"{taken[0]} exists already", path=out, remedy="Add --force, or choose another folder.")
     make_folder(out)
-    write_atomically(out / "run.json", json.dumps({**facts, "finished": False}, indent=1) + "\n", force=True)
+    state = {"finished": False} if reports else {"finished": False, "refused": True}  # an old report may be replaced
+    write_atomically(out / "run.json", json.dumps({**facts, **state}, indent=1) + "\n", force=True)
     overwrite = force or is_resumed or not reports
     run = RunFolder(path=out, facts=facts, overwrite=overwrite, is_resumed=is_resumed)
     run.note(f"{'resumed' if is_resumed else 'started'}: {facts['command']}")
