@@ -21,7 +21,7 @@ CAMPAIGN := $(BIN)/python tests/campaigns
 
 .PHONY: dist pythons wheels
 .PHONY: demo test lint types architecture check pages bench campaigns clean picture pictures site \
-	papers fuzz-readers faults gate-evidence faults-within loop-delays throughput csv-speed kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data inner-folds identification-speed command-speed growth coverage load-coverage run-agreement estimators-noise assumed-loops compare-real estimator-guide report-speed c-robots c-speed control controller
+	papers fuzz-readers faults gate-evidence faults-within loop-delays throughput csv-speed kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data inner-folds identification-speed command-speed growth coverage load-coverage gain-coverage run-agreement estimators-noise assumed-loops compare-real estimator-guide report-speed c-robots c-speed control controller
 
 demo: $(DEMO_STAMP)
 	$(BIN)/dynid demo
@@ -73,6 +73,7 @@ campaigns:
 	@echo "coverage                95 % intervals on 5 robots x 1000 runs"
 	@echo "interval-conditions     95 % intervals under coloured noise, quantised encoders, ripple, missing terms, changing runs"
 	@echo "real-halves             halves of real logs against one another, within their intervals"
+	@echo "gain-coverage           200 loads by torques with gains of drives that are 10 % wrong"
 	@echo "load-coverage           95 % intervals of loads and drive gains by joint torques, noise filtered"
 	@echo "run-agreement           planted differences between runs: how often the cause is named"
 	@echo "estimators-noise        estimators under noisy positions: bias, coverage, time, wrong control laws"
@@ -158,6 +159,9 @@ real-halves: $(STAMP)
 
 run-agreement: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/run_agreement.py 200
+
+gain-coverage: $(STAMP)
+	$(CAMPAIGN)/gain_coverage.py
 
 load-coverage: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/load_torque_coverage.py 200

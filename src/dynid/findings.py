@@ -137,10 +137,13 @@ CODES: Mapping[str, str] = MappingProxyType(
         "prior-weight": "How the weight of the prior was chosen.",
         "reduced-set": "Only some standard parameters were estimated; the others are zero.",
         "ridge-bias": "Ridge regression shifts the estimate.",
+        "exact-gains": "Torques were computed with gains of drives that count as exact.",
+        "uncertain-gains": "Gains of drives have a stated uncertainty, which the intervals contain.",
         "runs-differ": "A run has other parameters, another load or other gains than the other runs.",
         "singular-values": "How many singular values were kept.",
         "solver-fallback": "The cone solver failed and another solver was used.",
         # loads, from load/
+        "gains-dominate": "A large share of the uncertainty of the load's mass comes from the gains of the drives.",
         "arm-assumed": "The arm's own parameters and friction are taken from its model.",
         "arm-departs": "The arm differs from its model by more than the stated uncertainty.",
         "arm-dominates": "A large share of the uncertainty of the load's mass comes from the arm's model.",

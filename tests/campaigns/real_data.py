@@ -1,15 +1,20 @@
 """Held-out torque error on the real logs with plain and automatic settings, beside the published figures.
 
 Run ``python tests/campaigns/real_data.py [data set ...]``; it reads ../shared/datasets and writes docs/real-data.md.
+With ``--keep`` the results of each data set are kept in out/real-data and not computed again.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
+import pickle
+import re
+import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -26,8 +31,13 @@ import dynid
 from dynid.cli import main as dynid_command
 from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import WLS
+from dynid.estimation.rows import stretches
+from dynid.export.c.c_check import find_compiler
+from dynid.export.c.c_package import generate_c
+from dynid.export.robot_files import NEAR
 from dynid.links.hold_out import read_hold_out, split_recording
 from dynid.links.identify import Identification
+from dynid.links.whole_model import WholeModel
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
@@ -35,6 +45,7 @@ from dynid.processing.uniform import Cleaning
 from dynid.robot.model import Robot
 from dynid.tables import Table
 
+Floats = NDArray[np.float64]
 FINGERS = ("--hold", "panda_finger_joint1", "--hold", "panda_finger_joint2")
 COMMANDS = {
     "tx40": ("DATA/tx40/tx40_mdh_modified.urdf", "DATA/tx40", "--hold-out", "every:3:0.75", "--set", "dead_band=0.02"),
@@ -80,7 +91,13 @@ class Result:
     terms: tuple[str, ...]
     masses: str
     loads: str
-    """Simulators that accepted the identified robot."""
+    """Simulators that accepted the written robots."""
+    code: float | None
+    """Error of the generated C code, measured as `consistent`; None without a compiler."""
+    written: dict[str, float]
+    """Error of each written file, read back from disk, as the command prints it; by format."""
+    lacks: dict[str, str]
+    """What each format cannot hold, where its error is more than 10 % larger than the printed one."""
 
 
 def plain_errors(data: DataSet, robot: Robot, recordings: list[Recording], cutoff: float | None) -> tuple[float, float]:
@@ -152,8 +169,8 @@ def words(data: DataSet, cutoff: float | None) -> list[str]:
     ]
 
 
-def run_command(arguments: list[str]) -> tuple[Identification, dict[str, Any], float]:
-    """Run a command as a user would; return the fit that it wrote, its result file and the processor time [s]."""
+def run_command(arguments: list[str]) -> tuple[Identification, dict[str, Any], float, str]:
+    """Run a command as a user would: the fit that it wrote, its result file, processor time [s], simulators."""
     with tempfile.TemporaryDirectory() as folder:
         started = time.process_time()
         given = [str(DATA / word[5:]) if word.startswith("DATA/") else word for word in arguments]
@@ -161,7 +178,8 @@ def run_command(arguments: list[str]) -> tuple[Identification, dict[str, Any], f
         assert done.exit_code <= 1, done.output
         seconds = time.process_time() - started
         saved = dynid.read_result(folder)
-        return saved.identification(), dict(saved.content), seconds
+        fit = saved.identification()
+        return fit, dict(saved.content), seconds, check_loads(fit, folder)
 
 
 def judged_motion(data: DataSet, recordings: list[Recording], hz: float | None) -> Experiment:
@@ -189,13 +207,16 @@ def evaluate(data: DataSet) -> list[Result]:
     results = []
     for place, cutoff in enumerate(data.cutoffs_hz or (None,)):
         command = words(data, cutoff)
-        fit, content, seconds = run_command(command)
+        fit, content, seconds, loads = run_command(command)
         free = run_command([*command, "--estimator", "wls"])[0]
         (hz,) = {facts["cutoff_hz"] for facts in content["data"]}
         motion = judged_motion(data, recordings, hz)
         loose = free.equations.torque(free.estimate.values, motion)  # these parameters may be physically impossible
         predictions = (loose, fit.torque(motion))
         errors = [held_out_error(data, log, held, motion, torque, cutoff) for torque in predictions]
+        code = c_torques(fit, motion)
+        files = content["files"]
+        far = [f for f in files if not f["relative_error_percent"] <= NEAR * f["judged_error_percent"]]
         results.append(
             Result(
                 data=data,
@@ -209,32 +230,62 @@ def evaluate(data: DataSet) -> list[Result]:
                 seconds=seconds,
                 terms=tuple(step["term"] for step in content["selection"] if step["kept"]),
                 masses=", ".join(f"{body.inertia.mass:.3g}" for body in fit.identified.bodies),
-                loads=check_loads(fit),
+                loads=loads,
+                code=None if code is None else held_out_error(data, log, held, motion, code, cutoff),
+                written={f["format"]: f["relative_error_percent"] for f in files},
+                lacks={f["format"]: kinds_of(f["lacks"]) for f in far},
             )
         )
     return results
 
 
-def check_loads(fit: Identification) -> str:
-    """List the simulators that accept the identified robot; refuse an impossible body before."""
+def check_loads(fit: Identification, folder: str) -> str:
+    """List the simulators that accept the written files; refuse an impossible body before."""
     for body in fit.identified.bodies:
         assert body.inertia.is_physical, f"{fit.robot.name}: body of {body.joint.name} is impossible"
     accepted = []
-    with tempfile.TemporaryDirectory() as folder:
-        urdf, mjcf = Path(folder) / "robot.urdf", Path(folder) / "robot.xml"
-        dynid.write_urdf(fit.identified, urdf)
-        dynid.write_mjcf(fit.identified, mjcf)
-        if find_spec("pinocchio"):
-            import pinocchio
+    if find_spec("pinocchio"):
+        import pinocchio
 
-            assert pinocchio.buildModelFromUrdf(str(urdf)).nv >= fit.robot.dof
-            accepted.append("Pinocchio")
-        if find_spec("mujoco"):
-            import mujoco
+        for path in Path(folder).glob("*_identified.urdf"):
+            assert pinocchio.buildModelFromUrdf(str(path)).nv >= fit.robot.dof
+        accepted.append("Pinocchio")
+    if find_spec("mujoco"):
+        import mujoco
 
-            assert mujoco.MjModel.from_xml_path(str(mjcf)).nv >= fit.robot.dof
-            accepted.append("MuJoCo")
+        for path in Path(folder).glob("*_identified*.xml"):
+            assert mujoco.MjModel.from_xml_path(str(path)).nv >= fit.robot.dof
+        accepted.append("MuJoCo")
     return ", ".join(accepted)
+
+
+def c_torques(fit: Identification, motion: Experiment) -> Floats | None:
+    """(N, n) torques by the generated C code, memory included; None without a compiler or without such a model."""
+    compiler = find_compiler()
+    if compiler is None:
+        return None
+    package, pointer = generate_c(fit, ["inverse_dynamics"]), ctypes.POINTER(ctypes.c_double)
+    if f"{package.name}_model.c" not in dict(package.files):
+        return None
+    memory, torque = np.zeros(WholeModel.of(fit).memory_size), np.zeros_like(motion.q)
+    with tempfile.TemporaryDirectory() as folder:
+        package.write(Path(folder) / "code")
+        source = Path(folder) / "code" / f"{package.name}_model.c"
+        library = Path(folder) / "model.so"
+        flags = ["-std=c99", "-O0", "-shared", "-fPIC"]  # long formulas: optimising them takes minutes
+        subprocess.run([str(compiler), *flags, "-o", str(library), str(source), "-lm"], check=True, capture_output=True)
+        code = ctypes.CDLL(str(library))
+        step = getattr(code, f"{package.name}_model_torque")
+        step.argtypes = [ctypes.c_void_p, *[pointer] * 3, ctypes.c_double, pointer]
+        for rows, part in stretches(motion):
+            states = [np.ascontiguousarray(channel) for channel in (part.q, part.dq, part.ddq)]
+            first = [channel[0].ctypes.data_as(pointer) for channel in states[:2]]
+            getattr(code, f"{package.name}_model_begin")(memory.ctypes.data_as(ctypes.c_void_p), *first)
+            for row in range(rows.stop - rows.start):
+                sample = [channel[row].ctypes.data_as(pointer) for channel in states]
+                place = torque[rows.start + row].ctypes.data_as(pointer)
+                step(memory.ctypes.data_as(ctypes.c_void_p), *sample, 1.0 / motion.rate_hz, place)
+    return torque
 
 
 CIRCULATED = {
@@ -263,6 +314,71 @@ def tx40_friction() -> str:
     return "\n## tx40, plain friction\n\n" + table.to_markdown() + "\n"
 
 
+KINDS = {
+    "FT": "smooth sign",
+    "FH": "presliding",
+    "FL": "lagged sign",
+    "FR": "saturating friction",
+    "FVA": "asymmetric friction",
+    "FS": "Stribeck friction",
+    "FAC": "friction of the angle",
+    "FAS": "friction of the angle",
+    "KG": "drive gain",
+    "NL": "drive curvature",
+    "TILTX": "base tilt",
+    "TILTY": "base tilt",
+    "HC": "harmonics of the angle",
+    "HS": "harmonics of the angle",
+    "IA": "rotor inertia",
+    "OFF": "offset",
+    "IAM": "coupled motors",
+    "FVM": "coupled motors",
+    "FCM": "coupled motors",
+    "XT": "cross-talk",
+}
+"""Beginning of a parameter's name -> what it is."""
+
+
+def kinds_of(names: list[str]) -> str:
+    """What parameters are, in words."""
+    found = []
+    for name in names:
+        letters = "".join(re.findall(r"^[A-Z]+", name))
+        found.append("friction of the load" if name.endswith("*T") else KINDS.get(letters, letters))
+    return ", ".join(dict.fromkeys(found))
+
+
+def protocols() -> str:
+    """The measure of each data set, so that others can compare."""
+    parts = {
+        "blocks": "every third block of 0.75 s",
+        "end": "the last 40 %",
+        "files": "the last log",
+    }
+    rows = [
+        (
+            data.name,
+            ", ".join(data.files) or "the whole folder",
+            parts[data.split],
+            f"{data.rate_hz:g} Hz, one of {data.step} samples" if data.cutoffs_hz else f"one of {data.step} rows",
+            " and ".join(f"{hz:g} Hz" for hz in data.cutoffs_hz) or "none",
+            f"{data.trim_s:g} s",
+            f"{data.dead_band:g} rad/s" if data.dead_band else "none",
+        )
+        for data in SETS
+    ]
+    heads = ["log", "files", "held out", "compared at", "low-pass", "trimmed ends", "slow rows left out"]
+    return "\n## Protocols\n\n" + PROTOCOL + Table.of(heads, rows).to_markdown() + "\n"
+
+
+PROTOCOL = """The error of each log is measured like this. Everything is chosen on the training part. The torques of the
+held-out part are predicted from its positions alone. Measured and predicted torques are resampled, pass the same
+zero-phase Butterworth low-pass of fourth order, lose their ends, are thinned out and compared: 100 times the root of
+the squared differences over all joints and kept samples, divided by that of the measured torques. Rows in which a
+joint is slower than stated do not count for it.
+
+"""
+
 HEADER = """# Real logs
 
 Held-out torque error, 100 |measured - predicted| / |measured| over all joints [%], measured as the notes of the data
@@ -280,8 +396,20 @@ positions alone. `make real-data` writes this page: it runs the commands below a
 - *loss*: cost of *consistent* against *selected*; a negative loss is a gain.
 - *printed*: the error that the command prints. The command compares at the rate of the log; the notes resample and thin
   out.
+- *C*: the generated C code (`NAME_model_torque`), compiled and run on the same motion, measured as *consistent*; a
+  hyphen where all terms are in `NAME_inverse_dynamics`, so that there is no such function.
 - *time*: processor time of the whole command with its report.
 - *attainable*: results of others: terms without memory / with friction memory / physically consistent.
+
+"""
+
+FORMATS = ("URDF", "MJCF", "MJCF of MuJoCo 4")
+WRITTEN = """
+## The written robots
+
+The error of each robot file that the command writes, read back from disk, beside the error that it prints for the whole
+model [%]. A format that cannot hold a term is refitted without it. Friction with memory needs springs that yield, which
+MuJoCo 4 has; it is written to a file of its own.
 
 """
 
@@ -326,6 +454,7 @@ def report(results: list[Result]) -> str:
             f"{r.plain[0]:.2f} / {r.plain[1]:.2f}",
             f"{r.free:.2f}",
             f"{r.consistent:.2f}",
+            "-" if r.code is None else f"{r.code:.2f}",
             f"{r.printed:.2f}",
             f"{100.0 * (r.consistent / r.free - 1.0):+.1f} %",
             r.data.attainable,
@@ -333,7 +462,6 @@ def report(results: list[Result]) -> str:
             f"{r.seconds:.1f}",
             ", ".join(r.terms) or "none",
             r.masses,
-            r.loads,
         )
         for r in results
     ]
@@ -343,6 +471,7 @@ def report(results: list[Result]) -> str:
         "plain",
         "selected",
         "consistent",
+        "C",
         "printed",
         "loss",
         "attainable",
@@ -350,21 +479,42 @@ def report(results: list[Result]) -> str:
         "time [s]",
         "terms",
         "masses [kg]",
-        "accepted by",
     ]
     commands = "\n".join(f"```\n{r.command} --out result\n```" for r in results)
-    return HEADER + Table.of(heads, rows).to_markdown() + "\n" + REMARKS.replace("{commands}", commands)
+    files = Table.of(["log", "printed", *FORMATS, "more than 10 % apart: the format lacks", "accepted by"], [
+        (
+            row[0], f"{r.printed:.2f}", *(f"{r.written[kind]:.2f}" if kind in r.written else "" for kind in FORMATS),
+            "; ".join(f"{kind}: {what}" for kind, what in r.lacks.items()), r.loads,
+        )
+        for r, row in zip(results, rows, strict=True)
+    ])  # fmt: skip
+    written = WRITTEN + files.to_markdown() + "\n"
+    return (
+        HEADER + Table.of(heads, rows).to_markdown() + "\n" + written + REMARKS.replace("{commands}", commands)
+        + protocols()
+    )  # fmt: skip
 
 
-def main(names: list[str]) -> None:
+def kept_results(data: DataSet) -> list[Result]:
+    """The results of a data set, from a file where they were computed before."""
+    path = ROOT / "out" / "real-data" / f"{data.name}.pickle"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        facts = [{f.name: getattr(r, f.name) for f in fields(r) if f.name != "data"} for r in evaluate(data)]
+        path.write_bytes(pickle.dumps(facts))
+    return [Result(data=data, **fact) for fact in pickle.loads(path.read_bytes())]
+
+
+def main(words_given: list[str]) -> None:
     """Evaluate the named data sets, by default all; write the page after all of them."""
+    keep, names = "--keep" in words_given, [word for word in words_given if not word.startswith("--")]
     if not DATA.is_dir():
         print(f"no data sets in {DATA}")
         return
     results = []
     for data in SETS:
         if not names or data.name in names:
-            results += evaluate(data)
+            results += kept_results(data) if keep else evaluate(data)
             print(f"{data.name}: {[(r.plain, r.free, r.consistent) for r in results if r.data is data]}", flush=True)
     page = report(results) + (tx40_friction() if not names else "")
     print(page)

@@ -235,3 +235,24 @@ def test_a_late_wrench_is_named_with_the_option_that_mends_it(folder: Path) -> N
         assert mended.exit_code == 0, mended.output
         assert "UR: set_target_payload" in mended.output
     assert "40 ms late" in mended.stderr
+
+
+def test_a_weighed_can_calibrates_the_drives(folder: Path) -> None:
+    words = ("drives", folder / "arm.urdf", folder / "held.csv", "--unloaded", folder / "empty.csv",
+             "--map", folder / "torque_map.toml", "--mass", CAN.mass, "--link", "tool")  # fmt: skip
+    said = json.loads(run(*words, "--json").stdout)
+    clear = [(gain, std) for gain, std in zip(said["gain"], said["stderr"], strict=True) if gain is not None]
+    assert len(clear) >= 2
+    assert all(abs(gain - 1.0) < 4.0 * std for gain, std in clear)
+    shown = run(*words)
+    assert shown.exit_code == 0, shown.output
+    assert said["map"] in shown.output
+    assert run(*words, "--com", "1,2").exit_code == 2
+
+
+def test_a_load_by_uncertain_gains_says_so(folder: Path) -> None:
+    (folder / "gain_map.toml").write_text(TORQUE_MAP + 'gain = "1 +- 10 %"\n')
+    done = run("load", folder / "arm.urdf", folder / "held.csv", "--unloaded", folder / "empty.csv", "--json",
+               "--map", folder / "gain_map.toml", "--set", "link=tool", "--set", "gate=false")  # fmt: skip
+    assert done.exit_code in (0, 1), done.output  # so light a can is doubtful then
+    assert "the gains of the drives are known within 10 %" in done.output

@@ -10,15 +10,20 @@ import pytest
 from dynid.errors import ArgumentError
 from dynid.export import robot_files
 from dynid.export.result_file import read_result, write_result
-from dynid.export.robot_files import FORMATS, describe_files, write_robot_files
+from dynid.export.robot_files import FORMATS, PRESLIDING, describe_files, write_robot_files
+from dynid.kernels import inverse_dynamics
 from dynid.links.identify import identify
 from dynid.links.recipe import Recipe
 from dynid.links.validation import robot_error, validate
 from dynid.processing.process import process
 from dynid.processing.simulation import simulate_experiment, sum_of_sines
 from dynid.robot.formats.urdf import read_urdf, write_urdf
-from dynid.robot.zoo import cylindrical
-from dynid.terms.friction import Coulomb, SmoothSign, Viscous
+from dynid.robot.zoo import cylindrical, scara
+from dynid.terms.base import Reference
+from dynid.terms.coupling import Coupling
+from dynid.terms.friction import Coulomb, CubicViscous, QuadraticViscous, SaturatingViscous, SmoothSign, Viscous
+from dynid.terms.load_dependent import BaseTilt
+from dynid.terms.memory import Hysteresis, LaggedSign
 from dynid.terms.motors import RotorInertia
 
 DRY = 4.0
@@ -49,16 +54,19 @@ def fit(truth, runs):
 def test_the_whole_dry_friction_reaches_the_files(fit, runs, tmp_path):
     write_robot_files(fit, tmp_path, runs[1], check=validate(fit, runs[1]))
     for kind in FORMATS:
-        robot = kind.read(tmp_path / f"{fit.robot.name}_identified{kind.suffix}", fit.robot)
-        levels = [placed.term.value for placed in robot.terms if isinstance(placed.term, Coulomb)]
-        np.testing.assert_allclose(levels, DRY, rtol=0.1)
+        robot = kind.read(tmp_path / f"{fit.robot.name}_identified{kind.suffix}", fit.robot).robot
+        speeds = 0.5 * np.abs(runs[1].dq).max(axis=0)
+        rest = np.zeros(3)
+        moving = inverse_dynamics(robot.with_gravity(rest), rest, speeds, rest)
+        still = inverse_dynamics(robot.with_gravity(rest).with_terms(), rest, speeds, rest)
+        np.testing.assert_allclose(moving - still, DRY + 2.0 * speeds, rtol=0.05)
 
 
 def test_a_file_is_judged_from_disk(fit, runs, tmp_path):
     check = validate(fit, runs[1])
     files = write_robot_files(fit, tmp_path, runs[1], check=check)
     for file, kind in zip(files, FORMATS, strict=True):
-        assert file.error == pytest.approx(robot_error(kind.read(file.path, fit.robot), runs[1]))
+        assert file.error == pytest.approx(robot_error(kind.read(file.path, fit.robot).robot, runs[1]))
         assert file.judged == check.relative_error
     # a file that somebody changes is judged as it is
     text = files[0].path.read_text().replace('friction="', 'friction="1')
@@ -69,12 +77,62 @@ def test_a_file_is_judged_from_disk(fit, runs, tmp_path):
 def test_what_the_writer_changed_is_judged(fit, runs, tmp_path, monkeypatch):
     """The error is that of the file, not of the robot that was handed to the writer."""
 
-    def write(robot, path, **options):
-        write_urdf(robot.with_parameters(2.0 * robot.parameter_vector), path, **options)
+    def write(model, path, **options):
+        write_urdf(model.robot.with_parameters(2.0 * model.robot.parameter_vector), path, **options)
 
     monkeypatch.setattr(robot_files, "FORMATS", (replace(FORMATS[0], write=write),))
     (file,) = write_robot_files(fit, tmp_path, runs[1], check=validate(fit, runs[1]))
     assert file.error > 80.0  # twice the torque
+
+
+def test_powers_of_the_speed_take_over_and_never_feed_power_in(truth, tmp_path):
+    terms = [SaturatingViscous(3.0, joint=joint) for joint in range(3)]
+    curved = truth.with_terms(RotorInertia(0.3), Viscous(2.0), *terms)
+    motions = [sum_of_sines(3, seed=seed) for seed in (1, 2)]
+    runs = [process(simulate_experiment(curved, motion, rate_hz=200, duration_s=10.0)) for motion in motions]
+    robot = truth.with_terms(RotorInertia(), Viscous(), Coulomb())
+    fit = identify(robot, runs[0], Recipe.bare(), terms=[SaturatingViscous(joint=joint) for joint in range(3)])
+    urdf, mjcf = write_robot_files(fit, tmp_path, runs[1], check=validate(fit, runs[1]))
+    assert mjcf.error < 0.5 * urdf.error
+    model = FORMATS[1].read(tmp_path / f"{fit.robot.name}_identified.xml", fit.robot)
+    for joint in model.robot.moving_joints:
+        values = {type(term): term.value for term in joint.terms}
+        dry, *powers = (values.get(kind, 0.0) for kind in (Coulomb, Viscous, QuadraticViscous, CubicViscous))
+        assert min(dry, powers[0], powers[2]) >= 0.0
+        speed = np.linspace(0.0, 10.0, 50)
+        assert np.all(dry + sum(p * speed ** (k + 1) for k, p in enumerate(powers)) >= 0.0)
+
+
+def test_memory_goes_into_a_file_of_its_own(truth, runs, tmp_path):
+    robot = truth.with_terms(RotorInertia(), Viscous(), Coulomb())
+    further = [Hysteresis(joint=0, scale=0.1), LaggedSign(joint=0, scale=0.02)]
+    fit = identify(robot, runs[0], Recipe.bare(), terms=further)
+    files = write_robot_files(fit, tmp_path, runs[1], check=validate(fit, runs[1]))
+    assert [file.path.name for file in files[1:]] == [
+        "cylindrical_identified.xml",
+        "cylindrical_identified_mujoco4.xml",
+    ]
+    assert files[2].lacks == ("FL1(0.02)",)
+    assert set(files[1].lacks) == {"FH1(0.1)", "FL1(0.02)"}
+    model = PRESLIDING.read(files[2].path, fit.robot)
+    assert files[2].error == pytest.approx(robot_error(model.robot, runs[1], terms=model.yielding))
+    assert all(term.value > 0.0 for term in model.yielding)
+
+
+def test_a_tilted_base_and_coupled_motors_reach_the_mjcf(truth, runs, tmp_path):
+    arm = scara().with_terms(RotorInertia(0.3), Viscous(2.0))
+    a, b = arm.joint_names[:2]
+    arm = arm.with_couplings(Coupling({a: 1.0, b: 1.0}, 0.2, 0.5, 1.0))
+    tilted = arm.with_gravity([0.3, -0.2, -9.8])
+    motion = [sum_of_sines(arm.dof, seed=seed) for seed in (1, 2)]
+    logs = [process(simulate_experiment(tilted, m, rate_hz=200, duration_s=8.0)) for m in motion]
+    tilts = [BaseTilt(axis=axis, reference=Reference(arm.parameter_vector)) for axis in (0, 1)]
+    fit = identify(arm, logs[0], Recipe.bare(), terms=tilts)
+    urdf, mjcf = write_robot_files(fit, tmp_path, logs[1], check=validate(fit, logs[1]))
+    assert mjcf.lacks == ()
+    assert mjcf.error < 1.1 * max(mjcf.judged, 0.5) < urdf.error
+    found = FORMATS[1].read(mjcf.path, fit.robot).robot
+    np.testing.assert_allclose(found.gravity[:2], [0.3, -0.2], atol=0.1)
 
 
 def test_the_file_with_more_of_the_terms_is_the_better_one(fit, runs, tmp_path):

@@ -12,7 +12,7 @@ import pytest
 import dynid
 from dynid.errors import ArgumentError
 from dynid.kernels import inverse_dynamics, regressor
-from dynid.load.drive_gains import identify_drive_gains
+from dynid.load.drive_gains import gains_from_weighed_mass, identify_drive_gains
 from dynid.load.load import Load
 from dynid.load.load_study import study_payload
 from dynid.load.payload import ArmUncertainty, identify_end_link, identify_payload
@@ -193,6 +193,54 @@ def test_drive_gains_from_a_known_mass() -> None:
         identify_drive_gains(arm(), loaded=loaded, unloaded=[], known=TRUTH)
     with pytest.raises(ArgumentError, match="mass"):
         identify_drive_gains(arm(), loaded=loaded, unloaded=unloaded, known=Inertia.zero())
+
+
+def test_a_weighed_mass_alone_calibrates_drives() -> None:
+    gains = np.array([14.0, 13.0, 11.0, 11.5, 12.0, 9.0, 8.0])
+    loaded = run_of(heavy(), noise=0.01, seed=3, factor=1.0 / gains)
+    unloaded = run_of(arm(), noise=0.01, seed=4, factor=1.0 / gains)
+    found = gains_from_weighed_mass(arm(), loaded=loaded, unloaded=unloaded, mass_kg=TRUTH.mass)
+    known = np.isfinite(found.stderr)
+    assert known[:4].all()
+    assert np.all(np.abs(found.gain - gains)[known] < 4.0 * found.stderr[known])
+    assert np.all(found.stderr[[1, 3]] < 0.05 * gains[[1, 3]])
+    # less is known, so that the gains are less certain than with the whole load
+    whole = identify_drive_gains(arm(), loaded=loaded, unloaded=unloaded, known=TRUTH)
+    assert np.all(found.stderr[known] >= 0.99 * whole.stderr[known])
+    assert found.conversion.stderr[1] == found.stderr[1]
+    assert "+-" in found.map_line
+    with pytest.raises(ArgumentError, match="mass"):
+        gains_from_weighed_mass(arm(), loaded=loaded, unloaded=unloaded, mass_kg=0.0)
+
+
+def test_uncertain_gains_widen_the_interval_and_say_so() -> None:
+    factor = 1.0 + 0.1 * np.array([0.5, -1.2, 0.3, 1.0, -0.7, 1.5, -0.2])
+    runs = [run_of(robot, noise=0.01, seed=seed, factor=factor) for seed, robot in enumerate((heavy(), arm()))]
+    found = {}
+    for std in (None, 0.0, 0.1):
+        stated = [replace(run, gain_std=None if std is None else np.full(7, std)) for run in runs]
+        found[std] = identify_payload(arm(), loaded=stated[0], unloaded=stated[1], physical=False)
+    away = np.abs(found[0.1].vector - TRUTH.vector)
+    assert away[9] > 3.0 * np.sqrt(found[0.0].covariance[9, 9])
+    assert np.all(away <= 2.5 * np.sqrt(np.diag(found[0.1].covariance)))
+    codes = {std: {finding.code for finding in load.findings} for std, load in found.items()}
+    assert not codes[None] & {"exact-gains", "uncertain-gains"}
+    assert "exact-gains" in codes[0.0]
+    assert {"uncertain-gains", "gains-dominate"} <= codes[0.1]
+
+
+def test_the_spread_by_gains_is_the_change_by_a_wrong_gain() -> None:
+    runs = [run_of(robot, noise=0.01, seed=seed) for seed, robot in enumerate((heavy(), arm()))]
+    only, share = np.where(np.arange(7) == 1, 0.02, 0.0), 1e-3
+    loads = []
+    for std, factor in ((0.0 * only, 1.0), (only, 1.0), (0.0 * only, 1.0 + share * (only > 0.0))):
+        loaded, unloaded = (replace(run, effort=factor * run.effort, gain_std=std) for run in runs)
+        loads.append(identify_payload(arm(), loaded=loaded, unloaded=unloaded, physical=False))
+    plain, stated, wrong = loads
+    claimed = np.sqrt(np.diag(stated.covariance - plain.covariance))
+    seen = np.abs(wrong.vector - plain.vector) / share * 0.02
+    np.testing.assert_allclose(claimed[9], seen[9], rtol=0.05)
+    np.testing.assert_allclose(claimed[6:9], seen[6:9], rtol=0.3)  # the weights of the joints move with the residuals
 
 
 def test_of_an_unknown_arm_only_the_last_bodys_own_parameters_are_told() -> None:

@@ -14,6 +14,7 @@ from dynid.errors import ArgumentError, DataError, LogReadError
 from dynid.logs.channel_map import ChannelMap, profile_names, read_channel_map, read_profile
 from dynid.logs.reading import read_recording
 from dynid.logs.units import UNITS, parse_unit
+from dynid.processing.process import process
 
 ROWS = 50
 RNG = np.random.default_rng(1)
@@ -106,6 +107,37 @@ def test_currents_and_torque_constants(tmp_path: Path) -> None:
             make(tmp_path, i=TAU),
             channel_map=base_map(current={"columns": "i", "unit": "A", "torque_constant": 0.1}),
         )
+
+
+@pytest.mark.parametrize(
+    ("gain", "value", "relative"),
+    [
+        (13.0, [13.0] * 3, [0.0] * 3),
+        ("13 +- 0.65", [13.0] * 3, [0.05] * 3),
+        (["13.0 +- 10 %", -8, "4 \u00b1 1"], [13.0, -8.0, 4.0], [0.1, 0.0, 0.25]),
+        (["26/2 +/- 0", 8, 4], [13.0, 8.0, 4.0], [0.0] * 3),
+    ],
+)
+def test_gains_of_currents_with_their_uncertainty(tmp_path: Path, gain: Any, value: Any, relative: Any) -> None:
+    sections = base_map(current={"columns": "i", "unit": "A", "gain": gain})
+    del sections["effort"]
+    recording = read_recording(make(tmp_path, i=TAU), channel_map=sections)
+    np.testing.assert_allclose(recording.effort, TAU * value, rtol=1e-14)
+    np.testing.assert_allclose(recording.gain_std, relative, rtol=1e-14)
+    np.testing.assert_allclose(process(recording, rest=None).gain_std, relative, rtol=1e-14)
+
+
+def test_gains_of_torques_and_gains_that_mean_nothing(tmp_path: Path) -> None:
+    effort = {"columns": "tau", "unit": "N m", "gain": "1 +- 0.1"}
+    np.testing.assert_allclose(
+        read_recording(make(tmp_path), channel_map=base_map(effort=effort)).gain_std, [0.1, 0.1, 0.1]
+    )
+    assert read_recording(make(tmp_path), channel_map=base_map()).gain_std is None
+    for wrong in ("1 +- x", "1 +- -1", "1 +- 2 +- 3", [], 0.0, ["1", "2"]):
+        with pytest.raises(DataError, match=r"gain|values|number|deviation"):
+            read_recording(make(tmp_path), channel_map=base_map(effort=effort | {"gain": wrong}))
+    with pytest.raises(DataError, match="gain"):
+        read_recording(make(tmp_path), channel_map=base_map(position={"columns": "q", "unit": "deg", "gain": 2}))
 
 
 def test_per_cent_of_a_rated_torque(tmp_path: Path) -> None:

@@ -68,6 +68,7 @@ for command in (
     identify_command.identify,
     validate_command.validate,
     load_command.load,
+    load_command.drives,
     codegen_command.codegen,
     run_commands.report,
     run_commands.rerun,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ from dynid.cli.screen import print_json, print_written, progress, show_finding
 if TYPE_CHECKING:
     from dynid.robot.model import Robot
 
-__all__ = ["load"]
+__all__ = ["drives", "load"]
 
 
 @command(
@@ -84,3 +85,53 @@ def load(
         if out is not None:
             print_written(out)
     sys.exit(run.exit_code)
+
+
+@command(
+    "dynid drives arm.urdf held.csv --unloaded empty.csv --map map.toml --mass 2.805",
+    "dynid drives arm.urdf held.csv --unloaded empty.csv --map map.toml --mass 2.805 --com 0,0,0.1 --json",
+)
+@robot_argument
+@logs_argument
+@MAP
+@click.option("--unloaded", multiple=True, required=True, type=EXISTING, metavar="LOG",
+              help="Log of the robot without the load; repeatable.")  # fmt: skip
+@click.option("--mass", "mass_kg", required=True, type=float, metavar="KG", help="Mass of the load, weighed.")
+@click.option("--com", metavar="X,Y,Z",
+              help="Its centre of mass in the frame of the link that carries it [m]; estimated otherwise.")  # fmt: skip
+@click.option("--link", metavar="LINK", help="Link that carries the load; by default the last one.")
+@JSON
+def drives(
+    robot: Robot,
+    logs: tuple[str, ...],
+    channel_map: str | None,
+    unloaded: tuple[str, ...],
+    mass_kg: float,
+    com: str | None,
+    link: str | None,
+    as_json: bool,
+) -> None:
+    """Calibrate the gains of a robot's drives with a weighed load.
+
+    The logs hold motor currents. The command prints the gains with their standard deviations and the line for the
+    channel map.
+    """
+    from dynid.errors import ArgumentError
+    from dynid.runs.drives_run import calibrate_drives
+
+    point = None
+    if com is not None:
+        try:
+            x, y, z = (float(part) for part in com.split(","))
+        except ValueError:
+            raise ArgumentError(f"--com: '{com}' is not X,Y,Z", remedy="Write three numbers [m]: 0,0,0.1.") from None
+        point = (x, y, z)
+    found = calibrate_drives(robot, logs, unloaded, mass_kg=mass_kg, com=point, link=link, channel_map=channel_map)
+    if as_json:
+        known = [math.isfinite(value) for value in found.gain.tolist()]
+        gains = [value if seen else None for value, seen in zip(found.gain.tolist(), known, strict=True)]
+        stderr = [value if seen else None for value, seen in zip(found.stderr.tolist(), known, strict=True)]
+        print_json({"joints": list(found.joint_names), "gain": gains, "stderr": stderr, "map": found.map_line})
+        return
+    click.echo(found.summary())
+    click.echo(f"\nFor [current] in the channel map:\n{found.map_line}")

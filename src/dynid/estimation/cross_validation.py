@@ -62,7 +62,7 @@ class Folds:
         if len(segments) < 2:
             raise ArgumentError("cross-validation needs two blocks of time or more", remedy="Use a longer experiment.")
         self.equations, self.weights = equations, weights
-        self._best: dict[tuple[Term, ...], float] = {}
+        self._best: dict[tuple[tuple[Term, ...], tuple[int, ...]], float] = {}
         self._places = {term: self._rigid + place for place, term in enumerate(equations.terms)}
         groups = [group for count in counts for group in _groups(equations, segments, count)]
         weighted = np.array([self._products(group, weights) for group in groups])
@@ -162,11 +162,16 @@ class Folds:
     def _columns(self, terms: Sequence[Term]) -> list[int]:
         return [self._places[term] for term in terms]
 
-    def best_weight(self, terms: Sequence[Term]) -> float:
-        """The strongest prior whose weighted error on left-out folds is within 1 % of the best."""
-        if (key := tuple(terms)) in self._best:
+    def best_weight(self, terms: Sequence[Term], absent: Sequence[int] = ()) -> float:
+        """The strongest prior whose weighted error on left-out folds is within 1 % of the best.
+
+        Args:
+            terms: Terms of the model.
+            absent: Places of standard parameters that are zero.
+        """
+        if (key := (tuple(terms), tuple(absent))) in self._best:
             return self._best[key]
-        kept = np.array([*range(self._rigid), *self._columns(terms)])
+        kept = np.array([*(k for k in range(self._rigid) if k not in absent), *self._columns(terms)])
         pull, centre = self.coordinates.pull[kept], self.coordinates.centre[kept]
         errors = np.zeros(len(WEIGHTS))
         for fold, products in enumerate(self._weighted):

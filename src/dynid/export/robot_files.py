@@ -1,8 +1,8 @@
 """Robot files of an identification: each is written, read back from disk and judged on the held-out data by itself.
 
 The verdict judges the whole identified model. A URDF or MJCF holds a part of its terms only, so that the robot in the
-file is refitted with the terms that the format holds (`Identification.restrict_terms`), and its own error stands beside
-the judged one.
+file is refitted with the terms that the format holds (`dynid.export.restricted_model`), and its own error stands beside
+the judged one. Friction with memory needs MuJoCo 4.0, so it goes into an MJCF of its own.
 """
 
 from __future__ import annotations
@@ -16,23 +16,25 @@ from typing import Protocol
 
 import numpy as np
 
+from dynid.export.restricted_model import Capacity, RestrictedModel, restrict_model
 from dynid.links.identify import Identification
 from dynid.links.validation import Validation, robot_error
 from dynid.processing.experiment import Experiment
-from dynid.robot.formats.mjcf.read import read_mjcf
+from dynid.robot.formats.mjcf.read import read_mjcf_with_memory
+from dynid.robot.formats.mjcf.tendons import holds_as_tendon
 from dynid.robot.formats.mjcf.write import write_mjcf
 from dynid.robot.formats.urdf import read_urdf, write_urdf
 from dynid.robot.model import Robot
 from dynid.terms.base import Term
 
-__all__ = ["FORMATS", "RobotFile", "RobotFormat", "describe_files", "write_robot_files"]
+__all__ = ["FORMATS", "PRESLIDING", "RobotFile", "RobotFormat", "describe_files", "write_robot_files"]
 
 NEAR = 1.1
 """Ratio of a file's error to the judged one up to which they count as equal (convention: 10 %)."""
 
 
 class _Write(Protocol):
-    def __call__(self, robot: Robot, path: str | os.PathLike[str], *, force: bool) -> None: ...
+    def __call__(self, model: RestrictedModel, path: Path, *, force: bool) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,34 +43,39 @@ class RobotFormat:
 
     name: str
     suffix: str
-    attribute: Callable[[Term], str | None]
-    """The place in the file for a term's parameter; None where the format has none."""
+    """End of the file's name behind that of the robot."""
+    capacity: Capacity
     write: _Write
-    read: Callable[[Path, Robot], Robot]
+    read: Callable[[Path, Robot], RestrictedModel]
     """Reads a file back, given the robot that it describes."""
-
-    def holds(self, term: Term) -> bool:
-        """Whether the format can hold a term."""
-        return self.attribute(term) is not None
 
     def missing(self, fit: Identification) -> dict[str, Term]:
         """The identified terms that the format cannot hold, by the name of their parameter."""
         first = 10 * fit.robot.dof
         own = zip(fit.base.layout.names[first:], fit.robot.terms, fit.standard[first:].tolist(), strict=True)
-        lost = {name: placed.term for name, placed, value in own if value and not self.holds(placed.term)}
-        return lost | {term.name: term for term in fit.terms}
+        lost = {name: placed.term for name, placed, value in own if value and not self.capacity.holds(placed.term)}
+        return lost | {term.name: term for term in fit.terms if not self.capacity.carries(fit.robot, term)}
 
 
-def _read_urdf(path: Path, robot: Robot) -> Robot:
+def _write_urdf(model: RestrictedModel, path: Path, *, force: bool) -> None:
+    write_urdf(model.robot, path, force=force)
+
+
+def _write_mjcf(model: RestrictedModel, path: Path, *, force: bool) -> None:
+    write_mjcf(model.robot, path, yielding=model.yielding, force=force)
+
+
+def _read_urdf(path: Path, robot: Robot) -> RestrictedModel:
     held = {joint.name: 0.0 for joint in robot.joints if not joint.moves}
-    return _on_geometry(robot, read_urdf(path, gravity=robot.gravity, locked=held))
+    return RestrictedModel(_on_geometry(robot, read_urdf(path, gravity=robot.gravity, locked=held)))
 
 
-def _read_mjcf(path: Path, robot: Robot) -> Robot:
+def _read_mjcf(path: Path, robot: Robot) -> RestrictedModel:
     # only a file that keeps the text of its source has joints that are held
     is_update = robot.source is not None and robot.source.format == "mjcf"
     held = {joint.name: 0.0 for joint in robot.joints if not joint.moves} if is_update else {}
-    return _on_geometry(robot, read_mjcf(path, locked=held))
+    found, yielding = read_mjcf_with_memory(path, locked=held)
+    return RestrictedModel(_on_geometry(robot, found), yielding)
 
 
 def _on_geometry(robot: Robot, found: Robot) -> Robot:
@@ -82,15 +89,28 @@ def _on_geometry(robot: Robot, found: Robot) -> Robot:
         robot,
         links=tuple(replace(link, inertia=found.link(link.name).inertia) for link in robot.links),
         joints=tuple(replace(joint, terms=terms.get(joint.name, ())) for joint in robot.joints),
-        couplings=(),
+        couplings=found.couplings,
+        gravity=found.gravity,
     )
 
 
+def _mjcf_holds(term: Term) -> bool:
+    return term.mjcf_attribute is not None or holds_as_tendon(term)
+
+
 FORMATS = (
-    RobotFormat("URDF", ".urdf", lambda term: term.urdf_attribute, write_urdf, _read_urdf),
-    RobotFormat("MJCF", ".xml", lambda term: term.mjcf_attribute, write_mjcf, _read_mjcf),
+    RobotFormat("URDF", ".urdf", Capacity(holds=lambda term: term.urdf_attribute is not None), _write_urdf, _read_urdf),
+    RobotFormat("MJCF", ".xml", Capacity(holds=_mjcf_holds, tilt=True, polynomial=True), _write_mjcf, _read_mjcf),
 )
-"""The formats that an identification is written in."""
+"""The formats that every identification is written in."""
+PRESLIDING = RobotFormat(
+    "MJCF of MuJoCo 4",
+    "_mujoco4.xml",
+    Capacity(holds=_mjcf_holds, tilt=True, polynomial=True, yielding=True),
+    _write_mjcf,
+    _read_mjcf,
+)
+"""A further file for friction with memory; older versions of MuJoCo refuse it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,13 +179,15 @@ def write_robot_files(
         >>> [file.format for file in dynid.export.write_robot_files(fit, folder)]
         ['URDF', 'MJCF']
     """
+    remembers = any(term.has_memory for term in fit.terms)
     files = []
-    for kind in FORMATS:
+    for kind in (*FORMATS, PRESLIDING) if remembers else FORMATS:
         path = Path(folder) / f"{Path(fit.robot.name).name or 'robot'}_identified{kind.suffix}"
-        kind.write(fit.restrict_terms(kind.holds), path, force=force)
+        kind.write(restrict_model(fit, kind.capacity), path, force=force)
         error = None
         if check is not None:
-            error = robot_error(kind.read(path, fit.robot), held_out, band_hz=check.band_hz, trim_s=check.trim_s)
+            found = kind.read(path, fit.robot)
+            error = robot_error(found.robot, held_out, terms=found.yielding, band_hz=check.band_hz, trim_s=check.trim_s)
         judged = None if check is None else check.relative_error
         lost = kind.missing(fit)
         words = tuple(dict.fromkeys(_describe_kind(term) for term in lost.values()))

@@ -17,6 +17,7 @@ from dynid.estimation.closed_loop.in_loop import InLoop
 from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator, Source
 from dynid.estimation.linear.least_squares import WLS
+from dynid.estimation.noisy.gain_uncertainty import add_gain_uncertainty
 from dynid.estimation.perturbation import EstimateBounds, estimate_bounds
 from dynid.estimation.physical.definiteness import check_inertia
 from dynid.estimation.physical.feasible import FeasibleWLS
@@ -56,6 +57,7 @@ __all__ = [
     "identify_equations",
     "identify_logs",
     "prepare_robot",
+    "with_possible_links",
 ]
 
 Floats = NDArray[np.float64]
@@ -105,15 +107,15 @@ class Identification:
         terms take over what they can; `torque` has the whole. Links fixed to a moving one keep their inertias, unless
         nothing possible would be left for the moving one: then it takes the whole body.
         """
-        return self.restrict_terms(lambda term: True) if self.terms else self._with_signs
+        return self.restrict_terms(lambda term: True) if self.terms else self.with_signs
 
     @cached_property
-    def _with_signs(self) -> Robot:
+    def with_signs(self) -> Robot:
         """The robot with the standard parameters; what must not be negative is not."""
         theta = self.standard.copy()
         signs = np.concatenate([np.zeros(10 * self.robot.dof, dtype=bool), term_signs(self.robot)]).astype(bool)
         theta[signs] = np.maximum(theta[signs], 0.0)
-        return _with_possible_links(self.robot, theta)
+        return with_possible_links(self.robot, theta)
 
     def restrict_terms(self, holds: Callable[[Term], bool]) -> Robot:
         """Refit the robot with those of its own terms that a destination holds, nearest to the model's torques.
@@ -127,14 +129,14 @@ class Identification:
         dropped = [self.base.layout.names[10 * self.robot.dof + place]
                    for place, placed in enumerate(self.robot.terms) if not holds(placed.term)]  # fmt: skip
         if not self.terms and not dropped:
-            return self._with_signs
+            return self.with_signs
         if not self.equations.information.parts:
             raise ArgumentError(
                 "an identification that was read from a file has no equations to refit from",
                 remedy="Use the robot files of its run folder, or identify again.",
             )
-        theta = restrict_parameters(self.equations, self.estimate, self._with_signs, dropped)
-        return _with_possible_links(self.robot, theta)
+        theta = restrict_parameters(self.equations, self.estimate, self.with_signs, dropped)
+        return with_possible_links(self.robot, theta)
 
     @cached_property
     def with_terms(self) -> Robot:
@@ -147,7 +149,7 @@ class Identification:
             return self.identified
         theta, count = self.carried_parameters, self.standard.size
         carried = [term.with_value(v) for term, v in zip(self._carried, theta[count:].tolist(), strict=True)]
-        return _with_possible_links(self.robot, theta[:count]).with_terms(*carried, keep=True)
+        return with_possible_links(self.robot, theta[:count]).with_terms(*carried, keep=True)
 
     @property
     def terms_left_out(self) -> tuple[str, ...]:
@@ -162,7 +164,7 @@ class Identification:
     def carried_parameters(self) -> Floats:
         """(p + k,) parameters of `with_terms`: the robot's own, then those of its selected terms."""
         if self.terms_left_out:
-            return restrict_parameters(self.equations, self.estimate, self._with_signs, (), self._carried)
+            return restrict_parameters(self.equations, self.estimate, self.with_signs, (), self._carried)
         return np.concatenate([self.standard, self.estimate.values[self.base.rank :]])
 
     @property
@@ -347,7 +349,7 @@ def _parameter_tables(estimate: Estimate) -> list[str]:
     ]
 
 
-def _with_possible_links(robot: Robot, theta: Floats) -> Robot:
+def with_possible_links(robot: Robot, theta: Floats) -> Robot:
     """The robot with parameters (p,), every single link of a possible body possible too."""
     found = robot.with_parameters(theta)
     wrong = [body for body in found.bodies if not found.link(body.joint.child).inertia.is_physical]
@@ -547,7 +549,7 @@ def identify_equations(
         estimator: The estimator; physically consistent weighted least squares if None.
         selection: Protocol of the selection of the terms, if there was one.
     """
-    estimate = (estimator or FeasibleWLS()).solve(equations)
+    estimate = add_gain_uncertainty(equations, (estimator or FeasibleWLS()).solve(equations))
     standard = estimate.standard
     if standard is None:
         standard, findings = lift_parameters(equations, estimate)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
-from dynid.estimation.rows import WIDEST_BAND, stretches
+from dynid.estimation.rows import WIDEST_BAND, stretches, torque_of_terms
 from dynid.kernels import inverse_dynamics
 from dynid.links.identify import identify
 from dynid.links.recipe import Recipe
@@ -21,6 +21,7 @@ from dynid.processing.filters import Butterworth, filter_there_and_back
 from dynid.robot.model import Robot
 from dynid.stages import in_stage
 from dynid.tables import Table, html_card
+from dynid.terms.base import Term
 
 __all__ = ["Validation", "cross_validate", "robot_error", "training_error_in_band", "validate"]
 
@@ -215,6 +216,7 @@ def robot_error(
     robot: Robot,
     experiments: Experiment | Sequence[Experiment],
     *,
+    terms: Sequence[Term] = (),
     band_hz: float | None = None,
     trim_s: float | None = None,
 ) -> float:
@@ -223,6 +225,7 @@ def robot_error(
     Args:
         robot: The robot with its terms.
         experiments: The measured motion and torques.
+        terms: Further terms with their values, such as friction with memory.
         band_hz: Band of the comparison, as for `validate`; all frequencies by default.
         trim_s: As for `validate`.
     """
@@ -230,6 +233,8 @@ def robot_error(
     squares = total = 0.0
     for run in (experiments,) if isinstance(experiments, Experiment) else tuple(experiments):
         torque = inverse_dynamics(robot, run.q, run.dq, run.ddq)
+        if terms:
+            torque = torque + torque_of_terms(robot, terms, np.array([term.value for term in terms]), run)
         (measured, residual), _ = comparison.torques(run, run.effort, run.effort - torque)
         squares += float(np.sum(residual**2))
         total += float(np.sum(measured**2))

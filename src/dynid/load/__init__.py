@@ -10,6 +10,7 @@ NAMES = {
         "gains_from_added_mass",
         "gains_from_lever_arm",
         "gains_from_static_load",
+        "gains_from_weighed_mass",
         "identify_drive_gains",
     ],
     "load": ["Load"],

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.decompositions import lstsq, matrix_rank
 from dynid.errors import ArgumentError, DataError
 from dynid.kernels import gravity_torque, inverse_dynamics
-from dynid.load.load_solver import inflate_covariance, solve_minimum_norm, student_factor
-from dynid.load.payload import PayloadProblem, Runs, payload_problem, run_spectral_gram
+from dynid.load.load_solver import inflate_covariance, run_spectral_gram, solve_minimum_norm, student_factor
+from dynid.load.payload import PayloadProblem, Runs, payload_problem
 from dynid.logs.drives import CurrentGains
 from dynid.processing.experiment import Experiment
 from dynid.robot.inertia import Inertia
@@ -30,6 +30,7 @@ __all__ = [
     "gains_from_added_mass",
     "gains_from_lever_arm",
     "gains_from_static_load",
+    "gains_from_weighed_mass",
     "identify_drive_gains",
 ]
 
@@ -40,6 +41,8 @@ LARGEST_DISTANCE = 0.05
 """Largest distance [rad or m] between two runs that count as one motion; convention."""
 CLEAR = 3.0
 """Standard deviations by which a slope must differ from zero to count as a gain; convention."""
+SHARED_ROUNDS = 200
+"""Rounds between gains and load; convention: every round is a small solution, and the last ones change nothing."""
 RESOLUTION = 1e-9
 """Smallest relative singular value of the scaled equations that counts as determined; rounding errors are smaller."""
 
@@ -60,7 +63,17 @@ class DriveGains:
     @property
     def conversion(self) -> CurrentGains:
         """The gains and offsets as a conversion of recordings."""
-        return CurrentGains(self.gain, self.offset)
+        return CurrentGains(self.gain, self.offset, self.stderr)
+
+    @property
+    def map_line(self) -> str:
+        """The line of a channel map that states these gains, with ``?`` for those that stay unknown."""
+        known = np.isfinite(self.gain) & np.isfinite(self.stderr)
+        words = [
+            f'"{gain:.4g} +- {std:.2g}"' if seen else '"?"'
+            for gain, std, seen in zip(self.gain.tolist(), self.stderr.tolist(), known.tolist(), strict=True)
+        ]
+        return f"gain = [{', '.join(words)}]"
 
     def summary(self) -> str:
         """A table of the gains."""
@@ -233,3 +246,79 @@ def _joint_gain(problem: PayloadProblem, joint: int, load: Floats) -> tuple[floa
     if undetermined[-1] or abs(inverse) < CLEAR * spread:
         return float("nan"), float("inf")
     return 1.0 / inverse, spread / inverse**2
+
+
+def gains_from_weighed_mass(
+    robot: Robot, *, loaded: Runs, unloaded: Runs, mass_kg: float, link: str | None = None
+) -> DriveGains:
+    """Calibrate drives with a load of which nothing but the mass is known.
+
+    Joint by joint the currents give ``load / gain``; the mass sets the common scale, and the centre of mass and the
+    moments of inertia, which all joints share, are estimated with the gains.
+
+    Args:
+        robot: Geometry and terms.
+        loaded: Experiments with the load; `effort` holds currents [A], or torques of doubtful scale.
+        unloaded: Experiments without the load.
+        mass_kg: Mass of the load [kg].
+        link: Link that carries the load; by default the link of the last body.
+
+    Raises:
+        DataError: The motion does not separate the mass from the rest of the load in any joint.
+    """
+    if not 0.0 < mass_kg < np.inf:
+        raise ArgumentError(f"a mass of {mass_kg} kg", remedy="Weigh the load.")
+    if unloaded is None or unloaded == []:
+        raise ArgumentError("drive gains need a run without the load", remedy="Give unloaded.")
+    problem = payload_problem(robot, loaded, unloaded, link=link)
+    triangles = [_load_triangle(problem, joint) for joint in range(robot.dof)]
+    load, growth = _shared_load(triangles, mass_kg)
+    found = np.array([_joint_gain(problem, joint, load) for joint in range(robot.dof)])
+    return DriveGains(
+        gain=found[:, 0], stderr=found[:, 1] * growth, offset=np.zeros(robot.dof), joint_names=robot.joint_names
+    )
+
+
+def _load_triangle(problem: PayloadProblem, joint: int) -> tuple[Floats, Floats]:
+    """Triangle (10, 10) and side (10,) of ``load / gain`` in one joint, the arm eliminated, in units of the noise."""
+    alone = np.eye(problem.robot.dof)[joint]
+    k = len(problem.prior)
+    factors = [information.weight(alone) for information, _ in problem.parts]
+    rows = np.vstack([
+        factor.R @ problem.base.grouping @ problem.design(is_loaded)
+        for factor, (_, is_loaded) in zip(factors, problem.parts, strict=True)
+    ])  # fmt: skip
+    target = np.concatenate([factor.z for factor in factors])
+    triangle: Floats = np.asarray(np.linalg.qr(np.column_stack([rows, target]), mode="r"))
+    triangle = np.vstack([triangle, np.zeros((max(0, k + 11 - len(triangle)), k + 11))])
+    squares = float(triangle[k + 10, -1] ** 2) + sum(factor.residual for factor in factors)
+    std = max(float(np.sqrt(squares / max(1.0, float(problem.samples[joint]) - k - 10))), 1e-150)
+    return triangle[k : k + 10, k : k + 10] / std, triangle[k : k + 10, -1] / std
+
+
+def _shared_load(triangles: list[tuple[Floats, Floats]], mass: float) -> tuple[Floats, Floats]:
+    """The load (10,) of all joints, and how much less certain each gain is (n,) than if the load were known."""
+    alone = [solve_minimum_norm(A, b, RESOLUTION) for A, b in triangles]
+    clear = [0.0 if u[9] else abs(v[9]) / max(float(np.sqrt(C[9, 9])), 1e-300) for v, C, u in alone]
+    best = int(np.argmax(clear))
+    if clear[best] < CLEAR:
+        raise DataError(
+            "no joint shows the mass of the load apart from the rest of it",
+            remedy="Move the first joints, with the arm stretched and bent, or give the centre of mass as well.",
+        )
+    load = alone[best][0] * (mass / alone[best][0][9])
+    inverse = np.zeros(len(triangles))
+    for _ in range(SHARED_ROUNDS):  # gains from the load, the load from the gains
+        pushes = [A @ load for A, _ in triangles]
+        inverse = np.array([(p @ b) / max(float(p @ p), 1e-300) for p, (_, b) in zip(pushes, triangles, strict=True)])
+        rows = np.vstack([s * A for s, (A, _) in zip(inverse, triangles, strict=True)])
+        side = np.concatenate([b for _, b in triangles]) - rows[:, 9] * mass
+        load = np.append(solve_minimum_norm(rows[:, :9], side, RESOLUTION)[0], mass)
+    n = len(triangles)
+    slopes = np.zeros((10 * n, n + 9))
+    for joint, (A, _) in enumerate(triangles):
+        slopes[10 * joint : 10 * joint + 10, joint] = A @ load
+        slopes[10 * joint : 10 * joint + 10, n:] = inverse[joint] * A[:, :9]
+    together = solve_minimum_norm(slopes, np.zeros(10 * n), RESOLUTION)[1]
+    known = np.array([1.0 / max(float((A @ load) @ (A @ load)), 1e-300) for A, _ in triangles])
+    return load, np.sqrt(np.maximum(np.diag(together)[:n] / known, 1.0))

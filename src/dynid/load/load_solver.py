@@ -25,6 +25,9 @@ from scipy.special import stdtrit
 from dynid.decompositions import svd
 from dynid.errors import IdentifiabilityError
 from dynid.information.triangular import factor_from_preconditioned, make_preconditioner, precondition_rows
+from dynid.kernels import regressor
+from dynid.processing.experiment import Experiment
+from dynid.robot.model import Robot
 
 __all__ = [
     "LinearSolution",
@@ -32,6 +35,7 @@ __all__ = [
     "find_open_moments",
     "inertia_prior",
     "inflate_covariance",
+    "run_spectral_gram",
     "solve_load_equations",
     "solve_minimum_norm",
     "solve_weighted",
@@ -54,6 +58,8 @@ OPEN_SHARE = 0.2
 the data then hardly say more than the prior."""
 SHARED_SAMPLES = 10.0
 """Weight [samples] of the mean variance of a kind of channels in the variance of each of them; convention."""
+STRETCH = 1 << 14
+"""Number of samples whose spectrum is computed at once: memory stays bounded, and noise forgets sooner."""
 REPRESENTATIVE = 500
 """Number of samples that the preconditioner is made from; convention, ten times the unknowns."""
 FEW = 32
@@ -290,3 +296,38 @@ def inflate_covariance(covariance: Floats, gram: Floats) -> tuple[Floats, float]
 def student_factor(spare: float) -> float:
     """Factor for standard deviations that were estimated with few degrees of freedom: 1.96 of them then hold 95 %."""
     return max(1.0, float(stdtrit(max(spare, 1.0), 0.975)) / 1.96) if np.isfinite(spare) else 1.0
+
+
+def run_spectral_gram(
+    robot: Robot,
+    run: Experiment,
+    design: Floats,
+    values: Floats,
+    covariance: Floats,
+    std: Floats,
+    *,
+    known: Floats | None = None,
+) -> Floats:
+    """(k, k) spectral gram of a run's joint torques, where every joint has its own spectrum.
+
+    Args:
+        robot: Geometry and terms.
+        run: The experiment.
+        design: (p, k) maps the unknowns to the robot's parameters in this run.
+        values: (k,) estimated unknowns.
+        covariance: (k, k) covariance of the unknowns under white noise.
+        std: (n,) standard deviation of each joint's noise [N m or N]; infinite for joints that do not count.
+        known: (p,) parameters that are not estimated; zero by default.
+    """
+    theta = design @ values + (0.0 if known is None else known)
+    needed = np.flatnonzero(np.any(design, axis=1) | (theta != 0.0))
+    total = np.zeros_like(covariance)
+    for first in range(0, run.samples, STRETCH):
+        rows = slice(first, first + STRETCH)
+        Y = regressor(robot, run.q[rows], run.dq[rows], run.ddq[rows], columns=needed.tolist())
+        residual = np.where(run.valid[rows], run.effort[rows] - Y @ theta[needed], 0.0) / std
+        for joint in np.flatnonzero(np.isfinite(std)):
+            counts = run.valid[rows, joint, None] / std[joint]
+            W = (Y[:, joint] * counts) @ design[needed]
+            total += spectral_gram(W[:, None, :], residual[:, [joint]], covariance)
+    return total

@@ -21,17 +21,17 @@ from scipy.special import chdtri
 
 from dynid.decompositions import eigh
 from dynid.errors import ArgumentError, IdentifiabilityError
+from dynid.estimation.noisy.gain_uncertainty import check_gains, common_gain_std, gain_covariance
 from dynid.findings import Finding
 from dynid.information import Information, reduce_samples
-from dynid.kernels import regressor
 from dynid.load.load import Load, make_possible
 from dynid.load.load_solver import (
     find_implausible_inertia,
     find_open_moments,
     inertia_prior,
     inflate_covariance,
+    run_spectral_gram,
     solve_minimum_norm,
-    spectral_gram,
     student_factor,
 )
 from dynid.parameters.base import BaseParameters, base_parameters
@@ -48,7 +48,6 @@ __all__ = [
     "identify_end_link",
     "identify_payload",
     "payload_problem",
-    "run_spectral_gram",
 ]
 
 Floats = NDArray[np.float64]
@@ -69,8 +68,6 @@ CHANCE = 1e-4
 """Probability below which an arm's departure from its model is not taken for chance; convention."""
 STATES = 400
 """Number of states from which the base parameters of a motion are found; convention."""
-STRETCH = 1 << 14
-"""Number of samples whose spectrum is computed at once: memory stays bounded, and noise forgets sooner."""
 Runs = Experiment | Sequence[Experiment]
 
 
@@ -332,6 +329,8 @@ class _Solution:
     """(10,) which of the load's parameters the data leave open"""
     std: Floats
     """(n,) standard deviation of the residual of each joint [N m or N]"""
+    from_gains: Floats
+    """(10, 10) part of the spread that comes from uncertain gains of drives"""
 
 
 def _solve(problem: PayloadProblem, arm: ArmUncertainty | None) -> Load:
@@ -342,6 +341,10 @@ def _solve(problem: PayloadProblem, arm: ArmUncertainty | None) -> Load:
             "the joint torques reveal nothing about the load", remedy="Move the joints that carry it."
         )
     method, findings, extras = _foundation(problem, arm, values, solution.covariance, solution.spread)
+    stated = common_gain_std([run for run, _ in problem.runs])
+    if stated is not None:
+        share = float(solution.from_gains[9, 9] / max(float(solution.spread[9, 9]), 1e-300))
+        findings += check_gains(stated, problem.robot.joint_names, share)
     return Load(
         frame=problem.link,
         vector=np.where(open_ones, 0.0, values[-10:]),
@@ -380,7 +383,29 @@ def _solve_torques(problem: PayloadProblem) -> _Solution:
     beforehand = np.diag(np.append(problem.prior, problem.load_prior) ** 2)
     grown, growth = inflate_covariance(covariance, problem.noise_gram(values, covariance, std) + beforehand)
     spread = (grown * student_factor(float(problem.samples.min()) * share / growth) ** 2)[-10:, -10:]
-    return _Solution(values=values, covariance=covariance, spread=spread, undetermined=undetermined[-10:], std=std)
+    from_gains = _gain_spread(problem, covariance, std)
+    return _Solution(
+        values=values,
+        covariance=covariance,
+        spread=spread + from_gains,
+        undetermined=undetermined[-10:],
+        std=std,
+        from_gains=from_gains,
+    )
+
+
+def _gain_spread(problem: PayloadProblem, covariance: Floats, std: Floats) -> Floats:
+    """(10, 10) covariance of the load that comes from uncertain gains of drives."""
+    stated = common_gain_std([run for run, _ in problem.runs])
+    if stated is None:
+        return np.zeros((10, 10))
+    sides = np.zeros((len(covariance), len(std)))
+    for joint in np.flatnonzero(stated):
+        alone = np.where(np.arange(len(std)) == joint, 1.0 / std**2, 0.0)
+        for information, is_loaded in problem.parts:
+            factor = information.weight(alone)
+            sides[:, joint] += (factor.R @ problem.base.grouping @ problem.design(is_loaded)).T @ factor.z
+    return gain_covariance(covariance, sides, stated)[-10:, -10:]
 
 
 _OPEN = Finding(
@@ -563,38 +588,3 @@ def _estimated_parameters(base: BaseParameters, quasi_static: bool) -> list[int]
     """Indices of the base parameters to estimate: without accelerations none of the inertias."""
     kinds = [base.layout[column].kind for column in base.columns]
     return [k for k, kind in enumerate(kinds) if not (quasi_static and kind == "inertia")]
-
-
-def run_spectral_gram(
-    robot: Robot,
-    run: Experiment,
-    design: Floats,
-    values: Floats,
-    covariance: Floats,
-    std: Floats,
-    *,
-    known: Floats | None = None,
-) -> Floats:
-    """(k, k) spectral gram of a run's joint torques, where every joint has its own spectrum.
-
-    Args:
-        robot: Geometry and terms.
-        run: The experiment.
-        design: (p, k) maps the unknowns to the robot's parameters in this run.
-        values: (k,) estimated unknowns.
-        covariance: (k, k) covariance of the unknowns under white noise.
-        std: (n,) standard deviation of each joint's noise [N m or N]; infinite for joints that do not count.
-        known: (p,) parameters that are not estimated; zero by default.
-    """
-    theta = design @ values + (0.0 if known is None else known)
-    needed = np.flatnonzero(np.any(design, axis=1) | (theta != 0.0))
-    total = np.zeros_like(covariance)
-    for first in range(0, run.samples, STRETCH):
-        rows = slice(first, first + STRETCH)
-        Y = regressor(robot, run.q[rows], run.dq[rows], run.ddq[rows], columns=needed.tolist())
-        residual = np.where(run.valid[rows], run.effort[rows] - Y @ theta[needed], 0.0) / std
-        for joint in np.flatnonzero(np.isfinite(std)):
-            counts = run.valid[rows, joint, None] / std[joint]
-            W = (Y[:, joint] * counts) @ design[needed]
-            total += spectral_gram(W[:, None, :], residual[:, [joint]], covariance)
-    return total

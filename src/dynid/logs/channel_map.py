@@ -20,6 +20,11 @@ Example::
     unit = "N m"
     gear = [100, "221/3"]                    # motor torque to joint torque; a list, or a full matrix
 
+    [current]                                # in place of effort: joint torque = gain * current
+    columns = "i_{0..1}"
+    unit = "A"
+    gain = ["13.3 +- 0.7", "11.1 +- 5 %"]    # [N m/A] with its standard deviation; a plain number counts as exact
+
     [reference]                              # commanded positions, for estimators that simulate the control loop
     columns = "q_wanted_{0..1}"
     unit = "deg"
@@ -32,6 +37,7 @@ computed in this order: unit, sign, gear, offset.
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -53,6 +59,7 @@ __all__ = [
     "ChannelMap",
     "Clock",
     "Signal",
+    "StatedGain",
     "map_names",
     "profile_names",
     "read_channel_map",
@@ -79,6 +86,16 @@ class Clock:
     """Time between rows, in `unit`, for logs without a time column."""
     isolated: bool = False
     """Whether rows are picked samples with gaps between them, so that nothing may be differentiated."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StatedGain:
+    """Gains as a channel map states them."""
+
+    value: Floats
+    """One gain, or (n,) one per joint."""
+    std: Floats
+    """Standard deviations, shaped as `value`; zero where none is stated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -108,6 +125,8 @@ class Signal:
     """(k,) value of 100 %, in SI units."""
     torque_constant: Floats | None = None
     """Current only: (n,) motor torque per current [N m/A]; the effort is computed from it."""
+    gain: StatedGain | None = None
+    """Current: joint torque per current [N m/A or N/A], from which the effort is computed. Effort: a factor."""
     optional: bool = False
     """Whether the log may lack this quantity."""
 
@@ -284,6 +303,33 @@ def _numbers(where: str, value: object) -> Floats:
     return np.array(rows)
 
 
+def _gains(where: str, value: object) -> StatedGain:
+    """A gain or a list of gains, each a number or a text with its standard deviation."""
+    many = isinstance(value, Sequence) and not isinstance(value, str)
+    pairs = [_gain(where, item) for item in (value if isinstance(value, Sequence) and many else [value])]
+    if not pairs:
+        raise _wrong(where, "a gain or a list of gains", value)
+    numbers = np.array(pairs)
+    return StatedGain(numbers[:, 0], numbers[:, 1]) if many else StatedGain(numbers[0, 0], numbers[0, 1])
+
+
+def _gain(where: str, value: object) -> tuple[float, float]:
+    """A gain and its standard deviation: ``13.3``, ``"13.3 +- 0.7"`` or ``"13.3 +- 5 %"``."""
+    if not isinstance(value, str):
+        return _number(where, value), 0.0
+    parts = [part.strip() for part in re.split(r"\+-|\+/-|\u00b1", value)]
+    if len(parts) > 2:
+        raise _wrong(where, 'a gain such as "13.3 +- 0.7"', value)
+    gain = _number(where, parts[0])
+    if len(parts) == 1:
+        return gain, 0.0
+    share = parts[1].removesuffix("%").strip()
+    std = _number(where, share) * (abs(gain) / 100.0 if parts[1].endswith("%") else 1.0)
+    if std < 0.0:
+        raise _wrong(where, "a standard deviation from 0 up", value)
+    return gain, std
+
+
 def _width(where: str, value: object) -> int:
     if value == "joints":
         return 0
@@ -320,6 +366,7 @@ _SIGNAL: dict[str, Parser] = {
     "transpose": _flag,
     "rated": _numbers,
     "torque_constant": _numbers,
+    "gain": _gains,
     "optional": _flag,
 }
 
@@ -380,13 +427,22 @@ def _check_factors(quantity: str, signal: Signal) -> None:
                 place=f"{where} gear",
                 remedy="Give the ratio of every joint, or a square matrix that can be inverted.",
             )
+    if signal.gain is not None and not np.all(signal.gain.value):
+        raise _wrong(f"{where} gain", "other than zero", signal.gain.value.tolist())
     useless = {
+        "gain": (
+            signal.gain is not None and quantity not in ("current", "effort"),
+            "only torques and currents have one",
+        ),
         "offset_unit": (signal.offset_unit is not None and signal.offset is None, "there is no offset"),
         "rated": (
             signal.rated is not None and bool(signal.unit) and "share" not in _dimensions(signal.unit, quantity),
             "the unit is no share of anything",
         ),
-        "torque_constant": (signal.torque_constant is not None and quantity != "current", "only currents have one"),
+        "torque_constant": (
+            signal.torque_constant is not None and (quantity != "current" or signal.gain is not None),
+            "only currents have one, and a gain stands for it and the gear",
+        ),
         "gear": (
             quantity == "current" and signal.gear is not None and signal.torque_constant is None,
             "a current passes no gear unless a torque_constant makes a torque of it",

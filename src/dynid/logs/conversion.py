@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import DataError
 from dynid.findings import Finding
-from dynid.logs.channel_map import ChannelMap, Signal
+from dynid.logs.channel_map import ChannelMap, Signal, StatedGain
 from dynid.logs.columns import Picked, pick
 from dynid.logs.joint_order import column_order, order_finding
 from dynid.logs.readers.base import Floats, Table
@@ -69,9 +69,10 @@ class Converter:
             values = {quantity: self._values(quantity, item) for quantity, item in picked.items()}
             times = {quantity: self._time(quantity, item, len(values[quantity])) for quantity, item in picked.items()}
             self._check_widths(values)
-            self._torque_from_current(values, times)
+            spread = self._torque_from_current(values, times)
             values = {quantity: self._in_robot_order(quantity, array) for quantity, array in values.items()}
         return {
+            "gain_std": None if spread is None else self._in_robot_order("effort", spread[None])[0],
             **{_FIELDS[quantity]: array for quantity, array in values.items()},
             **self._clocks(times),
             "joint_names": self._names(picked["position"], values["position"].shape[1]),
@@ -279,22 +280,48 @@ class Converter:
             return signal.gear
         return np.diag(self._per_joint(quantity, "gear", signal.gear, width))
 
-    def _torque_from_current(self, values: dict[str, Floats], times: dict[str, Floats]) -> None:
-        """Effort from currents, where the map gives torque constants and no effort."""
+    def _torque_from_current(self, values: dict[str, Floats], times: dict[str, Floats]) -> Floats | None:
+        """Effort from currents, where the map gives gains or torque constants and no effort.
+
+        Returns:
+            (n,) relative standard deviation of the gains of the torques; None where no gain is stated.
+        """
         signal = self._map.signals.get("current")
-        if signal is None or signal.torque_constant is None or "current" not in values:
-            return
+        if signal is None or (signal.torque_constant is None and signal.gain is None) or "current" not in values:
+            return self._scaled_effort(values)
         if "effort" in values:
+            key = "gain" if signal.torque_constant is None else "torque_constant"
             raise DataError(
                 "effort is both measured and computed from currents",
-                place="[current] torque_constant",
-                remedy="Take [effort] or torque_constant out.",
+                place=f"[current] {key}",
+                remedy=f"Take [effort] or {key} out.",
             )
+        width = values["current"].shape[1]
+        if signal.gain is not None:
+            gain, std = self._stated("current", signal.gain, width)
+            values["effort"], times["effort"] = values["current"] * gain, times["current"]
+            self._notes.append("effort computed from currents with the declared gains")
+            return std / np.abs(gain)
         constant = self._per_joint("current", "torque_constant", signal.torque_constant, values["current"].shape[1])
         torque = values["current"] * constant
         values["effort"] = torque if signal.gear is None else self._through_gear("effort", signal, torque)
         times["effort"] = times["current"]
         self._notes.append("effort computed from currents with the declared torque constants")
+        return np.zeros(width)
+
+    def _scaled_effort(self, values: dict[str, Floats]) -> Floats | None:
+        """Effort times the declared gain, where there is one."""
+        signal = self._map.signals.get("effort")
+        if signal is None or signal.gain is None or "effort" not in values:
+            return None
+        gain, std = self._stated("effort", signal.gain, values["effort"].shape[1])
+        values["effort"] = values["effort"] * gain
+        return std / np.abs(gain)
+
+    def _stated(self, quantity: str, gain: StatedGain, width: int) -> tuple[Floats, Floats]:
+        """(n,) gains and their standard deviations."""
+        value, std = (self._per_joint(quantity, "gain", part, width) for part in (gain.value, gain.std))
+        return np.broadcast_to(value, (width,)), np.broadcast_to(std, (width,))
 
     # --- time ------------------------------------------------------------------------------------------------------
 

@@ -78,18 +78,21 @@ class CurrentGains:
     """(n,) torque constant times gear ratio [N m/A]."""
     offset: Floats = field(default_factory=lambda: np.zeros(()))
     """(n,) torque at zero current [N m]; zero by default."""
+    stderr: Floats = field(default_factory=lambda: np.zeros(()))
+    """(n,) standard deviation of the gains [N m/A]; zero by default: exact."""
 
     def __post_init__(self) -> None:
         """Store both as arrays with one number per joint."""
         gain = np.atleast_1d(np.asarray(self.gain, dtype=float))
-        offset = np.asarray(self.offset, dtype=float)
-        if gain.ndim != 1 or offset.shape not in ((), gain.shape):
+        offset, stderr = np.asarray(self.offset, dtype=float), np.asarray(self.stderr, dtype=float)
+        if gain.ndim != 1 or offset.shape not in ((), gain.shape) or stderr.shape not in ((), gain.shape):
             raise ArgumentError(
                 f"gains of shape {gain.shape} with offsets of shape {offset.shape}",
                 remedy="Give one of each per joint.",
             )
         object.__setattr__(self, "gain", gain)
         object.__setattr__(self, "offset", np.broadcast_to(offset, gain.shape))
+        object.__setattr__(self, "stderr", np.broadcast_to(stderr, gain.shape))
 
     def effort(self, current: ArrayLike) -> Floats:
         """Joint torques (N, n) [N m] from currents (N, n) [A]."""
@@ -105,7 +108,12 @@ class CurrentGains:
         if recording.current is None:
             raise DataError("the recording has no currents", remedy="Map a current channel, or use its torques.")
         note = f"torques from currents, gains {np.array2string(self.gain, precision=4)} N m/A"
-        return replace(recording, effort=self.effort(recording.current), notes=(*recording.notes, note))
+        return replace(
+            recording,
+            effort=self.effort(recording.current),
+            gain_std=self.stderr / np.abs(self.gain),
+            notes=(*recording.notes, note),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,8 @@ class Experiment:
     sha256: str = ""
     smoothing: Smoothing | None = None
     """The low-pass that the torques went through, for columns that must go through the same."""
+    gain_std: Floats | None = None
+    """(n,) relative standard deviation of the gains that the torques were computed with; see `Recording`."""
     derivation: Derivation | None = None
     """How the motion was made from measured positions; None where it is exact, or not known."""
     loop: Loop | None = None
@@ -133,6 +135,7 @@ class Experiment:
             )
         names = ("q", "dq", "ddq", "effort", "valid")
         ordered: dict[str, Any] = {name: getattr(self, name)[:, order] for name in names}
+        ordered["gain_std"] = None if self.gain_std is None else self.gain_std[order]
         return replace(self, **ordered, joint_names=robot.joint_names)
 
     def smooth(self, columns: Floats) -> Floats:

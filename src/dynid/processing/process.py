@@ -475,6 +475,7 @@ def _join_parts(recording: Recording, parts: list[dict[str, NDArray[Any]]], **fa
         joint_names=recording.joint_names,
         source=recording.source,
         sha256=recording.sha256,
+        gain_std=recording.gain_std,
         **facts,
     )
 
@@ -508,4 +509,5 @@ def isolated_rows(recording: Recording, options: Processing) -> Experiment:
         dropped={str(reason): count for reason, count in dropped.items() if count},
         source=recording.source,
         sha256=recording.sha256,
+        gain_std=recording.gain_std,
     )

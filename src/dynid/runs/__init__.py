@@ -5,6 +5,7 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
+    "drives_run": ["calibrate_drives"],
     "identification_run": ["IdentificationRun", "run_identification"],
     "load_run": ["LoadRecipe", "LoadRun", "run_load"],
     "plan_run": ["PlanRecipe", "run_design"],

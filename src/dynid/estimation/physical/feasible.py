@@ -109,8 +109,17 @@ class FeasibleSolution:
     """(p + k, p + k + s) theta = from_scaled @ y"""
 
 
-def feasible_parameters(equations: Factors, factor: Factor, weight: float, settings: FeasibleWLS) -> FeasibleSolution:
+def feasible_parameters(
+    equations: Factors, factor: Factor, weight: float, settings: FeasibleWLS, nonnegative: Sequence[str] = ()
+) -> FeasibleSolution:
     """Solve the cone program for one prior weight and check the answer.
+
+    Args:
+        equations: The equations.
+        factor: Their weighted triangle.
+        weight: Weight of the prior.
+        settings: Margin, bounds and signs.
+        nonnegative: Names of parameters that must not be negative by themselves, besides those that passivity holds.
 
     Raises:
         EstimationError: No answer passes the check, or bounds contradict one another.
@@ -120,8 +129,9 @@ def feasible_parameters(equations: Factors, factor: Factor, weight: float, setti
     passivity = Passivity.of(equations) if settings.signs else Passivity.nothing(coordinates.centre.size)
     # a constraint beside "zero" would leave the program no interior
     passivity = passivity.without([k for k, name in enumerate(names) if name in settings.bounds.absent])
+    alone = {k for k, name in enumerate(names) if name in nonnegative}
     coordinates = coordinates.widened(passivity.shares)
-    bodies, nonnegative = equations.robot.dof, passivity.nonnegative
+    bodies, held_signs = equations.robot.dof, tuple(sorted({*passivity.nonnegative, *alone}))
     program = ConeProgram(
         matrix=factor.R @ equations.grouping @ coordinates.from_scaled,
         target=factor.z,
@@ -129,7 +139,7 @@ def feasible_parameters(equations: Factors, factor: Factor, weight: float, setti
         pull=weight * coordinates.pull,
         bodies=bodies,
         margin=settings.margin,
-        nonnegative=nonnegative,
+        nonnegative=held_signs,
         **constraint_rows(settings.bounds.constraints(equations.robot), coordinates.from_scaled),
         **passive_rows(passivity, coordinates.unknowns),
     )
@@ -139,11 +149,11 @@ def feasible_parameters(equations: Factors, factor: Factor, weight: float, setti
         for j, body in enumerate(equations.robot.bodies)
         if _smallest(y, j) < settings.margin + 1e-3 * (1.0 - settings.margin)
     ]
-    held += [names[k] for k in nonnegative if k < len(names) and y[k] < 1e-6]
+    held += [names[k] for k in held_signs if k < len(names) and y[k] < 1e-6]
     held += passivity.active(coordinates.unknowns @ y)
     if any(_smallest(y, j) < 0.5 * settings.margin - 1e-9 for j in range(bodies)):
         raise EstimationError("the solver's answer contains an impossible body", remedy="Weaken bounds, or the margin.")
-    y[list(nonnegative)] = np.maximum(y[list(nonnegative)], 0.0)
+    y[list(held_signs)] = np.maximum(y[list(held_signs)], 0.0)
     return FeasibleSolution(
         theta=coordinates.from_scaled @ y,
         at_bound=tuple(held),

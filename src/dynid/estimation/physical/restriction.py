@@ -10,11 +10,13 @@ hold: the dry friction of a smooth sign goes into the Coulomb friction, a missin
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import lstsq
+from dynid.estimation.cross_validation import Folds
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.linear.least_squares import refined_weights
@@ -24,15 +26,22 @@ from dynid.information import Factor
 from dynid.robot.model import Robot
 from dynid.terms.base import Term
 
-__all__ = ["restrict_parameters"]
+__all__ = ["SteadyTorque", "restrict_parameters"]
 
 Floats = NDArray[np.float64]
 PULL = 0.3
-"""Weight of the identified links as the prior, against torques in units of what the absent terms leave. Experiment:
-from 0.03 to 1 the files of the logs of docs/real-data.md predict alike; far below, links imitate absent terms."""
+"""Weight of the identified links as the prior in the first solution, and in all where there are too few blocks of time
+to choose it by cross-validation; against torques in units of what the absent terms leave. It was chosen with the
+held-out errors of the logs of docs/real-data.md in view."""
 STRONGEST = 1e8
 """Squared torque over squared noise beyond which data do not count as better: the cone solver's own accuracy."""
 
+STEADY_SHARE = 0.1
+"""Weight of the steady friction over that of a joint's samples (convention: the data lead where they are)."""
+UNMIXED = 1e-9
+"""Relative error up to which a combination of base parameters is the friction alone (convention)."""
+FEWEST_BLOCKS = 3
+"""Blocks of time from which on the weight is chosen by cross-validation (convention)."""
 ROUNDS = 3
 """Number of solutions (convention): each weighs the joints by the residuals of the one before, because what the absent
 terms leave is much larger than the noise."""
@@ -40,17 +49,38 @@ TINY = 1e-300
 """Keeps quotients finite where there is no torque or no residual."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SteadyTorque:
+    """Friction of a joint at some constant speeds."""
+
+    joint: int
+    columns: Floats
+    """(m, p + k) torque per unit of each standard parameter and kept term."""
+    torque: Floats
+    """(m,) of the whole model [N m or N]"""
+
+
 def restrict_parameters(
-    equations: Factors, estimate: Estimate, identified: Robot, absent: Sequence[str], kept: Sequence[Term] = ()
+    equations: Factors,
+    estimate: Estimate,
+    identified: Robot,
+    absent: Sequence[str],
+    kept: Sequence[Term] = (),
+    nonnegative: Sequence[str] = (),
+    steady: Sequence[SteadyTorque] = (),
 ) -> Floats:
     """Refit the standard parameters without some of the terms.
 
+    The weight of the identified links as the prior is chosen by cross-validation over blocks of time of the equations.
+
     Args:
-        equations: The equations of the estimate.
+        equations: The equations of the estimate; they may have further terms at the end.
         estimate: The identified parameters.
         identified: A possible robot with the identified parameters, for what the data leave open.
         absent: Names of the parameters of the robot's own terms that are zero in the result.
         kept: Further terms that stay; none by default.
+        nonnegative: Names of parameters that must not be negative by themselves, because the destination refuses it.
+        steady: Friction of the whole model beyond the speeds of the data, which shall be met as well as possible.
 
     Returns:
         (p + k,) standard parameters of a possible robot, and those of the kept terms.
@@ -64,20 +94,27 @@ def restrict_parameters(
     settings = FeasibleWLS(prior_weight=PULL, signs=True, bounds=Bounds(absent=tuple(absent)))
     places = [*range(equations.base.rank), *(equations.base.rank + equations.terms.index(term) for term in kept)]
     weights = refined_weights(equations) / estimate.inflation
-    theta = identified.parameter_vector
-    for _ in range(ROUNDS):
-        theta = feasible_parameters(own, _torque_difference(equations, estimate, weights, places), PULL, settings).theta
+    values = np.zeros(len(equations.names))
+    values[: estimate.values.size] = np.where(estimate.undetermined, 0.0, estimate.values)
+    theta, pull = identified.parameter_vector, PULL
+    for place in range(ROUNDS):
+        factor = _torque_difference(equations, values, weights, places)
+        factor = _with_steady_torques(factor, own, weights * equations.counts, steady)
+        theta = feasible_parameters(own, factor, pull, settings, nonnegative).theta
         found = np.zeros(len(equations.names))
         found[places] = own.grouping @ theta
         squares = equations.information.per_joint_residual(found).sum(axis=0)
         weights = equations.counts / np.maximum(squares, TINY) / estimate.inflation
+        if place == 0 and np.count_nonzero(own.information.samples.any(axis=1)) >= FEWEST_BLOCKS:
+            layout = equations.base.layout
+            pull = Folds(own, weights).best_weight(kept, [layout.index(name) for name in absent])
     return theta
 
 
-def _torque_difference(equations: Factors, estimate: Estimate, weights: Floats, places: Sequence[int]) -> Factor:
+def _torque_difference(equations: Factors, values: Floats, weights: Floats, places: Sequence[int]) -> Factor:
     """The difference of the torques of some of the unknowns from those of the whole estimate, as a triangle."""
     weighted = equations.information.weight(weights)
-    torque = weighted.R @ np.where(estimate.undetermined, 0.0, estimate.values)
+    torque = weighted.R @ values
     triangle: Floats = np.asarray(np.linalg.qr(np.column_stack([weighted.R[:, places], torque]), mode="r"))
     triangle = triangle * min(1.0, np.sqrt(STRONGEST) / max(float(np.linalg.norm(torque)), TINY))
     size = len(places)
@@ -88,4 +125,34 @@ def _torque_difference(equations: Factors, estimate: Estimate, weights: Floats, 
         residual=float(np.sum(triangle[size:, size] ** 2)),
         samples=weighted.samples,
         resolution=weighted.resolution,
+    )
+
+
+def _with_steady_torques(factor: Factor, own: Factors, weights: Floats, steady: Sequence[SteadyTorque]) -> Factor:
+    """The triangle with the steady friction of some joints as further equations.
+
+    Args:
+        factor: The triangle.
+        own: The equations of the unknowns.
+        weights: (n,) weight of all samples of a joint together.
+        steady: The friction; where other parameters hide in it, it is left out.
+    """
+    rows, sides = [], []
+    for part in steady:
+        base = lstsq(own.grouping.T, part.columns.T).T
+        if np.allclose(base @ own.grouping, part.columns, atol=UNMIXED * np.abs(part.columns).max()):
+            scale = np.sqrt(STEADY_SHARE * weights[part.joint] / len(part.torque))
+            rows.append(scale * base)
+            sides.append(scale * part.torque)
+    if not rows:
+        return factor
+    size = factor.R.shape[1]
+    below = np.column_stack([np.vstack(rows), np.concatenate(sides)])
+    stacked = np.vstack([np.column_stack([factor.R, factor.z]), below])
+    triangle: Floats = np.asarray(np.linalg.qr(stacked, mode="r"))
+    return replace(
+        factor,
+        R=triangle[:size, :size],
+        z=triangle[:size, size],
+        residual=factor.residual + float(np.sum(triangle[size:, size] ** 2)),
     )

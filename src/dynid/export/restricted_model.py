@@ -1,0 +1,204 @@
+"""The robot of an identification as a file format holds it: refitted, with terms that take over from missing ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dynid.estimation.equations import Factors, Samples, build_equations
+from dynid.estimation.physical.passivity import all_terms, steady_states
+from dynid.estimation.physical.restriction import SteadyTorque, restrict_parameters
+from dynid.links.identify import Identification, with_possible_links
+from dynid.robot.formats.mjcf.tendons import springs_fit
+from dynid.robot.model import Robot
+from dynid.robot.parts import Joint
+from dynid.spatial import rotation_about
+from dynid.terms.base import JointTerm, MemoryTerm, StateTerm, SteadyMotion, Term
+from dynid.terms.coupling import MotorFriction
+from dynid.terms.friction import Coulomb, CubicViscous, QuadraticViscous, SaturatingViscous, Viscous
+from dynid.terms.load_dependent import BaseTilt, horizontal_axes
+from dynid.terms.memory import TRAVELS, Hysteresis
+from dynid.terms.springs import AngleHarmonic
+
+__all__ = ["Capacity", "RestrictedModel", "restrict_model"]
+
+POWERS = (CubicViscous, QuadraticViscous, Viscous, Coulomb)
+"""Terms of the polynomial of friction in the speed, highest power first."""
+STEADY_SPEEDS = 20
+"""Number of speeds at which the powers are drawn to the friction of the whole model (convention)."""
+ROUNDING = 1e-9
+"""Share of the terms' sizes by which a sum of friction may be negative, as rounding (convention)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capacity:
+    """What a file format can hold."""
+
+    holds: Callable[[Term], bool]
+    """Whether it holds a term of a robot."""
+    tilt: bool = False
+    """Whether it states gravity, so that a tilted base can be in it."""
+    polynomial: bool = False
+    """Whether friction can grow with powers of the speed, which takes over other shapes of friction."""
+    yielding: bool = False
+    """Whether it holds friction with presliding, as springs that yield."""
+
+    def carries(self, robot: Robot, term: Term) -> bool:
+        """Whether the format holds a selected term of a robot."""
+        if isinstance(term, BaseTilt):
+            return self.tilt
+        if isinstance(term, AngleHarmonic):
+            return self.holds(term) and springs_fit(robot, term.acts_on(robot.joint_names)[0])
+        if isinstance(term, StateTerm):
+            return self.holds(term)
+        return self.yielding and isinstance(_friction_of(term), Hysteresis)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RestrictedModel:
+    """A robot with the terms that a format holds."""
+
+    robot: Robot
+    yielding: tuple[Term, ...] = ()
+    """`Hysteresis` terms with their values, which the robot itself cannot carry."""
+
+
+def restrict_model(fit: Identification, capacity: Capacity) -> RestrictedModel:
+    """Refit the robot of an identification with what a format holds, nearest to the torques of the whole model.
+
+    Where friction terms are missing from the format, its own shapes of friction take over what they can: powers of the
+    speed in place of friction that saturates with the speed, and springs that yield in place of other friction with
+    memory. Powers of the speed that would feed power in at some speed, however high, are left out.
+
+    Raises:
+        ArgumentError: The identification was read from a file, which does not hold the equations.
+    """
+    carried = [term for term in fit.terms if capacity.carries(fit.robot, term)]
+    missing = [term for term in fit.terms if term not in carried]
+    further = _substitutes(fit, capacity, missing) if isinstance(fit.equations, Samples) else []
+    if not carried and not further:
+        return RestrictedModel(fit.restrict_terms(capacity.holds))
+    model = _refit(fit, capacity, carried, further)
+    wrong = {j for j, joint in enumerate(model.robot.moving_joints) if _feeds_power_in(joint)}
+    if not wrong:
+        return model
+    return _refit(fit, capacity, carried, [t for t in further if not (_is_power(t) and t.joint in wrong)])
+
+
+def _refit(fit: Identification, capacity: Capacity, carried: list[Term], further: list[JointTerm]) -> RestrictedModel:
+    """The model with some of the terms."""
+    first = 10 * fit.robot.dof
+    names = fit.base.layout.names[first:]
+    dropped = [name for name, placed in zip(names, fit.robot.terms, strict=True) if not capacity.holds(placed.term)]
+    signs = [name for name, placed in zip(names, fit.robot.terms, strict=True) if placed.term.is_non_negative]
+    kept = (*carried, *further)
+    signs += [term.name for term in kept if term.is_non_negative or isinstance(_friction_of(term), Hysteresis)]
+    equations = _with_columns(fit.equations, further)
+    theta = restrict_parameters(
+        equations,
+        fit.estimate,
+        fit.with_signs,
+        dropped,
+        kept,
+        [name for name in signs if name not in dropped],
+        _steady_torques(fit, kept, dropped),
+    )
+    count = fit.standard.size
+    valued = [term.with_value(value) for term, value in zip(kept, theta[count:].tolist(), strict=True)]
+    robot = with_possible_links(fit.robot, theta[:count])
+    robot = robot.with_terms(*(term for term in valued if isinstance(term, StateTerm)), keep=True)
+    yielding = tuple(term for term in valued if isinstance(_friction_of(term), Hysteresis) and term.value)
+    return RestrictedModel(_tilted(robot, valued), yielding)
+
+
+def _steady_torques(fit: Identification, kept: Sequence[Term], dropped: Sequence[str]) -> list[SteadyTorque]:
+    """The friction of joints with powers of the speed, beyond the speeds of the data: powers grow without end."""
+    joints = sorted({term.joint for term in kept if isinstance(term, CubicViscous) and term.joint is not None})
+    first, names = 10 * fit.robot.dof, fit.robot.joint_names
+    own = all_terms(fit.equations.keep(()))
+    own_names = fit.base.layout.names[first:]
+    whole = [*zip(own, fit.with_signs.parameter_vector[first:], strict=True)]
+    whole += zip(fit.terms, fit.estimate.values[fit.base.rank :], strict=True)
+    mine = [(first + k, term) for k, term in enumerate(own) if own_names[k] not in dropped]
+    mine += [(fit.standard.size + k, term) for k, term in enumerate(kept)]
+    found = []
+    for j in joints:
+        surface = ((j, 1.0),)
+        grid = steady_states(surface, fit.equations.excerpts)
+        high = float(grid.speed.max())
+        speed = np.linspace(high / STEADY_SPEEDS, high, STEADY_SPEEDS)
+        middle = np.full(STEADY_SPEEDS, float(np.mean(grid.q)))
+        state = SteadyMotion(q=middle, speed=speed, load=np.full(STEADY_SPEEDS, float(np.mean(grid.load))))
+        columns = np.zeros((STEADY_SPEEDS, fit.standard.size + len(kept)))
+        for place, term in mine:
+            if term.surface(names) == surface:
+                columns[:, place] = term.steady_torque(state)
+        torque = sum(v * term.steady_torque(state) for term, v in whole if term.surface(names) == surface)
+        found.append(SteadyTorque(j, columns, np.asarray(torque, dtype=float)))
+    return found
+
+
+def _is_power(term: Term) -> bool:
+    return isinstance(term, QuadraticViscous | CubicViscous)
+
+
+def _feeds_power_in(joint: Joint) -> bool:
+    """Whether the friction of a joint drives it at some speed: its polynomial in the speed becomes negative."""
+    powers = [sum(t.value for t in joint.terms if type(t) is kind) for kind in POWERS]
+    roots = np.roots(powers)
+    turns = np.real(np.roots(np.polyder(np.array(powers))))
+    speeds = np.concatenate([np.abs(np.real(roots)), np.abs(turns), [0.0]])
+    speeds = np.append(speeds, 2.0 * speeds.max() + 1.0)
+    return bool(np.any(np.polyval(powers, speeds) < -ROUNDING * np.polyval(np.abs(powers), speeds)))
+
+
+def _friction_of(term: Term) -> Term:
+    return term.friction if isinstance(term, MotorFriction) else term
+
+
+def _with_columns(equations: Factors, further: list[JointTerm]) -> Factors:
+    """The equations with the columns of further terms behind the others."""
+    if not further or not isinstance(equations, Samples):
+        return equations
+    blocks = max(len(block) for block in equations.blocks)
+    return build_equations(
+        equations.robot,
+        equations.experiments,
+        base=equations.base,
+        terms=[*equations.terms, *further],
+        band_hz=equations.band_hz,
+        blocks=blocks,
+    )
+
+
+def _substitutes(fit: Identification, capacity: Capacity, missing: list[Term]) -> list[JointTerm]:
+    """Terms of the format that take over from missing friction, on the joints where some is missing."""
+    names = fit.robot.joint_names
+    surfaces = [(term, term.surface(names)) for term in missing]
+    curved = [surface for term, surface in surfaces if isinstance(_friction_of(term), SaturatingViscous)]
+    joints = sorted({j for surface in curved for j, _ in surface or ()})
+    found: list[JointTerm] = []
+    if capacity.polynomial:
+        found += [kind(joint=j) for j in joints for kind in (QuadraticViscous, CubicViscous)]
+    if capacity.yielding:
+        runs = fit.equations.excerpts
+        travel = np.max([np.ptp(run.q, axis=0) for run in runs], axis=0)
+        remembering = {j for term, surface in surfaces if isinstance(term, MemoryTerm) for j, _ in surface or ()}
+        scales = [(j, float(part * travel[j])) for j in sorted(remembering) for part in TRAVELS]
+        found += [Hysteresis(joint=j, scale=scale) for j, scale in scales if scale > 0.0]
+    present = {term.name for term in fit.terms}
+    return [term for term in found if term.name not in present]
+
+
+def _tilted(robot: Robot, terms: list[Term]) -> Robot:
+    """The robot under gravity turned by the angles of its base."""
+    tilts = [term for term in terms if isinstance(term, BaseTilt)]
+    if not tilts:
+        return robot
+    turn = sum((term.value * horizontal_axes(robot.gravity)[term.axis] for term in tilts), np.zeros(3))
+    angle = float(np.linalg.norm(turn))
+    if not angle:
+        return robot
+    return replace(robot, gravity=np.asarray(rotation_about(turn / angle, angle) @ robot.gravity, dtype=float))

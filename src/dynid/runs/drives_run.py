@@ -1,0 +1,60 @@
+"""Calibrate the gains of drives from logs with and without a weighed load: what ``dynid drives`` does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from dynid.errors import DataError
+from dynid.links.log_reader import ChannelMapSource
+from dynid.links.recipe import add_terms
+from dynid.load.drive_gains import DriveGains, gains_from_weighed_mass, identify_drive_gains
+from dynid.logs.reading import read_recording
+from dynid.processing.experiment import Experiment
+from dynid.processing.process import process
+from dynid.robot.inertia import Inertia
+from dynid.robot.model import Robot
+
+__all__ = ["calibrate_drives"]
+
+
+def calibrate_drives(
+    robot: Robot,
+    logs: Sequence[str | Path],
+    unloaded: Sequence[str | Path],
+    *,
+    mass_kg: float,
+    com: Sequence[float] | None = None,
+    link: str | None = None,
+    channel_map: ChannelMapSource | None = None,
+) -> DriveGains:
+    """Calibrate the gains of a robot's drives with a load that was weighed.
+
+    Args:
+        robot: The robot; it gets rotor inertia, friction and offset in every joint without them.
+        logs: Logs with the load; their currents count, or their torques where there are no currents.
+        unloaded: Logs without the load.
+        mass_kg: Mass of the load [kg].
+        com: (3,) its centre of mass in the link's frame [m]; it then counts as a mass at this point. None estimates it.
+        link: Link that carries the load; by default the link of the last body.
+        channel_map: Channel map of the logs, its file, or the name of a built-in one.
+
+    Raises:
+        DataError: A log has neither currents nor torques, or the motion does not show the mass.
+    """
+    model = add_terms(robot)
+    held, empty = ([_currents(model, log, channel_map) for log in group] for group in (logs, unloaded))
+    if com is None:
+        return gains_from_weighed_mass(model, loaded=held, unloaded=empty, mass_kg=mass_kg, link=link)
+    known = Inertia.from_com(mass_kg, com, 0.0 * robot.bodies[-1].inertia.about_com)
+    return identify_drive_gains(model, loaded=held, unloaded=empty, known=known, link=link)
+
+
+def _currents(robot: Robot, log: str | Path, channel_map: ChannelMapSource | None) -> Experiment:
+    recording = read_recording(log, robot, channel_map=channel_map)
+    if recording.current is not None:
+        recording = replace(recording, effort=recording.current)
+    if recording.effort is None:
+        raise DataError("the log has neither currents nor torques", path=log, remedy="Map one of them.")
+    return process(recording)
