@@ -182,8 +182,10 @@ def test_masses_that_are_not_known_judge_no_torque(tmp_path: Path) -> None:
 def test_what_another_run_left_is_not_used(beams: Path, tmp_path: Path) -> None:
     first = json.loads(good(beams, *WHOLE, "--json", "--out", tmp_path / "clean"))
     left = FourierTrajectory(coefficients=0.05 * np.ones((5, 3)), period_s=5.0)
-    (tmp_path / "dirty" / "cache").mkdir(parents=True)
-    write_coefficients(left, tmp_path / "dirty" / "cache" / "best.json")
+    hidden = tmp_path / ".dirty.dynid"
+    (hidden / "cache").mkdir(parents=True)
+    (hidden / "lock").touch()
+    write_coefficients(left, hidden / "cache" / "best.json")
     second = json.loads(good(beams, *WHOLE, "--json", "--out", tmp_path / "dirty"))
     assert second["coefficients"] == first["coefficients"]
     assert {row[0] for row in second["history"]["rows"]} == {0, 1}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -187,16 +188,50 @@ def test_an_interrupted_run_goes_on_where_it_stopped(bench: Path, monkeypatch: p
     monkeypatch.setattr(links, "identify_experiments", interrupt)
     assert identify(bench, "broken").exit_code == 130
     assert len(seen) == 2
-    assert len(list((bench / "broken" / "cache").iterdir())) == 2
-    assert not json.loads((bench / "broken" / "run.json").read_text())["finished"]
-    assert "stopped: KeyboardInterrupt" in (bench / "broken" / "log.txt").read_text()
+    assert not (bench / "broken").exists()
+    left = bench / ".broken.dynid"
+    assert len(list((left / "cache").iterdir())) == 2
+    assert "stopped: KeyboardInterrupt" in (left / "log.txt").read_text()
     monkeypatch.setattr(links, "identify_experiments", solve)
     result = identify(bench, "broken")
     assert result.exit_code == 0, result.output
     assert "continues" in result.stderr
     assert len(seen) == 2  # nothing was read again
+    assert not left.exists()
     values = [read_result(bench / name).standard for name in ("res", "broken")]
     assert np.allclose(*values, rtol=1e-6, atol=1e-9)
+
+
+def test_a_run_leaves_what_is_not_its_own(bench: Path, tmp_path: Path) -> None:
+    """A folder with a cache, a link and notes of the user; then a file of another run."""
+    out, secret = bench / "project", tmp_path / "secret.txt"
+    (out / "cache").mkdir(parents=True)
+    (out / "cache" / "photo.jpg").write_text("mine")
+    secret.write_text("untouched\n")
+    (out / "log.txt").symlink_to(secret)
+    refused = identify(bench, "project")
+    assert refused.exit_code == 5
+    assert "log.txt exists already" in refused.output
+    assert identify(bench, "project", "--force").exit_code == 0
+    assert secret.read_text() == "untouched\n"
+    assert not (out / "log.txt").is_symlink()
+    assert (out / "cache" / "photo.jpg").read_text() == "mine"
+    assert not [name for name in os.listdir(bench) if name.endswith(".dynid")]
+    result = out / "result.json"
+    result.write_text(result.read_text().replace("0", "1", 1))
+    for words in (["validate", out, bench / "run3.csv", "--map", bench / "map.toml"], ["codegen", out]):
+        mixed = run(*words, "--out", tmp_path / "new")
+        assert mixed.exit_code == 3
+        assert "not the one that run.json lists" in mixed.output
+
+
+def test_names_in_files_stay_in_the_folder(bench: Path) -> None:
+    text = (bench / "arm.urdf").read_text()
+    (bench / "odd.urdf").write_text(re.sub('<robot name="[^"]*"', f'<robot name="../../{"x" * 300}"', text))
+    logs = bench / "run1.csv", "--map", bench / "map.toml"
+    result = run("identify", bench / "odd.urdf", *logs, "--out", bench / "odd")
+    assert result.exit_code == 0, result.output
+    assert (bench / "odd" / f"_.._{'x' * 56}_identified.urdf").exists()
 
 
 def test_experiments_come_back_from_their_files_and_damage_is_noticed(tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with monkeypatch.context() as patch:
         patch.setattr("dynid.runs.plan_run.write_plan", stop)
         assert CliRunner().invoke(main, [*ARGUMENTS, "--out", str(out)]).exit_code == 130
-    before = json.loads((out / "cache" / "best.json").read_text())["coefficients"]
+    before = json.loads((tmp_path / ".plan.dynid" / "cache" / "best.json").read_text())["coefficients"]
     result = CliRunner().invoke(main, [*ARGUMENTS, "--out", str(out)])
     assert result.exit_code == 0, result.output
     assert "continues" in result.output

@@ -16,6 +16,7 @@ from dynid.excitation.excitation import Excitation
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.excitation.trajectories.trajectory import LinearTrajectory, Trajectory
 from dynid.files import write_atomically
+from dynid.files.transaction import check_listed
 from dynid.tables import Table
 
 __all__ = [
@@ -150,7 +151,12 @@ def write_coefficients(trajectory: LinearTrajectory, path: str | os.PathLike[str
 
 
 def read_trajectory(path: str | os.PathLike[str]) -> tuple[FourierTrajectory, dict[str, Any]] | None:
-    """The Fourier series of a ``plan.json`` and the whole contents of the file; None if it is no such plan."""
+    """The Fourier series of a ``plan.json`` and the whole contents of the file; None if it is no such plan.
+
+    Raises:
+        DataError: The plan is not the one that the run beside it wrote.
+    """
+    check_listed(Path(path))
     try:
         facts = json.loads(Path(path).read_text(encoding="utf-8"))
         start, end = facts["recorded_s"]

@@ -18,6 +18,7 @@ from dynid.errors import DataError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
 from dynid.files import write_atomically
+from dynid.files.transaction import check_listed
 from dynid.findings import Finding
 from dynid.information import Information
 from dynid.links.identify import Identification
@@ -281,6 +282,7 @@ def read_result(path: str | os.PathLike[str]) -> SavedResult:
         'ddarm'
     """
     file = Path(path) / "result.json" if Path(path).is_dir() else Path(path)
+    check_listed(file)
     content = _read_content(file)
     with _content_errors(file):
         standard = content["standard_parameters"]

@@ -17,6 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from dynid.export.restricted_model import Capacity, RestrictedModel, restrict_model
+from dynid.files import safe_name
 from dynid.links.identify import Identification
 from dynid.links.validation import Validation, robot_error
 from dynid.processing.experiment import Experiment
@@ -182,7 +183,7 @@ def write_robot_files(
     remembers = any(term.has_memory for term in fit.terms)
     files = []
     for kind in (*FORMATS, PRESLIDING) if remembers else FORMATS:
-        path = Path(folder) / f"{Path(fit.robot.name).name or 'robot'}_identified{kind.suffix}"
+        path = Path(folder) / f"{safe_name(fit.robot.name)}_identified{kind.suffix}"
         kind.write(restrict_model(fit, kind.capacity), path, force=force)
         error = None
         if check is not None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, DataError
+from dynid.files.transaction import check_listed
 from dynid.load.load import NAMES, Load
 from dynid.load.recognition import KnownObject
 
@@ -89,6 +90,7 @@ def _content(path: str | PathLike[str], parse: Callable[[str], Any], remedy: str
     try:
         if Path(path).stat().st_size > MOST_BYTES:
             raise DataError("the file is far too large", path=path, remedy=remedy)
+        check_listed(Path(path))
         data = parse(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", path=path, remedy=remedy) from error

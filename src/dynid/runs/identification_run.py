@@ -170,7 +170,7 @@ def _write_refusal(
         return
     run.write_page(refusal_page(robot, error, findings, [run.settings()]))
     run.refuse()
-    message = f"all findings and the commands to run next are in {run.path / 'report.html'}"
+    message = f"all findings and the commands to run next are in {run.folder / 'report.html'}"
     notice(Finding(code="refused", severity="note", where="folder", message=message))
 
 
@@ -194,11 +194,12 @@ def _refuse_unclear(logs: Sequence[Log], held_out: Sequence[Log], recipe: Recipe
 def _write(run: RunFolder, result: IdentificationRun, recipe: Recipe) -> IdentificationRun:
     """Write result, recipe, identified models, summary and report."""
     fit, verdict = result.fit, result.validation
-    files = write_robot_files(fit, run.path, result.held_out, check=verdict, force=run.overwrite)
+    written = write_robot_files(fit, run.path, result.held_out, check=verdict, force=True)
+    files = tuple(replace(file, path=run.folder / file.path.name) for file in written)
     entries = [file.to_json() for file in files]
-    write_result(fit, run.path / "result.json", verdict, result.cost, files=entries, force=run.overwrite)
+    write_result(fit, run.path / "result.json", verdict, result.cost, files=entries, force=True)
     run.write("recipe.toml", recipe.to_toml())
-    note = describe_files(files, run.path)
+    note = describe_files(files, run.folder)
     parts = [fit.summary(), str(result.cost or ""), verdict.summary() if verdict else "", note]
     run.write("summary.txt", "\n\n".join(part for part in parts if part) + "\n")
     run.note(note)

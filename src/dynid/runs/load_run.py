@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 from dynid.checks import check_number
 from dynid.errors import ArgumentError
 from dynid.export.controller_dialogs import payload_dialogs
-from dynid.files import file_digest
+from dynid.files import file_digest, safe_name
 from dynid.findings import Finding, QualityReport
 from dynid.links.log_part import check_part
 from dynid.links.log_reader import ChannelMapSource, LogReader, Notice, Progress, check_copies, log_finding
@@ -306,6 +306,6 @@ def _write(run: RunFolder, result: LoadRun, held: Experiment, recipe: LoadRecipe
     run.write("load.json", json.dumps(result.content, indent=1) + "\n")
     run.write("recipe.toml", recipe.to_toml())
     if study.load.mass > 0.0:
-        write_urdf(study.robot_with_load, run.path / f"{study.robot.name}_with_load.urdf", force=run.overwrite)
+        write_urdf(study.robot_with_load, run.path / f"{safe_name(study.robot.name)}_with_load.urdf", force=True)
     run.write_page(load_page(study, held, [run.settings()], recipe.flange))
     run.finish("load.json", result.exit_code)

@@ -260,11 +260,11 @@ def run_design(
     with open_run(RunRequest.of(out), origin, [*PLAN_FILES, "recipe.toml"]) as run:
         run.report_continuation(notice)
         plan = design(_Order(model, limits, measured, chosen, progress or (lambda share, note: None)), run)
-        files = write_plan(plan, run.path, rate_hz=chosen.rate_hz, force=run.overwrite)
+        files = write_plan(plan, run.path, rate_hz=chosen.rate_hz, force=True)
         run.write("recipe.toml", chosen.to_toml())
         run.write_page(plan_page(plan, [run.settings()], model))
         run.finish("plan.json", 0)
-    return plan, [*files, run.path / "report.html"]
+    return plan, [run.folder / name for name in (*(file.name for file in files), "report.html")]
 
 
 @dataclass(frozen=True, slots=True)

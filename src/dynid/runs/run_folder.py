@@ -1,14 +1,15 @@
 """A run folder: inputs with their digests, settings, versions, results and a log; enough to repeat the run.
 
-``run.json`` is written when the run starts, and again with ``finished`` as the last file of all. Experiments that were
-read and processed are kept in ``cache`` until then, so that an interrupted run continues where it stopped.
+A run is one transaction: all its files are written to a hidden folder, and take their places together when the run
+finishes; an earlier run stays until then. Experiments that were read and processed are kept in ``cache`` of the hidden
+folder, so that an interrupted run continues where it stopped.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import shutil
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +20,7 @@ from typing import Any, Self
 
 from dynid.errors import DataError, ExportError
 from dynid.files import file_digest, make_folder, write_atomically
+from dynid.files.transaction import LOCK, MANIFEST, Transaction, begin, recover, stage_of
 from dynid.findings import Finding
 from dynid.processing.experiment import Experiment
 from dynid.report.page import Page
@@ -31,6 +33,10 @@ SCHEMA = 1
 """Version of ``run.json``."""
 REPORTS = ("report.html", "report.md", "report.json")
 """Files of the report of a run."""
+LOG = "log.txt"
+"""Name of the log of a run."""
+LOG_TEXT: dict[str, Any] = {"encoding": "utf-8", "errors": "backslashreplace"}
+"""Encoding of the log: names of files may hold any bytes."""
 KEY_DIGITS = 32
 """Hexadecimal digits of the name of a cached experiment (convention: 128 bits never meet by chance)."""
 
@@ -93,17 +99,26 @@ class RunRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class RunFolder:
-    """An open run; a context manager that notes in the log why a run did not finish."""
+    """An open run; a context manager that leaves nothing behind where the run fails."""
 
-    path: Path
+    folder: Path
+    """Folder of the run, as it was asked for; its files appear there when the run finishes."""
+    transaction: Transaction
     facts: dict[str, Any]
     """Content of ``run.json``."""
-    overwrite: bool
-    """Whether files may exist already: forced, or left by the same run when it was interrupted."""
+    earlier: frozenset[str] = frozenset()
+    """Names of the files that an earlier run left in the folder."""
+    force: bool = False
+    """Whether other files of the folder are overwritten, too."""
     is_resumed: bool = False
-    """Whether the folder holds the same run, interrupted."""
+    """Whether the same run was interrupted, and continues."""
     started: float = field(default_factory=time.monotonic)
     """Time of the start by the monotonic clock [s]."""
+
+    @property
+    def path(self) -> Path:
+        """The hidden folder to which the files are written."""
+        return self.transaction.stage
 
     def __enter__(self) -> Self:
         return self
@@ -111,31 +126,32 @@ class RunFolder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None:
+        if isinstance(error, KeyboardInterrupt) or self.transaction.is_committed:
             self.note(f"stopped: {type(error).__name__} {error}".rstrip())
+            self.transaction.release()
+        else:
+            self.transaction.discard()
 
     def report_continuation(self, notice: Callable[[Finding], None]) -> None:
         """Report that an interrupted run continues, if it left anything to continue from."""
         if self.is_resumed and (self.path / "cache").exists():
-            message = f"the interrupted run in {self.path} continues"
+            message = f"the interrupted run in {self.folder} continues"
             notice(Finding(code="continued", severity="note", where="folder", message=message))
 
     def note(self, text: str) -> None:
         """Add a line to ``log.txt``; a log that cannot be written stops nothing."""
-        with (
-            suppress(OSError),
-            (self.path / "log.txt").open("a", encoding="utf-8", errors="backslashreplace") as stream,
-        ):
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        with suppress(OSError), open(os.open(self.path / LOG, flags, 0o666), "a", **LOG_TEXT) as stream:
             stream.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text}\n")
 
     def write(self, name: str, content: str) -> None:
         """Write a file of the run, whole or not at all."""
-        write_atomically(self.path / name, content, force=self.overwrite)
+        write_atomically(self.path / name, content, force=True)
 
     def write_page(self, page: Page) -> None:
         """Write the report in all its forms."""
         for name in REPORTS:
-            page.write(self.path / name, force=self.overwrite)
+            page.write(self.path / name, force=True)
 
     def settings(self) -> Settings:
         """The section of the report that says how the run was made."""
@@ -164,25 +180,35 @@ class RunFolder:
         return run
 
     def refuse(self) -> None:
-        """Declare that the run ended with a report about refused logs, which the next run may replace."""
-        facts = {**self.facts, "finished": False, "refused": True}
-        write_atomically(self.path / "run.json", json.dumps(facts, indent=1) + "\n", force=True)
+        """Declare that the run ended with a report about refused logs, which the next run may replace.
+
+        Raises:
+            ExportError: As `finish`.
+        """
+        self._publish({"refused": True})
 
     def finish(self, result: str, code: int) -> None:
-        """Declare the run finished.
+        """Declare the run finished: its files take their places.
 
         Args:
             result: Name of the file with its numbers.
             code: Exit code of the command: 0, or 1 where the verdict failed.
+
+        Raises:
+            ExportError: The folder holds other files of these names, or cannot be written.
         """
         self.note(f"finished, exit code {code}")
-        shutil.rmtree(self.path / "cache", ignore_errors=True)
-        outputs = {file.name: file_digest(file) for file in sorted(self.path.iterdir()) if file.is_file()}
-        for name in ("run.json", "log.txt"):
-            outputs.pop(name, None)
         seconds = round(time.monotonic() - self.started, 3)
-        done = {"finished": True, "result": result, "exit_code": code, "seconds": seconds, "outputs": outputs}
-        write_atomically(self.path / "run.json", json.dumps({**self.facts, **done}, indent=1) + "\n", force=True)
+        self._publish({"finished": True, "result": result, "exit_code": code, "seconds": seconds})
+
+    def _publish(self, end: Mapping[str, Any]) -> None:
+        files = {file.name: file for file in sorted(self.path.iterdir()) if file.is_file()}
+        outputs = {name: file_digest(file) for name, file in files.items() if name not in (LOG, MANIFEST, LOCK)}
+        if not self.force:
+            _refuse_taken(self.folder, set(outputs) - self.earlier)
+        facts = {**self.facts, "finished": False, **end, "outputs": outputs}
+        self.write(MANIFEST, json.dumps(facts, indent=1) + "\n")
+        self.transaction.commit([*outputs, LOG, MANIFEST], self.earlier - {LOG, MANIFEST})
 
 
 def open_run(request: RunRequest, origin: Origin, files: Sequence[str]) -> RunFolder:
@@ -194,29 +220,67 @@ def open_run(request: RunRequest, origin: Origin, files: Sequence[str]) -> RunFo
         files: Names of the files that the run will write.
 
     Raises:
-        ExportError: A finished run or one of the files is there already.
+        ExportError: A finished run or one of the files is there already, or another process writes the folder.
     """
     out, force = request.path, request.force
     facts = (request.origin or origin).facts()
-    is_resumed, reports = False, tuple(REPORTS)
-    if (out / "run.json").exists() and not force:
-        there = read_run(out)
-        if there.get("finished"):
-            remedy = f"Add --force, or choose another folder; dynid rerun {out} repeats the run elsewhere."
-            raise ExportError("the folder holds a finished run", path=out, remedy=remedy)
-        is_resumed = all(there.get(name) == facts[name] for name in ("verb", "options", "inputs", "versions"))
-        if there.get("refused"):  # only a report was written, which said why
-            reports = ()
-    taken = [name for name in (*files, *reports) if (out / name).exists()]
-    if taken and not (force or is_resumed):
-        raise ExportError(f"{taken[0]} exists already", path=out, remedy="Add --force, or choose another folder.")
-    make_folder(out)
-    state = {"finished": False} if reports else {"finished": False, "refused": True}  # an old report may be replaced
-    write_atomically(out / "run.json", json.dumps({**facts, **state}, indent=1) + "\n", force=True)
-    overwrite = force or is_resumed or not reports
-    run = RunFolder(path=out, facts=facts, overwrite=overwrite, is_resumed=is_resumed)
+    transaction = begin(out)
+    is_left = (transaction.stage / MANIFEST).exists()  # by an interrupted run
+    try:
+        earlier = _earlier_files(out, force=force)
+        if not force:
+            _refuse_taken(out, {*files, *REPORTS, LOG, MANIFEST} - earlier)
+        is_resumed = _is_same(transaction.stage, facts)
+        if not is_resumed:
+            transaction.clear()
+        run = RunFolder(
+            folder=out, transaction=transaction, facts=facts, earlier=earlier, force=force, is_resumed=is_resumed
+        )
+        run.write(MANIFEST, json.dumps({**facts, "finished": False}, indent=1) + "\n")
+    except BaseException:
+        (transaction.release if is_left else transaction.discard)()
+        raise
     run.note(f"{'resumed' if is_resumed else 'started'}: {facts['command']}")
     return run
+
+
+def _earlier_files(out: Path, *, force: bool) -> frozenset[str]:
+    """Names of the files of an earlier run that a new one may replace.
+
+    Raises:
+        ExportError: The run is finished, and its replacement is not forced.
+    """
+    if not (out / MANIFEST).exists():
+        return frozenset()
+    try:
+        there = read_run(out)
+    except DataError:
+        if force:
+            return frozenset()
+        raise
+    if there["finished"] and not force:
+        remedy = f"Add --force, or choose another folder; dynid rerun {out} repeats the run elsewhere."
+        raise ExportError("the folder holds a finished run", path=out, remedy=remedy)
+    if not (there["finished"] or there.get("refused")):  # an older version left it
+        return frozenset({MANIFEST, LOG})
+    listed = there.get("outputs", {})
+    return frozenset({*(listed if isinstance(listed, dict) else ()), MANIFEST, LOG})
+
+
+def _refuse_taken(out: Path, names: set[str]) -> None:
+    """Refuse to overwrite files that no earlier run wrote."""
+    taken = sorted(name for name in names if os.path.lexists(out / name))
+    if taken:
+        raise ExportError(f"{taken[0]} exists already", path=out, remedy="Add --force, or choose another folder.")
+
+
+def _is_same(stage: Path, facts: Mapping[str, Any]) -> bool:
+    """Whether a hidden folder holds this run, interrupted."""
+    try:
+        there = read_run(stage)
+    except DataError:
+        return False
+    return all(there.get(name) == facts[name] for name in ("verb", "options", "inputs", "versions"))
 
 
 def claim_folder(out: Path, owner: str, *, force: bool) -> None:
@@ -251,13 +315,17 @@ def read_run(folder: Path) -> dict[str, Any]:
         >>> dynid.runs.read_run(folder / "run")["finished"]
         True
     """
-    path = folder / "run.json"
+    path = folder / MANIFEST
+    recover(folder)
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
         if facts["schema"] != SCHEMA:
             raise ValueError(f"version {facts['schema']}, this dynid reads {SCHEMA}")
         return {"finished": False, **facts}
     except OSError as error:
+        if (stage_of(folder) / MANIFEST).exists():
+            remedy = "Give its command again, which continues where it stopped."
+            raise DataError("the run was interrupted, or is not finished yet", path=folder, remedy=remedy) from error
         remedy = "Give a folder that dynid identify, load, excite or validate wrote with --out."
         raise DataError(f"no run is here: {error.strerror}", path=path, remedy=remedy) from error
     except (KeyError, TypeError, ValueError, RecursionError) as error:

@@ -11,7 +11,11 @@ from pathlib import Path
 
 from dynid.errors import DataError, ExportError
 
-__all__ = ["file_digest", "make_folder", "size_mb", "write_atomically"]
+__all__ = ["file_digest", "make_folder", "size_mb", "safe_name", "sync_folder", "write_atomically"]
+
+
+LONGEST_NAME = 60
+"""Most letters that a name from a file gives to the name of another one: four bytes each leave room for a suffix."""
 
 
 def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, force: bool = False) -> Path:
@@ -29,9 +33,11 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, forc
     data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
     try:
         if not force and os.path.lexists(target):
-            remedy = "Choose another name, or overwrite it (--force, force=True)."
-            raise ExportError("the file exists already", path=target, remedy=remedy)
-        _replace(target, data)
+            raise FileExistsError
+        _put(target, data, force=force)
+    except FileExistsError:
+        remedy = "Choose another name, or overwrite it (--force, force=True)."
+        raise ExportError("the file exists already", path=target, remedy=remedy) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ExportError(
@@ -42,7 +48,8 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, forc
     return target
 
 
-def _replace(target: Path, data: bytes) -> None:
+def _put(target: Path, data: bytes, *, force: bool) -> None:
+    """Write a temporary file, and give it its name: atomically, and only if the name is free where force is False."""
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as stream:
@@ -50,17 +57,46 @@ def _replace(target: Path, data: bytes) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
+        if force or not _link(temporary, target):
+            os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
 
 
+def _link(temporary: str, target: Path) -> bool:
+    """Give a file a name that must be free; False on file systems where a file has one name only."""
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        raise
+    except (AttributeError, NotImplementedError, OSError):
+        return False
+    os.unlink(temporary)
+    return True
+
+
+def sync_folder(path: Path) -> None:
+    """Bring the names in a folder to the disk, on systems that can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def safe_name(text: str) -> str:
+    """A name from a file as part of a file's name: one component, without control characters, not hidden, not long."""
+    kept = "".join(letter if letter.isprintable() and letter not in '/\\:*?"<>|' else "_" for letter in text)
+    return kept.lstrip(". ")[:LONGEST_NAME].rstrip(". ") or "robot"
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:

@@ -1,0 +1,270 @@
+"""A folder whose files change together, or not at all.
+
+A transaction writes to the hidden folder ``.NAME.dynid`` beside the folder NAME, which stays as it was meanwhile.
+`Transaction.commit` lists the files in ``commit.json``, moves them to their places and removes the hidden folder. A
+process that dies before that list exists has changed nothing; one that dies after it has its moves finished by the next
+call of `recover`. A lock, which ends with its process, tells a dead process from one that still writes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+import stat
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dynid.errors import DataError, ExportError
+from dynid.files.atomic_files import file_digest, make_folder, sync_folder, write_atomically
+
+__all__ = ["LOCK", "MANIFEST", "Transaction", "begin", "check_listed", "recover", "stage_of"]
+
+MANIFEST = "run.json"
+"""File of a folder that lists the digests of the others under ``outputs``; it takes its place last."""
+LOCK = "lock"
+"""Locked file of a hidden folder; it also marks the folder as ours."""
+COMMIT = "commit.json"
+"""List of the files that take their places: from here on the transaction will be finished by whoever comes."""
+ATTEMPTS = 100
+"""Attempts to make the hidden folder while others make and remove it (convention)."""
+_held: set[Path] = set()
+"""Hidden folders that this process writes: locks of files do not part the threads of one process."""
+_holding = threading.Lock()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transaction:
+    """An open transaction; end it by `commit`, `discard` or `release`."""
+
+    folder: Path
+    """The folder to be changed, absolute."""
+    stage: Path
+    """The hidden folder that holds the new files."""
+    handle: int
+    """Descriptor of the locked file."""
+
+    def clear(self) -> None:
+        """Remove what an earlier process left in the hidden folder."""
+        _empty(self.stage)
+
+    def commit(self, names: Sequence[str], obsolete: Iterable[str] = ()) -> None:
+        """Let the new files take their places.
+
+        Args:
+            names: Names of files in the hidden folder, in the order in which they take their places.
+            obsolete: Names of files of the folder that are removed.
+
+        Raises:
+            ExportError: The system refuses.
+        """
+        plan = {"files": list(names), "obsolete": sorted(set(obsolete) - set(names))}
+        sync_folder(self.stage)
+        write_atomically(self.stage / COMMIT, json.dumps(plan), force=True)
+        sync_folder(self.stage)
+        with _system_errors(self.folder):
+            _finish(self.folder, self.stage)
+        self.release()
+
+    @property
+    def is_committed(self) -> bool:
+        """Whether the files take their places, now or by the next process that looks."""
+        return (self.stage / COMMIT).exists()
+
+    def discard(self) -> None:
+        """Remove the hidden folder; the folder stays as it was."""
+        with contextlib.suppress(OSError):
+            _remove(self.stage)
+        self.release()
+
+    def release(self) -> None:
+        """Leave the hidden folder to a later process; nothing happens if the transaction has ended."""
+        with _holding:
+            if self.stage in _held:
+                _held.discard(self.stage)
+                os.close(self.handle)
+
+
+def begin(folder: str | os.PathLike[str]) -> Transaction:
+    """Start to change a folder; what an interrupted process left in the hidden folder is still there.
+
+    Raises:
+        ExportError: Another process writes the folder, or the hidden folder is not ours or cannot be made.
+    """
+    target = Path(folder).resolve()
+    recover(target)
+    stage = stage_of(target)
+    make_folder(target.parent)
+    with _system_errors(target):
+        if target.exists() and not target.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "it is a file")
+        for _ in range(ATTEMPTS):
+            with contextlib.suppress(FileExistsError):
+                stage.mkdir(mode=0o700)
+                with contextlib.suppress(FileNotFoundError):  # another process took it for a dead one's
+                    (stage / LOCK).touch(mode=0o600)
+            handle = _take(stage)
+            if handle is None:
+                break
+            if handle >= 0:
+                return Transaction(folder=target, stage=stage, handle=handle)
+    remedy = "Wait until it has ended, or choose another folder."
+    raise ExportError("another process of dynid is writing this folder", path=target, remedy=remedy)
+
+
+def recover(folder: str | os.PathLike[str]) -> None:
+    """Finish the moves of a process that died among them; otherwise nothing happens.
+
+    Raises:
+        ExportError: The system refuses, or the hidden folder is not ours.
+    """
+    target = Path(folder).resolve()
+    stage = stage_of(target)
+    if not os.path.lexists(stage / COMMIT):
+        return
+    with _system_errors(target):
+        handle = _take(stage)
+        if handle is None or handle < 0:  # the process is alive and moves them itself
+            return
+        try:
+            _finish(target, stage)
+        finally:
+            Transaction(folder=target, stage=stage, handle=handle).release()
+
+
+def check_listed(file: Path) -> None:
+    """Check that a file is the one that the manifest beside it lists; a file without a manifest passes.
+
+    Raises:
+        DataError: It was changed, or is of another run.
+    """
+    recover(file.parent)
+    manifest = file.parent / MANIFEST
+    try:
+        digest = json.loads(manifest.read_text(encoding="utf-8"))["outputs"][file.name]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return
+    if file.is_file() and digest != file_digest(file):
+        remedy = f"Run the command again; if you changed the file yourself, remove {MANIFEST}."
+        raise DataError(f"the file is not the one that {MANIFEST} lists", path=file, remedy=remedy)
+
+
+def stage_of(folder: Path) -> Path:
+    """The hidden folder of a folder."""
+    folder = folder.resolve()
+    return folder.parent / f".{folder.name}.dynid"
+
+
+def _take(stage: Path) -> int | None:
+    """Lock a hidden folder.
+
+    Returns:
+        A descriptor; None if another one holds the lock; -1 if the folder has gone meanwhile.
+
+    Raises:
+        ExportError: The folder is not ours.
+    """
+    with _holding:
+        if stage in _held:
+            return None
+        try:
+            facts = stage.lstat()
+            is_ours = stat.S_ISDIR(facts.st_mode) and getattr(os, "getuid", lambda: facts.st_uid)() == facts.st_uid
+            handle = os.open(stage / LOCK, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0)) if is_ours else -1
+        except FileNotFoundError:
+            if stage.is_dir() and any(stage.iterdir()):
+                handle = -1
+            else:  # its maker is about to mark it, or it has gone
+                with contextlib.suppress(OSError):
+                    stage.rmdir()
+                return -1
+        if handle < 0:
+            raise ExportError(
+                "this is no folder that dynid made for you, and its name is needed",
+                path=stage,
+                remedy="Remove it, or choose another folder for the run.",
+            )
+        if not _lock(handle):
+            os.close(handle)
+            return None
+        try:
+            is_current = os.path.samestat(os.fstat(handle), (stage / LOCK).stat())
+        except FileNotFoundError:
+            is_current = False
+        if not is_current:
+            os.close(handle)
+            return -1
+        _held.add(stage)
+        return handle
+
+
+def _lock(handle: int) -> bool:
+    """Lock an open file; False if another process holds it. Systems without locks part no processes."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in (errno.EACCES, errno.EAGAIN)
+    return True
+
+
+def _finish(folder: Path, stage: Path) -> None:
+    """Move the listed files to their places, as far as they are not there yet, and remove the hidden folder."""
+    plan = json.loads((stage / COMMIT).read_text(encoding="utf-8"))
+    names, obsolete = ([str(name) for name in plan[key]] for key in ("files", "obsolete"))
+    if any(Path(name).name != name or name in ("", ".", "..") for name in (*names, *obsolete)):
+        raise ExportError("the list of its files names other folders", path=stage, remedy="Remove the folder.")
+    make_folder(folder)
+    for name in obsolete:
+        with contextlib.suppress(FileNotFoundError):
+            (folder / name).unlink()
+    for name in names:
+        if os.path.lexists(stage / name):
+            _move(stage / name, folder / name)
+    sync_folder(folder)
+    _remove(stage)
+    sync_folder(folder.parent)
+
+
+def _empty(stage: Path) -> None:
+    """Remove everything but the lock."""
+    for entry in stage.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        elif entry.name != LOCK:
+            entry.unlink()
+
+
+def _remove(stage: Path) -> None:
+    """Remove a hidden folder, its mark last."""
+    _empty(stage)
+    (stage / LOCK).unlink()
+    stage.rmdir()
+
+
+def _move(source: Path, target: Path) -> None:
+    """Rename a file; where the target is on another file system, copy it whole."""
+    try:
+        os.replace(source, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        write_atomically(target, source.read_bytes(), force=True)
+        source.unlink()
+
+
+@contextlib.contextmanager
+def _system_errors(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        remedy = "Choose another with --out, or check that the folder above it is writable and has room."
+        raise ExportError(f"the folder cannot be written: {reason}", path=folder, remedy=remedy) from error
