@@ -117,7 +117,7 @@ def _amount(fit: _Fit, column: Floats) -> tuple[float, float, Floats] | None:
     """Amount of a fault with a column (M u,), its standard error, and the residual it leaves; None if it hides."""
     free, left = fit.left(column), fit.left(fit.torque)
     size = float(free @ free)
-    if size < SMALLEST_FREE * float(column @ column):
+    if size <= SMALLEST_FREE * float(column @ column):
         return None
     amount = float(free @ left) / size
     rest = left - amount * free
