@@ -114,6 +114,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "refused": "A log was refused; the report in the run folder lists all findings.",
         "torque-offset": "The torques have another offset in the held-out data.",
         # estimates, from estimation/
+        "averaged-models": "The fits of several models that selection found were averaged.",
         "bounds-cost": "Given bounds contradict the data.",
         "bootstrap": "The covariance comes from replicates of the data.",
         "common-cutoff": "One cutoff was chosen for all logs by prediction.",
@@ -132,6 +133,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "not-settled": "The iteration ended before it settled.",
         "open-parameters": "The motion leaves parameters open.",
         "other-start": "The iteration started from other parameters than those of least squares.",
+        "per-run": "Runs were given offsets or friction of their own, of which the robot keeps the mean.",
         "position-filter": "Positions were low-passed although the estimator models their noise.",
         "prior-replaced": "A body of the prior is impossible and was replaced.",
         "prior-weight": "How the weight of the prior was chosen.",
@@ -139,6 +141,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "ridge-bias": "Ridge regression shifts the estimate.",
         "exact-gains": "Torques were computed with gains of drives that count as exact.",
         "uncertain-gains": "Gains of drives have a stated uncertainty, which the intervals contain.",
+        "run-drifts": "The offset of a joint drifts within a run.",
         "runs-differ": "A run has other parameters, another load or other gains than the other runs.",
         "singular-values": "How many singular values were kept.",
         "solver-fallback": "The cone solver failed and another solver was used.",

@@ -26,10 +26,14 @@ from dynid.robot.zoo import puma560, scara, ur10
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
 
-FAULTS = ("nothing", "load", "offset", "gain", "viscous")
+FAULTS = ("nothing", "load", "offset", "gain", "viscous", "drift", "length")
 """What differs in the last run."""
 ROBOTS = (scara, puma560, ur10)
 RUNS = 3
+DRIFT = 0.1
+"""Drift of an offset from the middle to the end of the last run, as a share of the joint's rms torque."""
+LONGER = 1.05
+"""Length of the longest link in the last run over that in the others."""
 NOISE = 0.02
 """Standard deviation of the torque noise as a share of each joint's rms torque."""
 
@@ -63,13 +67,19 @@ def case(number: int, seed: int) -> tuple[str, str, str, list[str]]:
     first = 1000 * number + 7 * seed
     runs = [record(robot if k < RUNS - 1 else other, first + 10 * k) for k in range(RUNS)]
     joint = int(rng.integers(robot.dof))
+    if fault == "drift":
+        effort, cause = runs[-1].effort.copy(), f"drift of OFF{joint + 1}"
+        size = DRIFT * np.sqrt(np.mean(effort[:, joint] ** 2))
+        effort[:, joint] += size * np.linspace(-1.0, 1.0, runs[-1].samples)
+        runs[-1] = replace(runs[-1], effort=effort)
     if fault == "gain":
         gains = np.ones(robot.dof)
         gains[joint], cause = 1.1, robot.joint_names[joint]
         runs[-1] = replace(runs[-1], effort=runs[-1].effort * gains)
     fit = identify(robot, runs, Recipe.bare())
-    found = [finding for finding in fit.estimate.findings if finding.code == "runs-differ"]
-    return make.__name__, fault, cause, [name for finding in found for name in finding.evidence]
+    kinds = {"run-drifts": "drift of ", "runs-differ": ""}
+    found = sorted((f for f in fit.estimate.findings if f.code in kinds), key=lambda f: f.code)
+    return make.__name__, fault, cause, [f"{kinds[f.code]}{name}" for f in found for name in f.evidence]
 
 
 def plant(robot: Robot, fault: str, rng: np.random.Generator) -> tuple[Robot, str]:
@@ -78,6 +88,8 @@ def plant(robot: Robot, fault: str, rng: np.random.Generator) -> tuple[Robot, st
     if fault == "load":
         load = Inertia.from_com(rng.uniform(0.5, 2.0), rng.uniform(-0.05, 0.1, 3), 0.002 * np.eye(3))
         return robot.with_body("held", parent=tip, inertia=load), tip
+    if fault == "length":
+        return _with_longer_link(robot)
     theta, joint = robot.parameter_vector.copy(), int(rng.integers(robot.dof))
     place = 10 * robot.dof + 4 * joint
     cause = ""
@@ -90,10 +102,26 @@ def plant(robot: Robot, fault: str, rng: np.random.Generator) -> tuple[Robot, st
     return robot.with_parameters(theta), cause
 
 
+def _with_longer_link(robot: Robot) -> tuple[Robot, str]:
+    """The robot whose longest link is longer; the names of the body that this link belongs to, and of the next one."""
+    bodies = {name: body.joint.child for body in robot.bodies for name, _ in body.members}
+    inner = [joint for joint in robot.joints if joint.parent in bodies]
+    longest = max(inner, key=lambda joint: float(np.linalg.norm(joint.T_parent_joint[:3, 3])))
+    stretch = np.ones((4, 4))
+    stretch[:3, 3] = LONGER
+    joints = tuple(
+        replace(joint, T_parent_joint=stretch * joint.T_parent_joint) if joint is longest else joint
+        for joint in robot.joints
+    )
+    order = [body.joint.child for body in robot.bodies]
+    carried = order[order.index(bodies[longest.parent]) + 1]
+    return replace(robot, joints=joints), f"{bodies[longest.parent]} or {carried}"
+
+
 def is_right(cause: str, names: list[str]) -> bool:
     """Whether the first named cause is the planted one, joint included; without one, whether nothing is named."""
-    grouped = re.sub(r"^(OFF|FV)(?=\d)", r"\1R", cause)  # base parameters that contain it, as OFFR3
-    return names[0] in (cause, grouped) if names else not cause
+    grouped = re.sub(r"^(drift of )?(OFF|FV)(?=\d)", r"\1\2R", cause)  # base parameters that contain it, as OFFR3
+    return names[0] in (*cause.split(" or "), grouped) if names else not cause
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dynid.estimation.linear.least_squares import WLS
-from dynid.links.common_cutoff import _best, choose_common_cutoff
+from dynid.links.common.common_cutoff import _best, choose_common_cutoff
 from dynid.links.identify import identify, identify_logs
 from dynid.links.log_reader import LogReader
 from dynid.links.recipe import Recipe

@@ -9,11 +9,14 @@ run's own columns,
 
 The same gain of every block of time within a run tells how much of it is usual: residuals are correlated in time and
 models have errors, so that the gains of blocks, not the noise of samples, set the scale.
+
+An offset may also drift within a run: then the changes that the blocks of the run ask for lie on a line. They are
+fitted by a line, and what is left over sets the scale.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +26,7 @@ from numpy.typing import NDArray
 from dynid.decompositions import eigh
 from dynid.estimation.equations import Factors
 from dynid.findings import Finding
+from dynid.terms.motors import Offset
 
 __all__ = ["check_runs"]
 
@@ -52,9 +56,11 @@ def check_runs(equations: Factors) -> tuple[Finding, ...]:
     if len(runs) < 2:
         return ()
     weights, causes = _weights(runs), list(_causes(equations))
+    trends = {cause.name: [_Trend.of(run, weights, cause) for run in runs] for cause in causes if cause.is_offset}
     usual = [_usual_gain(runs, weights, cause) for cause in causes]
-    level = (CHANCE / (len(runs) * len(causes)), sum(len(run.blocks) - 1 for run in runs))
-    found: list[Finding] = []
+    level = (CHANCE / (len(runs) * (len(causes) + len(trends))), sum(len(run.blocks) - 1 for run in runs))
+    units = {cause.name: cause.unit for cause in causes}
+    found = list(_drifting(equations, runs, trends, units, level))
     while len(runs) > 1:
         A, b = _weigh(np.sum([run.total for run in runs], axis=0), weights)
         tested = runs[1:] if len(runs) == 2 else runs  # of two runs that differ, neither is the odd one
@@ -103,6 +109,10 @@ class _Cause:
     joint: int | None = None
     """Index of the joint whose gain it is."""
     is_load: bool = False
+    """Whether it is a load on one of the last bodies."""
+    is_link: bool = False
+    """Whether it is a change of a link between two joints: of its inertia, or of its length."""
+    is_offset: bool = False
 
     @property
     def size(self) -> int:
@@ -119,18 +129,20 @@ class _Cause:
 
 
 def _causes(equations: Factors) -> Iterator[_Cause]:
-    """What may differ between runs: parameters of terms, loads on the last bodies, gains of drives."""
+    """What may differ between runs: parameters of terms, loads on the last bodies, other links, gains of drives."""
     base, robot, size = equations.base, equations.robot, len(equations.names)
     first = 10 * robot.dof
     for place, (column, name, unit) in enumerate(zip(base.columns, base.names, base.units, strict=True)):
         if column >= first:
-            yield _Cause(name, unit, np.eye(size)[:, place : place + 1])
+            is_offset = isinstance(robot.terms[column - first].term, Offset)
+            yield _Cause(name, unit, np.eye(size)[:, place : place + 1], is_offset=is_offset)
     parents = {body.parent for body in robot.bodies}
     for j, body in enumerate(robot.bodies):
-        if j not in parents:
-            change = np.zeros((size, 10))
-            change[: base.rank] = base.grouping[:, 10 * j : 10 * j + 10]
-            yield _Cause(body.joint.child, "kg", change, is_load=True)
+        change = np.zeros((size, 10))
+        change[: base.rank] = base.grouping[:, 10 * j : 10 * j + 10]
+        # a longer link shifts all that it carries, as another mass at its end or another inertia of the next link would
+        if np.any(change):
+            yield _Cause(body.joint.child, "kg", change, is_load=j not in parents, is_link=j in parents)
     for j, name in enumerate(robot.joint_names):
         yield _Cause(name, "", np.zeros((size, 0)), joint=j)
 
@@ -203,6 +215,77 @@ def _usual_gain(runs: Sequence[_Run], weights: Floats, cause: _Cause) -> float:
             gain, rank, _, _ = _gain(*_change(block, inverse, beta, weights, columns))
             gains, ranks = gains + gain, ranks + rank
     return gains / ranks if ranks else np.inf
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Trend:
+    """Changes of one parameter that the blocks of a run ask for, and the line through them."""
+
+    slope: float
+    """Change from the middle to the end of the run."""
+    gain: float
+    """What the line gains, in units of the noise."""
+    left_over: float
+    """What the blocks would gain beside the line."""
+    blocks: int
+
+    @classmethod
+    def of(cls, run: _Run, weights: Floats, cause: _Cause) -> _Trend:
+        A, b = _weigh(run.total, weights)
+        inverse = _inverse(A)
+        beta = inverse @ b
+        columns = cause.columns(len(run.total), beta)
+        pairs = [_change(block, inverse, beta, weights, columns) for block in run.blocks]
+        g, M = (np.array([float(np.sum(pair[k])) for pair in pairs]) for k in (0, 1))
+        known = np.asarray(M / max(float(M.max(initial=0.0)), 1e-300) > RESOLUTION)
+        place, change, weight = (
+            np.linspace(-1.0, 1.0, len(pairs))[known],
+            (g / np.where(known, M, 1.0))[known],
+            M[known],
+        )
+        if place.size < FEWEST_BLOCKS:
+            return cls(0.0, 0.0, 0.0, 0)
+        centred = place - float(weight @ place / weight.sum())
+        lever = float(weight @ centred**2)
+        slope = float(weight @ (centred * change)) / lever
+        return cls(slope, slope**2 * lever, float(weight @ (change - slope * centred) ** 2), place.size)
+
+
+def _left_over(trends: Sequence[_Trend]) -> float:
+    """Mean gain of a block beside the line through all blocks of its run; one without model errors."""
+    degrees = sum(max(trend.blocks - 2, 0) for trend in trends)
+    return sum(trend.left_over for trend in trends) / degrees if degrees else np.inf
+
+
+def _drifting(
+    equations: Factors,
+    runs: Sequence[_Run],
+    trends: Mapping[str, Sequence[_Trend]],
+    units: Mapping[str, str],
+    level: tuple[float, int],
+) -> Iterator[Finding]:
+    """Report runs within which offsets drift."""
+    from scipy.special import fdtrc
+
+    for place, run in enumerate(runs):
+        surely = {}
+        for name, each in trends.items():
+            usual, degrees = _left_over(each), sum(max(trend.blocks - 2, 0) for trend in each)
+            ratio = each[place].gain / max(usual, 1e-300) if np.isfinite(usual) and usual > 0.0 else 0.0
+            if degrees and float(fdtrc(1, degrees, ratio)) <= level[0]:
+                surely[name] = (each[place].slope, float(np.sqrt(ratio)))
+        if surely:
+            ordered = sorted(surely.items(), key=lambda item: -item[1][1])
+            parts = [f"{key} by {2.0 * slope:+.3g} {units[key]} ({size:.2g} standard deviations)"
+                     for key, (slope, size) in ordered]  # fmt: skip
+            yield Finding(
+                code="run-drifts",
+                severity="warning",
+                where=(name := _name_of(equations, run)),
+                message=f"offsets drift from the beginning to the end of {name}: {'; '.join(parts)}",
+                evidence={key: size for key, (_, size) in ordered},
+                remedy='Let the drives warm up, or give runs a trend of their own (per_run = ["trend"]).',
+            )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -294,8 +377,7 @@ def _needed(chosen: list[int], gain_of: Callable[[list[int]], tuple[float, int]]
 
 def _report(equations: Factors, run: _Run, named: Sequence[_Named], *, two: bool) -> Finding:
     parts = [_describe(entry) for entry in named]
-    source = Path(equations.excerpts[run.number].source).name if run.number < len(equations.excerpts) else ""
-    name = source or f"run {run.number + 1}"
+    name = _name_of(equations, run)
     others = "the other run" if two else "the other runs"
     loads = any(entry.cause.is_load for entry in named)
     remedy = (
@@ -312,10 +394,17 @@ def _report(equations: Factors, run: _Run, named: Sequence[_Named], *, two: bool
     )
 
 
+def _name_of(equations: Factors, run: _Run) -> str:
+    source = Path(equations.excerpts[run.number].source).name if run.number < len(equations.excerpts) else ""
+    return source or f"run {run.number + 1}"
+
+
 def _describe(entry: _Named) -> str:
     cause, sure = entry.cause, f"{entry.deviations:.2g} standard deviations"
     if cause.is_load:
         return f"as if {cause.name} held {entry.change[9]:.3g} kg more ({sure})"
+    if cause.is_link:
+        return f"as if {cause.name} had another inertia, or as if it or the link that carries it were longer ({sure})"
     if cause.joint is not None:
         return f"as if the torque of {cause.name} were measured {1.0 + entry.change[0]:.3g} times as large ({sure})"
     return f"{cause.name} by {entry.change[0]:+.3g} {cause.unit} ({sure})"

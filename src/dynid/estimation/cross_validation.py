@@ -64,7 +64,9 @@ class Folds:
         self.equations, self.weights = equations, weights
         self._best: dict[tuple[tuple[Term, ...], tuple[int, ...]], float] = {}
         self._places = {term: self._rigid + place for place, term in enumerate(equations.terms)}
-        groups = [group for count in counts for group in _groups(equations, segments, count)]
+        partitions = [_groups(equations, segments, count) for count in counts]
+        groups = [group for partition in partitions for group in partition]
+        self._partition = np.repeat(np.arange(len(partitions)), [len(partition) for partition in partitions])
         weighted = np.array([self._products(group, weights) for group in groups])
         self._torque = np.array([self._products(group, np.ones_like(weights)) for group in groups])
         self._weighted = weighted
@@ -79,6 +81,10 @@ class Folds:
     def __len__(self) -> int:
         return len(self._weighted)
 
+    def partition(self, number: int | None = None) -> Ints:
+        """Places of the folds of one partition; of all by default."""
+        return np.flatnonzero((self._partition == number) | (number is None))
+
     def _products(self, segments: NDArray[np.int64], weights: Floats) -> Floats:
         """Cross products of all columns and the torque over some segments."""
         information = self.equations.information
@@ -91,7 +97,11 @@ class Folds:
         return total
 
     def errors(
-        self, present: Sequence[Term], candidates: Sequence[Sequence[Term]], prior_weight: float
+        self,
+        present: Sequence[Term],
+        candidates: Sequence[Sequence[Term]],
+        prior_weight: float,
+        places: Ints | None = None,
     ) -> tuple[Floats, Floats]:
         """Squared torque errors of all joints together on left-out folds [(N m)^2], as a validation measures them.
 
@@ -99,13 +109,15 @@ class Folds:
             present: Terms of the model.
             candidates: Groups of terms that could be added.
             prior_weight: Weight of the prior.
+            places: Places of the folds that are wanted; all by default.
 
         Returns:
             (folds,) with the present terms, and (candidates, folds) with each group added.
         """
         kept = np.array([*range(self._rigid), *self._columns(present)])
         groups = [np.array(self._columns(group)) for group in candidates]
-        every = np.array([self._fold_errors(fold, kept, groups, prior_weight) for fold in range(len(self))])
+        wanted = range(len(self)) if places is None else places.tolist()
+        every = np.array([self._fold_errors(fold, kept, groups, prior_weight) for fold in wanted])
         return every[:, 0], every[:, 1:].T
 
     def _fold_errors(self, fold: int, kept: Ints, groups: list[Ints], prior_weight: float) -> Floats:

@@ -106,6 +106,7 @@ def reduce_rows(
     run: Experiment,
     blocks: NDArray[np.int64],
     band_hz: float | None,
+    further: Sequence[dict[int, Floats]] = (),
 ) -> Information:
     """The information of base columns and terms; column ``p + k`` stands for term k, p parameters of the robot.
 
@@ -116,11 +117,12 @@ def reduce_rows(
         run: The experiment.
         blocks: (N,) number of the block of time of each sample.
         band_hz: Upper end of the band to which both sides are low-passed [Hz]; None for no filter.
+        further: Columns behind those of the terms: joint index -> (N,) torque per unit.
     """
     names = [(type(term).__qualname__, term.name) for term in terms]
     extension = Extension(
-        key=repr((names, band_hz)),
-        further=_further_columns(robot, terms, run),
+        key=repr((names, len(further), band_hz)),
+        further=(*_further_columns(robot, terms, run), *further),
         low_pass=None if band_hz is None else partial(_low_pass, rate_hz=run.rate_hz, band_hz=band_hz),
         step=1 if band_hz is None else _step(run.rate_hz, band_hz),
     )

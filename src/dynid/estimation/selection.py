@@ -3,6 +3,11 @@
 The rule is conservative, because the residuals of a fit are mostly model errors: a term is kept only if it lowers the
 error on left-out blocks by a clear share, and in most of the blocks.
 
+Which terms pass still depends on where the blocks happen to lie and on how many of them must agree. So the rule is run
+with several partitions and shares, and the fits of the models that it finds are averaged (`ForwardSelection.average`):
+what only some of the models have counts in proportion. A mean of possible robots is a possible robot, because what is
+possible is a convex set.
+
 `standard_candidates` lists the terms that are tried by default, with widths and travels that fit the motion. A term
 enters on all joints at once, because what all joints show is less likely to be chance than what one joint shows. Each
 class in `dynid.terms.TERMS` declares its candidates; see `Term.candidates`.
@@ -11,7 +16,7 @@ class in `dynid.terms.TERMS` declares its candidates; see `Term.candidates`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +69,11 @@ class Selection:
     """The selected terms, and the rounds of the selection."""
 
     terms: tuple[Term, ...]
+    """All terms, each of which is in one of the models at least."""
     steps: tuple[SelectionStep, ...]
+    """The rounds with all partitions together."""
+    models: tuple[tuple[Term, ...], ...] = ()
+    """Terms of each model whose fits are averaged; the same model may occur more than once. Empty for no averaging."""
 
     def table(self) -> Table:
         """One row per round."""
@@ -93,6 +102,9 @@ class ForwardSelection:
     count together. Of five runs or more, each is left out as a whole."""
     most: int = 60
     """Largest number of rounds (convention: more than there are candidates)."""
+    average: bool = True
+    """Whether the fits of several models are averaged: the model of the rule, and those of the rule with each partition
+    by itself and with the shares of `SHARES`."""
 
     def __post_init__(self) -> None:
         """Check that shares lie between zero and one, and that there are two folds or more."""
@@ -110,30 +122,33 @@ class ForwardSelection:
         before = equations.keep(present)
         plain = least_squares_estimate(before, refined_weights(before), "before selection")
         folds = Folds(equations, 1.0 / (plain.noise_std**2 * plain.inflation), self.folds)
+        trials = _Trials(folds, tuple(candidates), tuple(present))
+        chosen, steps = self._search(trials, folds.partition())
+        if not self.average:
+            return Selection(terms=chosen, steps=steps)
+        others = [self._search(trials, folds.partition(k))[0] for k in range(len(self.folds)) if len(self.folds) > 1]
+        others += [replace(self, share=share)._search(trials, folds.partition())[0] for share in SHARES]
+        union = dict.fromkeys(term for model in (chosen, *others) for term in model)
+        return Selection(terms=tuple(union), steps=steps, models=(chosen, *others))
+
+    def _search(
+        self, trials: _Trials, counted: NDArray[np.int64]
+    ) -> tuple[tuple[Term, ...], tuple[SelectionStep, ...]]:
+        """The terms that pass the rule on the counted folds, and the rounds."""
         chosen: list[Term] = []
         steps: list[SelectionStep] = []
-        tried: dict[Candidate, SelectionStep] = {}
         # simple terms first: memory is tried only when no memoryless term passes any more
-        for pool in ([c for c in candidates if not c.has_memory], list(candidates)):
+        for pool in ([c for c in trials.candidates if not c.has_memory], list(trials.candidates)):
             remaining = [c for c in pool if not set(c.terms) & set(chosen)]
             while remaining and len(steps) < self.most:
-                # trials beside the same chosen terms stay valid, also from the first pool to the second
-                new = [candidate for candidate in remaining if candidate not in tried]
-                tried |= zip(new, self._trials(folds, [*present, *chosen], new), strict=True)
-                best = max(remaining, key=lambda candidate: (tried[candidate].kept, tried[candidate].gain))
-                if not steps or steps[-1] is not tried[best]:  # the second pool may reject the same trial again
-                    steps.append(tried[best])
-                if not tried[best].kept:
+                judged = [self._trial(c.name, *trials.errors(chosen, c, pool, counted)) for c in remaining]
+                best = max(range(len(judged)), key=lambda k: (judged[k].kept, judged[k].gain))
+                if not steps or steps[-1] != judged[best]:  # the second pool may reject the same trial again
+                    steps.append(judged[best])
+                if not judged[best].kept:
                     break
-                chosen.extend(best.terms)
-                remaining.remove(best)
-                tried = {}
-        return Selection(terms=tuple(chosen), steps=tuple(steps))
-
-    def _trials(self, folds: Folds, chosen: list[Term], remaining: list[Candidate]) -> list[SelectionStep]:
-        weight = folds.best_weight(chosen)
-        old, new = folds.errors(chosen, [candidate.terms for candidate in remaining], weight)
-        return [self._trial(candidate.name, old, row) for candidate, row in zip(remaining, new, strict=True)]
+                chosen.extend(remaining.pop(best).terms)
+        return tuple(chosen), tuple(steps)
 
     def _trial(self, name: str, old: Floats, new: Floats) -> SelectionStep:
         """Judge the squared errors (folds,) without and with a candidate."""
@@ -144,6 +159,54 @@ class ForwardSelection:
         return SelectionStep(candidate=name, gain=100.0 * gain, folds=better, of=len(old), kept=kept)
 
 
+class _Trials:
+    """Errors on left-out folds of every model that a search has come by, so that no search repeats them."""
+
+    def __init__(self, folds: Folds, candidates: tuple[Candidate, ...], present: tuple[Term, ...]) -> None:
+        self.candidates = candidates
+        self._folds, self._present = folds, present
+        self._known: dict[tuple[frozenset[Term], Candidate], tuple[Floats, Floats]] = {}
+        self._weights: dict[int, float] = {}
+
+    def errors(
+        self, chosen: Sequence[Term], candidate: Candidate, pool: Sequence[Candidate], counted: NDArray[np.int64]
+    ) -> tuple[Floats, Floats]:
+        """(folds,) squared errors with the chosen terms, and with a candidate's terms added.
+
+        Args:
+            chosen: The chosen terms.
+            candidate: The candidate.
+            pool: Candidates that will be asked for next: all are tried at once.
+            counted: Places of the folds that count.
+        """
+        key = frozenset(chosen)
+        if self._lacks(key, candidate, counted):
+            open_ones = [c for c in pool if not set(c.terms) & key and self._lacks(key, c, counted)]
+            places = np.array([place for place in counted if self._lacks(key, candidate, np.array([place]))])
+            terms = [*self._present, *chosen]
+            old, new = self._folds.errors(terms, [c.terms for c in open_ones], self._weight(chosen), places)
+            for other, row in zip(open_ones, new, strict=True):
+                known = self._known.setdefault((key, other), (self._nothing(), self._nothing()))
+                known[0][places], known[1][places] = old, row
+        before, after = self._known[key, candidate]
+        return before[counted], after[counted]
+
+    def _nothing(self) -> Floats:
+        return np.full(len(self._folds), np.nan)
+
+    def _lacks(self, key: frozenset[Term], candidate: Candidate, places: NDArray[np.int64]) -> bool:
+        known = self._known.get((key, candidate))
+        return known is None or bool(np.isnan(known[1][places]).any())
+
+    def _weight(self, chosen: Sequence[Term]) -> float:
+        """Weight of the prior: that of the first model with as many terms, as it hardly depends on which they are."""
+        if len(chosen) not in self._weights:
+            self._weights[len(chosen)] = self._folds.best_weight([*self._present, *chosen])
+        return self._weights[len(chosen)]
+
+
+SHARES = (0.5,)
+"""Further shares of the folds with which models are selected that are averaged (experiment: `make inner-folds`)."""
 HIGH_SPEED_PERCENTILE = 95.0
 """Percentile of a joint's speeds that counts as its high speed (convention)."""
 SMALLEST_SIZE = 1e-9

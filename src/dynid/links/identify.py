@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,9 @@ from dynid.estimation.selection import ForwardSelection, Selection, standard_can
 from dynid.estimation.streamed_logs import stream_equations
 from dynid.findings import Finding
 from dynid.kernels import inverse_dynamics, kernel
-from dynid.links.common_cutoff import CommonCutoff, choose_common_cutoff
+from dynid.links.common.averaging import average_models
+from dynid.links.common.common_cutoff import CutoffChoice
+from dynid.links.common.run_differences import settle_runs
 from dynid.links.couplings import with_coupled_motors
 from dynid.links.estimators import make_estimator
 from dynid.links.identification_view import identification_card, identification_line
@@ -42,7 +44,6 @@ from dynid.logs.in_memory import as_recording, is_table
 from dynid.logs.recording import Recording
 from dynid.parameters.base import BaseParameters
 from dynid.processing.experiment import Experiment
-from dynid.processing.process import Chain
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.stages import in_stage, stage
@@ -454,43 +455,23 @@ def identify_logs(
     for name in ("law", "control_rate_hz"):
         if getattr(recipe, name) is not None and not isinstance(estimator, InLoop):
             _notice(reader, "unused-setting", f"{name} has no effect: the estimator simulates no control loop")
-    chosen: list[CommonCutoff] = []
-    choose = partial(_choose_cutoff, reader, base, terms, chosen)
+    springs = recipe.spring_terms(reader.robot)
+    choose = CutoffChoice(reader.robot, band_hz=recipe.band_hz, terms=(*springs, *terms), base=base)
     whole = _needs_whole_logs(recipe, estimator, terms)
     if recipe.stream is True or (recipe.stream == "auto" and read_in_pieces(logs, needed_whole=bool(whole))):
         _refuse_in_pieces(whole)
         _notice(reader, "in-pieces", "logs are read piece by piece: terms are not selected")
         streams = reader.streams(logs, choose)
-        proof = reader.experiments(held_out, for_validation=True, cutoff_hz=chosen[0].hz if chosen else None)
+        proof = reader.experiments(held_out, for_validation=True, cutoff_hz=choose.hz)
         fit = identify_equations(stream_equations(reader.robot, streams, base=base), estimator)
-        return _with_notes(fit, chosen), proof
+        return replace(fit, estimate=choose.noted(fit.estimate)), proof
     runs, proof = reader.training_and_proof(logs, held_out, choose)
     if recipe.selection is not None and not estimator.accepts_terms:
         _notice(
             reader, "no-selection", "terms are not selected: the estimator knows links and the robot's own terms only"
         )
     fit = identify_experiments(reader.robot, runs, recipe, estimator, base=base, terms=terms, threads=threads)
-    return _with_notes(fit, chosen), proof
-
-
-def _with_notes(fit: Identification, chosen: Sequence[CommonCutoff]) -> Identification:
-    """The identification with the choice of the cutoff among its findings."""
-    notes = tuple(choice.finding for choice in chosen)
-    return replace(fit, estimate=replace(fit.estimate, findings=(*fit.estimate.findings, *notes)))
-
-
-def _choose_cutoff(
-    reader: LogReader,
-    base: BaseParameters | None,
-    terms: Sequence[Term],
-    chosen: list[CommonCutoff],
-    chains: Sequence[Chain],
-) -> tuple[float, str] | None:
-    """One cutoff for all logs by prediction; the choice is added to `chosen`."""
-    model = (*reader.recipe.spring_terms(reader.robot), *terms)
-    choice = choose_common_cutoff(reader.robot, chains, band_hz=reader.recipe.band_hz, terms=model, base=base)
-    chosen += [] if choice is None else [choice]
-    return None if choice is None else (choice.hz, choice.reason)
+    return replace(fit, estimate=choose.noted(fit.estimate)), proof
 
 
 def _notice(reader: LogReader, code: str, message: str) -> None:
@@ -529,10 +510,20 @@ def identify_experiments(
     present = (*recipe.spring_terms(robot), *terms)
     with stage("estimate"):
         equations = build_equations(robot, runs, base=base, terms=present, band_hz=recipe.band_hz, threads=threads)
+        settled = settle_runs(equations, recipe.per_run)
+        if settled is not None:
+            equations = build_equations(
+                robot, settled.runs, base=equations.base, terms=present, band_hz=recipe.band_hz, threads=threads
+            )
     selection = None
     if recipe.selection is not None and estimator.accepts_terms:
-        equations, selection = _select_terms(equations, recipe.selection)
+        # the mean of fits is possible where each of them is; other estimators take the model of the rule
+        rule = recipe.selection if isinstance(estimator, FeasibleWLS) else replace(recipe.selection, average=False)
+        equations, selection = _select_terms(equations, rule)
     fit = identify_equations(equations, estimator, selection)
+    if settled is not None:
+        estimate = settled.noted(fit.estimate, equations)
+        fit = replace(fit, equations=replace(fit.equations, excerpts=tuple(runs)), estimate=estimate)
     if recipe.significant is None:
         return fit
     return replace(fit, significance=significant_parameters(equations, threshold=read_share(recipe.significant)))
@@ -549,7 +540,10 @@ def identify_equations(
         estimator: The estimator; physically consistent weighted least squares if None.
         selection: Protocol of the selection of the terms, if there was one.
     """
-    estimate = add_gain_uncertainty(equations, (estimator or FeasibleWLS()).solve(equations))
+    estimate = (estimator or FeasibleWLS()).solve(equations)
+    if selection is not None and len(set(selection.models)) > 1:
+        estimate = average_models(equations, estimator or FeasibleWLS(), estimate, selection)
+    estimate = add_gain_uncertainty(equations, estimate)
     standard = estimate.standard
     if standard is None:
         standard, findings = lift_parameters(equations, estimate)
@@ -597,4 +591,5 @@ def _select_terms(equations: Samples, rule: ForwardSelection) -> tuple[Samples, 
     terms = tuple(f for f, new in zip(selection.terms, news[len(equations.names) :], strict=True) if new)
     if terms == selection.terms:
         return chosen, selection
-    return wide.keep((*equations.terms, *terms)), replace(selection, terms=terms)
+    models = tuple(tuple(term for term in model if term in terms) for model in selection.models)
+    return wide.keep((*equations.terms, *terms)), replace(selection, terms=terms, models=models)

@@ -14,6 +14,7 @@ from dynid.checks import check_number
 from dynid.errors import ArgumentError
 from dynid.estimation.registry import ESTIMATORS
 from dynid.estimation.selection import ForwardSelection
+from dynid.links.common.run_differences import check_differences
 from dynid.links.hold_out import HoldOut, read_hold_out
 from dynid.links.log_part import check_part
 from dynid.links.pruning import read_share
@@ -64,7 +65,7 @@ class Recipe(TomlSettings):
     """Whether logs are checked first, and refused when the check finds an error."""
     cutoff_hz: float | Literal["auto"] | None = "auto"
     """Cutoff of the low-pass of the positions [Hz]; "auto" chooses one for all logs by prediction (see
-    `dynid.links.common_cutoff`), None filters nothing."""
+    `dynid.links.common.common_cutoff`), None filters nothing."""
     band_hz: float | None = None
     """Upper end of the band in which torques are fitted and compared [Hz]; None for all frequencies."""
     delay_s: float | Literal["auto"] = 0.0
@@ -80,6 +81,9 @@ class Recipe(TomlSettings):
     ceiling; None for that of the robot file."""
     max_gap_s: float | None = None
     """Longest step of the clock that is not a gap [s]; None for three sampling periods."""
+    per_run: tuple[str, ...] = ("auto",)
+    """What each run has for itself: "offset", "friction", "trend", "warming" (see
+    `dynid.links.common.run_differences`); "auto" for the offsets that surely differ between runs, empty for nothing."""
     hold_out: str | None = None
     """Part of every log that is held out for the proof: "40%", "12:16" [s] or "every:3:0.75" [s]."""
     judge_rest: bool = False
@@ -107,6 +111,7 @@ class Recipe(TomlSettings):
         check_number("max_gap_s", self.max_gap_s, "a time above zero [s], or None")
         check_number("trim_s", self.trim_s, "a time from zero up [s], or None", zero=True)
         check_number("limit_percent", self.limit_percent, "a percentage above zero")
+        check_differences(self.per_run)
         if self.hold_out is not None:
             read_hold_out(self.hold_out)
         if self.significant is not None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from dynid.errors import DataError
 from dynid.estimation.cross_validation import FOLDS, Folds
 from dynid.estimation.equations import Samples, build_equations
+from dynid.estimation.estimate import Estimate
 from dynid.estimation.linear.least_squares import least_squares_estimate, refined_weights
 from dynid.findings import Finding
 from dynid.parameters.base import BaseParameters, choose_base
@@ -31,7 +32,7 @@ from dynid.processing.process import HIGHEST_CUTOFF, HIGHEST_IN_BAND, LOWEST_IN_
 from dynid.robot.model import Robot
 from dynid.terms.base import Term
 
-__all__ = ["CommonCutoff", "choose_common_cutoff"]
+__all__ = ["CommonCutoff", "CutoffChoice", "choose_common_cutoff"]
 
 Floats = NDArray[np.float64]
 BELOW, ABOVE = 2.0, 8.0
@@ -95,6 +96,32 @@ class CommonCutoff:
                       for hz, error in zip(self.cutoffs_hz, self.errors, strict=True)},
             remedy="" if self.is_clear else "Set cutoff_hz where you know better.",
         )  # fmt: skip
+
+
+class CutoffChoice:
+    """Chooses one cutoff for several logs when a `LogReader` asks, and remembers the choice."""
+
+    def __init__(
+        self, robot: Robot, *, band_hz: float | None, terms: Sequence[Term], base: BaseParameters | None
+    ) -> None:
+        """Arguments are those of `choose_common_cutoff`."""
+        self._choose = partial(choose_common_cutoff, robot, band_hz=band_hz, terms=terms, base=base)
+        self._chosen: CommonCutoff | None = None
+
+    def __call__(self, chains: Sequence[Chain]) -> tuple[float, str] | None:
+        """The cutoff [Hz] and its reason; None where nothing can be predicted."""
+        self._chosen = self._choose(chains)
+        return None if self._chosen is None else (self._chosen.hz, self._chosen.reason)
+
+    @property
+    def hz(self) -> float | None:
+        """The chosen cutoff [Hz], if there is one."""
+        return None if self._chosen is None else self._chosen.hz
+
+    def noted(self, estimate: Estimate) -> Estimate:
+        """The estimate with the choice among its findings."""
+        notes = () if self._chosen is None else (self._chosen.finding,)
+        return replace(estimate, findings=(*estimate.findings, *notes))
 
 
 def choose_common_cutoff(

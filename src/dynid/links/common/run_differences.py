@@ -1,0 +1,211 @@
+"""What may differ from run to run and is no property of the robot: offsets, friction, and their trends in time.
+
+A sensor's zero, the temperature of the gears and what a person changed between two recordings act in one run only. A
+model that is common to all runs would spread them over its parameters. Here they get parameters of their own, which are
+estimated together with the base parameters, and their torque is taken off each run before anything else is fitted:
+
+    offset      a constant torque per joint and run; zero on average over the runs
+    friction    viscous and dry friction per joint and run; zero on average over the runs
+    trend       an offset per joint that changes linearly with time within each run; zero on average over the run
+    warming     viscous and dry friction that change linearly with time within each run; zero on average over the run
+
+The robot keeps the mean over the runs. Other runs are predicted with that mean, held-out ones too: nothing is taken off
+their torques, so the verdict contains what differs between runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ArgumentError
+from dynid.estimation.agreement import check_runs
+from dynid.estimation.equations import Samples, cut_blocks, merge_information, next_segment
+from dynid.estimation.estimate import Estimate
+from dynid.estimation.rows import reduce_rows
+from dynid.findings import Finding
+from dynid.information import Information
+from dynid.processing.experiment import Experiment
+from dynid.terms.motors import Offset
+
+__all__ = ["DIFFERENCES", "RunDifferences", "check_differences", "settle_runs"]
+
+Floats = NDArray[np.float64]
+ROUNDS = 3
+"""Number of times that the weights of the joints are refined (convention, as in `WLS`)."""
+_SHAPES: dict[str, Callable[[Experiment, int], Floats]] = {
+    "OFF": lambda run, joint: np.ones(run.samples),
+    "FV": lambda run, joint: run.dq[:, joint],
+    "FC": lambda run, joint: np.sign(run.dq[:, joint]),
+}
+"""Torque per unit of a parameter along a run, for one joint."""
+_KINDS = {
+    "offset": (("OFF",), False), "friction": (("FV", "FC"), False),
+    "trend": (("OFF",), True), "warming": (("FV", "FC"), True),
+}  # fmt: skip
+"""Name -> shapes, and whether they change linearly within a run instead of from run to run."""
+DIFFERENCES = tuple(_KINDS)
+"""Names of what may differ between runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RunDifferences:
+    """Runs without what is special about each of them."""
+
+    runs: tuple[Experiment, ...]
+    """The runs; what is special is taken off their torques."""
+    findings: tuple[Finding, ...]
+    """What differs, and how other runs are predicted."""
+    offset_spread: dict[int, float]
+    """Joint -> standard deviation of the mean offset of the runs [N m or N], where offsets differ."""
+
+    def noted(self, estimate: Estimate, equations: Samples) -> Estimate:
+        """The estimate with what differs among its findings, and the spread of the runs in its mean offsets."""
+        told = {finding.where for finding in self.findings}
+        others = [f for f in estimate.findings if f.code not in ("runs-differ", "run-drifts") or f.where not in told]
+        covariance, robot, columns = estimate.covariance.copy(), equations.robot, equations.base.columns
+        for place, placed in enumerate(robot.terms, start=10 * robot.dof):
+            if isinstance(placed.term, Offset) and place in columns:
+                k = columns.index(place)
+                covariance[k, k] += self.offset_spread.get(placed.joints[0], 0.0) ** 2
+        return replace(estimate, covariance=covariance, findings=(*others, *self.findings))
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """One nuisance parameter: it acts in one run, against the last one or by itself."""
+
+    joint: int
+    shape: str
+    run: int
+    is_trend: bool
+
+    def along(self, run: Experiment, number: int, last: int) -> Floats:
+        """(N,) torque per unit along a run."""
+        sign = 1.0 if number == self.run else -1.0 if number == last and not self.is_trend else 0.0
+        if not sign:
+            return np.zeros(run.samples)
+        torque = sign * _SHAPES[self.shape](run, self.joint)
+        return torque * _elapsed(run, self.joint) if self.is_trend else torque
+
+
+def _elapsed(run: Experiment, joint: int) -> Floats:
+    """(N,) time over half of the duration of the run, zero on average over the samples that count."""
+    half = max(0.5 * float(np.ptp(run.time)), 1e-300)
+    counted = run.valid[:, joint]
+    middle = float(run.time[counted].mean()) if counted.any() else float(run.time.mean())
+    return np.asarray((run.time - middle) / half)
+
+
+def check_differences(names: Sequence[str]) -> None:
+    """Refuse names of differences that do not exist.
+
+    Raises:
+        ArgumentError: There is no such difference.
+    """
+    for name in names:
+        if name not in (*DIFFERENCES, "auto"):
+            known = ", ".join((*DIFFERENCES, "auto"))
+            raise ArgumentError(f"per_run: there is no '{name}'", remedy=f"Known names: {known}.")
+
+
+def settle_runs(equations: Samples, names: Sequence[str]) -> RunDifferences | None:
+    """Take what differs between runs off their torques.
+
+    Args:
+        equations: The equations of the runs.
+        names: Members of `DIFFERENCES`; "auto" takes off the offsets of those joints whose offsets surely differ.
+
+    Returns:
+        The runs without it; None where nothing is to be taken off.
+    """
+    dof, count = equations.robot.dof, len(equations.experiments)
+    found = check_runs(equations) if "auto" in names and count > 1 else ()
+    joints = {name: range(dof) for name in names if name != "auto" and (count > 1 or _KINDS[name][1])}
+    if unequal := _unequal_offsets(equations, found):
+        joints.setdefault("offset", unequal)  # type: ignore[arg-type]
+    columns = tuple(
+        _Column(joint, shape, run, _KINDS[name][1])
+        for name, mine in joints.items()
+        for joint in mine
+        for shape in _KINDS[name][0]
+        for run in range(count if _KINDS[name][1] else count - 1)
+    )
+    if not columns:
+        return None
+    values = _solve(equations, columns)
+    runs = tuple(
+        replace(run, effort=run.effort - _torque(columns, values, run, number, count - 1))
+        for number, run in enumerate(equations.experiments)
+    )
+    offsets = {j: _per_run(columns, values, j, "OFF", count) for j in joints.get("offset", ())}
+    spread = {j: float(np.std(each, ddof=1) / np.sqrt(count)) for j, each in offsets.items()}
+    return RunDifferences(
+        runs=runs, findings=(*found, *_report(equations, tuple(joints), offsets, columns, values)), offset_spread=spread
+    )
+
+
+def _unequal_offsets(equations: Samples, found: Sequence[Finding]) -> list[int]:
+    """Joints whose offsets differ between runs, by the findings about the runs."""
+    robot, base = equations.robot, equations.base
+    named = {name for finding in found if finding.code == "runs-differ" for name in finding.evidence}
+    columns = [column for column, name in zip(base.columns, base.names, strict=True) if name in named]
+    terms = [robot.terms[column - 10 * robot.dof] for column in columns if column >= 10 * robot.dof]
+    return sorted({placed.joints[0] for placed in terms if isinstance(placed.term, Offset)})
+
+
+def _solve(equations: Samples, columns: Sequence[_Column]) -> Floats:
+    """(k,) the nuisance parameters, from a weighted fit of all parameters together."""
+    last, parts = len(equations.experiments) - 1, list[Information]()
+    for number, run in enumerate(equations.experiments):
+        further = [{column.joint: column.along(run, number, last)} for column in columns]
+        part = reduce_rows(
+            equations.robot, equations.base, equations.terms, run, cut_blocks(run, 1), equations.band_hz, further
+        )
+        parts.append(part.renumber(next_segment(parts)))
+    information = merge_information(parts)
+    counts = np.maximum(information.samples.sum(axis=0), 1.0)
+    weights = np.ones(equations.robot.dof)
+    for _ in range(ROUNDS):
+        beta = information.weight(weights).solve(minimum_norm=True)
+        squares = information.per_joint_residual(beta).sum(axis=0)
+        weights = counts / np.maximum(squares, 1e-12 * squares.max() + 1e-300)
+    beta = information.weight(weights).solve(minimum_norm=True)
+    return np.asarray(beta[len(beta) - len(columns) :])
+
+
+def _torque(columns: Sequence[_Column], values: Floats, run: Experiment, number: int, last: int) -> Floats:
+    """(N, n) torque of the nuisance parameters along a run."""
+    torque = np.zeros_like(run.effort)
+    for column, value in zip(columns, values.tolist(), strict=True):
+        torque[:, column.joint] += value * column.along(run, number, last)
+    return torque
+
+
+def _per_run(columns: Sequence[_Column], values: Floats, joint: int, shape: str, count: int) -> Floats:
+    """(runs,) the parameter of each run against the mean of all."""
+    mine = [value for column, value in zip(columns, values.tolist(), strict=True)
+            if (column.joint, column.shape, column.is_trend) == (joint, shape, False)]  # fmt: skip
+    return np.array([*mine, -sum(mine)]) if len(mine) == count - 1 else np.zeros(count)
+
+
+def _report(
+    equations: Samples, names: Sequence[str], offsets: dict[int, Floats], columns: Sequence[_Column], values: Floats
+) -> Iterator[Finding]:
+    joints = equations.robot.joint_names
+    largest = {f"offset of {joints[j]}, largest of a run": float(np.abs(each).max()) for j, each in offsets.items()}
+    other = {f"{column.shape}{column.joint + 1}{' over time' if column.is_trend else ''} of run {column.run + 1}": value
+             for column, value in zip(columns, values.tolist(), strict=True)
+             if column.is_trend or column.shape != "OFF"}  # fmt: skip
+    what = ", ".join(names)
+    where = f" on {', '.join(joints[j] for j in offsets)}" if names == ("offset",) else ""
+    yield Finding(
+        code="per-run",
+        severity="note",
+        where="runs",
+        message=f"each run has its own {what}{where}; other runs, held-out ones too, are predicted with the mean",
+        evidence=largest | other,
+    )
