@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from dynid.gate.quality import check_recording
 
 PATH = Path(__file__).parents[1] / "campaigns" / "faults_within.py"
 SPEC = importlib.util.spec_from_file_location("faults_within", PATH)
@@ -21,3 +24,9 @@ SPEC.loader.exec_module(campaign)
 def test_the_fault_is_named(kind):
     named, said = campaign.run_case(kind, "panda", 2)
     assert named, said
+
+
+def test_a_joint_without_torque_does_not_stop_the_check():
+    log = campaign.planted.clean_log("panda", 2)
+    dead = replace(log, effort=log.effort * [1, 1, 1, 1, 1, 1, 0])
+    assert "frozen" in check_recording(dead, campaign.planted.believed("panda")).codes

@@ -44,7 +44,7 @@ NOTABLE = 0.98
 """Ratio of the residuals, with the fault and without, below which the fault matters (convention)."""
 LOAD_BLOCKS = 10
 """Number of parts of a log in each of which the load may be another one (convention)."""
-LOADED = 0.85
+LOADED = 0.9
 """Ratio of the residuals, with a load of its own in each part and without, below which loads changed; set with
 tests/campaigns/faults_within.py, seed 0."""
 SMALLEST_FREE = 1e-3
