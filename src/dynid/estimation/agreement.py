@@ -187,9 +187,10 @@ def _change(total: Floats, A_inverse: Floats, beta: Floats, weights: Floats, col
     """G (k,) and M (k, k) of columns (n, m, k) that act in a part of the data with cross products `total`."""
     weighted = weights[:, None, None] * total
     inner, side = weighted[:, :-1, :-1], weighted[:, :-1, -1]
-    U = np.einsum("jab,jbk->ak", inner, columns)
-    S = np.einsum("jak,jab,jbl->kl", columns, inner, columns)
-    g = np.einsum("jak,ja->k", columns, side - inner @ beta)
+    moved = inner @ columns
+    U = moved.sum(axis=0)
+    S = np.tensordot(columns, moved, axes=([0, 1], [0, 1]))
+    g = np.tensordot(columns, side - inner @ beta, axes=([0, 1], [0, 1]))
     return g, S - U.T @ A_inverse @ U
 
 

@@ -540,9 +540,10 @@ def identify_equations(
         estimator: The estimator; physically consistent weighted least squares if None.
         selection: Protocol of the selection of the terms, if there was one.
     """
-    estimate = (estimator or FeasibleWLS()).solve(equations)
-    if selection is not None and len(set(selection.models)) > 1:
-        estimate = average_models(equations, estimator or FeasibleWLS(), estimate, selection)
+    method = estimator or FeasibleWLS()
+    estimate = method.solve(equations)
+    if selection is not None and len(set(selection.models)) > 1 and isinstance(method, FeasibleWLS):
+        estimate = average_models(equations, method, estimate, selection)
     estimate = add_gain_uncertainty(equations, estimate)
     standard = estimate.standard
     if standard is None:

@@ -14,37 +14,35 @@ from dataclasses import replace
 import numpy as np
 
 from dynid.estimation.equations import Factors
-from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.estimate import Estimate
+from dynid.estimation.physical.feasible import FeasibleWLS, feasible_parameters
 from dynid.estimation.selection import Selection
 from dynid.findings import Finding
 
 __all__ = ["average_models"]
 
 
-def average_models(equations: Factors, estimator: Estimator, widest: Estimate, selection: Selection) -> Estimate:
+def average_models(equations: Factors, settings: FeasibleWLS, widest: Estimate, selection: Selection) -> Estimate:
     """Average the fits of the selected models.
+
+    Joints and prior have the same weights in all models: those of the widest one.
 
     Args:
         equations: Equations with the terms of all models, those of the selection last.
-        estimator: Fits each model.
+        settings: How each model is fitted.
         widest: The fit of all terms together, whose covariance is kept: no model knows less than it.
         selection: The models.
     """
     present = equations.terms[: len(equations.terms) - len(selection.terms)]
-    counts, rank = Counter(selection.models), equations.base.rank
-    values, standard = np.zeros(widest.values.size), np.zeros(len(equations.base.layout))
-    is_whole = widest.standard is not None
+    counts, size = Counter(selection.models), len(equations.base.layout)
+    weights = 1.0 / (widest.noise_std**2 * widest.inflation)
+    theta = np.zeros(size + len(equations.terms))
     for model, count in counts.items():
-        share = count / counts.total()
-        if set(model) == set(selection.terms):
-            fit, places = widest, list(range(widest.values.size))
-        else:
-            terms = (*present, *model)
-            fit = estimator.solve(equations.keep(terms))
-            places = [*range(rank), *(rank + equations.terms.index(term) for term in terms)]
-        values[places] += share * fit.values
-        is_whole = is_whole and fit.standard is not None
-        standard += share * fit.standard if fit.standard is not None else 0.0
+        terms = (*present, *model)
+        part = equations.keep(terms)
+        fit = feasible_parameters(part, part.information.weight(weights), widest.extras["prior_weight"], settings)
+        places = [*range(size), *(size + equations.terms.index(term) for term in terms)]
+        theta[places] += count / counts.total() * fit.theta
     message = f"the fits of {counts.total()} models that selection found, {len(counts)} of them different, are averaged"
     note = Finding(code="averaged-models", severity="note", where="estimate", message=message)
-    return replace(widest, values=values, standard=standard if is_whole else None, findings=(*widest.findings, note))
+    return replace(widest, values=equations.grouping @ theta, standard=theta[:size], findings=(*widest.findings, note))
