@@ -335,8 +335,10 @@ def _explain(
             more, own = (gain - before) / usual[place], rank - used
             if own <= 0 or float(fdtrc(own, degrees * own, max(more, 0.0) / own)) > limit:
                 continue
-            if more - PARSIMONY * own > best_score:
-                best, best_score, best_gain, best_rank = place, more - PARSIMONY * own, gain, rank
+            # causes compete in one unit, that of the noise: the true one explains most, whatever is usual for it
+            worth = (more - PARSIMONY * own) * usual[place]
+            if worth > best_score:
+                best, best_score, best_gain, best_rank = place, worth, gain, rank
         if best < 0:
             break
         chosen.append(best)
