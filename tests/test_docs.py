@@ -205,14 +205,15 @@ def test_the_estimators_of_the_command_line_are_those_of_the_registry() -> None:
     missing = {estimator_class(entry.name).__name__ for entry in table if not entry.on_command_line}
     assert set(re.findall(r"`(\w+)`", sentence[1])) == missing
     shown = " ".join(CliRunner().invoke(main, ["identify", "--help"]).output.split())
-    text = shown[shown.index("--estimator NAME") : shown.index("--validate")]
+    text = shown[shown.index("--estimator NAME") + 2 :].partition(" --")[0]
     assert {entry.name for entry in table if entry.on_command_line} <= set(re.findall(r"[a-z-]+", text))
 
 
 def test_make_pages_runs_every_generator() -> None:
     rule = (ROOT / "Makefile").read_text().partition("\npages:")[2].partition("\n\n")[0]
     for path in (ROOT / "tests" / "support").glob("*.py"):
-        if "__main__" in path.read_text(encoding="utf-8"):
+        # pictures have a rule of their own, and the wheel is tried by a campaign
+        if "__main__" in path.read_text(encoding="utf-8") and path.name not in ("gallery.py", "wheel_smoke.py"):
             assert f"tests/support/{path.name}" in rule
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dynid.estimation.linear.least_squares import WLS
+from dynid.links.friction_summary import joint_friction
 from dynid.links.identify import Identification, identify
-from dynid.links.joint_friction import joint_friction
 from dynid.links.recipe import Recipe
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import process

@@ -104,7 +104,7 @@ def wrap_lines(text: str) -> str:
 
 def identification_overview(fit: Identification) -> str:
     """The main figures of an identification in a few lines: joints, friction, findings; no table of all parameters."""
-    from dynid.links.joint_friction import joint_friction
+    from dynid.links.friction_summary import joint_friction
     from dynid.tables import Table
 
     estimate = fit.estimate

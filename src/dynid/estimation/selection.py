@@ -206,7 +206,8 @@ class _Trials:
 
 
 SHARES = (0.5,)
-"""Further shares of the folds with which models are selected that are averaged (experiment: `make inner-folds`)."""
+"""Further shares of the folds with which models are selected that are averaged (convention, kept with the held-out
+figures of docs/real-data.md in view)."""
 HIGH_SPEED_PERCENTILE = 95.0
 """Percentile of a joint's speeds that counts as its high speed (convention)."""
 SMALLEST_SIZE = 1e-9

@@ -1,8 +1,8 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
+from dynid.links.friction_summary import JointFriction as JointFriction
+from dynid.links.friction_summary import joint_friction as joint_friction
 from dynid.links.identify import Identification as Identification
-from dynid.links.joint_friction import JointFriction as JointFriction
-from dynid.links.joint_friction import joint_friction as joint_friction
 from dynid.links.pruning import PrunedRobot as PrunedRobot
 from dynid.links.pruning import PruningCost as PruningCost
 from dynid.links.recipe import Recipe as Recipe

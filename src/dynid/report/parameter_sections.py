@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from dynid.decompositions import eigvalsh
 from dynid.estimation.estimate import TWO_SIDED_95, Source
 from dynid.estimation.linear.least_squares import WLS
+from dynid.links.friction_summary import JointFriction
 from dynid.links.identify import Identification
-from dynid.links.joint_friction import JointFriction
 from dynid.links.pruning import PruningCost
 from dynid.report.html_blocks import Block, Bullets, Heading, Intervals, Rows, Text
 from dynid.report.page import Section

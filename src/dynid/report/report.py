@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from dynid.errors import DynidError
 from dynid.export.result_file import data_facts
 from dynid.findings import Finding
+from dynid.links.friction_summary import joint_friction
 from dynid.links.identify import Identification
-from dynid.links.joint_friction import joint_friction
 from dynid.links.validation import Validation
 from dynid.processing.experiment import Experiment
 from dynid.report.identification_sections import Refusal, Residuals, Torques, Verdict, WrittenFiles

@@ -30,7 +30,7 @@ def average_models(equations: Factors, settings: FeasibleWLS, widest: Estimate, 
     Args:
         equations: Equations with the terms of all models, those of the selection last.
         settings: How each model is fitted.
-        widest: The fit of all terms together, whose covariance is kept: no model knows less than it.
+        widest: The fit of all terms together, whose covariance is kept; coverage after averaging was not measured.
         selection: The models.
     """
     present = equations.terms[: len(equations.terms) - len(selection.terms)]

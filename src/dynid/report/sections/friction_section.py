@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dynid.estimation.estimate import TWO_SIDED_95
-from dynid.links.joint_friction import Figure, JointFriction
+from dynid.links.friction_summary import Figure, JointFriction
 from dynid.report.html_blocks import Block, Plot, Rows, Text
 from dynid.report.page import Section
 from dynid.tables import Cell
