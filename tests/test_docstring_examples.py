@@ -14,7 +14,7 @@ import dynid
 from support.example_names import shared_names
 
 WITHOUT = {
-    "identify", "calibrate_drives", "gains_from_weighed_mass",
+    "identify", "calibrate_drives", "gains_from_weighed_mass", "joint_friction",
     "calibrate_sensor", "check_controller", "check_wrench", "christoffel_coefficients", "design_energy_points",
     "design_load_motion", "design_point_trajectory", "drake_parameters", "energy_regressor", "excitation_table",
     "find_wrench_delay", "forward_dynamics", "from_mujoco", "from_pinocchio", "function", "gains_from_added_mass",
