@@ -21,7 +21,8 @@ class ReadmeHook(MetadataHookInterface):
     """Sets the field `readme` of the metadata."""
 
     def update(self, metadata: dict[str, Any]) -> None:
-        """Take README.md and the address of the repository from the metadata."""
+        """Take README.md; its links become absolute once `project.urls` states the address of the repository."""
         text = Path(self.root, "README.md").read_text(encoding="utf-8")
-        text = absolute_links(text, metadata["urls"]["Repository"].rstrip("/"))
+        home = metadata.get("urls", {}).get("Repository")
+        text = text if home is None else absolute_links(text, home.rstrip("/"))
         metadata["readme"] = {"content-type": "text/markdown", "text": text}
