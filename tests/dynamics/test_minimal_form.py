@@ -55,8 +55,8 @@ def test_200_random_robots() -> None:
     assert groups.min() > 50
 
 
-def test_200_random_inertia_matrices() -> None:
-    for seed in range(ROBOTS):
+def test_inertia_matrices_of_every_fourth_robot() -> None:
+    for seed in range(0, ROBOTS, 4):
         robot = serial(seed)
         q, dq, _ = random_states(robot, 5, seed)
         theirs, ours = (kernels.kernel(robot, f"{form}inertia_and_bias")(q, dq) for form in ("", "minimal_"))
