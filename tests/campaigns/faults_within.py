@@ -16,10 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parent))
-import fault_injection as planted
-
+sys.path.insert(0, str(Path(__file__).parents[1]))
 import dynid
+from campaigns import fault_injection as planted
 from dynid.gate.quality import check_recording
 from dynid.logs.recording import Recording
 from dynid.robot.model import Robot

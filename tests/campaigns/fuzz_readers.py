@@ -154,14 +154,27 @@ def _judge(tally: Tally) -> None:
     """Hold time and memory against the limits."""
     if tally.slowest_s > SECONDS_LIMIT:
         tally.findings.append(f"a mutant took {tally.slowest_s:.1f} s")
+    tally.peak_bytes = max(_own_peak(), _peak_of_children())
+    if tally.peak_bytes > MEMORY_LIMIT:
+        tally.findings.append(f"memory reached {tally.peak_bytes / 1e9:.2f} GB")
+
+
+def _own_peak() -> int:
+    """Largest memory of this process [bytes]; ``ru_maxrss`` would count the process that started this one, too."""
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        return 0
+    return 1024 * int(status.partition("VmHWM:")[2].split()[0])
+
+
+def _peak_of_children() -> int:
+    """Largest memory of an ended child [bytes]; 0 on systems that do not tell."""
     try:
         import resource
     except ImportError:
-        return
-    peaks = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    tally.peak_bytes = max(peaks) * (1 if sys.platform == "darwin" else 1024)
-    if tally.peak_bytes > MEMORY_LIMIT:
-        tally.findings.append(f"memory reached {tally.peak_bytes / 1e9:.2f} GB")
+        return 0
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def fuzz_in_child(target: str, count: int, seed: int, timeout_s: float) -> Tally:

@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-sys.path.insert(0, str(Path(__file__).parent))
-import fault_injection as planted
+sys.path.insert(0, str(Path(__file__).parents[1]))
 import real_data
 
 import dynid
+from campaigns import fault_injection as planted
 from dynid.errors import DynidError
 from dynid.findings import QualityReport
 from dynid.gate.quality import check_recording

@@ -2,27 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
 
-CAMPAIGN = Path(__file__).parents[1] / "campaigns" / "fault_injection.py"
-
-
-def _campaign():
-    spec = importlib.util.spec_from_file_location("fault_injection", CAMPAIGN)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-
-    sys.modules[spec.name] = module  # its dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-campaign = _campaign()
+from campaigns import fault_injection as campaign
 
 
 @pytest.mark.parametrize("fault", campaign.FAULTS)

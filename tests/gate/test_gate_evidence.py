@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,23 +9,10 @@ import numpy as np
 import pytest
 
 import dynid
+from campaigns import gate_evidence as campaign
 from dynid.gate.quality import check_recording
 from dynid.gate.quick_fit import has_made_up_masses
 
-CAMPAIGN = Path(__file__).parents[1] / "campaigns" / "gate_evidence.py"
-
-
-def _campaign():
-    spec = importlib.util.spec_from_file_location("gate_evidence", CAMPAIGN)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-campaign = _campaign()
 ROBOTS_FOLDER = Path(__file__).parents[2] / "robots"
 
 

@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
 
+from campaigns import loop_delays as campaign
 from dynid.gate.quality import check_recording
-
-PATH = Path(__file__).parents[1] / "campaigns" / "loop_delays.py"
-SPEC = importlib.util.spec_from_file_location("loop_delays", PATH)
-assert SPEC is not None
-campaign = importlib.util.module_from_spec(SPEC)
-sys.modules[SPEC.name] = campaign
-assert SPEC.loader is not None
-SPEC.loader.exec_module(campaign)
 
 
 @pytest.mark.parametrize("planted_ms", [0.0, 6.0])

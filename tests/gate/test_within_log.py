@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+from campaigns import faults_within as campaign
 from dynid.gate.quality import check_recording
-
-PATH = Path(__file__).parents[1] / "campaigns" / "faults_within.py"
-SPEC = importlib.util.spec_from_file_location("faults_within", PATH)
-assert SPEC is not None
-campaign = importlib.util.module_from_spec(SPEC)
-sys.modules[SPEC.name] = campaign
-assert SPEC.loader is not None
-SPEC.loader.exec_module(campaign)
 
 
 @pytest.mark.parametrize("kind", ["nothing", "wrong gain", "drifting offset", "mixed loads"])

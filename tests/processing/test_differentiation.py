@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from campaigns import differentiation_table as campaign
 from dynid.errors import ArgumentError, DataError
 from dynid.logs.recording import Recording
 from dynid.processing.differentiation import (
@@ -22,7 +20,6 @@ from dynid.processing.filters import Butterworth, Fir, Smoothing
 from dynid.processing.process import process
 from dynid.processing.simulation import sum_of_sines
 
-CAMPAIGN = Path(__file__).parents[1] / "campaigns" / "differentiation_table.py"
 STRATEGIES = [CentralDifferences(), CentralDifferences(accuracy=2), SavitzkyGolay(), SmoothingSpline(), Fourier(4.0)]
 PATH = sum_of_sines(2, period_s=4.0, harmonics=4, amplitude=0.7, seed=5)
 
@@ -77,15 +74,6 @@ def test_what_cannot_work_is_refused():
         process(_recording(100.0, 0.0), differentiation=Fourier(60.0), cutoff_hz=5.0)
 
 
-def _campaign():
-    spec = importlib.util.spec_from_file_location("differentiation_table", CAMPAIGN)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize(
     ("motion", "rate", "noise"),
     [
@@ -98,7 +86,6 @@ def _campaign():
     ],
 )
 def test_the_automatic_cutoff_is_within_ten_percent_of_the_best(motion, rate, noise):
-    campaign = _campaign()
     default, best, _ = campaign.compare(campaign.MOTIONS[motion], rate, noise, seed=11, candidates=16)
     assert default < 1.1 * best
 

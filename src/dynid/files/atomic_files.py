@@ -71,7 +71,7 @@ def _link(temporary: str, target: Path) -> bool:
         os.link(temporary, target)
     except FileExistsError:
         raise
-    except (AttributeError, NotImplementedError, OSError):
+    except (AttributeError, OSError):
         return False
     os.unlink(temporary)
     return True
@@ -110,7 +110,7 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ExportError(
-            f"the folder cannot be made: {error.strerror}", path=folder, remedy="Choose another with --out."
+            f"the folder cannot be made: {error.strerror}", path=folder, remedy="Choose another folder (--out)."
         ) from error
     return folder
 

@@ -28,7 +28,7 @@ from dynid.export.c.c_source import TOLERANCE, CodeText, header_text, operation_
 from dynid.export.c.c_two_rate_text import two_rate_header, two_rate_source
 from dynid.export.model_code import model_files
 from dynid.export.result_file import SavedResult
-from dynid.files import write_atomically
+from dynid.files import make_folder, write_atomically
 from dynid.links.identify import Identification
 from dynid.links.pruning import PrunedRobot
 from dynid.links.significance import Significance
@@ -112,12 +112,7 @@ class CPackage:
                 path=target,
                 remedy="Choose another folder, or overwrite it (--force, force=True).",
             )
-        try:
-            target.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ExportError(
-                f"the folder cannot be made: {error.strerror}", path=target, remedy="Choose another folder."
-            ) from error
+        make_folder(target)
         parts = [f"{self.name}_{part}.{kind}" for part in ("two_rate", "model") for kind in "hc"]
         for name in parts:  # left over from other options
             if name not in self.files and _is_ours(target / name):
