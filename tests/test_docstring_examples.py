@@ -27,6 +27,13 @@ WITHOUT = {
 """Functions of the packages that have no example yet: they need a sensor log, a control loop or seconds of search,
 or stand in a file that has reached its 600 lines."""
 
+LIBRARIES = {
+    "plot": ("matplotlib",),
+    "casadi_function": ("casadi",),
+    "casadi_from_tape": ("casadi",),
+}
+"""Function -> the libraries without which its example cannot run."""
+
 
 def public_functions() -> Iterator[tuple[str, Callable[..., Any]]]:
     seen = set()
@@ -56,8 +63,8 @@ def test_every_public_function_has_an_example_or_is_listed() -> None:
 @pytest.mark.parametrize("name", [name for name, function in FUNCTIONS.items() if ">>>" in (function.__doc__ or "")])
 def test_the_example_holds(name: str, names: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    if name.endswith(".plot"):
-        pytest.importorskip("matplotlib")
+    for library in LIBRARIES.get(name.rpartition(".")[2], ()):
+        pytest.importorskip(library)
     test = doctest.DocTestParser().get_doctest(inspect.getdoc(FUNCTIONS[name]) or "", dict(names), name, None, 0)
     report: list[str] = []
     failed, tried = doctest.DocTestRunner(verbose=False).run(test, out=report.append)

@@ -1,13 +1,16 @@
-"""Checks of arguments: errors name the argument, the reason and the remedy."""
+"""Checks of arguments and of what is installed: errors name the argument, the reason and the remedy."""
 
 from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError
 
-__all__ = ["as_number", "as_row", "as_whole", "check_kind", "check_number"]
+__all__ = ["as_number", "as_row", "as_whole", "check_kind", "check_number", "require_library"]
 
 
 def check_number(
@@ -94,3 +97,19 @@ def as_row(
     if above is not None and row.min() <= above:
         raise ArgumentError(f"{name} has {row.min():g}", remedy=f"Give {shapes}, larger than {above:g}.")
     return np.array(np.broadcast_to(row, size))
+
+
+def require_library(module: str, package: str) -> Any:
+    """Import a library that dynid works without, or say how to install it.
+
+    Args:
+        module: Name of the module.
+        package: What to install: the name of the package, or an extra such as ``dynid[casadi]``.
+
+    Raises:
+        ArgumentError: The library is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ArgumentError(f"{module} is not installed", remedy=f"Install it: pip install '{package}'.") from error

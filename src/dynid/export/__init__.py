@@ -5,6 +5,7 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
+    "casadi_tape": ["casadi_from_tape", "casadi_function"],
     "coefficient_text": ["coefficient_expressions"],
     "controller_dialogs": ["payload_dialogs"],
     "c.c_package": ["CPackage", "generate_c"],

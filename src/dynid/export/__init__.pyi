@@ -6,6 +6,8 @@ from dynid.export.c.c_pruning import PrunedModel as PrunedModel
 from dynid.export.c.c_pruning import prune as prune
 from dynid.export.c.code_cost import count_code as count_code
 from dynid.export.c.code_cost import pruning_cost as pruning_cost
+from dynid.export.casadi_tape import casadi_from_tape as casadi_from_tape
+from dynid.export.casadi_tape import casadi_function as casadi_function
 from dynid.export.coefficient_text import coefficient_expressions as coefficient_expressions
 from dynid.export.controller_dialogs import payload_dialogs as payload_dialogs
 from dynid.export.parameter_vectors import drake_parameters as drake_parameters

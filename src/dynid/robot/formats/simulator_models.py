@@ -5,12 +5,12 @@ Nothing is written to disk. The libraries are imported when a function needs the
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.checks import require_library
 from dynid.errors import ArgumentError
 from dynid.robot.formats.mjcf.write import mjcf_text
 from dynid.robot.inertia import Inertia
@@ -28,13 +28,6 @@ _NO_LIMIT = 1e9
 """A bound this large, in SI units, says that there is none (convention of both libraries' files)."""
 _SLIDE, _HINGE = 2, 3
 """MuJoCo's numbers of joint types, mjtJoint."""
-
-
-def _library(module: str, package: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise ArgumentError(f"{module} is not installed", remedy=f"Install it: pip install {package}.") from error
 
 
 def _terms(viscous: float, coulomb: float, rotor: float) -> tuple[StateTerm, ...]:
@@ -61,7 +54,7 @@ def from_pinocchio(model: Any) -> Robot:
     Raises:
         ArgumentError: A joint has more than one degree of freedom (a free flyer, for example).
     """
-    pin = _library("pinocchio", "pin")
+    pin = require_library("pinocchio", "pin")
     data = model.createData()
     pin.computeJointJacobians(model, data, pin.neutral(model))
     names = list(model.names)
@@ -118,7 +111,7 @@ def to_pinocchio(robot: Robot) -> Any:
     Rotor inertia, viscous and dry friction go to the model's armature, damping and friction; Pinocchio's inverse
     dynamics uses the armature only. Other terms have no place there.
     """
-    pin = _library("pinocchio", "pin")
+    pin = require_library("pinocchio", "pin")
     model = pin.Model()
     model.name = robot.name
     model.gravity.linear = np.array(robot.gravity)
@@ -239,5 +232,5 @@ def _from_quaternion(quaternion: Any) -> Floats:
 
 def to_mujoco(robot: Robot) -> Any:
     """The robot as a ``mujoco.MjModel``, by the text that `dynid.write_mjcf` writes."""
-    mujoco = _library("mujoco", "mujoco")
+    mujoco = require_library("mujoco", "mujoco")
     return mujoco.MjModel.from_xml_string(mjcf_text(robot))

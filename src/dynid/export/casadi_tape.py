@@ -1,0 +1,119 @@
+"""Functions of a robot for CasADi: the recorded program, operation by operation, as a CasADi function.
+
+CasADi differentiates the function, writes C code of it, and uses it in optimal control. Every number is computed from
+the same operations as in dynid's kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from dynid.checks import require_library
+from dynid.errors import ArgumentError
+from dynid.kernels import kernel
+from dynid.links.identify import Identification
+from dynid.robot.model import Robot
+from dynid.tape import Tape
+from dynid.tape.operations import Operation, is_binary
+
+__all__ = ["casadi_function", "casadi_from_tape"]
+
+
+def casadi_function(
+    model: Robot | Identification, quantity: str = "inverse_dynamics", *, symbolic_parameters: bool = False
+) -> Any:
+    """A quantity of a robot as a ``casadi.Function`` of one state.
+
+    Inputs are columns (n, 1) with the names of the kernel: ``q``, ``dq``, ``ddq`` or ``tau``. A vector comes out as a
+    column, a matrix as a matrix; entries that are zero in every state are structural zeros of CasADi.
+
+    Args:
+        model: The robot with its parameter values; or an identification, whose selected terms of the present state are
+            included.
+        quantity: As for `dynid.kernels.kernel`: ``inverse_dynamics`` (q, dq, ddq), ``inertia_matrix`` (q),
+            ``gravity_torque`` (q), ``velocity_torque`` (q, dq), ``forward_dynamics`` (q, dq, tau), ``regressor``
+            (q, dq, ddq) and so on. ``christoffel_coefficients`` comes out as (n, n^2): row i holds D_i11, D_i12, ...
+        symbolic_parameters: Keep the parameters as a last input ``theta`` (p, 1), in the order of
+            ``robot.parameter_vector``, in place of their values.
+
+    Returns:
+        ``casadi.Function``. The derivative of a dry friction's sign is zero, as CasADi has it.
+
+    Raises:
+        ArgumentError: CasADi is not installed; there is no such quantity; or the identification has terms that no
+            function of the present state holds (friction with memory, for example).
+
+    Example:
+        >>> torque = dynid.export.casadi_function(robot, "gravity_torque")
+        >>> torque.name_in()
+        ['q']
+    """
+    robot = model if isinstance(model, Robot) else _robot_of(model)
+    tape = kernel(robot, quantity, symbolic_parameters=symbolic_parameters).tape
+    return casadi_from_tape(tape, quantity)
+
+
+def _robot_of(fit: Identification) -> Robot:
+    if fit.terms_left_out:
+        raise ArgumentError(
+            f"the identified model has terms that no function of the present state holds "
+            f"({', '.join(fit.terms_left_out)})",
+            remedy="Give fit.with_terms, whose other terms are refitted to the whole model.",
+        )
+    return fit.with_terms
+
+
+def casadi_from_tape(tape: Tape, name: str = "function") -> Any:
+    """A recorded program as a ``casadi.Function``; see `casadi_function`.
+
+    Args:
+        tape: The program.
+        name: Name of the function: letters, digits and single underscores.
+
+    Example:
+        >>> tape = dynid.kernels.kernel(robot, "inertia_matrix").tape
+        >>> dynid.export.casadi_from_tape(tape, "inertia").size_out(0)
+        (3, 3)
+    """
+    casadi = require_library("casadi", "dynid[casadi]")
+    inputs = [casadi.SX.sym(entry.name, max(entry.size, 1)) for entry in tape.inputs]
+    values: dict[int, Any] = {~k: casadi.SX(float(value)) for k, value in enumerate(tape.constants)}
+    elements = [symbol[row] for symbol, entry in zip(inputs, tape.inputs, strict=True) for row in range(entry.size)]
+    values.update(enumerate(elements))
+    functions = _functions(casadi)
+    for value, code, left, right in tape.steps():
+        operands = (values[left], values[right]) if is_binary(code) else (values[left],)
+        values[value] = functions[code](*operands)
+    outputs = [_matrix(casadi, output.elements, tape.sparsity(output.name), values) for output in tape.outputs]
+    names = [output.name for output in tape.outputs]
+    return casadi.Function(name, inputs, outputs, [entry.name for entry in tape.inputs], names)
+
+
+def _functions(casadi: Any) -> Mapping[int, Callable[..., Any]]:
+    return {
+        Operation.ADD: lambda a, b: a + b,
+        Operation.SUB: lambda a, b: a - b,
+        Operation.MUL: lambda a, b: a * b,
+        Operation.DIV: lambda a, b: a / b,
+        Operation.NEG: lambda a: -a,
+        Operation.SIN: casadi.sin,
+        Operation.COS: casadi.cos,
+        Operation.SQRT: casadi.sqrt,
+        Operation.TANH: casadi.tanh,
+        Operation.EXP: casadi.exp,
+        Operation.ABS: casadi.fabs,
+        Operation.SIGN: casadi.sign,
+    }
+
+
+def _matrix(casadi: Any, elements: Any, occupied: Any, values: Mapping[int, Any]) -> Any:
+    """An output as a matrix; axes behind the first become one, because CasADi has no more than two."""
+    rows = elements.shape[0] if elements.ndim else 1
+    table, filled = elements.reshape(rows, -1), np.reshape(occupied, (rows, -1))
+    result = casadi.SX(*table.shape)
+    for i, j in np.argwhere(filled).tolist():
+        result[i, j] = values[int(table[i, j])]
+    return result
