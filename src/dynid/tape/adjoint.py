@@ -18,7 +18,7 @@ from dynid.tape.operations import Operation, is_binary
 from dynid.tape.record import Recorder, Value, replay
 from dynid.tape.tape import Tape
 
-__all__ = ["gradient", "jvp", "vjp"]
+__all__ = ["gradient", "jacobian", "jvp", "vjp"]
 
 
 def vjp(tape: Tape, output: str, wrt: Sequence[str] | None = None, cotangent: str = "cotangent") -> Tape:
@@ -94,6 +94,52 @@ def jvp(tape: Tape, output: str, wrt: Sequence[str] | None = None, prefix: str =
     result = np.empty(elements.size, dtype=object)
     result[:] = [rates[element] for element in elements.ravel().tolist()]
     return recorder.tape({output: result.reshape(elements.shape)})
+
+
+def jacobian(tape: Tape, output: str, wrt: str, at: float) -> Tape:
+    """Tape of the derivatives of an output with respect to one input, all of whose elements have one known value.
+
+    The value is folded into the program, which so becomes much shorter than one that takes it as an input.
+
+    Args:
+        tape: the program to differentiate.
+        output: the output.
+        wrt: name of the input; the result does not have it.
+        at: the value of all elements of that input.
+
+    Returns:
+        Tape with one output, of the name of ``output`` and its shape followed by that of the input.
+    """
+    _choose_inputs(tape, [wrt])
+    recorder = Recorder()
+    values: list[Value] = []
+    first = size = 0
+    shape: tuple[int, ...] = ()
+    for entry in tape.inputs:
+        if entry.name == wrt:
+            first, size, shape = len(values), entry.size, entry.shape
+            values += [at] * entry.size
+        else:
+            values += recorder.input(entry.name, entry.shape).ravel().tolist()
+    flat = np.empty(len(values), dtype=object)
+    flat[:] = values
+    value = replay(tape, recorder, flat)
+    partials = [
+        (number, _partials(code, value(number), value(left), value(right) if is_binary(code) else None), (left, right))
+        for number, code, left, right in tape.steps()
+    ]
+    elements = tape.output(output).elements
+    result = np.empty((elements.size, size), dtype=object)
+    for place in range(size):
+        rates: dict[int, Value] = {first + place: 1.0}  # what does not move is not in it
+        for number, slopes, operands in partials:
+            parts = [
+                slope * rates[operand] for slope, operand in zip(slopes, operands, strict=False) if operand in rates
+            ]
+            if parts:
+                rates[number] = sum(parts, 0.0)
+        result[:, place] = [rates.get(element, 0.0) for element in elements.ravel().tolist()]
+    return recorder.tape({output: result.reshape((*elements.shape, *shape))})
 
 
 def _declare_inputs(recorder: Recorder, tape: Tape) -> npt.NDArray[np.object_]:

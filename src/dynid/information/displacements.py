@@ -1,0 +1,129 @@
+"""How torques change when a joint sits elsewhere than its model says: lengths, angles, encoder zeros, base tilt.
+
+The placement of every joint gets six virtual joints that stand still at zero: slides along x, y, z of the parent body,
+then turns about the same axes. The recursion of the torques runs on this robot as it is, and the tape differentiates it
+with respect to the positions of the virtual joints. So the derivatives are exact, and there is no second recursion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.dynamics.inverse_dynamics import rigid_body_torque
+from dynid.kernels import RobotKey
+from dynid.robot.model import Robot
+from dynid.robot.parts import Joint, JointKind, Link
+from dynid.spatial import Array, rotation_about, transform
+from dynid.tape import Program, Tape, compile_tape, jacobian, record
+from dynid.tape.tape_cache import recorded_once
+
+__all__ = ["displace", "displacement_columns"]
+
+Floats = NDArray[np.float64]
+FREEDOMS = 6
+"""Slides along and turns about three axes."""
+FEW = 20_000
+"""Number of samples up to which NumPy runs the program (experiment: 600 samples of a panda take 30 ms, compiling takes
+0.9 s)."""
+_SOURCES = (*(Path(__file__).parents[1] / name for name in ("dynamics", "robot", "spatial.py")), Path(__file__))
+"""The code on which the recorded derivatives depend."""
+
+
+def displacement_columns(robot: Robot, theta: ArrayLike, q: Floats, dq: Floats, ddq: Floats) -> Floats:
+    """Derivatives (N, n, n, 6) of the links' torques by the placements of the joints.
+
+    The first n counts torques, the second joints whose placement moves. Of the six, three are [N m/m or N/m] for slides
+    of the joint along the axes of its parent body, three are [N m/rad or N/rad] for turns about these axes through the
+    joint's origin. The turn about a revolute joint's own axis is an error of its encoder's zero.
+
+    Args:
+        robot: Geometry and gravity.
+        theta: (p,) parameters in the order of `Robot.parameter_vector`; those of the bodies are read.
+        q: (N, n) joint positions [rad or m].
+        dq: (N, n) joint velocities.
+        ddq: (N, n) joint accelerations.
+    """
+    inertial = np.asarray(theta, dtype=float)[: 10 * robot.dof]
+    evaluate = _compiled(RobotKey(robot, "numpy" if len(q) <= FEW else "auto"))
+    columns: Floats = evaluate(q, dq, ddq, inertial)
+    return columns
+
+
+def displace(robot: Robot, shifts: Mapping[str, ArrayLike]) -> Robot:
+    """The robot with joints placed elsewhere.
+
+    Args:
+        robot: The robot.
+        shifts: Name of a moving joint -> (6,) slide along the axes of its parent body [m], then the vector of a turn
+            about the joint's origin, in the same axes [rad].
+    """
+    places = {body.joint.name: body for body in robot.bodies}
+    joints = []
+    for joint in robot.joints:
+        if joint.name in shifts:
+            shift, body = np.asarray(shifts[joint.name], dtype=float), places[joint.name]
+            # the file states the placement in the parent link, which may be turned against its body
+            R_body_link = body.R_parent_joint @ joint.T_parent_joint[:3, :3].T
+            T = joint.T_parent_joint.copy()
+            T[:3, 3] += R_body_link.T @ shift[:3]
+            angle = float(np.linalg.norm(shift[3:]))
+            if angle > 0.0:
+                T[:3, :3] = R_body_link.T @ rotation_about(shift[3:] / angle, angle) @ body.R_parent_joint
+            joint = replace(joint, T_parent_joint=T)
+        joints.append(joint)
+    return replace(robot, joints=tuple(joints))
+
+
+@lru_cache(maxsize=32)
+def _compiled(key: RobotKey[str]) -> Program:
+    tape = recorded_once(f"displacements|{key.robot.fingerprint}", _SOURCES, lambda: _record(key.robot))
+    return compile_tape(tape, "numpy" if key.fields == "numpy" else "auto")
+
+
+def _record(robot: Robot) -> Tape:
+    """The program of `displacement_columns`."""
+    loose, count = _loosened(robot), robot.dof
+    places = {name: place for place, name in enumerate(loose.joint_names)}
+    own = [places[f"joint {j}"] for j in range(count)]
+
+    def torque(q: Array, dq: Array, ddq: Array, theta: Array, shift: Array) -> Array:
+        position, speed, acceleration = (np.full(loose.dof, 0.0, dtype=object) for _ in range(3))
+        inertial = np.full(10 * loose.dof, 0.0, dtype=object)
+        position[own], speed[own], acceleration[own] = q, dq, ddq
+        for j, place in enumerate(own):
+            inertial[10 * place : 10 * place + 10] = theta[10 * j : 10 * j + 10]
+            for freedom in range(FREEDOMS):
+                position[places[f"virtual {j} {freedom}"]] = shift[j, freedom]
+        return rigid_body_torque(loose, inertial, position, speed, acceleration)[own]
+
+    state = (count,)
+    tape = record(torque, q=state, dq=state, ddq=state, theta=(10 * count,), shift=(count, FREEDOMS))
+    return jacobian(tape, "output", "shift", 0.0)
+
+
+def _loosened(robot: Robot) -> Robot:
+    """The robot with six virtual joints before every joint."""
+    links, joints = [Link(name="base")], []
+    for j, body in enumerate(robot.bodies):
+        before = "base" if body.parent < 0 else f"body {body.parent}"
+        T = transform(np.eye(3), body.p_parent_joint)
+        for place in range(FREEDOMS):
+            name = f"virtual {j} {place}"
+            virtual: JointKind = "prismatic" if place < 3 else "revolute"
+            links.append(Link(name=name))
+            axis = np.eye(3)[place % 3]
+            joints.append(Joint(name=name, kind=virtual, parent=before, child=name, T_parent_joint=T, axis=axis))
+            before, T = name, np.eye(4)
+        links.append(Link(name=f"body {j}"))
+        placed = transform(body.R_parent_joint, np.zeros(3))
+        kind: JointKind = "prismatic" if body.is_prismatic else "revolute"
+        joints.append(
+            Joint(name=f"joint {j}", kind=kind, parent=before, child=f"body {j}", T_parent_joint=placed, axis=body.axis)
+        )
+    return Robot(name=robot.name, links=tuple(links), joints=tuple(joints), gravity=robot.gravity)
