@@ -1,21 +1,24 @@
 """How long the commands take on real logs: processor time of each stage, the least of several runs.
 
 Run ``python tests/campaigns/command_speed.py`` (``--only NAME`` for one, ``--runs 5``). Needs the data sets of
-`real_logs`. Each command runs in a process of its own, once before the clock starts so that everything is compiled.
+`real_logs`. Each command runs in a process of its own, once before the clock starts so that everything is compiled,
+as in an installed package. A processor shared with others is slower: the first line says how long a fixed loop takes.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import resource
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from real_logs import DATA
+
+from dynid.studies.benchmark.public_functions import keep_bytecode
 
 ROOT = Path(__file__).parents[2]
 FINGERS = "--hold panda_finger_joint1 --hold panda_finger_joint2"
@@ -52,14 +55,25 @@ DIDIM_TIMES = 20.0
 def run(arguments: str, folder: Path) -> tuple[float, str]:
     """Processor time of a command [s] and its line of stages."""
     words = [sys.executable, "-m", "dynid", "--timing", *arguments.replace("OUT", str(folder / "out")).split()]
+    environment = {**keep_bytecode(str(folder)), "OPENBLAS_NUM_THREADS": "1"}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
+    done = subprocess.run(words, capture_output=True, text=True, env=environment)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode not in (0, 1):
         sys.exit(f"{arguments}\n{done.stderr}")
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     found = re.search(r"processor time \[s\]: (.*);", done.stderr)
     return spent, found[1] if found else ""
+
+
+def loop_time() -> float:
+    """Processor time of a million additions of squares in Python [s], the least of five."""
+    times = []
+    for _ in range(5):
+        start = time.process_time()
+        sum(k * k for k in range(1_000_000))
+        times.append(time.process_time() - start)
+    return min(times)
 
 
 def least(arguments: str, runs: int, folder: Path) -> tuple[float, str]:
@@ -75,6 +89,7 @@ def main() -> None:
     parser.add_argument("--only", help="part of a command's name")
     options = parser.parse_args()
     missed = 0
+    print(f"a million additions of squares in Python: {1e3 * loop_time():.0f} ms", flush=True)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for what, (arguments, limit) in COMMANDS.items():

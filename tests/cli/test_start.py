@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 import dynid
 from dynid.processing.simulation import sum_of_sines
@@ -21,19 +22,39 @@ print(*sorted(name for name in sys.modules if name.split(".")[0] in ("scipy", "p
 """
 
 
-def test_checking_a_log_loads_nothing_of_scipy(tmp_path):
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    """A log of a SCARA in a folder, and the map of its columns."""
+    folder = tmp_path_factory.mktemp("log")
     robot = dynid.robots.scara()
     time = np.arange(2000) / 200.0
-    q, dq, ddq = sum_of_sines(robot.dof, period_s=5.0, harmonics=3, amplitude=0.4, seed=1)(time)
+    q, dq, ddq = sum_of_sines(robot.dof, period_s=5.0, harmonics=3, amplitude=0.1, seed=1)(time)
     tau = dynid.inverse_dynamics(robot, q, dq, ddq)
     time = time + 1e-4 * np.random.default_rng(0).normal(size=time.size)  # a clock with jitter is interpolated
-    np.save(tmp_path / "log.npy", np.column_stack([time, q, tau]))
+    np.save(folder / "log.npy", np.column_stack([time, q, tau]))
     n = robot.dof
-    (tmp_path / "map.toml").write_text(
+    (folder / "map.toml").write_text(
         f'[time]\ncolumn = "array[0]"\nunit = "s"\n[position]\ncolumns = "array[{{1..{n}}}]"\nunit = "SI"\n'
         f'[effort]\ncolumns = "array[{{{n + 1}..{2 * n}}}]"\nunit = "SI"\n'
     )
-    words = ["check", str(tmp_path / "log.npy"), "--robot", "scara", "--map", str(tmp_path / "map.toml")]
-    done = subprocess.run([sys.executable, "-c", LOADED, *words], capture_output=True, text=True, timeout=60)
-    assert "usable" in done.stdout, done.stderr
-    assert done.stderr.splitlines()[-1] == ""
+    return folder
+
+
+def loaded_by(*words):
+    """What a command prints, and the heavy modules that it loads."""
+    done = subprocess.run([sys.executable, "-c", LOADED, *map(str, words)], capture_output=True, text=True, timeout=60)
+    return done.stdout, done.stderr.splitlines()[-1].split()
+
+
+def test_checking_a_log_loads_nothing_of_scipy(log):
+    printed, loaded = loaded_by("check", log / "log.npy", "--robot", "scara", "--map", log / "map.toml")
+    assert "usable" in printed
+    assert loaded == []
+
+
+def test_identifying_loads_no_slow_part_of_scipy(log, tmp_path):
+    words = ("identify", "scara", log / "log.npy", "--map", log / "map.toml", "--out", tmp_path / "run")
+    printed, loaded = loaded_by(*words)
+    assert "written" in printed
+    slow = {"scipy.stats", "scipy.optimize", "scipy.signal", "scipy.interpolate", "scipy.ndimage", "pandas"}
+    assert slow.isdisjoint(loaded)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from dynid.decompositions import pinv
 from dynid.estimation.intervals.waves import student_factor
@@ -47,6 +46,8 @@ class RunSums:
             within: (b, b) covariance by blocks within runs.
             plain: (b, b) covariance if residuals were independent in time.
         """
+        from scipy.optimize import nnls  # heavy, and needed for several runs only
+
         L, A, B = self._root, self._bread, self._filling
         variance, independent = np.diagonal(within), np.diagonal(plain)
         known = (variance > 0.0) & (independent > 0.0)

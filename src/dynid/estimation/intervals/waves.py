@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import t as student
+from scipy.special import ndtri, stdtrit
 
 __all__ = ["WAVES", "has_many_runs", "make_waves", "student_factor"]
 
@@ -30,7 +30,7 @@ def student_factor(freedom: ArrayLike) -> Floats:
 
     Fewer than one count as one.
     """
-    return np.asarray(student.ppf(TWO_SIDED, np.maximum(freedom, 1.0)) / student.ppf(TWO_SIDED, np.inf))
+    return np.asarray(stdtrit(np.maximum(freedom, 1.0), TWO_SIDED) / ndtri(TWO_SIDED))
 
 
 def has_many_runs(runs: NDArray[np.int64]) -> bool:

@@ -104,18 +104,24 @@ def measure_bound_forms(case: Case) -> dict[Workload, float]:
 def measure_fresh_processes(case: Case) -> dict[Workload, float]:
     """Measure new processes: the first torque from a filled cache, its memory, the import, the help of the command."""
     with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "DYNID_CACHE_DIR": folder}
+        environment = {**keep_bytecode(folder), "DYNID_CACHE_DIR": folder}
         script = FIRST_TORQUE.format(robot=case.robot.name)
         runs = [fresh_process(["-c", script], environment) for _ in range(1 + min(case.repeats, 5))][1:]
         imports = "import time, dynid; dynid.inverse_dynamics; print(time.process_time())"
         loaded = [fresh_process(["-c", imports], environment)[0] for _ in runs]
-        helped = [_help_time(environment) for _ in runs]
+        helped = [_help_time(environment) for _ in range(1 + len(runs))][1:]
     return {
         "first torque in a new process": min(seconds for seconds, _ in runs),
         "memory of a new process with one torque [MB]": min(memory for _, memory in runs),
         "import": min(loaded),
         "dynid --help": min(helped),
     }
+
+
+def keep_bytecode(folder: str) -> dict[str, str]:
+    """This environment, in which Python compiles each source once into a folder, as an installer does."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPYCACHEPREFIX": os.path.join(folder, "bytecode")}
 
 
 def fresh_process(words: Sequence[str], environment: dict[str, str]) -> list[float]:
