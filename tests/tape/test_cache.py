@@ -42,7 +42,10 @@ def test_round_trip_and_absence(tmp_path: Path) -> None:
     assert cache.read("x") is None
     cache.write("x", b"machine code")
     assert cache.read("x") == b"machine code"
-    assert [path.name for path in cache.folder.iterdir()] == ["x.o"] if cache.folder else False
+    assert cache.folder is not None
+    assert sorted(path.name for path in cache.folder.iterdir()) == [".key", "x.o"]
+    assert cache.folder.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in cache.folder.iterdir()} == {0o600}
 
 
 @pytest.mark.parametrize("damage", ["flip", "truncate", "empty", "foreign"])
@@ -142,3 +145,59 @@ def test_killed_writers_leave_nothing_that_is_accepted(tmp_path: Path) -> None:
         assert all(whole(cache.read(f"entry{k}")) for k in range(3))
     cache.write("entry0", b"\0" * 640000)
     assert cache.read("entry0") == b"\0" * 640000
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owner")
+@pytest.mark.parametrize("open_to", ["group", "others", "link"])
+def test_a_folder_that_others_control_is_not_used(tmp_path: Path, open_to: str) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod({"group": 0o770, "others": 0o707, "link": 0o700}[open_to])
+    if open_to == "link":
+        (tmp_path / "link").symlink_to(folder)
+        folder = tmp_path / "link"
+    with pytest.warns(RuntimeWarning, match="not kept between processes"):
+        ObjectCache(folder).write("x", b"code")
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+@pytest.mark.parametrize("kind", ["link", "second name", "pipe", "folder"])
+def test_entries_that_are_no_regular_file_of_one_name_are_not_read(tmp_path: Path, kind: str) -> None:
+    cache = ObjectCache(tmp_path / "cache")
+    cache.write("x", b"code")
+    entry, elsewhere = tmp_path / "cache" / "x.o", tmp_path / "elsewhere"
+    entry.rename(elsewhere)
+    assert cache.read("x") is None
+    make = {
+        "link": lambda: entry.symlink_to(elsewhere),
+        "second name": lambda: os.link(elsewhere, entry),
+        "pipe": lambda: os.mkfifo(entry),
+        "folder": entry.mkdir,
+    }
+    make[kind]()
+    assert cache.read("x") is None  # and does not wait for a writer
+
+
+def test_an_entry_that_another_user_sealed_is_not_read(tmp_path: Path) -> None:
+    mine, other = ObjectCache(tmp_path / "mine"), ObjectCache(tmp_path / "other")
+    mine.write("x", b"code")
+    other.write("x", b"evil")
+    (tmp_path / "other" / "x.o").replace(tmp_path / "mine" / "x.o")
+    assert mine.read("x") is None
+
+
+def test_the_oldest_entries_go_and_the_litter_of_the_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dynid.tape.llvm.object_cache.MOST_BYTES", 10_000)
+    cache = ObjectCache(tmp_path)
+    for k in range(20):
+        cache.write(f"entry{k}", bytes(1000))
+        if (path := tmp_path / f"entry{k}.o").exists():
+            os.utime(path, (1e9 + k, 1e9 + k))
+    (tmp_path / ".writing-dead").touch()
+    os.utime(tmp_path / ".writing-dead", (1e9, 1e9))
+    (tmp_path / "notes.txt").write_text("not ours")
+    cache.shrink()
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {f"entry{k}.o" for k in range(13, 20)} | {".key", "notes.txt"}
+    assert cache.read("entry19") == bytes(1000)

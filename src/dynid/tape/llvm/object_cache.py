@@ -1,7 +1,9 @@
-"""Machine code and programs kept on disk between processes.
+"""Machine code and programs kept on disk between processes, for this user alone.
 
-Entries are written to a temporary file and moved into place, and carry a checksum: a process that dies while writing,
-two that write at once, or a damaged disk leave at worst an entry that is not used.
+What is read here runs with the user's rights. So the folder must be the user's own and closed to writers, an entry a
+regular file of the user's, and its checksum is keyed with a secret that only the user can read. Entries are written to
+a temporary file and moved into place: a process that dies while writing, two that write at once, or a damaged disk
+leave at worst an entry that is not used. The oldest entries go where the folder grows too large.
 """
 
 from __future__ import annotations
@@ -9,16 +11,33 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import hmac
 import os
+import secrets
+import stat
 import sys
 import tempfile
+import threading
+import time
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
 __all__ = ["ObjectCache", "source_digest"]
 
-_MAGIC = b"dynid object 2\n"
+MOST_BYTES = 256 * 2**20
+"""Size of the folder above which the oldest entries are removed [bytes]. Convention; a robot takes about 1 MB."""
+KEPT_SHARE = 0.75
+"""Share of `MOST_BYTES` that stays when entries are removed, so that this is not needed again at once. Convention."""
+LITTER_AGE_S = 3600.0
+"""Age at which a temporary file must be that of a dead process [s]. Convention: entries are written in milliseconds."""
+_DAY_S = 86400.0
+"""An entry that is used counts as new again once a day [s]: reading needs no write each time."""
+_MAGIC = b"dynid object 3\n"
+_KEY = ".key"
+_KEY_BYTES = 32
+_DIGEST_BYTES = 32
+_MAKING_KEY = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +56,18 @@ class ObjectCache:
         return cls(Path(chosen) if chosen else _platform_folder())
 
     def read(self, name: str) -> bytes | None:
-        """The entry of that name; None if it is missing or damaged, and a damaged one is removed.
-
-        Entries of other users are not used, because their code would run with this user's rights.
-        """
-        if self.folder is None:
+        """The entry of that name; None if it is missing, damaged or not the user's own. A damaged one is removed."""
+        key = self._key()
+        if key is None:
             return None
         path = self._path(name)
         try:
-            with path.open("rb") as file:
-                if hasattr(os, "geteuid") and os.fstat(file.fileno()).st_uid != os.geteuid():
-                    return None
-                data = file.read()
+            data = _read_own(path)
         except OSError:
             return None
-        header = len(_MAGIC) + 32
-        if data.startswith(_MAGIC) and _checksum(name, data[header:]) == data[len(_MAGIC) : header]:
+        header = len(_MAGIC) + _DIGEST_BYTES
+        seal = data[len(_MAGIC) : header]
+        if data.startswith(_MAGIC) and hmac.compare_digest(_seal(key, name, data[header:]), seal):
             return data[header:]
         with contextlib.suppress(OSError):
             path.unlink()
@@ -60,25 +75,117 @@ class ObjectCache:
 
     def write(self, name: str, content: bytes) -> None:
         """Keep an entry. A folder that cannot be written only means that nothing is kept."""
-        if self.folder is None:
+        key = self._key()
+        if key is None:
             return
         with contextlib.suppress(OSError):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(prefix=".writing-", dir=self.folder)
-            try:
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(_MAGIC + _checksum(name, content) + content)
-                    file.flush()
-                    os.fsync(file.fileno())
-                os.replace(temporary, self._path(name))
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary)
-                raise
+            _write_own(self._path(name), _MAGIC + _seal(key, name, content) + content)
+            if hashlib.sha256(name.encode()).digest()[0] < 4:  # one entry in 64 looks at the size of the whole folder
+                self.shrink()
+
+    def shrink(self) -> None:
+        """Remove the entries that have not been used for longest where the folder is too large, and old litter."""
+        if self.folder is None:
+            return
+        entries = []
+        for entry in os.scandir(self.folder):
+            with contextlib.suppress(OSError):  # another process removes entries as well
+                found = entry.stat(follow_symlinks=False)
+                if entry.name.startswith(".writing-") and time.time() - found.st_mtime > LITTER_AGE_S:
+                    os.unlink(entry.path)
+                elif entry.name.endswith(".o"):
+                    entries.append((found.st_mtime, found.st_size, entry.path))
+        size = sum(entry[1] for entry in entries)
+        if size <= MOST_BYTES:
+            return
+        for _, bytes_, path in sorted(entries):
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+            size -= bytes_
+            if size <= KEPT_SHARE * MOST_BYTES:
+                return
+
+    def _key(self) -> bytes | None:
+        """The user's secret; None where the folder must not be used."""
+        return None if self.folder is None else _user_key(self.folder)
 
     def _path(self, name: str) -> Path:
         assert self.folder is not None
         return self.folder / f"{name}.o"
+
+
+@functools.cache
+def _user_key(folder: Path) -> bytes | None:
+    """The secret of a folder's entries, made at the first use; None where others could write there, with a warning."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if folder == _platform_folder():
+            folder.chmod(0o700)  # older versions left it open to readers
+        fault = _fault(folder)
+        if fault:
+            warnings.warn(
+                f"compiled kernels are not kept between processes: {folder} {fault}; "
+                f"set DYNID_CACHE_DIR to a folder of your own with mode 700",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return None
+        path = folder / _KEY
+        with _MAKING_KEY:  # of two processes that make one at once, the later wins and the other's entries are not used
+            if not path.exists():
+                _write_own(path, secrets.token_bytes(_KEY_BYTES))
+            key = _read_own(path)
+    except OSError:
+        return None
+    return key if len(key) == _KEY_BYTES else None
+
+
+def _fault(folder: Path) -> str | None:
+    """Why machine code from this folder must not be run."""
+    found = os.lstat(folder)
+    if not stat.S_ISDIR(found.st_mode):
+        return "is a link"
+    if not hasattr(os, "geteuid"):
+        return None
+    if found.st_uid != os.geteuid():
+        return "belongs to another user"
+    return "can be written by others" if found.st_mode & 0o022 else None
+
+
+def _read_own(path: Path) -> bytes:
+    """The bytes of a regular file with one name that belongs to the user.
+
+    Raises:
+        OSError: There is none, or the file is another's, a link, a pipe or a device.
+    """
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(handle, "rb") as file:
+        found = os.fstat(handle)
+        mine = not hasattr(os, "geteuid") or (found.st_uid == os.geteuid() and found.st_nlink <= 1)
+        if not (stat.S_ISREG(found.st_mode) and mine and found.st_size <= MOST_BYTES):
+            raise PermissionError(f"{path} is not used: it is no regular file of this user")
+        if time.time() - found.st_mtime > _DAY_S:
+            with contextlib.suppress(OSError):
+                os.utime(path)
+        return file.read()
+
+
+def _write_own(path: Path, data: bytes) -> None:
+    """Write a file of mode 600, whole or not at all; no fsync, because an entry that a crash tears is not used."""
+    handle, temporary = tempfile.mkstemp(prefix=".writing-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _seal(key: bytes, name: str, content: bytes) -> bytes:
+    """Keyed digest of name and content: an entry under another name is as bad as a damaged one."""
+    return hmac.digest(key, name.encode() + b"\0" + content, "sha256")
 
 
 @functools.cache
@@ -88,11 +195,6 @@ def source_digest(source: Path) -> str:
     for path in [source] if source.is_file() else sorted(source.rglob("*.py")):
         digest.update(path.relative_to(source).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
-
-
-def _checksum(name: str, content: bytes) -> bytes:
-    """Digest of name and content: an entry under another name is as bad as a damaged one."""
-    return hashlib.sha256(name.encode() + b"\0" + content).digest()
 
 
 def _platform_folder() -> Path | None:
