@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -20,6 +22,7 @@ from dynid.terms.motors import Offset, RotorInertia
 from .comparison import distance, torque_error
 from .random_robots import random_serial, random_tree
 
+ROBOTS = int(os.environ.get("DYNID_TEST_ROBOTS", "120"))
 MODELS = {"links": (), "rotors": (RotorInertia(),), "all": (RotorInertia(), Viscous(), Coulomb(), Offset())}
 
 
@@ -40,7 +43,7 @@ def check(robot) -> int:
     return truth.rank
 
 
-@settings(max_examples=500, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=ROBOTS, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 10**6), joints=st.sampled_from([1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 6, 7, 8, 9, 10]))
 def test_all_methods_agree(seed, joints):
     robot = random_serial(seed, joints)
@@ -54,7 +57,7 @@ def test_all_methods_agree_with_terms(seed, joints, models):
     check(random_serial(seed, joints, MODELS[models]))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10**6), joints=st.integers(2, 10), models=st.sampled_from(sorted(MODELS)))
 def test_structural_and_numeric_agree_on_trees(seed, joints, models):
     robot = random_tree(seed, joints, MODELS[models])
