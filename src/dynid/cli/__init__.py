@@ -70,6 +70,7 @@ for command in (
     load_command.load,
     load_command.drives,
     codegen_command.codegen,
+    run_commands.export,
     run_commands.report,
     run_commands.rerun,
     base_command.robots,

@@ -1,4 +1,4 @@
-"""dynid report and dynid rerun: write a report again, compare two runs, repeat a run."""
+"""dynid report, rerun and export: write a report again, compare two runs, repeat a run, write it for others."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any
 import click
 
 from dynid import errors
-from dynid.cli.options import EXISTING, FORCE, JSON, command
-from dynid.cli.screen import print_json, print_verdict
+from dynid.cli.options import EXISTING, FORCE, JSON, MAP, OUT, command
+from dynid.cli.screen import print_json, print_verdict, show_finding
 from dynid.files import file_digest, make_folder
 
-__all__ = ["invoke", "report", "rerun"]
+__all__ = ["export", "invoke", "report", "rerun"]
 
 TOLERANCE = 1e-6
 """Relative difference up to which two numbers are the same (convention: above the rounding of other machines)."""
@@ -61,6 +61,36 @@ def report(folders: tuple[str, ...], out: Path | None, force: bool, as_json: boo
         click.echo(page.to_json(), nl=False)
     else:
         click.echo(f"written: {target / 'report.html'}, {target / 'report.md'}, {target / 'report.json'}")
+
+
+@command(
+    "dynid export result/ --to tables --out tables",
+    "dynid export result/ run9.csv --map map.toml --to csv --out tables",
+)
+@click.argument("run", type=EXISTING)
+@click.argument("logs", nargs=-1, type=EXISTING)
+@click.option("--to", "kind", required=True, metavar="KIND",
+              help="What to write: tables (parameters, and predictions of the logs; Parquet where pyarrow is "
+              "installed, CSV elsewhere), parquet or csv.")  # fmt: skip
+@MAP
+@OUT
+@FORCE
+@JSON
+def export(
+    run: str, logs: tuple[str, ...], kind: str, channel_map: str | None, out: Path, force: bool, as_json: bool
+) -> None:
+    """Write a saved result for other programs.
+
+    RUN is a folder that dynid identify wrote, or its result.json. LOGS are processed like those of the run; they may
+    be logs of the identification.
+    """
+    from dynid.runs.export_run import run_export
+
+    files = run_export(run, kind, out, logs, channel_map=channel_map, notice=show_finding, force=force)
+    if as_json:
+        print_json({"files": [str(file) for file in files]})
+    else:
+        click.echo(f"written: {', '.join(str(file) for file in files)}")
 
 
 def _compare_runs(first: Path, second: Path) -> Any:

@@ -10,6 +10,13 @@ from dynid.export.casadi_tape import casadi_from_tape as casadi_from_tape
 from dynid.export.casadi_tape import casadi_function as casadi_function
 from dynid.export.coefficient_text import coefficient_expressions as coefficient_expressions
 from dynid.export.controller_dialogs import payload_dialogs as payload_dialogs
+from dynid.export.data_tables import DataTable as DataTable
+from dynid.export.data_tables import experiment_table as experiment_table
+from dynid.export.data_tables import parameter_table as parameter_table
+from dynid.export.data_tables import prediction_table as prediction_table
+from dynid.export.data_tables import recording_tables as recording_tables
+from dynid.export.data_tables import standard_parameter_table as standard_parameter_table
+from dynid.export.data_tables import write_tables as write_tables
 from dynid.export.parameter_vectors import drake_parameters as drake_parameters
 from dynid.export.parameter_vectors import pinocchio_parameters as pinocchio_parameters
 from dynid.export.result_file import read_result as read_result

@@ -18,7 +18,7 @@ from dynid.logs.reading import log_digest
 from dynid.report.report import identification_page
 from dynid.runs.run_folder import Origin, RunRequest, open_run
 
-__all__ = ["run_validation"]
+__all__ = ["common_cutoff", "run_validation"]
 
 
 def run_validation(
@@ -70,7 +70,7 @@ def run_validation(
     with nullcontext() if out is None else open_run(RunRequest.of(out), origin, ["validation.json"]) as run:
         reader = LogReader(robot=fit.robot, recipe=chosen, channel_map=channel_map, progress=progress, notice=notice,
                            cache=None if run is None else run.experiment)  # fmt: skip
-        runs = reader.experiments(logs, for_validation=True, cutoff_hz=_cutoff(saved.content["data"]))
+        runs = reader.experiments(logs, for_validation=True, cutoff_hz=common_cutoff(saved.content["data"]))
         for log, experiment in zip(logs, runs, strict=True):
             # a folder whose files a map names is known only once it is read
             _check_unseen(log, experiment.sha256, used)
@@ -84,7 +84,7 @@ def run_validation(
     return verdict
 
 
-def _cutoff(data: Sequence[Mapping[str, Any]]) -> float | None:
+def common_cutoff(data: Sequence[Mapping[str, Any]]) -> float | None:
     """The cutoff of all logs that a result was identified from [Hz]; None where they have none, or several."""
     found = {facts.get("cutoff_hz") for facts in data}
     return found.pop() if len(found) == 1 else None

@@ -1,0 +1,94 @@
+"""Write a saved result for other programs: what ``dynid export`` does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dynid.errors import ArgumentError
+from dynid.export.data_tables import write_tables
+from dynid.export.result_file import SavedResult, read_result
+from dynid.files import make_folder
+from dynid.links.log_reader import ChannelMapSource, LogReader, Notice, log_finding
+from dynid.links.recipe import Recipe
+from dynid.processing.experiment import Experiment
+from dynid.runs.validation_run import common_cutoff
+
+__all__ = ["KINDS", "run_export"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Order:
+    """What one export works on."""
+
+    run: Path
+    out: Path
+    logs: Sequence[str | Path]
+    channel_map: ChannelMapSource | None
+    notice: Notice
+    force: bool
+
+    def experiments(self, saved: SavedResult) -> list[Experiment]:
+        """The logs, processed like those of the result."""
+        fit = saved.identification()
+        reader = LogReader(robot=fit.robot, recipe=Recipe(gate=False), channel_map=self.channel_map, notice=self.notice)
+        return reader.experiments(self.logs, for_validation=True, cutoff_hz=common_cutoff(saved.content["data"]))
+
+
+def _tables(order: _Order, ending: str) -> tuple[Path, ...]:
+    saved = read_result(order.run)
+    runs = order.experiments(saved) if order.logs else []
+    return write_tables(saved.identification(), order.out, runs, ending=ending, force=order.force)  # type: ignore[arg-type]
+
+
+KINDS: Mapping[str, Callable[[_Order], tuple[Path, ...]]] = {
+    "tables": lambda order: _tables(order, "auto"),
+    "parquet": lambda order: _tables(order, "parquet"),
+    "csv": lambda order: _tables(order, "csv"),
+}
+"""What can be written -> the function that writes it."""
+WITH_LOGS = ("tables", "parquet", "csv")
+"""The kinds that have a use for logs."""
+
+
+def run_export(
+    run: str | Path,
+    kind: str,
+    out: str | Path,
+    logs: Sequence[str | Path] = (),
+    *,
+    channel_map: ChannelMapSource | None = None,
+    notice: Notice = log_finding,
+    force: bool = False,
+) -> tuple[Path, ...]:
+    """Write a saved result for other programs.
+
+    Args:
+        run: A folder that `run_identification` wrote, or its ``result.json``.
+        kind: ``tables`` (Parquet where pyarrow is installed, CSV elsewhere), ``parquet`` or ``csv``.
+        out: Folder for the files.
+        logs: Logs whose torques are predicted; they may be logs of the identification.
+        channel_map: Channel map of the logs, its file, or the name of a built-in one.
+        notice: Called with every finding that a person should see at once.
+        force: Whether existing files may be replaced.
+
+    Returns:
+        The paths of the files.
+
+    Raises:
+        ArgumentError: There is no such kind, or it has no use for logs.
+        DataError: The result or a log cannot be read.
+        ExportError: A file exists or cannot be written.
+
+    Example:
+        >>> saved = dynid.write_result(fit, folder / "exported.json")
+        >>> [path.name for path in dynid.runs.run_export(saved, "csv", folder / "csv")]
+        ['parameters.csv', 'standard_parameters.csv']
+    """
+    if kind not in KINDS:
+        raise ArgumentError(f"there is no export '{kind}'", remedy=f"Choose from {', '.join(KINDS)}.")
+    if logs and kind not in WITH_LOGS:
+        raise ArgumentError(f"an export to {kind} has no use for logs", remedy="Leave them out.")
+    order = _Order(run=Path(run), out=make_folder(out), logs=logs, channel_map=channel_map, notice=notice, force=force)
+    return KINDS[kind](order)

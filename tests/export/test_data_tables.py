@@ -1,0 +1,153 @@
+"""Tables for other programs: read back by pandas, pyarrow and the csv module, and compared with the result itself."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import dynid
+from dynid.cli import main
+from dynid.export import (
+    experiment_table,
+    parameter_table,
+    prediction_table,
+    recording_tables,
+    standard_parameter_table,
+    write_tables,
+)
+from support.small_fit import small_fit
+
+
+def test_parameters_have_value_unit_interval_and_status() -> None:
+    fit, _ = small_fit()
+    columns = parameter_table(fit).columns
+    assert tuple(columns["parameter"]) == fit.estimate.names
+    np.testing.assert_array_equal(columns["value"], fit.estimate.values)
+    np.testing.assert_allclose(columns["upper_95"] - columns["lower_95"], 2 * 1.96 * columns["std"], rtol=1e-3)
+    assert set(columns["status"]) == {"data"}
+
+
+def test_what_the_motion_leaves_open_has_no_interval() -> None:
+    fit, _ = small_fit()
+    open_ones = fit.estimate.undetermined.copy()
+    open_ones[3] = True
+    estimate = replace(fit.estimate, undetermined=open_ones, prior_dominated=(fit.estimate.names[1],))
+    columns = parameter_table(replace(fit, estimate=estimate)).columns
+    assert list(columns["status"][:4]) == ["data", "prior", "data", "unidentifiable"]
+    assert np.isnan(columns["std"][3])
+    assert np.isnan(columns["lower_95"][3])
+    assert np.isfinite(columns["std"][1])
+
+
+def test_status_of_standard_parameters_is_that_of_the_regressor() -> None:
+    """Columns of the regressor by themselves: zero ones never act; independent ones are determined alone."""
+    fit, run = small_fit()
+    columns = standard_parameter_table(fit).columns
+    stacked = np.concatenate(dynid.regressor(fit.robot, run.q, run.dq, run.ddq))
+    rank = np.linalg.matrix_rank(stacked)
+    for j, status in enumerate(columns["status"]):
+        alone = np.linalg.matrix_rank(np.delete(stacked, j, axis=1)) < rank
+        assert alone == (status == "data"), columns["parameter"][j]
+        assert (np.abs(stacked[:, j]).max() < 1e-12) == (status == "unidentifiable"), columns["parameter"][j]
+    assert np.isfinite(columns["std"]).tolist() == (columns["status"] == "data").tolist()
+    np.testing.assert_array_equal(columns["prior"], fit.robot.parameter_vector)
+
+
+def test_pandas_and_parquet_hold_the_same_numbers(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    fit, run = small_fit()
+    table = prediction_table(fit, run)
+    path = table.write(tmp_path / "prediction.parquet")
+    frame = pandas.read_parquet(path)
+    pandas.testing.assert_frame_equal(frame, table.to_pandas(), check_exact=True)
+    assert table.to_pandas().attrs["units"]["residual_joint1"] == "N m"
+    schema = parquet.read_schema(path)
+    assert schema.field("measured_joint2").metadata[b"unit"] == b"N m"
+    assert json.loads(schema.metadata[b"dynid"])["robot"] == "ddarm"
+    np.testing.assert_allclose(
+        frame["measured_joint1"] - frame["residual_joint1"], fit.torque(run)[:, 0], rtol=0, atol=1e-12
+    )
+
+
+def test_polars_reads_the_files(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    fit, _ = small_fit()
+    frame = polars.read_parquet(parameter_table(fit).write(tmp_path / "p.parquet"))
+    assert frame["value"].to_list() == fit.estimate.values.tolist()
+
+
+def test_csv_keeps_every_digit_and_names_units(tmp_path: Path) -> None:
+    _, run = small_fit()
+    table = experiment_table(run, dynid.robots.ddarm())
+    with table.write(tmp_path / "run.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.reader(stream))
+    assert rows[0][0] == "time [s]"
+    assert "dq_joint3 [rad/s]" in rows[0]
+    column = rows[0].index("effort_joint2 [N m]")
+    found = [float(row[column]) if row[column] else np.nan for row in rows[1:]]
+    np.testing.assert_array_equal(found, run.effort[:, 1])
+    assert {row[rows[0].index("valid_joint1")] for row in rows[1:]} <= {"true", "false"}
+
+
+def test_slides_have_metres_and_other_clocks_tables_of_their_own() -> None:
+    scara = dynid.robots.scara()
+    time = np.arange(5.0)
+    log = dynid.Recording(
+        time=time, q=np.zeros((5, 4)), effort=np.ones((9, 4)), effort_time=np.arange(9.0) / 2, wrench=np.ones((5, 6))
+    )
+    motion, effort = recording_tables(log, scara)
+    assert (motion.rows, effort.rows) == (5, 9)
+    sliding = [body.is_prismatic for body in scara.bodies].index(True)
+    name = log.joint_names[sliding]
+    assert motion.units[f"q_{name}"] == "m"
+    assert effort.units[f"effort_{name}"] == "N"
+    assert motion.units["wrench_mz"] == "N m"
+
+
+def test_without_pyarrow_tables_are_csv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dynid.export import data_tables
+
+    fit, run = small_fit()
+    monkeypatch.setattr(data_tables, "find_spec", lambda name: None)
+    files = write_tables(fit, tmp_path, [run])
+    assert [file.name for file in files] == ["parameters.csv", "standard_parameters.csv", "prediction_1.csv"]
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(dynid.errors.ArgumentError, match=r"dynid\[parquet\]"):
+        write_tables(fit, tmp_path, ending="parquet")
+    with pytest.raises(dynid.errors.ExportError, match="exists"):
+        write_tables(fit, tmp_path, ending="csv")
+    with pytest.raises(dynid.errors.ExportError, match=r"\.parquet or \.csv"):
+        parameter_table(fit).write(tmp_path / "parameters.xlsx")
+
+
+def test_the_command_writes_tables_of_a_result_and_a_log(tmp_path: Path) -> None:
+    fit, run = small_fit()
+    dynid.write_result(fit, tmp_path / "result.json")
+    header = ",".join(["time", *(f"q{j}" for j in range(3)), *(f"tau{j}" for j in range(3))])
+    log = np.column_stack([run.time, run.q, run.effort])
+    np.savetxt(tmp_path / "run.csv", log, delimiter=",", comments="", header=header)
+    (tmp_path / "map.toml").write_text(
+        '[time]\ncolumn = "time"\nunit = "s"\n[position]\ncolumns = "q{0..2}"\nunit = "rad"\n'
+        '[effort]\ncolumns = "tau{0..2}"\nunit = "N m"\n'
+    )
+    words = ["export", str(tmp_path / "result.json"), str(tmp_path / "run.csv"), "--map", str(tmp_path / "map.toml")]
+    done = CliRunner().invoke(main, [*words, "--to", "csv", "--out", str(tmp_path / "tables"), "--json"])
+    assert done.exit_code == 0, done.output
+    files = json.loads(done.stdout)["files"]
+    assert [Path(file).name for file in files] == ["parameters.csv", "standard_parameters.csv", "prediction_1.csv"]
+    with open(files[2], encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    measured = np.array([float(row["measured_joint1 [N m]"] or "nan") for row in rows])
+    residual = np.array([float(row["residual_joint1 [N m]"] or "nan") for row in rows])
+    assert np.nanstd(residual) < 0.1 * np.nanstd(measured)
+    wrong = CliRunner().invoke(main, ["export", str(tmp_path / "result.json"), "--to", "excel", "--out", "x"])
+    assert wrong.exit_code == 2
+    assert "Choose from tables" in wrong.output
