@@ -36,7 +36,9 @@ _DAY_S = 86400.0
 _MAGIC = b"dynid object 3\n"
 _KEY = ".key"
 _KEY_BYTES = 32
+"""Length of the secret [bytes]: as many as the digest has, which HMAC advises (RFC 2104)."""
 _DIGEST_BYTES = 32
+"""Length of a SHA-256 digest [bytes]."""
 _MAKING_KEY = threading.Lock()
 
 
