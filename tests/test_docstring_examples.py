@@ -16,7 +16,7 @@ from support.example_names import shared_names
 WITHOUT = {
     "identify", "calibrate_drives", "gains_from_weighed_mass", "joint_friction",
     "calibrate_sensor", "check_controller", "check_wrench", "christoffel_coefficients", "design_energy_points",
-    "design_load_motion", "design_point_trajectory", "drake_parameters", "energy_regressor", "excitation_table",
+    "design_load_motion", "design_point_trajectory", "energy_regressor", "excitation_table",
     "find_wrench_delay", "forward_dynamics", "from_mujoco", "from_pinocchio", "function", "gains_from_added_mass",
     "gains_from_static_load", "gravity_torque", "identify_drive_gains", "identify_end_link", "identify_load",
     "inertia_matrix", "inverse_dynamics", "kernel", "link_jacobian", "link_pose", "momentum_regressor",
@@ -31,6 +31,7 @@ LIBRARIES = {
     "plot": ("matplotlib",),
     "casadi_function": ("casadi",),
     "casadi_from_tape": ("casadi",),
+    "to_sysid": ("mujoco.sysid", "tabulate"),
 }
 """Function -> the libraries without which its example cannot run."""
 

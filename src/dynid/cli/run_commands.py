@@ -71,7 +71,8 @@ def report(folders: tuple[str, ...], out: Path | None, force: bool, as_json: boo
 @click.argument("logs", nargs=-1, type=EXISTING)
 @click.option("--to", "kind", required=True, metavar="KIND",
               help="What to write: tables (parameters, and predictions of the logs; Parquet where pyarrow is "
-              "installed, CSV elsewhere), parquet or csv.")  # fmt: skip
+              "installed, CSV elsewhere), parquet, csv; sysid (model, parameters and series for "
+              "mujoco.sysid).")  # fmt: skip
 @MAP
 @OUT
 @FORCE

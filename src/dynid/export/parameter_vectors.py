@@ -42,6 +42,10 @@ def drake_parameters(robot: Robot) -> Floats:
 
     Args:
         robot: The robot.
+
+    Example:
+        >>> dynid.export.drake_parameters(dynid.robots.panda()).shape
+        (7, 10)
     """
     rows = []
     for body in robot.bodies:

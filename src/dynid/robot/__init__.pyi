@@ -12,6 +12,10 @@ from dynid.robot.formats.simulator_models import from_mujoco as from_mujoco
 from dynid.robot.formats.simulator_models import from_pinocchio as from_pinocchio
 from dynid.robot.formats.simulator_models import to_mujoco as to_mujoco
 from dynid.robot.formats.simulator_models import to_pinocchio as to_pinocchio
+from dynid.robot.formats.sysid_parameters import from_sysid as from_sysid
+from dynid.robot.formats.sysid_parameters import sysid_values as sysid_values
+from dynid.robot.formats.sysid_parameters import to_sysid as to_sysid
+from dynid.robot.formats.sysid_parameters import write_sysid as write_sysid
 from dynid.robot.formats.text_format import read_text as read_text
 from dynid.robot.formats.text_format import write_text as write_text
 from dynid.robot.formats.urdf import read_urdf as read_urdf

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dynid.errors import ArgumentError
 from dynid.export.data_tables import write_tables
 from dynid.export.result_file import SavedResult, read_result
-from dynid.files import make_folder
+from dynid.files import make_folder, safe_name
 from dynid.links.log_reader import ChannelMapSource, LogReader, Notice, log_finding
 from dynid.links.recipe import Recipe
+from dynid.logs.sysid_series import write_sysid_series
 from dynid.processing.experiment import Experiment
+from dynid.robot.formats.mjcf.write import write_mjcf
+from dynid.robot.formats.sysid_parameters import write_sysid
 from dynid.runs.validation_run import common_cutoff
 
 __all__ = ["KINDS", "run_export"]
@@ -42,13 +45,25 @@ def _tables(order: _Order, ending: str) -> tuple[Path, ...]:
     return write_tables(saved.identification(), order.out, runs, ending=ending, force=order.force)  # type: ignore[arg-type]
 
 
+def _sysid(order: _Order) -> tuple[Path, ...]:
+    saved = read_result(order.run)
+    fit = saved.identification()
+    model = order.out / f"{safe_name(fit.robot.name)}.xml"
+    write_mjcf(replace(fit.identified, source=None), model, force=order.force)
+    files = [model, write_sysid(fit.identified, order.out / "parameters.yaml", fit.robot, force=order.force)]
+    for number, run in enumerate(order.experiments(saved) if order.logs else [], start=1):
+        files += write_sysid_series(run, make_folder(order.out / f"series_{number}"), force=order.force)
+    return tuple(files)
+
+
 KINDS: Mapping[str, Callable[[_Order], tuple[Path, ...]]] = {
     "tables": lambda order: _tables(order, "auto"),
     "parquet": lambda order: _tables(order, "parquet"),
     "csv": lambda order: _tables(order, "csv"),
+    "sysid": _sysid,
 }
 """What can be written -> the function that writes it."""
-WITH_LOGS = ("tables", "parquet", "csv")
+WITH_LOGS = ("tables", "parquet", "csv", "sysid")
 """The kinds that have a use for logs."""
 
 
@@ -66,7 +81,8 @@ def run_export(
 
     Args:
         run: A folder that `run_identification` wrote, or its ``result.json``.
-        kind: ``tables`` (Parquet where pyarrow is installed, CSV elsewhere), ``parquet`` or ``csv``.
+        kind: ``tables`` (Parquet where pyarrow is installed, CSV elsewhere), ``parquet``, ``csv``; ``sysid`` (model,
+            parameters and series for ``mujoco.sysid``).
         out: Folder for the files.
         logs: Logs whose torques are predicted; they may be logs of the identification.
         channel_map: Channel map of the logs, its file, or the name of a built-in one.
