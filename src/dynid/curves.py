@@ -31,6 +31,9 @@ class CubicSpline:
     Through three samples goes a parabola, through two a line.
     """
 
+    coefficients: Floats
+    """(N - 1, 4, k) of 1, t, t^2, t^3 with the time t since the first sample of an interval."""
+
     def __init__(self, time: Floats, values: Floats) -> None:
         """Find the slopes.
 
@@ -44,13 +47,13 @@ class CubicSpline:
         turn = (slope[:-1] + slope[1:] - 2.0 * chord) / step
         self._time = time
         # one row per interval: the cubic's four coefficients of every column, side by side, so that they are read once
-        self._cubics = np.stack([values[:-1], slope[:-1], (chord - slope[:-1]) / step - turn, turn / step], axis=1)
+        self.coefficients = np.stack([values[:-1], slope[:-1], (chord - slope[:-1]) / step - turn, turn / step], axis=1)
 
     def __call__(self, at: Floats) -> Floats:
         """Values (M, k) at some instants (M,); beyond the ends the outer cubics continue."""
-        place = np.clip(np.searchsorted(self._time, at, side="right") - 1, 0, len(self._cubics) - 1)
+        place = np.clip(np.searchsorted(self._time, at, side="right") - 1, 0, len(self.coefficients) - 1)
         t = (at - self._time[place])[:, None]
-        cubic = self._cubics[place]
+        cubic = self.coefficients[place]
         return np.asarray(cubic[:, 0] + t * (cubic[:, 1] + t * (cubic[:, 2] + t * cubic[:, 3])))
 
 

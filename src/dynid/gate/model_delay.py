@@ -98,11 +98,12 @@ def _best_friction(
     """
     valid, joints = trials.valid, trials.joints
     bases = [orthonormal(Y[:, j] * valid[:, [j]]) for j in joints]
-    sharp = trials.best_shift(bases)
+    explained = trials.explain(bases)
+    sharp = explained.best_shift()
 
     def with_lag(lag_s: float) -> Delay:
         column = late(lag_s) * valid
-        return trials.best_shift([_extend_basis(Q, column[:, j]) for Q, j in zip(bases, joints, strict=True)])
+        return explained.best_shift([_new_direction(Q, column[:, j]) for Q, j in zip(bases, joints, strict=True)])
 
     lagging = min(map(with_lag, lags_s), key=lambda delay: delay.residual_after)
     pair = (lagging, sharp) if lagging.explains_better_than(sharp) else (sharp, lagging)
@@ -115,8 +116,8 @@ def _rank(Y: Floats) -> int:
     return int(np.count_nonzero(np.abs(Y).max(axis=0) > 0.0, axis=1).max())
 
 
-def _extend_basis(Q: Floats, column: Floats) -> Floats:
-    """Add one column to orthonormal columns, and keep them orthonormal."""
+def _new_direction(Q: Floats, column: Floats) -> Floats | None:
+    """The part of a column that orthonormal columns do not span, as a unit vector; None if they span it."""
     new, size = unexplained_part(unexplained_part(column, Q), Q), float(np.linalg.norm(column))
     length = float(np.linalg.norm(new))
-    return np.column_stack([Q, new / length]) if length > 1e-9 * size else Q
+    return new / length if length > 1e-9 * size else None

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,9 +45,10 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+Result = TypeVar("Result")
 
-MOST_RECENT = 6
-"""Number of arrays of the latest motions that are kept (convention: two of three motions)."""
+MOST_RECENT = 12
+"""Number of results of the latest motions that are kept (convention: four of three motions)."""
 MOST_ROWS = 600
 """Number of samples of a quick fit (convention)."""
 POWER_BLOCKS = 10
@@ -82,10 +84,19 @@ class Samples:
     """(3,) [m/s^2]"""
     noise: Floats = field(default_factory=lambda: np.zeros(1))
     """(n,) or (1,) standard deviation of the noise in the torques, zero where it is unknown [N m or N]."""
+    trust: Floats = field(init=False)
+    """(n,) weight of each joint's torque, 0 to 1: zero where noise makes up half of its power."""
+    weight: Floats = field(init=False)
+    """(n,) one over the spread of each joint's torque, less where much of it is noise; 0 where it is unused."""
 
     def __post_init__(self) -> None:
-        """Store one noise level per joint."""
-        object.__setattr__(self, "noise", np.broadcast_to(self.noise, self.used.shape))
+        """Store one noise level per joint, and what follows from it."""
+        noise, spread = np.broadcast_to(self.noise, self.used.shape), self.effort.std(axis=0)
+        share = np.where(spread > 0.0, noise / np.maximum(spread, 1e-300), 1.0)
+        trust = np.where(self.used, np.clip(1.0 - 2.0 * share**2, 0.0, 1.0), 0.0)
+        object.__setattr__(self, "noise", noise)
+        object.__setattr__(self, "trust", trust)
+        object.__setattr__(self, "weight", np.sqrt(trust) / np.maximum(spread, 1e-300))
 
     @classmethod
     def of(
@@ -111,18 +122,6 @@ class Samples:
             gravity=robot.gravity,
             noise=np.zeros(1) if noise is None else noise,
         )
-
-    @property
-    def trust(self) -> Floats:
-        """(n,) weight of each joint's torque, 0 to 1: zero where noise makes up half of its power."""
-        spread = self.effort.std(axis=0)
-        share = np.where(spread > 0.0, self.noise / np.maximum(spread, 1e-300), 1.0)
-        return np.where(self.used, np.clip(1.0 - 2.0 * share**2, 0.0, 1.0), 0.0)
-
-    @property
-    def weight(self) -> Floats:
-        """(n,) one over the spread of each joint's torque, less where much of it is noise; 0 where it is unused."""
-        return np.asarray(np.sqrt(self.trust) / np.maximum(self.effort.std(axis=0), 1e-300))
 
     @property
     def floor(self) -> float:
@@ -257,14 +256,14 @@ class _Recent(threading.local):
     """What was computed for the latest motions: hypotheses about torques alone have the same motion."""
 
     def __init__(self) -> None:
-        self.known: OrderedDict[tuple[object, ...], tuple[object, Floats]] = OrderedDict()
+        self.known: OrderedDict[tuple[object, ...], tuple[object, Any]] = OrderedDict()
 
 
 _recent = _Recent()
 
 
-def _of_motion(what: str, robot: Robot, samples: Samples, make: Callable[[], Floats]) -> Floats:
-    """An array that depends on the robot and the motion of the samples alone, computed once for the same arrays."""
+def _of_motion(what: str, robot: Robot, samples: Samples, make: Callable[[], Result]) -> Result:
+    """Something that depends on the robot and the motion of the samples alone, computed once for the same arrays."""
     sources = (robot, samples.q, samples.dq, samples.ddq, samples.sign)
     key = (what, *map(id, sources))
     if key not in _recent.known:
@@ -272,7 +271,8 @@ def _of_motion(what: str, robot: Robot, samples: Samples, make: Callable[[], Flo
         if len(_recent.known) > MOST_RECENT:
             _recent.known.popitem(last=False)
     _recent.known.move_to_end(key)
-    return _recent.known[key][1]
+    found: Result = _recent.known[key][1]
+    return found
 
 
 def friction_bases(robot: Robot, samples: Samples) -> Floats:
@@ -280,6 +280,10 @@ def friction_bases(robot: Robot, samples: Samples) -> Floats:
 
     Joints that the robot model couples also have the columns of the shared motor.
     """
+    return _of_motion("friction", robot, samples, lambda: _friction_bases(robot, samples))
+
+
+def _friction_bases(robot: Robot, samples: Samples) -> Floats:
     columns = np.stack([samples.ddq.T, samples.dq.T, samples.sign.T, np.ones_like(samples.dq.T)], axis=2)
     for coupling in robot.couplings:
         ratios = np.array([coupling.ratios.get(name, 0.0) for name in robot.joint_names])
@@ -303,55 +307,110 @@ def free_residual(robot: Robot, samples: Samples) -> float:
 
 def _free_rest(robot: Robot, samples: Samples) -> Floats:
     """Residual (M, u) of the weighted torques in the free fit; a first fit gives the weights of the joints."""
-    rows, tau = free_rows(robot, samples)
-    scale = np.linalg.norm(rows, axis=0)
-    seen = scale > 1e-9 * scale.max()
-    joined = np.column_stack([rows[:, seen] / scale[seen], tau])
-    joints, count = int(samples.used.sum()), samples.q.shape[0]
+    equations = _equations_of(robot, samples)
+    used = np.flatnonzero(samples.used)
+    tau = samples.effort[:, used] * samples.weight[used]
+    along = equations.along(tau, samples.weight, used)
+    products = equations.products[used]
     # the normal equations are accurate enough to tell 1e-4 from 1e-3, and ten times as fast
-    products = _products(joined.reshape(count, joints, -1))
-    brakes = _brakes(samples, scale, seen)
-    theta = _solve_braking(products.sum(axis=0), brakes)
-    line = np.append(-theta, 1.0)
-    left = np.maximum((products @ line) @ line / count, FINEST**2)
-    theta = _solve_braking(np.tensordot(1.0 / left, products, axes=1), brakes)
-    return np.asarray((tau - joined[:, :-1] @ theta).reshape(count, joints))
+    whole = np.tensordot(samples.weight[used] ** 2, products, axes=1)
+    scale = np.sqrt(np.diagonal(whole))
+    seen = np.flatnonzero(scale > 1e-9 * scale.max())
+    shrink, brakes = 1.0 / scale[seen], _brakes(samples, equations.columns, equations.width)
+    brakes = brakes[:, seen] * shrink
+    left = np.ones(used.size)
+    for _ in range(2):
+        whole = np.tensordot(samples.weight[used] ** 2 / left, products, axes=1)
+        G = whole[np.ix_(seen, seen)] * shrink[:, None] * shrink
+        theta = np.zeros(scale.size)
+        theta[seen] = shrink * _solve_braking(G, (along @ (1.0 / left))[seen] * shrink, brakes)
+        rest = tau - equations.torques(theta, samples.weight, used)
+        left = np.maximum(np.mean(rest**2, axis=0), FINEST**2)
+    return rest
 
 
-def _products(joined: Floats) -> Floats:
-    """(u, p, p) cross products of the rows (M, u, p) of every joint; it sees the links behind it only, mostly."""
-    seen = np.any(joined, axis=0)
-    products = np.zeros((joined.shape[1], joined.shape[2], joined.shape[2]))
-    for joint, columns in enumerate(map(np.flatnonzero, seen)):
-        rows = joined[:, joint, columns]
-        products[joint, columns[:, None], columns] = rows.T @ rows
-    return products
+@dataclass(frozen=True, slots=True, eq=False)
+class _FreeEquations:
+    """The equations of the free fit for one motion, joint by joint: mostly, a joint sees the links behind it only."""
+
+    width: int
+    """p, number of parameters."""
+    columns: NDArray[np.int64]
+    """(c,) parameters that any joint sees."""
+    rows: tuple[Floats, ...]
+    """For each joint (M, s) the columns that it sees, not weighted ..."""
+    places: tuple[NDArray[np.int64], ...]
+    """... and their places (s,) among the c columns."""
+    products: Floats
+    """(n, c, c) cross products of the columns."""
+
+    @classmethod
+    def of(cls, Y: Floats) -> _FreeEquations:
+        """The equations of a regressor (M, n, p)."""
+        sees = np.any(Y, axis=0)
+        columns = np.flatnonzero(sees.any(axis=0))
+        places = tuple(map(np.flatnonzero, sees[:, columns]))
+        rows = tuple(Y[:, j, columns[place]] for j, place in enumerate(places))
+        products = np.zeros((len(sees), columns.size, columns.size))
+        for product, place, part in zip(products, places, rows, strict=True):
+            product[place[:, None], place] = part.T @ part
+        return cls(Y.shape[2], columns, rows, places, products)
+
+    def along(self, tau: Floats, weight: Floats, used: NDArray[np.int64]) -> Floats:
+        """(c, u) products of the weighted columns and the weighted torques (M, u) of the joints in use."""
+        result = np.zeros((self.columns.size, used.size))
+        for k, j in enumerate(used.tolist()):
+            result[self.places[j], k] = weight[j] * (tau[:, k] @ self.rows[j])
+        return result
+
+    def torques(self, theta: Floats, weight: Floats, used: NDArray[np.int64]) -> Floats:
+        """(M, u) weighted torques of parameters (c,)."""
+        return np.column_stack([self.rows[j] @ theta[self.places[j]] for j in used.tolist()]) * weight[used]
 
 
-def _brakes(samples: Samples, scale: Floats, seen: NDArray[np.bool_]) -> Floats:
-    """(n', p') power that a unit of each visible, scaled parameter takes from each joint in use."""
+def _equations_of(robot: Robot, samples: Samples) -> _FreeEquations:
+    """The equations of a motion, which hypotheses about torques alone share."""
+    model = with_friction(robot, tuple(samples.gravity.tolist()))
+    return _of_motion("equations", model, samples, lambda: _FreeEquations.of(_free_regressor(model, samples)))
+
+
+def _brakes(samples: Samples, columns: NDArray[np.int64], width: int) -> Floats:
+    """(n', c) power that a unit of each of some parameters takes from each joint that counts."""
     joints = samples.q.shape[1]
-    power = np.zeros((joints, scale.size))
-    for j in range(joints):
-        first = 10 * joints + 4 * j
-        power[j, first + 1] = np.mean(samples.dq[:, j] ** 2)
-        power[j, first + 2] = np.mean(samples.dq[:, j] * samples.sign[:, j])
-    return np.asarray((power / np.maximum(scale, 1e-300))[samples.trust > 0.0][:, seen])
+    power = np.zeros((joints, width))
+    place, first = np.arange(joints), 10 * joints + 4 * np.arange(joints)
+    power[place, first + 1] = np.mean(samples.dq**2, axis=0)
+    power[place, first + 2] = np.mean(samples.dq * samples.sign, axis=0)
+    return np.asarray(power[samples.trust > 0.0][:, columns])
 
 
-def _solve_braking(products: Floats, brakes: Floats) -> Floats:
-    """Least squares from cross products (p + 1, p + 1) with friction that drives no joint: where it would, it is zero.
+def _solve_braking(G: Floats, b: Floats, brakes: Floats) -> Floats:
+    """Solve normal equations (p, p) and (p,) with friction that drives no joint: where it would, it is zero.
 
     Unconstrained friction would explain a flipped torque by driving the joint, which no friction does.
     """
-    G, b = products[:-1, :-1], products[:-1, -1]
     resting = np.zeros(len(brakes), dtype=bool)
     theta = _solve(G, b)
     while (driven := (brakes @ theta < 0.0) & ~resting).any():
         resting |= driven
-        kept = svd(brakes[resting])[2][int(resting.sum()) :].T
+        kept = _directions_without(brakes[resting])
         theta = kept @ _solve(kept.T @ G @ kept, kept.T @ b)
     return theta
+
+
+def _directions_without(brakes: Floats) -> Floats:
+    """(p, p - r) orthonormal directions of the parameters that change none of r powers (r, p).
+
+    A power depends on one or two parameters, the viscous and the dry friction of its own joint.
+    """
+    kept, dropped = np.eye(brakes.shape[1]), []
+    for power in brakes:
+        own = np.flatnonzero(power)
+        if own.size == 2:
+            viscous, dry = power[own] / np.linalg.norm(power[own])
+            kept[own, own[0]] = -dry, viscous
+        dropped.append(own[-1])
+    return np.delete(kept, dropped, axis=1)
 
 
 def dissipation(robot: Robot, samples: Samples) -> tuple[Floats, Floats]:
@@ -391,11 +450,16 @@ def _relative(squares: float, samples: Samples) -> float:
 def free_rows(robot: Robot, samples: Samples) -> tuple[Floats, Floats]:
     """Weighted regressor (M u, p) and torque (M u,) of the u joints in use, sample after sample."""
     model = with_friction(robot, tuple(samples.gravity.tolist()))
-    Y = _of_motion("regressor", model, samples, lambda: with_smooth_sign(
-        regressor(model, samples.q, samples.dq, samples.ddq), samples.sign
-    ))  # fmt: skip
+    Y = _free_regressor(model, samples)
     rows = (Y * samples.weight[None, :, None])[:, samples.used].reshape(-1, Y.shape[2])
     return rows, (samples.effort * samples.weight)[:, samples.used].reshape(-1)
+
+
+def _free_regressor(model: Robot, samples: Samples) -> Floats:
+    """(M, n, p) regressor of `with_friction`, with smoothed signs."""
+    return _of_motion("regressor", model, samples, lambda: with_smooth_sign(
+        regressor(model, samples.q, samples.dq, samples.ddq), samples.sign
+    ))  # fmt: skip
 
 
 def body_columns(robot: Robot, samples: Samples) -> Floats:

@@ -11,8 +11,10 @@ the reversals out; gate/model_delay.py decides whether they may serve.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,7 @@ from dynid.processing.filters import Butterworth, Smoothing
 __all__ = [
     "Delay",
     "DelayTrials",
+    "ExplainedTrials",
     "delay_rows",
     "estimate_delay",
     "known_stretches",
@@ -135,7 +138,7 @@ def estimate_delay(experiment: Experiment, bases: Sequence[Floats] | None = None
     """
     trials = DelayTrials.of(timed_samples(experiment), max_delay_s)
     bases = bases or motion_basis(trials.part, trials.rows)
-    return trials.best_shift([orthonormal(bases[j] * trials.valid[:, [j]]) for j in trials.joints])
+    return trials.explain([orthonormal(bases[j] * trials.valid[:, [j]]) for j in trials.joints]).best_shift()
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,10 +155,8 @@ class DelayTrials:
     """The k joints that are used."""
     shifts: Floats
     """(S,) shifts that are tried [s], equally spaced."""
-    shifted_torques: list[Floats]
-    """For each of the joints (M, S) its torques at each shift, zero where they do not count."""
     torque: _TorqueAtTime
-    """The torques at the rows for any other shift."""
+    """The torques at the rows for any shift."""
 
     @classmethod
     def of(cls, part: Experiment, max_delay_s: float) -> DelayTrials:
@@ -174,10 +175,7 @@ class DelayTrials:
             )
         count = int(np.clip(max_delay_s * part.rate_hz, FEWEST_SHIFTS, MOST_SHIFTS))
         shifts = np.linspace(-max_delay_s, max_delay_s, 2 * count + 1)
-        torque = _TorqueAtTime(part, rows)
-        table = np.stack([torque(shift) * valid for shift in shifts])  # (S, M, n)
-        shifted_torques = [np.ascontiguousarray(table[:, :, j].T) for j in joints]
-        return cls(part, rows, valid, joints, shifts, shifted_torques, torque)
+        return cls(part, rows, valid, joints, shifts, _TorqueAtTime(part, rows, shifts))
 
     def without_reversals(self, fewest: int) -> DelayTrials | None:
         """The same trials without the rows in which a joint is slow or turns round.
@@ -189,50 +187,109 @@ class DelayTrials:
             The trials; None if no joint has so many rows left.
         """
         valid = self.valid & ~_near_reversals(self.part)[self.rows]
-        places = [k for k, j in enumerate(self.joints) if valid[:, j].sum() >= max(fewest, FEWEST_ROWS)]
-        if not places:
-            return None
-        joints = [self.joints[k] for k in places]
-        kept = [self.shifted_torques[k] * valid[:, [self.joints[k]]] for k in places]
-        return replace(self, valid=valid, joints=joints, shifted_torques=kept)
+        joints = [j for j in self.joints if valid[:, j].sum() >= max(fewest, FEWEST_ROWS)]
+        return replace(self, valid=valid, joints=joints) if joints else None
 
-    def best_shift(self, orthonormal_bases: Sequence[Floats]) -> Delay:
+    def explain(self, orthonormal_bases: Sequence[Floats]) -> ExplainedTrials:
+        """Explain the torques at all shifts by functions of the motion.
+
+        Args:
+            orthonormal_bases: For each of the joints, orthonormal columns (M, m) that should explain its torque, zero
+                in the rows that do not count.
+        """
+        pairs = zip(self.joints, orthonormal_bases, strict=True)
+        return ExplainedTrials(self, [_ExplainedJoint(self, j, Q) for j, Q in pairs])
+
+
+class _ExplainedJoint:
+    """One joint's torques at every shift, explained by orthonormal columns.
+
+    Cross products of torques and columns by block of time give the unexplained squares of every block and shift; one
+    more column changes them by a few products.
+    """
+
+    def __init__(self, trials: DelayTrials, joint: int, Q: Floats) -> None:
+        self.joint, self.counts, self.Q = joint, trials.valid[:, joint], Q
+        self.edges = np.linspace(0, trials.rows.size, BLOCKS + 1).astype(int).tolist()
+        self.shifted = trials.torque.at_shifts(joint)  # (S, M)
+        pieces = [(self.shifted[:, first:last], Q[first:last]) for first, last in pairwise(self.edges)]
+        along = np.stack([y @ columns for y, columns in pieces])  # (BLOCKS, S, m)
+        self.whole = along.sum(axis=0)
+        shared = [columns.T @ columns for _, columns in pieces]
+        squares = [np.einsum("sr,sr,r->s", y, y, kept) for (y, _), kept in zip(pieces, self._by_block(), strict=True)]
+        explained = [
+            np.einsum("sm,sm->s", self.whole, 2.0 * part - self.whole @ product)
+            for part, product in zip(along, shared, strict=True)
+        ]
+        self.unexplained: Floats = np.asarray(squares) - np.asarray(explained)  # (BLOCKS, S)
+
+    def _by_block(self) -> list[Floats]:
+        return [self.counts[first:last].astype(float) for first, last in pairwise(self.edges)]
+
+    def costs(self, column: Floats | None) -> Floats:
+        """(BLOCKS, S) unexplained squares, with one more column (M,) that is orthonormal to the others, if given."""
+        if column is None:
+            return self.unexplained
+        pieces = [(slice(first, last), column[first:last]) for first, last in pairwise(self.edges)]
+        along = np.stack([self.shifted[:, rows] @ part for rows, part in pieces])
+        shared = np.stack([self.Q[rows].T @ part for rows, part in pieces])
+        sizes = np.array([part @ part for _, part in pieces])
+        whole = along.sum(axis=0)
+        change = whole * (sizes[:, None] * whole - 2.0 * (along - shared @ self.whole.T))
+        return np.asarray(self.unexplained + change)
+
+    def unexplained_cubics(self, cubics: Floats, column: Floats | None) -> Floats:
+        """(4, 4) products of what the columns do not explain of the four coefficients (M, 4) of the torques."""
+        left = unexplained_part(cubics * self.counts[:, None], self.Q)
+        if column is not None:
+            left = unexplained_part(left, column[:, None])
+        return left.T @ left
+
+
+@dataclass(frozen=True, eq=False)
+class ExplainedTrials:
+    """Trial shifts of the torques, explained by functions of the motion."""
+
+    trials: DelayTrials
+    parts: list[_ExplainedJoint]
+    """One for each of the joints."""
+
+    def best_shift(self, columns: Sequence[Floats | None] | None = None) -> Delay:
         """Find the shift at which functions of the motion explain the torques best.
 
         Args:
-            orthonormal_bases: For each of the joints, orthonormal columns (M, m) that should explain its torque.
+            columns: For each of the joints one more column (M,), orthonormal to its others, or None.
         """
-        block_starts = np.linspace(0, self.rows.size, BLOCKS + 1).astype(int)[:-1]
-
-        def unexplained(shift: float) -> Floats:
-            pairs = zip(self._at(shift), orthonormal_bases, strict=True)
-            return np.array([np.sum(unexplained_part(y, Q) ** 2) for y, Q in pairs])
-
+        trials, torque = self.trials, self.trials.torque
+        columns = columns or [None] * len(self.parts)
+        pairs = list(zip(self.parts, columns, strict=True))
         # unexplained squares by joint, block of time and shift: (k, BLOCKS, S)
-        pairs = zip(self.shifted_torques, orthonormal_bases, strict=True)
-        squares = (unexplained_part(y, Q) ** 2 for y, Q in pairs)
-        cost_table = np.stack([np.add.reduceat(of_joint, block_starts, axis=0) for of_joint in squares])
+        cost_table = np.maximum([part.costs(column) for part, column in pairs], 0.0)
         # squares of the torque about its mean, the denominator of the shares
-        torque_of_joint = zip(self._at(0.0), self.joints, strict=True)
-        total = np.array([y[self.valid[:, j]].var() * self.valid[:, j].sum() for y, j in torque_of_joint])
+        total = np.array([torque.at_rows(p.joint)[p.counts].var() * p.counts.sum() for p in self.parts])
         # each joint weighs by the inverse of its smallest residual sum of squares
         weight = 1.0 / np.maximum(cost_table.sum(axis=1).min(axis=1), 1e-12 * total + 1e-300)
         by_time, by_joint = np.einsum("kbs,k->sb", cost_table, weight), np.einsum("kbs,k->sk", cost_table, weight)
-        shift = _minimise(lambda s: float(unexplained(s) @ weight), self.shifts, by_joint.sum(axis=1))
+
+        @cache
+        def products(step: int) -> Floats:
+            there = [part.unexplained_cubics(torque.cubics(part.joint, step), column) for part, column in pairs]
+            return np.tensordot(weight, there, axes=1)
+
+        def unexplained(shift: float) -> float:
+            step, powers = torque.place(shift)
+            return float(powers @ products(step) @ powers)
+
+        shift = _minimise(unexplained, trials.shifts, by_joint.sum(axis=1))
         whole = max(float(total @ weight), 1e-300)
         return Delay(
             seconds=shift,
             # scatter over time and over joints, added as independent
-            stderr_s=float(np.hypot(_scatter(by_time, self.shifts), _scatter(by_joint, self.shifts))),
-            residual_before=float(np.sqrt((unexplained(0.0) @ weight) / whole)),
-            residual_after=float(np.sqrt((unexplained(shift) @ weight) / whole)),
-            period_s=1.0 / self.part.rate_hz,
+            stderr_s=float(np.hypot(_scatter(by_time, trials.shifts), _scatter(by_joint, trials.shifts))),
+            residual_before=float(np.sqrt(unexplained(0.0) / whole)),
+            residual_after=float(np.sqrt(unexplained(shift) / whole)),
+            period_s=1.0 / trials.part.rate_hz,
         )
-
-    def _at(self, shift: float) -> Iterator[Floats]:
-        """Each of the joints' torques (M,) at a shift [s], zero where they do not count."""
-        values = self.torque(shift) * self.valid
-        return (values[:, j] for j in self.joints)
 
 
 def unexplained_part(y: Floats, Q: Floats) -> Floats:
@@ -313,20 +370,43 @@ def _from_edges(segment: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[
 
 
 class _TorqueAtTime:
-    """The torque of an experiment as a function of time, at some of its rows."""
+    """The torque of an experiment as a function of time, at some of its rows.
 
-    def __init__(self, part: Experiment, rows: NDArray[np.int64]) -> None:
-        self._pieces = []
+    Samples are equally spaced within a stretch, so a shift moves all rows by the same number of whole periods and the
+    same part of one: the torques at a shift are a cubic in that part, with coefficients that are looked up.
+    """
+
+    def __init__(self, part: Experiment, rows: NDArray[np.int64], shifts: Floats) -> None:
+        self._rows, self._rate_hz, self._shifts = rows, part.rate_hz, shifts
+        self._known: dict[int, Floats] = {}
+        self._cubics = np.zeros((part.effort.shape[1], part.samples, 4))
         for stretch in np.unique(part.segment[rows]):
-            there = part.segment == stretch
-            self._pieces.append(
-                (CubicSpline(part.time[there], part.effort[there]), part.time[rows[there[rows]]]),
-            )
+            there = np.flatnonzero(part.segment == stretch)
+            spline = CubicSpline(np.arange(float(there.size)), part.effort[there])
+            self._cubics[:, there[:-1]] = spline.coefficients.transpose(2, 0, 1)
 
-    def __call__(self, shift: float) -> Floats:
-        """(M, n) torques a shift [s] after each row."""
-        # rows are in the order of segments, so the pieces are in the order of rows
-        return np.concatenate([spline(time + shift) for spline, time in self._pieces])
+    def place(self, shift: float) -> tuple[int, Floats]:
+        """Whole periods of a shift [s], and the powers (4,) of the part of a period that is left."""
+        periods = shift * self._rate_hz
+        step = int(np.floor(periods))
+        return step, np.asarray((periods - step) ** np.arange(4.0))
+
+    def cubics(self, joint: int, step: int) -> Floats:
+        """(M, 4) coefficients of a joint's torque, some whole periods after each row, in powers of a period's parts."""
+        return np.take(self._cubics[joint], self._rows + step, axis=0)
+
+    def at_rows(self, joint: int) -> Floats:
+        """(M,) a joint's torques, not shifted."""
+        return np.asarray(self._cubics[joint, self._rows, 0])
+
+    def at_shifts(self, joint: int) -> Floats:
+        """(S, M) a joint's torques at all shifts."""
+        if joint not in self._known:
+            known = self._known[joint] = np.empty((self._shifts.size, self._rows.size))
+            for row, shift in zip(known, self._shifts.tolist(), strict=True):
+                step, powers = self.place(shift)
+                np.matmul(self.cubics(joint, step), powers, out=row)
+        return self._known[joint]
 
 
 def orthonormal(basis: Floats) -> Floats:
