@@ -103,12 +103,13 @@ CODES: Mapping[str, str] = MappingProxyType(
         "controller": "The stated control law does not make the measured torques.",
         "law-accepted": "Measured torques and positions do not contradict the control law.",
         "law-doubted": "Measured torques contradict the control law, so the estimate is doubtful as well.",
-        # held-out data and run folders, from report/ and runs/
+        # held-out data, files and run folders, from report/, export/ and runs/
         "correlated-residuals": "Residuals are correlated in time: the model, not noise, limits the accuracy.",
         "drive-gain": "A drive has another gain in the held-out data.",
         "file-error": "A written robot file predicts worse than the whole model, because it cannot hold all terms.",
         "joint-error": "The held-out error of a joint exceeds the limit.",
         "missing-friction": "The residuals depend on the speed, so the model lacks friction.",
+        "not-in-format": "A file format has no place for a part of the result.",
         "not-validated": "No data were held out, so nothing shows how well the model predicts.",
         "other-load": "The held-out run has another load than the identification data.",
         "refused": "A log was refused; the report in the run folder lists all findings.",

@@ -66,13 +66,15 @@ def report(folders: tuple[str, ...], out: Path | None, force: bool, as_json: boo
 @command(
     "dynid export result/ --to tables --out tables",
     "dynid export result/ run9.csv --map map.toml --to csv --out tables",
+    "dynid export load/ --to urscript --out payload",
 )
 @click.argument("run", type=EXISTING)
 @click.argument("logs", nargs=-1, type=EXISTING)
 @click.option("--to", "kind", required=True, metavar="KIND",
               help="What to write: tables (parameters, and predictions of the logs; Parquet where pyarrow is "
               "installed, CSV elsewhere), parquet, csv; sysid (model, parameters and series for "
-              "mujoco.sysid).")  # fmt: skip
+              "mujoco.sysid); of a load urscript (payload of a Universal Robots arm) or ros2 (gravity compensation of "
+              "control_filters).")  # fmt: skip
 @MAP
 @OUT
 @FORCE
@@ -82,8 +84,8 @@ def export(
 ) -> None:
     """Write a saved result for other programs.
 
-    RUN is a folder that dynid identify wrote, or its result.json. LOGS are processed like those of the run; they may
-    be logs of the identification.
+    RUN is a folder that dynid identify wrote, or its result.json; for a load one that dynid load wrote. LOGS are
+    processed like those of the run; they may be logs of the identification.
     """
     from dynid.runs.export_run import run_export
 

@@ -7,6 +7,7 @@ from dynid.lazy import lazy_names
 NAMES = {
     "casadi_tape": ["casadi_from_tape", "casadi_function"],
     "coefficient_text": ["coefficient_expressions"],
+    "controller_files": ["ControllerFile", "ros2_gravity_compensation", "ur_payload_script"],
     "controller_dialogs": ["payload_dialogs"],
     "c.c_package": ["CPackage", "generate_c"],
     "c.c_pruning": ["PrunedModel", "prune"],

@@ -10,6 +10,9 @@ from dynid.export.casadi_tape import casadi_from_tape as casadi_from_tape
 from dynid.export.casadi_tape import casadi_function as casadi_function
 from dynid.export.coefficient_text import coefficient_expressions as coefficient_expressions
 from dynid.export.controller_dialogs import payload_dialogs as payload_dialogs
+from dynid.export.controller_files import ControllerFile as ControllerFile
+from dynid.export.controller_files import ros2_gravity_compensation as ros2_gravity_compensation
+from dynid.export.controller_files import ur_payload_script as ur_payload_script
 from dynid.export.data_tables import DataTable as DataTable
 from dynid.export.data_tables import experiment_table as experiment_table
 from dynid.export.data_tables import parameter_table as parameter_table

@@ -2,7 +2,7 @@
 
 =======  ==================================================================================================
 UR       ``set_target_payload``: kg, m from the flange; tensor about the centre of mass, axes of the flange,
-         in the order Ixx Iyy Izz Ixy Ixz Iyz
+         in the order Ixx Iyy Izz Ixy Ixz Iyz; where it is left out, zeros (PolyScope X) or a ball of 1 g/cm^3
 Franka   ``setLoad``: kg, m in the flange frame; tensor about the centre of mass, column by column
 KUKA     ``LOAD_DATA``: kg, mm from the flange; A B C [deg] turn the flange's axes into the principal ones (about z,
          then y, then x); principal moments
@@ -23,7 +23,15 @@ from dynid.errors import ExportError
 from dynid.load.load import NAMES, Load
 from dynid.spatial import rpy_from_rotation
 
-__all__ = ["PayloadDialog", "abb_loaddata", "franka_set_load", "kuka_load", "payload_dialogs", "ur_set_target_payload"]
+__all__ = [
+    "PayloadDialog",
+    "abb_loaddata",
+    "franka_set_load",
+    "kuka_load",
+    "payload_dialogs",
+    "require_body",
+    "ur_set_target_payload",
+]
 
 Floats = NDArray[np.float64]
 
@@ -62,11 +70,11 @@ def payload_dialogs(load: Load, *, T_flange_frame: ArrayLike | None = None) -> t
 
 def ur_set_target_payload(load: Load) -> PayloadDialog:
     """Write the load in Universal Robots' URScript; the load must be in the flange frame."""
-    mass, com, tensor = _require_body(load)
+    mass, com, tensor = require_body(load)
     arguments = [_number(mass, 4), _numbers(com, 5)]
     notes = ["setting the payload resets the force and torque sensor to zero"]
     if tensor is None:
-        notes.append(f"{_open_text(load)}; the controller assumes a ball of 1 g/cm^3")
+        notes.append(f"{_open_text(load)}; without it the controller takes a point mass, or a ball of 1 g/cm^3")
     else:
         xx, xy, xz, yy, yz, zz = tensor[np.triu_indices(3)]
         arguments.append(_numbers([xx, yy, zz, xy, xz, yz], 8))
@@ -75,7 +83,7 @@ def ur_set_target_payload(load: Load) -> PayloadDialog:
 
 def franka_set_load(load: Load) -> PayloadDialog:
     """Write the load for Franka Robotics' libfranka and franka_msgs/SetLoad; it must be in the flange frame."""
-    mass, com, tensor = _require_body(load)
+    mass, com, tensor = require_body(load)
     notes = () if tensor is not None else (_zeros_note(load),)
     entries = np.zeros(9) if tensor is None else tensor.ravel(order="F")
     text = f"setLoad({_number(mass, 4)}, {_braces(com, 5)}, {_braces(entries, 8)})" + _remark(load, tensor, "//")
@@ -84,7 +92,7 @@ def franka_set_load(load: Load) -> PayloadDialog:
 
 def kuka_load(load: Load) -> PayloadDialog:
     """Write the load in KUKA's KRL; the load must be in the flange frame."""
-    mass, com, tensor = _require_body(load)
+    mass, com, tensor = require_body(load)
     moments, axes, notes = _principal(load, tensor)
     c, b, a = np.rad2deg(rpy_from_rotation(axes))
     x, y, z = (_number(1e3 * value, 2) for value in com)
@@ -96,7 +104,7 @@ def kuka_load(load: Load) -> PayloadDialog:
 
 def abb_loaddata(load: Load) -> PayloadDialog:
     """Write the load in ABB's RAPID; the load must be in the frame of tool0."""
-    mass, com, tensor = _require_body(load)
+    mass, com, tensor = require_body(load)
     moments, axes, notes = _principal(load, tensor)
     quaternion = np.roll(Rotation.from_matrix(axes).as_quat(), 1)
     quaternion = quaternion if quaternion[0] >= 0.0 else -quaternion
@@ -106,8 +114,12 @@ def abb_loaddata(load: Load) -> PayloadDialog:
     return PayloadDialog(controller="ABB", text=text, notes=notes)
 
 
-def _require_body(load: Load) -> tuple[float, Floats, Floats | None]:
-    """Mass, centre of mass, and the tensor about it, or None if it is not determined."""
+def require_body(load: Load) -> tuple[float, Floats, Floats | None]:
+    """Mass, centre of mass, and the tensor about it, or None if it is not determined.
+
+    Raises:
+        ExportError: The mass or the centre of mass is not determined, or no physical body has these parameters.
+    """
     if load.undetermined[6:].any() or not load.mass > 0.0:
         raise ExportError(
             "the mass or the centre of mass of the load is not determined",

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dynid.errors import ArgumentError
+from dynid.errors import ArgumentError, ExportError
+from dynid.export.controller_files import ControllerFile, ros2_gravity_compensation, ur_payload_script
 from dynid.export.data_tables import write_tables
 from dynid.export.result_file import SavedResult, read_result
 from dynid.files import make_folder, safe_name
 from dynid.links.log_reader import ChannelMapSource, LogReader, Notice, log_finding
 from dynid.links.recipe import Recipe
+from dynid.load.load import Load
+from dynid.load.load_files import read_load
 from dynid.logs.sysid_series import write_sysid_series
 from dynid.processing.experiment import Experiment
 from dynid.robot.formats.mjcf.write import write_mjcf
@@ -56,11 +60,27 @@ def _sysid(order: _Order) -> tuple[Path, ...]:
     return tuple(files)
 
 
+def _load_file(order: _Order, make: Callable[[Load], ControllerFile], name: str) -> tuple[Path, ...]:
+    path = order.run / "load.json" if order.run.is_dir() else order.run
+    file = make(read_load(path))
+    if json.loads(path.read_text(encoding="utf-8")).get("verdict") == "doubtful":
+        raise ExportError("the load is doubtful", path=path, remedy="Read its report, and identify the load again.")
+    for finding in file.findings:
+        order.notice(finding)
+    return (file.write(order.out / f"{name}{file.ending}", force=order.force),)
+
+
+def _ros2(order: _Order) -> tuple[Path, ...]:
+    return _load_file(order, ros2_gravity_compensation, "gravity_compensation")
+
+
 KINDS: Mapping[str, Callable[[_Order], tuple[Path, ...]]] = {
     "tables": lambda order: _tables(order, "auto"),
     "parquet": lambda order: _tables(order, "parquet"),
     "csv": lambda order: _tables(order, "csv"),
     "sysid": _sysid,
+    "urscript": lambda order: _load_file(order, ur_payload_script, "payload"),
+    "ros2": _ros2,
 }
 """What can be written -> the function that writes it."""
 WITH_LOGS = ("tables", "parquet", "csv", "sysid")
@@ -80,9 +100,11 @@ def run_export(
     """Write a saved result for other programs.
 
     Args:
-        run: A folder that `run_identification` wrote, or its ``result.json``.
+        run: A folder that `run_identification` wrote, or its ``result.json``; for ``urscript`` and ``ros2`` a folder
+            that `run_load` wrote, or its ``load.json``.
         kind: ``tables`` (Parquet where pyarrow is installed, CSV elsewhere), ``parquet``, ``csv``; ``sysid`` (model,
-            parameters and series for ``mujoco.sysid``).
+            parameters and series for ``mujoco.sysid``); of a load ``urscript`` (payload of a Universal Robots arm) or
+            ``ros2`` (gravity compensation of ``control_filters``).
         out: Folder for the files.
         logs: Logs whose torques are predicted; they may be logs of the identification.
         channel_map: Channel map of the logs, its file, or the name of a built-in one.

@@ -36,7 +36,7 @@ from dynid.terms.base import StateTerm
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import RotorInertia
 
-__all__ = ["from_sysid", "sysid_values", "to_sysid", "write_sysid"]
+__all__ = ["from_sysid", "sysid_values", "to_sysid", "write_sysid", "yaml_number", "yaml_text"]
 
 Floats = NDArray[np.float64]
 _FIELDS: dict[str, type[StateTerm]] = {"damping": Viscous, "frictionloss": Coulomb, "armature": RotorInertia}
@@ -209,18 +209,19 @@ def write_sysid(
     lines = []
     for name, value, start, low, high in _entries(robot, nominal):
         fields = {"max_value": high, "min_value": low, "nominal": start, "value": value}
-        lines += [f"{_quoted(name)}:", "  frozen: false", f"  name: {_quoted(name)}"]
-        lines += [f"  {key}: [{', '.join(map(_number, numbers.tolist()))}]" for key, numbers in fields.items()]
+        lines += [f"{yaml_text(name)}:", "  frozen: false", f"  name: {yaml_text(name)}"]
+        lines += [f"  {key}: [{', '.join(map(yaml_number, numbers.tolist()))}]" for key, numbers in fields.items()]
     return write_atomically(path, "\n".join(lines) + "\n", force=force)
 
 
-def _number(value: float) -> str:
+def yaml_number(value: float) -> str:
     """A number with all its digits; YAML 1.1 takes ``1e-05`` for text, and wants ``1.0e-05``."""
     text = repr(float(value))
     return text if "." in text or "n" in text else text.replace("e", ".0e")
 
 
-def _quoted(name: str) -> str:
+def yaml_text(name: str) -> str:
+    """A text in single quotes."""
     return "'" + name.replace("'", "''") + "'"
 
 

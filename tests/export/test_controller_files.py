@@ -1,0 +1,133 @@
+"""Files for controllers: each is used as its documentation says, and the load's own weight must vanish."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.spatial.transform import Rotation
+
+import dynid
+from dynid.cli import main
+from dynid.errors import ArgumentError, ExportError
+from dynid.export import ros2_gravity_compensation, ur_payload_script
+from dynid.load.load import NAMES
+from dynid.spatial import transform
+
+TURN = Rotation.from_euler("xyz", [10.0, 20.0, -70.0], degrees=True).as_matrix()
+BODY = dynid.Inertia.from_com(2.5, [0.012, -0.034, 0.088], TURN @ np.diag([0.012, 0.02, 0.025]) @ TURN.T)
+LOAD = dynid.Load.of(BODY, "tool0", stderr=1e-3)
+
+
+def without_inertia() -> dynid.Load:
+    some = np.array([True, False, True, False, False, False, *4 * [False]])
+    return dynid.Load(frame="tool0", vector=BODY.vector, covariance=np.zeros((10, 10)), undetermined=some)
+
+
+def payload_of(script: str) -> tuple[object, ...]:
+    """Run the program: its one statement has the same form in Python."""
+    lines = [line for line in script.splitlines() if not line.startswith("#")]
+    assert lines[0] == "def set_dynid_payload():"
+    assert lines[2:] == ["end"]
+    calls: list[tuple[object, ...]] = []
+    exec(lines[1].strip(), {"set_target_payload": lambda *arguments: calls.append(arguments)})
+    return calls[0]
+
+
+def test_the_program_sets_the_body() -> None:
+    mass, com, (xx, yy, zz, xy, xz, yz) = payload_of(ur_payload_script(LOAD).text)
+    assert mass == 2.5
+    np.testing.assert_allclose(com, BODY.com, atol=1e-5)
+    np.testing.assert_allclose([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], BODY.about_com, atol=1e-7)
+    assert payload_of(ur_payload_script(LOAD, transition_s=0.5).text)[3] == 0.5
+
+
+def test_the_flange_frame_counts_and_open_moments_are_named() -> None:
+    T = transform(TURN, np.array([0.0, 0.1, 0.0]))
+    np.testing.assert_allclose(
+        payload_of(ur_payload_script(LOAD, T_flange_frame=T).text)[1], BODY.in_frame(T).com, atol=1e-5
+    )
+    file = ur_payload_script(without_inertia(), transition_s=1.0)
+    assert payload_of(file.text)[2:] == ([0, 0, 0, 0, 0, 0], 1.0)
+    assert [finding.code for finding in file.findings] == ["not-in-format"]
+    assert "XY, YY, YZ, ZZ are known" in file.findings[0].message
+    assert not ur_payload_script(LOAD).findings
+
+
+def compensated(text: str, R_world_sensor: np.ndarray, wrench: np.ndarray) -> np.ndarray:
+    """The filter's algorithm as its page states it: f - R g_w, and the moment less p x (R g_w)."""
+    yaml = pytest.importorskip("yaml")
+    parameters = yaml.safe_load(text)["gravity_compensation"]["ros__parameters"]
+    assert parameters["sensor_frame"] == "tool0"
+    assert parameters["world_frame"] == "base_link"
+    weight = R_world_sensor.T @ np.array(parameters["CoG"]["force"])
+    return wrench - np.concatenate([weight, np.cross(parameters["CoG"]["pos"], weight)])
+
+
+def test_the_filter_takes_the_weight_away() -> None:
+    """Readings by dynid's own equations at rest; the sensor feels the opposite of what holds the body."""
+    robot = dynid.robots.puma560()
+    link = robot.bodies[-1].joint.child
+    text = ros2_gravity_compensation(LOAD, world_frame="base_link", gravity=robot.gravity).text
+    rest = np.zeros(6)
+    for q in np.random.default_rng(0).normal(size=(3, 6)):
+        reading = -dynid.kernels.wrench_regressor(robot, link, q, rest, rest) @ BODY.vector
+        R = dynid.kernels.link_pose(robot, link, q)[:3, :3]
+        np.testing.assert_allclose(compensated(text, R, reading), 0.0, atol=1e-7)
+
+
+def test_the_admittance_controller_gets_the_weight_as_one_number() -> None:
+    yaml = pytest.importorskip("yaml")
+    file = ros2_gravity_compensation(LOAD, "admittance_controller", frame="ft_sensor", gravity=[0.0, 0.0, -9.8])
+    part = yaml.safe_load(file.text)["admittance_controller"]["ros__parameters"]["gravity_compensation"]
+    assert part["frame"]["id"] == "ft_sensor"
+    assert part["CoG"]["force"] == pytest.approx(2.5 * 9.8)
+    np.testing.assert_allclose(part["CoG"]["pos"], BODY.com, atol=1e-9)
+    assert [finding.code for finding in file.findings] == ["not-in-format"]
+    with pytest.raises(ExportError, match="along -z only"):
+        ros2_gravity_compensation(LOAD, "admittance_controller", gravity=[0.0, -9.8, 0.0])
+
+
+def test_odd_names_stay_in_their_line() -> None:
+    yaml = pytest.importorskip("yaml")
+    odd = dynid.Load.of(BODY, "tool's\nforce: [1, 2, 3]")
+    text = ros2_gravity_compensation(odd, frame="it's: {a}").text
+    parameters = yaml.safe_load(text)["gravity_compensation"]["ros__parameters"]
+    assert parameters["sensor_frame"] == "it's: {a}"
+    assert set(parameters) == {"world_frame", "sensor_frame", "CoG"}
+    assert payload_of(ur_payload_script(odd).text)[0] == 2.5
+
+
+def test_what_no_controller_accepts_is_refused() -> None:
+    heavy = dynid.Load.of(dynid.Inertia.from_com(500.0, [0.0, 0.0, 0.1], np.diag([134.0, 134.0, 134.0])), "tool0")
+    with pytest.raises(ExportError, match="133 kg"):
+        ur_payload_script(heavy)
+    no_mass = dynid.Load(frame="f", vector=BODY.vector, covariance=np.zeros((10, 10)), undetermined=np.ones(10, bool))
+    for write in (ur_payload_script, ros2_gravity_compensation):
+        with pytest.raises(ExportError, match="not determined"):
+            write(no_mass)
+    for wrong in ({"target": "moveit"}, {"gravity": [0.0, 0.0]}, {"node": "a: b"}):
+        with pytest.raises(ArgumentError):
+            ros2_gravity_compensation(LOAD, **wrong)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="letters"):
+        ur_payload_script(LOAD, name="a b")
+
+
+@pytest.mark.parametrize(("kind", "name"), [("urscript", "payload.script"), ("ros2", "gravity_compensation.yaml")])
+def test_the_command_writes_the_file_of_a_load(kind: str, name: str, tmp_path: Path) -> None:
+    parameters = dict(zip(NAMES, BODY.vector.tolist(), strict=True))
+    content: dict[str, object] = {"frame": "tool0", "method": "given", "verdict": "good", "parameters": parameters}
+    content["covariance"] = np.zeros((10, 10)).tolist()
+    (tmp_path / "load.json").write_text(json.dumps(content))
+    words = ["export", str(tmp_path), "--to", kind, "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    assert "2.5" in (tmp_path / "out" / name).read_text() or "24.525" in (tmp_path / "out" / name).read_text()
+    assert CliRunner().invoke(main, words).exit_code == 5  # exists
+    (tmp_path / "load.json").write_text(json.dumps(content | {"verdict": "doubtful"}))
+    refused = CliRunner().invoke(main, [*words, "--force"])
+    assert refused.exit_code == 5
+    assert "doubtful" in refused.output
