@@ -87,6 +87,7 @@ campaigns:
 	@echo "real-data               six logs of real robots, writes docs/real-data.md"
 	@echo "inner-folds             rules of selection judged inside the training parts of the real logs"
 	@echo "excitation-robots       100 random robots under tight limits"
+	@echo "wrong-calls             public functions with one argument of the wrong kind: whose error comes"
 	@echo "report-speed            size and times of a 50 000-sample report in a browser"
 	@echo "pythons                 the wheel on every Python that is here, oldest and newest packages, all commands (10 minutes)"
 	@echo "excitation-peers        designs against SciPy and, with PEERS=python that has them, FIGAROH and FloBaRoID"
@@ -149,7 +150,7 @@ controller: $(DEMO_STAMP)
 coverage: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/coverage.py 1000
 
-.PHONY: interval-conditions real-halves
+.PHONY: wrong-calls interval-conditions real-halves
 interval-conditions: $(STAMP)
 	$(CAMPAIGN)/interval_conditions.py 200
 	$(CAMPAIGN)/interval_conditions.py 100 --default
@@ -178,6 +179,9 @@ compare-real: $(STAMP)
 
 estimator-guide: $(STAMP)
 	$(CAMPAIGN)/estimator_guide.py --jobs 2
+
+wrong-calls: $(STAMP)
+	$(CAMPAIGN)/wrong_calls.py
 
 identification-speed: $(STAMP)
 	$(CAMPAIGN)/identification_speed.py

@@ -27,6 +27,7 @@ LAYERS = [
     ["curves"],
     ["stages"],
     ["checks"],
+    ["public_calls"],
     ["settings"],
     ["terms"],
     ["robot"],

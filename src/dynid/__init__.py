@@ -106,12 +106,17 @@ def __getattr__(name: str) -> object:
 
 
 def _new_place(name: str) -> str:
-    """Where a name of an earlier version stands now, as the end of a message."""
+    """Where a name of an earlier version stands now, or which name is similar, as the end of a message."""
     if name.startswith("_"):
         return ""
+    from difflib import get_close_matches
+
     for package in PACKAGES:
         if name in import_module(f"dynid.{package}").__all__:
             return f"; it is dynid.{package}.{name}"
+    near = get_close_matches(name, __dir__(), n=1)
+    if near:
+        return f"; did you mean dynid.{near[0]}?"
     return "; CHANGELOG.md lists the names that moved in 0.2.0"
 
 

@@ -81,9 +81,10 @@ def as_row(
     same: bool = False,
     least: float | None = None,
     above: float | None = None,
+    each: str = "one per joint",
 ) -> NDArray[np.float64]:
-    """Check finite numbers (size,), one per joint; with ``same`` one number may stand for all joints."""
-    shapes = f"{size} numbers, one per joint" + (", or one for all" if same else "")
+    """Check finite numbers (size,), ``each`` says of what; with ``same`` one number may stand for all."""
+    shapes = f"{size} numbers, {each}" + (", or one for all" if same else "")
     try:
         row = np.array(values, dtype=float)
     except (TypeError, ValueError) as error:

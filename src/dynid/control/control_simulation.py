@@ -13,6 +13,7 @@ from dynid.checks import as_number, as_row, as_whole
 from dynid.control.plant import Plant, RungeKuttaPlant
 from dynid.errors import ArgumentError
 from dynid.kernels import energy_regressor, inertia_matrix
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 
 __all__ = ["Controller", "Imperfections", "Simulation", "simulate"]
@@ -79,6 +80,7 @@ class Simulation:
         return float(np.abs(self.energy - self.energy[0] - self.work).max())
 
 
+@public
 def simulate(
     robot: Robot | Plant,
     controller: Controller,

@@ -14,6 +14,7 @@ from dynid.control.controllers import ComputedTorque, GravityCompensation
 from dynid.control.plant import Plant, RungeKuttaPlant
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.trajectory import Trajectory
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.tables import Table
 
@@ -48,6 +49,7 @@ class Tracking:
         return np.divide(self.largest, self.stroke, out=np.zeros_like(self.stroke), where=self.stroke > 1e-9)
 
 
+@public
 def track(
     robot: Robot | Plant,
     controller: Controller,
@@ -87,6 +89,7 @@ def track(
     return Tracking(simulation=run, error=reference - run.q, stroke=np.asarray(np.ptp(reference, axis=0)))
 
 
+@public
 def hold_still(
     robot: Robot | Plant, model: Robot, q: ArrayLike, *, duration: float = 1.0, damping: float = 0.0
 ) -> float:
@@ -107,6 +110,7 @@ def hold_still(
     return float(np.abs(run.q - run.q[0]).max())
 
 
+@public
 def with_wrong_parameters(robot: Robot, share: float, seed: int = 0) -> Robot:
     """Change every parameter by the relative error ``share`` (0 to 1), with random sign.
 
@@ -119,6 +123,7 @@ def with_wrong_parameters(robot: Robot, share: float, seed: int = 0) -> Robot:
     return robot.with_parameters(robot.parameter_vector * (1.0 + share * signs))
 
 
+@public
 def robustness(
     robot: Robot,
     trajectory: Trajectory,
@@ -162,6 +167,7 @@ def robustness(
     return Table.of(["parameter error [%]", "rms error over all joints [rad or m]", "largest error of one joint"], rows)
 
 
+@public
 def tracking_table(runs: Mapping[str, Tracking]) -> Table:
     """Make a table of the errors of several experiments, joint by joint.
 

@@ -18,6 +18,7 @@ from dynid.dynamics.inverse_dynamics import term_torque
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.kernels import gravity_torque, inertia_matrix, inverse_dynamics, velocity_torque
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.tables import Table
 
@@ -54,6 +55,7 @@ class TwoRateStudy:
         return self.to_table().to_text()
 
 
+@public
 def two_rate_study(
     robot: Robot,
     trajectory: Trajectory,
@@ -131,6 +133,7 @@ class Bandwidths:
         return self.to_table().to_text()
 
 
+@public
 def bandwidths(robot: Robot, trajectory: Trajectory, *, rate_hz: float = 1000.0, share: float = 0.95) -> Bandwidths:
     """Find the frequency below which ``share`` of each signal's power lies, if the motion is repeated for ever.
 

@@ -25,6 +25,7 @@ from dynid.parameters.base import BaseParameters, choose_base
 from dynid.parameters.base_set import require_kept_columns
 from dynid.parameters.layout import term_unit
 from dynid.processing.experiment import Experiment
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.terms.base import Term
 
@@ -180,6 +181,7 @@ def wrong_kind_error(who: str, equations: Factors, needs: Sequence[type[Factors]
     return ArgumentError(f"{who} needs {wanted}; these equations hold {equations.holds}", remedy=needs[0].remedy)
 
 
+@public
 def build_equations(
     robot: Robot,
     experiments: Experiment | Sequence[Experiment],

@@ -13,6 +13,7 @@ from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, wrong_kind_error
 from dynid.findings import Finding
 from dynid.parameters.base_set import BaseParameters, conversion_matrix
+from dynid.public_calls import public
 from dynid.tables import Table, html_card
 
 __all__ = ["Estimate", "Estimator", "Source", "convert_estimate"]
@@ -154,6 +155,7 @@ def _open_parameters(names: tuple[str, ...], undetermined: NDArray[np.bool_]) ->
     return (Finding(code="open-parameters", severity="warning", where="parameters", message=message),)
 
 
+@public
 def convert_estimate(estimate: Estimate, given: BaseParameters, wanted: BaseParameters) -> Estimate:
     """An estimate of one set of base parameters as one of another set, such as Lin's; terms besides stay as they are.
 
@@ -223,6 +225,7 @@ class Estimator(ABC):
     accepts_band: ClassVar[bool] = True
     """Whether both sides of the equations may be low-passed."""
 
+    @public
     def solve(self, equations: Factors) -> Estimate:
         """Estimate the base parameters and the terms of equations.
 

@@ -23,6 +23,7 @@ from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
 from dynid.information import Factor
+from dynid.public_calls import public
 from dynid.tables import Table
 
 __all__ = ["EstimateBounds", "PerturbationBounds", "estimate_bounds", "perturbation_bounds"]
@@ -85,6 +86,7 @@ class PerturbationBounds:
         return Table.of(["figure", "value"], [(name, value) for name, value in rows if value is not None])
 
 
+@public
 def perturbation_bounds(
     W: ArrayLike, Y: ArrayLike, *, dY: ArrayLike | None = None, dW: ArrayLike | None = None, order: float = 2
 ) -> PerturbationBounds:
@@ -204,6 +206,7 @@ class EstimateBounds:
         return Table.of(["parameter", "largest change", "unit", "in the weakest combination"], rows)
 
 
+@public
 def estimate_bounds(
     equations: Factors | Factor,
     estimate: Estimate,

@@ -9,6 +9,7 @@ from typing import Any
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import LoopedRuns, StreamedLogs
 from dynid.estimation.estimate import Estimator
+from dynid.public_calls import public
 
 __all__ = ["ESTIMATORS", "Capabilities", "capabilities", "estimator", "estimator_class", "estimators"]
 
@@ -75,6 +76,7 @@ def estimator_class(name: str) -> type[Estimator]:
     return found
 
 
+@public
 def estimator(name: str, **settings: Any) -> Estimator:
     """The estimator of a name, with the settings that suit processed logs where none are given.
 
@@ -108,6 +110,7 @@ def capabilities(kind: type[Estimator]) -> Capabilities:
     )
 
 
+@public
 def estimators() -> tuple[Capabilities, ...]:
     """The table of all estimators, in the order of `ESTIMATORS`.
 

@@ -21,11 +21,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.checks import check_kind
 from dynid.errors import ArgumentError
 from dynid.estimation.cross_validation import Folds
 from dynid.estimation.equations import Factors
 from dynid.estimation.linear.least_squares import least_squares_estimate, refined_weights
 from dynid.processing.experiment import Experiment
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.tables import Table
 from dynid.terms import TERMS
@@ -214,6 +216,7 @@ SMALLEST_SIZE = 1e-9
 """Added to speeds and travels, so that a joint at rest has a scale too [rad, rad/s, m or m/s] (convention)."""
 
 
+@public
 def standard_candidates(
     robot: Robot,
     experiments: Sequence[Experiment],
@@ -236,6 +239,7 @@ def standard_candidates(
         >>> dynid.estimation.standard_candidates(robot, [run], reference)[0].name
         'smooth sign 0.02'
     """
+    check_kind("reference", reference, Reference)
     there = {term.with_value(0.0) for term in present}
     speed = np.percentile(np.abs(np.concatenate([run.dq for run in experiments])), HIGH_SPEED_PERCENTILE, axis=0)
     sizes = TermSizes(

@@ -20,6 +20,7 @@ from dynid.information import Information, reduce_stream
 from dynid.parameters.base import BaseParameters, choose_base
 from dynid.parameters.base_set import require_kept_columns
 from dynid.processing.experiment import Experiment
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 
 __all__ = ["stream_equations"]
@@ -28,6 +29,7 @@ DRAWN = 20_000
 """Samples of a log's beginning that are kept, for reports to draw."""
 
 
+@public
 def stream_equations(
     robot: Robot,
     logs: Sequence[StreamedLog],

@@ -30,6 +30,7 @@ from dynid.excitation.measured import JointTorques
 from dynid.excitation.search import Progress, Step, search
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.excitation.trajectories.trajectory import LinearTrajectory
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 
 __all__ = ["design_excitation"]
@@ -44,6 +45,7 @@ _FINER = 10
 """Samples of the final check per sample of the search. Convention."""
 
 
+@public
 def design_excitation(
     robot: Robot,
     limits: MotionLimits | None = None,

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.errors import ArgumentError
 from dynid.excitation.collision.capsules import Capsule
 from dynid.excitation.collision.hulls import Hull
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.robot.parts import freeze_array
 
@@ -114,6 +115,7 @@ def _box(lower: ArrayLike, upper: ArrayLike) -> tuple[HalfSpace, ...]:
     )
 
 
+@public
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MotionLimits:
     """Limits that a motion keeps at every instant; infinite where there is none."""
@@ -163,6 +165,7 @@ class MotionLimits:
             )
 
     @classmethod
+    @public
     def from_robot(
         cls,
         robot: Robot,

@@ -17,6 +17,7 @@ from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.excitation.trajectories.trajectory import LinearTrajectory, Trajectory
 from dynid.files import write_atomically
 from dynid.files.transaction import check_listed
+from dynid.public_calls import public
 from dynid.tables import Table
 
 __all__ = [
@@ -82,6 +83,7 @@ def _motion_contents(plan: Excitation) -> dict[str, Any]:
     return found
 
 
+@public
 def write_plan(plan: Excitation, folder: str | os.PathLike[str], *, rate_hz: float, force: bool = False) -> list[Path]:
     """Write the trajectory as CSV, JSON, ROS JointTrajectory and, for six joints, URScript; the plan as text and JSON.
 

@@ -21,6 +21,7 @@ from scipy.spatial.transform import Rotation
 
 from dynid.errors import ExportError
 from dynid.load.load import NAMES, Load
+from dynid.public_calls import public
 from dynid.spatial import rpy_from_rotation
 
 __all__ = [
@@ -50,6 +51,7 @@ class PayloadDialog:
         return "\n".join([f"{self.controller}: {self.text}", *(f"  {note}" for note in self.notes)])
 
 
+@public
 def payload_dialogs(load: Load, *, T_flange_frame: ArrayLike | None = None) -> tuple[PayloadDialog, ...]:
     """Write a load for UR, Franka, KUKA and ABB controllers.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 
 __all__ = ["drake_parameters", "pinocchio_parameters"]
@@ -12,6 +13,7 @@ __all__ = ["drake_parameters", "pinocchio_parameters"]
 Floats = NDArray[np.float64]
 
 
+@public
 def pinocchio_parameters(robot: Robot) -> Floats:
     """(n, 10) dynamic parameters of every moving body, as ``pinocchio.Inertia.toDynamicParameters`` has them.
 
@@ -34,6 +36,7 @@ def pinocchio_parameters(robot: Robot) -> Floats:
     return np.array(rows)
 
 
+@public
 def drake_parameters(robot: Robot) -> Floats:
     """(n, 10) spatial inertia of every moving body, as Drake's multibody plants hold it in their parameters.
 

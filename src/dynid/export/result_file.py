@@ -27,6 +27,7 @@ from dynid.links.validation import Validation, finite_or_none, training_error_in
 from dynid.parameters.base import base_parameters
 from dynid.plain_data import from_plain, to_plain
 from dynid.processing.experiment import Experiment
+from dynid.public_calls import public
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointLimits, Link
@@ -249,6 +250,7 @@ def _significant_part(fit: Identification, cost: PruningCost | None) -> dict[str
     }
 
 
+@public
 def write_result(
     fit: Identification,
     path: str | os.PathLike[str],
@@ -270,6 +272,7 @@ def write_result(
     return write_atomically(path, json.dumps(content, indent=1, allow_nan=False) + "\n", force=force)
 
 
+@public
 def read_result(path: str | os.PathLike[str]) -> SavedResult:
     """Read a result file, or the one in a folder that ``dynid identify`` wrote.
 

@@ -21,6 +21,7 @@ from dynid.files import safe_name
 from dynid.links.identify import Identification
 from dynid.links.validation import Validation, robot_error
 from dynid.processing.experiment import Experiment
+from dynid.public_calls import public
 from dynid.robot.formats.mjcf.read import read_mjcf_with_memory
 from dynid.robot.formats.mjcf.tendons import holds_as_tendon
 from dynid.robot.formats.mjcf.write import write_mjcf
@@ -156,6 +157,7 @@ class RobotFile:
         }
 
 
+@public
 def write_robot_files(
     fit: Identification,
     folder: str | os.PathLike[str],

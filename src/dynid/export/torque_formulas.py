@@ -20,6 +20,7 @@ from dynid.export.c.c_names import c_comment
 from dynid.export.polynomial_text import LATEX, MATLAB, PYTHON, TEXT, C, PolynomialPrinter
 from dynid.kernels import record_quantity, regressor
 from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.public_calls import public
 from dynid.robot.model import Robot, require_robot
 from dynid.tape.expansion import Expansion, expand_tape
 
@@ -152,6 +153,7 @@ class TorqueExpressions:
         ]
 
 
+@public
 def torque_expressions(robot: Robot, base: BaseParameters | None = None) -> TorqueExpressions:
     """Write a robot's joint torques in closed form.
 

@@ -35,6 +35,7 @@ from dynid.logs.recording import Recording
 from dynid.processing.delay import estimate_delay
 from dynid.processing.experiment import Dropped, Experiment
 from dynid.processing.process import Chain, Processing, process
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.stages import in_stage
 
@@ -45,6 +46,7 @@ EXPLAINED = 0.5
 """A delay that leaves less than this share of the residual explains most of it; convention."""
 
 
+@public
 def check_recording(
     recording: Recording, robot: Robot | None = None, *, progress: Progress | None = None
 ) -> QualityReport:

@@ -18,6 +18,7 @@ from dynid.information.information import Information, Kind, combination
 from dynid.information.joint_equations import RowShape, equations
 from dynid.information.methods import REPRESENTATIVE, Method, Preconditioner, Reducer, tape_gram
 from dynid.information.partial_results import Forest
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.tape.program import Backend, check_threads
 
@@ -27,6 +28,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+@public
 def reduce_samples(
     robot: Robot,
     q: ArrayLike,
@@ -77,6 +79,7 @@ def reduce_samples(
     return _reduce_chunks(robot, setup, method, reducer, cut([whole], first_chunk), threads)
 
 
+@public
 def reduce_stream(
     robot: Robot,
     chunks: Iterable[Run | tuple[ArrayLike, ...]],
@@ -117,6 +120,7 @@ def reduce_stream(
     return _reduce_chunks(robot, setup, method, reducer, chain(first, rest), threads)
 
 
+@public
 def reduce_extended(
     robot: Robot,
     run: Run,
@@ -157,6 +161,7 @@ def reduce_extended(
     return _reduce_chunks(robot, shape, method, reducer, chain(first, chunks), threads)
 
 
+@public
 def precondition(
     robot: Robot,
     q: ArrayLike,
@@ -206,6 +211,11 @@ def _pieces(dof: int, chunks: Iterable[Run | tuple[ArrayLike, ...]], copy: bool)
             arrays = [np.array(array) if copy and array is not None else array for array in chunk]
             segment, valid = (*arrays[4:], None, None)[:2]
             yield piece(dof, arrays[:4], valid, segment)
+        elif not hasattr(chunk, "segment"):
+            raise DataError(
+                f"a piece is {type(chunk).__name__}",
+                remedy="Give tuples (q, dq, ddq, tau) or experiments: dynid.process(recording).",
+            )
         else:
             places, count = _numbered(chunk.segment)
             states = (chunk.q, chunk.dq, chunk.ddq, chunk.effort)

@@ -18,6 +18,7 @@ from dynid.estimation.estimate import TWO_SIDED_95
 from dynid.estimation.physical.passivity import all_terms
 from dynid.links.identify import Identification
 from dynid.processing.experiment import Experiment
+from dynid.public_calls import public
 from dynid.terms.base import SteadyMotion, Surface, Term
 
 __all__ = ["Figure", "JointFriction", "joint_friction"]
@@ -85,6 +86,7 @@ class JointFriction:
     """Names of the parameters that carry the friction."""
 
 
+@public
 def joint_friction(fit: Identification, runs: Sequence[Experiment] | None = None) -> tuple[JointFriction, ...]:
     """Compute the friction of every joint and coupled motor, with the uncertainty of the estimate.
 

@@ -35,15 +35,16 @@ from dynid.links.common.common_cutoff import CutoffChoice
 from dynid.links.common.run_differences import settle_runs
 from dynid.links.couplings import with_coupled_motors
 from dynid.links.estimators import make_estimator
+from dynid.links.given_data import list_data
 from dynid.links.identification_view import identification_card, identification_line
 from dynid.links.log_reader import ChannelMapSource, Log, LogReader, read_in_pieces
 from dynid.links.pruning import read_share
 from dynid.links.recipe import Recipe, add_terms
 from dynid.links.significance import Significance, significant_parameters
-from dynid.logs.in_memory import as_recording, is_table
 from dynid.logs.recording import Recording
 from dynid.parameters.base import BaseParameters
 from dynid.processing.experiment import Experiment
+from dynid.public_calls import public
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.stages import in_stage, stage
@@ -209,6 +210,7 @@ class Identification:
         """What acts on the torques besides the identified robot's links and its own terms."""
         return self.equations.terms
 
+    @public
     def predict(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Floats:
         """(N, n) torques of a motion by the identified robot and its terms without memory [N m or N].
 
@@ -361,6 +363,7 @@ def with_possible_links(robot: Robot, theta: Floats) -> Robot:
     return replace(robot, links=links).with_parameters(theta)
 
 
+@public
 def identify(
     robot: Robot,
     data: Data | Sequence[Data],
@@ -396,8 +399,7 @@ def identify(
     chosen = recipe or Recipe()
     if isinstance(estimator, str):
         chosen, estimator = replace(chosen, estimator=estimator), None
-    several: Any = (data,) if isinstance(data, Experiment | Recording | str | Path) or is_table(data) else data
-    given = tuple(as_recording(item, robot, channel_map=channel_map) if is_table(item) else item for item in several)
+    given = list_data(data, robot, channel_map)
     model = prepare_robot(robot, chosen, channel_map)
     logs = [item for item in given if not isinstance(item, Experiment)]
     if logs and len(logs) < len(given):

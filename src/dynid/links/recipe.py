@@ -19,6 +19,7 @@ from dynid.links.hold_out import HoldOut, read_hold_out
 from dynid.links.log_part import check_part
 from dynid.links.pruning import read_share
 from dynid.processing.process import check_delay
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.robot.term_names import USUAL_TERMS, add_terms, known_terms
 from dynid.settings import TomlSettings
@@ -35,6 +36,7 @@ HIGHEST_CONTROL_RATE_HZ = 1e5
 """Highest control rate that is accepted [Hz] (convention): the simulation takes a step per control period."""
 
 
+@public
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe(TomlSettings):
     """All settings from logs to an identification and its proof."""
@@ -156,6 +158,8 @@ class Recipe(TomlSettings):
 
 
 def _check_names(key: str, names: Iterable[str], known: Iterable[str]) -> None:
+    if isinstance(names, str):
+        raise ArgumentError(f"{key} is '{names}'", remedy=f'Give a list of names, such as ["{names}"].')
     for name in names:
         if name not in tuple(known):
             raise ArgumentError(f"{key}: there is no '{name}'", remedy=f"Known names: {', '.join(known)}.")

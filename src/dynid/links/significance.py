@@ -24,6 +24,7 @@ from dynid.information.triangular import append_rows
 from dynid.kernels import inertia_matrix
 from dynid.links.pruning import PrunedRobot
 from dynid.processing.experiment import Experiment
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.tables import Table
 from dynid.terms.base import StateTerm
@@ -195,6 +196,7 @@ class Significance:
         return self.summary()
 
 
+@public
 def significant_parameters(
     equations: Samples, *, threshold: float = SIGNIFICANT_SHARE, estimator: Estimator | None = None
 ) -> Significance:
@@ -223,6 +225,7 @@ def significant_parameters(
     return _refit(equations, method, share >= 100.0 * threshold, share, rule)
 
 
+@public
 def essential_parameters(
     equations: Samples, *, limit: float = 30.0, estimator: Estimator | None = None
 ) -> Significance:

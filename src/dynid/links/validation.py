@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.checks import as_number, as_whole
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
 from dynid.estimation.rows import WIDEST_BAND, stretches, torque_of_terms
@@ -18,6 +19,7 @@ from dynid.links.identify import identify
 from dynid.links.recipe import Recipe
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth, filter_there_and_back
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.stages import in_stage
 from dynid.tables import Table, html_card
@@ -149,6 +151,7 @@ def finite_or_none(value: float) -> float | None:
 
 
 @in_stage("validate")
+@public
 def validate(
     fit: Fitted,
     experiments: Experiment | Sequence[Experiment],
@@ -174,6 +177,7 @@ def validate(
         >>> dynid.validate(fit, other).passed
         False
     """
+    as_number("limit", limit, above=0.0)
     band = fit.equations.band_hz if band_hz is None else band_hz
     given = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
     runs = tuple(run.matched(fit.robot) for run in given)
@@ -241,6 +245,7 @@ def robot_error(
     return 100.0 * float(np.sqrt(squares / total)) if total > 0.0 else float("nan")
 
 
+@public
 def cross_validate(
     robot: Robot,
     experiments: Experiment | Sequence[Experiment],
@@ -266,6 +271,7 @@ def cross_validate(
         >>> len(checks)
         2
     """
+    as_whole("folds", folds, least=2)
     runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
     if len(runs) > 1:
         for (i, one), (j, other) in combinations(enumerate(runs, start=1), 2):

@@ -21,6 +21,7 @@ from dynid.load.load_solver import inflate_covariance, run_spectral_gram, solve_
 from dynid.load.payload import PayloadProblem, Runs, payload_problem
 from dynid.logs.drives import CurrentGains
 from dynid.processing.experiment import Experiment
+from dynid.public_calls import public
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.tables import Table
@@ -96,6 +97,7 @@ def _line(x: Floats, y: Floats, intercept: bool) -> tuple[float, float, float]:
     return float(solution[0]), stderr, float(solution[1]) if intercept else 0.0
 
 
+@public
 def gains_from_lever_arm(current: ArrayLike, force: ArrayLike, lever_m: float) -> DriveGains:
     """Calibrate one joint that presses on a force sensor at the end of a lever ([Atkeson1986] section 3.3).
 
@@ -122,6 +124,7 @@ def gains_from_lever_arm(current: ArrayLike, force: ArrayLike, lever_m: float) -
     return DriveGains(gain=np.array([slope]), stderr=np.array([stderr]), offset=np.array([offset]))
 
 
+@public
 def gains_from_static_load(robot: Robot, q: ArrayLike, current: ArrayLike) -> DriveGains:
     """Calibrate drives from poses held against gravity, with a robot whose masses are known.
 
@@ -142,6 +145,7 @@ def gains_from_static_load(robot: Robot, q: ArrayLike, current: ArrayLike) -> Dr
     return _gains(currents, torque, intercept=True)
 
 
+@public
 def gains_from_added_mass(
     robot: Robot, loaded: Experiment, unloaded: Experiment, *, link: str, load: Inertia
 ) -> DriveGains:
@@ -200,6 +204,7 @@ def _gains(current: Floats, torque: Floats, *, intercept: bool) -> DriveGains:
     return DriveGains(gain=np.array(gain), stderr=np.array(stderr), offset=np.array(offset))
 
 
+@public
 def identify_drive_gains(
     robot: Robot, *, loaded: Runs, unloaded: Runs, known: Inertia, link: str | None = None
 ) -> DriveGains:
@@ -248,6 +253,7 @@ def _joint_gain(problem: PayloadProblem, joint: int, load: Floats) -> tuple[floa
     return 1.0 / inverse, spread / inverse**2
 
 
+@public
 def gains_from_weighed_mass(
     robot: Robot, *, loaded: Runs, unloaded: Runs, mass_kg: float, link: str | None = None
 ) -> DriveGains:

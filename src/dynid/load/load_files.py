@@ -16,6 +16,7 @@ from dynid.errors import ArgumentError, DataError
 from dynid.files.transaction import check_listed
 from dynid.load.load import NAMES, Load
 from dynid.load.recognition import KnownObject
+from dynid.public_calls import public
 
 __all__ = ["read_library", "read_load", "read_load_logs"]
 
@@ -27,6 +28,7 @@ _REMEDY_LIBRARY = (
 )
 
 
+@public
 def read_load(path: str | PathLike[str]) -> Load:
     """Read a load that `dynid load` wrote, with its covariance, to use it as the tare of another.
 
@@ -63,6 +65,7 @@ def read_load_logs(path: str | PathLike[str]) -> dict[str, str]:
     return {str(digest): str(name) for digest, name in logs.items()} if isinstance(logs, dict) else {}
 
 
+@public
 def read_library(path: str | PathLike[str]) -> tuple[KnownObject, ...]:
     """Read known objects from a TOML file, each a table ``[[object]]`` with the fields of `KnownObject`.
 

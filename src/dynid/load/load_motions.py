@@ -23,6 +23,7 @@ from dynid.excitation.trajectories.quintic import QuinticTrajectory
 from dynid.findings import Finding
 from dynid.load.load import Load
 from dynid.parameters.base import base_parameters
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.robot.parts import JointLimits
 
@@ -37,6 +38,7 @@ DISTANT = 5.0
 """Mass times distance squared over the largest moment above which the load counts as distant; convention."""
 
 
+@public
 def wrist_test_motion(
     robot: Robot,
     start: ArrayLike,
@@ -93,6 +95,7 @@ def _slowest(reach: float, limits: JointLimits) -> float:
     return float(max(1.875 * reach / limits.velocity, np.sqrt(10.0 / np.sqrt(3.0) * reach / limits.acceleration)))
 
 
+@public
 def design_load_motion(
     robot: Robot,
     limits: MotionLimits | None = None,

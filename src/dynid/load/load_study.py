@@ -22,6 +22,7 @@ from dynid.load.wrist import Sensing, identify_load
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import Chain, Processing
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 
 __all__ = ["LoadStudy", "Verdict", "check_load_log", "study_load", "study_payload"]
@@ -186,6 +187,7 @@ class LoadStudy:
         return self.load._repr_html_()
 
 
+@public
 def study_load(
     robot: Robot,
     experiments: Experiment | Sequence[Experiment],
@@ -212,6 +214,7 @@ def study_load(
     return _study(robot, load, proposals, library)
 
 
+@public
 def study_payload(
     robot: Robot,
     *,

@@ -37,6 +37,7 @@ from dynid.load.load_solver import (
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.parameters.inertia_maps import transport
 from dynid.processing.experiment import Experiment
+from dynid.public_calls import public
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.spatial import inverse_transform, skew
@@ -270,6 +271,7 @@ def _arm_unknowns(
     return known, np.hstack([inertial, drives]), np.repeat([1.0, 0.0], [inertial.shape[1], drives.shape[1]])
 
 
+@public
 def identify_payload(
     robot: Robot,
     *,
@@ -533,6 +535,7 @@ def _reduce_runs(robot: Robot, runs: Sequence[Experiment], columns: Sequence[int
     return total
 
 
+@public
 def identify_end_link(robot: Robot, experiments: Runs, *, link: str | None = None, threads: int = 1) -> Load:
     """Identify the last body together with all that it carries, when nothing is known about the arm.
 

@@ -19,6 +19,7 @@ from dynid.decompositions import eigh, eigvalsh
 from dynid.errors import ArgumentError
 from dynid.findings import Finding
 from dynid.load.load import Load
+from dynid.public_calls import public
 from dynid.robot.inertia import Inertia
 from dynid.tables import Table
 
@@ -94,6 +95,7 @@ class Recognition:
         return self.summary()
 
 
+@public
 def recognise(load: Load, library: Sequence[KnownObject], *, unknown: float = 0.05) -> Recognition:
     """Compare a load, gripper subtracted, with known objects.
 
@@ -175,6 +177,7 @@ class GraspCheck:
         return not self.problems
 
 
+@public
 def verify_grasp(
     load: Load,
     expected: Inertia,

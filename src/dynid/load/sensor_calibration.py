@@ -30,6 +30,7 @@ from dynid.load.load_solver import (
     spectral_gram,
 )
 from dynid.load.wrench_equations import WrenchData, motion_columns
+from dynid.public_calls import public
 from dynid.robot.inertia import Inertia
 
 __all__ = ["SensorCalibration", "SensorCompliance", "calibrate_sensor", "solve_with_compliance"]
@@ -74,6 +75,7 @@ class SensorCalibration:
         return np.asarray(np.linalg.inv(self.gain))
 
 
+@public
 def calibrate_sensor(runs: Sequence[tuple[WrenchData, Inertia]]) -> SensorCalibration:
     """Estimate gains, cross-talk and bias from known loads.
 

@@ -29,6 +29,7 @@ from dynid.load.sensor_pose import sensor_columns, solve_with_pose
 from dynid.load.wrench_equations import WrenchData, WrenchForm
 from dynid.load.wrist import FAR, Sensing, solve_load, wrench_data
 from dynid.processing.experiment import Experiment
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 
 __all__ = ["Proposal", "WrenchDelay", "check_wrench", "find_wrench_delay"]
@@ -130,6 +131,7 @@ class _Log:
         return _Hypothesis(finding, self.equations(moved), moved)
 
 
+@public
 def check_wrench(
     robot: Robot,
     experiments: Experiment | Sequence[Experiment],
@@ -272,6 +274,7 @@ def _turn(data: WrenchData, from_base: bool) -> WrenchData:
 # --- the delay of the wrench ---
 
 
+@public
 def find_wrench_delay(
     robot: Robot,
     experiments: Experiment | Sequence[Experiment],

@@ -20,6 +20,7 @@ from scipy.spatial.transform import Rotation, RotationSpline
 from dynid.errors import ArgumentError, DataError
 from dynid.kernels import wrench_regressor
 from dynid.processing.experiment import Experiment
+from dynid.public_calls import public
 from dynid.robot.model import STANDARD_GRAVITY, Robot
 from dynid.spatial import rotation_from_quaternion
 
@@ -260,6 +261,7 @@ def _mean_between(time: Floats, values: Floats, edges: Floats) -> Floats:
     return np.asarray(np.diff(integral(edges), axis=0) / length)
 
 
+@public
 def pose_equations(
     orientation: ArrayLike,
     wrench: ArrayLike,

@@ -29,6 +29,7 @@ from dynid.load.wrench_equations import (
     shift_wrench,
 )
 from dynid.processing.experiment import Experiment
+from dynid.public_calls import public
 from dynid.robot.model import STANDARD_GRAVITY, Robot
 
 __all__ = ["Sensing", "identify_load", "identify_load_from_poses", "load_from_solution", "solve_load", "wrench_data"]
@@ -113,6 +114,7 @@ class Sensing:
         return corrected if self.compliance is None else self.compliance.correct(corrected)
 
 
+@public
 def identify_load(
     robot: Robot,
     experiments: Experiment | Sequence[Experiment],
@@ -148,6 +150,7 @@ def identify_load(
     return make_possible(load) if physical else load
 
 
+@public
 def identify_load_from_poses(
     orientation: ArrayLike,
     wrench: ArrayLike,
@@ -214,6 +217,7 @@ def _check_poses(load: Load, data: WrenchData) -> Iterator[Finding]:
         )
 
 
+@public
 def wrench_data(
     robot: Robot,
     experiments: Experiment | Sequence[Experiment],

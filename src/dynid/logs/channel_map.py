@@ -53,6 +53,7 @@ from dynid.decompositions import matrix_rank
 from dynid.errors import DataError
 from dynid.logs.readers.base import Floats, Options
 from dynid.logs.units import parse_unit
+from dynid.public_calls import public
 
 __all__ = [
     "QUANTITIES",
@@ -177,6 +178,7 @@ class ChannelMap:
         )
 
 
+@public
 def read_channel_map(source: ChannelMap | Mapping[str, Any] | str | Path) -> ChannelMap:
     """A channel map from its file, by the name of a built-in one, from a parsed dictionary, or as it is.
 

@@ -15,6 +15,7 @@ from dynid.logs.joint_order import match_joints
 from dynid.logs.readers.base import Floats, Table
 from dynid.logs.recording import Recording
 from dynid.logs.units import declared_unit
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 
 __all__ = ["as_recording", "is_table"]
@@ -28,6 +29,7 @@ def is_table(data: object) -> bool:
     return isinstance(data, Mapping) or (hasattr(data, "columns") and hasattr(data, "__getitem__"))
 
 
+@public
 def as_recording(
     data: Any, robot: Robot | None = None, *, channel_map: ChannelMap | Mapping[str, Any] | str | Path | None = None
 ) -> Recording:

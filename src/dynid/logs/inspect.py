@@ -21,6 +21,7 @@ from dynid.logs.readers.dispatch import is_bag
 from dynid.logs.reading import Progress, folder_contents, matching_profiles, read_tables
 from dynid.logs.signal_guess import FoundSignal, FoundTime, find_signals, find_time
 from dynid.logs.units import declared_unit
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 
 __all__ = ["Guess", "Proposal", "inspect_log"]
@@ -71,6 +72,7 @@ _WRENCH = ("fx", "fy", "fz", "tx", "ty", "tz")
 _NUMBERED = re.compile(r"^(.*?)[_\s.]*\[?(\d{1,2})\]?$")
 
 
+@public
 def inspect_log(
     path: str | Path | Sequence[str | Path], robot: Robot | None = None, *, progress: Progress | None = None
 ) -> Proposal:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dynid.findings import Finding
 from dynid.logs.column_names import JointNames, words_of
 from dynid.logs.recording import Recording
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 
 __all__ = ["column_order", "match_joints", "order_finding"]
@@ -53,6 +54,7 @@ def order_finding(names: Sequence[str], robot: Robot, *, declared: bool) -> Find
     )
 
 
+@public
 def match_joints(recording: Recording, robot: Robot | None) -> Recording:
     """The recording with its columns in the robot's order, where its joint names are the robot's in another order.
 

@@ -21,6 +21,7 @@ from dynid.logs.joint_order import match_joints
 from dynid.logs.readers import read_table
 from dynid.logs.readers.base import Floats, Table
 from dynid.logs.recording import Recording
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 
 __all__ = ["read_lerobot"]
@@ -31,6 +32,7 @@ _SI = {"position": "rad", "velocity": "rad/s", "effort": "N m"}
 _PER_SECOND = {"rad": "rad/s", "deg": "deg/s"}
 
 
+@public
 def read_lerobot(
     folder: str | Path,
     robot: Robot | None = None,

@@ -19,6 +19,7 @@ from dynid.logs.conversion import Converter
 from dynid.logs.readers import Options, Table, read_pieces, read_table
 from dynid.logs.readers.dispatch import bag_files, is_bag
 from dynid.logs.recording import Recording, seal
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.stages import in_stage
 
@@ -42,6 +43,7 @@ ROWS = 122_880
 
 
 @in_stage("read")
+@public
 def read_recording(
     path: Paths,
     robot: Robot | None = None,
@@ -88,6 +90,7 @@ def read_recording(
     return recording
 
 
+@public
 def read_stream(
     path: Paths,
     robot: Robot | None = None,
@@ -240,6 +243,7 @@ def folder_contents(folder: Path) -> tuple[list[Path], list[Path]]:
     return logs, [entry for entry in entries if entry.is_dir()]
 
 
+@public
 def runs_in(path: str | Path, channel_map: ChannelMap | Mapping[str, Any] | str | Path | None = None) -> list[Path]:
     """The runs that a path stands for: itself, or those in a folder of runs.
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import DataError
 from dynid.findings import Finding
+from dynid.public_calls import public
 from dynid.tables import Table, html_card
 
 __all__ = ["Recording", "all_finite", "as_signal", "freeze", "seal"]
@@ -60,6 +61,7 @@ def as_signal(name: str, values: ArrayLike | None, rows: int, width: int | None)
     return array
 
 
+@public
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Recording:
     """A raw log in SI units, on the joint side. NaN marks a missing sample. Channels may have clocks of their own."""

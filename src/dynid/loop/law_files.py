@@ -9,6 +9,7 @@ from typing import Any
 
 from dynid.errors import ArgumentError
 from dynid.loop.laws import PD, PID, ComputedTorqueLaw, ControlLaw
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 
 __all__ = ["read_law"]
@@ -21,6 +22,7 @@ _KINDS: dict[str, tuple[Callable[..., ControlLaw], tuple[str, ...]]] = {
 """Kinds of laws that a file can hold: the class and the names of its gains."""
 
 
+@public
 def read_law(path: str | Path, model: Robot | None = None) -> ControlLaw:
     """Read a law from a TOML file with ``kind`` ("pd", "pid" or "computed_torque") and its gains, ``kp = [...]`` etc.
 

@@ -18,6 +18,7 @@ from dynid.checks import as_number
 from dynid.dynamics.inverse_dynamics import rigid_body_torque, term_torque
 from dynid.errors import ArgumentError
 from dynid.kernels import inertia_matrix
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.spatial import Array
 
@@ -249,6 +250,7 @@ class UserLaw(ControlLaw):
         return torque, later
 
 
+@public
 def assumed_law(robot: Robot, bandwidth_hz: float = 5.0, q: ArrayLike | None = None) -> PD:
     """A stiff, critically damped PD law for a loop whose law is unknown.
 

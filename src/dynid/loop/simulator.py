@@ -16,6 +16,7 @@ from dynid.loop.integrator.rollout import Rollout, Runs, Timing, TracedRuns
 from dynid.loop.integrator.runge_kutta import RK4, Scheme
 from dynid.loop.loop import Loop
 from dynid.loop.pace import FrictionPace, choose_friction_speed
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.tape.program import Backend
 from dynid.tape.tape import Tape
@@ -324,6 +325,7 @@ def _compiled(system: _System, lanes: int, backend: Backend) -> Rollout:
     return Rollout(system.control, system.rate, lanes, backend, pace=system.pace, scheme=system.scheme)
 
 
+@public
 def simulate_loop(
     robot: Robot,
     loop: Loop,

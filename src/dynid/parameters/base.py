@@ -24,6 +24,7 @@ from dynid.parameters.numeric import EXPLAINED, States, explains_torques, keep_o
 from dynid.parameters.row_space import RowSpace, row_space, successive_columns
 from dynid.parameters.structural import AttainableSpan, attainable_spans, knows_terms, structural_row_space
 from dynid.parameters.symbols import geometry_of
+from dynid.public_calls import public
 from dynid.robot.model import Robot, require_robot
 
 __all__ = ["BaseParameters", "Method", "base_parameters", "base_vector", "choose_base", "explain_hidden"]
@@ -143,6 +144,7 @@ class _Motion:
         return ", ".join(parts) or EVERY_MOTION
 
 
+@public
 def base_parameters(
     robot: Robot,
     method: Method | Literal["auto"] | None = None,

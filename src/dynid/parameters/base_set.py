@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.errors import ArgumentError
 from dynid.parameters.expression import Combination
 from dynid.parameters.layout import ParameterLayout
+from dynid.public_calls import public
 
 __all__ = ["BaseParameters", "base_vector", "conversion_matrix", "convert_values", "require_kept_columns"]
 
@@ -129,11 +130,13 @@ class BaseParameters:
         touched = (self.layout[int(column)].owner for column in np.flatnonzero(self.grouping[index]))
         return tuple(dict.fromkeys(touched))
 
+    @public
     def project(self, theta: ArrayLike) -> Floats:
         """Values of the base parameters (..., b) from those of the standard parameters (..., p)."""
         values = np.asarray(theta, dtype=float)
         if values.shape[-1:] != (len(self.layout),):
-            raise ArgumentError(f"expected {len(self.layout)} standard parameters, got shape {values.shape}")
+            remedy = f"Give {len(self.layout)} numbers, such as robot.parameter_vector, or rows of them."
+            raise ArgumentError(f"the standard parameters have the shape {values.shape}", remedy=remedy)
         return np.asarray(values @ self.grouping.T)
 
     def in_kept_columns(self, beta: ArrayLike) -> Floats:
@@ -254,6 +257,7 @@ def base_vector(base: BaseParameters, theta: ArrayLike) -> Floats:
     return full
 
 
+@public
 def conversion_matrix(given: BaseParameters, wanted: BaseParameters) -> Floats:
     """Matrix T (b, b) from the values of one set of base parameters to those of another: ``T @ values``.
 
@@ -282,6 +286,7 @@ def conversion_matrix(given: BaseParameters, wanted: BaseParameters) -> Floats:
     return np.asarray(matrix)
 
 
+@public
 def convert_values(values: ArrayLike, given: BaseParameters, wanted: BaseParameters) -> Floats:
     """Values (..., b) of the set ``given`` as values of the set ``wanted``; see `conversion_matrix`.
 

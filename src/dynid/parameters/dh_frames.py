@@ -23,6 +23,7 @@ from dynid.parameters.numeric import numeric_row_space
 from dynid.parameters.row_space import row_space, successive_columns
 from dynid.parameters.structural import knows_terms, structural_row_space
 from dynid.parameters.symbols import geometry_of
+from dynid.public_calls import public
 from dynid.robot.formats.modified_dh import modified_dh
 from dynid.robot.model import Body, Robot, require_robot
 from dynid.robot.parts import is_rotation
@@ -127,6 +128,7 @@ class DistalBase:
         return str(self.base)
 
 
+@public
 def distal_frames(robot: Robot) -> tuple[Floats, ...]:
     """Frames (4, 4) of every link at its far end, in its body frame: the standard DH frames.
 
@@ -163,6 +165,7 @@ def _lies_on_axis(T: Floats, following: Body) -> bool:
     return bool(np.abs(away).max() <= ON_AXIS and np.abs(np.cross(T[:3, 2], axis)).max() <= ON_AXIS)
 
 
+@public
 def distal_base_parameters(
     robot: Robot, frames: Sequence[ArrayLike] | None = None, *, order: Sequence[str] | None = None
 ) -> DistalBase:

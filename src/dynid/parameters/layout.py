@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.terms.base import Dependence, Term
 
@@ -115,6 +116,7 @@ def _by_unit(group: list[Parameter]) -> str:
     return ", ".join(f"{' '.join(p.name for p in group if p.unit == unit)} [{unit}]" for unit in units)
 
 
+@public
 def parameter_layout(robot: Robot) -> ParameterLayout:
     """The parameters of a robot: ten per body, then one per term, see `Robot.terms`.
 

@@ -24,6 +24,7 @@ from dynid.decompositions import svd
 from dynid.errors import DataError
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth, Smoothing
+from dynid.public_calls import public
 
 __all__ = [
     "Delay",
@@ -118,6 +119,7 @@ def motion_basis(experiment: Experiment, rows: NDArray[np.int64]) -> list[Floats
     return [np.hstack([shared, dq[:, [j]], sign[:, [j]]]) for j in range(q.shape[1])]
 
 
+@public
 def estimate_delay(experiment: Experiment, bases: Sequence[Floats] | None = None, *, max_delay_s: float = 0.1) -> Delay:
     """Estimate the delay of the torques of an experiment.
 

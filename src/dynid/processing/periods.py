@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import DataError
 from dynid.processing.experiment import Experiment
+from dynid.public_calls import public
 
 __all__ = ["PeriodAverage", "average_periods"]
 
@@ -31,6 +32,7 @@ class PeriodAverage:
     for the average."""
 
 
+@public
 def average_periods(experiment: Experiment, period_s: float) -> PeriodAverage:
     """Fold an experiment of a periodic motion onto one period.
 

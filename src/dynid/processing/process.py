@@ -34,6 +34,7 @@ from dynid.processing.experiment import Dropped, Experiment
 from dynid.processing.filters import Butterworth, LowPass, Smoothing
 from dynid.processing.rest import Rest
 from dynid.processing.uniform import Cleaning, Stretch, UniformRecording, make_uniform
+from dynid.public_calls import public
 from dynid.stages import in_stage
 
 __all__ = ["Chain", "Processing", "apply_delay", "check_delay", "process"]
@@ -59,6 +60,7 @@ RATE_TOLERANCE = 0.02
 """Largest relative difference between the wanted rate and a whole part of the recording's rate; convention."""
 
 
+@public
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Processing:
     """All choices of `process` in one object, so that many recordings can be treated alike."""
@@ -129,6 +131,7 @@ class Processing:
 
 
 @in_stage("process")
+@public
 def process(
     recording: Recording, options: Processing | None = None, *, progress: Progress | None = None, **changes: Any
 ) -> Experiment:

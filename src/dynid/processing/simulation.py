@@ -16,6 +16,7 @@ from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.kernels import inverse_dynamics
 from dynid.logs.recording import Recording
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.terms.base import StateTerm
 
@@ -27,6 +28,7 @@ TimeFunction = Callable[[Floats], States]
 """Time (N,) [s] -> positions, velocities, accelerations, each (N, n)."""
 
 
+@public
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noise:
     """Standard deviations of white measurement noise; one number, or one per joint."""
@@ -38,11 +40,17 @@ class Noise:
     effort: ArrayLike = 0.0
     """[N m or N]"""
 
+    def __post_init__(self) -> None:
+        """Refuse what is no number; `simulate_experiment` refuses numbers that cannot be."""
+        for name in ("position", "velocity", "effort"):
+            np.asarray(getattr(self, name), dtype=float)
+
 
 NO_NOISE = Noise()
 """Noise of perfect sensors."""
 
 
+@public
 def simulate_experiment(
     robot: Robot,
     trajectory: Trajectory | TimeFunction | tuple[ArrayLike, ArrayLike, ArrayLike],

@@ -15,6 +15,7 @@ from dynid.errors import ArgumentError
 from dynid.logs.recording import Recording, seal
 from dynid.processing.experiment import Dropped, Experiment
 from dynid.processing.process import Chain, Processing
+from dynid.public_calls import public
 
 __all__ = ["StreamObserver", "process_stream"]
 
@@ -39,6 +40,7 @@ class StreamObserver(Protocol):
         """See the next processed piece, and the cutoff of its low-pass [Hz]."""
 
 
+@public
 def process_stream(
     chunks: Iterable[Recording],
     options: Processing | None = None,

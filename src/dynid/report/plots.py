@@ -15,6 +15,7 @@ from dynid.excitation.excitation import Excitation
 from dynid.links.identify import Identification
 from dynid.links.validation import Validation
 from dynid.processing.experiment import Experiment
+from dynid.public_calls import public
 from dynid.report.chart import Chart, Line, arrange_charts
 from dynid.report.series import FEWEST, autocorrelate, bin_residuals, joint_torques, mean_over_speed
 
@@ -27,6 +28,7 @@ POINTS = 2000
 """Samples of a designed motion that are drawn; a convention, about one per pixel of a wide screen."""
 
 
+@public
 def plot(result: Identification | Validation | Excitation, run: Experiment | None = None) -> Figure:
     """Draw a result.
 

@@ -14,6 +14,7 @@ from dynid.links.friction_summary import joint_friction
 from dynid.links.identify import Identification
 from dynid.links.validation import Validation
 from dynid.processing.experiment import Experiment
+from dynid.public_calls import public
 from dynid.report.identification_sections import Refusal, Residuals, Torques, Verdict, WrittenFiles
 from dynid.report.joint_coverage import Coverage
 from dynid.report.page import Page, Section
@@ -120,6 +121,7 @@ def report_html(
     return identification_page(fit, check, held_out, extra).to_html()
 
 
+@public
 def write_report(
     fit: Identification,
     path: str | os.PathLike[str],

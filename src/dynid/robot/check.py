@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dynid.decompositions import eigvalsh
 from dynid.findings import Finding, QualityReport, Severity
+from dynid.public_calls import public
 from dynid.robot.formats.urdf import snapped_joints
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import ROUNDED_ANGLE, Robot
@@ -41,6 +42,7 @@ SAME_PLACE_M, SMALLEST_LINK_M = 1e-3, 0.1
 (convention)."""
 
 
+@public
 def check_robot(robot: Robot) -> QualityReport:
     """List what is unphysical or suspicious in a robot model, each with a remedy.
 

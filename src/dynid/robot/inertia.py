@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.decompositions import eigvalsh
-from dynid.errors import DescriptionError, ExportError
+from dynid.errors import ArgumentError, DescriptionError, ExportError
+from dynid.public_calls import public
 from dynid.spatial import skew
 
 __all__ = ["Inertia", "centre_of_mass", "is_same_inertia"]
@@ -48,9 +49,12 @@ class Inertia:
         return cls(mass=0.0, first_moment=np.zeros(3), about_origin=np.zeros((3, 3)))
 
     @classmethod
+    @public
     def from_com(cls, mass: float, com: ArrayLike, about_com: ArrayLike) -> Self:
         """Build from mass [kg], centre of mass (3,) [m] and tensor about the centre of mass (3, 3) [kg m^2]."""
         c = np.asarray(com, dtype=float)
+        if c.shape != (3,):
+            raise ArgumentError(f"com has the shape {c.shape}", remedy="Give 3 numbers, along x, y and z [m].")
         about_origin = np.asarray(about_com) - mass * skew(c) @ skew(c)  # [Atkeson1986] eq. (6)
         return cls(mass=mass, first_moment=mass * c, about_origin=about_origin)
 

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError, DescriptionError
+from dynid.public_calls import public
 from dynid.robot.inertia import Inertia
 from dynid.robot.parts import Joint, JointLimits, Link, PlacedTerm, freeze_array, is_rotation
 from dynid.spatial import snap, transform
@@ -211,6 +212,7 @@ class Robot:
         ]
         return (*of_joints, *of_motors)
 
+    @public
     def with_parameters(self, theta: ArrayLike) -> Self:
         """The same robot with other parameters (p,), in the order of `parameter_vector`.
 
@@ -218,7 +220,8 @@ class Robot:
         """
         values = np.asarray(theta, dtype=float)
         if values.shape != self.parameter_vector.shape:
-            raise ArgumentError(f"expected {self.parameter_vector.size} parameters, got shape {values.shape}")
+            remedy = f"Give {self.parameter_vector.size} numbers, in the order of dynid.parameter_layout(robot).names."
+            raise ArgumentError(f"the parameters have the shape {values.shape}", remedy=remedy)
         inertias = {}
         for j, body in enumerate(self.bodies):
             fixed = sum((self.link(name).inertia.in_frame(T) for name, T in body.members[1:]), Inertia.zero())
@@ -237,6 +240,7 @@ class Robot:
 
     # --- variations ------------------------------------------------------------------------------------------------
 
+    @public
     def with_gravity(self, gravity: ArrayLike) -> Self:
         """The same robot under another gravity (3,) [m/s^2], root link's frame."""
         return replace(self, gravity=np.asarray(gravity, dtype=float))

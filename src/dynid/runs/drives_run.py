@@ -13,12 +13,14 @@ from dynid.load.drive_gains import DriveGains, gains_from_weighed_mass, identify
 from dynid.logs.reading import read_recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
+from dynid.public_calls import public
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 
 __all__ = ["calibrate_drives"]
 
 
+@public
 def calibrate_drives(
     robot: Robot,
     logs: Sequence[str | Path],

@@ -31,6 +31,7 @@ from dynid.links.validation import Validation, validate
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import Chain, Processing
+from dynid.public_calls import public
 from dynid.report.identification_sections import WrittenFiles
 from dynid.report.parameter_sections import SignificantParameters
 from dynid.report.report import identification_page, refusal_page
@@ -66,6 +67,7 @@ class IdentificationRun:
         return 0 if self.validation is None or self.validation.passed else 1
 
 
+@public
 def run_identification(
     robot: Robot,
     logs: Log | Sequence[Log],

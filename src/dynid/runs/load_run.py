@@ -26,6 +26,7 @@ from dynid.load.wrist import Sensing
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import Chain, Processing, check_delay
+from dynid.public_calls import public
 from dynid.report.load_sections import flange_pose, frame_hint
 from dynid.report.report import load_page
 from dynid.robot.formats.urdf import write_urdf
@@ -179,6 +180,7 @@ class LoadRun:
         return 1 if self.study.verdict == "doubtful" else 0
 
 
+@public
 def run_load(
     robot: Robot,
     logs: Sequence[str | Path],

@@ -42,6 +42,7 @@ from dynid.files import make_folder
 from dynid.findings import Finding
 from dynid.links.log_reader import Notice, Progress, log_finding
 from dynid.links.recipe import add_terms
+from dynid.public_calls import public
 from dynid.report.report import plan_page
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint
@@ -224,6 +225,7 @@ class PlanRecipe(TomlSettings):
         return hulls
 
 
+@public
 def run_design(
     robot: Robot,
     recipe: PlanRecipe | None = None,

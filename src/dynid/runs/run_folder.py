@@ -23,6 +23,7 @@ from dynid.files import file_digest, make_folder, write_atomically
 from dynid.files.transaction import LOCK, MANIFEST, Transaction, begin, recover, stage_of
 from dynid.findings import Finding
 from dynid.processing.experiment import Experiment
+from dynid.public_calls import public
 from dynid.report.page import Page
 from dynid.report.provenance import Settings
 from dynid.runs.experiment_file import load_experiment, save_experiment
@@ -303,7 +304,8 @@ def claim_folder(out: Path, owner: str, *, force: bool) -> None:
     write_atomically(mark, f"{owner}\n", force=True)
 
 
-def read_run(folder: Path) -> dict[str, Any]:
+@public
+def read_run(folder: str | Path) -> dict[str, Any]:
     """Read ``run.json`` of a folder.
 
     Raises:
@@ -315,6 +317,7 @@ def read_run(folder: Path) -> dict[str, Any]:
         >>> dynid.runs.read_run(folder / "run")["finished"]
         True
     """
+    folder = Path(folder)
     path = folder / MANIFEST
     recover(folder)
     try:

@@ -15,12 +15,14 @@ from dynid.links.log_reader import ChannelMapSource, LogReader, Notice, Progress
 from dynid.links.recipe import Recipe
 from dynid.links.validation import Validation, validate
 from dynid.logs.reading import log_digest
+from dynid.public_calls import public
 from dynid.report.report import identification_page
 from dynid.runs.run_folder import Origin, RunRequest, open_run
 
 __all__ = ["common_cutoff", "run_validation"]
 
 
+@public
 def run_validation(
     result: str | Path,
     logs: Sequence[str | Path],

@@ -132,10 +132,17 @@ def real_array(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
         array = np.asarray(value)
         array = array.astype(np.float64) if array.dtype.kind == "O" else array
     except (TypeError, ValueError, OverflowError) as error:
-        raise ArgumentError(f"{name!r} does not consist of real numbers: {error}") from error
+        raise ArgumentError(
+            f"{name} is no array of real numbers: {error}", remedy="Give an array of floats."
+        ) from error
     if array.dtype.kind not in "fiub":
-        raise ArgumentError(f"{name!r} does not consist of real numbers but of {array.dtype}")
+        raise ArgumentError(f"{name} is an array of {_spoken(array.dtype)}", remedy="Give an array of floats.")
     return array
+
+
+def _spoken(dtype: np.dtype[Any]) -> str:
+    """What a person calls the entries of an array."""
+    return {"U": "texts", "S": "texts", "c": "complex numbers", "O": "objects"}.get(dtype.kind, str(dtype))
 
 
 def check_threads(threads: int) -> None:

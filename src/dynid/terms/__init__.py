@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dynid.public_calls import public
 from dynid.terms.base import Dependence, JointTerm, MemoryTerm, Motion, Reference, ScaledTerm, StateTerm, Term
 from dynid.terms.coupling import CoupledCoulomb, CoupledInertia, CoupledViscous, Coupling, MotorFriction
 from dynid.terms.friction import (
@@ -85,6 +86,7 @@ TERMS: list[type[Term]] = [
 """Every term. Selection tries their candidates in this order; result files and description files read the list."""
 
 
+@public
 def usual_terms() -> tuple[RotorInertia, Viscous, Coulomb, Offset]:
     """The terms of a usual joint, values zero: rotor inertia, viscous and dry friction, offset.
 

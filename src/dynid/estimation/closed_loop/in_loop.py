@@ -44,6 +44,7 @@ from dynid.findings import Finding
 from dynid.loop.laws import PD, PID, ControlLaw, check_law, following_law
 from dynid.loop.loop import Loop, ReferenceMotion, TimeFunction
 from dynid.processing.experiment import Experiment
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 
 __all__ = ["InLoop", "with_loop"]
@@ -70,6 +71,7 @@ ASSUMED = "The law was assumed: what the model lacks, friction above all, looks 
 """Remedy of a doubt about a part of an assumed law."""
 
 
+@public
 def with_loop(
     pieces: Iterable[Experiment],
     motion: TimeFunction | None = None,

@@ -42,6 +42,7 @@ from dynid.estimation.equations import LoopedRuns
 from dynid.estimation.scores import solution_covariance
 from dynid.findings import Finding
 from dynid.loop.sensitivity import compile_law_slopes
+from dynid.public_calls import public
 from dynid.terms.smoothing import gradual_sign
 
 __all__ = ["LawResidual", "check_controller", "controller_mismatch", "controller_summary", "commanded_motion_shares"]
@@ -220,6 +221,7 @@ class _Share:
         return (self.value / self.spread) ** 2 if self.spread > 0.0 else 0.0
 
 
+@public
 def check_controller(
     equations: LoopedRuns | LoopRuns, beta: Floats, motions: Motions | None = None
 ) -> tuple[Finding, ...]:

@@ -16,12 +16,14 @@ from dynid.estimation.intervals.score_covariance import BlockWeights, score_cova
 from dynid.estimation.noise import check_data, correlation_inflation, joint_variances
 from dynid.findings import Finding
 from dynid.information import Factor
+from dynid.public_calls import public
 
 __all__ = ["OLS", "WLS", "least_squares_estimate", "refined_weights", "sandwich"]
 
 Floats = NDArray[np.float64]
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class OLS(Estimator):
     """Ordinary least squares: minimises the sum of squared torque residuals of all joints ([Atkeson1986] eq. (19)).
@@ -39,6 +41,7 @@ class OLS(Estimator):
         return least_squares_estimate(equations, np.ones(equations.robot.dof), "ordinary least squares")
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class WLS(Estimator):
     """Weighted least squares: minimises squared residuals over each joint's variance ([Izaguirre1992] section 7).

@@ -26,6 +26,7 @@ from dynid.estimation.samples import sample_blocks
 from dynid.findings import Finding
 from dynid.information import Factor
 from dynid.information.triangular import factor_from_preconditioned, make_preconditioner
+from dynid.public_calls import public
 
 __all__ = ["Cauchy", "Huber"]
 
@@ -168,6 +169,7 @@ class _Robust(Estimator, ABC):
         return blocks
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class Huber(_Robust):
     """Huber's estimator: minimises squares of small residuals and absolute values of large ones; the answer is unique.
@@ -189,6 +191,7 @@ class Huber(_Robust):
         return np.asarray(np.abs(u) <= self.tuning, dtype=float)
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class Cauchy(_Robust):
     """Cauchy's estimator: minimises ``log(1 + (u / tuning)^2)`` of residuals u; far outliers hardly count.

@@ -22,6 +22,7 @@ from dynid.estimation.linear.column_resolution import resolve_columns
 from dynid.estimation.linear.link_by_link import link_steps
 from dynid.information import reduce_samples
 from dynid.parameters.base import BaseParameters
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.tables import Table
 
@@ -62,6 +63,7 @@ class LinkExcitation:
         return bool(np.isfinite(self.condition))
 
 
+@public
 def excitation_table(links: tuple[LinkExcitation, ...]) -> Table:
     """One row per joint."""
     rows = [

@@ -30,6 +30,7 @@ from dynid.estimation.physical.prior import Distance, PriorCoordinates, check_di
 from dynid.estimation.physical.pseudo_inertia import unsvec
 from dynid.findings import Finding
 from dynid.information import Factor
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 
 __all__ = ["FeasibleWLS", "feasible_parameters"]
@@ -43,6 +44,7 @@ CONVERGED = 1e-9
 """Relative decrease of the cost below which a round has changed nothing."""
 
 
+@public
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeasibleWLS(Estimator):
     """Weighted least squares over physically possible robots, drawn towards the robot's own parameters."""
@@ -68,8 +70,10 @@ class FeasibleWLS(Estimator):
 
     def __post_init__(self) -> None:
         """Refuse settings without meaning."""
-        if not 0.0 <= self.margin < 1.0 or (self.prior_weight is not None and not self.prior_weight > 0.0):
-            raise ArgumentError(f"margin must be in [0, 1) and the prior's weight positive, not {self}")
+        if not 0.0 <= self.margin < 1.0:
+            raise ArgumentError(f"margin is {self.margin}", remedy="Give a number from 0 to below 1.")
+        if self.prior_weight is not None and not self.prior_weight > 0.0:
+            raise ArgumentError(f"prior_weight is {self.prior_weight}", remedy="Give a number above 0, or None.")
         check_distance(self.distance)
 
     def estimate(self, equations: Factors) -> Estimate:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dynid.dynamics.kinematics import link_poses
 from dynid.errors import ArgumentError
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.robot.parts import freeze_array
 from dynid.spatial import inverse_transform
@@ -58,6 +59,7 @@ class Capsule:
             raise ArgumentError(f"the radius of a capsule must be positive, not {self.radius}")
 
 
+@public
 def skeleton_capsules(robot: Robot, radius: float) -> tuple[Capsule, ...]:
     """A capsule along every body, from its origin to the origin of each child: a body for robots without geometry.
 

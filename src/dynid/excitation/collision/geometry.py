@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.excitation.collision.hulls import Hull
+from dynid.public_calls import public
 from dynid.robot.formats.urdf import read_origin
 from dynid.robot.formats.xml import Element, XmlDocument, parse_document
 from dynid.robot.model import Robot
@@ -28,6 +29,7 @@ _LARGEST = 64 * 2**20
 _TRIANGLE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
 
 
+@public
 def urdf_hulls(robot: Robot, meshes: str | os.PathLike[str] | None = None) -> tuple[Hull, ...]:
     """A convex hull for every ``<collision>`` of the URDF that the robot was read from.
 

@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.checks import as_whole, check_kind
 from dynid.decompositions import svd
 from dynid.dynamics.kinematics import link_poses
 from dynid.errors import ArgumentError
 from dynid.excitation.collision.capsules import Capsule, distant_pairs, random_positions
 from dynid.excitation.collision.hull_distance import Polytope, hull_distances
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 
 __all__ = ["Hull", "hull_capsules", "hull_pairs", "overhang"]
@@ -65,6 +67,7 @@ def hull_pairs(robot: Robot, hulls: tuple[Hull, ...], clearance: float = 0.0) ->
     return tuple((int(a), int(b)) for a, b in pairs[apart])
 
 
+@public
 def hull_capsules(link: str, points: ArrayLike, count: int = 4) -> tuple[Capsule, ...]:
     """Capsules that together contain the convex hull of points, for example the vertices of a mesh.
 
@@ -78,8 +81,8 @@ def hull_capsules(link: str, points: ArrayLike, count: int = 4) -> tuple[Capsule
         2
     """
     corners = _as_points(points)
-    if count < 1:
-        raise ArgumentError(f"a hull cannot be covered by {count} capsules", remedy="Give at least one.")
+    check_kind("link", link, str)
+    as_whole("count", count, least=1)
     pieces = [_drop_inner_points(corners)]
     while len(pieces) < count:
         covers = [_cover(link, piece) for piece in pieces]

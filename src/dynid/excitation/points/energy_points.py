@@ -23,6 +23,7 @@ from dynid.excitation.base import Differentiable
 from dynid.excitation.criteria import ConditionNumber, Criterion, Equilibrium, require_criterion
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
 from dynid.parameters.base import base_parameters
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 
 __all__ = ["EnergyPoints", "PointSequence", "optimise_points"]
@@ -182,6 +183,7 @@ class PointSequence:
         return QuinticTrajectory.through(q, dq, velocity=velocity, acceleration=acceleration)
 
 
+@public
 def optimise_points(
     model: EnergyPoints,
     count: int,

@@ -30,6 +30,7 @@ from dynid.excitation.feasibility import rest_positions
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.points.energy_points import EnergyPoints, PointSequence, optimise_points
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 
 __all__ = [
@@ -67,6 +68,7 @@ _EXACT = ("position", "velocity", "acceleration")
 """Limits whose extrema are among the checked times."""
 
 
+@public
 def balanced_cost(condition: float = 1.0, equilibrium: float = _EQUILIBRIUM_WEIGHT) -> WeightedCost:
     """Make the cost of [GautierKhalil1992] eq. (18): ``lambda_1 Cond(W) + lambda_2 S``.
 
@@ -145,6 +147,7 @@ class PointDesign:
         )
 
 
+@public
 def design_point_trajectory(
     robot: Robot,
     limits: MotionLimits,

@@ -15,8 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.checks import as_row
 from dynid.errors import ArgumentError, ExcitationError
 from dynid.excitation.trajectories.trajectory import Trajectory
+from dynid.public_calls import public
 
 __all__ = ["QuinticTrajectory", "minimum_jerk", "quintic_coefficients", "segment_peaks", "shortest_segment"]
 
@@ -233,6 +235,7 @@ class QuinticTrajectory(Trajectory):
         return velocity.max(axis=0), acceleration.max(axis=0)
 
 
+@public
 def minimum_jerk(
     q_start: ArrayLike,
     q_end: ArrayLike,
@@ -254,7 +257,10 @@ def minimum_jerk(
         >>> dynid.excitation.minimum_jerk(np.zeros(3), np.ones(3), duration_s=2.0).duration
         2.0
     """
-    q = np.array([q_start, q_end], dtype=float)
+    first = np.asarray(q_start, dtype=float)
+    if first.ndim != 1:
+        raise ArgumentError(f"q_start has the shape {first.shape}", remedy="Give a list of numbers, one per joint.")
+    q = np.array([first, as_row("q_end", q_end, first.size)])
     step = np.abs(q[1] - q[0])
     if duration_s is None:
         # derivation: the unit move 10 s^3 - 15 s^4 + 6 s^5 has the peaks 15/8 (velocity) and 10/sqrt(3) (acceleration)

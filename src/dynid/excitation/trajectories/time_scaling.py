@@ -11,6 +11,7 @@ from dynid.excitation.constraints import build_constraints, measure_margins
 from dynid.excitation.feasibility import is_feasible
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.trajectories.trajectory import TimeScaled, Trajectory
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 
 __all__ = ["scale_to_limits"]
@@ -28,6 +29,7 @@ _REFINED = 1e-9
 """Relative accuracy to which the time factor is refined. Convention."""
 
 
+@public
 def scale_to_limits(trajectory: Trajectory, robot: Robot, limits: MotionLimits, *, samples: int = 2001) -> TimeScaled:
     """Slow a trajectory down, or speed it up, until the first limit is reached.
 

@@ -34,6 +34,7 @@ from dynid.links.pruning import PrunedRobot
 from dynid.links.significance import Significance
 from dynid.links.whole_model import WholeModel
 from dynid.parameters.base import BaseParameters
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.tape import OperationCount, Tape, record
 
@@ -132,6 +133,7 @@ class CPackage:
         return "\n".join([*lines, "", operation_table(self.text).to_text(), *notes, *ending])
 
 
+@public
 def generate_c(
     source: Source,
     functions: Sequence[str] = tuple(FUNCTIONS),
@@ -173,6 +175,7 @@ def generate_c(
     robot, notes = _robot_and_notes(given)
     warnings = _indefinite_warning(given, two_rate)
     with_tasks = not warnings if two_rate is None else two_rate
+    functions = [functions] if isinstance(functions, str) else functions
     _check_options(functions, precision, parameters, load)
     if not isinstance(name, str | None) or not isinstance(base, BaseParameters | None):
         what = f"base is {base!r}" if isinstance(name, str | None) else f"name is {name!r}"

@@ -15,6 +15,7 @@ from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError
 from dynid.export.c.c_regrouping import regroup
 from dynid.kernels import inertia_matrix, regressor
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.tables import Table
 
@@ -69,6 +70,7 @@ class PrunedModel:
         return f"kept {' '.join(self.kept)}\ndropped {' '.join(self.dropped)}\n{table}"
 
 
+@public
 def prune(robot: Robot, trajectories: Motions, *, threshold: float = 0.01) -> PrunedModel:
     """Drop base parameters that hardly contribute to the torques.
 

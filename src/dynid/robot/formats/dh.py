@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError, DescriptionError
+from dynid.public_calls import public
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import STANDARD_GRAVITY, Robot
 from dynid.robot.parts import Joint, JointKind, JointLimits, Link
@@ -70,6 +71,7 @@ class _Row(ABC):
         return replace(self, alpha=np.deg2rad(self.alpha), theta=np.deg2rad(self.theta))
 
 
+@public
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DH(_Row):
     """One joint in modified DH parameters; theta (or r, if prismatic) is the offset to which q is added.
@@ -88,6 +90,7 @@ class DH(_Row):
         return _screw(_X, self.alpha, self.d) @ _screw(_Z, self.theta, self.r)
 
 
+@public
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandardDH(_Row):
     """One joint in standard DH parameters; theta (or d, if prismatic) is the offset to which q is added.
@@ -110,6 +113,7 @@ class StandardDH(_Row):
         return _screw(_X, self.alpha, self.a)
 
 
+@public
 def from_dh(
     rows: Sequence[DH] | Sequence[StandardDH],
     *,

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
+from dynid.public_calls import public
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot
 from dynid.spatial import inverse_transform, transform
@@ -53,6 +54,7 @@ class ModifiedDH:
     taken as parallel that are not quite."""
 
 
+@public
 def modified_dh(robot: Robot, *, tolerance: float = PARALLEL_RAD) -> ModifiedDH:
     """Find modified DH parameters of a serial robot with any axes and frames.
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dynid.checks import require_library
 from dynid.errors import ArgumentError
+from dynid.public_calls import public
 from dynid.robot.formats.mjcf.write import mjcf_text
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
@@ -45,6 +46,7 @@ def _limits(lower: float, upper: float, velocity: float, effort: float) -> Joint
     return JointLimits(lower=float(low), upper=float(high), velocity=most[0], effort=most[1])
 
 
+@public
 def from_pinocchio(model: Any) -> Robot:
     """The robot of a ``pinocchio.Model`` with a fixed base; joints of one coordinate only.
 
@@ -105,6 +107,7 @@ def _pinocchio_inertia(inertia: Any) -> Inertia:
     return Inertia.from_com(float(inertia.mass), np.array(inertia.lever), np.array(inertia.inertia))
 
 
+@public
 def to_pinocchio(robot: Robot) -> Any:
     """The robot as a ``pinocchio.Model``: fixed links are part of the bodies they belong to.
 
@@ -143,6 +146,7 @@ def _set_pinocchio_term(model: Any, place: int, term: StateTerm) -> None:
             return
 
 
+@public
 def from_mujoco(model: Any) -> Robot:
     """The robot of a ``mujoco.MjModel`` with a fixed base: hinges and slides, several in one body too.
 
@@ -230,6 +234,7 @@ def _from_quaternion(quaternion: Any) -> Floats:
     )
 
 
+@public
 def to_mujoco(robot: Robot) -> Any:
     """The robot as a ``mujoco.MjModel``, by the text that `dynid.write_mjcf` writes."""
     mujoco = require_library("mujoco", "mujoco")

@@ -33,6 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import DescriptionError, ExportError
 from dynid.files import write_atomically
+from dynid.public_calls import public
 from dynid.robot.formats.dh import StandardDH, from_dh
 from dynid.robot.formats.modified_dh import modified_dh
 from dynid.robot.inertia import Inertia
@@ -107,6 +108,7 @@ class TextDescription:
         )
 
 
+@public
 def read_text(
     path: str | os.PathLike[str],
     *,
@@ -274,6 +276,7 @@ def _number(word: str, place: str) -> float:
     return value
 
 
+@public
 def write_text(robot: Robot | TextDescription, path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Write a description, or a serial robot, to a file in the text format; see `description_text`.
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.files import write_atomically
+from dynid.public_calls import public
 from dynid.robot.formats.mesh_paths import follow_meshes
 from dynid.robot.formats.xml import (
     Element,
@@ -65,6 +66,7 @@ UNBOUNDED = 1e9
 _KINDS: dict[str, JointKind] = {kind: kind for kind in get_args(JointKind)}
 
 
+@public
 def read_urdf(
     path: str | os.PathLike[str],
     *,
@@ -108,6 +110,7 @@ def parse_urdf(
     return _robot(parse_document(text, name), gravity, locked or {}, snap)
 
 
+@public
 def snapped_joints(robot: Robot) -> tuple[str, ...]:
     """The joints whose right angles are rounded in the robot's URDF, and exact in the robot."""
     if robot.source is None or robot.source.format != "urdf":
@@ -269,6 +272,7 @@ def read_dynamics(document: XmlDocument, joint: Element) -> dict[str, float]:
     return {name: 0.0 if dynamics is None else document.number(dynamics, name, 0.0) for name in DYNAMICS}
 
 
+@public
 def write_urdf(robot: Robot, path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Write a robot as a URDF file; see `urdf_text`.
 

@@ -49,3 +49,8 @@ def get(name: str) -> Robot:
     if name not in _MAKERS:
         raise ArgumentError(f"the zoo has no robot '{name}'", remedy=f"It has: {', '.join(names())}.")
     return _MAKERS[name]()
+
+
+def __getattr__(name: str) -> object:
+    """Name the robots where a name is unknown."""
+    raise AttributeError(f"dynid.robots has no '{name}'; the robots are {', '.join(names())}")

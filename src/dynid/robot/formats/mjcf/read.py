@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.public_calls import public
 from dynid.robot.formats.mjcf.bodies import geom_inertia, read_inertial, read_joint
 from dynid.robot.formats.mjcf.mjcf_settings import MjcfSettings, check_scope, effort_limits, read_settings
 from dynid.robot.formats.mjcf.tendons import Site, TendonTerms, read_tendons
@@ -57,6 +58,7 @@ class _Member:
     childclass: str
 
 
+@public
 def read_mjcf(path: str | os.PathLike[str], *, locked: Mapping[str, float] | None = None) -> Robot:
     """Read a robot from an MJCF file; gravity comes from the file.
 
@@ -76,6 +78,7 @@ def read_mjcf(path: str | os.PathLike[str], *, locked: Mapping[str, float] | Non
     return _robot(read_document(path), locked or {})
 
 
+@public
 def read_mjcf_with_memory(
     path: str | os.PathLike[str], *, locked: Mapping[str, float] | None = None
 ) -> tuple[Robot, tuple[Term, ...]]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dynid.decompositions import eigh, eigvalsh
 from dynid.errors import ExportError
 from dynid.files import write_atomically
+from dynid.public_calls import public
 from dynid.robot.formats.mesh_paths import follow_assets
 from dynid.robot.formats.mjcf.bodies import JOINT_TERMS
 from dynid.robot.formats.mjcf.mjcf_settings import ORIENTATIONS, MjcfSettings
@@ -40,6 +41,7 @@ _SMALLEST_MOMENT, _SMALLEST_MASS = 1e-12, 1e-12
 gets as much, which no torque shows."""
 
 
+@public
 def write_mjcf(
     robot: Robot, path: str | os.PathLike[str], *, yielding: Sequence[Term] = (), force: bool = False
 ) -> None:

@@ -1,0 +1,146 @@
+"""Wrong uses in Python: each gets an error of dynid that names the argument, the reason and the remedy."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dynid
+from support.example_names import shared_names
+
+HOT = "dynid.kernels"
+"""The functions of this module check their arguments themselves; a call of theirs takes less than a microsecond."""
+WRONG: dict[str, str] = {
+    # arguments of another kind
+    'dynid.identify("arm.urdf", log)': "robot is 'arm.urdf'. Give a Robot (such as dynid.read_urdf(\"arm.urdf\")",
+    "dynid.identify(log, robot)": "data is a Robot. The robot comes first, then the data",
+    "dynid.identify(robot, None)": "data is NoneType. Give a recording, an experiment, the path of a log",
+    "dynid.identify(robot, np.zeros((100, 7)))": "data is ndarray. Give a recording, an experiment",
+    "dynid.identify(robot, [])": "data is empty",
+    "dynid.identify(robot, [run, 3])": "data has an item of the kind int",
+    'dynid.identify(robot, "nothing.csv")': "nothing.csv: there is no such file. The current folder is",
+    'dynid.identify(robot, log, "wls")': "recipe is 'wls'. Give a Recipe (such as dynid.Recipe(band_hz=20.0)) or None",
+    'dynid.identify(robot, run, estimator="lsq")': "there is no 'lsq'. Known names: feasible",
+    "dynid.validate(run, fit)": "fit is an Experiment. Give an Identification",
+    "dynid.validate(fit, log)": "experiments is a Recording. Give an Experiment (such as dynid.process(recording))",
+    'dynid.validate(fit, other, limit="much")': "limit is 'much'. Give a number that is larger than 0",
+    "dynid.validate(fit, run)": "cannot validate it. Hold out one run",
+    'dynid.process("run1.csv")': "recording is 'run1.csv'. Give a Recording (such as dynid.read_recording(",
+    "dynid.process(run)": "recording is an Experiment. Give a Recording",
+    "dynid.process(log, dynid.Recipe())": "options is a Recipe. Give a Processing",
+    'dynid.process(log, cutoff_hz="high")': "cutoff_hz is 'high'. Give a frequency above zero [Hz]",
+    'dynid.process_stream("run1.csv")': "chunks is 'run1.csv'. Give a list, each item a Recording",
+    'dynid.check_recording("run1.csv")': "recording is 'run1.csv'. Give a Recording",
+    'dynid.check_robot("ddarm")': "robot is 'ddarm'. Give a Robot",
+    'dynid.read_recording(folder / "run1.csv", robot="ddarm", channel_map=folder / "map.toml")': "robot is 'ddarm'",
+    "dynid.inspect_log(3)": "path is 3. Give a path or a list of them",
+    'dynid.base_parameters("puma560")': "expected a Robot, not str 'puma560'. Read one, dynid.read_urdf(path)",
+    'dynid.base_parameters(robot).project("a")': "theta is 'a'. Give an array of numbers",
+    "dynid.base_parameters(robot).project(np.zeros(3))": "have the shape (3,). Give 36 numbers",
+    'dynid.inverse_dynamics("arm.urdf", q, dq, ddq)': "expected a Robot, not str 'arm.urdf'",
+    'dynid.inverse_dynamics(robot, "a", dq, ddq)': "q is an array of texts. Give an array of floats",
+    "dynid.inverse_dynamics(robot, q[:2], dq, ddq)": "'q' has shape (2,). Give (3,)",
+    'dynid.simulate_experiment(robot, "sine", rate_hz=100)': "the trajectory is no motion",
+    "dynid.simulate_experiment(robot, motion, rate_hz=100, noise=0.1)": "noise is 0.1. Give a Noise",
+    'dynid.design_excitation(robot, "limits")': "limits are MotionLimits, not 'limits'",
+    'dynid.write_urdf("arm", folder / "x.urdf")': "robot is 'arm'. Give a Robot",
+    "dynid.write_urdf(robot, None)": "path is None. Give a path",
+    'dynid.write_result(robot, folder / "r.json")': "fit is a Robot. Give an Identification",
+    'dynid.write_report(fit, folder / "report.pdf")': "cannot be written as '.pdf'. Use the extension .html",
+    "dynid.plot(robot)": "plot cannot draw a Robot",
+    'dynid.generate_c("arm.urdf")': "code cannot be generated from a str",
+    'dynid.generate_c(robot, "fly")': "there is no function 'fly'. Choose from inverse_dynamics",
+    "dynid.identify_payload(robot, loaded=log, unloaded=run)": "loaded is a Recording. Give an Experiment",
+    'dynid.MotionLimits.from_robot("ur10")': "robot is 'ur10'. Give a Robot",
+    'dynid.MotionLimits.from_robot(robot, scale="a")': "scale is 'a'. Give a number",
+    'dynid.Inertia.from_com("a", (0, 0, 0), np.eye(3))': "mass is 'a'. Give a number",
+    "dynid.Inertia.from_com(1.0, (0, 0), np.eye(3))": "com has the shape (2,). Give 3 numbers",
+    'dynid.Recording(time=np.arange(3.0), q="a")': "q is 'a'. Give an array of numbers",
+    'dynid.Noise(effort="a")': "effort is 'a'. Give an array of numbers",
+    "dynid.Noise(torque=1.0)": "Noise has no argument 'torque'",
+    'dynid.Huber(tuning="a")': "tuning is 'a'. Give a number",
+    'dynid.WLS(rounds="many")': "rounds is 'many'. Give a whole number",
+    "dynid.WLS().solve(run)": "equations is an Experiment. Give Factors",
+    "dynid.FeasibleWLS(prior_weight=-1.0)": "prior_weight is -1.0. Give a number above 0, or None",
+    'robot.with_parameters("a")': "theta is 'a'. Give an array of numbers",
+    "robot.with_parameters(np.zeros(3))": "have the shape (3,). Give 36 numbers",
+    'fit.predict("a", "b", "c")': "q is 'a'. Give an array of numbers",
+    'dynid.parameters.count_bound("a")': "robot is 'a'. Give a Robot",
+    "dynid.parameters.energy_transport(3)": "row is 3. Give a DH",
+    'dynid.parameters.convert_values("a", dynid.base_parameters(robot), dynid.base_parameters(robot))': "is 'a'",
+    'dynid.estimation.perturbation_bounds("a", "b")': "W is 'a'. Give an array of numbers",
+    "dynid.estimation.fit_scales(robot)": "equations is a Robot. Give Samples",
+    "dynid.estimation.standard_candidates(robot, [run], None)": "reference is None. Give a Reference",
+    'dynid.control.two_rate_study(robot, "sine")': "trajectory is 'sine'. Give a Trajectory",
+    'dynid.links.cross_validate(robot, run, folds="five")': "folds is 'five'. Give a whole number, 2 or larger",
+    "dynid.excitation.minimum_jerk(0.0, np.ones(3), duration_s=1.0)": "q_start has the shape ()",
+    "dynid.information.reduce_stream(robot, [3])": "a piece is int. Give tuples (q, dq, ddq, tau) or experiments",
+    # unknown and missing arguments
+    "dynid.identify(robot, log, band_hz=20)": "It is a setting of the recipe: dynid.Recipe(band_hz=...)",
+    "dynid.process(log, cutoff=10)": "Processing has no argument 'cutoff'. Did you mean cutoff_hz?",
+    "dynid.simulate_experiment(robot, motion, rate=100)": "has no argument 'rate'. Did you mean rate_hz?",
+    "dynid.design_excitation(robot, limits, period=3)": "has no argument 'period'. Did you mean period_s?",
+    "dynid.write_report(check=1)": "write_report needs fit, path. The arguments are write_report(fit, path,",
+    "dynid.identify_load(robot, run)": "identify_load needs sensor_frame",
+    "dynid.Recipe(bandhz=3)": "Recipe has no argument 'bandhz'. Did you mean band_hz?",
+    'dynid.Recipe("wls")': "Recipe was given 1 arguments without a name",
+    "dynid.DH(a=0.3)": "DH has no argument 'a'. The arguments are DH(",
+    "dynid.FeasibleWLS(weight=1)": "has no argument 'weight'. Did you mean prior_weight?",
+    "dynid.Recording(q=np.zeros((2, 3)))": "Recording needs time",
+    # settings
+    "dynid.Recipe(hold_out=30)": "hold_out is 30. Give a text or None",
+    'dynid.Recipe(terms="viscous")': "terms is 'viscous'. Give a list of names, such as [\"viscous\"]",
+    'dynid.Recipe(band_hz="20")': "band_hz is '20'. Give the upper end of the band",
+    # names
+    "dynid.identfy(robot, log)": "did you mean dynid.identify?",
+    "dynid.robots.pnada()": "the robots are cartesian",
+    'dynid.kernels.link_pose(robot, "hand", q)': "has no link 'hand'. Its links are: base, link1",
+}
+"""Wrong call -> words of its error."""
+
+
+@pytest.fixture(scope="module")
+def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return shared_names(tmp_path_factory.mktemp("wrong"))
+
+
+@pytest.mark.parametrize("call", WRONG)
+def test_a_wrong_call(call: str, names: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    wanted = AttributeError if call.startswith(("dynid.identfy", "dynid.robots.")) else dynid.DynidError
+    with pytest.raises(wanted) as caught:
+        eval(call, dict(names))
+    assert WRONG[call] in str(caught.value)
+    assert not list(tmp_path.iterdir())  # nothing was written on the way
+
+
+def public_functions() -> Iterator[tuple[str, Any]]:
+    for place in ("dynid", *(f"dynid.{package}" for package in dynid.PACKAGES)):
+        module = import_module(place)
+        for name in module.__all__:
+            thing = getattr(module, name, None)
+            if inspect.isfunction(thing) and thing.__module__ != HOT:
+                yield f"{place}.{name}", thing
+
+
+def test_every_public_function_explains_wrong_kinds() -> None:
+    missing = [name for name, function in public_functions() if not hasattr(function, "__wrapped__")]
+    assert not missing, "mark them with @public (dynid/public_calls.py)"
+
+
+def test_faults_of_dynid_stay_what_they_are() -> None:
+    from dynid.public_calls import public
+
+    @public
+    def broken(count: int) -> int:
+        return 1 + count + {}["one"]  # type: ignore[index]
+
+    with pytest.raises(KeyError, match="one"):
+        broken(3)
+    with pytest.raises(dynid.DynidError, match=r"count is 'three'\. Give a whole number"):
+        broken("three")
