@@ -98,7 +98,7 @@ def test_degenerate_hulls() -> None:
     )
     with pytest.raises(ArgumentError, match="finite points"):
         hull_capsules("link", [[np.nan, 0, 0]])
-    with pytest.raises(ArgumentError, match="at least one"):
+    with pytest.raises(ArgumentError, match="count is 0"):
         hull_capsules("link", BOX, 0)
 
 

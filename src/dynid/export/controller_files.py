@@ -30,6 +30,7 @@ from dynid.export.controller_dialogs import require_body, ur_set_target_payload
 from dynid.files import write_atomically
 from dynid.findings import Finding
 from dynid.load.load import Load
+from dynid.public_calls import public
 from dynid.robot.formats.sysid_parameters import yaml_number, yaml_text
 
 __all__ = ["ControllerFile", "ros2_gravity_compensation", "ur_payload_script"]
@@ -63,6 +64,7 @@ class ControllerFile:
         return write_atomically(path, self.text, force=force)
 
 
+@public
 def ur_payload_script(
     load: Load, *, T_flange_frame: ArrayLike | None = None, transition_s: float = 0.0, name: str = "set_dynid_payload"
 ) -> ControllerFile:
@@ -104,6 +106,7 @@ def ur_payload_script(
     return ControllerFile(text="\n".join(lines) + "\n", ending=".script", findings=findings)
 
 
+@public
 def ros2_gravity_compensation(
     load: Load,
     target: Target = "filter",

@@ -27,6 +27,7 @@ from dynid.kernels import inverse_dynamics
 from dynid.links.identify import Identification
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 
 __all__ = [
@@ -138,6 +139,7 @@ def _csv_cells(column: NDArray[Any]) -> list[Any]:
     return ["" if value != value else repr(value) for value in values]
 
 
+@public
 def parameter_table(fit: Identification) -> DataTable:
     """The estimated base parameters and terms with their uncertainty, one row each.
 
@@ -163,6 +165,7 @@ def parameter_table(fit: Identification) -> DataTable:
     )
 
 
+@public
 def standard_parameter_table(fit: Identification) -> DataTable:
     """The parameters of every link and joint, one row each, with the values before the identification (``prior``).
 
@@ -206,6 +209,7 @@ def _facts(fit: Identification) -> dict[str, str]:
     return {"robot": fit.robot.name, "method": fit.estimate.method, "source": sources}
 
 
+@public
 def experiment_table(run: Experiment, robot: Robot | None = None) -> DataTable:
     """A processed log: time, motion, torques and which of them count, one column per joint.
 
@@ -231,6 +235,7 @@ def experiment_table(run: Experiment, robot: Robot | None = None) -> DataTable:
     return DataTable(name="experiment", columns=columns, units=units, facts=facts)
 
 
+@public
 def recording_tables(recording: Recording, robot: Robot | None = None) -> tuple[DataTable, ...]:
     """A raw log as it was measured; channels that have a clock of their own become a table of their own.
 
@@ -265,6 +270,7 @@ def recording_tables(recording: Recording, robot: Robot | None = None) -> tuple[
     )
 
 
+@public
 def prediction_table(fit: Identification, run: Experiment) -> DataTable:
     """Measured and predicted torques of an experiment, the residual, and the prior model's prediction.
 
@@ -314,6 +320,7 @@ def _slides(robot: Robot | None, run: Experiment | Recording) -> list[bool]:
     return [False] * run.q.shape[1] if robot is None else [body.is_prismatic for body in robot.bodies]
 
 
+@public
 def write_tables(
     fit: Identification,
     folder: str | os.PathLike[str],

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from dynid.errors import DataError, ExportError
 from dynid.files import write_atomically
 from dynid.logs.recording import Recording
+from dynid.public_calls import public
 
 __all__ = ["from_sysid_series", "write_sysid_series"]
 
@@ -48,6 +49,7 @@ class Signals(Protocol):
     def joint_names(self) -> tuple[str, ...]: ...
 
 
+@public
 def write_sysid_series(log: Signals, folder: str | os.PathLike[str], *, force: bool = False) -> tuple[Path, ...]:
     """Write ``sensordata.npz`` (positions and velocities) and ``control.npz`` (torques) for ``mujoco.sysid``.
 
@@ -93,6 +95,7 @@ def _write(path: Path, time: Floats, signals: list[tuple[int, Floats]], joints: 
     return write_atomically(path, stream.getvalue(), force=force)
 
 
+@public
 def from_sysid_series(sensordata: Any, control: Any | None = None) -> Recording:
     """The recording of series of ``mujoco.sysid``.
 

@@ -18,6 +18,7 @@ from dynid.load.load import Load
 from dynid.load.load_files import read_load
 from dynid.logs.sysid_series import write_sysid_series
 from dynid.processing.experiment import Experiment
+from dynid.public_calls import public
 from dynid.robot.formats.mjcf.write import write_mjcf
 from dynid.robot.formats.sysid_parameters import write_sysid
 from dynid.runs.validation_run import common_cutoff
@@ -87,6 +88,7 @@ WITH_LOGS = ("tables", "parquet", "csv", "sysid")
 """The kinds that have a use for logs."""
 
 
+@public
 def run_export(
     run: str | Path,
     kind: str,

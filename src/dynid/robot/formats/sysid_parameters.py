@@ -29,6 +29,7 @@ from dynid.checks import require_library
 from dynid.decompositions import eigh, eigvalsh
 from dynid.errors import ArgumentError, DataError, ExportError
 from dynid.files import write_atomically
+from dynid.public_calls import public
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, Link
@@ -58,6 +59,7 @@ _FORMS = {1: "mass", 4: "mass and centre of mass", 10: "pseudo-inertia"}
 """Numbers of a body's parameter in the toolbox -> what they are."""
 
 
+@public
 def sysid_values(robot: Robot) -> dict[str, Floats]:
     """The robot's values as parameters of ``mujoco.sysid``: name -> (10,) for a body, (1,) for a joint's attribute.
 
@@ -132,6 +134,7 @@ def _possible(robot: Robot) -> Robot:
     return replace(robot, links=tuple(links))
 
 
+@public
 def to_sysid(robot: Robot, nominal: Robot | None = None) -> Any:
     """The robot's values as a ``mujoco.sysid.ParameterDict``, each with the function that puts it into an ``MjSpec``.
 
@@ -191,6 +194,7 @@ def _modifier(name: str) -> Any:
     return change_body if name.endswith(_INERTIA) else change_joint
 
 
+@public
 def write_sysid(
     robot: Robot, path: str | os.PathLike[str], nominal: Robot | None = None, *, force: bool = False
 ) -> Path:
@@ -225,6 +229,7 @@ def yaml_text(name: str) -> str:
     return "'" + name.replace("'", "''") + "'"
 
 
+@public
 def from_sysid(robot: Robot, parameters: Any) -> Robot:
     """The robot with the values that ``mujoco.sysid`` found.
 
