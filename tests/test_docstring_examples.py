@@ -31,6 +31,7 @@ LIBRARIES = {
     "plot": ("matplotlib",),
     "casadi_function": ("casadi",),
     "casadi_from_tape": ("casadi",),
+    "usd_overlay": ("pxr",),
     "to_sysid": ("mujoco.sysid", "tabulate"),
 }
 """Function -> the libraries without which its example cannot run."""

@@ -21,7 +21,16 @@ load = dynid.Load.of(dynid.Inertia.from_com(2.0, (0.0, 0.0, 0.1), 0.01 * np.eye(
 limits = dynid.MotionLimits.from_robot(robot, acceleration=5.0)
 move = dynid.excitation.minimum_jerk(np.zeros(3), np.full(3, 0.5), duration_s=1.0)
 """
-"""Besides, ``folder`` is an empty folder with the log ``run1.csv`` and its channel map ``map.toml``."""
+"""Besides, ``folder`` has the log ``run1.csv``, its channel map ``map.toml`` and a USD asset ``arm.usda``."""
+_LINK = """    def Xform "link{0}"
+    {{
+        def PhysicsRevoluteJoint "joint{0}"
+        {{
+        }}
+    }}
+"""
+ASSET = '#usda 1.0\ndef Xform "arm"\n{\n' + "".join(_LINK.format(number) for number in (1, 2, 3)) + "}\n"
+"""A USD asset with prims for the links and joints of the robot."""
 MAP = """[time]
 column = "time"
 unit = "s"
@@ -45,4 +54,5 @@ def shared_names(folder: Path) -> dict[str, Any]:
     header = "time,q0,q1,q2,effort0,effort1,effort2"
     np.savetxt(folder / "run1.csv", table, delimiter=",", comments="", header=header)
     (folder / "map.toml").write_text(MAP)
+    (folder / "arm.usda").write_text(ASSET)
     return {**names, "folder": folder}

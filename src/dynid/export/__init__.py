@@ -25,6 +25,7 @@ NAMES = {
     "result_file": ["read_result", "write_result"],
     "robot_files": ["RobotFile", "write_robot_files"],
     "torque_formulas": ["TorqueExpressions", "torque_expressions"],
+    "usd_layer": ["UsdOverlay", "usd_overlay"],
 }
 """Module -> its public names, loaded at first use."""
 

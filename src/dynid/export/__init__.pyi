@@ -28,3 +28,5 @@ from dynid.export.robot_files import RobotFile as RobotFile
 from dynid.export.robot_files import write_robot_files as write_robot_files
 from dynid.export.torque_formulas import TorqueExpressions as TorqueExpressions
 from dynid.export.torque_formulas import torque_expressions as torque_expressions
+from dynid.export.usd_layer import UsdOverlay as UsdOverlay
+from dynid.export.usd_layer import usd_overlay as usd_overlay
