@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
+from scipy.linalg.lapack import dpotrf, dtrtrs
 
-from dynid.decompositions import lstsq
+from dynid.decompositions import eigh
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
@@ -40,10 +40,10 @@ FOLDS = 12
 RUNS_AS_FOLDS = 5
 """Number of runs from which on a fold is a whole run (convention: four fifths of the data are then left to fit). Fewer
 runs are cut into stretches of time: a fit of one of two runs says little about a fit of both."""
-SMALL_PIVOT = 1e-5
-"""Ratio of the smallest to the largest Cholesky pivot below which a small system counts as singular (convention)."""
+MOST_RECENT = 3
+"""Number of picked columns of all folds that are kept (convention: those of one model)."""
 SINGULAR_SYSTEM = 1e-10
-"""Relative eigenvalue below which a direction of a small system is left out; the square of `SMALL_PIVOT`."""
+"""Relative eigenvalue below which a direction of a small system is left out (convention)."""
 
 
 class Folds:
@@ -62,13 +62,13 @@ class Folds:
         if len(segments) < 2:
             raise ArgumentError("cross-validation needs two blocks of time or more", remedy="Use a longer experiment.")
         self.equations, self.weights = equations, weights
+        self._recent: dict[tuple[int, bytes], list[Floats]] = {}
         self._best: dict[tuple[tuple[Term, ...], tuple[int, ...]], float] = {}
         self._places = {term: self._rigid + place for place, term in enumerate(equations.terms)}
         partitions = [_groups(equations, segments, count) for count in counts]
         groups = [group for partition in partitions for group in partition]
         self._partition = np.repeat(np.arange(len(partitions)), [len(partition) for partition in partitions])
-        weighted = np.array([self._products(group, weights) for group in groups])
-        self._torque = np.array([self._products(group, np.ones_like(weights)) for group in groups])
+        weighted, self._torque = self._products(groups, (weights, np.ones_like(weights)))
         self._weighted = weighted
         whole = weighted.sum(axis=0) / len(counts)
         rest = whole - weighted
@@ -85,15 +85,20 @@ class Folds:
         """Places of the folds of one partition; of all by default."""
         return np.flatnonzero((self._partition == number) | (number is None))
 
-    def _products(self, segments: NDArray[np.int64], weights: Floats) -> Floats:
-        """Cross products of all columns and the torque over some segments."""
+    def _products(self, groups: Sequence[Ints], weights: Sequence[Floats]) -> Floats:
+        """(weights, groups, p, p) cross products of all columns and the torque over groups of segments."""
         information = self.equations.information
         size = len(information.columns) + 1
-        total = np.zeros((size, size))
+        numbers = np.unique(np.concatenate(groups))
+        order = np.searchsorted(numbers, np.concatenate(groups))
+        starts = np.cumsum([0, *(group.size for group in groups[:-1])])
+        total = np.zeros((len(weights), len(groups), size, size))
         for joint, support in enumerate(information.supports):
-            places = [*support, size - 1]
-            factors = [information.factor(joint, int(segment)) for segment in segments]
-            total[np.ix_(places, places)] += weights[joint] * sum(R.T @ R for R in factors)
+            squares = np.array([R.T @ R for R in (information.factor(joint, int(number)) for number in numbers)])
+            by_group = np.add.reduceat(squares[order], starts, axis=0)
+            places = np.array([*support, size - 1])
+            for part, weight in zip(total, weights, strict=True):
+                part[:, places[:, None], places] += weight[joint] * by_group
         return total
 
     def errors(
@@ -115,55 +120,63 @@ class Folds:
             (folds,) with the present terms, and (candidates, folds) with each group added.
         """
         kept = np.array([*range(self._rigid), *self._columns(present)])
-        groups = [np.array(self._columns(group)) for group in candidates]
-        wanted = range(len(self)) if places is None else places.tolist()
-        every = np.array([self._fold_errors(fold, kept, groups, prior_weight) for fold in wanted])
-        return every[:, 0], every[:, 1:].T
+        groups = [np.array(self._columns(group), dtype=np.int64) for group in candidates]
+        wanted = np.arange(len(self)) if places is None else places
+        fits = _Fits(self, wanted, kept, prior_weight)
+        old = self._squares(self._torque, wanted, kept, fits.solutions[:, None])[:, 0]
+        new = np.empty((len(groups), len(wanted)))
+        for size in sorted({group.size for group in groups}):  # groups of one size are treated at once
+            alike = [place for place, group in enumerate(groups) if group.size == size]
+            columns = np.array([groups[place] for place in alike])
+            solutions, values = fits.extend(columns)
+            new[alike] = self._squares(self._torque, wanted, kept, solutions, columns, values).T
+        return old, new
 
-    def _fold_errors(self, fold: int, kept: Ints, groups: list[Ints], prior_weight: float) -> Floats:
-        """(1 + groups,) squared errors on a fold of the fit without it, and of its extension by each group of columns.
-
-        Each extension is a block elimination: the kept columns are factorised once.
-        """
-        extra = np.concatenate([*groups, np.zeros(0, dtype=np.int64)])
-        matrix, pull = self._matrices[fold], prior_weight * self.coordinates.pull
-        side = self._sides[fold] + pull * self.coordinates.centre
-        L = _cholesky(matrix[kept[:, None], kept], pull[kept])
-        Z = dtrtrs(L, np.column_stack([side[kept], matrix[kept[:, None], extra]]), lower=1)[0]
-        half, values, start = np.tile(Z[:, 0], (1 + len(groups), 1)), [], 1
-        for place, group in enumerate(groups, start=1):
-            mine = Z[:, start : start + group.size]
-            S = matrix[group[:, None], group] + np.diag(pull[group]) - mine.T @ mine
-            values.append(_solve_semidefinite(S, side[group] - mine.T @ Z[:, 0]))
-            half[place] -= mine @ values[-1]
-            start += group.size
-        return self._squares(self._torque[fold], kept, dtrtrs(L, half.T, lower=1, trans=1)[0], groups, values)
+    def _picked(self, matrices: Floats, columns: Ints) -> list[Floats]:
+        """Some columns and the same rows of matrices (folds, p, p); kept for the latest columns."""
+        key = (id(matrices), columns.tobytes())
+        if key not in self._recent:
+            self._recent[key] = [_pick(matrix, columns, columns) for matrix in matrices]
+            if len(self._recent) > MOST_RECENT:
+                self._recent.pop(next(iter(self._recent)))
+        return self._recent[key]
 
     def _squares(
-        self, products: Floats, kept: Ints, solutions: Floats, groups: list[Ints], values: list[Floats]
+        self,
+        products: Floats,
+        wanted: Ints,
+        kept: Ints,
+        solutions: Floats,
+        groups: Ints | None = None,
+        values: Floats | None = None,
     ) -> Floats:
-        """(1 + groups,) squared errors by cross products.
+        """(folds, m) squared errors of m fits to each wanted fold by cross products.
 
         Args:
-            products: Cross products of all columns and the torque.
+            products: (all folds, p, p) cross products of all columns and the torque.
+            wanted: Places of the folds.
             kept: Columns of the kept part.
-            solutions: (columns, 1 + groups) the kept part of each solution.
-            groups: Columns of each group.
-            values: Parameters of each group.
+            solutions: (folds, m, columns) the kept part of each solution.
+            groups: (m, s) further columns of each fit.
+            values: (folds, m, s) their parameters.
         """
-        rank, last = self.equations.base.rank, len(products) - 1
+        rank, last = self.equations.base.rank, products.shape[1] - 1
         used = np.array([*range(rank), *(rank + kept[self._rigid :] - self._rigid)])
-        U = np.vstack([self._to_base[used[:, None], kept] @ solutions, -np.ones(solutions.shape[1])])
+        base = solutions @ self._to_base[used[:, None], kept].T
+        U = np.concatenate([base, np.full((*base.shape[:2], 1), -1.0)], axis=2)
         used = np.append(used, last)
-        length = np.sqrt(np.maximum(np.diagonal(products), 0.0))
-        squares = (U * (products[used[:, None], used] @ U)).sum(axis=0)
-        sizes = length[used] @ np.abs(U)
-        for place, (group, value) in enumerate(zip(groups, values, strict=True), start=1):
-            rows = rank + group - self._rigid
-            torque = self._to_base[rows[:, None], group] @ value
-            cross = products[rows[:, None], used] @ U[:, place]
-            squares[place] += torque @ (2.0 * cross + products[rows[:, None], rows] @ torque)
-            sizes[place] += length[rows] @ np.abs(torque)
+        inner = self._picked(products, used)
+        length = np.sqrt(np.maximum(np.diagonal(products, axis1=1, axis2=2)[wanted], 0.0))
+        squares = np.array([np.sum(u * (u @ inner[fold]), axis=1) for u, fold in zip(U, wanted.tolist(), strict=True)])
+        sizes = (np.abs(U) @ length[:, used, None])[:, :, 0]
+        if groups is not None and values is not None:
+            rows = rank + groups - self._rigid
+            torque = np.einsum("mij,fmj->fmi", self._to_base[rows[:, :, None], groups[:, None]], values)
+            flat = np.array([_pick(products[fold], rows.ravel(), used) for fold in wanted.tolist()])
+            cross = (flat.reshape(len(flat), *rows.shape, -1) @ U[..., None])[..., 0]
+            own = np.array([products[fold][rows[:, :, None], rows[:, None]] for fold in wanted.tolist()])
+            squares += np.sum(torque * (2.0 * cross + (own @ torque[..., None])[..., 0]), axis=2)
+            sizes += np.sum(length[:, rows] * np.abs(torque), axis=2)
         # differences below this are rounding and may be negative: without noise, all fits count as equal
         return np.asarray(np.maximum(squares, ROUNDING * sizes**2))
 
@@ -184,41 +197,74 @@ class Folds:
         if (key := (tuple(terms), tuple(absent))) in self._best:
             return self._best[key]
         kept = np.array([*(k for k in range(self._rigid) if k not in absent), *self._columns(terms)])
-        pull, centre = self.coordinates.pull[kept], self.coordinates.centre[kept]
-        errors = np.zeros(len(WEIGHTS))
-        for fold, products in enumerate(self._weighted):
-            matrix, side = self._matrices[fold][kept[:, None], kept], self._sides[fold][kept]
-            fits = np.empty((kept.size, len(WEIGHTS)))
-            for place, weight in enumerate(WEIGHTS):
-                L = _cholesky(matrix, weight * pull)
-                fits[:, place] = dpotrs(L, side + weight * pull * centre, lower=1)[0]
-            errors += self._squares(products, kept, fits, [], [])
+        everything = np.arange(len(self))
+        fits = [_Fits(self, everything, kept, weight).solutions for weight in WEIGHTS]
+        errors = self._squares(self._weighted, everything, kept, np.stack(fits, axis=1)).sum(axis=0)
         self._best[key] = max(w for w, error in zip(WEIGHTS, errors, strict=True) if error <= NEAR_BEST * errors.min())
         return self._best[key]
 
 
+class _Fits:
+    """The fits that leave one fold out each, and their extensions by further columns."""
+
+    def __init__(self, folds: Folds, wanted: Ints, kept: Ints, prior_weight: float) -> None:
+        self._folds, self._wanted, self._kept = folds, wanted.tolist(), kept
+        self._pull = prior_weight * folds.coordinates.pull
+        self._sides = folds._sides[wanted] + self._pull * folds.coordinates.centre
+        inner = folds._picked(folds._matrices, kept)
+        self._roots = [_cholesky(inner[fold], self._pull[kept]) for fold in self._wanted]
+        right = self._sides[:, kept]
+        self._halves = np.array([dtrtrs(L, y, lower=1)[0] for L, y in zip(self._roots, right, strict=True)])
+        halves = zip(self._roots, self._halves, strict=True)
+        self.solutions = np.array([dtrtrs(L, z, lower=1, trans=1)[0] for L, z in halves])
+        """(folds, kept) the parameters of each fit."""
+
+    def extend(self, groups: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """The kept part (folds, m, kept) and the further parameters (folds, m, s) of fits with one of m groups each.
+
+        Each extension is a block elimination: the kept columns are factorised once.
+
+        Args:
+            groups: (m, s) columns of each group.
+        """
+        matrices = [self._folds._matrices[fold] for fold in self._wanted]
+        sides = [_pick(matrix, groups.ravel(), self._kept) for matrix in matrices]  # transposed, in LAPACK's order
+        Z = np.array([dtrtrs(L, y.T, lower=1, overwrite_b=1)[0].T for L, y in zip(self._roots, sides, strict=True)])
+        Z = Z.reshape(len(Z), *groups.shape, -1)
+        S = np.array([matrix[groups[:, :, None], groups[:, None, :]] for matrix in matrices]) - Z @ Z.swapaxes(2, 3)
+        S[:, :, range(groups.shape[1]), range(groups.shape[1])] += self._pull[groups]
+        values = _solve_semidefinite(S, self._sides[:, groups] - (Z @ self._halves[:, None, :, None])[..., 0])
+        halves = self._halves[:, None] - (values[:, :, None] @ Z)[:, :, 0]
+        pairs = zip(self._roots, halves, strict=True)
+        return np.array([dtrtrs(L, z.T, lower=1, trans=1, overwrite_b=1)[0].T for L, z in pairs]), values
+
+
+def _pick(matrix: Floats, rows: Ints, columns: Ints) -> Floats:
+    """Some rows and columns of a matrix."""
+    return np.asarray(matrix.take(rows, axis=0).take(columns, axis=1))
+
+
 def _solve_semidefinite(S: Floats, right: Floats) -> Floats:
-    """Solve a small semidefinite system; the solution of the smallest norm where it is singular."""
-    L, failed = dpotrf(S, lower=1)
-    if not failed and L.diagonal().min() > SMALL_PIVOT * L.diagonal().max():
-        return np.asarray(dpotrs(L, right, lower=1)[0])
-    return np.asarray(lstsq(S, right, rcond=SINGULAR_SYSTEM))
+    """Solve small semidefinite systems (..., s, s) and (..., s); the shortest solution of singular ones."""
+    values, vectors = eigh(S)
+    smallest = SINGULAR_SYSTEM * np.maximum(np.abs(values).max(axis=-1, keepdims=True), 1e-300)
+    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=np.abs(values) > smallest)
+    return np.asarray(np.einsum("...ij,...j,...kj,...k->...i", vectors, inverse, vectors, right, optimize=True))
 
 
 def _cholesky(matrix: Floats, pull: Floats) -> Floats:
-    """Lower Cholesky factor of a semidefinite matrix plus the diagonal matrix of the pull."""
-    A = matrix.copy()
-    diagonal = A.ravel()[:: len(A) + 1]
-    diagonal += pull
-    L, failed = dpotrf(A, lower=1)
-    if failed:
-        diagonal += SINGULAR * diagonal.max()
-        L, failed = dpotrf(A, lower=1)
-    if failed:
-        raise EstimationError(
-            "the equations of a fold cannot be solved", remedy="Check the torques of the log: dynid check."
-        )
-    return np.asarray(L)
+    """Lower Cholesky factor of a semidefinite matrix plus the diagonal matrix of the pull; above it stands anything."""
+    for damping in (0.0, SINGULAR):
+        A = matrix.copy()
+        diagonal = A.ravel()[:: len(A) + 1]
+        diagonal += pull
+        diagonal += damping * diagonal.max(initial=0.0)
+        L, failed = dpotrf(A.T, lower=1, overwrite_a=1, clean=0)  # transposed, it is in LAPACK's order
+        if not failed:
+            return np.asarray(L)
+    raise EstimationError(
+        "the equations of a fold cannot be solved", remedy="Check the torques of the log: dynid check."
+    )
 
 
 def _groups(equations: Factors, segments: Sequence[int], count: int) -> list[NDArray[np.int64]]:
