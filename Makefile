@@ -54,6 +54,7 @@ bench: $(VENV)/.ready-bench
 
 campaigns:
 	@echo "fuzz-readers            10 000 broken logs per format (minutes)"
+	@echo "fuzz-files              10 000 broken files of every own kind and of robots (minutes)"
 	@echo "faults                  2 000 faults in simulated and real logs"
 	@echo "gate-evidence           clean logs and wrong masses: false accusations of the gate"
 	@echo "faults-within           gains, drifts, loads and lengths planted within a log"
@@ -94,6 +95,10 @@ campaigns:
 
 fuzz-readers: $(STAMP)
 	$(BIN)/python -m tests.campaigns.fuzz_readers --count 10000
+
+.PHONY: fuzz-files
+fuzz-files: $(STAMP)
+	$(BIN)/python -m tests.campaigns.fuzz_files --count 10000
 
 faults: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/fault_injection.py 1400

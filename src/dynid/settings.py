@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import math
-import tomllib
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
@@ -17,8 +17,13 @@ from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, ge
 
 from dynid.errors import ArgumentError
 from dynid.files import write_atomically
+from dynid.files.small_files import read_toml
 
 __all__ = ["TomlSettings"]
+
+
+SHOWN = 60
+"""Letters of a wrong value that an error shows (convention)."""
 
 
 class TomlSettings:
@@ -36,16 +41,10 @@ class TomlSettings:
         Raises:
             ArgumentError: The file cannot be read, or has an unknown key or a value of a wrong type.
         """
-        try:
-            content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            remedy = "Check the name and the permissions."
-            raise ArgumentError(f"the file cannot be read: {error.strerror}", path=path, remedy=remedy) from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ArgumentError(f"the file is not TOML: {error}", path=path) from error
+        content = read_toml(path, error=ArgumentError)
         beside = Path(path).parent
         for key in (key for key in cls.file_keys if isinstance(content.get(key), str)):
-            if not Path(content[key]).exists() and (beside / content[key]).exists():
+            if not os.path.exists(content[key]) and os.path.exists(beside / content[key]):
                 content[key] = str(beside / content[key])
         return cls().with_values(content, path=path)
 
@@ -88,9 +87,11 @@ class TomlSettings:
                 raise ArgumentError("there is no such setting", path=path, place=key, remedy=remedy)
             try:
                 changed[key] = _convert(value, hints[key])
-            except (TypeError, ValueError) as error:
+            except (TypeError, ValueError, OverflowError) as error:
                 remedy = f"Give {_describe(hints[key])}."
-                raise ArgumentError(f"{value!r} does not fit", path=path, place=key, remedy=remedy) from error
+                raise ArgumentError(
+                    f"{repr(value)[:SHOWN]} does not fit", path=path, place=key, remedy=remedy
+                ) from error
         try:
             return replace(self, **changed)  # type: ignore[type-var]
         except ArgumentError as error:
@@ -122,7 +123,7 @@ class TomlSettings:
     def input_files(self) -> list[Path]:
         """The files and folders that the settings name."""
         named = [getattr(self, key) for key in self.file_keys]
-        return [Path(name).absolute() for name in named if name is not None and Path(name).exists()]
+        return [Path(name).absolute() for name in named if name is not None and os.path.exists(name)]
 
 
 def _hints(kind: type) -> dict[str, Any]:
@@ -142,9 +143,11 @@ def _value_of(text: str, hint: Any) -> Any:
         return [_value_of(part.strip(), get_args(items)[0]) for part in text.split(",") if part.strip()]
     if str in _alternatives(hint):
         return text.strip("\"'")
+    import tomllib
+
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return text
 
 

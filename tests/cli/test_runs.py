@@ -154,9 +154,32 @@ def test_reports_are_made_again_and_runs_compared(bench: Path) -> None:
     assert run("report", bench / "res", bench / "plain", "--out", bench / "both").exit_code == 5
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"arguments": ["--force", "arm.urdf"]}, r"arguments\[0\]: the run names '--force'"),
+        ({"arguments": ["arm.urdf", "--out=/tmp/x"]}, r"arguments\[1\]: the run names '--out=/tmp/x'"),
+        ({"arguments": ["--save-recipe", "x", "arm.urdf"]}, r"arguments\[0\]: the run names '--save-recipe'"),
+        ({"verb": "demo"}, "verb: a run of 'demo' is not repeated"),
+        ({"inputs": [{"path": 1, "sha256": "0" * 64}]}, r"inputs\[0\]\.path: it should be a text, not 1"),
+        ({"result": "../result.json"}, "result: it should be the name of a file without folders"),
+    ],
+)
+def test_a_strangers_record_is_not_obeyed(bench: Path, tmp_path: Path, change: dict[str, object], message: str) -> None:
+    shutil.copytree(bench / "res", tmp_path / "res")
+    facts = json.loads((tmp_path / "res" / "run.json").read_text())
+    (tmp_path / "res" / "run.json").write_text(json.dumps(facts | change))
+    result = run("rerun", tmp_path / "res", "--out", tmp_path / "new")
+    assert result.exit_code == 3
+    assert re.search(message, result.stderr)
+    assert not (tmp_path / "new").exists()
+
+
 def test_a_rerun_gives_the_same_result_and_sees_changed_inputs(bench: Path, tmp_path: Path) -> None:
     result = run("rerun", bench / "res", "--json")
     assert result.exit_code == 0, result.output
+    assert "repeats: dynid identify" in result.stderr  # what it does is shown first
+    assert f"reads: {bench / 'run1.csv'}" in result.stderr
     found = json.loads(result.stdout)
     assert found["same"]
     assert found["inputs_changed"] == []

@@ -77,7 +77,7 @@ def test_whole_files_of_others_are_refused(body: bytes, tmp_path: Path) -> None:
     path.write_bytes(MAGIC + struct.pack("<IQ32s", 2, len(body), hashlib.sha256(body).digest()) + body)
     with pytest.raises(DataError, match="format version 2"):
         Information.load(path)
-    with pytest.raises(DataError, match="cannot read"):
+    with pytest.raises(DataError, match="cannot be read"):
         Information.load(tmp_path / "absent.info")
 
 

@@ -10,7 +10,7 @@ import click
 
 from dynid import errors
 from dynid.cli.options import FORCE, HOLD, JSON, OUT, command, held_joints, read_robot
-from dynid.cli.run_commands import invoke
+from dynid.cli.run_commands import invoke, safe_arguments
 from dynid.cli.screen import print_json
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def _pruned(path: Path, source: Robot | SavedResult, share: str) -> PrunedRobot:
     click.echo(f"the identification is repeated with --significant {wanted}", err=True)
     with tempfile.TemporaryDirectory() as temporary:
         target = Path(temporary) / "run"
-        words = [*facts["arguments"], "--significant", wanted, "--out", str(target)]
-        if (code := invoke([facts["verb"], *words])) > 1:
+        words = [*safe_arguments(facts, folder), "--significant", wanted, "--out", str(target)]
+        if (code := invoke(words)) > 1:
             sys.exit(code)
         return read_result(target).pruned()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
+import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,9 @@ from dynid import errors
 from dynid.cli.options import EXISTING, FORCE, JSON, MAP, OUT, command
 from dynid.cli.screen import print_json, print_verdict, show_finding
 from dynid.files import file_digest, make_folder
+from dynid.files.small_files import read_json
 
-__all__ = ["export", "invoke", "report", "rerun"]
+__all__ = ["export", "invoke", "report", "rerun", "safe_arguments"]
 
 TOLERANCE = 1e-6
 """Relative difference up to which two numbers are the same (convention: above the rounding of other machines)."""
@@ -49,10 +50,10 @@ def report(folders: tuple[str, ...], out: Path | None, force: bool, as_json: boo
         file = Path(folders[0]) / "report.json"
         read_run(Path(folders[0]))
         try:
-            page = Page.from_json(file.read_text(encoding="utf-8"), file)
-        except (OSError, UnicodeDecodeError) as error:
+            page = Page.read(file)
+        except errors.DataError as error:
             remedy = f"Make it again: dynid rerun {folders[0]}"
-            raise errors.DataError(f"the report cannot be read: {error}", path=file, remedy=remedy) from error
+            raise errors.DataError(error.reason, path=file, place=error.place, remedy=remedy) from error
         target = out or Path(folders[0])
     make_folder(target)
     for name in REPORTS:
@@ -105,7 +106,7 @@ def _compare_runs(first: Path, second: Path) -> Any:
     sides = []
     for folder in (first, second):
         file = folder / "report.json"
-        page = Page.from_json(file.read_text(encoding="utf-8"), file) if file.exists() else None
+        page = Page.read(file) if file.exists() else None
         sides.append(Side(folder.resolve().name, read_result(folder).content, read_run(folder), page))
     if sides[0].name == sides[1].name:
         sides = [Side(str(f), s.result, s.run, s.page) for f, s in zip((first, second), sides, strict=True)]
@@ -122,7 +123,9 @@ def _compare_runs(first: Path, second: Path) -> Any:
 def rerun(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
     """Repeat a run from its folder, and compare the results.
 
-    Changed input files and versions are listed. The exit code is 0 if the result is the same, and 1 if it differs.
+    The command and its input files are shown first. Nothing is written but the folder given by --out: a run whose
+    record names options that write files is refused. Changed input files and versions are listed. The exit code is 0
+    if the result is the same, and 1 if it differs.
     """
     import tempfile
 
@@ -136,15 +139,17 @@ def rerun(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
         raise errors.DataError(
             "the run was started from Python, not by a command", path=folder, remedy="Repeat it in Python."
         )
+    words = safe_arguments(facts, Path(folder))
+    show_run(facts, words)
     changed = [entry["path"] for entry in facts["inputs"] if _digest(entry["path"]) != entry["sha256"]]
     now = versions()
     moved = [f"{name} {old} -> {now.get(name)}" for name, old in facts["versions"].items() if now.get(name) != old]
     with tempfile.TemporaryDirectory() as temporary:
         target = out or Path(temporary) / "run"
-        code = invoke([facts["verb"], *facts["arguments"], "--out", str(target), *(["--force"] if force else [])])
+        code = invoke([*words, "--out", str(target), *(["--force"] if force else [])])
         if code > 1:
             sys.exit(code)
-        old, new = (json.loads((place / facts["result"]).read_text()) for place in (Path(folder), target))
+        old, new = (read_json(place / facts["result"]) for place in (Path(folder), target))
     differing = list(_differences(old, new))
     same = not differing and code == facts["exit_code"]
     found = {
@@ -167,6 +172,53 @@ def _digest(path: str) -> str:
     if not Path(path).exists():
         raise errors.LogReadError("an input file of the run is missing", path=path, remedy="Restore it at this place.")
     return file_digest(path)
+
+
+REPEATABLE = ("identify", "load", "validate", "excite")
+"""Commands whose runs can be repeated."""
+WRITING = ("--out", "--force", "--save-recipe", "--help", "-h")
+"""Options that a record must not name: where results go is decided by the one who repeats the run."""
+
+
+def safe_arguments(facts: Mapping[str, Any], folder: Path) -> list[str]:
+    """The words that repeat a run, verb first, after a check: a stranger may have written its record.
+
+    Raises:
+        DataError: The record names another command, an option that the command does not have, or one that writes files.
+    """
+    root = click.get_current_context().find_root().command
+    verb = facts["verb"]
+    known = root.get_command(click.get_current_context(), verb) if isinstance(root, click.Group) else None
+    if verb not in REPEATABLE or known is None:
+        raise errors.DataError(
+            f"a run of '{verb}' is not repeated", path=folder, place="verb", remedy=f"Known: {', '.join(REPEATABLE)}."
+        )
+    allowed = {name for p in known.params for name in (*p.opts, *p.secondary_opts)} - set(WRITING) | {"--no-snap"}
+    for k, word in enumerate(facts["arguments"]):
+        name, _, _ = word.partition("=")
+        if word.startswith("-") and not _is_number(word) and name not in allowed:
+            raise errors.DataError(
+                f"the run names '{word[:60]}', which is no option that a repeated run may have",
+                path=folder,
+                place=f"arguments[{k}]",
+                remedy=f"Give the command yourself: {facts['command'][:500]}",
+            )
+    return [verb, *facts["arguments"]]
+
+
+def show_run(facts: Mapping[str, Any], words: Sequence[str]) -> None:
+    """Show on the screen what a repeated run does and reads."""
+    click.echo(f"repeats: {shlex.join(['dynid', *words])}", err=True)
+    for entry in facts["inputs"]:
+        click.echo(f"reads: {entry['path']}", err=True)
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def invoke(arguments: list[str]) -> int:

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.errors import ArgumentError
+from dynid.errors import ArgumentError, DataError
 from dynid.excitation.excitation import Excitation
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.excitation.trajectories.trajectory import LinearTrajectory, Trajectory
 from dynid.files import write_atomically
+from dynid.files.schema import check_content, list_of, number, table, text
+from dynid.files.small_files import read_json
 from dynid.files.transaction import check_listed
 from dynid.public_calls import public
 from dynid.tables import Table
@@ -33,6 +35,19 @@ __all__ = [
 Floats = NDArray[np.float64]
 PLAN_FILES = ("trajectory.csv", "trajectory.json", "trajectory.yaml", "trajectory.script", "plan.txt", "plan.json")
 """Names of all files that `write_plan` may write; the script is for robots with six joints only."""
+LARGEST = 1e9
+"""Largest coefficient and longest time of a plan that is read, in SI units (convention: no robot reaches it)."""
+_ROWS = list_of(list_of(number(-LARGEST, LARGEST), least=1, most=1000), least=1, most=2001)
+_PLAN = table(
+    {
+        "robot": text(),
+        "joint_names": list_of(text()),
+        "recorded_s": list_of(number(0.0, LARGEST), least=2, most=2),
+        "coefficients": _ROWS,
+    },
+    others=True,
+)
+"""What the plan of a Fourier series holds; other keys are for people."""
 MOST_NUMBERS = 3e7
 """Largest count of numbers in one trajectory file: some hundred megabytes. Convention."""
 
@@ -117,8 +132,8 @@ def write_plan(plan: Excitation, folder: str | os.PathLike[str], *, rate_hz: flo
     if plan.trajectory.dof == 6:
         way = "The way from where the robot stands to the start (movej) is not checked at all."
         texts["trajectory.script"] = f"# {plan.checks_summary}\n# {way}\n{samples.urscript()}"
-    for name, text in texts.items():
-        write_atomically(there / name, text, force=force)
+    for name, content in texts.items():
+        write_atomically(there / name, content, force=force)
     written = [name for name in PLAN_FILES if name in ("trajectory.csv", "trajectory.json") or name in texts]
     if force:  # another robot's script must not stand beside this plan
         for name in set(PLAN_FILES) - set(written):
@@ -160,21 +175,23 @@ def read_trajectory(path: str | os.PathLike[str]) -> tuple[FourierTrajectory, di
     """
     check_listed(Path(path))
     try:
-        facts = json.loads(Path(path).read_text(encoding="utf-8"))
+        facts = read_json(path)
+        check_content(facts, _PLAN, path=path)
         start, end = facts["recorded_s"]
         coefficients = np.array(facts["coefficients"], dtype=float)
         trajectory = FourierTrajectory(coefficients=coefficients, period_s=end - start, lead_s=start)
-        fits = len(facts["joint_names"]) == trajectory.dof and isinstance(facts["robot"], str)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError, ArgumentError):
+    except (ValueError, DataError, ArgumentError):  # rows of different lengths are a ValueError
         return None
-    return (trajectory, facts) if fits else None
+    return (trajectory, facts) if len(facts["joint_names"]) == trajectory.dof else None
 
 
 def read_coefficients(path: str | os.PathLike[str], family: LinearTrajectory) -> LinearTrajectory | None:
     """The trajectory written by `write_coefficients` or in a ``plan.json``; None if it does not fit the family."""
     try:
-        coefficients = np.array(json.loads(Path(path).read_text(encoding="utf-8"))["coefficients"], dtype=float)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        content = read_json(path)
+        check_content(content, table({"coefficients": _ROWS}, others=True), path=path)
+        coefficients = np.array(content["coefficients"], dtype=float)
+    except (ValueError, DataError):
         return None
     fits = coefficients.shape == family.coefficients.shape and bool(np.isfinite(coefficients).all())
     return family.with_coefficients(coefficients) if fits else None

@@ -14,17 +14,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.errors import DataError
+from dynid.errors import DataError, DynidError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
 from dynid.files import write_atomically
+from dynid.files.schema import (
+    DIGEST,
+    anything,
+    check_content,
+    either,
+    list_of,
+    mapping_of,
+    number,
+    one_of,
+    table,
+    text,
+    whole,
+)
+from dynid.files.small_files import read_json
 from dynid.files.transaction import check_listed
 from dynid.findings import Finding
 from dynid.information import Information
 from dynid.links.identify import Identification
 from dynid.links.pruning import PrunedRobot, PruningCost
 from dynid.links.validation import Validation, finite_or_none, training_error_in_band
-from dynid.parameters.base import base_parameters
+from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.plain_data import from_plain, to_plain
 from dynid.processing.experiment import Experiment
 from dynid.public_calls import public
@@ -33,15 +47,54 @@ from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointLimits, Link
 from dynid.tape import OperationCount
 from dynid.terms import TERMS
-from dynid.terms.base import Reference
+from dynid.terms.base import Reference, StateTerm, Term
 from dynid.terms.coupling import Coupling
 
 __all__ = ["SCHEMA", "SavedResult", "data_facts", "read_result", "result_json", "write_result"]
 
 SCHEMA = 2
 """Version of the file's layout."""
-LARGEST = 64 * 2**20
-"""Size of the largest file that is read [bytes]; a convention, a hundred times the result of a seven-joint arm."""
+_REMEDY = "Run dynid identify again."
+_OPTIONAL_NUMBER = either(one_of(None), number())
+_NUMBERS = list_of(number())
+_DATA = table(
+    {
+        "source": text(),
+        "sha256": either(one_of(""), DIGEST),
+        "rate_hz": number(0.0),
+        "recipe": list_of(text()),
+        "dropped": mapping_of(whole()),
+    },
+    {"samples": whole(), "cutoff_hz": _OPTIONAL_NUMBER},
+)
+_RESULT = table(
+    {
+        "schema": one_of(SCHEMA),
+        "robot": text(),
+        "joint_names": list_of(text()),
+        "training_error_percent": mapping_of(_OPTIONAL_NUMBER),
+        "standard_parameters": mapping_of(number()),
+        "identified_parameters": _NUMBERS,
+        "carried_parameters": _NUMBERS,
+        "data": list_of(_DATA),
+        "band_hz": either(one_of(None), number(0.0)),
+        "model": mapping_of(anything),
+        "terms": list_of(anything),
+        "estimate": mapping_of(anything),
+        "base_parameters": list_of(
+            table({"name": text(), "value": number(), "std": _OPTIONAL_NUMBER, "unit": text()}, others=True)
+        ),
+    },
+    {
+        "training_error_in_band_percent": _OPTIONAL_NUMBER,
+        "significant": either(
+            one_of(None),
+            table({"threshold": text(), "pruned": mapping_of(anything)}, others=True),
+        ),
+    },
+    others=True,
+)
+"""What a result file holds; other keys are for people and for the report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -89,16 +142,31 @@ class SavedResult:
             remedy = "Run dynid identify with --significant 1%, or identify with Recipe(significant='1%')."
             raise DataError("the result holds no significant parameters", remedy=remedy)
         with _content_errors():
-            pruned = from_plain(part["pruned"], _types())
+            pruned = from_plain(part["pruned"], _types(), "significant.pruned")
             if not isinstance(pruned, PrunedRobot):
                 raise TypeError("the pruned robot is something else")
             return pruned
 
+    def _check_sizes(self, robot: Robot, base: BaseParameters, terms: Sequence[Term]) -> None:
+        """Check that the vectors of the file are those of its robot."""
+        carried = sum(isinstance(term, StateTerm) for term in terms)
+        sizes = {
+            "standard_parameters": (self.standard.size, robot.parameter_vector.size),
+            "carried_parameters": (len(self.content["carried_parameters"]), self.standard.size + carried),
+            "training_error_percent": (len(self.content["training_error_percent"]), robot.dof + 1),
+        }
+        for place, (found, wanted) in sizes.items():
+            if found != wanted:
+                raise DataError(f"it holds {found} numbers, {wanted} are expected", place=place)
+        if self.parameter_names != tuple(base.layout.names) or self.joint_names != robot.joint_names:
+            raise DataError("the names are not those of the robot", place="standard_parameters or joint_names")
+
     def _restored(self) -> Identification:
         types = _types()
-        robot = from_plain(self.content["model"], types)
-        estimate = from_plain(self.content["estimate"], types)
-        terms = from_plain(self.content["terms"], types)
+        robot = from_plain(self.content["model"], types, "model")
+        estimate = from_plain(self.content["estimate"], types, "estimate")
+        terms = from_plain(self.content["terms"], types, "terms")
+        _check_kinds(robot, estimate, terms)
         base = base_parameters(robot)
         if (*base.names, *(term.name for term in terms)) != tuple(estimate.names):
             raise DataError(
@@ -116,6 +184,7 @@ class SavedResult:
             terms=terms,
             band_hz=self.content["band_hz"],
         )  # fmt: skip
+        self._check_sizes(robot, base, terms)
         fit = Identification(equations=equations, estimate=estimate, standard=self.standard)
         # both were refitted where the equations were at hand
         vars(fit)["identified"] = robot.with_parameters(np.array(self.content["identified_parameters"], dtype=float))
@@ -303,23 +372,38 @@ def _content_errors(path: Path | None = None) -> Iterator[None]:
     """Turn any error about the content of a file into a `DataError`."""
     try:
         yield
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+    except DataError as error:
+        raise DataError(error.reason, path=path, place=error.place, remedy=error.remedy or _REMEDY) from error
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError, DynidError) as error:
         what = f"the content is not that of a result: {type(error).__name__} {error}"
-        raise DataError(what, path=path, remedy="Run dynid identify again.") from error
+        raise DataError(what, path=path, remedy=_REMEDY) from error
+
+
+def _check_kinds(robot: Any, estimate: Any, terms: Any) -> None:
+    """Check that the restored parts are what their places say, and of sizes that belong together."""
+    if not isinstance(robot, Robot) or not isinstance(estimate, Estimate) or not isinstance(terms, tuple):
+        raise DataError("a part of the result is something else", place="model, estimate or terms")
+    b, n = len(estimate.names), robot.dof
+    shapes = {
+        "units": (np.shape(estimate.units), (b,)),
+        "values": (estimate.values.shape, (b,)),
+        "covariance": (estimate.covariance.shape, (b, b)),
+        "undetermined": (estimate.undetermined.shape, (b,)),
+        "noise_std": (estimate.noise_std.shape, (n,)),
+        "inflation": (estimate.inflation.shape, (n,)),
+        "samples": (estimate.samples.shape, (n,)),
+    }
+    for name, (found, wanted) in shapes.items():
+        if found != wanted:
+            raise DataError(f"the shape is {found}, {wanted} is expected", place=f"estimate.{name}")
+    if not all(isinstance(term, Term) for term in terms):
+        raise DataError("an entry is no term", place="terms")
+    if not np.isfinite(estimate.values).all():
+        raise DataError("a value is not finite", place="estimate.values")
 
 
 def _read_content(path: Path) -> dict[str, Any]:
-    try:
-        if path.stat().st_size > LARGEST:
-            raise DataError("the file is too large for a result file", path=path)
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(
-            f"the result cannot be read: {error.strerror or error}", path=path,
-            remedy="Give a folder that dynid identify wrote, or the result.json in it.",
-        ) from error  # fmt: skip
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"the file is no JSON: {error}", path=path, remedy="Run dynid identify again.") from error
+    content = read_json(path, remedy="Give a folder that dynid identify wrote, or the result.json in it.")
     version = content.get("schema") if isinstance(content, dict) else None
     if version != SCHEMA:
         newer = isinstance(version, int) and version > SCHEMA
@@ -333,6 +417,7 @@ def _read_content(path: Path) -> dict[str, Any]:
             path=path,
             remedy="Run dynid identify again.",
         )
+    check_content(content, _RESULT, path=path, remedy=_REMEDY)
     return dict(content)
 
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from dynid.errors import DataError, ExportError
+from dynid.files.small_files import open_regular
 
 __all__ = ["file_digest", "make_folder", "size_mb", "safe_name", "sync_folder", "write_atomically"]
 
@@ -138,7 +139,7 @@ def file_digest(path: str | os.PathLike[str]) -> str:
 @lru_cache
 def _digest(path: Path, changed_ns: int, size: int) -> str:
     """Digest of a file that last changed at this time; cached, so that a large log is read only once."""
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 

@@ -21,6 +21,8 @@ from pathlib import Path
 
 from dynid.errors import DataError, ExportError
 from dynid.files.atomic_files import file_digest, make_folder, sync_folder, write_atomically
+from dynid.files.schema import FILE_NAME, check_content, list_of, table
+from dynid.files.small_files import read_json
 
 __all__ = ["LOCK", "MANIFEST", "Transaction", "begin", "check_listed", "recover", "stage_of"]
 
@@ -32,6 +34,9 @@ COMMIT = "commit.json"
 """List of the files that take their places: from here on the transaction will be finished by whoever comes."""
 ATTEMPTS = 100
 """Attempts to make the hidden folder while others make and remove it (convention)."""
+_PLAN = table({"files": list_of(FILE_NAME), "obsolete": list_of(FILE_NAME)})
+"""What the list of the files holds."""
+_REMEDY = "Remove the hidden folder."
 _held: set[Path] = set()
 """Hidden folders that this process writes: locks of files do not part the threads of one process."""
 _holding = threading.Lock()
@@ -145,8 +150,8 @@ def check_listed(file: Path) -> None:
     recover(file.parent)
     manifest = file.parent / MANIFEST
     try:
-        digest = json.loads(manifest.read_text(encoding="utf-8"))["outputs"][file.name]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        digest = read_json(manifest)["outputs"][file.name]
+    except (DataError, KeyError, TypeError):
         return
     if file.is_file() and digest != file_digest(file):
         remedy = f"Run the command again; if you changed the file yourself, remove {MANIFEST}."
@@ -217,10 +222,9 @@ def _lock(handle: int) -> bool:
 
 def _finish(folder: Path, stage: Path) -> None:
     """Move the listed files to their places, as far as they are not there yet, and remove the hidden folder."""
-    plan = json.loads((stage / COMMIT).read_text(encoding="utf-8"))
-    names, obsolete = ([str(name) for name in plan[key]] for key in ("files", "obsolete"))
-    if any(Path(name).name != name or name in ("", ".", "..") for name in (*names, *obsolete)):
-        raise ExportError("the list of its files names other folders", path=stage, remedy="Remove the folder.")
+    plan = read_json(stage / COMMIT, error=ExportError, remedy=_REMEDY)
+    check_content(plan, _PLAN, path=stage / COMMIT, error=ExportError, remedy=_REMEDY)
+    names, obsolete = plan["files"], plan["obsolete"]
     make_folder(folder)
     for name in obsolete:
         with contextlib.suppress(FileNotFoundError):

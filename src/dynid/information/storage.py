@@ -13,13 +13,14 @@ import operator
 import struct
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dynid.errors import DataError
 from dynid.files import write_atomically
+from dynid.files.schema import check_content, list_of, one_of, table, text, whole
+from dynid.files.small_files import read_small
 from dynid.information.partial_results import Part
 
 __all__ = ["read", "write"]
@@ -30,6 +31,25 @@ VERSION = 1
 _PREFIX = struct.Struct("<IQ32s")
 _LENGTH = struct.Struct("<Q")
 _REMEDY = "Reduce the log again."
+
+
+_ANY_WHOLE = whole(-(2**53))
+_PART = list_of(lambda value, place: (list_of(whole()) if isinstance(value, list) else _ANY_WHOLE)(value, place),
+                least=4, most=4)  # fmt: skip
+_FACTS = table(
+    {
+        "robot": text(),
+        "fingerprint": text(),
+        "columns": list_of(whole()),
+        "supports": list_of(list_of(whole())),
+        "kind": one_of("gram", "factor"),
+        "parts": list_of(_PART),
+    },
+    others=True,
+)
+"""What the header of a file holds."""
+LARGEST = 2**32
+"""Size of the largest file that is read [bytes] (convention: a day of blocks of a humanoid)."""
 
 
 def write(path: str | PathLike[str], facts: Mapping[str, Any], parts: Sequence[Part], *, force: bool) -> None:
@@ -62,16 +82,17 @@ def read(path: str | PathLike[str]) -> tuple[dict[str, Any], tuple[Part, ...]]:
     Raises:
         DataError: if the file cannot be read, is not of this kind, is cut short or damaged.
     """
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise DataError(f"cannot read: {error.strerror or error}", path=path) from error
+    data = read_small(path, most=LARGEST)
     body = _checked_body(path, data)
     try:
         (size,) = _LENGTH.unpack_from(body)
         facts = json.loads(body[8 : 8 + size])
+        check_content(facts, _FACTS, path=path, remedy=_REMEDY)
         parts = _parts(facts, np.frombuffer(body[8 + size :], dtype="<f8"))
-    except (KeyError, TypeError, ValueError, struct.error) as error:  # a whole file that is not ours
+    except DataError as error:
+        reason = f"not an information file of this version: {error.reason}"
+        raise DataError(reason, path=path, place=error.place, remedy=_REMEDY) from error
+    except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError, struct.error) as error:
         raise DataError("not an information file of this version", path=path, remedy=_REMEDY) from error
     return facts, parts
 

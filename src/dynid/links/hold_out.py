@@ -106,12 +106,12 @@ def read_hold_out(text: str) -> HoldOut:
     Raises:
         ArgumentError: The text is none of these.
     """
-    number = r"(\d+\.?\d*|\.\d+)"
+    number = r"(\d{1,15}\.?\d{0,15}|\.\d{1,15})"
     if found := re.fullmatch(rf"{number} ?%", text):
         return LastPart(float(found[1]) / 100.0)
     if found := re.fullmatch(rf"{number}:{number}", text):
         return TimeRange(float(found[1]), float(found[2]))
-    if found := re.fullmatch(rf"every:(\d+):{number}", text):
+    if found := re.fullmatch(rf"every:(\d{{1,9}}):{number}", text):
         return EveryBlock(int(found[1]), float(found[2]))
     raise ArgumentError(f"'{text}' is not a part of a log", remedy=f"Write {FORMS}.")
 

@@ -101,7 +101,7 @@ def read_share(text: str) -> float:
     remedy = "Write a percentage of each joint's largest torque, such as 1%."
     if not isinstance(text, str):
         raise ArgumentError(f"the share {text!r} is not a text", remedy='Write a percentage as a text, such as "1%".')
-    found = re.fullmatch(r"(\d+\.?\d*|\.\d+) ?(%?)", text.strip())
+    found = re.fullmatch(r"(\d{1,15}\.?\d{0,15}|\.\d{1,15}) ?(%?)", text.strip())
     if found and not found[2]:
         raise ArgumentError(f"the percent sign is missing in '{text}'", remedy=remedy)
     share = float(found[1]) / 100.0 if found else -1.0

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
-from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,15 +10,61 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, DataError
+from dynid.files.schema import (
+    anything,
+    check_content,
+    either,
+    list_of,
+    mapping_of,
+    number,
+    one_of,
+    table,
+    text,
+)
+from dynid.files.small_files import HAND_WRITTEN, read_json, read_toml
 from dynid.files.transaction import check_listed
 from dynid.load.load import NAMES, Load
 from dynid.load.recognition import KnownObject
+from dynid.plain_data import build_dataclass
 from dynid.public_calls import public
 
 __all__ = ["read_library", "read_load", "read_load_logs"]
 
-MOST_BYTES = 1_000_000
-"""Largest file that is read [bytes]; convention: a load has a few kilobytes."""
+LARGEST = 1e12
+"""Largest parameter of a load, in SI units (convention: its square is a number, and no load has it)."""
+_PARAMETER = either(one_of(None), number(-LARGEST, LARGEST))
+_LOAD = table(
+    {
+        "parameters": table(dict.fromkeys(NAMES, _PARAMETER)),
+        "frame": text(),
+        "covariance": list_of(
+            list_of(either(one_of(None), number(-(LARGEST**2), LARGEST**2)), least=10, most=10), least=10, most=10
+        ),
+        "method": text(),
+    },
+    {"logs": mapping_of(text())},
+    others=True,
+)
+"""What a file holds that ``dynid load`` wrote; other keys are for people."""
+_POSITIVE = number(0.0, LARGEST)
+_LIBRARY = table(
+    {
+        "object": list_of(
+            table(
+                {"name": text(most=1000), "mass": _POSITIVE},
+                {
+                    "principal_moments": list_of(_POSITIVE, least=3, most=3),
+                    "mass_tolerance": _POSITIVE,
+                    "moment_tolerance": _POSITIVE,
+                },
+            ),
+            least=1,
+            most=1000,
+        )
+    },
+    {"description": anything},
+)
+"""What a library of known objects holds."""
 _REMEDY_LOAD = "Give the load.json that `dynid load --out folder` writes."
 _REMEDY_LIBRARY = (
     'Write [[object]] tables with name = "...", mass = ... and optional principal_moments = [..., ..., ...].'
@@ -35,19 +78,16 @@ def read_load(path: str | PathLike[str]) -> Load:
     Raises:
         DataError: The file cannot be read or has other content.
     """
-    data = _content(path, json.loads, _REMEDY_LOAD)
-    try:
-        values = [data["parameters"][name] for name in NAMES]
-        is_open = np.array([value is None for value in values])
-        load = Load(
-            frame=str(data["frame"]),
-            vector=np.array([0.0 if value is None else float(value) for value in values]),
-            covariance=_covariance(data["covariance"], is_open),
-            undetermined=is_open,
-            method=str(data["method"]),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"not a load: {error!r}", path=path, remedy=_REMEDY_LOAD) from error
+    data = _load_content(path)
+    values = [data["parameters"][name] for name in NAMES]
+    is_open = np.array([value is None for value in values])
+    load = Load(
+        frame=data["frame"],
+        vector=np.array([0.0 if value is None else float(value) for value in values]),
+        covariance=_covariance(data["covariance"], is_open),
+        undetermined=is_open,
+        method=data["method"],
+    )
     if not np.isfinite(load.vector).all() or not np.isfinite(load.covariance).all():
         raise DataError("the load has numbers that are not finite", path=path, remedy=_REMEDY_LOAD)
     return load
@@ -61,8 +101,15 @@ def _covariance(rows: Any, is_open: NDArray[np.bool_]) -> NDArray[np.float64]:
 
 def read_load_logs(path: str | PathLike[str]) -> dict[str, str]:
     """Digests (SHA-256) and names of the logs that a load was identified from; empty if the file has none."""
-    logs = _content(path, json.loads, _REMEDY_LOAD).get("logs", {})
-    return {str(digest): str(name) for digest, name in logs.items()} if isinstance(logs, dict) else {}
+    return dict(_load_content(path).get("logs", {}))
+
+
+def _load_content(path: str | PathLike[str]) -> dict[str, Any]:
+    """Content of the file of a load, checked."""
+    check_listed(Path(path))
+    data: dict[str, Any] = read_json(path, most=HAND_WRITTEN, remedy=_REMEDY_LOAD)
+    check_content(data, _LOAD, path=path, remedy=_REMEDY_LOAD)
+    return data
 
 
 @public
@@ -72,33 +119,13 @@ def read_library(path: str | PathLike[str]) -> tuple[KnownObject, ...]:
     Raises:
         DataError: The file cannot be read or has other content.
     """
-    data = _content(path, tomllib.loads, _REMEDY_LIBRARY)
-    tables = data.get("object")
-    if not isinstance(tables, list) or not tables:
-        raise DataError("the file holds no object", path=path, remedy=_REMEDY_LIBRARY)
+    data = read_toml(path, remedy=_REMEDY_LIBRARY)
+    check_content(data, _LIBRARY, path=path, remedy=_REMEDY_LIBRARY)
     found = []
-    for number, table in enumerate(tables, 1):
+    for index, entry in enumerate(data["object"]):
+        fields = {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
         try:
-            fields = dict(table)
-            if "principal_moments" in fields:
-                a, b, c = map(float, fields["principal_moments"])
-                fields["principal_moments"] = (a, b, c)
-            found.append(KnownObject(**fields))
-        except (TypeError, ValueError, ArgumentError) as error:
-            raise DataError(str(error), path=path, place=f"object {number}", remedy=_REMEDY_LIBRARY) from error
+            found.append(build_dataclass(KnownObject, fields))
+        except ArgumentError as error:
+            raise DataError(error.reason, path=path, place=f"object[{index}]", remedy=_REMEDY_LIBRARY) from error
     return tuple(found)
-
-
-def _content(path: str | PathLike[str], parse: Callable[[str], Any], remedy: str) -> dict[str, Any]:
-    try:
-        if Path(path).stat().st_size > MOST_BYTES:
-            raise DataError("the file is far too large", path=path, remedy=remedy)
-        check_listed(Path(path))
-        data = parse(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror}", path=path, remedy=remedy) from error
-    except (ValueError, RecursionError) as error:  # both parsers' errors and bad UTF-8 are ValueErrors
-        raise DataError(f"cannot be read: {error}", path=path, remedy=remedy) from error
-    if not isinstance(data, dict):
-        raise DataError("not a table", path=path, remedy=remedy)
-    return data

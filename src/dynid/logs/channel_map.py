@@ -37,8 +37,8 @@ computed in this order: unit, sign, gear, offset.
 from __future__ import annotations
 
 import json
+import os
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -51,6 +51,7 @@ import numpy as np
 
 from dynid.decompositions import matrix_rank
 from dynid.errors import DataError
+from dynid.files.small_files import read_toml
 from dynid.logs.readers.base import Floats, Options
 from dynid.logs.units import parse_unit
 from dynid.public_calls import public
@@ -69,8 +70,12 @@ __all__ = [
 
 QUANTITIES = ("position", "velocity", "effort", "current", "wrench")
 """The signals a recording may hold, beside time."""
-MAX_MAP_BYTES = 2**20
-"""Largest channel map that is read [bytes]; convention: real ones have a few kilobytes."""
+LONGEST_TEXT = 1000
+"""Most letters of a name or pattern (convention)."""
+LARGEST_NUMBER = 1e30
+"""Largest factor or offset of a channel map (convention: no unit of a robot is further from another)."""
+_NUMBER_TEXT = re.compile(r"[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,3})?(?:/\d{1,40})?", re.ASCII)
+"""A number or a fraction as text, bounded in length: the value of 1e99999999999 has a hundred billion digits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -194,18 +199,13 @@ def read_channel_map(source: ChannelMap | Mapping[str, Any] | str | Path) -> Cha
         except DataError as error:
             raise DataError(error.reason, path="channel map", place=error.place, remedy=error.remedy) from error
     path = Path(source)
-    if not path.exists() and str(source) in profile_names():
+    if not os.path.exists(path) and str(source) in profile_names():
         return read_profile(str(source))
-    if not path.exists() and str(source) in map_names():
+    if not os.path.exists(path) and str(source) in map_names():
         path = _map_folder() / f"{source}.toml"
+    content = read_toml(path)
     try:
-        if path.stat().st_size > MAX_MAP_BYTES:
-            raise DataError("it is too large for a channel map", path=path)
-        return replace(ChannelMap.from_dict(tomllib.loads(path.read_text(encoding="utf-8"))), source=str(path))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DataError(f"it is not valid TOML ({error})", path=path, remedy="Mend the line it names.") from error
-    except OSError as error:
-        raise DataError(f"the channel map cannot be opened ({error.strerror})", path=path) from error
+        return replace(ChannelMap.from_dict(content), source=str(path))
     except DataError as error:
         raise DataError(error.reason, path=path, place=error.place, remedy=error.remedy) from error
 
@@ -231,6 +231,8 @@ def read_profile(name: str) -> ChannelMap:
     """The ready profile of that name."""
     if name not in profile_names():
         raise DataError(f"there is no profile '{name}'", remedy=f"The profiles are: {', '.join(profile_names())}.")
+    import tomllib
+
     text = (resources.files("dynid.logs") / "profiles" / f"{name}.toml").read_text(encoding="utf-8")
     return replace(ChannelMap.from_dict(tomllib.loads(text)), source=f"profile {name}")
 
@@ -247,13 +249,13 @@ def _known_keys(where: str, data: Mapping[str, Any], known: set[str]) -> None:
 
 def _wrong(where: str, wanted: str, value: object) -> DataError:
     """The error for a value of the wrong kind."""
-    reason = f"it should be {wanted}, not {value!r}"[:300]
+    reason = f"it should be {wanted}, not {repr(value)[:200]}"
     return DataError(reason, place=where, remedy="Mend this line of the channel map.")
 
 
 def _text(where: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise _wrong(where, "a text", value)
+    if not isinstance(value, str) or len(value) > LONGEST_TEXT or "\0" in value:
+        raise _wrong(where, f"a text of at most {LONGEST_TEXT} letters", value)
     return value
 
 
@@ -279,7 +281,7 @@ def _strings(where: str, value: object) -> tuple[str, ...]:
     items = (value,) if isinstance(value, str) else value
     if not isinstance(items, Sequence) or not all(isinstance(item, str) for item in items):
         raise _wrong(where, "a text or a list of texts", value)
-    return tuple(items)
+    return tuple(_text(where, item) for item in items)
 
 
 def _number(where: str, value: object) -> float:
@@ -287,11 +289,13 @@ def _number(where: str, value: object) -> float:
     try:
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise ValueError
+        if isinstance(value, str) and not _NUMBER_TEXT.fullmatch(value.strip()):
+            raise ValueError
         number = float(Fraction(value)) if isinstance(value, str) else float(value)
     except (ValueError, ZeroDivisionError, OverflowError) as error:
         raise _wrong(where, 'a number or a fraction such as "1798/7"', value) from error
-    if not np.isfinite(number):
-        raise _wrong(where, "a finite number", value)
+    if not abs(number) <= LARGEST_NUMBER:
+        raise _wrong(where, f"a number up to {LARGEST_NUMBER:g}", value)
     return number
 
 

@@ -7,15 +7,16 @@ A name stands for one column, or is a pattern: by number (``q_{0..5}``), by join
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 from dynid.errors import DataError
 from dynid.logs.channel_map import Signal
-from dynid.logs.readers.base import Floats, Table
+from dynid.logs.readers.base import MAX_COLUMNS, Floats, Table
 
-__all__ = ["Picked", "pick"]
+__all__ = ["Picked", "match_pattern", "pick"]
 
 _NUMBER_RANGE = re.compile(r"\{(\d{1,3})\.\.(\d{1,3})\}")
 
@@ -98,7 +99,9 @@ def _pick_from(table: Table, signal: Signal, quantity: str, joints: tuple[str, .
             names, joint_names = names + expanded, joints_here
         else:
             names += [_resolve(table, name, quantity) for name in _expand_numbers(pattern, quantity)]
-    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+        if len(names) > MAX_COLUMNS:
+            raise DataError(f"more than {MAX_COLUMNS} columns are named", place=f"[{quantity}] columns")
+    twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise DataError(
             f"the column '{twice[0]}' is named twice",
@@ -139,18 +142,61 @@ def _expand_numbers(pattern: str, quantity: str) -> list[str]:
     return [f"{pattern[: match.start()]}{number}{pattern[match.end() :]}" for number in numbers]
 
 
-def _compile_pattern(pattern: str) -> re.Pattern[str]:
-    """A pattern with ``*`` and ``{joint}`` as a regular expression."""
-    parts = re.split(r"(\*|\{joint\})", pattern)
-    known = {"*": "(?:.*)", "{joint}": "(?P<joint>.+)"}
-    return re.compile("".join(known.get(part, re.escape(part)) for part in parts))
+def match_pattern(pattern: str, name: str) -> str | None:
+    """Match a name as a whole with a pattern; every ``*`` takes as much as it can, the first one first.
+
+    The time is proportional to the length of the name times that of the pattern, whatever they are.
+
+    Returns:
+        What stands at ``{joint}``, empty where the pattern has none; None if the name does not match.
+    """
+    parts = [part for part in re.split(r"(\*|\{joint\})", pattern) if part]
+    if not all(part in name for part in parts if part not in _ANY):
+        return None
+    rest = [bytearray(len(name)) + b"\1"]  # rest[k][i]: whether the parts from k on match the name from i on
+    for part in reversed(parts):
+        rest.insert(0, _matching_places(part, name, rest[0]))
+    if not rest[0][0]:
+        return None
+    at, joint = 0, ""
+    for part, after in zip(parts, rest[1:], strict=True):
+        end = after.rfind(1) if part in _ANY else at + len(part)
+        joint, at = name[at:end] if part == "{joint}" else joint, end
+    return joint
+
+
+def _matching_places(part: str, name: str, after: bytearray) -> bytearray:
+    """Places of a name from which a part and all after it match, given those from which all after it do."""
+    found = bytearray(len(name) + 1)
+    if part in _ANY:
+        count = max(after.rfind(1) + (part != "{joint}"), 0)
+        found[:count] = b"\1" * count
+        return found
+    at = name.find(part)
+    while at >= 0:
+        found[at] = after[at + len(part)]
+        at = name.find(part, at + 1)
+    return found
+
+
+_ANY = ("*", "{joint}")
+"""Parts of a pattern that stand for any letters; ``{joint}`` for at least one."""
+MOST_WILD = 8
+"""Most ``*`` in one pattern (convention)."""
+
+
+def _check_stars(pattern: str, quantity: str) -> None:
+    if pattern.count("*") > MOST_WILD:
+        reason = f"a pattern has {pattern.count('*')} times '*', at most {MOST_WILD} are read"
+        raise DataError(reason, place=f"[{quantity}] columns", remedy="Name the column in full.")
 
 
 def _resolve(table: Table, pattern: str, quantity: str) -> str:
     """The one column a name or pattern stands for."""
     if table.column(pattern) is not None:
         return pattern
-    matches = [name for name in table.names if _compile_pattern(pattern).fullmatch(name)] if "*" in pattern else []
+    _check_stars(pattern, quantity)
+    matches = [name for name in table.names if match_pattern(pattern, name) is not None] if "*" in pattern else []
     if len(matches) == 1:
         return matches[0]
     if matches:
@@ -175,12 +221,12 @@ def _by_joint(table: Table, pattern: str, quantity: str, joints: tuple[str, ...]
             place=f"[{quantity}] columns",
             remedy="Write {joint} once in a pattern and no {0..5} beside it; give one pattern for each number.",
         )
-    expression = _compile_pattern(pattern)
+    _check_stars(pattern, quantity)
     columns_of: dict[str, list[str]] = {}
     for name in table.names:
-        match = expression.fullmatch(name)
-        if match:
-            columns_of.setdefault(match["joint"], []).append(name)
+        joint = match_pattern(pattern, name)
+        if joint is not None:
+            columns_of.setdefault(joint, []).append(name)
     wanted = joints or tuple(columns_of)
     missing = [joint for joint in wanted if joint not in columns_of]
     if missing or not columns_of:

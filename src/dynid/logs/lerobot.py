@@ -6,7 +6,6 @@ episodes in one file, told apart by ``episode_index`` (3).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from dynid.errors import LogReadError
+from dynid.errors import DataError, LogReadError
+from dynid.files.small_files import read_json
 from dynid.logs.channel_map import ChannelMap
 from dynid.logs.conversion import Converter
 from dynid.logs.joint_order import match_joints
@@ -81,12 +81,14 @@ def read_lerobot(
 def _info(root: Path) -> dict[str, Any]:
     """The description of the data set."""
     try:
-        info: dict[str, Any] = json.loads((root / "meta" / "info.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        info: dict[str, Any] = read_json(root / "meta" / "info.json")
+    except DataError as error:
         raise LogReadError(
-            f"meta/info.json cannot be read ({error})", path=root, remedy="Give the folder of a LeRobot data set."
+            f"meta/info.json cannot be read ({error.reason})",
+            path=root,
+            remedy="Give the folder of a LeRobot data set.",
         ) from error
-    if not isinstance(info.get("features"), dict):
+    if not isinstance(info, dict) or not isinstance(info.get("features"), dict):
         raise LogReadError("meta/info.json names no features", path=root, remedy="Give a data set of version 2.1 or 3.")
     return info
 

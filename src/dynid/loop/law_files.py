@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from dynid.errors import ArgumentError
+from dynid.files.schema import check_content, either, list_of, number
+from dynid.files.small_files import read_toml
 from dynid.loop.laws import PD, PID, ComputedTorqueLaw, ControlLaw
 from dynid.public_calls import public
 from dynid.robot.model import Robot
@@ -20,6 +21,9 @@ _KINDS: dict[str, tuple[Callable[..., ControlLaw], tuple[str, ...]]] = {
     "computed_torque": (ComputedTorqueLaw, ("kp", "kd")),
 }
 """Kinds of laws that a file can hold: the class and the names of its gains."""
+LARGEST_GAIN = 1e12
+"""Largest gain of a law (convention: far beyond those of real drives, and its square is a number)."""
+_GAINS = either(number(-LARGEST_GAIN, LARGEST_GAIN), list_of(number(-LARGEST_GAIN, LARGEST_GAIN), least=1))
 
 
 @public
@@ -50,16 +54,8 @@ def read_law(path: str | Path, model: Robot | None = None) -> ControlLaw:
 
 
 def _read_table(path: str | Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ArgumentError(f"it cannot be read: {error}", path=path, remedy="Give a text file in UTF-8.") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ArgumentError(
-            f"it cannot be read as TOML: {error}",
-            path=path,
-            remedy="Write kp = [300.0, 60.0]: closed brackets, and a digit on both sides of every decimal point.",
-        ) from error
+    remedy = "Write kp = [300.0, 60.0]: closed brackets, and a digit on both sides of every decimal point."
+    return read_toml(path, error=ArgumentError, remedy=remedy)
 
 
 def _pop_kind(table: dict[str, Any], path: str | Path) -> str:
@@ -91,6 +87,5 @@ def _check_names(table: dict[str, Any], kind: str, path: str | Path) -> None:
     if set(table) != set(names):
         raise ArgumentError(f"it has {', '.join(table) or 'no gains'}", path=path, remedy=f"Give {', '.join(names)}.")
     for name, value in table.items():
-        numbers = value if isinstance(value, list) else [value]
-        if not all(type(number) in (int, float) for number in numbers):
-            raise ArgumentError(f"{name} is {value!r}", path=path, remedy="Give a number, or one per joint.")
+        remedy = "Give a number, or one per joint."
+        check_content(value, _GAINS, path=path, place=name, error=ArgumentError, remedy=remedy)

@@ -14,6 +14,7 @@ from typing import Any
 
 from dynid.errors import ArgumentError, DataError
 from dynid.files import write_atomically
+from dynid.files.small_files import WRITTEN, read_small_text
 from dynid.plain_data import build_dataclass
 from dynid.report.html_blocks import Block, Plot
 
@@ -120,8 +121,19 @@ class Page:
             page = cls(str(content["title"]), tuple(chapters))
             page.to_html(), page.to_markdown()  # so that content of a wrong type is noticed here and not later
             return page
-        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        except DataError as error:
+            raise DataError(error.reason, path=path, place=error.place, remedy="Run the command again.") from error
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
             raise DataError(f"not a report: {error}", path=path, remedy="Run the command again.") from error
+
+    @classmethod
+    def read(cls, path: Path) -> Page:
+        """Read a page that `write` wrote as JSON.
+
+        Raises:
+            DataError: The file cannot be read, or is no such page.
+        """
+        return cls.from_json(read_small_text(path, most=WRITTEN), path)
 
     def write(self, path: Path, *, force: bool = False) -> Path:
         """Write the page as HTML, Markdown or JSON, depending on the extension of the file name."""

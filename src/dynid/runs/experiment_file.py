@@ -9,8 +9,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynid.errors import DataError, DynidError
+from dynid.errors import DataError
 from dynid.files import write_atomically
+from dynid.files.small_files import read_small
 
 if TYPE_CHECKING:
     from dynid.processing.experiment import Experiment
@@ -19,6 +20,10 @@ __all__ = ["load_experiment", "save_experiment"]
 
 ARRAYS = ("time", "q", "dq", "ddq", "effort", "valid", "segment", "wrench")
 """Fields of an `Experiment` that stand in the file as binary arrays; ``wrench`` may be missing."""
+
+
+LARGEST = 2**33
+"""Size of the largest cached experiment [bytes] (convention)."""
 
 
 def save_experiment(run: Experiment, path: Path) -> None:
@@ -52,13 +57,29 @@ def load_experiment(path: Path) -> Experiment:
     from dynid.processing.experiment import Experiment
 
     try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as content:
+        with zipfile.ZipFile(io.BytesIO(read_small(path, most=LARGEST))) as archive:
+            if sum(member.file_size for member in archive.infolist()) > LARGEST:
+                raise ValueError("it is too large")
+        with np.load(path, allow_pickle=False) as content:
             arrays = {name: content[name] for name in content.files if name != "facts"}
             facts = from_plain(json.loads(str(content["facts"])), _types())
         facts["processing_steps"] = facts.pop("recipe")
-        return build_dataclass(Experiment, {**facts, **arrays})
-    except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile, DynidError) as error:
-        raise DataError(f"no experiment can be read: {error}", path=path) from error
+        run = build_dataclass(Experiment, {**facts, **arrays})
+        _check_shapes(run)
+        return run
+    except Exception as error:  # a cache only saves time: whatever is wrong with it, the experiment is made again
+        raise DataError(f"no experiment can be read: {type(error).__name__} {error}", path=path) from error
+
+
+def _check_shapes(run: Experiment) -> None:
+    """Check the arrays that `Experiment` takes as they are."""
+    shapes = {"time": (run.samples,), "segment": (run.samples,), "wrench": (run.samples, 6)}
+    for name, wanted in shapes.items():
+        array = getattr(run, name)
+        if array is not None and array.shape != wanted:
+            raise DataError(f"{name} has the shape {array.shape}, {wanted} is expected")
+    if not 0.0 < run.rate_hz < float("inf") or len(run.joint_names) not in (0, run.q.shape[1]):
+        raise DataError("the rate or the names of the joints do not fit")
 
 
 def _types() -> list[type[Any]]:

@@ -20,6 +20,22 @@ from typing import Any, Self
 
 from dynid.errors import DataError, ExportError
 from dynid.files import file_digest, make_folder, write_atomically
+from dynid.files.schema import (
+    DIGEST,
+    FILE_NAME,
+    anything,
+    check_content,
+    either,
+    flag,
+    list_of,
+    mapping_of,
+    number,
+    one_of,
+    table,
+    text,
+    whole,
+)
+from dynid.files.small_files import read_json, read_small_text
 from dynid.files.transaction import LOCK, MANIFEST, Transaction, begin, recover, stage_of
 from dynid.findings import Finding
 from dynid.processing.experiment import Experiment
@@ -38,6 +54,30 @@ LOG = "log.txt"
 """Name of the log of a run."""
 LOG_TEXT: dict[str, Any] = {"encoding": "utf-8", "errors": "backslashreplace"}
 """Encoding of the log: names of files may hold any bytes."""
+LARGEST = 2**24
+"""Size of the largest ``run.json`` [bytes] (convention: ten thousand inputs fit)."""
+_REMEDY = "Run the command again."
+_WORDS = list_of(text(), most=100_000)
+_RUN = table(
+    {
+        "schema": one_of(SCHEMA),
+        "verb": text(r"[a-z_]{1,40}", "the name of a command"),
+        "command": text(),
+        "arguments": either(one_of(None), _WORDS),
+        "options": mapping_of(anything),
+        "inputs": list_of(table({"path": text(), "sha256": DIGEST})),
+        "versions": mapping_of(text(most=1000)),
+    },
+    {
+        "finished": flag,
+        "refused": flag,
+        "result": FILE_NAME,
+        "exit_code": whole(0, 255),
+        "seconds": number(0.0),
+        "outputs": mapping_of(DIGEST),
+    },
+)
+"""What ``run.json`` holds."""
 KEY_DIGITS = 32
 """Hexadecimal digits of the name of a cached experiment (convention: 128 bits never meet by chance)."""
 
@@ -264,8 +304,7 @@ def _earlier_files(out: Path, *, force: bool) -> frozenset[str]:
         raise ExportError("the folder holds a finished run", path=out, remedy=remedy)
     if not (there["finished"] or there.get("refused")):  # an older version left it
         return frozenset({MANIFEST, LOG})
-    listed = there.get("outputs", {})
-    return frozenset({*(listed if isinstance(listed, dict) else ()), MANIFEST, LOG})
+    return frozenset({*there.get("outputs", {}), MANIFEST, LOG})
 
 
 def _refuse_taken(out: Path, names: set[str]) -> None:
@@ -296,12 +335,18 @@ def claim_folder(out: Path, owner: str, *, force: bool) -> None:
         ExportError: The folder holds files that this command did not write.
     """
     mark = out / ".dynid"
-    is_foreign = out.is_dir() and any(out.iterdir()) and not (mark.is_file() and mark.read_text() == f"{owner}\n")
+    is_foreign = out.is_dir() and any(out.iterdir()) and not (mark.is_file() and _owner(mark) == f"{owner}\n")
     if is_foreign and not force:
         remedy = "Choose an empty or new one, or add --force."
         raise ExportError(f"the folder holds files that dynid {owner} did not write", path=out, remedy=remedy)
     make_folder(out)
     write_atomically(mark, f"{owner}\n", force=True)
+
+
+def _owner(mark: Path) -> str:
+    with suppress(DataError):
+        return read_small_text(mark, most=1000)
+    return ""
 
 
 @public
@@ -320,19 +365,18 @@ def read_run(folder: str | Path) -> dict[str, Any]:
     folder = Path(folder)
     path = folder / MANIFEST
     recover(folder)
-    try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-        if facts["schema"] != SCHEMA:
-            raise ValueError(f"version {facts['schema']}, this dynid reads {SCHEMA}")
-        return {"finished": False, **facts}
-    except OSError as error:
+    if not os.path.lexists(path):
         if (stage_of(folder) / MANIFEST).exists():
             remedy = "Give its command again, which continues where it stopped."
-            raise DataError("the run was interrupted, or is not finished yet", path=folder, remedy=remedy) from error
+            raise DataError("the run was interrupted, or is not finished yet", path=folder, remedy=remedy)
         remedy = "Give a folder that dynid identify, load, excite or validate wrote with --out."
-        raise DataError(f"no run is here: {error.strerror}", path=path, remedy=remedy) from error
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise DataError(f"not the record of a run: {error}", path=path, remedy="Run the command again.") from error
+        raise DataError("no run is here", path=path, remedy=remedy)
+    facts = read_json(path, most=LARGEST, remedy=_REMEDY)
+    check_content(facts, table({"schema": one_of(SCHEMA)}, others=True), path=path, remedy=_REMEDY)
+    check_content(facts, _RUN, path=path, remedy=_REMEDY)
+    if facts.get("finished") and not {"result", "exit_code"} <= facts.keys():
+        raise DataError("a finished run states its result and its exit code", path=path, remedy=_REMEDY)
+    return {"finished": False, **facts}
 
 
 def versions() -> dict[str, str]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.excitation.collision.hulls import Hull
+from dynid.files.small_files import open_regular
 from dynid.public_calls import public
 from dynid.robot.formats.urdf import read_origin
 from dynid.robot.formats.xml import Element, XmlDocument, parse_document
@@ -118,7 +119,7 @@ def read_triangles(path: Path) -> Floats:
     if path.suffix.lower() != ".stl":
         raise DescriptionError(f"a mesh of kind '{path.suffix[:10]}' is not read", path=path, remedy=remedy)
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             data = stream.read(_LARGEST + 1)
     except OSError as error:
         raise DescriptionError(f"the mesh cannot be read: {error.strerror}", path=path, remedy=remedy) from error

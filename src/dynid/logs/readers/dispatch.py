@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from dynid.errors import LogReadError
+from dynid.files.small_files import read_small
 from dynid.logs.readers.base import Floats, Options, Table
 from dynid.logs.readers.log_formats import Format, detect_format, log_read_error, pieces_in_process
 from dynid.logs.readers.safe_child import SafeChild
@@ -143,9 +144,8 @@ def _wrong_list(listed: list[str], present: list[str]) -> str:
 
 def _listed(metadata: Path) -> list[str]:
     """The files that the metadata name; older versions write the folder's name before theirs."""
-    if metadata.stat().st_size > MAX_METADATA:
-        raise LogReadError("it is too large", path=metadata, remedy="Run `ros2 bag reindex`.")
-    found = _LIST.search(metadata.read_text(encoding="utf-8", errors="replace"))
+    text = read_small(metadata, most=MAX_METADATA, error=LogReadError, remedy="Run `ros2 bag reindex`.")
+    found = _LIST.search(text.decode("utf-8", errors="replace"))
     lines = found[1].splitlines() if found else []
     return [Path(line.strip().removeprefix("-").strip().strip("\"'")).name for line in lines]
 

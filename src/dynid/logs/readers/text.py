@@ -326,7 +326,11 @@ SAMPLE_LINES = 50
 HEADER_LINES = 100
 """Number of lines within which the numbers must begin (convention)."""
 _CANDIDATES = tuple((delimiter, decimal) for delimiter in (",", ";", "\t", "|", BLANK) for decimal in (".", ","))
-_NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)", re.IGNORECASE | re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:(?:\d++\.?\d*+|\.\d++)(?:e[+-]?\d++)?|nan|inf|infinity)", re.IGNORECASE | re.ASCII)
+LONGEST_NUMBER = 1100
+"""Most letters of a number (derivation: a double needs at most 767 digits, or 1077 when it is written in full)."""
+LONGEST_NAME = 1000
+"""Most letters of the name of a column (convention)."""
 _COMMENT = re.compile(r"\s*(?:#|%|//)\s*")
 
 
@@ -358,6 +362,8 @@ class Dialect:
 
 def is_number(token: str, decimal: str) -> bool:
     """Whether a field is a number with that decimal sign."""
+    if len(token) > LONGEST_NUMBER:
+        return False
     if decimal == ",":
         token = "!" if "." in token else token.replace(",", ".")
     return _NUMBER.fullmatch(token) is not None
@@ -486,6 +492,8 @@ def _header(above: list[str], delimiter: str, width: int) -> tuple[tuple[str, ..
     fitting = []
     for line in reversed(above):
         fields = [name.strip().strip("\"'").strip() for name in _fields(_COMMENT.sub("", line, count=1), delimiter)]
+        if max(map(len, fields)) > LONGEST_NAME:
+            continue
         if len(fields) == width and any(fields) and (width > 1 or "," not in line):
             fitting.append(fields)
     if not fitting:

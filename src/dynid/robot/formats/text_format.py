@@ -33,6 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import DescriptionError, ExportError
 from dynid.files import write_atomically
+from dynid.files.small_files import open_regular
 from dynid.public_calls import public
 from dynid.robot.formats.dh import StandardDH, from_dh
 from dynid.robot.formats.modified_dh import modified_dh
@@ -58,7 +59,7 @@ _ROUNDING_RAD = 1e-12
 """Angle [rad] that is rounding (convention)."""
 _TILT = 1e-9
 """Part of gravity across the z axis that is rounding (convention)."""
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
+_NUMBER = re.compile(r"[+-]?(\d++\.?\d*+|\.\d++)([eE][+-]?\d{1,3})?")
 _NAME = re.compile(r"[A-Za-z_]\w{0,31}", re.ASCII)
 _ROTOR_NAME = re.compile(r"ia\d+")
 _KEYWORDS = ("number_links", *GEOMETRY, *INERTIA, "option", "option.update", "variable", "constant", "stop")
@@ -135,8 +136,8 @@ def read_text(
     if not os.path.isfile(path):
         raise DescriptionError("there is no such file", path=path, remedy="Check the path.")
     try:
-        with open(path, "rb") as file:
-            text = file.read(_MOST_CHARACTERS + 1).decode("utf-8")
+        with open_regular(path) as file:
+            text = file.read(4 * _MOST_CHARACTERS + 1).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DescriptionError(f"the file cannot be read as text: {error}", path=path) from error
     try:

@@ -1,0 +1,414 @@
+"""Breaks every kind of file that dynid itself writes or asks for, and robot descriptions, and reads each mutant.
+
+Only errors of dynid may come out, none may take longer than 5 s, and memory stays below 1 GB. Mutants are made on two
+levels: bytes (as in `fuzz_readers`), and values: a key is lost or renamed, a value becomes one of a hundred odd ones.
+Results are signed again after that, so that nothing is refused by its checksum alone.
+
+Run from the root of the repository: ``python -m tests.campaigns.fuzz_files --count 10000``; status 1 on any finding.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dynid
+from dynid.errors import DynidError
+from dynid.excitation.plan_files import read_coefficients, read_trajectory
+from dynid.excitation.trajectories.fourier import FourierTrajectory
+from dynid.export.result_file import _digest, read_result
+from dynid.information import Information, reduce_samples
+from dynid.information.storage import _LENGTH, _PREFIX, MAGIC, VERSION
+from dynid.links.recipe import Recipe
+from dynid.load.load import Load
+from dynid.load.load_files import read_library, read_load, read_load_logs
+from dynid.logs.channel_map import read_channel_map
+from dynid.logs.conversion import Converter
+from dynid.logs.readers.base import Table
+from dynid.loop.law_files import read_law
+from dynid.processing.process import process
+from dynid.processing.simulation import simulate_experiment, sum_of_sines
+from dynid.report.page import Page
+from dynid.robot.formats import read_robot
+from dynid.robot.model import Robot
+from dynid.robot.zoo import ddarm
+from dynid.runs import run_identification
+from dynid.runs.experiment_file import load_experiment, save_experiment
+from dynid.runs.load_run import LoadRecipe
+from dynid.runs.run_folder import read_run
+
+from .fuzz_readers import MEMORY_LIMIT, _own_peak, mutate
+
+SECONDS_LIMIT = 5.0
+ODD: tuple[Any, ...] = (
+    None, True, False, 0, -1, 1, 2, 7, 2**31, 2**63, -(2**63), 10**30, 10**400, 0.0, -0.0, 1e-320, 1e308, -1e300, 1e30,
+    0.5, "", " ", "nan", "inf", "a", "../x", "\x00", "\x1b[2J", "é" * 300, "x" * 3000, "1e99999999999",
+    "{joint}{joint}", "*a*a*a*a*a*a*a*a*b", "none", "auto", "-1", "--force", [], [[]], [None], {},
+    {"type": "array"}, {"a": {}}, float("nan"), float("inf"), [1, 2, 3], ["a", 1], "joint1", "revolute", "rad",
+    "1/0", "9" * 5000,
+    {"type": "Robot"}, {"type": "float", "value": "nan"}, "2" * 64,
+)  # fmt: skip
+"""Values that a file may hold in place of the right one."""
+
+
+@dataclass
+class Tally:
+    """What became of the mutants of one kind of file."""
+
+    kind: str
+    mutants: int = 0
+    read: int = 0
+    refused: int = 0
+    slowest_s: float = 0.0
+    peak_bytes: int = 0
+    findings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of file."""
+
+    name: str
+    """Name of the file in the folder."""
+    make: Callable[[Path], None]
+    """Writes a right one, and what it needs beside it, into a folder."""
+    use: Callable[[Path], object]
+    """Reads it and uses what was read."""
+    break_values: Callable[[random.Random, bytes], bytes] | None = None
+    """Breaks it on the level of values."""
+
+
+# --- mutants on the level of values -----------------------------------------------------------------------------------
+
+
+def break_json(rng: random.Random, data: bytes) -> bytes:
+    """JSON with one to three odd values."""
+    content = json.loads(data)
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        _break_tree(rng, content)
+    return json.dumps(content).encode()
+
+
+def break_result(rng: random.Random, data: bytes) -> bytes:
+    """A result file with odd values, signed again."""
+    content = json.loads(break_json(rng, data))
+    content.pop("sha256", None)
+    content["sha256"] = _digest(content)
+    return json.dumps(content).encode()
+
+
+def _break_tree(rng: random.Random, content: Any) -> None:
+    """Change one value somewhere in nested lists and tables."""
+    places = [(content, key) for key in (content if isinstance(content, dict) else range(len(content)))]
+    while places:
+        holder, key = rng.choice(places)
+        inner = holder[key]
+        if isinstance(inner, dict | list) and len(inner) and rng.random() < 0.85:
+            places = [(inner, k) for k in (inner if isinstance(inner, dict) else range(len(inner)))]
+            continue
+        step = rng.random()
+        if step < 0.7:
+            holder[key] = rng.choice(ODD)
+        elif step < 0.85:
+            del holder[key]
+        elif isinstance(holder, dict):
+            holder[f"{key}x"] = holder.pop(key)
+        else:
+            holder.append(holder[key])
+        return
+
+
+def break_toml(rng: random.Random, data: bytes) -> bytes:
+    """TOML with one odd value or line."""
+    lines = data.decode().splitlines()
+    at = rng.randrange(len(lines))
+    key, equals, _ = lines[at].partition("=")
+    step = rng.random()
+    if equals and step < 0.75:
+        lines[at] = f"{key}= {_toml(rng.choice(ODD))}"
+    elif step < 0.85:
+        lines.insert(at, rng.choice((lines[at], f"x{lines[at]}", "[x]", "a.b.c = 1", "[" * 400, "gear = [[[[1]]]]")))
+    else:
+        del lines[at]
+    return "\n".join(lines).encode("utf-8", errors="replace")
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict) or value is None:
+        return "{a = 1}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
+    return repr(value).lower() if isinstance(value, bool | float) else json.dumps(value)
+
+
+XML_ODD = ("", " ", "nan", "inf", "-inf", "1e400", "1e308", "-1", "0", "0 0 0", "1 1 1", "1e-320", "a", "1e99999999999",
+           "base", "true", "auto", "9" * 3000, "1,5", "../x", "-1e300", "1 0 0 0", "fixed", "prismatic")  # fmt: skip
+_VALUE = re.compile(rb'"[^"]*"')
+_TAG = re.compile(rb"<[^>]*>")
+
+
+def break_xml(rng: random.Random, data: bytes) -> bytes:
+    """XML with an odd attribute, or a tag that is lost, doubled or moved."""
+    step = rng.random()
+    if step < 0.75:
+        found = rng.choice(list(_VALUE.finditer(data)))
+        return data[: found.start()] + b'"' + rng.choice(XML_ODD).encode() + b'"' + data[found.end() :]
+    tags = list(_TAG.finditer(data))
+    found, other = rng.choice(tags), rng.choice(tags)
+    if step < 0.85:
+        return data[: found.start()] + data[found.end() :]
+    return data[: other.start()] + found[0] + data[other.start() :]
+
+
+def break_words(rng: random.Random, data: bytes) -> bytes:
+    """Text with one odd word."""
+    words = re.split(rb"(\s+)", data)
+    words[rng.randrange(len(words))] = rng.choice(XML_ODD).encode()
+    return b"".join(words)
+
+
+# --- the kinds --------------------------------------------------------------------------------------------------------
+
+ARM = """<robot name="arm"><link name="base"/>
+<link name="l1"><inertial><origin xyz="0.1 0 0"/><mass value="2"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0"
+ izz="0.1"/></inertial></link>
+<joint name="j1" type="revolute"><parent link="base"/><child link="l1"/><origin xyz="0 0 0.1" rpy="0 0 0"/>
+<axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="9" velocity="2"/>
+<dynamics damping="0.1" friction="0.2"/></joint>
+<link name="l2"><inertial><mass value="1"/>
+<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
+<joint name="j2" type="prismatic"><parent link="l1"/><child link="l2"/><origin xyz="0 0.2 0.1" rpy="0.3 0 0"/>
+<axis xyz="1 0 0"/><limit lower="-1" upper="1" effort="10" velocity="2"/></joint></robot>"""
+MJCF = """<mujoco model="arm"><compiler angle="radian" inertiafromgeom="auto"/><option gravity="0 0 -9.81"/>
+<default><joint damping="0.1"/><default class="big"><joint armature="0.2"/></default></default>
+<worldbody><body name="b1" pos="0 0 0.1"><joint name="j1" type="hinge" axis="0 0 1" class="big" range="-1 1"
+ frictionloss="0.1"/><inertial pos="0.1 0 0" mass="2" diaginertia="0.1 0.1 0.1"/>
+<body name="b2" pos="0.3 0 0" quat="1 0 0 0"><joint name="j2" type="slide" axis="1 0 0"/>
+<geom type="box" size="0.1 0.1 0.2" density="500"/></body></body></worldbody></mujoco>"""
+MAP = """joints = ["a", "b"]
+[time]
+column = "t"
+unit = "s"
+[position]
+columns = "q_{0..1}"
+unit = "deg"
+sign = [1, -1]
+offset = [0.0, -90.0]
+offset_unit = "deg"
+[effort]
+columns = ["tau_*0", "tau_1"]
+unit = "N m"
+gear = [100, "221/3"]
+[current]
+columns = "i_{0..1}"
+unit = "A"
+[reader]
+decimal = "."
+"""
+LAW = 'kind = "pid"\nkp = [300.0, 60.0]\nki = [1.0, 2.0]\nkd = [3, 4]\n'
+LIBRARY = (
+    '[[object]]\nname = "cup"\nmass = 0.3\nprincipal_moments = [0.1, 0.1, 0.15]\n[[object]]\nname = "box"\nmass = 1\n'
+)
+
+
+def _motion(robot: Robot) -> None:
+    """Use a robot: torques of two states."""
+    if robot.dof:
+        states = np.linspace(-0.5, 0.5, 2 * robot.dof).reshape(2, robot.dof)
+        dynid.inverse_dynamics(robot, states, states, states)
+
+
+def _table() -> Table:
+    names = ("t", "q_0", "q_1", "tau_0", "tau_1", "i_0", "i_1")
+    return Table(columns={name: np.linspace(0.0, 1.0, 20) * (k + 1) for k, name in enumerate(names)})
+
+
+@cache
+def _run_files() -> dict[str, bytes]:
+    """Files of a run by name."""
+    robot = ddarm()
+    run = simulate_experiment(robot, sum_of_sines(3, seed=1), rate_hz=50, duration_s=4, seed=1)
+    recipe = Recipe(selection=None, estimator="wls", gate=False)
+    with tempfile.TemporaryDirectory() as folder:
+        run_identification(robot, run, recipe, out=Path(folder) / "run")
+        return {file.name: file.read_bytes() for file in (Path(folder) / "run").iterdir()}
+
+
+def _make_run(folder: Path) -> None:
+    for name, content in _run_files().items():
+        (folder / name).write_bytes(content)
+
+
+def _use_result(path: Path) -> None:
+    (path.parent / "run.json").unlink(missing_ok=True)  # its digest would refuse every mutant
+    fit = read_result(path).identification()
+    fit.predict(np.zeros((2, 3)), np.ones((2, 3)), np.ones((2, 3)))
+    str(fit.with_terms)
+
+
+def _write(name: str, text: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).write_text(text) and None
+
+
+def _make_load(folder: Path) -> None:
+    load = Load.of(dynid.Inertia.from_com(2.0, [0.1, 0, 0], np.eye(3)), "tool", stderr=np.full(10, 0.01))
+    names = dict(zip(dynid.load.load.NAMES, load.vector.tolist(), strict=True))
+    content = {"parameters": names, "frame": "tool", "covariance": load.covariance.tolist(), "method": "given"}
+    (folder / "load.json").write_text(json.dumps(content | {"logs": {"a" * 64: "run.csv"}}))
+
+
+def _use_load(path: Path) -> None:
+    load, _ = read_load(path), read_load_logs(path)
+    load.minus(Load.of(dynid.Inertia.from_com(0.1, [0, 0, 0], 1e-3 * np.eye(3)), "tool")).summary()
+
+
+def _make_plan(folder: Path) -> None:
+    content = {"robot": "arm", "joint_names": ["a", "b"], "recorded_s": [1.0, 6.0]}
+    (folder / "plan.json").write_text(json.dumps(content | {"coefficients": np.ones((5, 2)).tolist()}))
+
+
+def _use_plan(path: Path) -> None:
+    family = FourierTrajectory(coefficients=np.zeros((5, 2)), period_s=5.0)
+    found = read_trajectory(path)
+    for motion in (read_coefficients(path, family), None if found is None else found[0]):
+        if motion is not None:
+            motion.evaluate(np.linspace(0.0, 1.0, 5))
+
+
+def _make_experiment(folder: Path) -> None:
+    run = simulate_experiment(ddarm(), sum_of_sines(3, seed=1), rate_hz=50, duration_s=4, seed=1)
+    save_experiment(process(run), folder / "run.npz")
+
+
+def _make_information(folder: Path) -> None:
+    robot = ddarm()
+    run = process(simulate_experiment(robot, sum_of_sines(3, seed=1), rate_hz=20, duration_s=2, seed=1))
+    reduce_samples(robot, run.q, run.dq, run.ddq, run.effort).save(folder / "a.info")
+
+
+def break_information(rng: random.Random, data: bytes) -> bytes:
+    """An information file with odd facts, signed again."""
+    start = len(MAGIC) + _PREFIX.size
+    (size,) = _LENGTH.unpack_from(data, start)
+    header = break_json(rng, data[start + 8 : start + 8 + size])
+    body = _LENGTH.pack(len(header)) + header + data[start + 8 + size :]
+    return MAGIC + _PREFIX.pack(VERSION, len(body), hashlib.sha256(body).digest()) + body
+
+
+KINDS: dict[str, Kind] = {
+    "run": Kind("run.json", _make_run, lambda path: read_run(path.parent), break_json),
+    "report": Kind("report.json", _make_run, Page.read, break_json),
+    "result": Kind("result.json", _make_run, _use_result, break_result),
+    "recipe": Kind("recipe.toml", _make_run, Recipe.read, break_toml),
+    "load_recipe": Kind("l.toml", lambda f: LoadRecipe().write(f / "l.toml") and None, LoadRecipe.read, break_toml),
+    "map": Kind(
+        "map.toml",
+        _write("map.toml", MAP),
+        lambda path: Converter(read_channel_map(path), {"log": _table()}, None).fields(),
+        break_toml,
+    ),
+    "law": Kind("law.toml", _write("law.toml", LAW), read_law, break_toml),
+    "library": Kind("objects.toml", _write("objects.toml", LIBRARY), read_library, break_toml),
+    "load": Kind("load.json", _make_load, _use_load, break_json),
+    "plan": Kind("plan.json", _make_plan, _use_plan, break_json),
+    "experiment": Kind("run.npz", _make_experiment, load_experiment),
+    "information": Kind("a.info", _make_information, Information.load, break_information),
+    "urdf": Kind("arm.urdf", _write("arm.urdf", ARM), lambda path: _motion(read_robot(path)), break_xml),
+    "mjcf": Kind("arm.xml", _write("arm.xml", MJCF), lambda path: _motion(read_robot(path)), break_xml),
+    "text": Kind(
+        "arm.txt",
+        lambda folder: dynid.robot.write_text(ddarm(), folder / "arm.txt"),
+        lambda path: _motion(dynid.robot.read_text(path)),
+        break_words,
+    ),
+}
+
+
+def fuzz(name: str, count: int, seed: int) -> Tally:
+    """Read ``count`` mutants of one kind of file."""
+    kind, tally, rng = KINDS[name], Tally(name), random.Random(f"{name}-{seed}")
+    with tempfile.TemporaryDirectory() as place, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        folder = Path(place)
+        kind.make(folder)
+        path = folder / kind.name
+        original = path.read_bytes()
+        kind.use(path)
+        for number in range(count):
+            breaks = kind.break_values if kind.break_values is not None and rng.random() < 0.7 else mutate
+            path.write_bytes(breaks(rng, original))
+            started = time.process_time()
+            try:
+                kind.use(path)
+                tally.read += 1
+            except DynidError:
+                tally.refused += 1
+            except Exception as error:
+                kept = f" in {path.read_bytes()[:200]!r}" if len(original) < 1000 else ""
+                tally.findings.append(f"mutant {number}: {type(error).__name__}: {str(error)[:200]}{kept}")
+            tally.slowest_s = max(tally.slowest_s, time.process_time() - started)
+            tally.mutants += 1
+    tally.peak_bytes = _own_peak()
+    if tally.slowest_s > SECONDS_LIMIT:
+        tally.findings.append(f"a mutant took {tally.slowest_s:.1f} s")
+    if tally.peak_bytes > MEMORY_LIMIT:
+        tally.findings.append(f"memory reached {tally.peak_bytes / 1e9:.2f} GB")
+    return tally
+
+
+def fuzz_in_child(name: str, count: int, seed: int, timeout_s: float) -> Tally:
+    """`fuzz` in a process of its own, so that a crash or a hang is a finding and not the end."""
+    root = Path(__file__).resolve().parents[2]
+    command = [sys.executable, "-m", "tests.campaigns.fuzz_files", "--json", "--kind", name]
+    command += ["--count", str(count), "--seed", str(seed)]
+    try:
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=timeout_s, check=False)
+    except subprocess.TimeoutExpired:
+        return Tally(name, findings=[f"{count} mutants took longer than {timeout_s:.0f} s"])
+    if done.returncode not in (0, 1) or not done.stdout:
+        return Tally(name, findings=[f"the process ended with {done.returncode}: {done.stderr[-2000:]}"])
+    return Tally(**json.loads(done.stdout))
+
+
+def main() -> int:
+    """The campaign's command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kind", choices=sorted(KINDS))
+    parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="one kind, in this process; the tally as JSON")
+    options = parser.parse_args()
+    if options.json:
+        tally = fuzz(options.kind, options.count, options.seed)
+        sys.stdout.write(json.dumps(asdict(tally)))
+        return int(bool(tally.findings))
+    found = 0
+    for name in [options.kind] if options.kind else KINDS:
+        tally = fuzz_in_child(name, options.count, options.seed, timeout_s=60 + options.count)
+        found += len(tally.findings)
+        sys.stdout.write(
+            f"{name:12s} {tally.mutants:6d} mutants  {tally.read:5d} read  {tally.refused:5d} refused  "
+            f"slowest {tally.slowest_s:.2f} s  peak {tally.peak_bytes / 1e6:.0f} MB  {len(tally.findings)} findings\n"
+        )
+        sys.stdout.writelines(f"    {finding}\n" for finding in tally.findings[:20])
+        sys.stdout.flush()
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
