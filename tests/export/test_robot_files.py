@@ -17,12 +17,15 @@ from dynid.links.recipe import Recipe
 from dynid.links.validation import robot_error, validate
 from dynid.processing.process import process
 from dynid.processing.simulation import simulate_experiment, sum_of_sines
+from dynid.robot.formats.mjcf.gears import takes_gears
+from dynid.robot.formats.mjcf.read import parse_mjcf, read_mjcf
+from dynid.robot.formats.mjcf.write import mjcf_text
 from dynid.robot.formats.urdf import read_urdf, write_urdf
-from dynid.robot.zoo import cylindrical, scara
+from dynid.robot.zoo import cylindrical, ddarm, scara
 from dynid.terms.base import Reference
 from dynid.terms.coupling import Coupling
 from dynid.terms.friction import Coulomb, CubicViscous, QuadraticViscous, SaturatingViscous, SmoothSign, Viscous
-from dynid.terms.load_dependent import BaseTilt
+from dynid.terms.load_dependent import BaseTilt, DriveGain
 from dynid.terms.memory import Hysteresis, LaggedSign
 from dynid.terms.motors import RotorInertia
 
@@ -173,3 +176,61 @@ def test_mujoco_moves_as_the_written_file_says(fit, runs, tmp_path):
         wrong += np.sum((run.effort[row] - torque) ** 2)
         total += np.sum(run.effort[row] ** 2)
     assert 100.0 * np.sqrt(wrong / total) == pytest.approx(mjcf.error, rel=0.15)
+
+
+@pytest.fixture(scope="module")
+def scaled():
+    """A fit of an arm whose log states the torques of two joints with wrong gains, and a held-out run."""
+    arm = ddarm().with_terms(RotorInertia(0.3), Viscous(2.0))
+    motions = [sum_of_sines(3, seed=seed) for seed in (1, 2)]
+    logs = [process(simulate_experiment(arm, motion, rate_hz=200, duration_s=8.0)) for motion in motions]
+    logs = [replace(log, effort=log.effort * GAINS) for log in logs]
+    terms = [DriveGain(joint=joint, reference=Reference(arm.parameter_vector)) for joint in (0, 2)]
+    return identify(arm, logs[0], Recipe.bare(), terms=terms), logs[1]
+
+
+GAINS = np.array([1.15, 1.0, 0.8])
+
+
+def test_gains_of_drives_are_gears_of_motors(scaled, tmp_path):
+    mujoco = pytest.importorskip("mujoco")
+    fit, run = scaled
+    urdf, mjcf = write_robot_files(fit, tmp_path, run, check=validate(fit, run))
+    assert mjcf.lacks == ()
+    assert mjcf.error < 1.1 * max(mjcf.judged, 0.2) < urdf.error
+    model = mujoco.MjModel.from_xml_path(str(mjcf.path))
+    np.testing.assert_allclose(model.actuator_gear[:, 0], 1.0 / GAINS, rtol=0.01)
+    # the torques of the log, as control inputs, accelerate MuJoCo's robot as they accelerated the real one
+    data, wrong = mujoco.MjData(model), []
+    rows = np.flatnonzero(run.valid.all(axis=1))[::25]
+    for row in rows:
+        data.qpos[:], data.qvel[:], data.qacc[:] = run.q[row], run.dq[row], run.ddq[row]
+        data.ctrl[:] = run.effort[row]
+        mujoco.mj_inverse(model, data)
+        mujoco.mj_fwdActuation(model, data)
+        wrong.append(data.qfrc_actuator - data.qfrc_inverse)
+    assert np.linalg.norm(wrong) < 0.02 * np.linalg.norm(run.effort[rows])
+
+
+def test_written_gears_are_read_back_and_replaced(scaled, tmp_path):
+    fit, run = scaled
+    _, mjcf = write_robot_files(fit, tmp_path, run, check=validate(fit, run))
+    model = FORMATS[1].read(mjcf.path, fit.robot)
+    np.testing.assert_allclose(model.gain_vector, GAINS, rtol=0.01)
+    assert mjcf.error == pytest.approx(robot_error(model.robot, run, gains=model.gain_vector))
+    again = read_mjcf(mjcf.path)
+    assert takes_gears(again)
+    assert mjcf_text(again) == mjcf.path.read_text()
+    changed = mjcf_text(again, gears={again.joint_names[0]: 2.0})
+    assert [float(part.split('"')[0]) for part in changed.split('gear="')[1:]] == [2.0, 1.0, 1.0]
+
+
+def test_a_file_with_actuators_keeps_them(scaled, tmp_path):
+    fit, run = scaled
+    motor = f'<actuator><motor joint="{fit.robot.joint_names[0]}" gear="50"/></actuator></mujoco>'
+    owned = parse_mjcf(mjcf_text(fit.robot).replace("</mujoco>", motor))
+    assert not takes_gears(owned)
+    own = replace(fit, equations=replace(fit.equations, robot=owned))
+    _, mjcf = write_robot_files(own, tmp_path, run, check=validate(fit, run))
+    assert set(mjcf.lacks) == {"KG1", "KG3"}
+    assert mjcf.path.read_text().count("<motor") == 1

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.physical.passivity import all_terms, steady_states
 from dynid.estimation.physical.restriction import SteadyTorque, restrict_parameters
 from dynid.links.identify import Identification, with_possible_links
+from dynid.robot.formats.mjcf.gears import takes_gears
 from dynid.robot.formats.mjcf.tendons import springs_fit
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint
@@ -18,12 +20,13 @@ from dynid.spatial import rotation_about
 from dynid.terms.base import JointTerm, MemoryTerm, StateTerm, SteadyMotion, Term
 from dynid.terms.coupling import MotorFriction
 from dynid.terms.friction import Coulomb, CubicViscous, QuadraticViscous, SaturatingViscous, Viscous
-from dynid.terms.load_dependent import BaseTilt, horizontal_axes
+from dynid.terms.load_dependent import BaseTilt, DriveGain, horizontal_axes
 from dynid.terms.memory import TRAVELS, Hysteresis
 from dynid.terms.springs import AngleHarmonic
 
 __all__ = ["Capacity", "RestrictedModel", "restrict_model"]
 
+Floats = NDArray[np.float64]
 POWERS = (CubicViscous, QuadraticViscous, Viscous, Coulomb)
 """Terms of the polynomial of friction in the speed, highest power first."""
 STEADY_SPEEDS = 20
@@ -44,11 +47,15 @@ class Capacity:
     """Whether friction can grow with powers of the speed, which takes over other shapes of friction."""
     yielding: bool = False
     """Whether it holds friction with presliding, as springs that yield."""
+    gains: bool = False
+    """Whether it holds gains of the drives, beside the robot."""
 
     def carries(self, robot: Robot, term: Term) -> bool:
         """Whether the format holds a selected term of a robot."""
         if isinstance(term, BaseTilt):
             return self.tilt
+        if isinstance(term, DriveGain):
+            return self.gains and takes_gears(robot)
         if isinstance(term, AngleHarmonic):
             return self.holds(term) and springs_fit(robot, term.acts_on(robot.joint_names)[0])
         if isinstance(term, StateTerm):
@@ -63,6 +70,13 @@ class RestrictedModel:
     robot: Robot
     yielding: tuple[Term, ...] = ()
     """`Hysteresis` terms with their values, which the robot itself cannot carry."""
+    gains: Mapping[str, float] = field(default_factory=dict)
+    """Joint -> torque that the log states over the robot's, for the drives whose gain is not one."""
+
+    @property
+    def gain_vector(self) -> Floats:
+        """(n,) torque that the log states over the robot's."""
+        return np.array([self.gains.get(name, 1.0) for name in self.robot.joint_names])
 
 
 def restrict_model(fit: Identification, capacity: Capacity) -> RestrictedModel:
@@ -93,7 +107,8 @@ def _refit(fit: Identification, capacity: Capacity, carried: list[Term], further
     names = fit.base.layout.names[first:]
     dropped = [name for name, placed in zip(names, fit.robot.terms, strict=True) if not capacity.holds(placed.term)]
     signs = [name for name, placed in zip(names, fit.robot.terms, strict=True) if placed.term.is_non_negative]
-    kept = (*carried, *further)
+    gains = _drive_gains(fit, carried)
+    kept = (*(term for term in carried if not isinstance(term, DriveGain)), *further)
     signs += [term.name for term in kept if term.is_non_negative or isinstance(_friction_of(term), Hysteresis)]
     equations = _with_columns(fit.equations, further)
     theta = restrict_parameters(
@@ -104,13 +119,25 @@ def _refit(fit: Identification, capacity: Capacity, carried: list[Term], further
         kept,
         [name for name in signs if name not in dropped],
         _steady_torques(fit, kept, dropped),
+        np.array([gains.get(name, 1.0) for name in fit.robot.joint_names]),
     )
     count = fit.standard.size
     valued = [term.with_value(value) for term, value in zip(kept, theta[count:].tolist(), strict=True)]
     robot = with_possible_links(fit.robot, theta[:count])
     robot = robot.with_terms(*(term for term in valued if isinstance(term, StateTerm)), keep=True)
     yielding = tuple(term for term in valued if isinstance(_friction_of(term), Hysteresis) and term.value)
-    return RestrictedModel(_tilted(robot, valued), yielding)
+    return RestrictedModel(_tilted(robot, valued), yielding, gains)
+
+
+def _drive_gains(fit: Identification, carried: Sequence[Term]) -> dict[str, float]:
+    """Joint -> torque that the log states over that of the robot, for the carried gains.
+
+    Gains that are not positive are no gains of a drive, and those that the data leave open count as one.
+    """
+    found = np.where(fit.estimate.undetermined, 0.0, fit.estimate.values)[fit.base.rank :]
+    values = dict(zip(fit.terms, found.tolist(), strict=True))
+    gains = {fit.robot.joint_names[t.joint]: 1.0 + values[t] for t in carried if isinstance(t, DriveGain)}
+    return {name: gain for name, gain in gains.items() if gain > 0.0}
 
 
 def _steady_torques(fit: Identification, kept: Sequence[Term], dropped: Sequence[str]) -> list[SteadyTorque]:

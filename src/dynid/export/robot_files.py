@@ -22,6 +22,7 @@ from dynid.links.identify import Identification
 from dynid.links.validation import Validation, robot_error
 from dynid.processing.experiment import Experiment
 from dynid.public_calls import public
+from dynid.robot.formats.mjcf.gears import read_gears
 from dynid.robot.formats.mjcf.read import read_mjcf_with_memory
 from dynid.robot.formats.mjcf.tendons import holds_as_tendon
 from dynid.robot.formats.mjcf.write import write_mjcf
@@ -64,7 +65,9 @@ def _write_urdf(model: RestrictedModel, path: Path, *, force: bool) -> None:
 
 
 def _write_mjcf(model: RestrictedModel, path: Path, *, force: bool) -> None:
-    write_mjcf(model.robot, path, yielding=model.yielding, force=force)
+    # motors of all joints or of none, so that the control inputs are the log's torques in the order of the joints
+    gears = dict(zip(model.robot.joint_names, (1.0 / model.gain_vector).tolist(), strict=True)) if model.gains else {}
+    write_mjcf(model.robot, path, yielding=model.yielding, gears=gears, force=force)
 
 
 def _read_urdf(path: Path, robot: Robot) -> RestrictedModel:
@@ -77,7 +80,8 @@ def _read_mjcf(path: Path, robot: Robot) -> RestrictedModel:
     is_update = robot.source is not None and robot.source.format == "mjcf"
     held = {joint.name: 0.0 for joint in robot.joints if not joint.moves} if is_update else {}
     found, yielding = read_mjcf_with_memory(path, locked=held)
-    return RestrictedModel(_on_geometry(robot, found), yielding)
+    gains = {joint: 1.0 / gear for joint, gear in read_gears(path).items()}
+    return RestrictedModel(_on_geometry(robot, found), yielding, gains)
 
 
 def _on_geometry(robot: Robot, found: Robot) -> Robot:
@@ -102,13 +106,15 @@ def _mjcf_holds(term: Term) -> bool:
 
 FORMATS = (
     RobotFormat("URDF", ".urdf", Capacity(holds=lambda term: term.urdf_attribute is not None), _write_urdf, _read_urdf),
-    RobotFormat("MJCF", ".xml", Capacity(holds=_mjcf_holds, tilt=True, polynomial=True), _write_mjcf, _read_mjcf),
+    RobotFormat(
+        "MJCF", ".xml", Capacity(holds=_mjcf_holds, tilt=True, polynomial=True, gains=True), _write_mjcf, _read_mjcf
+    ),
 )
 """The formats that every identification is written in."""
 PRESLIDING = RobotFormat(
     "MJCF of MuJoCo 4",
     "_mujoco4.xml",
-    Capacity(holds=_mjcf_holds, tilt=True, polynomial=True, yielding=True),
+    Capacity(holds=_mjcf_holds, tilt=True, polynomial=True, yielding=True, gains=True),
     _write_mjcf,
     _read_mjcf,
 )
@@ -190,7 +196,14 @@ def write_robot_files(
         error = None
         if check is not None:
             found = kind.read(path, fit.robot)
-            error = robot_error(found.robot, held_out, terms=found.yielding, band_hz=check.band_hz, trim_s=check.trim_s)
+            error = robot_error(
+                found.robot,
+                held_out,
+                terms=found.yielding,
+                gains=found.gain_vector,
+                band_hz=check.band_hz,
+                trim_s=check.trim_s,
+            )
         judged = None if check is None else check.relative_error
         lost = kind.missing(fit)
         words = tuple(dict.fromkeys(_describe_kind(term) for term in lost.values()))

@@ -187,6 +187,19 @@ class Information:
         parts = tuple(replace(part, matrices=tuple(map(self._picked, part.matrices, picks))) for part in self.parts)
         return replace(self, columns=columns, supports=tuple(supports), parts=parts)
 
+    def with_scaled_torques(self, factors: ArrayLike) -> Information:
+        """The same equations with every joint's torque multiplied by a factor (n,)."""
+        scale = np.asarray(factors, dtype=float)
+
+        def scaled(matrix: Floats, factor: float) -> Floats:
+            last = np.append(np.ones(len(matrix) - 1), factor)
+            return matrix * (np.outer(last, last) if self.kind == "gram" else last)
+
+        return replace(
+            self,
+            parts=tuple(replace(part, matrices=tuple(map(scaled, part.matrices, scale))) for part in self.parts),
+        )
+
     def _picked(self, matrix: Floats, pick: list[int]) -> Floats:
         return (
             matrix[np.ix_(pick, pick)]

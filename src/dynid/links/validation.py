@@ -221,6 +221,7 @@ def robot_error(
     experiments: Experiment | Sequence[Experiment],
     *,
     terms: Sequence[Term] = (),
+    gains: Floats | float = 1.0,
     band_hz: float | None = None,
     trim_s: float | None = None,
 ) -> float:
@@ -230,6 +231,7 @@ def robot_error(
         robot: The robot with its terms.
         experiments: The measured motion and torques.
         terms: Further terms with their values, such as friction with memory.
+        gains: (n,) torque that the log states over that of the robot and the terms, for drives whose gain is known.
         band_hz: Band of the comparison, as for `validate`; all frequencies by default.
         trim_s: As for `validate`.
     """
@@ -239,7 +241,7 @@ def robot_error(
         torque = inverse_dynamics(robot, run.q, run.dq, run.ddq)
         if terms:
             torque = torque + torque_of_terms(robot, terms, np.array([term.value for term in terms]), run)
-        (measured, residual), _ = comparison.torques(run, run.effort, run.effort - torque)
+        (measured, residual), _ = comparison.torques(run, run.effort, run.effort - gains * torque)
         squares += float(np.sum(residual**2))
         total += float(np.sum(measured**2))
     return 100.0 * float(np.sqrt(squares / total)) if total > 0.0 else float("nan")

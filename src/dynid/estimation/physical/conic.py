@@ -8,7 +8,7 @@ hold friction of several terms and coupled rotors. It is slower, and finds a loc
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,10 @@ __all__ = [
 Floats = NDArray[np.float64]
 ACCEPTED_GAP = 1e-5
 """Largest relative gap between primal and dual objective, and constraint violation, of an answer that is used."""
+NEGLIGIBLE_GAP = 1e-9
+"""Gap over the squared target that is accepted in any case (derivation: the objective is at least as convex as its
+first part, so that ``|matrix (y - best)|`` is at most the root of twice the gap, 5e-5 of the target). Without noise the
+objective is small beside the squares that it is the difference of, and its own share says little."""
 LOWEST_LOGARITHM = -6.0
 """Lowest logarithm of a log-Cholesky unknown (convention): at a constraint the true one is minus infinity."""
 PENALTY = 1e6
@@ -81,18 +85,30 @@ def solve_cone_program(program: ConeProgram) -> tuple[Floats, float] | None:
     arrays = (program.matrix, program.target, program.centre, program.pull, program.at_most, program.limit)
     if not all(np.isfinite(array).all() for array in arrays):
         raise EstimationError("the cone program contains numbers that are not finite")
-    solution, status = _call(program)
-    if _excluded(program, status):
-        raise EstimationError(
-            "no possible robot satisfies all bounds", remedy="Look for bounds that exclude each other."
-        )
-    if solution is None:
-        return None
-    y = np.asarray(solution.x)[: program.centre.size]
-    gap = abs(solution.obj_val - solution.obj_val_dual) / max(1.0, abs(solution.obj_val))
-    if not np.isfinite(y).all() or gap > ACCEPTED_GAP or _violation(program, y) > ACCEPTED_GAP:
-        return None
-    return y, float(gap)
+    squares = float(np.sum(program.target**2))
+    # the second try has an objective of moderate size, which the solver's absolute tolerances suit better
+    for scale in (1.0, 1.0 / max(squares, 1.0)):
+        solution, status = _call(_scaled(program, scale))
+        if _excluded(program, status):
+            raise EstimationError(
+                "no possible robot satisfies all bounds", remedy="Look for bounds that exclude each other."
+            )
+        if solution is None:
+            continue
+        y = np.asarray(solution.x)[: program.centre.size]
+        value, dual = solution.obj_val / scale, solution.obj_val_dual / scale
+        largest = max(ACCEPTED_GAP * max(1.0, abs(value)), NEGLIGIBLE_GAP * squares)
+        if np.isfinite(y).all() and abs(value - dual) <= largest and _violation(program, y) <= ACCEPTED_GAP:
+            return y, float(abs(value - dual) / max(1.0, abs(value)))
+    return None
+
+
+def _scaled(program: ConeProgram, scale: float) -> ConeProgram:
+    """The program with its objective multiplied by a number."""
+    if scale == 1.0:
+        return program
+    root = np.sqrt(scale)
+    return replace(program, matrix=root * program.matrix, target=root * program.target, pull=scale * program.pull)
 
 
 def is_contradictory(program: ConeProgram) -> bool:

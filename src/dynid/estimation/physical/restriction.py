@@ -23,6 +23,7 @@ from dynid.estimation.linear.least_squares import refined_weights
 from dynid.estimation.physical.bounds import Bounds
 from dynid.estimation.physical.feasible import FeasibleWLS, feasible_parameters
 from dynid.information import Factor
+from dynid.information.information import RESOLUTION
 from dynid.robot.model import Robot
 from dynid.terms.base import Term
 
@@ -68,6 +69,7 @@ def restrict_parameters(
     kept: Sequence[Term] = (),
     nonnegative: Sequence[str] = (),
     steady: Sequence[SteadyTorque] = (),
+    gains: Floats | None = None,
 ) -> Floats:
     """Refit the standard parameters without some of the terms.
 
@@ -81,6 +83,8 @@ def restrict_parameters(
         kept: Further terms that stay; none by default.
         nonnegative: Names of parameters that must not be negative by themselves, because the destination refuses it.
         steady: Friction of the whole model beyond the speeds of the data, which shall be met as well as possible.
+        gains: (n,) torque of the whole model over that of the result, where the destination holds gains of the drives
+            beside the robot; ones by default.
 
     Returns:
         (p + k,) standard parameters of a possible robot, and those of the kept terms.
@@ -88,6 +92,9 @@ def restrict_parameters(
     Raises:
         EstimationError: The convex program has no solution.
     """
+    gains = np.ones(identified.dof) if gains is None else gains
+    if not np.all(gains == 1.0):
+        equations = replace(equations, information=equations.information.with_scaled_torques(1.0 / gains))
     links = identified.parameter_vector.copy()
     links[10 * identified.dof :] = 0.0  # terms take over from absent ones: nothing draws them to what they were
     own = replace(equations.keep(kept), robot=identified.with_parameters(links))
@@ -98,7 +105,7 @@ def restrict_parameters(
     values[: estimate.values.size] = np.where(estimate.undetermined, 0.0, estimate.values)
     theta, pull = identified.parameter_vector, PULL
     for place in range(ROUNDS):
-        factor = _torque_difference(equations, values, weights, places)
+        factor = _torque_difference(equations, values, weights, places, gains)
         factor = _with_steady_torques(factor, own, weights * equations.counts, steady)
         theta = feasible_parameters(own, factor, pull, settings, nonnegative).theta
         found = np.zeros(len(equations.names))
@@ -111,20 +118,34 @@ def restrict_parameters(
     return theta
 
 
-def _torque_difference(equations: Factors, values: Floats, weights: Floats, places: Sequence[int]) -> Factor:
-    """The difference of the torques of some of the unknowns from those of the whole estimate, as a triangle."""
-    weighted = equations.information.weight(weights)
-    torque = weighted.R @ values
-    triangle: Floats = np.asarray(np.linalg.qr(np.column_stack([weighted.R[:, places], torque]), mode="r"))
-    triangle = triangle * min(1.0, np.sqrt(STRONGEST) / max(float(np.linalg.norm(torque)), TINY))
-    size = len(places)
+def _torque_difference(
+    equations: Factors, values: Floats, weights: Floats, places: Sequence[int], gains: Floats
+) -> Factor:
+    """The difference of the torques of some of the unknowns from those of the whole estimate, as a triangle.
+
+    Args:
+        equations: The equations.
+        values: (b + k,) the whole estimate.
+        weights: (n,) weight of each joint's squared residuals.
+        places: Places of these unknowns.
+        gains: (n,) what the torques of the whole estimate are divided by.
+    """
+    information, size, rows = equations.information, len(places), []
+    for joint, support in enumerate(information.supports):
+        table = np.zeros((len(support) + 1, len(values)))
+        table[:, support] = information.factor(joint)[:, :-1]
+        torque = table @ values / gains[joint]
+        rows.append(np.sqrt(weights[joint]) * np.column_stack([table[:, places], torque]))
+    stacked = np.vstack(rows)
+    triangle: Floats = np.asarray(np.linalg.qr(stacked, mode="r"))
+    triangle = triangle * min(1.0, np.sqrt(STRONGEST) / max(float(np.linalg.norm(stacked[:, -1])), TINY))
     return Factor(
-        columns=tuple(weighted.columns[place] for place in places),
+        columns=tuple(information.columns[place] for place in places),
         R=triangle[:size, :size],
         z=triangle[:size, size],
         residual=float(np.sum(triangle[size:, size] ** 2)),
-        samples=weighted.samples,
-        resolution=weighted.resolution,
+        samples=int(information.samples.sum()),
+        resolution=RESOLUTION[information.kind],
     )
 
 

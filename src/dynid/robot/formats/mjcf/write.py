@@ -17,6 +17,7 @@ from dynid.files import write_atomically
 from dynid.public_calls import public
 from dynid.robot.formats.mesh_paths import follow_assets
 from dynid.robot.formats.mjcf.bodies import JOINT_TERMS
+from dynid.robot.formats.mjcf.gears import gear_lines, update_gears
 from dynid.robot.formats.mjcf.mjcf_settings import ORIENTATIONS, MjcfSettings
 from dynid.robot.formats.mjcf.read import MjcfModel, read_model, tendon_terms
 from dynid.robot.formats.mjcf.tendons import SAME, TendonText, tendon_text
@@ -43,7 +44,12 @@ gets as much, which no torque shows."""
 
 @public
 def write_mjcf(
-    robot: Robot, path: str | os.PathLike[str], *, yielding: Sequence[Term] = (), force: bool = False
+    robot: Robot,
+    path: str | os.PathLike[str],
+    *,
+    yielding: Sequence[Term] = (),
+    gears: Mapping[str, float] | None = None,
+    force: bool = False,
 ) -> None:
     """Write a robot as an MJCF file; see `mjcf_text`.
 
@@ -51,6 +57,7 @@ def write_mjcf(
         robot: The robot.
         path: The file to write; it appears complete or not at all.
         yielding: As for `mjcf_text`.
+        gears: As for `mjcf_text`.
         force: Whether an existing file may be replaced.
 
     Raises:
@@ -61,11 +68,16 @@ def write_mjcf(
         >>> (folder / "arm.xml").exists()
         True
     """
-    text = mjcf_text(robot, folder=Path(path).parent, yielding=yielding)
+    text = mjcf_text(robot, folder=Path(path).parent, yielding=yielding, gears=gears)
     write_atomically(path, text.encode("utf-8"), force=force)
 
 
-def mjcf_text(robot: Robot, folder: Path | None = None, yielding: Sequence[Term] = ()) -> str:
+def mjcf_text(
+    robot: Robot,
+    folder: Path | None = None,
+    yielding: Sequence[Term] = (),
+    gears: Mapping[str, float] | None = None,
+) -> str:
     """The robot as the text of an MJCF.
 
     A robot read from an MJCF gets that text back, with changed inertials, armatures, dampings, friction losses, tendons
@@ -77,13 +89,15 @@ def mjcf_text(robot: Robot, folder: Path | None = None, yielding: Sequence[Term]
         robot: The robot.
         folder: Folder that the text is written to: relative folders of assets are turned to lead there from it.
         yielding: `Hysteresis` terms with their values, as springs that yield.
+        gears: Joint -> torque of the joint over the torque that the log states, as motors; see
+            `dynid.robot.formats.mjcf.gears`. None leaves the motors of the file as they are.
     """
     if robot.source is not None and robot.source.format == "mjcf":
         held = {joint.name: 0.0 for joint in robot.joints if not joint.moves}
         model = read_model(parse_document(robot.source.text, robot.source.path), held)
         if {link.name for link in model.links} == {link.name for link in robot.links}:
-            return _update_text(robot, model, (folder, held, yielding))
-    return "\n".join(_write_lines(robot, tendon_text(robot, yielding, _name_maker(())))) + "\n"
+            return _update_text(robot, model, (folder, held, yielding, gears))
+    return "\n".join(_write_lines(robot, tendon_text(robot, yielding, _name_maker(())), gears or {})) + "\n"
 
 
 def _name_maker(taken: Iterable[str]) -> Callable[[str], str]:
@@ -99,8 +113,12 @@ def _name_maker(taken: Iterable[str]) -> Callable[[str], str]:
     return claim
 
 
-def _update_text(robot: Robot, model: MjcfModel, how: tuple[Path | None, dict[str, float], Sequence[Term]]) -> str:
-    folder, held, yielding = how
+def _update_text(
+    robot: Robot,
+    model: MjcfModel,
+    how: tuple[Path | None, dict[str, float], Sequence[Term], Mapping[str, float] | None],
+) -> str:
+    folder, held, yielding, gears = how
     edits = TextEdits(model.document)
     follow_assets(edits, model.document, folder)
     present = {link.name: link.inertia for link in model.links}
@@ -118,6 +136,8 @@ def _update_text(robot: Robot, model: MjcfModel, how: tuple[Path | None, dict[st
             edits.set_numbers(element, attribute, given if is_rounding else values, given)
     if not np.array_equal(robot.gravity, model.settings.gravity):
         _set_gravity(edits, model, robot.gravity)
+    if gears is not None:
+        update_gears(edits, model.document, gears)
     return edits.apply().decode("utf-8")
 
 
@@ -278,7 +298,7 @@ def _friction(joint: Joint, elsewhere: Mapping[str, float]) -> dict[str, list[fl
     return found
 
 
-def _write_lines(robot: Robot, tendons: TendonText) -> Iterator[str]:
+def _write_lines(robot: Robot, tendons: TendonText, gears: Mapping[str, float]) -> Iterator[str]:
     yield start_tag("mujoco", {"model": robot.name}) + ">"
     yield '  <compiler angle="radian" autolimits="true" inertiafromgeom="false"/>'
     yield "  " + start_tag("option", {"gravity": format_numbers(robot.gravity)}) + "/>"
@@ -303,6 +323,7 @@ def _write_lines(robot: Robot, tendons: TendonText) -> Iterator[str]:
     yield "  </worldbody>"
     if tendons.lines:
         yield from ("  <tendon>", *(f"    {line}" for line in tendons.lines), "  </tendon>")
+    yield from (f"  {line}" for line in gear_lines(gears))
     yield "</mujoco>"
 
 
