@@ -42,6 +42,8 @@ class TomlSettings:
             ArgumentError: The file cannot be read, or has an unknown key or a value of a wrong type.
         """
         content = read_toml(path, error=ArgumentError)
+        if {"time", "position", "effort"} <= content.keys():
+            raise ArgumentError("this is a channel map, not a recipe", path=path, remedy="Give it with --map.")
         beside = Path(path).parent
         for key in (key for key in cls.file_keys if isinstance(content.get(key), str)):
             if not os.path.exists(content[key]) and os.path.exists(beside / content[key]):
@@ -109,12 +111,18 @@ class TomlSettings:
         Raises:
             ArgumentError: A word has no ``=``, a key is unknown, or a value is of a wrong type or out of range.
         """
-        hints, changed = _hints(type(self)), {}
+        hints = _hints(type(self))
+        changed: dict[str, Any] = {}
         for word in words:
             key, equals, text = word.partition("=")
             if not equals:
                 raise ArgumentError(f"'{word}' is not KEY=VALUE", remedy="Write for example cutoff_hz=10.")
-            changed[key.strip()] = _value_of(text.strip(), hints.get(key.strip(), str))
+            name, _, member = key.strip().partition(".")
+            if member and name in hints:  # selection.gain=0.02 changes one key of a table
+                table = _table_of(changed.get(name, getattr(self, name)))
+                changed[name] = {**table, member: _value_of(text.strip(), Any)}
+            else:
+                changed[key.strip()] = _value_of(text.strip(), hints.get(key.strip(), str))
         for key, value in values.items():
             if value is not None:
                 changed[key] = _value_of(value, hints[key]) if isinstance(value, str) else value
@@ -198,6 +206,15 @@ def _describe(hint: Any) -> str:
             named = {float: "a finite number", int: "a whole number", bool: "true or false", str: "a text"}
             words.append(named.get(kind, str(kind)))
     return " or ".join(words)
+
+
+def _table_of(value: Any) -> dict[str, Any]:
+    """The keys of a table that settings hold; none where the table is left out."""
+    if isinstance(value, dict):
+        return value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name), field.name) for field in fields(value)}
+    return {}
 
 
 def _plain(value: Any, name: str) -> Any:

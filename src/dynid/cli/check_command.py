@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from dynid import errors
 from dynid.cli.options import (
     DELAY,
     EXISTING,
@@ -72,6 +73,8 @@ def check(
         robot = add_terms(read_robot(recorded, held_joints(hold)))
     if robot is not None and part["gravity"] is not None:
         robot = robot.with_gravity(read_gravity(part["gravity"]))
+    if is_robot(what):
+        _refuse_log_options(recorded, channel_map, delay, part)
     if is_robot(what) and robot is not None:
         result: Any = check_robot(robot)
     else:
@@ -83,6 +86,19 @@ def check(
         for note in notes:
             click.echo(f"  read: {note}")
     sys.exit(0 if result.ok else 1)
+
+
+def _refuse_log_options(
+    recorded: str | None, channel_map: str | None, delay: float | Literal["auto"], part: Mapping[str, str | None]
+) -> None:
+    """Refuse options that mean nothing for a robot."""
+    given = {"--robot": recorded, "--map": channel_map, "--delay": delay or None, "--rows": part["rows"]}
+    unused = [name for name, value in {**given, "--time": part["time"]}.items() if value is not None]
+    if unused:
+        raise errors.ArgumentError(
+            f"{unused[0]} belongs to the check of a log, and this is a robot",
+            remedy="Leave it out, or give a log: dynid check run1.csv --map map.toml --robot arm.urdf.",
+        )
 
 
 def _check_log(

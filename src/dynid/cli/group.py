@@ -66,6 +66,8 @@ class ErrorGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0] if args else ""
         if name and self.get_command(ctx, name) is None and not name.startswith("-"):
+            if name == "help":
+                ctx.fail("No such command 'help'. dynid --help lists the commands, dynid COMMAND --help explains one.")
             near = nearest(name, self.list_commands(ctx))
             ctx.fail(f"No such command '{name}'." + (f" Did you mean '{near}'?" if near else ""))
         return super().resolve_command(ctx, args)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import math
 import shlex
 from collections.abc import Callable, Iterable, Sequence
@@ -81,6 +82,10 @@ SIMILAR = 0.7
 """Similarity from which on a known name is proposed for an unknown one, 0 to 1 (convention)."""
 
 
+SIMILAR_FILE = 0.6
+"""As `SIMILAR`, for the names of files without their endings (convention)."""
+
+
 class ExistingPath(click.Path):
     """A path that must exist; the error for a missing file proposes the nearest name."""
 
@@ -88,7 +93,8 @@ class ExistingPath(click.Path):
         path = Path(value)
         if not path.exists():
             folder = path.parent if path.parent.is_dir() else Path()
-            near = nearest(path.name, (entry.name for entry in folder.iterdir()))
+            names = {entry.stem: entry.name for entry in folder.iterdir() if entry.suffix == path.suffix}
+            near = names.get(nearest(path.stem, names, SIMILAR_FILE) or "") or nearest_ending(path, folder)
             remedy = f"Is it {folder / near}?" if near else self.remedy()
             raise errors.LogReadError("there is no such file", path=path, remedy=remedy)
         return super().convert(value, param, ctx)
@@ -113,12 +119,17 @@ class MapPath(ExistingPath):
         return f"Give the file of a channel map, or a built-in one: {', '.join((*profile_names(), *map_names()))}."
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest(name: str, known: Iterable[str], similar: float = SIMILAR) -> str | None:
     """Find the known name that is most similar to a given one, if any is similar."""
     import difflib
 
-    found = difflib.get_close_matches(name, list(known), n=1, cutoff=SIMILAR)
+    found = difflib.get_close_matches(name, list(known), n=1, cutoff=similar)
     return found[0] if found else None
+
+
+def nearest_ending(path: Path, folder: Path) -> str | None:
+    """Find a file of the same name with another ending."""
+    return next((entry.name for entry in sorted(folder.iterdir()) if entry.stem == path.stem), None)
 
 
 class FiniteRange(click.FloatRange):
@@ -205,6 +216,38 @@ class GroupedCommand(click.Command):
                     formatter.write_dl(records)
 
 
+OLD_OPTIONS = {
+    "--profile": "--map",
+    "--joint-models": "--usual-terms",
+    "--no-select": "--set selection=false",
+    "--no-stream": "--set stream=false",
+    "--from": "--set start_from=FILE",
+    "--spring": "--set springs=JOINT",
+}
+"""Option of version 0.1 -> what it is now, where the name of the setting does not tell."""
+RECIPES = {
+    "identify": "dynid.links.recipe.Recipe",
+    "validate": "dynid.links.recipe.Recipe",
+    "load": "dynid.runs.load_run.LoadRecipe",
+    "excite": "dynid.runs.plan_run.PlanRecipe",
+    "compare": "dynid.studies.compare.compare_recipe.CompareRecipe",
+}
+"""Command -> the class of its recipe, loaded only when an unknown option may be one of its settings."""
+
+
+def setting_for(command_name: str, option: str) -> str | None:
+    """What to write in place of an unknown option: a newer option, or a setting of the command's recipe."""
+    if option in OLD_OPTIONS:
+        return OLD_OPTIONS[option]
+    if command_name not in RECIPES:
+        return None
+    module, _, kind = RECIPES[command_name].rpartition(".")
+    keys = getattr(importlib.import_module(module), kind).__dataclass_fields__
+    word = option.removeprefix("--").replace("-", "_")
+    found = [key for key in keys if key == word or key.rpartition("_")[0] == word]
+    return f"--set {found[0]}=VALUE" if found else None
+
+
 class RecipeCommand(GroupedCommand):
     """A command whose settings about the used part of a log have short forms: ``--rows a:b`` is ``--set rows=a:b``."""
 
@@ -222,7 +265,13 @@ class RecipeCommand(GroupedCommand):
                 words += ["--set", f"{name.removeprefix('--')}={value if equals else next(rest, '')}"]
             else:
                 words.append(word)
-        return super().parse_args(ctx, words)
+        try:
+            return super().parse_args(ctx, words)
+        except click.NoSuchOption as error:
+            meant = setting_for(str(ctx.info_name), error.option_name)
+            if meant is None:
+                raise
+            raise errors.ArgumentError(f"there is no option {error.option_name}", remedy=f"Write {meant}.") from None
 
 
 def command(*examples: str) -> Callable[[Function], click.Command]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from dynid import errors
 from dynid.cli.options import (
     EXISTING,
     FORCE,
@@ -59,6 +60,7 @@ def validate(
     from dynid.links.recipe import Recipe
     from dynid.runs.validation_run import run_validation
 
+    _refuse_unused(recipe_words["settings"])
     recipe = read_recipe(Recipe, limit_percent=limit_percent, gate=gate)
     with progress("validating") as advance:
         verdict = run_validation(
@@ -72,3 +74,17 @@ def validate(
         if out is not None:
             print_written(out)
     sys.exit(0 if verdict.passed else 1)
+
+
+def _refuse_unused(settings: tuple[str, ...]) -> None:
+    """Refuse settings that belong to the identification: the result is finished."""
+    from dynid.links.recipe import Recipe
+    from dynid.runs.validation_run import USED_SETTINGS
+
+    known = [key for key in Recipe.__dataclass_fields__ if key != "gravity"]  # a message of its own
+    keys = [setting.partition("=")[0].strip().partition(".")[0] for setting in settings]
+    if unused := [key for key in keys if key in known and key not in USED_SETTINGS]:
+        raise errors.ArgumentError(
+            f"{unused[0]} has no effect on a finished result",
+            remedy=f"Identify again with it, or leave it out. Settings of a validation: {', '.join(USED_SETTINGS)}.",
+        )

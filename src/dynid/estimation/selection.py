@@ -111,7 +111,9 @@ class ForwardSelection:
     def __post_init__(self) -> None:
         """Check that shares lie between zero and one, and that there are two folds or more."""
         if not (0.0 <= self.gain < 1.0 and 0.0 <= self.share <= 1.0 and all(count >= 2 for count in self.folds)):
-            raise ArgumentError(f"a selection needs a gain and a share below one, and two folds or more, not {self}")
+            given = f"gain {self.gain:g}, share {self.share:g}, folds {list(self.folds)}"
+            remedy = "Give a gain from 0 to below 1, a share from 0 to 1, and 2 folds or more."
+            raise ArgumentError(f"the selection has {given}", remedy=remedy)
 
     def run(self, equations: Factors, candidates: Sequence[Candidate], *, present: Sequence[Term] = ()) -> Selection:
         """Select terms among candidates.

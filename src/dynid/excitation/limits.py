@@ -104,7 +104,7 @@ def _box(lower: ArrayLike, upper: ArrayLike) -> tuple[HalfSpace, ...]:
     low, high = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
     if low.shape != (3,) or high.shape != (3,) or not np.all(low < high):
         raise ArgumentError(
-            f"a box needs three numbers below three others, not {low.tolist()} and {high.tolist()}",
+            f"a lower end of the box is not below its upper end: {low.tolist()} and {high.tolist()}",
             remedy="Give the corners in metres, lower one first; infinity where there is no wall.",
         )
     return tuple(

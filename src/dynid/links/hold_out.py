@@ -90,7 +90,8 @@ class EveryBlock(HoldOut):
     def __post_init__(self) -> None:
         """Refuse blocks that leave one side empty."""
         if self.of < 2 or not 0.0 < self.length_s < np.inf:
-            raise ArgumentError(f"every {self.of}th block of {self.length_s:g} s", remedy=f"Write {FORMS}.")
+            reason = f"every:{self.of}:{self.length_s:g} leaves nothing to identify from, or holds nothing out"
+            raise ArgumentError(reason, remedy=f"Write {FORMS}.")
 
     def select(self, since_start: Floats, duration_s: float) -> Mask:
         return np.asarray(since_start // self.length_s % self.of == self.of - 1)

@@ -75,7 +75,8 @@ def cut_recording(recording: Recording, *, rows: str | None = None, time: str | 
         kept &= (since >= start) & (since < end)
     if not kept.any():
         size = f"{kept.size} rows" if time is None else f"{recording.duration:.4g} s"
-        raise DataError(f"nothing is left: the log has {size}", remedy=f"Write {ROWS if time is None else TIMES}.")
+        remedy = f"Write {ROWS if time is None else TIMES}."
+        raise DataError(f"nothing is left: the log has {size}", path=recording.source, remedy=remedy)
     return cut_between(recording, kept)
 
 

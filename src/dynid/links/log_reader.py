@@ -251,7 +251,8 @@ def check_copies(logs: Sequence[Log], others: Sequence[Log] = (), *, why: str = 
         seen[digest] = log
     for log in (log for log in others if not isinstance(log, Recording)):
         if (twin := seen.get(log_digest(log))) is not None:
-            raise ArgumentError(f"{log} has the same content as {twin}, {why}", remedy=remedy)
+            what = "is a log" if str(twin) == str(log) else f"has the same content as {twin},"
+            raise ArgumentError(f"{log} {what} {why}", remedy=remedy)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -214,10 +214,21 @@ def _from_names(tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, 
         )
     if "position" not in signals:
         sections.append(
-            "# no positions were recognised: name the columns of positions, velocities and torques\n"
+            f"# no positions were recognised{_other_count(tables, robot, time)}: name the columns of positions, "
+            "velocities and torques\n"
             f'# [position]\n# columns = {_quoted(several)}\n# unit = "rad"'
         )
     return "\n\n".join(sections) + "\n", guesses
+
+
+def _other_count(tables: Mapping[str, Table], robot: Robot | None, time: FoundTime | None) -> str:
+    """Say that the columns that look like positions are more or fewer than the joints of the robot; else nothing."""
+    found = None if robot is None else find_signals(tables, None, time).get("position")
+    if robot is None or found is None or len(found.family.columns) == robot.dof:
+        return ""
+    return (
+        f" ({len(found.family.columns)} columns look like positions, and robot '{robot.name}' has {robot.dof} joints)"
+    )
 
 
 def _file_keys(tables: Mapping[str, Table]) -> list[str]:

@@ -54,6 +54,8 @@ def read_law(path: str | Path, model: Robot | None = None) -> ControlLaw:
 
 
 def _read_table(path: str | Path) -> dict[str, Any]:
+    if not Path(path).exists():
+        raise ArgumentError("there is no such file", path=path, remedy="Give the file of a control law.")
     remedy = "Write kp = [300.0, 60.0]: closed brackets, and a digit on both sides of every decimal point."
     return read_toml(path, error=ArgumentError, remedy=remedy)
 
@@ -85,7 +87,8 @@ def _check_names(table: dict[str, Any], kind: str, path: str | Path) -> None:
             remedy=f"Give {', '.join(names)}; other terms, such as feed-forward, need a UserLaw in Python.",
         )
     if set(table) != set(names):
-        raise ArgumentError(f"it has {', '.join(table) or 'no gains'}", path=path, remedy=f"Give {', '.join(names)}.")
+        missing = [name for name in names if name not in table]
+        raise ArgumentError(f"{', '.join(missing)} is missing", path=path, remedy=f"Give {', '.join(names)}.")
     for name, value in table.items():
         remedy = "Give a number, or one per joint."
         check_content(value, _GAINS, path=path, place=name, error=ArgumentError, remedy=remedy)

@@ -352,9 +352,13 @@ class _Best:
 
 def _earlier(path: Path, robot: Robot, family: FourierTrajectory, notice: Notice) -> FourierTrajectory:
     """The motion of an earlier plan of the same joints, with a notice if its period or robot differs."""
+    if not Path(path).exists():
+        raise ArgumentError("there is no such file", path=path, remedy="Give the plan.json of an earlier design.")
     found = read_trajectory(path)
     if found is None:
-        raise ArgumentError("no plan of a Fourier series", path=path, remedy="Give the plan.json of such a design.")
+        raise ArgumentError(
+            "the file holds no plan of a Fourier series", path=path, remedy="Give the plan.json of such a design."
+        )
     trajectory, facts = found
     if tuple(facts["joint_names"]) != robot.joint_names:
         raise ArgumentError(

@@ -363,6 +363,9 @@ def read_run(folder: str | Path) -> dict[str, Any]:
         True
     """
     folder = Path(folder)
+    if folder.is_file():
+        remedy = "Give a folder that dynid identify, load, excite or validate wrote with --out."
+        raise DataError("this is a file, not the folder of a run", path=folder, remedy=remedy)
     path = folder / MANIFEST
     recover(folder)
     if not os.path.lexists(path):

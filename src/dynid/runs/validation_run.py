@@ -11,6 +11,7 @@ from typing import Any
 
 from dynid.errors import ArgumentError
 from dynid.export.result_file import read_result
+from dynid.findings import Finding
 from dynid.links.log_reader import ChannelMapSource, LogReader, Notice, Progress, check_copies, log_finding
 from dynid.links.recipe import Recipe
 from dynid.links.validation import Validation, validate
@@ -19,7 +20,13 @@ from dynid.public_calls import public
 from dynid.report.report import identification_page
 from dynid.runs.run_folder import Origin, RunRequest, open_run
 
-__all__ = ["common_cutoff", "run_validation"]
+__all__ = ["USED_SETTINGS", "common_cutoff", "run_validation"]
+
+USED_SETTINGS = (
+    "gate", "cutoff_hz", "band_hz", "delay_s", "dead_band", "rows", "time", "max_gap_s", "judge_rest", "trim_s",
+    "limit_percent",
+)  # fmt: skip
+"""Settings of a recipe that a validation uses; the others belong to the identification."""
 
 
 @public
@@ -67,6 +74,7 @@ def run_validation(
             "a result keeps the gravity under which it was identified",
             remedy="Omit gravity, or identify again with it.",
         )
+    _note_unused(given, notice)
     chosen = replace(given, band_hz=fit.equations.band_hz) if given.band_hz is None else given
     origin = Origin.of_call("run_validation", chosen.to_dict(), [result, *logs, channel_map])
     with nullcontext() if out is None else open_run(RunRequest.of(out), origin, ["validation.json"]) as run:
@@ -84,6 +92,15 @@ def run_validation(
             run.write_page(identification_page(fit, verdict, runs, [run.settings()], saved.content["data"]))
             run.finish("validation.json", 0 if verdict.passed else 1)
     return verdict
+
+
+def _note_unused(recipe: Recipe, notice: Notice) -> None:
+    """Say which settings of a recipe have no effect, because the result is finished."""
+    usual = Recipe()
+    changed = [key for key in recipe.__dataclass_fields__ if getattr(recipe, key) != getattr(usual, key)]
+    if unused := [key for key in changed if key not in USED_SETTINGS]:
+        message = f"{', '.join(unused)} of the recipe {'has' if len(unused) == 1 else 'have'} no effect: the result is "
+        notice(Finding(code="unused-setting", severity="note", where="recipe", message=f"{message}finished"))
 
 
 def common_cutoff(data: Sequence[Mapping[str, Any]]) -> float | None:

@@ -113,7 +113,7 @@ def bag_files(folder: Path) -> list[Path]:
         raise LogReadError(reason, path=folder, remedy=remedy)
     if not listed and not names:
         raise LogReadError(
-            "it is a folder with no file of a bag",
+            "it is a folder without a log that dynid recognises",
             path=folder,
             remedy="Name the log itself, or give a channel map whose [files] name the files of the run.",
         )

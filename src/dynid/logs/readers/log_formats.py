@@ -47,6 +47,8 @@ FORMATS = (
     Format("text", (".csv", ".tsv", ".txt", ".dat", ".log", ".asc"), ()),
 )
 """All formats, binary ones first; a file of no other format is text."""
+SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
+"""Endings of spreadsheets (convention of their programs)."""
 _UNPACK = "Unpack it first, and give what was in it."
 _REFUSED = (
     (re.compile(rb"\x1f\x8b"), "it is compressed with gzip", _UNPACK),
@@ -78,6 +80,8 @@ def detect_format(path: Path) -> Format:
         raise LogReadError("it is not a regular file")
     with path.open("rb") as stream:
         head = stream.read(1024)
+    if path.suffix.lower() in SPREADSHEETS:
+        raise LogReadError("it is a spreadsheet, which dynid does not read", remedy="Save it as CSV, and give that.")
     for candidate in FORMATS:
         if any(head[start : start + len(magic)] == magic for start, magic in candidate.magic):
             return candidate
