@@ -149,7 +149,7 @@ def rerun(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
         code = invoke([*words, "--out", str(target), *(["--force"] if force else [])])
         if code > 1:
             sys.exit(code)
-        old, new = (read_json(place / facts["result"]) for place in (Path(folder), target))
+        old, new = (read_json(place / facts["result"], odd_names=True) for place in (Path(folder), target))
     differing = list(_differences(old, new))
     same = not differing and code == facts["exit_code"]
     found = {

@@ -406,7 +406,7 @@ def _read_content(path: Path) -> dict[str, Any]:
     remedy = "Give a folder that dynid identify wrote, or the result.json in it; logs come after it."
     if path.is_file() and path.suffix.lower() != ".json":
         raise DataError("this is no result of an identification", path=path, remedy=remedy)
-    content = read_json(path, remedy=remedy)
+    content = read_json(path, remedy=remedy, odd_names=True)
     version = content.get("schema") if isinstance(content, dict) else None
     if version != SCHEMA:
         newer = isinstance(version, int) and version > SCHEMA

@@ -30,6 +30,7 @@ from dynid.files import write_atomically
 from dynid.findings import Finding
 from dynid.kernels import link_pose
 from dynid.parameters.layout import parameter_layout
+from dynid.public_calls import public
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.terms.friction import Coulomb, Viscous
@@ -79,6 +80,7 @@ class UsdOverlay:
         return write_atomically(target, self.layer.ExportToString(), force=force)
 
 
+@public
 def usd_overlay(robot: Robot, asset: str | os.PathLike[str], *, check_frames: bool = True) -> UsdOverlay:
     """Make a layer with the robot's masses and joint attributes over a USD asset of the same robot.
 

@@ -102,8 +102,9 @@ def read_json(
     most: int = WRITTEN,
     error: type[DynidError] = DataError,
     remedy: str | None = None,
+    odd_names: bool = False,
 ) -> Any:
-    """Read a JSON file; arguments and errors as `read_small`."""
+    """Read a JSON file; arguments and errors as `read_small`; `odd_names` allows names of files that are no text."""
     text = read_small_text(path, most=most, error=error, remedy=remedy)
     if sum(map(text.count, ",[{")) > MOST_PARTS:
         raise error(f"the file holds more than {MOST_PARTS} values", path=path, remedy=remedy)
@@ -119,7 +120,7 @@ def read_json(
         content = json.loads(text, parse_int=whole)
     except (ValueError, RecursionError) as failure:
         raise error(f"the file is no JSON: {_words(failure)}", path=path, remedy=remedy) from failure
-    if suspects or _HALF_LETTER.search(text):
+    if suspects or (not odd_names and _HALF_LETTER.search(text)):
         _check_values(content, path, error)
     return content
 

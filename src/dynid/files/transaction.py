@@ -150,7 +150,7 @@ def check_listed(file: Path) -> None:
     recover(file.parent)
     manifest = file.parent / MANIFEST
     try:
-        digest = read_json(manifest)["outputs"][file.name]
+        digest = read_json(manifest, odd_names=True)["outputs"][file.name]
     except (DataError, KeyError, TypeError):
         return
     if file.is_file() and digest != file_digest(file):

@@ -374,7 +374,7 @@ def read_run(folder: str | Path) -> dict[str, Any]:
             raise DataError("the run was interrupted, or is not finished yet", path=folder, remedy=remedy)
         remedy = "Give a folder that dynid identify, load, excite or validate wrote with --out."
         raise DataError("no run is here", path=path, remedy=remedy)
-    facts = read_json(path, most=LARGEST, remedy=_REMEDY)
+    facts = read_json(path, most=LARGEST, remedy=_REMEDY, odd_names=True)
     check_content(facts, table({"schema": one_of(SCHEMA)}, others=True), path=path, remedy=_REMEDY)
     check_content(facts, _RUN, path=path, remedy=_REMEDY)
     if facts.get("finished") and not {"result", "exit_code"} <= facts.keys():
