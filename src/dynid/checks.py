@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError
 
-__all__ = ["as_number", "as_row", "as_whole", "check_kind", "check_number", "require_library"]
+__all__ = ["as_columns", "as_number", "as_row", "as_whole", "check_kind", "check_number", "require_library"]
 
 
 def check_number(
@@ -98,6 +99,32 @@ def as_row(
     if above is not None and row.min() <= above:
         raise ArgumentError(f"{name} has {row.min():g}", remedy=f"Give {shapes}, larger than {above:g}.")
     return np.array(np.broadcast_to(row, size))
+
+
+def as_columns(columns: Sequence[int], count: int) -> tuple[int, ...]:
+    """Check columns: indices 0 to ``count - 1``, from integers or from a mask of ``count`` booleans.
+
+    Raises:
+        ArgumentError: They are neither.
+    """
+    try:
+        found = np.asarray(columns if isinstance(columns, np.ndarray) else list(columns))
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"columns are not a sequence of integers: {error}") from error
+    if found.dtype == bool and found.shape == (count,):
+        found = np.flatnonzero(found)
+    if found.shape == (0,):
+        return ()
+    if found.ndim != 1 or found.dtype.kind not in "iu" or np.ma.isMaskedArray(columns):
+        raise ArgumentError(
+            f"columns are {found.dtype} numbers of shape {found.shape}",
+            remedy=f"Give integers from 0 to {count - 1}, or a mask of {count} booleans.",
+        )
+    indices = tuple(found.tolist())
+    if min(indices) < 0 or max(indices) >= count:
+        wrong = next(index for index in indices if not 0 <= index < count)
+        raise ArgumentError(f"there is no column {wrong}", remedy=f"Give integers from 0 to {count - 1}.")
+    return indices
 
 
 def require_library(module: str, package: str) -> Any:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, get_args
 from weakref import ReferenceType, ref
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.checks import as_columns
 from dynid.decompositions import eigvalsh
 from dynid.dynamics import christoffel, energy
 from dynid.dynamics import inertia_matrix as composite
@@ -29,8 +30,9 @@ from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.dynamics.wrench import sensor_wrench_regressor
 from dynid.errors import ArgumentError
 from dynid.robot.model import Robot, require_robot
-from dynid.tape import OperationCount, Program, Tape, compile_single, compile_tape, record
-from dynid.tape import count as count_operations
+from dynid.robot.robot_key import RobotKey
+from dynid.tape import Tape, compile_tape, record
+from dynid.tape.kernel import Kernel
 from dynid.tape.program import real_array
 from dynid.tape.tape_cache import recorded_once
 from dynid.terms.base import Dependence
@@ -55,7 +57,6 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-Fields = TypeVar("Fields", bound=Hashable)
 
 SINGULAR = 1e-14
 """Smallest eigenvalue of an inertia matrix, as a part of the largest parameter, that is more than rounding noise
@@ -63,33 +64,6 @@ SINGULAR = 1e-14
 
 DEFINITE = 1e-9
 """Smallest eigenvalue of a body's pseudo-inertia, as a part of the largest, that is surely positive (convention)."""
-
-
-@dataclass(frozen=True, eq=False)
-class Kernel:
-    """One function of a robot's state, recorded and compiled."""
-
-    name: str
-    program: Program
-
-    @property
-    def tape(self) -> Tape:
-        """The recorded program."""
-        return self.program.tape
-
-    @property
-    def count(self) -> OperationCount:
-        """Multiplications, additions and so on for one state."""
-        return count_operations(self.tape)
-
-    @cached_property
-    def single(self) -> Callable[..., Any]:
-        """The function for one state, with an overhead of some hundred nanoseconds: ``single(q, dq, ddq[, out])``."""
-        return compile_single(self.tape)
-
-    def __call__(self, *states: ArrayLike, out: Any = None, threads: int = 1) -> Any:
-        """Evaluate for one state (n,) or many (N, n); see `dynid.tape.Program`."""
-        return self.program(*states, out=out, threads=threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +120,10 @@ def kernel(
             combinations.
         columns: Columns of a regressor to compute, for example those of the base parameters; all by default.
         symbolic_parameters: Keep the parameters (p,) as the kernel's last input instead of folding in their values.
+
+    Example:
+        >>> dynid.kernels.kernel(robot, "gravity_torque").count.multiplications > 0
+        True
     """
     require_robot(robot)
     if quantity not in _QUANTITIES:
@@ -158,58 +136,10 @@ def kernel(
     return _cached_kernel(RobotKey(robot, _KernelChoice(quantity, values, kept, symbolic_parameters)))
 
 
-def as_columns(columns: Sequence[int], count: int) -> tuple[int, ...]:
-    """Check columns: indices 0 to ``count - 1``, from integers or from a mask of ``count`` booleans.
-
-    Raises:
-        ArgumentError: They are neither.
-    """
-    try:
-        found = np.asarray(columns if isinstance(columns, np.ndarray) else list(columns))
-    except (TypeError, ValueError) as error:
-        raise ArgumentError(f"columns are not a sequence of integers: {error}") from error
-    if found.dtype == bool and found.shape == (count,):
-        found = np.flatnonzero(found)
-    if found.shape == (0,):
-        return ()
-    if found.ndim != 1 or found.dtype.kind not in "iu" or np.ma.isMaskedArray(columns):
-        raise ArgumentError(
-            f"columns are {found.dtype} numbers of shape {found.shape}",
-            remedy=f"Give integers from 0 to {count - 1}, or a mask of {count} booleans.",
-        )
-    indices = tuple(found.tolist())
-    if min(indices) < 0 or max(indices) >= count:
-        wrong = next(index for index in indices if not 0 <= index < count)
-        raise ArgumentError(f"there is no column {wrong}", remedy=f"Give integers from 0 to {count - 1}.")
-    return indices
-
-
 def _column_count(robot: Robot, quantity: str) -> int:
     if _QUANTITIES[quantity].has_parameters:
         raise ArgumentError(f"'{quantity}' has no columns to choose", remedy="Leave 'columns' out.")
     return robot.parameter_vector.size if quantity == "regressor" else 10 * robot.dof
-
-
-class RobotKey(Generic[Fields]):
-    """Cache key of something made from a robot's equations: equal for robots with the same equations."""
-
-    __slots__ = ("_all", "fields", "robot")
-
-    def __init__(self, robot: Robot, fields: Fields) -> None:
-        """Build a key.
-
-        Args:
-            robot: The robot; only its fingerprint counts.
-            fields: The other properties that tell one cached value from another; hashable.
-        """
-        self.robot, self.fields = robot, fields
-        self._all = (robot.fingerprint, fields)
-
-    def __hash__(self) -> int:
-        return hash(self._all)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, RobotKey) and self._all == other._all
 
 
 class _KernelChoice(NamedTuple):
@@ -281,6 +211,10 @@ def inverse_dynamics(
 
     Raises:
         ArgumentError: The minimal form does not describe this robot.
+
+    Example:
+        >>> dynid.inverse_dynamics(robot, q, dq, ddq).shape
+        (3,)
     """
     quick = _QUICK["inverse_dynamics"].get(id(robot))
     if quick is not None and out is None and threads == 1 and form == "standard":
@@ -314,6 +248,11 @@ def regressor(
         columns: Which columns to compute; all by default.
         out: Where to write the result.
         threads: How many threads share the samples.
+
+    Example:
+        >>> torque = dynid.regressor(robot, q, dq, ddq) @ robot.parameter_vector
+        >>> np.allclose(torque, dynid.inverse_dynamics(robot, q, dq, ddq))
+        True
     """
     quick = _QUICK["regressor"].get(id(robot))
     if quick is not None and out is None and threads == 1 and columns is None:
@@ -324,7 +263,11 @@ def regressor(
 def energy_regressor(
     robot: Robot, q: ArrayLike, dq: ArrayLike, *, out: Floats | None = None, threads: int = 1
 ) -> Floats:
-    """Row (N, 10 n) or (10 n,) with ``row @ robot.inertial_vector`` the links' energy [J], kinetic and potential."""
+    """Row (N, 10 n) or (10 n,) with ``row @ robot.inertial_vector`` the links' energy [J], kinetic and potential.
+
+    Example:
+        >>> energy = dynid.kernels.energy_regressor(robot, q, dq) @ robot.inertial_vector
+    """
     quick = _QUICK["energy_regressor"].get(id(robot))
     if quick is not None and out is None and threads == 1:
         return quick(q, dq)
@@ -334,7 +277,12 @@ def energy_regressor(
 def momentum_regressor(
     robot: Robot, q: ArrayLike, dq: ArrayLike, *, out: Floats | None = None, threads: int = 1
 ) -> Floats:
-    """Matrix (N, n, 10 n) or (n, 10 n) with ``matrix @ robot.inertial_vector`` the links' generalised momentum."""
+    """Matrix (N, n, 10 n) or (n, 10 n) with ``matrix @ robot.inertial_vector`` the links' generalised momentum.
+
+    Example:
+        >>> dynid.kernels.momentum_regressor(robot, q, dq).shape
+        (3, 30)
+    """
     quick = _QUICK["momentum_regressor"].get(id(robot))
     if quick is not None and out is None and threads == 1:
         return quick(q, dq)
@@ -342,7 +290,12 @@ def momentum_regressor(
 
 
 def inertia_matrix(robot: Robot, q: ArrayLike, *, out: Floats | None = None, threads: int = 1) -> Floats:
-    """Inertia matrix M(q) (N, n, n) or (n, n), rotor inertias included [kg m^2, kg m or kg]."""
+    """Inertia matrix M(q) (N, n, n) or (n, n), rotor inertias included [kg m^2, kg m or kg].
+
+    Example:
+        >>> dynid.inertia_matrix(robot, q).shape
+        (3, 3)
+    """
     quick = _QUICK["inertia_matrix"].get(id(robot))
     if quick is not None and out is None and threads == 1:
         return quick(q)
@@ -350,7 +303,12 @@ def inertia_matrix(robot: Robot, q: ArrayLike, *, out: Floats | None = None, thr
 
 
 def gravity_torque(robot: Robot, q: ArrayLike, *, out: Floats | None = None, threads: int = 1) -> Floats:
-    """Torque (N, n) or (n,) that holds the links against gravity [N m or N]; terms left out."""
+    """Torque (N, n) or (n,) that holds the links against gravity [N m or N]; terms left out.
+
+    Example:
+        >>> dynid.gravity_torque(robot, [q, q, q, q]).shape
+        (4, 3)
+    """
     quick = _QUICK["gravity_torque"].get(id(robot))
     if quick is not None and out is None and threads == 1:
         return quick(q)
@@ -360,7 +318,12 @@ def gravity_torque(robot: Robot, q: ArrayLike, *, out: Floats | None = None, thr
 def velocity_torque(
     robot: Robot, q: ArrayLike, dq: ArrayLike, *, out: Floats | None = None, threads: int = 1
 ) -> Floats:
-    """Coriolis and centrifugal torque (N, n) or (n,) of the links [N m or N]; friction left out."""
+    """Coriolis and centrifugal torque (N, n) or (n,) of the links [N m or N]; friction left out.
+
+    Example:
+        >>> np.allclose(dynid.kernels.velocity_torque(robot, q, 0 * dq), 0.0)
+        True
+    """
     quick = _QUICK["velocity_torque"].get(id(robot))
     if quick is not None and out is None and threads == 1:
         return quick(q, dq)
@@ -372,6 +335,11 @@ def christoffel_coefficients(robot: Robot, q: ArrayLike, *, out: Floats | None =
 
     ``velocity_torque_i = sum_jk D_ijk dq_j dq_k`` with D_ijk = D_ikj: the Christoffel symbols of the first kind of the
     inertia matrix. ``sum_k D_ijk dq_k`` is the Coriolis matrix C with ``dM/dt - 2 C`` skew-symmetric.
+
+    Example:
+        >>> D = dynid.kernels.christoffel_coefficients(robot, q)
+        >>> np.allclose(D @ dq @ dq, dynid.kernels.velocity_torque(robot, q, dq))
+        True
     """
     quick = _QUICK["christoffel_coefficients"].get(id(robot))
     if quick is not None and out is None and threads == 1:
@@ -389,6 +357,11 @@ def forward_dynamics(
 
     Raises:
         ArgumentError: The inertia matrix is singular in one of the states.
+
+    Example:
+        >>> torque = dynid.inverse_dynamics(robot, q, dq, ddq)
+        >>> np.allclose(dynid.forward_dynamics(robot, q, dq, torque), ddq)
+        True
     """
     quick = _QUICK["forward_dynamics"].get(id(robot))
     if (
@@ -433,6 +406,10 @@ def wrench_regressor(
     """Matrix (N, 6, 10) or (6, 10): wrench on a body held by a link, per unit of its ten parameters.
 
     Force [N], then moment about the link's origin [N m], both in the link's axes.
+
+    Example:
+        >>> dynid.kernels.wrench_regressor(robot, "link3", q, dq, ddq).shape
+        (6, 10)
     """
     index, T_body_link = robot.link_body(link)
     evaluate = _wrench_kernel(RobotKey(robot, _Carrier(link, index, T_body_link.tobytes())))
@@ -448,6 +425,10 @@ def link_pose(robot: Robot, link: str, q: ArrayLike, *, threads: int = 1) -> Flo
         link: Name of a link; those fixed to a body, or to the base, are allowed.
         q: (N, n) or (n,) joint positions [rad or m].
         threads: How many threads share the samples.
+
+    Example:
+        >>> dynid.kernels.link_pose(robot, "link3", q).shape
+        (4, 4)
     """
     require_robot(robot)
     index, T_body_link = robot.link_body(link)
@@ -467,6 +448,10 @@ def link_jacobian(robot: Robot, link: str, q: ArrayLike, *, axes: Axes = "base",
         q: (N, n) or (n,) joint positions [rad or m].
         axes: Axes of velocity and wrench: those of the ``base`` or of the ``link``. The point is the link's origin.
         threads: How many threads share the samples.
+
+    Example:
+        >>> dynid.kernels.link_jacobian(robot, "link3", q).shape
+        (6, 3)
     """
     require_robot(robot)
     if axes not in get_args(Axes):
@@ -533,6 +518,11 @@ def function(robot: Robot, quantity: str) -> Callable[..., Floats]:
 
     Returns:
         ``f(*states)`` or ``f(*states, out)``; ``out`` is an array of the result's shape that is written to.
+
+    Example:
+        >>> weight = dynid.kernels.function(robot, "gravity_torque")
+        >>> np.allclose(weight(q), dynid.gravity_torque(robot, q))
+        True
     """
     return kernel(robot, quantity).single
 

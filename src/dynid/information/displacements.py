@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.dynamics.inverse_dynamics import rigid_body_torque
-from dynid.kernels import RobotKey
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointKind, Link
+from dynid.robot.robot_key import RobotKey
 from dynid.spatial import Array, rotation_about, transform
 from dynid.tape import Program, Tape, compile_tape, jacobian, record
 from dynid.tape.tape_cache import recorded_once

@@ -12,12 +12,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.checks import as_columns
 from dynid.errors import ArgumentError
 from dynid.information import storage
 from dynid.information.factor import Factor
 from dynid.information.partial_results import Combine, Forest, Part, total
 from dynid.information.triangular import append_rows, gram_factor, join_triangles
-from dynid.kernels import as_columns
 
 __all__ = ["Information", "Kind", "combination"]
 

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from dynid.checks import as_columns
 from dynid.errors import ArgumentError
-from dynid.kernels import RobotKey, as_columns, record_quantity
+from dynid.kernels import record_quantity
 from dynid.robot.model import Robot, require_robot
+from dynid.robot.robot_key import RobotKey
 from dynid.tape.record import Recorder, replay
 from dynid.tape.tape import Tape
 

@@ -93,6 +93,10 @@ def joint_friction(fit: Identification, runs: Sequence[Experiment] | None = None
     Args:
         fit: The identification.
         runs: Experiments whose speeds, positions and loads the curves cover; those of the identification by default.
+
+    Example:
+        >>> [friction.name for friction in dynid.links.joint_friction(fit)]
+        ['joint1', 'joint2', 'joint3']
     """
     names, first = fit.robot.joint_names, 10 * fit.robot.dof
     used = [run for run in (fit.equations.excerpts if runs is None else runs) if run.samples]

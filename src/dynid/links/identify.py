@@ -395,6 +395,11 @@ def identify(
     Raises:
         ArgumentError: Settings exclude each other, or data of several kinds are mixed.
         DataError: The gate refuses a log, or a log cannot be used.
+
+    Example:
+        >>> fit = dynid.identify(robot, run, dynid.Recipe.bare(), estimator="wls")
+        >>> len(fit.estimate.names)
+        21
     """
     chosen = recipe or Recipe()
     if isinstance(estimator, str):
@@ -579,13 +584,9 @@ def _select_terms(equations: Samples, rule: ForwardSelection) -> tuple[Samples, 
     )
     extra = [term for candidate in candidates for term in candidate.terms]
     wide = build_equations(
-        equations.robot,
-        equations.experiments,
-        base=equations.base,
-        terms=[*equations.terms, *extra],
-        band_hz=equations.band_hz,
-        blocks=max(rule.folds),
-    )
+        equations.robot, equations.experiments, base=equations.base, terms=[*equations.terms, *extra],
+        band_hz=equations.band_hz, blocks=max(rule.folds),
+    )  # fmt: skip
     selection = rule.run(wide, candidates, present=equations.terms)
     chosen = wide.keep((*equations.terms, *selection.terms))
     # the cosine of an angle may be the torque of a weight: what repeats others is no term of its own

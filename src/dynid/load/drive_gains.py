@@ -134,6 +134,12 @@ def gains_from_static_load(robot: Robot, q: ArrayLike, current: ArrayLike) -> Dr
         robot: The robot with the known load attached (`Robot.with_body`).
         q: (N, n) poses [rad or m].
         current: (N, n) currents that hold them [A].
+
+    Example:
+        >>> poses = np.random.default_rng(0).normal(size=(20, 3))
+        >>> current = dynid.gravity_torque(robot, poses) / 10.0  # drives of 10 N m/A
+        >>> round(float(dynid.load.gains_from_static_load(robot, poses, current).gain[1]), 3)
+        10.0
     """
     poses, currents = np.asarray(q, dtype=float), np.asarray(current, dtype=float)
     if poses.ndim != 2 or poses.shape[1] != robot.dof or currents.shape != poses.shape:
@@ -157,6 +163,11 @@ def gains_from_added_mass(
         unloaded: The same motion without the load, sample for sample.
         link: Name of the link that carries the load.
         load: Mass properties of the load in that link's frame.
+
+    Example:
+        >>> calibration = dynid.load.gains_from_added_mass(robot, loaded, run, link="link3", load=load.inertia)
+        >>> calibration.gain.shape
+        (3,)
     """
     samples = min(loaded.samples, unloaded.samples)
     apart = np.abs(loaded.q[:samples] - unloaded.q[:samples]).max()
@@ -216,6 +227,11 @@ def identify_drive_gains(
         unloaded: Experiments without the load.
         known: Mass properties of the load in the link's frame.
         link: Link that carries the load; by default the link of the last body.
+
+    Example:
+        >>> gains = dynid.load.identify_drive_gains(robot, loaded=loaded, unloaded=run, known=load.inertia)
+        >>> gains.gain.shape
+        (3,)
     """
     if unloaded is None or unloaded == []:
         raise ArgumentError("drive gains need a run without the load", remedy="Give unloaded.")
@@ -271,6 +287,11 @@ def gains_from_weighed_mass(
 
     Raises:
         DataError: The motion does not separate the mass from the rest of the load in any joint.
+
+    Example:
+        >>> gains = dynid.load.gains_from_weighed_mass(robot, loaded=loaded, unloaded=run, mass_kg=2.0)
+        >>> gains.gain.shape
+        (3,)
     """
     if not 0.0 < mass_kg < np.inf:
         raise ArgumentError(f"a mass of {mass_kg} kg", remedy="Weigh the load.")

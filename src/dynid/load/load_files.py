@@ -77,6 +77,13 @@ def read_load(path: str | PathLike[str]) -> Load:
 
     Raises:
         DataError: The file cannot be read or has other content.
+
+    Example:
+        >>> import json
+        >>> study = dynid.load.study_load(robot, wrist, sensor_frame="link3")
+        >>> written = (folder / "load.json").write_text(json.dumps(study.to_dict()))
+        >>> round(dynid.load.read_load(folder / "load.json").mass, 1)
+        2.0
     """
     data = _load_content(path)
     values = [data["parameters"][name] for name in NAMES]
@@ -114,10 +121,16 @@ def _load_content(path: str | PathLike[str]) -> dict[str, Any]:
 
 @public
 def read_library(path: str | PathLike[str]) -> tuple[KnownObject, ...]:
-    """Read known objects from a TOML file, each a table ``[[object]]`` with the fields of `KnownObject`.
+    r"""Read known objects from a TOML file, each a table ``[[object]]`` with the fields of `KnownObject`.
 
     Raises:
         DataError: The file cannot be read or has other content.
+
+    Example:
+        >>> text = "[[object]]\nname = 'cup'\nmass = 0.35\n"
+        >>> written = (folder / "objects.toml").write_text(text)
+        >>> dynid.load.read_library(folder / "objects.toml")[0].name
+        'cup'
     """
     data = read_toml(path, remedy=_REMEDY_LIBRARY)
     check_content(data, _LIBRARY, path=path, remedy=_REMEDY_LIBRARY)

@@ -111,6 +111,11 @@ def design_load_motion(
 
     The design minimises the predicted standard deviations of the last body's base parameters, relative to a load of
     1 kg at 10 cm, with all other parameters unknown as well. The arguments are those of `design_excitation`.
+
+    Example:
+        >>> plan = dynid.load.design_load_motion(robot, limits, harmonics=1, starts=1, time_limit_s=0.1)
+        >>> plan.trajectory.duration
+        15.0
     """
     base = base_parameters(robot)
     first = 10 * (robot.dof - 1)

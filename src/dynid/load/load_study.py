@@ -208,6 +208,11 @@ def study_load(
         form: How equations are made, see `identify_load`.
         tare: The gripper or tool alone.
         library: Known objects, to recognise the load.
+
+    Example:
+        >>> study = dynid.load.study_load(robot, wrist, sensor_frame="link3")
+        >>> round(study.load.mass, 1)
+        2.0
     """
     proposals = check_wrench(robot, experiments, sensor_frame=sensor_frame, sensing=sensing, form=form)
     load = identify_load(robot, experiments, sensor_frame=sensor_frame, sensing=sensing, form=form, tare=tare)

@@ -547,6 +547,11 @@ def identify_end_link(robot: Robot, experiments: Runs, *, link: str | None = Non
         experiments: One or several experiments, all with the same load.
         link: A link of the last body, in whose frame the result is given; by default the link of the last body itself.
         threads: Number of threads that reduce the samples.
+
+    Example:
+        >>> found = dynid.load.identify_end_link(robot, run)
+        >>> found.frame
+        'link3'
     """
     runs = _as_runs(robot, experiments)
     body = robot.dof - 1

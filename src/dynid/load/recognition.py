@@ -103,6 +103,13 @@ def recognise(load: Load, library: Sequence[KnownObject], *, unknown: float = 0.
         load: The estimate with its covariance; without an inertia only the mass counts.
         library: Known objects, with equal prior probabilities.
         unknown: Prior probability that the load is none of them.
+
+    Example:
+        >>> library = [dynid.load.KnownObject(name="block", mass=2.0), dynid.load.KnownObject(name="cup", mass=0.35)]
+        >>> weighed = dynid.Load.of(load.inertia, "link3", stderr=0.01)
+        >>> result = dynid.load.recognise(weighed, library)
+        >>> result.names[int(np.argmax(result.probabilities))]
+        'block'
     """
     if not library or not 0.0 <= unknown < 1.0:
         raise ArgumentError("recognition needs a library, and a probability of the unknown in [0, 1)")

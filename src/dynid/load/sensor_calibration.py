@@ -84,6 +84,12 @@ def calibrate_sensor(runs: Sequence[tuple[WrenchData, Inertia]]) -> SensorCalibr
 
     Raises:
         IdentifiabilityError: The runs determine no gain.
+
+    Example:
+        >>> data = dynid.load.wrench_data(robot, wrist, "link3", dynid.load.Sensing())
+        >>> calibration = dynid.load.calibrate_sensor([(data, load.inertia)])
+        >>> np.allclose(np.diag(calibration.gain)[:3], 1.0, atol=0.05)
+        True
     """
     if not runs:
         raise DataError("no run was given")

@@ -152,6 +152,10 @@ def check_wrench(
     Returns:
         Proposals, each with the settings of those before it as well; empty where the settings explain the wrench, or
         where the poses are too few to judge.
+
+    Example:
+        >>> dynid.load.check_wrench(robot, wrist, sensor_frame="link3")
+        ()
     """
     settings = given = replace(sensing or Sensing(), find_compliance=False)  # thinned samples do not show a swing
     log = _Log(robot, experiments, sensor_frame, form)
@@ -294,6 +298,11 @@ def find_wrench_delay(
 
     Raises:
         EstimationError: The wrench hardly changes, or no delay explains it.
+
+    Example:
+        >>> delay = dynid.load.find_wrench_delay(robot, wrist, sensor_frame="link3")
+        >>> abs(delay.seconds) < 0.005
+        True
     """
     settings = sensing or Sensing()
     form = "differential" if form == "integral" else form

@@ -142,6 +142,11 @@ def identify_load(
     Raises:
         DataError: There is no wrench in the experiments.
         IdentifiabilityError: Neither the mass nor any moment of inertia can be determined.
+
+    Example:
+        >>> found = dynid.identify_load(robot, wrist, sensor_frame="link3")
+        >>> round(found.mass, 1)
+        2.0
     """
     sensing = sensing or Sensing()
     data = wrench_data(robot, experiments, sensor_frame, sensing, form=form, interval_s=interval_s)
@@ -228,7 +233,13 @@ def wrench_data(
     interval_s: float = 0.1,
     with_orientation: bool = False,
 ) -> WrenchData:
-    """The equations of all experiments, with corrected wrenches; see `identify_load` for the arguments."""
+    """The equations of all experiments, with corrected wrenches; see `identify_load` for the arguments.
+
+    Example:
+        >>> data = dynid.load.wrench_data(robot, wrist, "link3", dynid.load.Sensing())
+        >>> data.matrix.shape[1:]
+        (6, 10)
+    """
     runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
     chosen = form or ("differential" if any(np.any(run.ddq) for run in runs) else "static")
     parts = [

@@ -52,6 +52,11 @@ def read_lerobot(
 
     Raises:
         LogReadError: The folder is no such data set, or holds no numbers of the positions.
+
+    Example:
+        >>> runs = dynid.logs.read_lerobot(folder / "lerobot", robot, unit="rad")
+        >>> len(runs), runs[0].q.shape
+        (1, (601, 3))
     """
     root = Path(folder)
     info = _info(root)

@@ -28,7 +28,7 @@ _GAINS = either(number(-LARGEST_GAIN, LARGEST_GAIN), list_of(number(-LARGEST_GAI
 
 @public
 def read_law(path: str | Path, model: Robot | None = None) -> ControlLaw:
-    """Read a law from a TOML file with ``kind`` ("pd", "pid" or "computed_torque") and its gains, ``kp = [...]`` etc.
+    r"""Read a law from a TOML file with ``kind`` ("pd", "pid" or "computed_torque") and its gains, ``kp = [...]`` etc.
 
     Args:
         path: The file.
@@ -36,6 +36,11 @@ def read_law(path: str | Path, model: Robot | None = None) -> ControlLaw:
 
     Raises:
         ArgumentError: The file does not describe a law; the message states what is missing.
+
+    Example:
+        >>> written = (folder / "law.toml").write_text("kind = 'pd'\nkp = [900, 900, 200]\nkd = [60, 60, 10]\n")
+        >>> type(dynid.loop.read_law(folder / "law.toml")).__name__
+        'PD'
     """
     table = _read_table(path)
     kind = _pop_kind(table, path)

@@ -349,6 +349,11 @@ def simulate_loop(
 
     Raises:
         EstimationError: The simulated robot is unstable.
+
+    Example:
+        >>> simulated = dynid.loop.simulate_loop(robot, loop, every=5)
+        >>> simulated.q.shape
+        (201, 3)
     """
     theta, loop = robot.parameter_vector, choose_friction_speed(loop, robot)
     columns = tuple(int(k) for k in np.flatnonzero(theta))

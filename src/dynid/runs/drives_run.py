@@ -44,6 +44,13 @@ def calibrate_drives(
 
     Raises:
         DataError: A log has neither currents nor torques, or the motion does not show the mass.
+
+    Example:
+        >>> logs, empty = [folder / "held.csv"], [folder / "run1.csv"]
+        >>> known = {"mass_kg": 2.0, "com": (0.0, 0.0, 0.1)}
+        >>> gains = dynid.runs.calibrate_drives(robot, logs, empty, **known, channel_map=folder / "map.toml")
+        >>> gains.gain.shape
+        (3,)
     """
     model = add_terms(robot)
     held, empty = ([_currents(model, log, channel_map) for log in group] for group in (logs, unloaded))

@@ -207,6 +207,13 @@ def run_load(
     Raises:
         ArgumentError: Settings exclude each other, or a log is given twice.
         DataError: The gate refuses a log, or a log cannot be used.
+
+    Example:
+        >>> logs, empty = [folder / "held.csv"], [folder / "run1.csv"]
+        >>> recipe = dynid.runs.LoadRecipe(gate=False, cutoff_hz=10.0)
+        >>> done = dynid.runs.run_load(robot, logs, recipe, unloaded=empty, channel_map=folder / "map.toml")
+        >>> done.study.load.frame
+        'link3'
     """
     chosen = recipe or LoadRecipe()
     _refuse_unclear(chosen, logs, unloaded)

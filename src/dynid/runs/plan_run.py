@@ -249,6 +249,12 @@ def run_design(
     Raises:
         ArgumentError: A setting does not fit the robot.
         ExcitationError: No motion satisfies the limits.
+
+    Example:
+        >>> recipe = dynid.runs.PlanRecipe(time_limit_s=0.1, harmonics=1, acceleration=(5.0,))
+        >>> plan, files = dynid.runs.run_design(pendulum, recipe, out=folder / "plan")
+        >>> plan.trajectory.duration
+        15.0
     """
     chosen = recipe or PlanRecipe()
     model = add_terms(_with_limits(robot, chosen, notice))

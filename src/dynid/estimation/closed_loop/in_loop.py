@@ -103,6 +103,11 @@ def with_loop(
 
     Raises:
         ArgumentError: The motion is not one of the log's joints, or a rate does not fit.
+
+    Example:
+        >>> looped = next(dynid.estimation.with_loop([run], motion, law=law, rate_hz=500.0))
+        >>> looped.loop.law is law
+        True
     """
     if motion is None:
         pieces, ahead = tee(pieces)

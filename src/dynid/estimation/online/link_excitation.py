@@ -65,7 +65,15 @@ class LinkExcitation:
 
 @public
 def excitation_table(links: tuple[LinkExcitation, ...]) -> Table:
-    """One row per joint."""
+    """One row per joint.
+
+    Example:
+        >>> tracker = dynid.estimation.OnlineLinkByLink(robot)
+        >>> for q, dq, ddq, effort in zip(run.q[100:150], run.dq[100:150], run.ddq[100:150], run.effort[100:150]):
+        ...     tracker.update(q, dq, ddq, effort)
+        >>> len(dynid.estimation.excitation_table(tracker.excitation).rows)
+        3
+    """
     rows = [
         (
             link.joint,

@@ -42,6 +42,11 @@ def urdf_hulls(robot: Robot, meshes: str | os.PathLike[str] | None = None) -> tu
     Raises:
         ArgumentError: The robot comes from elsewhere, or meshes are needed.
         DescriptionError: A shape or a mesh is damaged, missing or of another kind.
+
+    Example:
+        >>> arm = dynid.read_urdf(folder / "box.urdf")
+        >>> [hull.link for hull in dynid.excitation.urdf_hulls(arm)]
+        ['bar']
     """
     if robot.source is None or robot.source.format != "urdf":
         raise ArgumentError("the robot was not read from a URDF", remedy="Make Hull objects from points of your own.")

@@ -215,6 +215,12 @@ def optimise_points(
     Raises:
         ArgumentError: There are too few differences, or no start or step, the criterion is none, or the initial points
             are not ``count`` + 1.
+
+    Example:
+        >>> model = dynid.excitation.EnergyPoints(pendulum, lower=-0.8, upper=0.8, velocity=1.0)
+        >>> points = dynid.excitation.optimise_points(model, 5, starts=1, iterations=5)
+        >>> len(points.q)
+        6
     """
     if as_whole("count", count, least=1) < len(model.columns):
         raise ArgumentError(f"{count} differences cannot reveal {len(model.columns)} parameters", remedy="Use more.")

@@ -60,6 +60,12 @@ def design_energy_points(
     Raises:
         ArgumentError: A limit is missing, or the differences are too few.
         ExcitationError: No motion through points keeps all limits; the message names the limits.
+
+    Example:
+        >>> few = dynid.excitation.PointSettings(starts=1, iterations=5)
+        >>> plan = dynid.excitation.design_energy_points(pendulum, swing, count=5, settings=few)
+        >>> plan.trajectory.duration > 0
+        True
     """
     limits = MotionLimits.from_robot(robot) if limits is None else limits
     check_kind("limits", limits, MotionLimits)

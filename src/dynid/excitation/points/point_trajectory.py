@@ -172,6 +172,12 @@ def design_point_trajectory(
     Raises:
         ArgumentError: A limit is missing, or the differences are too few.
         ExcitationError: Even the smallest box leads to a motion that passes a limit; the message names the limits.
+
+    Example:
+        >>> few = dynid.excitation.PointSettings(starts=1, iterations=5)
+        >>> design = dynid.excitation.design_point_trajectory(pendulum, swing, 5, settings=few)
+        >>> design.points.q.shape
+        (6, 1)
     """
     check_point_limits(limits)
     cost, chosen = require_criterion(criterion or balanced_cost()), settings or PointSettings()

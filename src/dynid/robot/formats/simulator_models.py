@@ -55,6 +55,11 @@ def from_pinocchio(model: Any) -> Robot:
 
     Raises:
         ArgumentError: A joint has more than one degree of freedom (a free flyer, for example).
+
+    Example:
+        >>> model = dynid.robot.to_pinocchio(robot)  # or pinocchio.buildModelFromUrdf(...)
+        >>> dynid.from_pinocchio(model).joint_names
+        ('joint1', 'joint2', 'joint3')
     """
     pin = require_library("pinocchio", "pin")
     data = model.createData()
@@ -113,6 +118,10 @@ def to_pinocchio(robot: Robot) -> Any:
 
     Rotor inertia, viscous and dry friction go to the model's armature, damping and friction; Pinocchio's inverse
     dynamics uses the armature only. Other terms have no place there.
+
+    Example:
+        >>> dynid.robot.to_pinocchio(robot).nv
+        3
     """
     pin = require_library("pinocchio", "pin")
     model = pin.Model()
@@ -158,6 +167,11 @@ def from_mujoco(model: Any) -> Robot:
 
     Raises:
         ArgumentError: A body has a free or a ball joint.
+
+    Example:
+        >>> model = dynid.robot.to_mujoco(dynid.robots.scara())  # or mujoco.MjModel.from_xml_path(...)
+        >>> dynid.from_mujoco(model).joint_names
+        ('joint1', 'joint2', 'joint3', 'joint4')
     """
     gravity = np.array(model.opt.gravity)
     name_of = {body: model.body(body).name or f"body{body}" for body in range(model.nbody)}
@@ -236,6 +250,11 @@ def _from_quaternion(quaternion: Any) -> Floats:
 
 @public
 def to_mujoco(robot: Robot) -> Any:
-    """The robot as a ``mujoco.MjModel``, by the text that `dynid.write_mjcf` writes."""
+    """The robot as a ``mujoco.MjModel``, by the text that `dynid.write_mjcf` writes.
+
+    Example:
+        >>> dynid.robot.to_mujoco(dynid.robots.scara()).nv
+        4
+    """
     mujoco = require_library("mujoco", "mujoco")
     return mujoco.MjModel.from_xml_string(mjcf_text(robot))

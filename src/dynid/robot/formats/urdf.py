@@ -112,7 +112,12 @@ def parse_urdf(
 
 @public
 def snapped_joints(robot: Robot) -> tuple[str, ...]:
-    """The joints whose right angles are rounded in the robot's URDF, and exact in the robot."""
+    """The joints whose right angles are rounded in the robot's URDF, and exact in the robot.
+
+    Example:
+        >>> dynid.robot.snapped_joints(robot)  # it does not come from a file
+        ()
+    """
     if robot.source is None or robot.source.format != "urdf":
         return ()
     document = parse_document(robot.source.text, robot.source.path)
