@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 from dynid.cli import main
 from dynid.excitation.design_settings import SearchSettings
 from dynid.excitation.plan_files import write_coefficients
+from dynid.excitation.points.point_trajectory import PointSettings
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.parameters.base import base_parameters
 from dynid.robot.formats.dh import DH, from_dh
@@ -25,7 +26,7 @@ from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.zoo.dh_tables import joint_limits
 
-QUICK = ["--period", "5", "--set", "harmonics=2", "--set", "rate_hz=50", "--time-limit", "1"]
+QUICK = ["--period", "5", "--set", "harmonics=2", "--set", "rate_hz=50", "--time-limit", "0.3"]
 WHOLE = [*QUICK, "--time-limit", "60"]
 """To the end of a `brief` search: equal seeds then give equal designs."""
 JOINT = """<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/><origin xyz="{at}"/>
@@ -70,8 +71,8 @@ def beams(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that ends by itself soon."""
-    quick = functools.partial(SearchSettings, iterations=4, outer=2)
-    monkeypatch.setattr("dynid.excitation.design_settings.SearchSettings", quick)
+    monkeypatch.setattr("dynid.runs.plan_run.SearchSettings", functools.partial(SearchSettings, iterations=4, outer=2))
+    monkeypatch.setattr("dynid.runs.plan_run.PointSettings", functools.partial(PointSettings, iterations=40))
 
 
 def motion(folder: Path) -> np.ndarray:
@@ -323,6 +324,7 @@ def energy_matrix(robot: Robot, points: dict[str, list[list[float]]], folder: Pa
     return np.diff(np.array(rows), axis=0)[:, columns]
 
 
+@pytest.mark.usefixtures("brief")
 def test_points_of_the_paper_s_robot(tmp_path: Path) -> None:
     words = ["gautier_khalil_3r", "--method", "energy-points", "--points", 15, "--acceleration", 10]
     words += ["--set", "velocity=2", "--set", "starts=1", "--set", "rate_hz=200", "--out"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -15,8 +16,9 @@ from dynid.robot.model import Robot
 from dynid.spatial import inverse_transform, rotation_from_rpy, transform
 from support.random_robots import random_robot, random_states
 
-seeds = st.integers(min_value=0, max_value=10_000)
-examples = settings(max_examples=30, deadline=None, derandomize=True)
+ROBOTS = int(os.environ.get("DYNID_TEST_ROBOTS", "12"))
+seeds = st.sampled_from(range(ROBOTS))  # the same for all properties, so that each robot's kernels are compiled once
+examples = settings(max_examples=ROBOTS, deadline=None, derandomize=True)
 
 
 def robot_and_state(seed: int, **options: bool) -> tuple[Robot, np.ndarray, np.ndarray, np.ndarray]:

@@ -21,7 +21,13 @@ from dynid.excitation.design_settings import SearchSettings
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.points.energy_points import EnergyPoints, optimise_points
 from dynid.excitation.points.point_excitation import design_energy_points
-from dynid.excitation.points.point_trajectory import PointSettings, PointStep, balanced_cost, design_point_trajectory
+from dynid.excitation.points.point_trajectory import (
+    PointDesign,
+    PointSettings,
+    PointStep,
+    balanced_cost,
+    design_point_trajectory,
+)
 from dynid.kernels import energy_regressor, inverse_dynamics, regressor
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
@@ -123,6 +129,11 @@ def limits(acceleration: float, half: float = np.pi / 2) -> MotionLimits:
 QUICK = PointSettings(starts=1, iterations=20)
 
 
+@pytest.fixture(scope="module")
+def free() -> PointDesign:
+    return design_point_trajectory(zoo.gautier_khalil_3r(), limits(10.0), 15, settings=QUICK)
+
+
 def test_trajectory_through_the_points_keeps_all_limits() -> None:
     design = design_point_trajectory(three_joints(), limits(10.0), 18, settings=QUICK)
     path = design.trajectory
@@ -148,8 +159,8 @@ def test_check_times_hold_every_extremum() -> None:
         assert np.all(np.abs(few).max(axis=0) >= np.abs(many).max(axis=0) * (1 - 1e-7))
 
 
-def test_a_limit_that_is_passed_makes_the_box_smaller() -> None:
-    tight = design_point_trajectory(three_joints(), limits(2.0), 15, settings=QUICK)
+def test_a_limit_that_is_passed_makes_the_box_smaller(free: PointDesign) -> None:
+    tight = design_point_trajectory(three_joints(), limits(2.0), 15, settings=replace(QUICK, iterations=5))
     assert tight.box_share < 1.0
     robot = zoo.gautier_khalil_3r()
     weak = replace(limits(10.0), torque=np.full(3, 90.0))
@@ -157,7 +168,6 @@ def test_a_limit_that_is_passed_makes_the_box_smaller() -> None:
     times = np.linspace(0.0, design.trajectory.duration, 20_001)
     torque = inverse_dynamics(robot, *design.trajectory.evaluate(times))
     assert np.abs(torque).max() <= 90.0
-    free = design_point_trajectory(robot, limits(10.0), 15, settings=QUICK)
     torque = inverse_dynamics(robot, *free.trajectory.evaluate(np.linspace(0.0, free.trajectory.duration, 20_001)))
     assert np.abs(torque).max() > 90.0  # the limit was not idle
 
@@ -179,7 +189,7 @@ def test_what_cannot_be_joined_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
         design_point_trajectory(three_joints(), limits(np.inf), 15)
 
 
-def test_a_design_by_points_predicts_the_accuracy_of_torques() -> None:
+def test_a_design_by_points_predicts_the_accuracy_of_torques(free: PointDesign) -> None:
     robot = zoo.gautier_khalil_3r()
     steps: list[PointStep] = []
     plan = design_energy_points(robot, limits(10.0), count=15, settings=QUICK, progress=steps.append)
@@ -192,14 +202,14 @@ def test_a_design_by_points_predicts_the_accuracy_of_torques() -> None:
     base = list(base_parameters(robot).columns)
     W = Y[:, :, base].reshape(-1, len(base))
     assert plan.information == pytest.approx(W.T @ W)
-    again = design_energy_points(robot, limits(10.0), count=15, settings=QUICK)
-    assert np.array_equal(again.trajectory.sample(100.0).q, samples.q)
+    assert np.array_equal(free.trajectory.sample(100.0).q, samples.q)
 
 
 def test_a_small_box_is_a_warning_with_the_predicted_accuracy() -> None:
     robot = zoo.gautier_khalil_3r()
-    tight = design_energy_points(robot, limits(2.0, half=0.6), count=15, settings=QUICK)
-    wide = design_energy_points(robot, limits(40.0), count=15, settings=QUICK)
+    few = replace(QUICK, iterations=5)
+    tight = design_energy_points(robot, limits(2.0, half=0.6), count=15, settings=few)
+    wide = design_energy_points(robot, limits(40.0), count=15, settings=few)
     assert tight.points is not None
     assert wide.points is not None
     assert tight.points.box_share < 0.5 <= wide.points.box_share
@@ -234,7 +244,7 @@ def test_couplings_are_no_part_of_the_energy_model() -> None:
     coupled = plain.with_couplings(Coupling({first: 1.0, last: -0.5}, rotor_inertia=0.1, viscous=1.0, coulomb=2.0))
     box = {"lower": -1.0, "upper": 1.0, "velocity": 1.0}
     assert EnergyPoints(coupled, **box).columns == EnergyPoints(plain, **box).columns
-    short = PointSettings(starts=1, iterations=10)
+    short = PointSettings(starts=1, iterations=3)
     designs = [design_point_trajectory(robot, limits(10.0), 18, settings=short) for robot in (coupled, plain)]
     assert np.array_equal(designs[0].points.W, designs[1].points.W)
     plan = design_energy_points(coupled, limits(10.0), count=18, settings=short)

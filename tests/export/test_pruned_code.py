@@ -197,10 +197,17 @@ def identify_words(folder: Path, out: str) -> list[object]:
     return [*words, "--set", "terms=rotor-inertia,viscous,coulomb", "--set", "selection=false"]
 
 
-@pytest.mark.usefixtures("compiler")
-def test_two_commands_from_logs_to_pruned_code(logs: Path) -> None:
+@pytest.fixture(scope="module")
+def said(logs: Path) -> str:
+    """What the command says that identifies significant parameters into the folder run."""
     code, text, _ = invoke(*identify_words(logs, "run"), "--significant", "1%")
     assert code == 0, text
+    return text
+
+
+@pytest.mark.usefixtures("compiler")
+def test_two_commands_from_logs_to_pruned_code(logs: Path, said: str) -> None:
+    text = said
     assert "held-out error %" in text
     assert "background_inertia: multiplications / additions" in text
     content = json.loads((logs / "run" / "result.json").read_text())
@@ -225,18 +232,17 @@ def test_two_commands_from_logs_to_pruned_code(logs: Path) -> None:
 
 
 def test_the_last_line_of_the_command_warns_of_an_indefinite_inertia_matrix(
-    logs: Path, monkeypatch: pytest.MonkeyPatch
+    logs: Path, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert invoke(*identify_words(logs, "judged"), "--significant", "1%")[0] == 0
-    pruned = replace(read_result(logs / "judged").pruned(), indefinite=5)
+    pruned = replace(read_result(logs / "run").pruned(), indefinite=5)
     monkeypatch.setattr("dynid.cli.codegen_command._pruned", lambda *_: pruned)
-    words = ("codegen", logs / "judged", "--prune", "1%", "--no-verify", "--out", logs / "warned")
+    words = ("codegen", logs / "run", "--prune", "1%", "--no-verify", "--out", logs / "warned")
     code, text, notes = invoke(*words)
     assert code == 0, text
     assert f"not positive definite on 5 of {pruned.samples} samples" in notes.splitlines()[-1]
     assert not (logs / "warned" / "puma260_two_rate.c").exists()
-    said = json.loads(invoke(*words, "--force", "--json")[1])
-    assert "not positive definite" in said["warnings"][0]
+    answer = json.loads(invoke(*words, "--force", "--json")[1])
+    assert "not positive definite" in answer["warnings"][0]
 
 
 @pytest.mark.usefixtures("compiler")

@@ -22,7 +22,7 @@ from dynid.terms.motors import Offset, RotorInertia
 from .comparison import distance, torque_error
 from .random_robots import random_serial, random_tree
 
-ROBOTS = int(os.environ.get("DYNID_TEST_ROBOTS", "120"))
+ROBOTS = int(os.environ.get("DYNID_TEST_ROBOTS", "40"))
 MODELS = {"links": (), "rotors": (RotorInertia(),), "all": (RotorInertia(), Viscous(), Coulomb(), Offset())}
 
 
@@ -51,13 +51,13 @@ def test_all_methods_agree(seed, joints):
     assert chain.count == check(robot)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=ROBOTS, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10**6), joints=st.integers(1, 6), models=st.sampled_from(["rotors", "all"]))
 def test_all_methods_agree_with_terms(seed, joints, models):
     check(random_serial(seed, joints, MODELS[models]))
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=max(12, ROBOTS // 4), deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10**6), joints=st.integers(2, 10), models=st.sampled_from(sorted(MODELS)))
 def test_structural_and_numeric_agree_on_trees(seed, joints, models):
     robot = random_tree(seed, joints, MODELS[models])
