@@ -58,6 +58,7 @@ campaigns:
 	@echo "faults                  2 000 faults in simulated and real logs"
 	@echo "gate-evidence           clean logs and wrong masses: false accusations of the gate"
 	@echo "faults-within           gains, drifts, loads and lengths planted within a log"
+	@echo "hypotheses              lengths, zeros, gains, tilts, springs, drifts, delays planted in logs of three own robots"
 	@echo "loop-delays             200 delays planted in PD loops with friction"
 	@echo "throughput              1e7 samples from npy and Parquet to information"
 	@echo "csv-speed               CSV parsing against pandas"
@@ -109,6 +110,10 @@ gate-evidence: $(STAMP)
 
 faults-within: $(STAMP)
 	$(CAMPAIGN)/faults_within.py
+
+.PHONY: hypotheses
+hypotheses: $(STAMP)
+	$(CAMPAIGN)/hypotheses.py 1080
 
 loop-delays: $(STAMP)
 	$(CAMPAIGN)/loop_delays.py

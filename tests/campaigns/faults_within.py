@@ -29,10 +29,11 @@ KINDS = {
     "wrong gain": ("wrong-gain",),
     "drifting offset": ("drifting-offset",),
     "mixed loads": ("change",),
-    "longer link": ("wrong-gain", "change", "drifting-offset", "unexplained"),
+    "longer link": ("link-length",),
 }
-"""Kinds of faults with the codes that name them; no code says that a link is longer."""
-CODES = ("wrong-gain", "drifting-offset", "change", "unexplained")
+"""Kinds of faults with the codes that name them."""
+CODES = ("wrong-gain", "drifting-offset", "change", "unexplained", "link-length", "link-angle", "offset",
+         "gravity-direction", "joint-spring")  # fmt: skip
 
 
 def gain(log: Recording, rng: Rng) -> Recording:

@@ -193,7 +193,9 @@ def _find_causes(robot: Robot, samples: Samples, experiment: Experiment | None) 
         if all(cause.severity != "error" for cause in causes):
             checks = (check_gravity_direction, check_compensation, check_changes)
             found = [finding for check in checks for finding in check(robot, samples)]
-            found += check_within(robot, samples) if all(f.severity == "note" for f in found) else ()
+            if all(finding.severity == "note" for finding in found):
+                delayed = any(f.code == "unsynchronised" and f.severity == "warning" for f in late)
+                found += check_within(robot, samples, None if delayed else experiment)
             causes = [*found, *(cause for cause in causes if not found or cause.code != "unexplained")]
     yield from _confirm_delays(late, [cause for cause in causes if cause.severity == "error"])
     yield from causes

@@ -1,0 +1,323 @@
+"""Causes of what the free fit leaves: lengths, angles, encoder zeros, base tilt, gains, springs, drifts, single delays.
+
+Each cause is one column beside the robot's equations: the torque per unit of its amount. Those of the geometry are
+exact derivatives (`dynid.information.displacements`). Causes compete by what they gain; the one that explains the log
+best is named with its value and error. What the log cannot show is listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.findings import Finding
+from dynid.gate.profiled_fit import Amounts, ProfiledFit
+from dynid.gate.quick_fit import Samples
+from dynid.information.displacements import displacement_columns
+from dynid.robot.model import Body, Robot
+from dynid.terms.load_dependent import horizontal_axes
+
+__all__ = ["Cause", "find_causes", "name_causes", "untestable"]
+
+Floats = NDArray[np.float64]
+LIKELY = 4.5
+"""Standard errors from which on a cause is noted (experiment: tests/campaigns/hypotheses.py, clean logs are not
+accused)."""
+SURE = 6.0
+"""Standard errors from which on it is a warning (experiment: on the real logs of docs/real-data.md causes that nobody
+knows of reach 5.9; chosen with these logs in view)."""
+SHORTEST = 0.01
+"""Distance between joints below which it is no length of a link [m] (convention)."""
+ALIKE = 0.02
+"""Relative difference of gains up to which the log cannot tell two causes apart (convention)."""
+REFINEMENTS = 3
+"""Number of fits that refine a wrong gain (convention: each leaves the square of the error before)."""
+RIVAL = 0.7
+"""Share of the best gain from which on another cause is mentioned (convention)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of cause, in the order of preference where the log cannot tell two kinds apart."""
+
+    code: str
+    unit: str
+    factor: float
+    """Printed unit over SI unit."""
+    least: float
+    """Amount below which it does not matter [SI]; of drifts and springs as a share of the torque (convention)."""
+    small: float
+    """Amount up to which it is noted, above which it is a warning [SI]."""
+    large: float
+    """Amount from which on it is no plausible error, so that something else is wrong [SI]."""
+    says: str
+    remedy: str
+
+
+KINDS: dict[str, Kind] = {
+    "gain": Kind(
+        "wrong-gain",
+        "%",
+        100.0,
+        0.02,
+        0.15,
+        0.7,
+        "the torque seems to be measured {size} too {large} beside those of the other joints",
+        "Check the gain, the torque constant and the gear of this joint in the channel map.",
+    ),
+    "zero": Kind(
+        "offset",
+        "deg",
+        180.0 / np.pi,
+        0.004,
+        0.01,
+        0.6,
+        "the encoder seems to read {size} too {little}",
+        "Calibrate the zero, set the offset in the channel map, or estimate it: --set free=zeros.",
+    ),
+    "slide zero": Kind(
+        "offset",
+        "mm",
+        1000.0,
+        0.002,
+        0.005,
+        0.3,
+        "the position seems to be {size} too {little}",
+        "Calibrate the zero, set the offset in the channel map, or estimate it: --set free=zeros.",
+    ),
+    "length": Kind(
+        "link-length",
+        "mm",
+        1000.0,
+        0.002,
+        0.005,
+        0.3,
+        "{link} seems to be {size} {longer} than the model states",
+        "Measure it, or estimate it: --set free=lengths.",
+    ),
+    "tilt": Kind(
+        "gravity-direction",
+        "deg",
+        180.0 / np.pi,
+        0.005,
+        0.03,
+        0.6,
+        "the base seems to be tilted by {size} about ({axis})",
+        "Level the base, state gravity (--gravity x,y,z), or estimate it: --set free=tilt.",
+    ),
+    "drift": Kind(
+        "drifting-offset",
+        "N m/min or N/min",
+        1.0,
+        0.03,
+        0.0,
+        np.inf,
+        "the offset of the torque drifts by {signed}",
+        "Does the sensor or the gear warm up? Warm up first, or cut the log (--time).",
+    ),
+    "spring": Kind(
+        "joint-spring",
+        "N m/rad or N/m",
+        1.0,
+        0.03,
+        0.0,
+        np.inf,
+        "a spring of {signed} seems to act on the joint, such as a cable or a counterbalance",
+        "Add it to the model: --set springs={joint}.",
+    ),
+    "late": Kind(
+        "late-joint",
+        "ms",
+        1000.0,
+        0.001,
+        0.002,
+        0.2,
+        "the torque of this joint alone seems to be {size} {late}",
+        "Record all torques at the same instants, or shift this channel.",
+    ),
+    "angle": Kind(
+        "link-angle",
+        "deg",
+        180.0 / np.pi,
+        0.005,
+        0.02,
+        0.6,
+        "the axis seems to be turned by {size} about ({axis}) of {link}",
+        "Check the angles of the model beside the drawing.",
+    ),
+}
+"""The kinds of causes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cause:
+    """One thing that may be wrong."""
+
+    kind: str
+    """A key of `KINDS`."""
+    joint: int
+    """Index of the joint concerned, from 0."""
+    column: Floats
+    """(M u,) weighted torque per unit of the amount"""
+    direction: Floats
+    """(6,) displacement of the joint per unit; zeros where it is none."""
+
+    def describe(self, robot: Robot, value: float, error: float) -> str:
+        """What is wrong, with its amount and two standard errors."""
+        kind = KINDS[self.kind]
+        axis = ", ".join(f"{x:.2g}" for x in self.direction[3:] + 0.0)
+        shown, spread = kind.factor * value, 2.0 * kind.factor * error
+        return kind.says.format(
+            size=f"{abs(shown):.3g} +- {spread:.2g} {kind.unit}",
+            signed=f"{shown:+.3g} +- {spread:.2g} {kind.unit}",
+            large="large" if value > 0.0 else "small",
+            little="little" if value > 0.0 else "much",
+            longer="longer" if value > 0.0 else "shorter",
+            late="late" if value > 0.0 else "early",
+            axis=axis,
+            link=_carrier(robot, robot.bodies[self.joint]),
+            joint=robot.joint_names[self.joint],
+        )
+
+
+def find_causes(robot: Robot, samples: Samples, fit: ProfiledFit) -> tuple[list[Cause], Amounts]:
+    """All causes with what each of them explains by itself."""
+    causes = [*_displacements(robot, samples, fit), *_channels(samples, fit)]
+    return causes, fit.judge(np.stack([cause.column for cause in causes], axis=1))
+
+
+def _displacements(robot: Robot, samples: Samples, fit: ProfiledFit) -> Iterator[Cause]:
+    columns = displacement_columns(robot, fit.theta, samples.q, samples.dq, samples.ddq)[:, fit.joints]
+    columns *= fit.scale[None, :, None, None]
+    for j, body in enumerate(robot.bodies):
+        for kind, direction in placement_errors(body, samples.gravity):
+            yield Cause(kind, j, (columns[:, :, j] @ direction).reshape(-1), direction)
+
+
+def placement_errors(body: Body, gravity: Floats) -> Iterator[tuple[str, Floats]]:
+    """What may be wrong with the placement of a joint: the kind, and the displacement (6,) per unit."""
+    axis = body.R_parent_joint @ body.axis
+    length = float(np.linalg.norm(body.p_parent_joint))
+    still = np.zeros(3)
+    if body.is_prismatic:
+        yield "slide zero", np.concatenate([axis, still])
+    else:
+        yield "zero", np.concatenate([still, axis])
+    if length > SHORTEST and body.parent >= 0:
+        yield "length", np.concatenate([body.p_parent_joint / length, still])
+    if body.parent < 0:
+        if np.any(gravity):
+            yield from (("tilt", np.concatenate([still, across])) for across in horizontal_axes(gravity))
+        return
+    yield from (("angle", np.concatenate([still, across])) for across in horizontal_axes(axis))
+
+
+def _channels(samples: Samples, fit: ProfiledFit) -> Iterator[Cause]:
+    """What may be wrong with the torque of one joint."""
+    minutes = None if samples.time is None else (samples.time - samples.time[0]) / 60.0
+    none = np.zeros(6)
+    for place, j in enumerate(fit.joints):
+        yield Cause("gain", j, fit.at_joint(place, fit.explained[:, place]), none)
+        if minutes is not None:
+            yield Cause("drift", j, fit.at_joint(place, minutes), none)
+        yield Cause("spring", j, fit.at_joint(place, samples.q[:, j]), none)
+        if samples.slope is not None and len(fit.joints) > 1:
+            yield Cause("late", j, fit.at_joint(place, -samples.slope[:, j]), none)
+
+
+def name_causes(robot: Robot, samples: Samples, causes: list[Cause], amounts: Amounts) -> Iterator[Finding]:
+    """Report the cause that explains most, if it is sure, and what the log cannot tell from it."""
+    deviations = np.abs(np.nan_to_num(amounts.value)) / amounts.error
+    plausible = [_matters(cause, value, samples) for cause, value in zip(causes, amounts.value.tolist(), strict=True)]
+    likely = np.array(plausible) & (deviations > LIKELY)
+    if not likely.any():
+        return
+    order = list(KINDS)
+    gains = np.where(likely, amounts.gain, 0.0)
+    rivals = np.flatnonzero(gains >= (1.0 - ALIKE) * gains.max()).tolist()
+    best = min(rivals, key=lambda place: (order.index(causes[place].kind), -gains[place]))
+    cause, kind = causes[best], KINDS[causes[best].kind]
+    value, error = float(amounts.value[best]), float(amounts.error[best])
+    if cause.kind == "gain":
+        value, error = _refine_gain(robot, samples, cause.joint, value)
+    others = [
+        f"{KINDS[causes[place].kind].code} of {robot.joint_names[causes[place].joint]}"
+        for place in np.argsort(-gains).tolist()
+        if place != best and gains[place] > RIVAL * gains[best]
+    ]
+    doubt = f" Nearly as well explained by: {', '.join(dict.fromkeys(others))}." if others else ""
+    yield Finding(
+        code=kind.code,
+        severity="warning" if abs(value) > kind.small and deviations[best] > SURE else "note",
+        where="effort" if cause.kind in ("gain", "drift", "spring", "late") else "model",
+        joint=None if cause.kind == "tilt" else robot.joint_names[cause.joint],
+        message=cause.describe(robot, value, error),
+        evidence={
+            f"amount [{kind.unit}]": kind.factor * value,
+            f"standard error [{kind.unit}]": kind.factor * error,
+            "gain of log-likelihood": 0.5 * float(amounts.gain[best]),
+        },
+        remedy=kind.remedy.format(joint=robot.joint_names[cause.joint]) + doubt,
+    )
+
+
+def _matters(cause: Cause, value: float, samples: Samples) -> bool:
+    """Whether the amount of a cause is plausible and not too small to matter."""
+    kind, size = KINDS[cause.kind], abs(value)
+    if cause.kind in ("drift", "spring"):
+        torque = samples.effort[:, cause.joint]
+        shape = samples.q[:, cause.joint] if cause.kind == "spring" else samples.time
+        size *= 0.0 if shape is None else float(shape.std()) / (60.0 if cause.kind == "drift" else 1.0)
+        size /= max(float(torque.std()), 1e-300)
+    return kind.least < size < kind.large
+
+
+def _refine_gain(robot: Robot, samples: Samples, joint: int, value: float) -> tuple[float, float]:
+    """The error of a gain and its standard error, by fits to torques that are divided by the gain."""
+    error = np.inf
+    for _ in range(REFINEMENTS):
+        effort = samples.effort.copy()
+        effort[:, joint] /= 1.0 + value
+        fit = ProfiledFit.of(robot, replace(samples, effort=effort))
+        place = fit.joints.index(joint)
+        rest = fit.judge(fit.at_joint(place, fit.explained[:, place])[:, None])
+        more, error = float(np.nan_to_num(rest.value[0])), float(rest.error[0]) * (1.0 + value)
+        value = (1.0 + value) * (1.0 + float(np.clip(more, -0.5, 0.5))) - 1.0
+    return value, error
+
+
+TESTED = {"length": 0.05, "zero": np.deg2rad(5.0), "gain": 0.3}
+"""Errors that users want to know of: a share of a link's length, an encoder's zero [rad], a relative gain
+(convention)."""
+
+
+def untestable(robot: Robot, causes: list[Cause], amounts: Amounts) -> Iterator[Finding]:
+    """A note that lists the lengths, zeros and gains whose usual errors this log does not show."""
+    hidden: dict[str, list[str]] = {kind: [] for kind in TESTED}
+    for cause, error in zip(causes, amounts.error, strict=True):
+        if cause.kind not in TESTED:
+            continue
+        body = robot.bodies[cause.joint]
+        unit = float(np.linalg.norm(body.p_parent_joint)) if cause.kind == "length" else 1.0
+        if LIKELY * error > TESTED[cause.kind] * unit:
+            named = _carrier(robot, body) if cause.kind == "length" else robot.joint_names[cause.joint]
+            hidden[cause.kind].append(named)
+    texts = {"length": "a 5 % error of the length of", "zero": "5 deg at the zero of", "gain": "a 30 % wrong gain of"}
+    parts = [f"{texts[kind]} {', '.join(dict.fromkeys(names))}" for kind, names in hidden.items() if names]
+    if parts:
+        yield Finding(
+            code="untestable",
+            severity="note",
+            where="model",
+            message=f"this log cannot show {'; '.join(parts)}",
+            evidence={f"number of {kind}s": len(names) for kind, names in hidden.items()},
+            remedy="Check them beside the drawing; wider and faster motions with more load show more.",
+        )
+
+
+def _carrier(robot: Robot, body: Body) -> str:
+    """Name of the link that carries a body's joint."""
+    return robot.root if body.parent < 0 else robot.bodies[body.parent].joint.child

@@ -1,0 +1,148 @@
+"""The free fit of samples, against which faults are judged: only what no parameter can absorb counts for a fault.
+
+Every joint's equations are weighted by their residual. Friction may depend on speed and load in more ways than the
+usual terms say, and all torques may be late: such columns are fitted as well, so that no other cause stands for them.
+
+With the residual r of the fit and the part c of a fault's column that the fit does not span, the amount of the fault
+and its standard error are
+
+    amount = c'r / c'c,    error^2 = max(sum over blocks of time (c_b' e_b)^2, s^2 c'c) / (c'c)^2,    e = r - c amount
+
+with the variance s^2 of the residual. The scores of blocks count, not the noise of samples alone, since residuals are
+correlated in time; where the few blocks happen to agree too well, the noise of samples bounds the error from below.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.decompositions import eigh
+from dynid.gate.quick_fit import Samples, free_rows, has_masses
+from dynid.robot.model import Robot
+
+__all__ = ["Amounts", "ProfiledFit", "orthonormal"]
+
+Floats = NDArray[np.float64]
+BLOCKS = 20
+"""Number of blocks of time for the standard errors (convention)."""
+RESOLUTION = 1e-10
+"""Relative eigenvalue of scaled cross products below which a direction is not determined (rounding, squared)."""
+HIDDEN = 1e-9
+"""Share of the square of a column that the fit leaves, below which the column is rounding (convention)."""
+FRICTION_SPEEDS = (0.03, 0.2)
+"""Speeds, as shares of the joint's fastest, at which dry friction may change besides (convention)."""
+
+
+class Amounts(NamedTuple):
+    """Amounts of faults, each judged by itself."""
+
+    value: Floats
+    """(k,) amount in the unit of the fault; NaN where the fit spans the column."""
+    error: Floats
+    """(k,) standard error; infinite where the fit spans the column."""
+    gain: Floats
+    """(k,) what the fault gains: twice the logarithm of the likelihood ratio with independent residuals."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProfiledFit:
+    """The weighted free fit of samples; rows are samples times the u joints in use."""
+
+    basis: Floats
+    """(M u, r) orthonormal columns that the fit spans"""
+    residual: Floats
+    """(M u,) weighted residual"""
+    explained: Floats
+    """(M, u) torques of the parameters [N m or N]"""
+    scale: Floats
+    """(u,) weighted torque per N m or N of each joint in use"""
+    joints: list[int]
+    """The u joints in use."""
+    theta: Floats
+    """(p,) fitted parameters of `with_friction(robot)`; the robot's own values where the samples do not tell."""
+
+    @classmethod
+    def of(cls, robot: Robot, samples: Samples) -> ProfiledFit:
+        """Fit samples."""
+        rows, torque = free_rows(robot, samples)
+        joints = np.flatnonzero(samples.used).tolist()
+        count = len(samples.q)
+        first, _ = orthonormal(rows)
+        left = (torque - first @ (first.T @ torque)).reshape(count, -1)
+        weight = 1.0 / np.maximum(np.sqrt(np.mean(left**2, axis=0)), 1e-3)
+        every = np.tile(weight, count)
+        rows, torque = rows * every[:, None], torque * every
+        basis, map_back = orthonormal(rows)
+        theta = np.zeros(rows.shape[1])
+        theta[: 10 * robot.dof] = robot.inertial_vector if has_masses(robot) else 0.0
+        theta += map_back @ (basis.T @ (torque - rows @ theta))
+        scale = weight * samples.weight[samples.used]
+        explained = np.asarray((rows @ theta).reshape(count, -1) / np.maximum(scale, 1e-300))
+        extra = _nuisances(samples, explained, scale, joints)
+        more, _ = orthonormal(extra - basis @ (basis.T @ extra))
+        basis = np.concatenate([basis, more], axis=1)
+        return cls(basis, torque - basis @ (basis.T @ torque), explained, scale, joints, theta)
+
+    def left(self, columns: Floats) -> Floats:
+        """The part of columns (M u, k) that the fit does not span."""
+        return np.asarray(columns - self.basis @ (self.basis.T @ columns))
+
+    def at_joint(self, place: int, values: Floats) -> Floats:
+        """(M u,) weighted torques: values (M,) [N m or N] in the rows of one joint in use, zero elsewhere."""
+        return _at_joint(place, values * self.scale[place], len(self.joints))
+
+    def judge(self, columns: Floats) -> Amounts:
+        """Amounts of faults with weighted columns (M u, k)."""
+        free, joints = self.left(columns), len(self.joints)
+        size = np.einsum("ik,ik->k", free, free)
+        shown = size > HIDDEN * np.einsum("ik,ik->k", columns, columns)
+        safe = np.where(shown, size, 1.0)
+        value = np.where(shown, free.T @ self.residual / safe, 0.0)
+        rest = self.residual[:, None] - free * value
+        edges = joints * np.linspace(0, len(rest) // joints, BLOCKS + 1).astype(int)
+        scores = np.add.reduceat(free * rest, edges[:-1], axis=0)
+        by_blocks = np.sum(scores**2, axis=0) * BLOCKS / (BLOCKS - 1)
+        squares = float(self.residual @ self.residual)
+        noise = squares / max(len(rest) - self.basis.shape[1], 1)
+        error = np.sqrt(np.maximum(by_blocks, noise * safe)) / safe
+        gain = value**2 * safe / max(noise, 1e-300)
+        return Amounts(np.where(shown, value, np.nan), np.where(shown, error, np.inf), np.where(shown, gain, 0.0))
+
+
+def orthonormal(rows: Floats) -> tuple[Floats, Floats]:
+    """(N, r) orthonormal columns that span those of rows (N, p), and the matrix (p, r) that makes them of rows."""
+    scale = np.linalg.norm(rows, axis=0)
+    seen = scale > 1e-9 * max(float(scale.max(initial=0.0)), 1e-300)
+    if not seen.any():
+        return np.zeros((len(rows), 0)), np.zeros((rows.shape[1], 0))
+    scaled = rows[:, seen] / scale[seen]
+    values, vectors = eigh(scaled.T @ scaled)
+    good = values > RESOLUTION * values[-1]
+    chosen = vectors[:, good] / np.sqrt(values[good])
+    map_back = np.zeros((rows.shape[1], int(good.sum())))
+    map_back[seen] = chosen / scale[seen][:, None]
+    return np.asarray(scaled @ chosen), map_back
+
+
+def _nuisances(samples: Samples, explained: Floats, scale: Floats, joints: list[int]) -> Floats:
+    """(M u, k) weighted columns of further friction, and of a delay of all torques."""
+    columns = []
+    for place, j in enumerate(joints):
+        speed, load = samples.dq[:, j], np.abs(explained[:, place])
+        fastest = max(float(np.abs(speed).max()), 1e-300)
+        shapes = [speed * np.abs(speed), speed**3, load * samples.sign[:, j]]
+        shapes += [np.tanh(speed / (share * fastest)) for share in FRICTION_SPEEDS]
+        columns += [_at_joint(place, shape * scale[place], len(joints)) for shape in shapes]
+    if samples.slope is not None:
+        columns.append((samples.slope[:, joints] * scale).reshape(-1))
+    return np.stack(columns, axis=1)
+
+
+def _at_joint(place: int, values: Floats, joints: int) -> Floats:
+    table = np.zeros((len(values), joints))
+    table[:, place] = values
+    return table.reshape(-1)

@@ -1,0 +1,64 @@
+"""Causes within a log: named for the right joint with the right value; what the log cannot show is said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from campaigns import hypotheses as campaign
+from dynid.gate.profiled_fit import ProfiledFit, orthonormal
+from dynid.gate.quality import check_recording
+from dynid.gate.quick_fit import Samples
+from dynid.processing.process import process
+
+
+@pytest.mark.parametrize(
+    ("kind", "seed"), [("nothing", 0), ("length", 7), ("zero", 3), ("gain", 3), ("tilt", 4), ("spring", 5), ("late", 7)]
+)
+def test_the_planted_cause_is_named_for_its_joint(kind, seed):
+    case = campaign.make_case(kind, "rail", seed)
+    word, off, text = campaign.judge(kind, case)
+    assert word == "named", (case.joint, case.amount, case.ratio, text)
+    assert np.isnan(off) or abs(off) < 4.0 or kind == "late", (case.amount, text)
+
+
+def test_what_the_log_cannot_show_is_listed():
+    case = campaign.make_case("nothing", "rail", 1)
+    (note,) = check_recording(case.log, case.robot).about("untestable")
+    # a turned zero of the last joint is another inertia of the last link, a longer first link another load on the rail
+    assert "link1" in note.message
+    assert "zero of joint5" in note.message
+    assert note.severity == "note"
+
+
+def test_amounts_are_those_of_least_squares_with_all_columns():
+    case = campaign.make_case("drift", "rail", 3)
+    samples = Samples.of_measured(case.robot, process(case.log))
+    fit = ProfiledFit.of(case.robot, samples)
+    columns = np.stack([fit.at_joint(place, samples.q[:, place]) for place in range(2)], axis=1)
+    found = fit.judge(columns)
+    for k in range(2):
+        joined = np.column_stack([fit.basis, columns[:, k]])
+        expected = np.linalg.lstsq(joined, fit.residual, rcond=None)[0][-1]
+        assert found.value[k] == pytest.approx(expected, rel=1e-6)
+    hidden = fit.judge(fit.basis[:, :1])
+    assert np.isnan(hidden.value[0])
+    assert np.isinf(hidden.error[0])
+
+
+def test_orthonormal_columns_come_from_the_given_ones():
+    rows = np.random.default_rng(0).normal(size=(50, 4)) @ np.diag([1.0, 1e-3, 1e3, 1.0])
+    rows = np.column_stack([rows, rows[:, 0] + rows[:, 1]])
+    Q, back = orthonormal(rows)
+    assert Q.shape == (50, 4)
+    assert np.allclose(Q.T @ Q, np.eye(4), atol=1e-9)
+    assert np.allclose(rows @ back, Q, atol=1e-9)
+
+
+def test_local_cubics_keep_torques_and_reduce_noise():
+    case = campaign.make_case("nothing", "rail", 5)
+    run = process(case.log)
+    plain, fine = Samples.of(case.robot, run), Samples.of_measured(case.robot, run)
+    rest = [ProfiledFit.of(case.robot, s) for s in (plain, fine)]
+    spread = [np.sqrt(np.mean((f.residual.reshape(-1, 5) / f.scale) ** 2, axis=0)) for f in rest]
+    assert (spread[1] < 0.8 * spread[0]).all()
