@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from campaigns import hypotheses as campaign
+from dynid.gate.measured_samples import measured_samples
 from dynid.gate.profiled_fit import ProfiledFit, orthonormal
 from dynid.gate.quality import check_recording
 from dynid.gate.quick_fit import Samples
@@ -33,7 +34,7 @@ def test_what_the_log_cannot_show_is_listed():
 
 def test_amounts_are_those_of_least_squares_with_all_columns():
     case = campaign.make_case("drift", "rail", 3)
-    samples = Samples.of_measured(case.robot, process(case.log))
+    samples = measured_samples(case.robot, process(case.log), 600)
     fit = ProfiledFit.of(case.robot, samples)
     columns = np.stack([fit.at_joint(place, samples.q[:, place]) for place in range(2)], axis=1)
     found = fit.judge(columns)
@@ -58,7 +59,7 @@ def test_orthonormal_columns_come_from_the_given_ones():
 def test_local_cubics_keep_torques_and_reduce_noise():
     case = campaign.make_case("nothing", "rail", 5)
     run = process(case.log)
-    plain, fine = Samples.of(case.robot, run), Samples.of_measured(case.robot, run)
+    plain, fine = Samples.of(case.robot, run), measured_samples(case.robot, run, 600)
     rest = [ProfiledFit.of(case.robot, s) for s in (plain, fine)]
     spread = [np.sqrt(np.mean((f.residual.reshape(-1, 5) / f.scale) ** 2, axis=0)) for f in rest]
     assert (spread[1] < 0.8 * spread[0]).all()

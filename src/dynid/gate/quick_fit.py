@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.decompositions import pinv, svd
+from dynid.decompositions import svd
 from dynid.kernels import inverse_dynamics, regressor
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
@@ -38,6 +38,7 @@ __all__ = [
     "has_prior",
     "normal_equations",
     "own_torque",
+    "pick",
     "residuals",
     "rest_of_fit",
     "with_friction",
@@ -53,9 +54,6 @@ MOST_ROWS = 600
 """Number of samples of a quick fit (convention)."""
 FEWEST = 60
 """Smallest number of samples of a quick fit (convention)."""
-WINDOW = 0.5
-"""Half the width of a window of local cubics times the highest rms frequency [rad] of a joint's motion (derivation: a
-cubic changes the torque of twice that frequency by less than 1 %, that of the frequency itself by less than 0.1 %)."""
 POWER_BLOCKS = 10
 """Number of parts of a log that the jackknife of the friction's power leaves out one by one (convention)."""
 FINEST = 1e-3
@@ -114,7 +112,7 @@ class Samples:
         """Pick samples; None when too few are valid, or their torques never change."""
         share = experiment.valid.mean(axis=0)
         used = share > 0.2
-        picked = _pick(experiment, used, rows)
+        picked = pick(experiment, used, rows)
         if picked.size < FEWEST:
             return None
         effort = np.where(experiment.valid[picked], experiment.effort[picked], 0.0)
@@ -131,34 +129,6 @@ class Samples:
             noise=np.zeros(1) if noise is None else noise,
             slope=_slope(experiment, picked),
             time=experiment.time[picked],
-        )
-
-    @classmethod
-    def of_measured(cls, robot: Robot, experiment: Experiment, rows: int = MOST_ROWS) -> Samples | None:
-        """Pick samples of an experiment whose torques are as measured; each is a local fit to its neighbours.
-
-        A low-pass that removes noise changes torques by several percent at their highest frequencies. Cubics fitted to
-        short windows use the same neighbours and keep the torques; signs of velocities are smoothed alike.
-        """
-        plain = cls.of(robot, experiment, rows)
-        if plain is None or plain.slope is None:
-            return plain
-        picked = _pick(experiment, plain.used, rows)
-        half = _half_width(experiment, int(picked[-1] - picked[0]) // max(len(picked) - 1, 1))
-        windows = _windows(experiment, picked, half)
-        value, rate = _cubic_weights(half)
-        good = (np.all(experiment.valid[windows], axis=1) | ~plain.used).all(axis=1)
-        if good.sum() < FEWEST:
-            return plain
-        windows = windows[good]
-        measured = np.where(experiment.valid[windows] & plain.used, experiment.effort[windows], 0.0)
-        kept = {name: np.ascontiguousarray(getattr(plain, name)[good]) for name in ("q", "dq", "ddq", "time")}
-        return replace(
-            plain,
-            **kept,
-            effort=np.einsum("w,mwj->mj", value, measured),
-            sign=np.einsum("w,mwj->mj", value, np.sign(experiment.dq)[windows]),
-            slope=plain.slope[good] if half < 2 else experiment.rate_hz * np.einsum("w,mwj->mj", rate, measured),
         )
 
     @property
@@ -206,33 +176,10 @@ class Samples:
         return replace(self, q=self.q * factor, dq=self.dq * factor, ddq=self.ddq * factor)
 
 
-def _pick(experiment: Experiment, used: NDArray[np.bool_], rows: int) -> NDArray[np.int64]:
+def pick(experiment: Experiment, used: NDArray[np.bool_], rows: int) -> NDArray[np.int64]:
     """Indices of evenly picked samples at which all joints in use are valid."""
     good = np.flatnonzero(experiment.valid[:, used].all(axis=1)) if used.any() else np.zeros(0, dtype=np.int64)
     return np.asarray(good[np.unique(np.linspace(0, max(good.size - 1, 0), min(rows, good.size)).astype(int))])
-
-
-def _half_width(experiment: Experiment, step: int) -> int:
-    """Half the width of the windows of local cubics [samples]: no more than a step, nor than the motion allows."""
-    speed, change = experiment.dq.std(axis=0), experiment.ddq.std(axis=0)
-    fastest = float(np.max(change / np.maximum(speed, 1e-300), initial=0.0, where=speed > 0.0))  # rad/s
-    allowed = WINDOW * experiment.rate_hz / max(fastest, 1e-300)
-    return int(min(max(step, 0), allowed, experiment.samples // 4))
-
-
-def _windows(experiment: Experiment, picked: NDArray[np.int64], half: int) -> NDArray[np.int64]:
-    """(M, 2 half + 1) neighbours of picked samples; the sample itself where the window would leave its segment."""
-    windows = picked[:, None] + np.arange(-half, half + 1)
-    inside = np.clip(windows, 0, experiment.samples - 1)
-    same = (inside == windows) & (experiment.segment[inside] == experiment.segment[picked][:, None])
-    return np.asarray(np.where(same.all(axis=1)[:, None], inside, picked[:, None]))
-
-
-def _cubic_weights(half: int) -> tuple[Floats, Floats]:
-    """(2 half + 1,) weights of values in a window that give a cubic in its middle, and its slope per sample."""
-    place = np.arange(-half, half + 1) / max(half, 1)
-    middle = pinv(np.vander(place, min(4, 2 * half + 1), increasing=True))
-    return middle[0], (middle[1] if half else np.zeros(1)) / max(half, 1)
 
 
 def _slope(experiment: Experiment, picked: NDArray[np.int64]) -> Floats | None:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dynid.findings import Finding
 from dynid.gate.causes import find_causes, name_causes, untestable
+from dynid.gate.measured_samples import measured_samples
 from dynid.gate.profiled_fit import ProfiledFit, orthonormal
 from dynid.gate.quick_fit import Samples, body_columns
 from dynid.processing.experiment import Experiment
@@ -44,7 +45,7 @@ def check_within(robot: Robot, samples: Samples, experiment: Experiment | None) 
     fit = ProfiledFit.of(robot, samples)
     loads = list(_changing_loads(robot, samples, fit))
     yield from loads
-    measured = None if experiment is None or loads else Samples.of_measured(robot, experiment, ROWS)
+    measured = None if experiment is None or loads else measured_samples(robot, experiment, ROWS)
     if measured is not None:
         causes, amounts = find_causes(robot, measured, ProfiledFit.of(robot, measured))
         yield from name_causes(robot, measured, causes, amounts)
