@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.export import drake_parameters, pinocchio_parameters
+from dynid.export import drake_parameters, pinocchio_parameters, with_drake_parameters, with_pinocchio_parameters
 from dynid.robot import to_mujoco, to_pinocchio
 
 RNG = np.random.default_rng(3)
@@ -123,3 +123,20 @@ def test_drake_has_the_same_rows(tmp_path: Path) -> None:
         unit = theirs.get_unit_inertia()
         wanted = [theirs.get_mass(), *theirs.get_com(), *unit.get_moments(), *unit.get_products()]
         np.testing.assert_allclose(row, wanted, atol=1e-12)
+
+
+def test_vectors_come_back_and_odd_ones_are_refused() -> None:
+    pin = pytest.importorskip("pinocchio")
+    robot = dynid.robots.panda()
+    heavier = robot.with_parameters(robot.parameter_vector * np.linspace(0.5, 1.5, robot.parameter_vector.size))
+    vector = pinocchio_parameters(heavier).ravel()  # as it multiplies Pinocchio's regressor
+    found = with_pinocchio_parameters(robot, vector)
+    np.testing.assert_allclose(found.parameter_vector, heavier.parameter_vector, rtol=1e-12, atol=1e-14)
+    model, (q, dq, ddq) = to_pinocchio(robot), RNG.normal(size=(3, 7))
+    torque = pin.computeJointTorqueRegressor(model, model.createData(), q, dq, ddq) @ vector
+    np.testing.assert_allclose(dynid.inverse_dynamics(found, q, dq, ddq), torque, atol=1e-9)
+    again = with_drake_parameters(robot, drake_parameters(heavier))
+    np.testing.assert_allclose(again.parameter_vector, heavier.parameter_vector, rtol=1e-12, atol=1e-14)
+    for odd in (vector[:-1], np.full(70, np.nan)):
+        with pytest.raises(dynid.errors.ArgumentError, match="ten finite numbers"):
+            with_pinocchio_parameters(robot, odd)

@@ -57,7 +57,8 @@ def doctor(as_json: bool) -> None:
     from dynid.robot.zoo import puma560
 
     packages: dict[str, str | None] = {}
-    for name in ("numpy", "scipy", "llvmlite", "clarabel", "h5py", "pyarrow", "mcap", "mujoco", "matplotlib"):
+    optional = ("h5py", "pyarrow", "mcap", "mujoco", "matplotlib", "casadi", "usd-core")
+    for name in ("numpy", "scipy", "llvmlite", "clarabel", *optional):
         try:
             packages[name] = version(name)
         except PackageNotFoundError:

@@ -21,7 +21,12 @@ NAMES = {
         "standard_parameter_table",
         "write_tables",
     ],
-    "parameter_vectors": ["drake_parameters", "pinocchio_parameters"],
+    "parameter_vectors": [
+        "drake_parameters",
+        "pinocchio_parameters",
+        "with_drake_parameters",
+        "with_pinocchio_parameters",
+    ],
     "result_file": ["read_result", "write_result"],
     "robot_files": ["RobotFile", "write_robot_files"],
     "torque_formulas": ["TorqueExpressions", "torque_expressions"],

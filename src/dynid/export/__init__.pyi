@@ -22,6 +22,8 @@ from dynid.export.data_tables import standard_parameter_table as standard_parame
 from dynid.export.data_tables import write_tables as write_tables
 from dynid.export.parameter_vectors import drake_parameters as drake_parameters
 from dynid.export.parameter_vectors import pinocchio_parameters as pinocchio_parameters
+from dynid.export.parameter_vectors import with_drake_parameters as with_drake_parameters
+from dynid.export.parameter_vectors import with_pinocchio_parameters as with_pinocchio_parameters
 from dynid.export.result_file import read_result as read_result
 from dynid.export.result_file import write_result as write_result
 from dynid.export.robot_files import RobotFile as RobotFile

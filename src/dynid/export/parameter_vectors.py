@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from dynid.errors import ArgumentError
 from dynid.public_calls import public
 from dynid.robot.model import Robot
 
-__all__ = ["drake_parameters", "pinocchio_parameters"]
+__all__ = ["drake_parameters", "pinocchio_parameters", "with_drake_parameters", "with_pinocchio_parameters"]
 
 Floats = NDArray[np.float64]
 
@@ -58,3 +59,66 @@ def drake_parameters(robot: Robot) -> Floats:
         products = [unit[0, 0], unit[1, 1], unit[2, 2], unit[0, 1], unit[0, 2], unit[1, 2]]
         rows.append([mass, *com, *products])
     return np.array(rows)
+
+
+@public
+def with_pinocchio_parameters(robot: Robot, rows: ArrayLike) -> Robot:
+    """The robot with dynamic parameters in Pinocchio's order; the inverse of `pinocchio_parameters`.
+
+    Args:
+        robot: The robot; its terms stay.
+        rows: (n, 10), or (10 n,) as they stand in Pinocchio's regressor.
+
+    Raises:
+        ArgumentError: The numbers are not finite, or not ten per moving body.
+
+    Example:
+        >>> rows = dynid.export.pinocchio_parameters(robot)
+        >>> heavier = dynid.export.with_pinocchio_parameters(robot, 2.0 * rows)
+        >>> np.allclose(heavier.inertial_vector, 2.0 * robot.inertial_vector)
+        True
+    """
+    bodies = []
+    for m, x, y, z, xx, xy, yy, xz, yz, zz in _rows(robot, rows):
+        bodies.append([xx, xy, xz, yy, yz, zz, x, y, z, m])
+    return _with_bodies(robot, np.array(bodies))
+
+
+@public
+def with_drake_parameters(robot: Robot, rows: ArrayLike) -> Robot:
+    """The robot with spatial inertias in Drake's order; the inverse of `drake_parameters`.
+
+    Args:
+        robot: The robot; its terms stay.
+        rows: (n, 10) mass, centre of mass and unit inertia of every moving body.
+
+    Raises:
+        ArgumentError: The numbers are not finite, or not ten per moving body.
+
+    Example:
+        >>> rows = dynid.export.drake_parameters(robot)
+        >>> np.allclose(dynid.export.with_drake_parameters(robot, rows).inertial_vector, robot.inertial_vector)
+        True
+    """
+    bodies = []
+    for m, x, y, z, xx, yy, zz, xy, xz, yz in _rows(robot, rows):
+        bodies.append(m * np.array([xx, xy, xz, yy, yz, zz, x, y, z, 1.0]))
+    return _with_bodies(robot, np.array(bodies))
+
+
+def _rows(robot: Robot, rows: ArrayLike) -> Floats:
+    found = np.array(rows, dtype=float)
+    if found.size != 10 * robot.dof or not np.isfinite(found).all():
+        raise ArgumentError(
+            f"rows have shape {found.shape}"
+            if found.size != 10 * robot.dof
+            else "rows have numbers that are not finite",
+            remedy=f"Give ten finite numbers for each of the {robot.dof} moving bodies.",
+        )
+    return found.reshape(-1, 10)
+
+
+def _with_bodies(robot: Robot, vectors: Floats) -> Robot:
+    theta = robot.parameter_vector.copy()
+    theta[: vectors.size] = vectors.ravel()
+    return robot.with_parameters(theta)
