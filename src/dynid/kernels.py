@@ -82,9 +82,8 @@ def _inertia_and_bias(robot: Robot, theta: Any, q: Any, dq: Any) -> dict[str, An
 
 
 def _forward_dynamics(robot: Robot, theta: Any, q: Any, dq: Any, tau: Any) -> Any:
-    rest = np.zeros(robot.dof)
-    bias = rigid_body_torque(robot, theta, q, dq, rest) + term_torque(robot, theta, q, dq, rest)
-    return solve_symmetric(composite.composite_inertia_matrix(robot, theta, q), tau - bias)
+    known = _inertia_and_bias(robot, theta, q, dq)
+    return solve_symmetric(known["inertia"], tau - known["bias"])
 
 
 _QUANTITIES: dict[str, _Quantity] = {
@@ -183,8 +182,7 @@ def _record(robot: Robot, quantity: str, symbolic_parameters: bool) -> Tape:
     if symbolic_parameters:
         shapes["theta"] = robot.parameter_vector.shape
         return record(lambda theta, **states: entry.function(robot, theta, *states.values()), **shapes)
-    values = robot.parameter_vector
-    return record(lambda **states: entry.function(robot, values, *states.values()), **shapes)
+    return record(lambda **states: entry.function(robot, robot.parameter_vector, *states.values()), **shapes)
 
 
 def inverse_dynamics(
@@ -364,14 +362,8 @@ def forward_dynamics(
         True
     """
     quick = _QUICK["forward_dynamics"].get(id(robot))
-    if (
-        quick is not None
-        and threads == 1
-        and form == "standard"
-        and type(tau) is np.ndarray
-        and type(q) is np.ndarray
-        and tau.shape == q.shape
-    ):
+    are_alike = type(tau) is np.ndarray and type(q) is np.ndarray and tau.shape == q.shape
+    if quick is not None and threads == 1 and form == "standard" and are_alike:
         return quick(q, dq, tau)
     states = [real_array(name, state).astype(float, copy=False) for name, state in (("q", q), ("dq", dq), ("tau", tau))]
     if states[2].shape != np.broadcast_shapes(states[0].shape, states[1].shape):
@@ -413,8 +405,7 @@ def wrench_regressor(
     """
     index, T_body_link = robot.link_body(link)
     evaluate = _wrench_kernel(RobotKey(robot, _Carrier(link, index, T_body_link.tobytes())))
-    result: Floats = evaluate(q, dq, ddq, threads=threads)
-    return result
+    return np.asarray(evaluate(q, dq, ddq, threads=threads))
 
 
 def link_pose(robot: Robot, link: str, q: ArrayLike, *, threads: int = 1) -> Floats:
@@ -430,6 +421,9 @@ def link_pose(robot: Robot, link: str, q: ArrayLike, *, threads: int = 1) -> Flo
         >>> dynid.kernels.link_pose(robot, "link3", q).shape
         (4, 4)
     """
+    quick = _QUICK["link"].get((id(robot), link, None))
+    if quick is not None and threads == 1:
+        return quick(q)
     require_robot(robot)
     index, T_body_link = robot.link_body(link)
     if index < 0:
@@ -453,6 +447,9 @@ def link_jacobian(robot: Robot, link: str, q: ArrayLike, *, axes: Axes = "base",
         >>> dynid.kernels.link_jacobian(robot, "link3", q).shape
         (6, 3)
     """
+    quick = _QUICK["link"].get((id(robot), link, axes))
+    if quick is not None and threads == 1:
+        return quick(q)
     require_robot(robot)
     if axes not in get_args(Axes):
         raise ArgumentError(f"axes are {axes!r}", remedy=f"Give one of {', '.join(get_args(Axes))}.")
@@ -469,11 +466,11 @@ def _kinematics(robot: Robot, link: str, axes: Axes | None, q: ArrayLike, thread
         return _kinematic_kernel(RobotKey(robot, _Carrier(link, index, T_body_link.tobytes())), axes)
 
     evaluate = _remember(robot, ("link", link, axes), make)
-    if threads == 1 and type(q) is np.ndarray and q.ndim == 1:
-        quick: Floats = evaluate.single(q)
-        return quick
-    result: Floats = evaluate(q, threads=threads)
-    return result
+    if threads == 1 and _are_few(q):
+        key = (id(robot), link, axes)
+        _QUICK["link"][key] = evaluate.single
+        _CALLS[key] = (ref(robot, lambda _: (_QUICK["link"].pop(key, None), _CALLS.pop(key, None))), 1)
+    return np.asarray(evaluate(q, threads=threads))
 
 
 class _Carrier(NamedTuple):
@@ -506,15 +503,14 @@ def function(robot: Robot, quantity: str) -> Callable[..., Floats]:
     """A quantity of a robot as a function of one state, for control loops and simulators.
 
     Calling it costs some hundred nanoseconds beside the computation: nothing is looked up, and arguments that are
-    C-contiguous float64 arrays (n,) are read in place. Lists, other types and batches work too, more slowly. It is safe
-    to call from several threads.
+    C-contiguous float64 arrays (n,), or (N, n) of a few states, are read in place. Lists, other types and long batches
+    work too, more slowly. It is safe to call from several threads.
 
     Args:
         robot: The robot; its parameter values are constants of the function.
         quantity: As for `kernel`: ``inverse_dynamics`` (q, dq, ddq), ``inertia_matrix`` (q), ``gravity_torque`` (q),
             ``velocity_torque`` (q, dq), ``forward_dynamics`` (q, dq, tau; of a robot whose bodies all have mass and
-            extent), ``regressor`` (q, dq, ddq), ``energy_regressor`` and ``momentum_regressor``
-            (q, dq).
+            extent), ``regressor`` (q, dq, ddq), ``energy_regressor`` and ``momentum_regressor`` (q, dq).
 
     Returns:
         ``f(*states)`` or ``f(*states, out)``; ``out`` is an array of the result's shape that is written to.
@@ -528,20 +524,26 @@ def function(robot: Robot, quantity: str) -> Callable[..., Floats]:
 
 
 _HOT = 3
-"""Calls for one state after which a function for one state is compiled (convention: a loop, not a question)."""
+"""Calls for a few states after which a function for one state is compiled (convention: a loop, not a question)."""
+_FEW = 48
+"""States that such a function takes one by one (experiment: see `dynid.tape.llvm.single_call.FEW`)."""
 
-_QUICK: dict[str, dict[int, Callable[..., Floats]]] = {quantity: {} for quantity in _QUANTITIES}
-"""Quantity -> identity of a robot -> its function of one state.
+_QUICK: dict[str, dict[Hashable, Callable[..., Floats]]] = {quantity: {} for quantity in (*_QUANTITIES, "link")}
+"""Quantity -> identity of a robot, and what else a quantity depends on -> its function of one state.
 
 Robots are not looked up by their content here: hashing it would take longer than most functions. An entry goes with its
 robot, before another object can have the same identity.
 """
-_CALLS: dict[tuple[int, str], tuple[ReferenceType[Robot], int]] = {}
-"""Identity of a robot and quantity -> the robot and its calls for one state so far."""
+_CALLS: dict[Hashable, tuple[ReferenceType[Robot], int]] = {}
+"""Identity of a robot and what is computed -> the robot and its calls for few states so far."""
+
+
+def _are_few(states: Any) -> bool:
+    return type(states) is np.ndarray and (states.ndim == 1 or (states.ndim == 2 and len(states) <= _FEW))
 
 
 def _count_call(robot: Robot, quantity: str) -> None:
-    """Compile the function of one state after some calls."""
+    """Compile the function of one state, or of a few, after some calls."""
     key = (id(robot), quantity)
     known = _CALLS.get(key)
     calls = known[1] + 1 if known is not None and known[0]() is robot else 1
@@ -570,10 +572,6 @@ def _remember(robot: Robot, what: Hashable, make: Callable[[], Kernel]) -> Kerne
     return found
 
 
-def _known_kernel(robot: Robot, quantity: str) -> Kernel:
-    return _remember(robot, quantity, lambda: kernel(robot, quantity))
-
-
 def _evaluate(
     robot: Robot,
     quantity: str,
@@ -582,8 +580,12 @@ def _evaluate(
     threads: int,
     columns: Sequence[int] | None = None,
 ) -> Floats:
-    evaluate = _known_kernel(robot, quantity) if columns is None else kernel(robot, quantity, columns=columns)
+    evaluate = (
+        _remember(robot, quantity, lambda: kernel(robot, quantity))
+        if columns is None
+        else kernel(robot, quantity, columns=columns)
+    )
     result: Floats = evaluate(*states, out=out, threads=threads)
-    if columns is None and out is None and type(states[0]) is np.ndarray and states[0].ndim == 1:
+    if columns is None and out is None and _are_few(states[0]):
         _count_call(robot, quantity)
     return result

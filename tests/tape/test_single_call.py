@@ -47,6 +47,25 @@ def test_other_arguments_are_converted(function: Any) -> None:
     np.testing.assert_allclose(batch, np.stack([EXPECTED, EXPECTED]), rtol=1e-15)
 
 
+@pytest.mark.parametrize("samples", [0, 1, 2, module.FEW, module.FEW + 1, 200])
+def test_batches_equal_their_samples(function: Any, samples: int) -> None:
+    rng = np.random.default_rng(samples)
+    x, m = rng.normal(size=(samples, 3)), rng.normal(size=(samples, 2, 3))
+    found = function(x, m)
+    assert found.shape == (samples, 2, 2)
+    one_by_one = [np.stack([np.sin(b @ a), a[:2] + 1.0]) for a, b in zip(x, m, strict=True)]
+    np.testing.assert_allclose(found, np.array(one_by_one).reshape(samples, 2, 2), rtol=1e-13, atol=1e-15)
+    out = np.empty((samples, 2, 2))
+    assert function(x, m, out) is out
+    np.testing.assert_allclose(out, found, rtol=1e-13, atol=1e-15)
+
+
+def test_batches_of_different_lengths_are_refused(function: Any) -> None:
+    for x, m in ((np.stack([X, X]), np.stack([M, M, M])), (np.stack([X[:2], X[:2]]), np.stack([M, M]))):
+        with pytest.raises(ArgumentError):
+            function(x, m)
+
+
 def test_wrong_arguments(function: Any) -> None:
     frozen = np.empty((2, 2))
     frozen.setflags(write=False)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -186,6 +185,8 @@ class LlvmExecutor:
         if threads <= 1 or samples <= CHUNK:
             self._run_chunk(arrays, 0, samples)
             return
+        from concurrent.futures import ThreadPoolExecutor  # not on the way to a first torque
+
         with ThreadPoolExecutor(threads) as pool:
             starts = range(0, samples, CHUNK)
             list(pool.map(lambda start: self._run_chunk(arrays, start, min(start + CHUNK, samples)), starts))
