@@ -88,6 +88,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "always-beyond": "A link is beyond a wall in every position, so the motion was not checked against that wall.",
         "always-near": "Two links are nearer than the clearance in every position: their collision was not checked.",
         "no-limit": "No limit is stated for a quantity, so the motion was not checked against one.",
+        "slow-joint": "A joint stays far below its speed limit, so its friction and inertia will be uncertain.",
         "slow-motion": "No joint comes near its speed limit, so inertia hardly shows beside friction and noise.",
         "small-box": "Points use a small share of the ranges and speeds, which their condition number does not show.",
         "unbounded-acceleration": "Neither an acceleration nor a torque limit bounds the acceleration of a joint.",

@@ -234,7 +234,7 @@ def test_a_late_wrench_is_named_with_the_option_that_mends_it(folder: Path) -> N
         mended = run(*late, "--set", f"delay_s={delay}")
         assert mended.exit_code == 0, mended.output
         assert "UR: set_target_payload" in mended.output
-    assert "40 ms late" in mended.stderr
+    assert "delayed by 40 ms" in mended.stderr
 
 
 def test_a_weighed_can_calibrates_the_drives(folder: Path) -> None:

@@ -169,3 +169,27 @@ def test_a_robot_without_limits_gets_no_motion_of_any_speed(tmp_path: Path) -> N
     assert "no velocity limit" in bare.output
     assert "velocity=" in bare.output
     assert not (tmp_path / "p").exists()
+
+
+def test_parameters_that_no_motion_tells_apart_are_named(plan: Excitation) -> None:
+    """An information that hardly knows one inertial parameter: a warning names it, where a sound plan has none."""
+    assert "absurd-deviation" not in {caution.code for caution in plan.cautions}
+    place = plan.parameter_units.index("kg m^2")
+    scale = np.ones(len(plan.parameter_names))
+    scale[place] = 1e-6
+    hidden = replace(plan, information=plan.information * np.outer(scale, scale))
+    (found,) = (caution for caution in hidden.cautions if caution.code == "absurd-deviation")
+    assert found.severity == "warning"
+    assert plan.parameter_names[place] in found.message
+    assert found.evidence["largest predicted deviation"] == pytest.approx(1e6 * plan.predicted_deviation[place])
+    assert found.message in hidden.summary()
+
+
+def test_a_joint_that_stays_slow_is_named(plan: Excitation) -> None:
+    fast = np.full_like(plan.coverage, 0.6)
+    assert "slow-joint" not in {caution.code for caution in replace(plan, coverage=fast).cautions}
+    slow = fast.copy()
+    slow[1, 0] = 0.1  # one direction is enough
+    (found,) = (caution for caution in replace(plan, coverage=slow).cautions if caution.code == "slow-joint")
+    assert plan.limits.joint_names[1] in found.message
+    assert "(10 %)" in found.message

@@ -189,14 +189,14 @@ def test_auto_moves_torques_back_only_when_the_delay_is_sure():
     moved = process(late, effort_delay_s="auto", progress=lambda share, note: told.append((share, note)))
     assert [share for share, _ in told] == sorted(share for share, _ in told)
     assert told[-1][0] == 1.0
-    said = next(line for line in moved.processing_steps if "ms late" in line)
-    assert float(said.split()[1]) == pytest.approx(11.0, abs=2.0)  # no model is known here
+    said = next(line for line in moved.processing_steps if "delay of the torques" in line)
+    assert float(said.split()[4]) == pytest.approx(11.0, abs=2.0)  # no model is known here
     assert said.endswith("moved back")
     assert not any("moved back" in line for line in process(late).processing_steps)
     still = process(simulate_experiment(robot, path, **common), effort_delay_s="auto")
     assert (
         any(line.endswith("left as they are") for line in still.processing_steps)
-        or abs(float(next(line for line in still.processing_steps if "ms late" in line).split()[1])) < 1.0
+        or abs(float(next(line for line in still.processing_steps if "delay of the torques" in line).split()[4])) < 1.0
     )
 
 

@@ -80,9 +80,9 @@ def remaining_time(share: float, elapsed_s: float) -> str:
 
 
 def show_finding(finding: Finding) -> None:
-    """Print a finding on the error stream, within the width of the terminal; of a note, print the message only."""
+    """Print a finding on the error stream, within the width of the terminal; of a note, print no remedy."""
     if finding.severity == "note":
-        click.echo(wrap_lines(finding.message), err=True)
+        click.echo(wrap_lines(f"note: {finding.message}"), err=True)
         return
     head, text = finding.severity, wrap_lines(str(finding))
     colour = {"error": "red", "warning": "yellow"}[head]
@@ -109,14 +109,17 @@ def identification_overview(fit: Identification) -> str:
 
     estimate = fit.estimate
     condition = "infinite" if estimate.undetermined.any() else f"{estimate.condition:.3g}"
-    friction = [(f.name, f.dry.text, f.viscous.text, f.unit) for f in joint_friction(fit)]
+    friction = [
+        (f.name, f.dry.text, f.unit, f.viscous.text, "N s/m" if f.unit == "N" else "N m s/rad")
+        for f in joint_friction(fit)
+    ]
     lines = [
         f"{fit.robot.name}: {len(estimate.names)} base parameters by {estimate.method}",
         f"condition number {condition}, training error {fit.training_error[-1]:.3g} %",
         fit.bounds.sentence,
     ]
     if friction:
-        lines += ["", Table.of(["joint", "dry friction", "viscous friction", "unit"], friction).to_text()]
+        lines += ["", Table.of(["joint", "dry friction", "unit", "viscous friction", "unit"], friction).to_text()]
     if fit.selection is not None:
         kept = list(dict.fromkeys(type(term).__name__ for term in fit.selection.terms))
         lines += ["", f"Selected terms: {', '.join(kept) or 'none'}."]

@@ -316,5 +316,6 @@ def _cross_validated_weight(equations: Factors, weights: Floats) -> tuple[float,
         return 1.0, (Finding(code="prior-weight", severity="note", where="prior", message=message),)
     folds = Folds(equations, weights)
     weight = folds.best_weight(equations.terms)
-    message = f"the prior has the weight {weight:g}, by cross-validation over {len(folds)} blocks"
+    message = f"the values of the robot file count with the weight {weight:g}, chosen by cross-validation over "
+    message += f"{len(folds)} blocks of the data"
     return weight, (Finding(code="prior-weight", severity="note", where="prior", message=message),)

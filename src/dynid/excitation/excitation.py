@@ -29,6 +29,8 @@ ABSURD_DEVIATION = 100.0
 parameters of usual arms are smaller)."""
 _SLOW = 0.05
 """Share of the speed limits below which a motion is called slow. Convention."""
+_SLOW_JOINT = 0.2
+"""Share of its speed limit below which a joint is called slow, in either direction. Convention."""
 _SMALL_BOX = 0.5
 """Share of the ranges and velocity limits below which the box of points is called small: more than half of what the
 robot can do is not used. Convention."""
@@ -126,6 +128,7 @@ class Excitation:
             share = {"largest share of a speed limit": float(self.coverage[limited].max())}
             remedy = "Take a shorter period." if self.points is None else "Raise the acceleration limit."
             found.append(_warning("slow-motion", "velocity", message, remedy, share))
+        found += self._slow_joints(limited)
         if self.points is not None and self.points.box_share < _SMALL_BOX:
             found.append(self._small_box(self.points))
         found += self._absurd_deviations()
@@ -138,6 +141,21 @@ class Excitation:
             remedy = "State acceleration or torque limits."
             found.append(_warning("unbounded-acceleration", "acceleration", message, remedy))
         return tuple(found)
+
+    def _slow_joints(self, limited: NDArray[np.bool_]) -> list[Finding]:
+        """A warning about joints that stay slow in a direction although others are fast; `limited` (n,) have limits."""
+        slowest = self.coverage.min(axis=1)
+        slow = limited & (slowest < _SLOW_JOINT)
+        if not slow.any() or self.coverage[limited].max() < _SLOW:
+            return []
+        reached = [f"{self.limits.joint_names[j]} ({100 * slowest[j]:.0f} %)" for j in np.flatnonzero(slow)]
+        message = (
+            f"{', '.join(reached)}: so little of the speed limit is reached that viscous friction and inertia about "
+            "this joint will be uncertain"
+        )
+        remedy = "Ask for more with --set speed_coverage=0.5 (DesignGoal in Python), or search longer."
+        evidence = {"smallest share of a speed limit": float(slowest[limited].min())}
+        return [_warning("slow-joint", "velocity", message, remedy, evidence)]
 
     def _absurd_deviations(self) -> list[Finding]:
         """A warning about parameters whose predicted standard deviation no robot arm can have as a value."""
@@ -185,7 +203,9 @@ class Excitation:
         limited = np.isfinite(self.limits.velocity)
         if limited.any():
             rest = "" if limited.all() else " of the joints that have one"
-            return f"{100 * self.coverage[limited].min():.0f} % of the limit or more{rest}, in both directions"
+            slowest = int(np.argmin(np.where(limited, self.coverage.min(axis=1), np.inf)))
+            share = f"{100 * self.coverage[slowest].min():.0f} % of the limit or more{rest}, in both directions"
+            return f"{share} (least: {self.limits.joint_names[slowest]})"
         peaks = self.trajectory.peak(1)
         return f"{peaks.min():.3g} rad/s (m/s where a joint slides) or more; there is no limit"
 

@@ -151,7 +151,8 @@ def _driven_joints(robot: Robot, samples: Samples, free: float, prior: float) ->
                 severity="error",
                 where="model",
                 joint=name,
-                message=f"friction would drive {name}; flip its torque or its motion",
+                message=f"with these signs friction would push {name} instead of braking it: its torque or its "
+                "position is flipped",
                 evidence={
                     "friction power": float(before[j]),
                     "standard error": float(error[j]),

@@ -174,7 +174,8 @@ def check_gravity_direction(robot: Robot, samples: Samples) -> Iterator[Finding]
             code="gravity-direction",
             severity="warning",
             where="model",
-            message=f"by the model's masses gravity points along ({', '.join(f'{x:.2f}' for x in found)}) of the base",
+            message="with the model's masses, the torques show gravity along "
+            f"({', '.join(f'{x:.2f}' for x in found)}) in the axes of the base",
             evidence={"along the model's gravity": along, "across": across, "standard error": error},
             remedy="Turn the first joint in the robot's file, or use `with_base_orientation` or `with_gravity`.",
         )
@@ -192,7 +193,7 @@ def check_compensation(robot: Robot, samples: Samples) -> Iterator[Finding]:
             code="gravity-compensated",
             severity="warning",
             where="effort",
-            message="the torques hold little of the gravity of the model's masses",
+            message="the torques show little of the gravity that acts on the model's masses",
             evidence={"gravity / expected": left, "standard error": error},
             remedy="Does the controller subtract it, or a counterbalance carry it? Log the full torque, or model both.",
         )
@@ -251,7 +252,7 @@ def check_delay(robot: Robot, experiment: Experiment, max_delay_s: float = 0.1) 
         code="unsynchronised",
         severity="warning" if delay.clear else "note",
         where="effort",
-        message=f"torques {verb} delayed by {1e3 * likely.seconds:.4g} ms",
+        message=f"the torques {verb} delayed by {1e3 * likely.seconds:.4g} ms",
         evidence=_delay_evidence(likely),
         remedy=remedy,
     )
@@ -260,13 +261,15 @@ def check_delay(robot: Robot, experiment: Experiment, max_delay_s: float = 0.1) 
 def measured_delay(delay: Delay) -> Finding:
     """The note that states a delay which is not surely different from zero."""
     error = f"{1e3 * delay.stderr_s:.2g} ms" if np.isfinite(delay.stderr_s) else "unknown"
+    side = "after" if delay.seconds >= 0.0 else "before"
     return Finding(
         code="measured-delay",
         severity="note",
         where="effort",
-        message=f"torques are {1e3 * delay.seconds:.3g} ms late by the motion, with a standard error of {error}",
+        message=f"the torques come {abs(1e3 * delay.seconds):.2g} ms {side} the motion that they belong to, with a "
+        f"standard error of {error}: this log shows no delay",
         evidence=_delay_evidence(delay),
-        remedy="Nothing is to be done: the log does not show a delay.",
+        remedy="There is nothing to do.",
     )
 
 

@@ -434,10 +434,10 @@ class Converter:
 
     def _note_conversion(self, quantity: str, signal: Signal, units: list[Unit]) -> None:
         """Note how a quantity was converted."""
-        steps = [f"unit {' '.join(dict.fromkeys(signal.unit)) or units[0].si} to {units[0].si}"]
-        steps += [key for key in ("sign", "gear", "offset", "rated") if getattr(signal, key) is not None]
+        steps = [f"from {' '.join(dict.fromkeys(signal.unit)) or units[0].si} to {units[0].si}"]
+        steps += [f"with its {key}" for key in ("sign", "gear", "offset", "rated") if getattr(signal, key) is not None]
         if len(steps) > 1 or any(unit.factor != 1.0 for unit in units):
-            self._notes.append(f"{quantity}: converted ({', '.join(steps)})")
+            self._notes.append(f"{quantity}: converted {', '.join(steps)}")
 
     def _unused(self, picked: Mapping[str, Picked]) -> tuple[str, ...]:
         """A note on the columns that the map does not use."""

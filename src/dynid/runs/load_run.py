@@ -142,7 +142,9 @@ class LoadRecipe(TomlSettings):
         if self.delay_s != "auto":
             return replace(self._sensing(), delay_s=self.delay_s)
         found = find_wrench_delay(robot, held, sensor_frame=str(self.sensor), sensing=self._sensing(), form=self.form)
-        message = f"wrenches are {1e3 * found.seconds:.3g} ms late (std {1e3 * found.stderr_s:.2g} ms)"
+        message = (
+            f"the wrenches are delayed by {1e3 * found.seconds:.3g} ms (standard error {1e3 * found.stderr_s:.2g} ms)"
+        )
         notice(Finding(code="estimated-delay", severity="note", where="wrench", message=message))
         return replace(self._sensing(), delay_s=found.seconds)
 

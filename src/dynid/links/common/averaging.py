@@ -43,6 +43,6 @@ def average_models(equations: Factors, settings: FeasibleWLS, widest: Estimate, 
         fit = feasible_parameters(part, part.information.weight(weights), widest.extras["prior_weight"], settings)
         places = [*range(size), *(size + equations.terms.index(term) for term in terms)]
         theta[places] += count / counts.total() * fit.theta
-    message = f"the fits of {counts.total()} models that selection found, {len(counts)} of them different, are averaged"
+    message = f"the result is the mean of {counts.total()} models that selection found, {len(counts)} of them different"
     note = Finding(code="averaged-models", severity="note", where="estimate", message=message)
     return replace(widest, values=equations.grouping @ theta, standard=theta[:size], findings=(*widest.findings, note))

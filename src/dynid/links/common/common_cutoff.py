@@ -85,13 +85,13 @@ class CommonCutoff:
         logs = "the log" if len(self.suggested_hz) == 1 else f"all {len(self.suggested_hz)} logs"
         spectra = ", ".join(f"{hz:.3g}" for hz in self.suggested_hz)
         clear = (
-            "is better than all others" if self.is_clear
-            else "predicts as well as others within the scatter, and is nearest to the spectra"
+            "predicts left-out blocks better than every other cutoff tried" if self.is_clear
+            else "predicts left-out blocks as well as other cutoffs do, and is nearest to what the spectra suggest"
         )  # fmt: skip
         return Finding(
             code="common-cutoff", severity="note", where="recipe",
-            message=f"positions of {logs} are low-passed at {self.hz:.3g} Hz, which {clear} "
-            f"(the spectra suggest {spectra} Hz)",
+            message=f"the positions of {logs} are low-passed at {self.hz:.3g} Hz, which {clear} "
+            f"(spectra: {spectra} Hz)",
             evidence={f"error with {hz:.3g} Hz [%]": error
                       for hz, error in zip(self.cutoffs_hz, self.errors, strict=True)},
             remedy="" if self.is_clear else "Set cutoff_hz where you know better.",
