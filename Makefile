@@ -54,6 +54,7 @@ bench: $(VENV)/.ready-bench
 
 campaigns:
 	@echo "fuzz-readers            10 000 broken logs per format (minutes)"
+	@echo "bombs                   small logs that ask for gigabytes (a minute)"
 	@echo "fuzz-files              10 000 broken files of every own kind and of robots (minutes)"
 	@echo "faults                  2 000 faults in simulated and real logs"
 	@echo "gate-evidence           clean logs and wrong masses: false accusations of the gate"
@@ -97,7 +98,10 @@ campaigns:
 fuzz-readers: $(STAMP)
 	$(BIN)/python -m tests.campaigns.fuzz_readers --count 10000
 
-.PHONY: fuzz-files
+.PHONY: bombs fuzz-files
+bombs: $(STAMP)
+	$(BIN)/python -m tests.campaigns.bombs
+
 fuzz-files: $(STAMP)
 	$(BIN)/python -m tests.campaigns.fuzz_files --count 10000
 

@@ -35,7 +35,8 @@ from dynid.errors import DataError, LogReadError
 from dynid.logs.inspect import inspect_log
 from dynid.logs.readers import Options, read_table
 from dynid.logs.readers.base import BOMB_BYTES
-from dynid.logs.readers.ros_messages import decode_messages
+from dynid.logs.readers.ros_messages import MessageCollector, decode_messages
+from dynid.logs.readers.safe_child import SafeChild
 from dynid.logs.reading import read_recording, read_stream
 
 LOG = planted()
@@ -235,6 +236,31 @@ def test_bombs_are_refused_before_unpacking(tmp_path: Path) -> None:
     huge.write_bytes(header.getvalue())
     with pytest.raises(LogReadError, match="declares"):
         read_table(huge)
+
+
+def test_a_joint_state_without_joints_is_passed_over(tmp_path: Path) -> None:
+    collector = MessageCollector()
+    assert collector.wants("/j", "sensor_msgs/msg/JointState", "cdr")
+    collector.add("/j", 1, joint_state(1, (), [[], [], []]))
+    for stamp in (2, 3):
+        collector.add("/j", stamp, joint_state(stamp, ("a",), [[0.5 * stamp], [], []]))
+    table = collector.table()
+    np.testing.assert_array_equal(table.columns["/j/position/a"], [1.0, 1.5])
+    empty = MessageCollector()
+    empty.wants("/j", "sensor_msgs/msg/JointState", "cdr")
+    empty.add("/j", 1, joint_state(1, (), [[], [], []]))
+    with pytest.raises(LogReadError, match="name no joints"):
+        empty.table()
+
+
+def test_the_child_ends_with_its_owner(tmp_path: Path) -> None:
+    with SafeChild() as child:
+        path = tmp_path / "log.npz"
+        np.savez(path, q=LOG.q)
+        np.testing.assert_array_equal(child.read("npz", path, Options()).columns["q"], LOG.q)
+        process = child._process
+        assert process is not None
+    assert process.returncode is not None
 
 
 def test_names_in_archives_are_only_labels(tmp_path: Path) -> None:

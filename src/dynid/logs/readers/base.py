@@ -23,6 +23,7 @@ __all__ = [
     "MAX_COLUMNS",
     "Options",
     "Table",
+    "Unpacking",
     "as_column",
     "refuse_bomb",
     "flatten_array",
@@ -128,6 +129,20 @@ def refuse_bomb(what: str, unpacked: int, stored: int) -> None:
             f"{what} declares {unpacked} bytes out of {stored} stored",
             remedy="This looks like a decompression bomb. Save the log uncompressed if it is genuine.",
         )
+
+
+class Unpacking:
+    """Unpacks the blocks of one file, and bounds their sum, too."""
+
+    def __init__(self, stored: int) -> None:
+        self._stored, self._unpacked = stored, 0
+
+    def unpack(self, method: str, data: bytes, size: int) -> bytes:
+        """Unpack a block; arguments and errors as of `unpack`."""
+        if method not in ("", "none"):
+            self._unpacked += size
+            refuse_bomb("the file", self._unpacked, self._stored)
+        return unpack(method, data, size)
 
 
 def unpack(method: str, data: bytes, size: int) -> bytes:

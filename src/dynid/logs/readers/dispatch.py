@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,8 +35,9 @@ def read_table(path: str | Path, options: Options | None = None) -> Table:
     file, chosen = Path(path), options or Options()
     if file.is_dir():
         files = bag_files(file)
-        tables = [read_table(part, _within(chosen, k, len(files))) for k, part in enumerate(files)]
-        return join_tables(file, files, tables)
+        with SafeChild() as child:  # starts at the first file that needs it, and reads the others, too
+            parts = [[*_tables(part, _within(chosen, k, len(files)), 0, child)] for k, part in enumerate(files)]
+        return join_tables(file, files, [part[0] for part in parts])
     return next(iter([*_tables(file, chosen, 0)]))
 
 
@@ -70,15 +72,15 @@ def read_pieces(path: str | Path, options: Options | None = None, *, rows: int) 
         yield replace(table, columns=columns)
 
 
-def _tables(file: Path, options: Options, rows: int) -> Iterator[Table]:
-    """The file in pieces of a given number of rows, or whole for 0 rows."""
+def _tables(file: Path, options: Options, rows: int, child: SafeChild | None = None) -> Iterator[Table]:
+    """The file in pieces of a given number of rows, or whole for 0 rows; by a given child, or by one of its own."""
     found = _format(file)
     if not found.isolated:
         yield from pieces_in_process(found.name, file, options, rows)
         return
     try:
-        with SafeChild() as child:
-            yield from child.pieces(found.name, file, options, rows)
+        with SafeChild() if child is None else nullcontext(child) as reader:
+            yield from reader.pieces(found.name, file, options, rows)
     except OSError as error:
         raise log_read_error(error, found.name, file) from error
 

@@ -25,8 +25,9 @@ class Format:
     suffixes: tuple[str, ...]
     magic: tuple[tuple[int, bytes], ...]
     """(offset, bytes) that open such a file."""
-    isolated: bool = False
-    """Whether native code reads it, so that it must run in a limited child process."""
+    isolated: bool = True
+    """Whether it is read in a child process of limited memory and time. It need not be where nothing is packed and no
+    library reads it, so that its numbers take at most eight times the bytes of the file."""
     extra: str = ""
     """The optional dependency it needs, as in ``pip install dynid[extra]``."""
     streams: bool = False
@@ -36,15 +37,15 @@ class Format:
 
 
 FORMATS = (
-    Format("npy", (".npy",), ((0, b"\x93NUMPY"),), streams=True, module="numpy_files"),
+    Format("npy", (".npy",), ((0, b"\x93NUMPY"),), isolated=False, streams=True, module="numpy_files"),
     Format("npz", (".npz",), ((0, b"PK\x03\x04"), (0, b"PK\x05\x06")), module="numpy_files"),
-    Format("hdf5", (".h5", ".hdf5", ".hdf"), ((0, b"\x89HDF\r\n\x1a\n"), (512, b"\x89HDF\r\n\x1a\n")), True, "hdf5"),
-    Format("mat", (".mat",), ((0, b"MATLAB 5.0"),), True),
-    Format("arrow", (".parquet", ".arrow", ".feather"), ((0, b"PAR1"), (0, b"ARROW1")), True, "parquet", True),
+    Format("hdf5", (".h5", ".hdf5", ".hdf"), ((0, b"\x89HDF\r\n\x1a\n"), (512, b"\x89HDF\r\n\x1a\n")), extra="hdf5"),
+    Format("mat", (".mat",), ((0, b"MATLAB 5.0"),)),
+    Format("arrow", (".parquet", ".arrow", ".feather"), ((0, b"PAR1"), (0, b"ARROW1")), extra="parquet", streams=True),
     Format("mcap", (".mcap",), ((0, b"\x89MCAP"),), extra="ros"),
     Format("rosbag1", (".bag",), ((0, b"#ROSBAG V"),), extra="ros"),
     Format("rosbag2", (".db3",), ((0, b"SQLite format 3\0"),)),
-    Format("text", (".csv", ".tsv", ".txt", ".dat", ".log", ".asc"), ()),
+    Format("text", (".csv", ".tsv", ".txt", ".dat", ".log", ".asc"), (), isolated=False),
 )
 """All formats, binary ones first; a file of no other format is text."""
 SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")

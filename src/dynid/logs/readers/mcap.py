@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from dynid.errors import LogReadError
-from dynid.logs.readers.base import Options, Table, unpack, unpack_beginning
+from dynid.logs.readers.base import Options, Table, Unpacking, unpack_beginning
 from dynid.logs.readers.ros_messages import MessageCollector
 
 __all__ = ["read"]
@@ -55,6 +55,7 @@ class _Log:
     def __init__(self, stream: IO[bytes], size: int, options: Options) -> None:
         self._stream = stream
         self._size = size
+        self._unpacking = Unpacking(size)
         self._strict = options.strict
         self._tell = options.tell
         self._schemas: dict[int, str] = {}
@@ -111,7 +112,7 @@ class _Log:
 
         try:
             chunk = Chunk.read(_data_stream(body))
-            records = unpack(chunk.compression, chunk.data, chunk.uncompressed_size)
+            records = self._unpacking.unpack(chunk.compression, chunk.data, chunk.uncompressed_size)
             if chunk.uncompressed_crc and zlib.crc32(records) != chunk.uncompressed_crc:
                 raise LogReadError("a chunk fails its checksum")
         except ImportError:
@@ -183,6 +184,8 @@ def _records(data: bytes) -> Iterator[tuple[int, bytes]]:
     while at < len(data):
         opcode, length = _FRAME.unpack_from(data, at)
         at += _FRAME.size
+        if not opcode:
+            raise LogReadError("a record of a chunk has no kind")
         if at + length > len(data):
             raise LogReadError("a record reaches beyond its chunk")
         yield opcode, data[at : at + length]

@@ -59,13 +59,19 @@ def pieces(path: Path, options: Options, rows: int) -> Iterator[Table]:
         yield Table(columns=flatten_array(name, np.asarray(part)))
 
 
-def _read_array(stream: IO[bytes], size: int, tell: Callable[[float, float], None]) -> NDArray[Any]:
+def _read_array(
+    stream: IO[bytes], size: int, tell: Callable[[float, float], None], *, stored: int | None = None
+) -> NDArray[Any]:
     """Read an array that fills `size` bytes of a stream exactly; `tell` learns how many of how many bytes are read.
+
+    The doubles that it becomes are bounded by the bytes that hold it in an archive, ``stored``.
 
     Raises:
         LogReadError: If it holds Python objects, or if its shape does not agree with the size.
     """
     shape, fortran, dtype = _header(stream, size)
+    if stored is not None:
+        refuse_bomb("the array", math.prod(shape) * max(dtype.itemsize, 8), stored)
     data = bytearray(math.prod(shape) * dtype.itemsize)
     with memoryview(data) as whole:
         for start in range(0, len(data), BLOCK_BYTES):
@@ -135,7 +141,7 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -
     """One array; text and other non-numeric arrays are refused, for a log has no use for them."""
     try:
         with archive.open(member) as stream:
-            array = _read_array(stream, member.file_size, lambda done, whole: None)
+            array = _read_array(stream, member.file_size, lambda done, whole: None, stored=member.compress_size)
             if stream.read(1):
                 raise LogReadError("it is longer than declared")
         return flatten_array(name, array)

@@ -253,6 +253,8 @@ class MessageCollector:
         for name, entry in topics.items():
             time = np.asarray((clocks[name][0] - epoch) * 1e-9, dtype=np.float64)
             _add_columns(columns, owners, name, entry, time)
+        if not columns:
+            raise LogReadError("its messages name no joints", remedy="Record the joint states of a robot.")
         clock_notes = tuple(f"{name}: {clock[1]}" for name, clock in clocks.items())
         left = (f"topics not used: {', '.join(list(self._other)[:12])}",) if self._other else ()
         units = {name: "s" if name in owners.values() else "SI" for name in columns}
@@ -287,7 +289,8 @@ def _clock(entry: _Topic) -> tuple[Integers, str]:
 
 def _add_columns(columns: dict[str, Floats], owners: dict[str, str], name: str, entry: _Topic, time: Floats) -> None:
     """Add one topic's columns. Joints that occur in the same messages share a clock."""
-    labels = list(dict.fromkeys(joint for _, part in entry.chunks for joint in part.names)) or [""]
+    labels = list(dict.fromkeys(joint for _, part in entry.chunks for joint in part.names))
+    labels = labels or ([""] if entry.kind == "wrench" else [])
     if len(labels) > MAX_NAMES:
         raise LogReadError(f"topic {name} names {len(labels)} different joints")
     present, arrays = _gather(entry, labels, time.size)
@@ -316,6 +319,8 @@ def _gather(
     arrays = {quantity: np.full((total, len(labels)), np.nan) for quantity in quantities}
     present = np.zeros((total, len(labels)), dtype=np.bool_)
     for first, part in entry.chunks:
+        if not part.names and entry.kind == "joints":  # a message without any joint says nothing
+            continue
         rows = (first + part.index)[:, None]
         where = np.array([place[joint] for joint in part.names or ("",)])
         present[rows, where] = True

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from dynid.errors import LogReadError
-from dynid.logs.readers.base import Options, Table, unpack, unpack_beginning
+from dynid.logs.readers.base import Options, Table, Unpacking, unpack_beginning
 from dynid.logs.readers.ros_messages import MessageCollector
 
 __all__ = ["read"]
@@ -24,7 +24,7 @@ Fields = dict[bytes, bytes]
 def read(path: Path, options: Options) -> Table:
     """Read the joint states and wrenches of a bag; what follows a cut is left out and reported."""
     size = path.stat().st_size
-    bag = _Bag()
+    bag = _Bag(size)
     lost = []
     with path.open("rb") as stream:
         if stream.read(len(MAGIC)) != MAGIC:
@@ -56,7 +56,7 @@ def _body(stream: IO[bytes], size: int, fields: Fields, bag: _Bag, options: Opti
         length = _length(head, size - stream.tell() + 4)
     except LogReadError:
         if not options.strict:
-            bag.take_beginning(fields, stream.read(MAX_RECORD))
+            bag.take_beginning(fields, stream.read(min(MAX_RECORD, size - stream.tell())))
         raise
     return stream.read(length)
 
@@ -64,13 +64,14 @@ def _body(stream: IO[bytes], size: int, fields: Fields, bag: _Bag, options: Opti
 class _Bag:
     """The state of reading one bag."""
 
-    def __init__(self) -> None:
+    def __init__(self, size: int) -> None:
+        self._unpacking = Unpacking(size)
         self._topics: dict[int, str] = {}
         self.collector = MessageCollector()
 
     def take(self, fields: Fields, body: bytes) -> None:
         """Take one record."""
-        self._take(fields, body, unpack)
+        self._take(fields, body, self._unpacking.unpack)
 
     def take_beginning(self, fields: Fields, body: bytes) -> None:
         """Take the whole records at the beginning of a chunk that was cut off."""

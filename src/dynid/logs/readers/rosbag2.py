@@ -47,10 +47,23 @@ def read(path: Path, options: Options) -> Table:
 def _restrict(database: sqlite3.Connection, size: int) -> None:
     """Bound the size of values and the time of queries, and trust nothing the schema defines."""
     database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_MESSAGE)
+    database.execute("PRAGMA temp_store = MEMORY")  # the guarded process bounds it, and no file is written
     database.execute("PRAGMA trusted_schema = OFF")
     database.execute("PRAGMA cell_size_check = ON")
+    _refuse_programs(database)
     deadline = time.monotonic() + BASE_SECONDS + size / BYTES_PER_SECOND
     database.set_progress_handler(lambda: time.monotonic() > deadline, 100_000)
+
+
+def _refuse_programs(database: sqlite3.Connection) -> None:
+    """Refuse a schema that computes: in a bag both tables hold rows, and a query of a view can go on for ever."""
+    for kind, name, text in database.execute("SELECT type, name, sql FROM sqlite_master"):
+        is_virtual = str(text or "").lstrip().lower().startswith("create virtual")
+        if kind in ("view", "trigger") or is_virtual:
+            raise LogReadError(
+                f"its schema holds a {'virtual table' if is_virtual else kind} ('{str(name)[:60]}')",
+                remedy="A bag has none: record it again, or export its messages.",
+            )
 
 
 def _topics(database: sqlite3.Connection, collector: MessageCollector) -> Iterator[tuple[int, str]]:

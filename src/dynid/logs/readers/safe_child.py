@@ -1,4 +1,7 @@
-"""Native readers in a disposable process with bounded memory and time, so that a corrupt file can only fail.
+"""Readers in a disposable process with bounded memory and time, so that a corrupt or hostile file can only fail.
+
+The child writes no file. It is a copy of this process where that is safe (no other thread runs), which takes
+milliseconds, and a new interpreter elsewhere.
 
 Parent to child: one line of JSON per file. Child to parent, for every table of it: the length of a JSON header (8
 bytes), the header, then the columns' doubles as raw bytes; an empty header ends the file, one with an error breaks it
@@ -9,6 +12,7 @@ is pickled and nothing that comes back is executed.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import mmap
 import os
@@ -17,11 +21,12 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, NoReturn, Self
 
 import numpy as np
 
@@ -31,11 +36,12 @@ from dynid.logs.readers.log_formats import pieces_in_process
 
 __all__ = ["SafeChild", "main"]
 
-BASE_MEMORY = 1000 * 2**20
-"""Address space of the child for a small file, interpreter and libraries included [bytes] (convention)."""
+BASE_MEMORY = 750 * 2**20
+"""Address space that a small file and the libraries to read it may take, beyond that of the process before [bytes]
+(convention: with that of the process, below 1 GB in memory)."""
 MEMORY_PER_BYTE = 16
 """Further address space per byte of the file (convention)."""
-BASE_SECONDS = 10.0
+BASE_SECONDS = 4.5
 """Processor time for a small file [s] (convention)."""
 PATIENCE = 6.0
 """Ratio of wall time to processor time that a busy machine may need (convention)."""
@@ -60,7 +66,7 @@ class SafeChild:
     """A process that reads files one after another; after a crash or a timeout the next read starts a new one."""
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
         self._shared: mmap.mmap | None = None
 
     def __enter__(self) -> Self:
@@ -118,8 +124,12 @@ class SafeChild:
             if not complete:  # a late answer of the child must not be taken for the next one
                 self.close()
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> Process:
         """A child that waits for requests."""
+        if hasattr(os, "fork") and sys.platform == "linux" and threading.active_count() == 1:
+            self._shared = mmap.mmap(-1, SHARED)
+            self._process = _Copy(self._shared)
+            return self._process
         command = [sys.executable, "-P", "-m", "dynid.logs.readers.safe_child"]
         memory = [os.memfd_create("dynid")] if hasattr(os, "memfd_create") else []
         try:
@@ -140,7 +150,12 @@ class SafeChild:
         return self._process
 
     def _answer(
-        self, process: subprocess.Popen[bytes], request: dict[str, Any] | None, who: str, path: Path, seconds: float
+        self,
+        process: Process,
+        request: dict[str, Any] | None,
+        who: str,
+        path: Path,
+        seconds: float,
     ) -> tuple[dict[str, Any], dict[str, Floats]]:
         """The next answer, after a request if there is one."""
         late = threading.Event()
@@ -162,14 +177,72 @@ class SafeChild:
             watchdog.join()
 
 
-def _give_up(process: subprocess.Popen[bytes], late: threading.Event) -> None:
+class _Copy:
+    """A copy of this process that serves requests; it has the face of `subprocess.Popen`."""
+
+    def __init__(self, shared: mmap.mmap) -> None:
+        requests, to_child = os.pipe()
+        from_child, answers = os.pipe()
+        self.returncode: int | None = None
+        with warnings.catch_warnings():  # newer versions warn of threads; those of NumPy's libraries expect a fork
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self._pid = os.fork()
+        if self._pid == 0:
+            _serve_and_end(requests, answers, (to_child, from_child), shared)
+        os.close(requests)
+        os.close(answers)
+        self.stdin: IO[bytes] = os.fdopen(to_child, "wb")
+        self.stdout: IO[bytes] = os.fdopen(from_child, "rb")
+
+    def kill(self) -> None:
+        """End the copy at once."""
+        if self.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._pid, signal.SIGKILL)
+
+    def wait(self) -> int:
+        """The exit code of the copy, when it has ended; negative for a signal."""
+        if self.returncode is None:
+            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+        return self.returncode
+
+
+Process = subprocess.Popen[bytes] | _Copy
+"""The child, as a copy of this process or as a new one."""
+
+
+def _serve_and_end(requests: int, answers: int, others: tuple[int, int], shared: mmap.mmap) -> NoReturn:
+    """Serve requests in a copied process, and leave it without returning to what the original does."""
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the original ends its copy
+        for handle in others:
+            os.close(handle)
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for handle in range(3):
+            os.dup2(nowhere, handle)
+        stream = os.fdopen(requests, "rb")
+        _serve(stream, _Answers(os.fdopen(answers, "wb"), stream, shared), _address_space())
+    finally:
+        os.kill(os.getpid(), signal.SIGKILL)  # nothing that is registered for the end of the original may run
+    raise AssertionError("the copy has ended")
+
+
+def _address_space() -> int:
+    """Address space of this process [bytes]; 0 where the system does not tell."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * mmap.PAGESIZE
+    except (OSError, ValueError):
+        return 0
+
+
+def _give_up(process: Process, late: threading.Event) -> None:
     """End a child that takes too long."""
     late.set()
     process.kill()
 
 
 def _exchange(
-    process: subprocess.Popen[bytes], request: dict[str, Any] | None, shared: mmap.mmap | None
+    process: Process, request: dict[str, Any] | None, shared: mmap.mmap | None
 ) -> tuple[dict[str, Any], dict[str, Floats]]:
     """Send a request, if there is one; receive the next header and its columns."""
     assert process.stdin is not None
@@ -232,12 +305,24 @@ def _close_quietly(stream: IO[bytes]) -> None:
 
 def main() -> None:
     """Serve requests from standard input until it closes; the argument, if there is one, is the shared memory."""
-    answers = _Answers(os.fdopen(os.dup(1), "wb"), mmap.mmap(int(sys.argv[1]), SHARED) if sys.argv[1:] else None)
+    shared = mmap.mmap(int(sys.argv[1]), SHARED) if sys.argv[1:] else None
+    answers = _Answers(os.fdopen(os.dup(1), "wb"), sys.stdin.buffer, shared)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the output of a library must not mix with the answers
-    for line in sys.stdin.buffer:
+    _serve(sys.stdin.buffer, answers, _address_space())
+
+
+def _serve(requests: IO[bytes], answers: _Answers, before: int) -> None:
+    """Serve requests until the stream closes.
+
+    Args:
+        requests: One line of JSON each.
+        answers: Where the answers go.
+        before: Address space that this process had at first [bytes].
+    """
+    for line in requests:
         request = json.loads(line)
         path = Path(request["path"])
-        _limit(BASE_MEMORY + MEMORY_PER_BYTE * request["size"], request["seconds"])
+        _limit(before + BASE_MEMORY + MEMORY_PER_BYTE * request["size"], request["seconds"])
         tell = (lambda share: answers.send({"progress": share})) if request["reports"] else None
         options = Options(**request["options"], progress=tell)
         try:
@@ -259,14 +344,14 @@ def _header(table: Table) -> dict[str, Any]:
 class _Answers:
     """Writes answers to the pipe, their numbers into the shared memory where they fit."""
 
-    def __init__(self, stream: IO[bytes], shared: mmap.mmap | None) -> None:
-        self._stream, self._shared = stream, shared
+    def __init__(self, stream: IO[bytes], requests: IO[bytes], shared: mmap.mmap | None) -> None:
+        self._stream, self._requests, self._shared = stream, requests, shared
         self._waiting = False
 
     def send(self, header: dict[str, Any], table: Table | None = None) -> None:
         """Write one answer, once the numbers of the last were taken."""
         if self._waiting:
-            sys.stdin.buffer.readline()
+            self._requests.readline()
         columns = [] if table is None else [_doubles(column) for column in table.columns.values()]
         size = sum(column.nbytes for column in columns)
         self._waiting = self._shared is not None and 0 < size <= SHARED
@@ -287,12 +372,13 @@ def _doubles(column: Floats) -> memoryview:
 
 
 def _limit(size: int, seconds: float) -> None:
-    """Bound this process's address space and its further time at work, where the system can."""
+    """Bound this process's address space, its further time at work and the files that it writes, where it can be."""
     if not _LIMITED:
         return
     import resource
 
-    wanted = {resource.RLIMIT_AS: size, resource.RLIMIT_CPU: int(time.process_time() + seconds) + 1}
+    seconds = int(time.process_time() + seconds) + 1
+    wanted = {resource.RLIMIT_AS: size, resource.RLIMIT_CPU: seconds, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_CORE: 0}
     for what, amount in wanted.items():
         _, hard = resource.getrlimit(what)
         resource.setrlimit(what, (amount if hard == resource.RLIM_INFINITY else min(amount, hard), hard))

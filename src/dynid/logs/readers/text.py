@@ -96,15 +96,14 @@ def _trim(stream: IO[bytes], options: Options) -> tuple[int, int, list[str]]:
 
 def _unquoted(text: bytes) -> bytes:
     """The text without quotation marks; commas outside of them, which separate fields, as semicolons."""
-    characters = np.frombuffer(text + b"\n", dtype=np.uint8)
-    marks = np.cumsum(characters == ord('"'))[characters == ord("\n")]
-    if (odd := np.flatnonzero(marks % 2)).size:
-        raise LogReadError(
-            "a quotation mark is not closed", place=f"line {odd[0] + 1}", remedy="Remove or mend the line."
-        )
-    parts = text.split(b'"')
-    parts[::2] = [part.replace(b",", b";") for part in parts[::2]]
-    return b"".join(parts)
+    characters = np.frombuffer(text + b"\n", dtype=np.uint8).copy()
+    is_inside = np.logical_xor.accumulate(characters == ord('"'))
+    is_end = characters == ord("\n")
+    if (is_inside & is_end).any():
+        line = int(np.flatnonzero(is_inside[is_end])[0]) + 1
+        raise LogReadError("a quotation mark is not closed", place=f"line {line}", remedy="Remove or mend the line.")
+    characters[(characters == ord(",")) & ~is_inside] = ord(";")
+    return bytes(characters[:-1][characters[:-1] != ord('"')])
 
 
 def _lines(head: bytes, *, complete: bool) -> list[str]:
@@ -492,7 +491,7 @@ def _header(above: list[str], delimiter: str, width: int) -> tuple[tuple[str, ..
     fitting = []
     for line in reversed(above):
         fields = [name.strip().strip("\"'").strip() for name in _fields(_COMMENT.sub("", line, count=1), delimiter)]
-        if max(map(len, fields)) > LONGEST_NAME:
+        if max(map(len, fields), default=0) > LONGEST_NAME:
             continue
         if len(fields) == width and any(fields) and (width > 1 or "," not in line):
             fitting.append(fields)
