@@ -118,6 +118,7 @@ faults-within: $(STAMP)
 .PHONY: hypotheses
 hypotheses: $(STAMP)
 	$(CAMPAIGN)/hypotheses.py 1080
+	$(CAMPAIGN)/hypotheses.py freed 120
 
 loop-delays: $(STAMP)
 	$(CAMPAIGN)/loop_delays.py

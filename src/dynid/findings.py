@@ -127,6 +127,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "common-cutoff": "One cutoff was chosen for all logs by prediction.",
         "exact-columns": "Some columns of the equations were taken to be free of errors.",
         "file-weights": "Experiments were weighted by their own residuals.",
+        "freed-geometry": "Geometry was estimated beside the parameters.",
         "forgetting": "Older samples count less.",
         "held-torques": "The torques were assumed to be constant between samples although the control loop is faster.",
         "impossible-estimate": "No possible robot has the estimated base parameters.",

@@ -1,6 +1,7 @@
 """Causes planted in logs of three robots made for this campaign: named with their values, or told to be untestable?
 
     python tests/campaigns/hypotheses.py [cases] [first seed] [kind ...]
+    python tests/campaigns/hypotheses.py freed [cases] [first seed]
 
 Each case draws a robot, a motion, an amount and noise of 1.5 % of each joint's torque; dry friction falls with speed
 and grows with load, which the equations of the gate do not hold. What the log can show is computed beside the gate: the
@@ -26,7 +27,9 @@ import dynid
 from dynid.gate.quality import check_recording
 from dynid.information.displacements import displace
 from dynid.kernels import inverse_dynamics, regressor
+from dynid.links.common.free_geometry import free_geometry
 from dynid.logs.recording import Recording
+from dynid.processing.process import process
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, Link
@@ -211,6 +214,30 @@ def judge(kind: str, case: Case) -> tuple[str, float, str]:
     return "confused" if found else "silent", np.nan, text
 
 
+def freed(cases: int, first: int) -> int:
+    """Free lengths, zeros or the tilt of every log, and count planted amounts within 2 and 3 standard errors."""
+    names, kinds = list(TABLES), {"length": "lengths", "zero": "zeros", "tilt": "tilt"}
+    table: dict[str, Counter[str]] = defaultdict(Counter)
+    for number in range(cases):
+        kind, name = list(kinds)[number % 3], names[(number // 3) % 3]
+        case = make_case(kind, name, first + number)
+        factor = 1000.0 if kind == "length" else np.rad2deg(1.0)
+        found = free_geometry(case.robot, [process(case.log)], [kinds[kind]])
+        own = [q for q in found.quantities if q.joint == case.joint or kind == "tilt"]
+        error = max(quantity.error for quantity in own)
+        value = float(np.hypot(*[q.value for q in own])) if kind == "tilt" else own[0].value
+        planted = abs(case.amount) if kind == "tilt" else case.amount
+        off = abs(factor * value - planted) / (factor * error)
+        word = "held" if not np.isfinite(error) else "within 2" if off < 2.0 else "within 3" if off < 3.0 else "beyond"
+        table[kind][word] += 1
+        if word == "beyond":
+            print(f"    {kind} {planted:+.4g} of {case.joint} on {name}, seed {first + number}: {factor * value:.4g} "
+                  f"+- {factor * error:.2g}, ratio {case.ratio:.0f}", flush=True)  # fmt: skip
+    for kind, counts in table.items():
+        print(kind, dict(counts))
+    return int(any(counts["beyond"] for counts in table.values()))
+
+
 def main(cases: int, first: int, kinds: list[str]) -> int:
     """Run the campaign and print a table; the exit code says whether the goals were met."""
     table: dict[str, Counter[str]] = defaultdict(Counter)
@@ -239,6 +266,8 @@ def main(cases: int, first: int, kinds: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["freed"]:
+        raise SystemExit(freed(*(int(word) for word in (*sys.argv[2:4], *("90", "0")[len(sys.argv) - 2 :]))))
     numbers = [int(word) for word in sys.argv[1:3]]
     chosen = sys.argv[3:] or list(CODES)
     raise SystemExit(main(*(numbers or [360]), *([0] if len(numbers) < 2 else []), chosen))

@@ -32,6 +32,7 @@ from dynid.findings import Finding
 from dynid.kernels import inverse_dynamics, kernel
 from dynid.links.common.averaging import average_models
 from dynid.links.common.common_cutoff import CutoffChoice
+from dynid.links.common.free_geometry import free_geometry
 from dynid.links.common.run_differences import settle_runs
 from dynid.links.couplings import with_coupled_motors
 from dynid.links.estimators import make_estimator
@@ -487,7 +488,7 @@ def _notice(reader: LogReader, code: str, message: str) -> None:
 
 def _needs_whole_logs(recipe: Recipe, estimator: Estimator, terms: Sequence[Term]) -> list[str]:
     """Settings that need whole logs in memory."""
-    wanted = [key for key in ("hold_out", "band_hz", "springs", "significant") if getattr(recipe, key)]
+    wanted = [key for key in ("hold_out", "band_hz", "springs", "significant", "free") if getattr(recipe, key)]
     wanted += ["terms"] if terms else []
     kind = type(estimator.estimator) if isinstance(estimator, InLoop) else type(estimator)
     return wanted if capabilities(kind).accepts_streams else [*wanted, f"estimator {kind.name}"]
@@ -514,6 +515,11 @@ def identify_experiments(
 ) -> Identification:
     """Identify a robot that has its terms from experiments; see `identify`."""
     runs = [run.matched(robot) for run in runs]
+    if recipe.free:
+        freed = free_geometry(robot, runs, recipe.free)
+        fixed = replace(recipe, free=())
+        fit = identify_experiments(freed.robot, runs, fixed, estimator, terms=terms, threads=threads)
+        return replace(fit, estimate=replace(fit.estimate, findings=(*freed.findings, *fit.estimate.findings)))
     present = (*recipe.spring_terms(robot), *terms)
     with stage("estimate"):
         equations = build_equations(robot, runs, base=base, terms=present, band_hz=recipe.band_hz, threads=threads)

@@ -14,6 +14,7 @@ from dynid.checks import check_number
 from dynid.errors import ArgumentError
 from dynid.estimation.registry import ESTIMATORS
 from dynid.estimation.selection import ForwardSelection
+from dynid.links.common.free_geometry import check_freedoms
 from dynid.links.common.run_differences import check_differences
 from dynid.links.hold_out import HoldOut, read_hold_out
 from dynid.links.log_part import check_part
@@ -86,6 +87,9 @@ class Recipe(TomlSettings):
     per_run: tuple[str, ...] = ("auto",)
     """What each run has for itself: "offset", "friction", "trend", "warming" (see
     `dynid.links.common.run_differences`); "auto" for the offsets that surely differ between runs, empty for nothing."""
+    free: tuple[str, ...] = ()
+    """Geometry that is estimated beside the parameters: "zeros" of encoders, "lengths" of links, "tilt" of the base,
+    "angles" between axes (see `dynid.links.common.free_geometry`); the identified robot has what was found."""
     hold_out: str | None = None
     """Part of every log that is held out for the proof: "40%", "12:16" [s] or "every:3:0.75" [s]."""
     judge_rest: bool = False
@@ -114,6 +118,7 @@ class Recipe(TomlSettings):
         check_number("trim_s", self.trim_s, "a time from zero up [s], or None", zero=True)
         check_number("limit_percent", self.limit_percent, "a percentage above zero")
         check_differences(self.per_run)
+        check_freedoms(self.free)
         if self.hold_out is not None:
             read_hold_out(self.hold_out)
         if self.significant is not None:

@@ -60,6 +60,8 @@ DYNAMICS: dict[str, type[StateTerm]] = {
 """Attribute of ``<dynamics>`` -> the term it becomes."""
 TINY_ANGLE = 1e-5
 """Angle of a joint's origin that counts as zero [rad]: three times the rounding of 1.5708 (convention)."""
+MOVED = 1e-9
+"""Entry of a placement [1 or m] that differs by more is no rounding: the joint was moved (convention)."""
 UNBOUNDED = 1e9
 """A limit this large, in SI units, says that there is none: URDF has no word for infinite."""
 
@@ -303,9 +305,10 @@ def write_urdf(robot: Robot, path: str | os.PathLike[str], *, force: bool = Fals
 def urdf_text(robot: Robot, folder: Path | None = None) -> str:
     """The robot as the text of a URDF.
 
-    A robot read from a URDF gets that text back, with changed inertials and frictions put in and everything else left
-    byte for byte. Any other robot gets a fresh text. URDF has no place for rotor inertias, offsets, couplings and
-    gravity; friction goes into ``<dynamics>`` where the robot has `Viscous` or `Coulomb` for the joint.
+    A robot read from a URDF gets that text back, with changed inertials, frictions and placements of joints put in and
+    everything else left byte for byte. Any other robot gets a fresh text. URDF has no place for rotor inertias,
+    offsets, couplings and gravity; friction goes into ``<dynamics>`` where the robot has `Viscous` or `Coulomb` for the
+    joint.
 
     Args:
         robot: The robot.
@@ -330,6 +333,7 @@ def _update_text(
         if not is_same_inertia(link.inertia, read_inertia(document, element)):
             _set_inertial(edits, document, element, link.inertia)
     for joint in robot.moving_joints:
+        _set_origin(edits, document, joints[joint.name], joint)
         _set_dynamics(edits, document, joints[joint.name], joint)
     return edits.apply().decode("utf-8")
 
@@ -353,6 +357,21 @@ def _set_inertial(edits: TextEdits, document: XmlDocument, link: Element, inerti
     present, tensor = inertial_tensor(document, inertial), R.T @ inertia.about_com @ R
     for name, place in TENSOR_ATTRIBUTES.items():
         edits.set_numbers(document.child(inertial, "inertia"), name, [tensor[place]], [present[place]])
+
+
+def _set_origin(edits: TextEdits, document: XmlDocument, element: Element, joint: Joint) -> None:
+    """Put a placement in place that is not the one of the file, with rounded angles or exact ones."""
+    written = [read_origin(document, element, snap=snap) for snap in (False, True)]
+    T = joint.T_parent_joint
+    if any(np.abs(T - present).max() <= MOVED for present in written):
+        return
+    placement = {"xyz": format_numbers(T[:3, 3]), "rpy": format_numbers(rpy_from_rotation(T[:3, :3]))}
+    origin = document.optional_child(element, "origin")
+    if origin is None:
+        edits.insert_first(element, [start_tag("origin", placement) + "/>"])
+        return
+    for name, text in placement.items():
+        edits.set_attribute(origin, name, text)
 
 
 def _set_dynamics(edits: TextEdits, document: XmlDocument, element: Element, joint: Joint) -> None:

@@ -1,0 +1,196 @@
+"""Geometry that is estimated with the parameters: encoder zeros, lengths of links, the tilt of the base.
+
+Gauss-Newton on the freed quantities, with all linear parameters and further friction fitted anew at every step
+(`ProfiledFit`): the derivatives are exact, and the robot itself is displaced, so nothing is linearised in the result.
+A quantity that the logs do not determine is held at its value in the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ArgumentError, DataError
+from dynid.findings import Finding
+from dynid.gate.causes import KINDS, SURE, Cause, placement_errors
+from dynid.gate.measured_samples import measured_samples
+from dynid.gate.profiled_fit import BLOCKS, ProfiledFit
+from dynid.gate.quick_fit import Samples
+from dynid.information.displacements import displace, displacement_columns
+from dynid.processing.experiment import Experiment
+from dynid.robot.model import Robot
+
+__all__ = ["FREEDOMS", "Freed", "FreedGeometry", "check_freedoms", "free_geometry"]
+
+Floats = NDArray[np.float64]
+FREEDOMS: dict[str, tuple[str, ...]] = {
+    "zeros": ("zero", "slide zero"),
+    "lengths": ("length",),
+    "tilt": ("tilt",),
+    "angles": ("angle",),
+}
+"""What a recipe may free, and the kinds of causes that this means."""
+ROWS = 3000
+"""Number of samples that geometry is estimated from, over all runs (convention)."""
+MOST_STEPS = 8
+"""Most steps of Gauss-Newton (convention: quantities within 10 % of the truth settle in three)."""
+SETTLED = 0.05
+"""Largest step, in standard errors, that ends the search (convention)."""
+OPEN = {"zero": 0.03, "slide zero": 0.01, "length": 0.02, "tilt": 0.03, "angle": 0.03}
+"""Standard errors from which on a quantity is held [rad or m] (convention: no drawing is so bad)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Freed:
+    """A quantity that was estimated."""
+
+    kind: str
+    joint: str
+    value: float
+    """Found minus stated [rad or m]."""
+    error: float
+    """Standard error [rad or m]; infinite where it was held."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FreedGeometry:
+    """A robot with the geometry that logs show."""
+
+    robot: Robot
+    quantities: tuple[Freed, ...]
+    findings: tuple[Finding, ...]
+
+
+def check_freedoms(names: Iterable[str]) -> None:
+    """Refuse names that are not in `FREEDOMS`."""
+    for name in names:
+        if name not in FREEDOMS:
+            raise ArgumentError(f"free: there is no '{name}'", remedy=f"Known names: {', '.join(FREEDOMS)}.")
+
+
+def free_geometry(robot: Robot, runs: Sequence[Experiment], freedoms: Sequence[str]) -> FreedGeometry:
+    """Estimate quantities of a robot's geometry from experiments.
+
+    Args:
+        robot: The robot; its geometry is the start.
+        runs: Experiments with torques as measured.
+        freedoms: Keys of `FREEDOMS`.
+
+    Raises:
+        DataError: Too few samples are valid.
+    """
+    check_freedoms(freedoms)
+    samples = _join([measured_samples(robot, run, max(ROWS // len(runs), 1)) for run in runs])
+    kinds = [kind for name in freedoms for kind in FREEDOMS[name]]
+    chosen = [
+        (kind, j, direction)
+        for j, body in enumerate(robot.bodies)
+        for kind, direction in placement_errors(body, robot.gravity)
+        if kind in kinds
+    ]
+    total, error, open_ones, moved = (
+        np.zeros(len(chosen)),
+        np.full(len(chosen), np.inf),
+        np.zeros(len(chosen), bool),
+        robot,
+    )
+    for _ in range(MOST_STEPS):
+        step, error, open_ones = _step(moved, samples, chosen, open_ones)
+        total += step
+        shifts: dict[str, Floats] = {}
+        for (_kind, j, direction), amount in zip(chosen, step.tolist(), strict=True):
+            name = robot.joint_names[j]
+            shifts[name] = shifts.get(name, np.zeros(6)) + amount * direction
+        moved = displace(moved, shifts)
+        if np.all(np.abs(step[~open_ones]) <= SETTLED * error[~open_ones]):
+            break
+    found = tuple(
+        Freed(kind, robot.joint_names[j], value, spread)
+        for (kind, j, _), value, spread in zip(chosen, total.tolist(), error.tolist(), strict=True)
+    )
+    if robot.source is not None and robot.source.format == "mjcf":
+        moved = replace(moved, source=None)  # its text is written back with new inertias only
+    return FreedGeometry(moved, found, tuple(_report(robot, chosen, total, error)))
+
+
+def _join(parts: Sequence[Samples | None]) -> Samples:
+    """Samples of several runs, one after the other."""
+    good = [part for part in parts if part is not None]
+    if not good:
+        raise DataError("too few samples are valid to estimate geometry", remedy="Leave `free` out, or record more.")
+    names = ("q", "dq", "ddq", "effort", "sign")
+    joined = {name: np.concatenate([getattr(part, name) for part in good]) for name in names}
+    slopes = [part.slope for part in good if part.slope is not None]
+    slope = np.concatenate(slopes) if len(slopes) == len(good) else None
+    used = np.all([part.used for part in good], axis=0)
+    return replace(good[0], **joined, slope=slope, time=None, used=used)
+
+
+def _step(
+    robot: Robot, samples: Samples, chosen: Sequence[tuple[str, int, Floats]], held: NDArray[np.bool_]
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """One step (k,), the standard errors (k,), and which quantities stay where they are."""
+    fit = ProfiledFit.of(robot, samples)
+    columns = displacement_columns(robot, fit.theta, samples.q, samples.dq, samples.ddq)[:, fit.joints]
+    columns *= fit.scale[None, :, None, None]
+    every = np.stack([(columns[:, :, j] @ direction).reshape(-1) for _, j, direction in chosen], axis=1)
+    free, held = fit.left(every), held.copy()
+    limit = np.array([OPEN[kind] for kind, _, _ in chosen])
+    step, error = np.zeros(len(chosen)), np.full(len(chosen), np.inf)
+    while not held.all():
+        step[:], error[:] = 0.0, np.inf
+        step[~held], error[~held] = _solve(fit, free[:, ~held])
+        worst = int(np.argmax(np.where(held, -np.inf, error / limit)))
+        if error[worst] <= limit[worst]:
+            break
+        held[worst], step[worst], error[worst] = True, 0.0, np.inf
+    largest = 5.0 * limit
+    return np.clip(step, -largest, largest), error, held
+
+
+def _solve(fit: ProfiledFit, free: Floats) -> tuple[Floats, Floats]:
+    """Least squares of the residual by columns (M u, k), and standard errors by the scores of blocks of time."""
+    scale = np.maximum(np.linalg.norm(free, axis=0), 1e-300)
+    unit = free / scale
+    inverse = np.linalg.inv(unit.T @ unit + 1e-12 * np.eye(unit.shape[1]))
+    step = inverse @ (unit.T @ fit.residual)
+    rest = fit.residual - unit @ step
+    edges = len(fit.joints) * np.linspace(0, len(rest) // len(fit.joints), BLOCKS + 1).astype(int)
+    scores = np.add.reduceat(unit * rest[:, None], edges[:-1], axis=0)
+    noise = float(rest @ rest) / max(len(rest) - fit.basis.shape[1], 1)
+    by_blocks = inverse @ (scores.T @ scores * BLOCKS / (BLOCKS - 1)) @ inverse
+    variance = np.maximum(np.diagonal(by_blocks), noise * np.diagonal(inverse))
+    return step / scale, np.sqrt(variance) / scale
+
+
+def _report(robot: Robot, chosen: Sequence[tuple[str, int, Floats]], total: Floats, error: Floats) -> Iterable[Finding]:
+    """One finding for each quantity that was estimated, one for all that were held."""
+    held = []
+    for (kind, j, direction), value, spread in zip(chosen, total.tolist(), error.tolist(), strict=True):
+        rule, name = KINDS[kind], robot.joint_names[j]
+        if not np.isfinite(spread):
+            held.append(f"{kind} of {name}")
+            continue
+        sure = abs(value) > max(SURE * spread, rule.small)
+        yield Finding(
+            code="freed-geometry",
+            severity="warning" if sure else "note",
+            where="model",
+            joint=None if kind == "tilt" else name,
+            message=Cause(kind, j, np.zeros(0), direction)
+            .describe(robot, value, spread)
+            .replace(" seems to be", " is"),
+            evidence={f"amount [{rule.unit}]": rule.factor * value, "standard error": rule.factor * spread},
+            remedy="The identified robot has this geometry; measure it to be sure." if sure else "",
+        )
+    if held:
+        yield Finding(
+            code="untestable",
+            severity="note",
+            where="model",
+            message=f"the logs do not determine {', '.join(held)}, which stay as the model states them",
+            remedy="Other motions may show them; some never act on the torques.",
+        )

@@ -1,0 +1,62 @@
+"""Geometry estimated beside the parameters: planted lengths, zeros and tilts are found and written."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dynid
+from campaigns import hypotheses as campaign
+from dynid.errors import ArgumentError
+from dynid.links.common.free_geometry import free_geometry
+from dynid.links.recipe import Recipe
+from dynid.processing.process import process
+
+OWN = {"length": "lengths", "zero": "zeros", "tilt": "tilt"}
+
+
+@pytest.mark.parametrize(("kind", "seed"), [("length", 1), ("zero", 3), ("tilt", 4)])
+def test_the_planted_amount_lies_within_its_error(kind, seed):
+    case = campaign.make_case(kind, "rail", seed)
+    freed = free_geometry(case.robot, [process(case.log)], [OWN[kind]])
+    factor = 1000.0 if kind == "length" else np.rad2deg(1.0)
+    for quantity in freed.quantities:
+        planted = 0.0
+        if kind == "tilt":
+            continue
+        if quantity.joint == case.joint:
+            planted = case.amount / factor
+        assert abs(quantity.value - planted) < 4.0 * quantity.error, quantity
+    if kind == "tilt":
+        found = np.sqrt(sum(quantity.value**2 for quantity in freed.quantities))
+        assert found == pytest.approx(abs(case.amount) / factor, abs=4.0 * max(q.error for q in freed.quantities))
+    else:
+        assert np.isfinite(next(q.error for q in freed.quantities if q.joint == case.joint))
+
+
+def test_the_identified_robot_and_its_urdf_have_the_found_length(tmp_path):
+    case = campaign.make_case("length", "rail", 1)
+    dynid.write_urdf(case.robot, tmp_path / "arm.urdf")
+    robot = dynid.read_urdf(tmp_path / "arm.urdf")
+    fit = dynid.identify(robot, process(case.log), Recipe(free=("lengths",), selection=None))
+    (note,) = [f for f in fit.estimate.findings if f.code == "freed-geometry" and f.joint == case.joint]
+    place = robot.joint_names.index(case.joint)
+    before, after = (np.linalg.norm(arm.bodies[place].p_parent_joint) for arm in (robot, fit.identified))
+    assert 1000.0 * (after - before) == pytest.approx(note.evidence["amount [mm]"], abs=1e-6)
+    dynid.write_urdf(fit.identified, tmp_path / "found.urdf")
+    written = dynid.read_urdf(tmp_path / "found.urdf")
+    assert np.allclose(written.bodies[place].p_parent_joint, fit.identified.bodies[place].p_parent_joint, atol=1e-9)
+
+
+def test_what_no_torque_shows_is_held():
+    case = campaign.make_case("nothing", "rail", 2)
+    freed = free_geometry(case.robot, [process(case.log)], ["zeros"])
+    held = {quantity.joint for quantity in freed.quantities if not np.isfinite(quantity.error)}
+    assert "joint5" in held  # another zero of the last joint is another inertia of the last link
+    assert "joint1" in held  # nothing depends on where along its rail the robot stands
+    assert "untestable" in [finding.code for finding in freed.findings]
+
+
+def test_unknown_freedoms_are_refused():
+    with pytest.raises(ArgumentError, match="lengths"):
+        Recipe(free=("length",))
