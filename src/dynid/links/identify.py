@@ -38,7 +38,7 @@ from dynid.links.couplings import with_coupled_motors
 from dynid.links.estimators import make_estimator
 from dynid.links.given_data import list_data
 from dynid.links.identification_view import identification_card, identification_line
-from dynid.links.log_reader import ChannelMapSource, Log, LogReader, read_in_pieces
+from dynid.links.log_reader import ChannelMapSource, Log, LogReader, read_in_pieces, refuse_in_pieces
 from dynid.links.pruning import read_share
 from dynid.links.recipe import Recipe, add_terms
 from dynid.links.significance import Significance, significant_parameters
@@ -467,7 +467,7 @@ def identify_logs(
     choose = CutoffChoice(reader.robot, band_hz=recipe.band_hz, terms=(*springs, *terms), base=base)
     whole = _needs_whole_logs(recipe, estimator, terms)
     if recipe.stream is True or (recipe.stream == "auto" and read_in_pieces(logs, needed_whole=bool(whole))):
-        _refuse_in_pieces(whole)
+        refuse_in_pieces(whole)
         _notice(reader, "in-pieces", "logs are read piece by piece: terms are not selected")
         streams = reader.streams(logs, choose)
         proof = reader.experiments(held_out, for_validation=True, cutoff_hz=choose.hz)
@@ -492,15 +492,6 @@ def _needs_whole_logs(recipe: Recipe, estimator: Estimator, terms: Sequence[Term
     wanted += ["terms"] if terms else []
     kind = type(estimator.estimator) if isinstance(estimator, InLoop) else type(estimator)
     return wanted if capabilities(kind).accepts_streams else [*wanted, f"estimator {kind.name}"]
-
-
-def _refuse_in_pieces(wanted: Sequence[str]) -> None:
-    """Refuse settings that need whole logs in memory."""
-    if wanted:
-        raise ArgumentError(
-            f"{wanted[0]} needs a whole log in memory, and this one is read piece by piece",
-            remedy="Leave it out, or set stream = false where the memory is large enough.",
-        )
 
 
 def identify_experiments(

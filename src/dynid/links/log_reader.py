@@ -53,6 +53,7 @@ __all__ = [
     "choose_processing",
     "common_cutoff",
     "read_in_pieces",
+    "refuse_in_pieces",
     "locate_errors",
     "log_finding",
     "process_log",
@@ -566,3 +567,12 @@ def _path(log: Log) -> str | None:
 
 def _name(log: Log) -> str:
     return Path(_path(log) or "recording").name
+
+
+def refuse_in_pieces(wanted: Sequence[str]) -> None:
+    """Refuse settings that need whole logs in memory."""
+    if wanted:
+        raise ArgumentError(
+            f"{wanted[0]} needs a whole log in memory, and this one is read piece by piece",
+            remedy="Leave it out, or set stream = false where the memory is large enough.",
+        )
