@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import dynid
 from dynid.cli import main
 from dynid.logs import from_sysid_series, write_sysid_series
-from dynid.robot import from_sysid, sysid_values, to_mujoco, to_sysid, write_sysid
+from dynid.robot import from_sysid, sysid_model, sysid_values, to_mujoco, to_sysid, write_sysid
 from dynid.robot.formats.mjcf.write import mjcf_text
 from support.example_names import MAP
 from support.small_fit import small_fit
@@ -172,6 +172,8 @@ def test_series_go_out_and_come_back(tmp_path: Path) -> None:
     back = from_sysid_series(sensordata, control)
     np.testing.assert_array_equal(back.q, run.q)
     np.testing.assert_array_equal(back.dq, run.dq)
+    as_sensors = write_sysid_series(run, tmp_path, sensors=True, force=True)
+    np.testing.assert_array_equal(from_sysid_series(*as_sensors).dq, run.dq)
     known = np.isfinite(run.effort).all(axis=1)
     assert back.effort is not None
     np.testing.assert_array_equal(back.effort, run.effort[known])
@@ -182,6 +184,47 @@ def test_series_go_out_and_come_back(tmp_path: Path) -> None:
         from_sysid_series(control)
     with pytest.raises(dynid.errors.DataError, match="not those of the joints"):
         from_sysid_series(sensordata, sensordata)
+
+
+def moved(model, seconds: float) -> dynid.Recording:
+    """What MuJoCo's sensors read after every step of 2 ms under slow torques, as the toolbox's own rollouts do."""
+    import mujoco
+
+    data, rows = mujoco.MjData(model), []
+    while data.time < seconds:
+        data.ctrl[:] = [6.0 * np.sin(3.0 * data.time), 4.0 * np.cos(4.0 * data.time), 9.81 * 2.0, 0.3]
+        mujoco.mj_step(model, data)
+        rows.append((data.time, data.sensordata[:4].copy(), data.sensordata[4:].copy(), data.ctrl.copy()))
+    time, q, dq, effort = (np.array(column) for column in zip(*rows, strict=True))
+    return dynid.Recording(time=time, q=q, dq=dq, effort=effort, joint_names=arm().joint_names)
+
+
+def test_the_toolbox_identifies_with_these_files(tmp_path: Path) -> None:
+    """Planted damping comes back through its own optimiser, from model, parameters and series as dynid makes them."""
+    mujoco, sysid = pytest.importorskip("mujoco"), toolbox()
+    truth = from_sysid(arm(), {"joint1_damping": 1.5})
+    log = moved(mujoco.MjModel.from_xml_string(sysid_model(truth)), 1.0)
+    sensordata, control = (
+        sysid.TimeSeries.load_from_disk(file) for file in write_sysid_series(log, tmp_path, sensors=True)
+    )
+    spec = mujoco.MjSpec.from_string(sysid_model(arm()))
+    start = sysid.create_initial_state(spec.compile(), log.q[0], log.dq[0])
+    sequences = sysid.ModelSequences("arm", spec, "run", start, control, sensordata)
+    parameters = to_sysid(arm())
+    for name, parameter in parameters.items():
+        parameter.frozen = name != "joint1_damping"
+    found, _ = sysid.optimize(parameters, sysid.build_residual_fn(models_sequences=[sequences], n_threads=1))
+    damping = from_sysid(arm(), {"joint1_damping": found["joint1_damping"].value})
+    assert sysid_values(damping)["joint1_damping"][0] == pytest.approx(1.5, rel=0.02)  # the controls are interpolated
+
+
+def test_the_model_has_a_motor_and_two_sensors_per_joint() -> None:
+    mujoco = pytest.importorskip("mujoco")
+    model = mujoco.MjModel.from_xml_string(sysid_model(arm()))
+    assert [model.actuator(k).name for k in range(model.nu)] == list(arm().joint_names)
+    names = [model.sensor(k).name for k in range(model.nsensor)]
+    assert names == [f"{joint}{end}" for end in ("_qpos", "_qvel") for joint in arm().joint_names]
+    np.testing.assert_array_equal(model.actuator_gear[:, 0], 1.0)
 
 
 def test_without_the_toolbox_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

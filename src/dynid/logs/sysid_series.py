@@ -26,8 +26,8 @@ from dynid.public_calls import public
 __all__ = ["from_sysid_series", "write_sysid_series"]
 
 Floats = NDArray[np.float64]
-QPOS, QVEL, CTRL = 2, 3, 5
-"""Numbers of the toolbox's SignalType: MjStateQPos, MjStateQVel, MjCtrl."""
+SENSOR, QPOS, QVEL, CTRL = 0, 2, 3, 5
+"""Numbers of the toolbox's SignalType: MjSensor, MjStateQPos, MjStateQVel, MjCtrl."""
 SUFFIX = {QPOS: "_qpos", QVEL: "_qvel", CTRL: "_ctrl"}
 """Signal type -> how its names end."""
 LARGEST = 4 * 2**30
@@ -50,13 +50,17 @@ class Signals(Protocol):
 
 
 @public
-def write_sysid_series(log: Signals, folder: str | os.PathLike[str], *, force: bool = False) -> tuple[Path, ...]:
+def write_sysid_series(
+    log: Signals, folder: str | os.PathLike[str], *, sensors: bool = False, force: bool = False
+) -> tuple[Path, ...]:
     """Write ``sensordata.npz`` (positions and velocities) and ``control.npz`` (torques) for ``mujoco.sysid``.
 
     Args:
         log: A recording or an experiment. Rows with numbers that are not finite are left out, because the toolbox
             interpolates between the others.
         folder: An existing folder.
+        sensors: State positions and velocities as signals of sensors (MjSensor) of the same names, which the model must
+            have, as that of `dynid.robot.sysid_model` does; otherwise as parts of the state.
         force: Whether existing files may be replaced.
 
     Raises:
@@ -68,15 +72,18 @@ def write_sysid_series(log: Signals, folder: str | os.PathLike[str], *, force: b
     """
     place = Path(folder)
     motion = [(QPOS, log.q)] + ([] if log.dq is None else [(QVEL, log.dq)])
-    files = [_write(place / "sensordata.npz", log.time, motion, log.joint_names, force)]
+    files = [_write(place / "sensordata.npz", log.time, motion, log.joint_names, (sensors, force))]
     if log.effort is not None:
         clock = getattr(log, "effort_time", None)
         clock = log.time if clock is None else clock
-        files.append(_write(place / "control.npz", clock, [(CTRL, log.effort)], log.joint_names, force))
+        files.append(_write(place / "control.npz", clock, [(CTRL, log.effort)], log.joint_names, (False, force)))
     return tuple(files)
 
 
-def _write(path: Path, time: Floats, signals: list[tuple[int, Floats]], joints: tuple[str, ...], force: bool) -> Path:
+def _write(
+    path: Path, time: Floats, signals: list[tuple[int, Floats]], joints: tuple[str, ...], flags: tuple[bool, bool]
+) -> Path:
+    sensors, force = flags
     data = np.concatenate([values for _, values in signals], axis=1)
     kept = np.isfinite(data).all(axis=1) & np.isfinite(time)
     times = time[kept]
@@ -86,7 +93,7 @@ def _write(path: Path, time: Floats, signals: list[tuple[int, Floats]], joints: 
         )
     width = len(joints)
     mapping = {
-        f"{name}{SUFFIX[kind]}": [kind, [block * width + j]]
+        f"{name}{SUFFIX[kind]}": [SENSOR if sensors else kind, [block * width + j]]
         for block, (kind, _) in enumerate(signals)
         for j, name in enumerate(joints)
     }
@@ -100,8 +107,8 @@ def from_sysid_series(sensordata: Any, control: Any | None = None) -> Recording:
     """The recording of series of ``mujoco.sysid``.
 
     Args:
-        sensordata: A ``TimeSeries``, or the path of its ``.npz`` file, with positions (MjStateQPos) of joints and
-            perhaps their velocities.
+        sensordata: A ``TimeSeries``, or the path of its ``.npz`` file, with positions of joints (MjStateQPos, or
+            sensors named ``JOINT_qpos``) and perhaps their velocities.
         control: A ``TimeSeries`` or file with the controls, which must be torques of the joints in N m or N: motors
             with a gear of 1, named like their joints. Its clock may be another one.
 
@@ -143,7 +150,7 @@ def _columns(mapping: dict[str, tuple[int, list[int]]], kind: int) -> dict[str, 
     return {
         name.removesuffix(SUFFIX[kind]): columns[0]
         for name, (found, columns) in mapping.items()
-        if found == kind and len(columns) == 1
+        if len(columns) == 1 and (found == kind or (found == SENSOR and name.endswith(SUFFIX[kind])))
     }
 
 

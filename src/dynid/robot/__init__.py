@@ -11,7 +11,7 @@ NAMES = {
     "formats.mjcf.write": ["write_mjcf"],
     "formats.modified_dh": ["modified_dh"],
     "formats.simulator_models": ["from_mujoco", "from_pinocchio", "to_mujoco", "to_pinocchio"],
-    "formats.sysid_parameters": ["from_sysid", "sysid_values", "to_sysid", "write_sysid"],
+    "formats.sysid_parameters": ["from_sysid", "sysid_model", "sysid_values", "to_sysid", "write_sysid"],
     "formats.text_format": ["read_text", "write_text"],
     "formats.urdf": ["read_urdf", "snapped_joints", "write_urdf"],
     "inertia": ["Inertia"],

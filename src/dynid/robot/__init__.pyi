@@ -13,6 +13,7 @@ from dynid.robot.formats.simulator_models import from_pinocchio as from_pinocchi
 from dynid.robot.formats.simulator_models import to_mujoco as to_mujoco
 from dynid.robot.formats.simulator_models import to_pinocchio as to_pinocchio
 from dynid.robot.formats.sysid_parameters import from_sysid as from_sysid
+from dynid.robot.formats.sysid_parameters import sysid_model as sysid_model
 from dynid.robot.formats.sysid_parameters import sysid_values as sysid_values
 from dynid.robot.formats.sysid_parameters import to_sysid as to_sysid
 from dynid.robot.formats.sysid_parameters import write_sysid as write_sysid

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from dynid.errors import ArgumentError, ExportError
 from dynid.export.controller_files import ControllerFile, ros2_gravity_compensation, ur_payload_script
 from dynid.export.data_tables import write_tables
 from dynid.export.result_file import SavedResult, read_result
-from dynid.files import make_folder, safe_name
+from dynid.files import make_folder, safe_name, write_atomically
 from dynid.links.log_reader import ChannelMapSource, LogReader, Notice, log_finding
 from dynid.links.recipe import Recipe
 from dynid.load.load import Load
@@ -19,8 +19,7 @@ from dynid.load.load_files import read_load
 from dynid.logs.sysid_series import write_sysid_series
 from dynid.processing.experiment import Experiment
 from dynid.public_calls import public
-from dynid.robot.formats.mjcf.write import write_mjcf
-from dynid.robot.formats.sysid_parameters import write_sysid
+from dynid.robot.formats.sysid_parameters import sysid_model, write_sysid
 from dynid.runs.validation_run import common_cutoff
 
 __all__ = ["KINDS", "run_export"]
@@ -54,10 +53,10 @@ def _sysid(order: _Order) -> tuple[Path, ...]:
     saved = read_result(order.run)
     fit = saved.identification()
     model = order.out / f"{safe_name(fit.robot.name)}.xml"
-    write_mjcf(replace(fit.identified, source=None), model, force=order.force)
+    write_atomically(model, sysid_model(fit.identified), force=order.force)
     files = [model, write_sysid(fit.identified, order.out / "parameters.yaml", fit.robot, force=order.force)]
     for number, run in enumerate(order.experiments(saved) if order.logs else [], start=1):
-        files += write_sysid_series(run, make_folder(order.out / f"series_{number}"), force=order.force)
+        files += write_sysid_series(run, make_folder(order.out / f"series_{number}"), sensors=True, force=order.force)
     return tuple(files)
 
 

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,6 +31,7 @@ from dynid.decompositions import eigh, eigvalsh
 from dynid.errors import ArgumentError, DataError, ExportError
 from dynid.files import write_atomically
 from dynid.public_calls import public
+from dynid.robot.formats.mjcf.write import mjcf_text
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, Link
@@ -37,7 +39,7 @@ from dynid.terms.base import StateTerm
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import RotorInertia
 
-__all__ = ["from_sysid", "sysid_values", "to_sysid", "write_sysid", "yaml_number", "yaml_text"]
+__all__ = ["from_sysid", "sysid_model", "sysid_values", "to_sysid", "write_sysid", "yaml_number", "yaml_text"]
 
 Floats = NDArray[np.float64]
 _FIELDS: dict[str, type[StateTerm]] = {"damping": Viscous, "frictionloss": Coulomb, "armature": RotorInertia}
@@ -227,6 +229,28 @@ def yaml_number(value: float) -> str:
 def yaml_text(name: str) -> str:
     """A text in single quotes."""
     return "'" + name.replace("'", "''") + "'"
+
+
+@public
+def sysid_model(robot: Robot) -> str:
+    """The robot as MJCF text with what ``mujoco.sysid`` compares: a motor of gear 1 and two sensors for every joint.
+
+    Motors are named like their joints; the sensors are ``JOINT_qpos`` and ``JOINT_qvel``, positions first.
+
+    Example:
+        >>> dynid.robot.sysid_model(dynid.robots.scara()).count("<motor")
+        4
+    """
+    names = [quoteattr(joint.name) for joint in robot.moving_joints]
+    motors = [f"    <motor name={name} joint={name}/>" for name in names]
+    sensors = [
+        f"    <joint{kind} name={quoteattr(joint.name + suffix)} joint={name}/>"
+        for kind, suffix in (("pos", "_qpos"), ("vel", "_qvel"))
+        for joint, name in zip(robot.moving_joints, names, strict=True)
+    ]
+    text, end, rest = mjcf_text(replace(robot, source=None)).rpartition("</mujoco>")
+    parts = ["  <actuator>", *motors, "  </actuator>", "  <sensor>", *sensors, "  </sensor>"]
+    return text + "\n".join(parts) + "\n" + end + rest
 
 
 @public
