@@ -21,7 +21,7 @@ CAMPAIGN := $(BIN)/python tests/campaigns
 
 .PHONY: dist pythons wheels
 .PHONY: demo test lint types architecture check pages bench campaigns clean picture pictures site \
-	papers fuzz-readers faults gate-evidence faults-within loop-delays throughput csv-speed kills memory differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data inner-folds identification-speed command-speed growth coverage load-coverage gain-coverage run-agreement estimators-noise assumed-loops compare-real estimator-guide report-speed c-robots c-speed control controller
+	papers fuzz-readers faults gate-evidence faults-within loop-delays throughput csv-speed kills memory processors differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data inner-folds identification-speed command-speed growth coverage load-coverage gain-coverage run-agreement estimators-noise assumed-loops compare-real estimator-guide report-speed c-robots c-speed control controller
 
 demo: $(DEMO_STAMP)
 	$(BIN)/dynid demo
@@ -64,6 +64,7 @@ campaigns:
 	@echo "throughput              1e7 samples from npy and Parquet to information"
 	@echo "csv-speed               CSV parsing against pandas"
 	@echo "kills                   200 SIGKILLs while files are written"
+	@echo "processors              SSE2, AVX2 and AVX-512 against NumPy, under qemu-user where this processor lacks them"
 	@echo "memory                  1e8 samples reduced in flat memory"
 	@echo "differentiation-table   default cutoff against the best one"
 	@echo "excitation-papers       Gautier and Khalil 1992, Table 2"
@@ -131,6 +132,9 @@ csv-speed: $(STAMP)
 
 kills: $(STAMP)
 	$(CAMPAIGN)/kills.py --count 200
+
+processors: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/processors.py
 
 memory: $(STAMP)
 	$(CAMPAIGN)/memory.py --samples 1e8

@@ -64,7 +64,8 @@ def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
     """Slope of the upper half of a curve in logarithms: small sizes show the constant cost."""
     x, y = np.log(np.array(sizes, float)), np.log(np.array(values, float))
     half = len(x) // 2
-    return float(np.polyfit(x[half:], y[half:], 1)[0])
+    start = min(half, len(x) - 2)  # two points at least
+    return float(np.polyfit(x[start:], y[start:], 1)[0])
 
 
 def write_map(folder: Path, suffix: str) -> Path:
@@ -85,12 +86,14 @@ def identify(folder: Path, logs: Sequence[Path], environment: dict[str, str]) ->
     return seconds, memory
 
 
-def grow_with_samples(folder: Path, most: float, environment: dict[str, str]) -> dict[str, list[list[float]]]:
+def grow_with_samples(
+    folder: Path, sizes: Sequence[int], formats: Sequence[str], environment: dict[str, str]
+) -> dict[str, list[list[float]]]:
     """Rows (samples, seconds, MB) of each format."""
     found: dict[str, list[list[float]]] = {}
-    for suffix in (".npy", ".parquet"):
+    for suffix in (f".{name}" for name in formats):
         rows = found.setdefault(suffix[1:], [])
-        for samples in (int(10**power) for power in range(4, 1 + round(np.log10(most)))):
+        for samples in sizes:
             log = folder / f"log{suffix}"
             write(log, samples)
             rows.append([samples, *identify(folder, [log], environment)])
@@ -136,6 +139,8 @@ def main() -> None:
     """Measure, print, draw."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=float, default=1e7)
+    parser.add_argument("--least", type=float, default=1e4, help="fewest samples")
+    parser.add_argument("--format", choices=["npy", "parquet"], help="one format of the samples; both by default")
     parser.add_argument("--only", choices=["samples", "joints", "logs"])
     parser.add_argument("--out", type=Path, default=Path("out"))
     options = parser.parse_args()
@@ -146,19 +151,23 @@ def main() -> None:
         if options.only in (None, "joints"):
             found["joints"] = grow_with_joints(environment)
         if options.only in (None, "samples"):
-            found |= {
-                f"samples, {key}": rows for key, rows in grow_with_samples(folder, options.samples, environment).items()
-            }
+            powers = range(round(np.log10(options.least)), 1 + round(np.log10(options.samples)))
+            formats = [options.format] if options.format else ["npy", "parquet"]
+            grown = grow_with_samples(folder, [10**power for power in powers], formats, environment)
+            found |= {f"samples, {key}": rows for key, rows in grown.items()}
         if options.only in (None, "logs"):
             found["logs"] = grow_with_logs(folder, environment)
     charts = []
     for key, rows in found.items():
         for column, what in ((1, "processor time"), (2, "memory")):
+            if len(rows) < 2:
+                continue
             slope = exponent([row[0] for row in rows], [row[column] for row in rows])
             print(f"{what} over {key}: exponent {slope:.2f}")
             charts.append(chart(f"{what} over {key}", f"log10 {key}", rows, column))
     options.out.mkdir(exist_ok=True)
-    (options.out / "growth.svg").write_text(arrange_charts(charts))
+    if charts:
+        (options.out / "growth.svg").write_text(arrange_charts(charts))
     (options.out / "growth.json").write_text(json.dumps(found, indent=1))
 
 

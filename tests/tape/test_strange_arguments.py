@@ -65,11 +65,11 @@ def test_destinations(backend: Any) -> None:
     ],
 )
 def test_states_that_are_no_real_numbers(dq: Any) -> None:
-    with pytest.raises(ArgumentError, match="'dq'"):
+    with pytest.raises(ArgumentError, match="dq"):
         kernels.inverse_dynamics(ROBOT, STATES[0], dq, STATES[2])
-    with pytest.raises(ArgumentError, match="'dq'"):
+    with pytest.raises(ArgumentError, match="dq"):
         kernels.wrench_regressor(ROBOT, ROBOT.links[-1].name, STATES[0], dq, STATES[2])
-    with pytest.raises(ArgumentError, match="'dq'"):
+    with pytest.raises(ArgumentError, match="dq"):
         kernels.forward_dynamics(ROBOT, STATES[0], dq, STATES[2])
 
 
