@@ -34,6 +34,15 @@ def test_parameters_have_value_unit_interval_and_status() -> None:
     assert set(columns["status"]) == {"data"}
 
 
+def test_notebooks_show_the_first_rows() -> None:
+    fit, _ = small_fit()
+    table = parameter_table(fit)
+    html = table._repr_html_()
+    assert table.columns["parameter"][9] in html
+    assert f"{table.rows - 10} more rows" in html
+    assert len(repr(table)) < 200
+
+
 def test_what_the_motion_leaves_open_has_no_interval() -> None:
     fit, _ = small_fit()
     open_ones = fit.estimate.undetermined.copy()

@@ -29,6 +29,7 @@ from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.public_calls import public
 from dynid.robot.model import Robot
+from dynid.tables import Table, html_card
 
 __all__ = [
     "DataTable",
@@ -45,6 +46,8 @@ Status = Literal["data", "prior", "unidentifiable"]
 """Where the value of a parameter comes from; see `parameter_table`."""
 STATUS: dict[Source, Status] = {"data": "data", "prior": "prior", "open": "unidentifiable"}
 """The word of tables for the source of an estimated value."""
+SHOWN = 10
+"""Rows that a notebook shows (convention)."""
 WRENCH = {"fx": "N", "fy": "N", "fz": "N", "mx": "N m", "my": "N m", "mz": "N m"}
 """Columns of a wrench with their units."""
 MOTION = {"q": ("rad", "m"), "dq": ("rad/s", "m/s"), "ddq": ("rad/s^2", "m/s^2"), "effort": ("N m", "N")}
@@ -79,6 +82,16 @@ class DataTable:
         names = list(self.columns)
         shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
         return f"DataTable('{self.name}', {self.rows} rows: {shown})"
+
+    def _repr_html_(self) -> str:
+        """The first rows, for notebooks."""
+        shown = [
+            [cell.item() for cell in row]
+            for row in zip(*(column[:SHOWN] for column in self.columns.values()), strict=True)
+        ]
+        names = [f"{name} [{self.units[name]}]" if name in self.units else name for name in self.columns]
+        more = [f"{self.rows - SHOWN} more rows"] if self.rows > SHOWN else []
+        return html_card(repr(self), more, Table.of(names, shown))
 
     def to_pandas(self) -> Any:
         """The table as a ``pandas.DataFrame``; ``attrs`` has the units and the facts.
