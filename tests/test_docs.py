@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pkgutil
 import re
@@ -17,6 +18,7 @@ from click.testing import CliRunner
 import dynid
 from dynid.cli import main
 from dynid.estimation.registry import estimator_class
+from dynid.excitation.points.point_trajectory import PointSettings
 from dynid.processing.simulation import sum_of_sines
 from support.api_reference import reference
 
@@ -107,6 +109,7 @@ def test_commands_run_in_order(page: Path, folder: Path, tmp_path: Path, monkeyp
         (tmp_path / entry.name).symlink_to(entry)
     (tmp_path / "map.toml").write_text(MAP)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("dynid.runs.plan_run.PointSettings", functools.partial(PointSettings, iterations=20))
     for command in commands(page):
         if not any(name in command for name in CAMPAIGNS.get(page.name, ("",))):
             continue

@@ -136,9 +136,12 @@ def test_library_and_command_agree_on_a_simulated_log(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not (DATASETS / "tx40").is_dir(), reason="the data sets are not here")
 def test_library_and_command_agree_on_the_tx40(tmp_path: Path) -> None:
-    chart = ROOT / "channel_maps" / "tx40.toml"
-    by_command = values_of_command("tx40", DATASETS / "tx40", "--map", chart, "--out", tmp_path / "out")
-    fit = dynid.identify(dynid.robots.get("tx40"), DATASETS / "tx40", channel_map=chart)
+    chart, logs = ROOT / "channel_maps" / "tx40.toml", tmp_path / "tx40"
+    logs.mkdir()
+    for path in (DATASETS / "tx40").glob("*.csv"):  # the first 3 of 9 s
+        (logs / path.name).write_text("".join(path.read_text().splitlines(keepends=True)[:15001]))
+    by_command = values_of_command("tx40", logs, "--map", chart, "--out", tmp_path / "out")
+    fit = dynid.identify(dynid.robots.get("tx40"), logs, channel_map=chart)
     assert values_of(fit) == by_command
     with pytest.raises(ArgumentError, match="was used for the identification"):
-        dynid.runs.run_validation(tmp_path / "out", [DATASETS / "tx40"], channel_map=chart)
+        dynid.runs.run_validation(tmp_path / "out", [logs], channel_map=chart)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 
 import numpy as np
@@ -157,11 +158,12 @@ def test_the_set_is_the_complement_of_pinocchios_null_space(name):
     assert np.linalg.matrix_rank(rows) == count
 
 
+ROBOTS = int(os.environ.get("DYNID_TEST_ROBOTS", "20"))
 METHODS = ("closed-form", "minimal-combinations", "structural", "numeric")
 MODELS = {"links": (), "all": (RotorInertia(), Viscous(), Coulomb(), Offset())}
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=ROBOTS, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10**6), joints=st.integers(1, 7), models=st.sampled_from(sorted(MODELS)))
 def test_sets_convert_into_one_another_exactly(seed, joints, models):
     robot = random_serial(seed, joints, MODELS[models])
@@ -175,7 +177,7 @@ def test_sets_convert_into_one_another_exactly(seed, joints, models):
         np.testing.assert_allclose(there @ back, np.eye(a.rank), atol=1e3 * tolerance)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=ROBOTS, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10**6), joints=st.integers(1, 7))
 def test_members_give_the_torques(seed, joints):
     robot = random_serial(seed, joints, MODELS["all"])
