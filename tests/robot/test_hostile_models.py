@@ -12,7 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from campaigns.fuzz_files import ARM
+from dynid.cli import main
 from dynid.errors import DescriptionError
 from dynid.robot.check import check_robot
 from dynid.robot.formats.mjcf.read import parse_mjcf, read_mjcf
@@ -124,6 +127,8 @@ def test_spans_are_those_of_the_text() -> None:
 WATCH = """
 import json, sys
 from pathlib import Path
+from campaigns.fuzz_files import ARM
+from dynid.cli import main
 from dynid.errors import DescriptionError
 from dynid.robot.formats.mjcf.read import read_mjcf
 from dynid.robot.formats.urdf import read_urdf
@@ -273,3 +278,36 @@ def test_mutants_give_our_error_or_a_sound_robot(
         sound += 1
     assert refused == tried > 200
     assert sound > 50
+
+
+@pytest.mark.parametrize("mode", ["true", "auto", "false"])
+@pytest.mark.parametrize("geom", ["", '<geom size="1" mass="0"/>', '<geom size="1" mass="3"/>'])
+def test_masses_are_those_of_mujoco_whatever_inertiafromgeom_says(mode: str, geom: str, tmp_path: Path) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    inertial = '<inertial pos="0.1 0 0" mass="2" diaginertia="0.1 0.1 0.1"/>'
+    xml = (
+        f'<mujoco><compiler inertiafromgeom="{mode}"/><worldbody><body name="a">'
+        f'<joint name="j" type="hinge" axis="0 1 0"/>{inertial}{geom}</body></worldbody></mujoco>'
+    )
+    (tmp_path / "a.xml").write_text(xml)
+    read = read_mjcf(tmp_path / "a.xml")
+    assert read.bodies[0].inertia.mass == mujoco.MjModel.from_xml_string(xml).body_mass[1]
+
+
+@pytest.mark.parametrize(
+    "verb", [["base"], ["codegen", "--out", "c"], ["excite", "--out", "e"], ["identify", "x", "--out", "i"]]
+)
+def test_negative_masses_are_refused_by_every_verb(verb: list[str], tmp_path: Path) -> None:
+    text = ARM.replace('<mass value="1"/>', '<mass value="-1"/>')
+    assert text != ARM
+    (tmp_path / "arm.urdf").write_text(text)
+    (tmp_path / "x").write_text("t,q\n0,0\n1,1\n")
+    words = [str(tmp_path / word) if word in ("x", "c", "e", "i") else word for word in verb]
+    result = CliRunner().invoke(main, [words[0], str(tmp_path / "arm.urdf"), *words[1:]])
+    assert result.exit_code == 3
+    assert "link 'l2': the mass is negative: -1 kg" in result.stderr
+    if verb == ["base"]:
+        assert CliRunner().invoke(main, ["base", str(tmp_path / "arm.urdf"), "--allow-unphysical"]).exit_code == 0
+    found = CliRunner().invoke(main, ["check", str(tmp_path / "arm.urdf")])  # lists it among the faults
+    assert found.exit_code == 1
+    assert "negative" in found.stdout

@@ -44,10 +44,12 @@ Examples:
 )
 @click.version_option(package_name="dynid")
 @click.option("--timing", is_flag=True, help="Print the processor time of every stage of the command.")
+@click.option("--allow-unphysical", is_flag=True,
+              help="Use robot files with negative masses as they are; may stand behind the command, too.")  # fmt: skip
 @click.option("--no-snap", is_flag=True, help="Take rounded right angles of URDF files (1.5708) as they are "
               "written; may stand behind the command, too.")  # fmt: skip
 @click.pass_context
-def main(ctx: click.Context, timing: bool, no_snap: bool) -> None:
+def main(ctx: click.Context, timing: bool, no_snap: bool, allow_unphysical: bool) -> None:
     """Identify the dynamics of robots from logs of their motion.
 
     ROBOT is a file (.urdf; .xml or .mjcf for MJCF; .txt for the text format) or the name of a built-in robot: dynid

@@ -68,7 +68,7 @@ def check(
 
     notes: tuple[str, ...] = ()
     check_part(part["rows"], part["time"], None)
-    robot = read_robot(what, held_joints(hold), tell=False) if is_robot(what) else None
+    robot = read_robot(what, held_joints(hold), tell=False, judge=False) if is_robot(what) else None
     if robot is None and recorded is not None:
         robot = add_terms(read_robot(recorded, held_joints(hold)))
     if robot is not None and part["gravity"] is not None:

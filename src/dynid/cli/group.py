@@ -17,7 +17,7 @@ import click
 from dynid import errors
 from dynid.cli.options import nearest
 
-__all__ = ["EXIT_CODES", "ErrorGroup"]
+__all__ = ["ANYWHERE", "EXIT_CODES", "ErrorGroup"]
 
 EXIT_CODES = """\b
 Exit codes:
@@ -33,6 +33,8 @@ Exit codes:
 
 INTERRUPTED = "interrupted. Finished parts are kept; the same command continues from there."
 
+ANYWHERE = ("--no-snap", "--allow-unphysical")
+"""Options of the whole program that may stand behind the name of a command."""
 _CODES: list[tuple[type[errors.DynidError], int]] = [
     (errors.ArgumentError, 2),
     (errors.DescriptionError, 3),
@@ -56,10 +58,10 @@ class ErrorGroup(click.Group):
         raise AssertionError("a message ends the program")
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Accept ``--no-snap`` anywhere: it belongs to all commands that read a robot."""
+        """Accept options of the whole program anywhere: they belong to all commands that read a robot."""
         place = args.index("--") if "--" in args else len(args)
-        flags = [word for word in args[:place] if word == "--no-snap"]
-        return super().parse_args(ctx, [*flags[:1], *(w for k, w in enumerate(args) if w != "--no-snap" or k > place)])
+        flags = [word for word in ANYWHERE if word in args[:place]]
+        return super().parse_args(ctx, [*flags, *(w for k, w in enumerate(args) if w not in ANYWHERE or k > place)])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

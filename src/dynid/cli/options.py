@@ -390,13 +390,14 @@ def held_joints(pairs: tuple[str, ...]) -> dict[str, float]:
         raise errors.ArgumentError(f"--hold: {error}", remedy="Write --hold JOINT or --hold JOINT=0.02.") from error
 
 
-def read_robot(name: str, held: dict[str, float], *, tell: bool = True) -> Robot:
+def read_robot(name: str, held: dict[str, float], *, tell: bool = True, judge: bool = True) -> Robot:
     """Read a robot from a file, or get a built-in robot by its name.
 
     Args:
         name: File or name.
         held: Positions of held joints; the keys may be patterns of joint names.
         tell: Whether a note says that rounded right angles of the file are taken as exact.
+        judge: Whether a robot with a negative mass is refused.
     """
     from dynid.robot import zoo
     from dynid.robot.formats import format_of, is_robot_file, joints_in_file
@@ -411,9 +412,23 @@ def read_robot(name: str, held: dict[str, float], *, tell: bool = True) -> Robot
     if any(character in key for key in held for character in "*?["):
         held = _matching_joints(joints_in_file(name), held)
     found = format_of(name)
-    if found is not None and found.name == "URDF":
-        return _read_urdf(name, held, tell)
-    return read_file(name, locked=held)
+    is_urdf = found is not None and found.name == "URDF"
+    robot = _read_urdf(name, held, tell) if is_urdf else read_file(name, locked=held)
+    if judge:
+        _refuse_unphysical(robot, name)
+    return robot
+
+
+def _refuse_unphysical(robot: Robot, name: str) -> None:
+    """Refuse a robot with a negative mass, unless --allow-unphysical is given."""
+    negative = next((link for link in robot.links if link.inertia.mass < 0.0), None)
+    if negative is not None and not _is_given("allow_unphysical"):
+        raise errors.DescriptionError(
+            f"the mass is negative: {negative.inertia.mass:g} kg",
+            path=name,
+            place=f"link '{negative.name}'",
+            remedy="Mend the file (dynid check lists all faults), or use it as it is with --allow-unphysical.",
+        )
 
 
 def _read_urdf(name: str, held: dict[str, float], tell: bool) -> Robot:
@@ -431,8 +446,13 @@ def _read_urdf(name: str, held: dict[str, float], tell: bool) -> Robot:
 
 def is_snapping_off() -> bool:
     """Whether the present command was given --no-snap."""
+    return _is_given("no_snap")
+
+
+def _is_given(name: str) -> bool:
+    """Whether an option of the whole program was given."""
     ctx = click.get_current_context(silent=True)
-    return ctx is not None and bool(ctx.find_root().params.get("no_snap"))
+    return ctx is not None and bool(ctx.find_root().params.get(name))
 
 
 def _matching_joints(joints: Sequence[str], held: dict[str, float]) -> dict[str, float]:
@@ -496,7 +516,11 @@ def _origin(recipe: TomlSettings) -> Origin:
     return Origin(
         verb=str(ctx.info_name),
         command=shlex.join(["dynid", str(ctx.info_name), *_arguments(given, str), *place]),
-        arguments=[*(["--no-snap"] if is_snapping_off() else []), *_arguments(given, _absolute)],
+        arguments=[
+            *(["--no-snap"] if is_snapping_off() else []),
+            *(["--allow-unphysical"] if _is_given("allow_unphysical") else []),
+            *_arguments(given, _absolute),
+        ],
         options={**options, **recipe.to_dict()},
         inputs=[*inputs, *recipe.input_files()],
     )

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from dynid import errors
+from dynid.cli.group import ANYWHERE
 from dynid.cli.options import EXISTING, FORCE, JSON, MAP, OUT, command
 from dynid.cli.screen import print_json, print_verdict, show_finding
 from dynid.files import file_digest, make_folder
@@ -193,7 +194,7 @@ def safe_arguments(facts: Mapping[str, Any], folder: Path) -> list[str]:
         raise errors.DataError(
             f"a run of '{verb}' is not repeated", path=folder, place="verb", remedy=f"Known: {', '.join(REPEATABLE)}."
         )
-    allowed = {name for p in known.params for name in (*p.opts, *p.secondary_opts)} - set(WRITING) | {"--no-snap"}
+    allowed = {name for p in known.params for name in (*p.opts, *p.secondary_opts)} - set(WRITING) | {*ANYWHERE}
     for k, word in enumerate(facts["arguments"]):
         name, _, _ = word.partition("=")
         if word.startswith("-") and not _is_number(word) and name not in allowed:

@@ -240,8 +240,9 @@ class _Reader:
     def _inertia(self, body: Element, members: list[_Member], *, moving: bool) -> Inertia:
         inertial = self._document.optional_child(body, "inertial")
         source = self._settings.inertia_from_geom
-        if inertial is not None and source != "true":
-            return read_inertial(self._settings, inertial)
+        stated = None if inertial is None else read_inertial(self._settings, inertial)
+        if stated is not None and source != "true":
+            return stated
         if source == "false":
             return Inertia.zero()
         total = Inertia.zero()
@@ -249,7 +250,7 @@ class _Reader:
             if member.element.tag == "geom":
                 geom = self._settings.resolve(member.element, member.childclass)
                 total += geom_inertia(self._settings, geom, moving=moving).in_frame(member.T_body_frame)
-        return total
+        return stated if stated is not None and total.mass == 0.0 else total  # as MuJoCo: no geom has a mass
 
     def _claim_name(self, name: str) -> str:
         """The name, with underscores behind it until no body or joint has it."""
