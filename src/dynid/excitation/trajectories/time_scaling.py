@@ -10,7 +10,7 @@ from dynid.excitation.base import Constraint
 from dynid.excitation.constraints import build_constraints, measure_margins
 from dynid.excitation.feasibility import is_feasible
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.trajectories.trajectory import TimeScaled, Trajectory
+from dynid.excitation.trajectories.trajectory import Motion, TimeScaled, Trajectory
 from dynid.public_calls import public
 from dynid.robot.model import Robot
 
@@ -53,11 +53,11 @@ def scale_to_limits(trajectory: Trajectory, robot: Robot, limits: MotionLimits, 
     """
     constraints = build_constraints(robot, limits)
     _refuse_impossible(trajectory, constraints, limits, samples)
-    shares = np.linspace(0.0, 1.0, samples)
+    path = trajectory.motion(np.linspace(0.0, trajectory.duration, samples))
 
     def feasible(factor: float) -> bool:
-        scaled = trajectory.with_time_factor(factor)
-        return is_feasible(constraints, scaled.motion(shares * scaled.duration), -_ROUNDING)
+        scaled = Motion(path.q, path.dq / factor, path.ddq / factor**2, path.jerk / factor**3)
+        return is_feasible(constraints, scaled, -_ROUNDING)
 
     smallest = _joint_factor(trajectory, limits, samples)
     high = low = smallest * (1.0 + _REFINED) if smallest > 0.0 else _FASTEST
