@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import dynid
 from campaigns import hypotheses as campaign
 from dynid.errors import ArgumentError
+from dynid.estimation.selection import ForwardSelection
 from dynid.links.common.free_geometry import free_geometry
 from dynid.links.recipe import Recipe
 from dynid.processing.process import process
 
+TILT_ONLY = ForwardSelection(folds=(8,), average=False, most=2)
 OWN = {"length": "lengths", "zero": "zeros", "tilt": "tilt"}
 
 
@@ -46,6 +50,15 @@ def test_the_identified_robot_and_its_urdf_have_the_found_length(tmp_path):
     dynid.write_urdf(fit.identified, tmp_path / "found.urdf")
     written = dynid.read_urdf(tmp_path / "found.urdf")
     assert np.allclose(written.bodies[place].p_parent_joint, fit.identified.bodies[place].p_parent_joint, atol=1e-9)
+
+
+def test_a_selected_tilt_turns_gravity_itself():
+    case = campaign.make_case("tilt", "rail", 13)
+    log = replace(case.log, time=case.log.time[::4], q=case.log.q[::4], effort=case.log.effort[::4])
+    fit = dynid.identify(case.robot, process(log), Recipe(selection=TILT_ONLY))
+    turned = np.arccos(fit.robot.gravity @ case.robot.gravity / np.linalg.norm(case.robot.gravity) ** 2)
+    assert np.rad2deg(turned) == pytest.approx(abs(case.amount), abs=0.3)
+    assert np.linalg.norm(fit.robot.gravity) == pytest.approx(np.linalg.norm(case.robot.gravity))
 
 
 def test_what_no_torque_shows_is_held():

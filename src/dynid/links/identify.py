@@ -15,7 +15,7 @@ from dynid.errors import ArgumentError
 from dynid.estimation.agreement import check_runs
 from dynid.estimation.closed_loop.in_loop import InLoop
 from dynid.estimation.equations import Factors, Samples, build_equations
-from dynid.estimation.estimate import Estimate, Estimator, Source
+from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.noisy.gain_uncertainty import add_gain_uncertainty
 from dynid.estimation.perturbation import EstimateBounds, estimate_bounds
@@ -32,12 +32,12 @@ from dynid.findings import Finding
 from dynid.kernels import inverse_dynamics, kernel
 from dynid.links.common.averaging import average_models
 from dynid.links.common.common_cutoff import CutoffChoice
-from dynid.links.common.free_geometry import free_geometry
+from dynid.links.common.free_geometry import free_geometry, is_tilted
 from dynid.links.common.run_differences import settle_runs
 from dynid.links.couplings import with_coupled_motors
 from dynid.links.estimators import make_estimator
 from dynid.links.given_data import list_data
-from dynid.links.identification_view import identification_card, identification_line
+from dynid.links.identification_view import identification_card, identification_line, parameter_tables
 from dynid.links.log_reader import ChannelMapSource, Log, LogReader, read_in_pieces, refuse_in_pieces
 from dynid.links.pruning import read_share
 from dynid.links.recipe import Recipe, add_terms
@@ -313,7 +313,7 @@ class Identification:
             self.bounds.sentence,
             "",
             joints.to_text(),
-            *_parameter_tables(estimate),
+            *parameter_tables(estimate),
         ]
         hidden = self.base.unidentifiable
         if hidden:
@@ -334,23 +334,6 @@ class Identification:
         return self.summary()
 
     __repr__, _repr_html_ = identification_line, identification_card
-
-
-def _parameter_tables(estimate: Estimate) -> list[str]:
-    """What the data say, and apart from it what the prior says more than the data do."""
-    if "prior" not in estimate.sources:
-        return ["", estimate.table().to_text()]
-    titles: dict[Source, str] = {
-        "data": "Determined by the data:",
-        "prior": "Determined by the prior more than by the data (its distance from them counts as an error):",
-        "open": "Left open by the motion:",
-    }
-    return [
-        line
-        for source, title in titles.items()
-        if source in estimate.sources
-        for line in ("", title, estimate.table(source).to_text())
-    ]
 
 
 def with_possible_links(robot: Robot, theta: Floats) -> Robot:
@@ -503,13 +486,14 @@ def identify_experiments(
     base: BaseParameters | None = None,
     terms: Sequence[Term] = (),
     threads: int = 1,
+    turned: bool = False,
 ) -> Identification:
-    """Identify a robot that has its terms from experiments; see `identify`."""
+    """Identify a robot that has its terms from experiments; see `identify`. Gravity is not turned where it was."""
     runs = [run.matched(robot) for run in runs]
     if recipe.free:
         freed = free_geometry(robot, runs, recipe.free)
         fixed = replace(recipe, free=())
-        fit = identify_experiments(freed.robot, runs, fixed, estimator, terms=terms, threads=threads)
+        fit = identify_experiments(freed.robot, runs, fixed, estimator, terms=terms, threads=threads, turned=True)
         return replace(fit, estimate=replace(fit.estimate, findings=(*freed.findings, *fit.estimate.findings)))
     present = (*recipe.spring_terms(robot), *terms)
     with stage("estimate"):
@@ -524,6 +508,9 @@ def identify_experiments(
         # the mean of fits is possible where each of them is; other estimators take the model of the rule
         rule = recipe.selection if isinstance(estimator, FeasibleWLS) else replace(recipe.selection, average=False)
         equations, selection = _select_terms(equations, rule)
+        if not turned and is_tilted(equations):  # its term is linear in the angle: gravity itself is turned instead
+            exact = replace(recipe, free=("tilt",))
+            return identify_experiments(robot, runs, exact, estimator, terms=terms, threads=threads)
     fit = identify_equations(equations, estimator, selection)
     if settled is not None:
         estimate = settled.noted(fit.estimate, equations)

@@ -1,4 +1,4 @@
-"""Geometry that is estimated with the parameters: encoder zeros, lengths of links, the tilt of the base.
+"""Geometry that is estimated with the parameters: encoder zeros, lengths and angles of links, the tilt of the base.
 
 Gauss-Newton on the freed quantities, with all linear parameters and further friction fitted anew at every step
 (`ProfiledFit`): the derivatives are exact, and the robot itself is displaced, so nothing is linearised in the result.
@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, DataError
+from dynid.estimation.equations import Factors
+from dynid.estimation.linear.least_squares import WLS
 from dynid.findings import Finding
 from dynid.gate.causes import KINDS, SURE, Cause, placement_errors
 from dynid.gate.measured_samples import measured_samples
@@ -22,8 +24,10 @@ from dynid.gate.quick_fit import Samples
 from dynid.information.displacements import displace, displacement_columns
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
+from dynid.spatial import rotation_about
+from dynid.terms.load_dependent import BaseTilt
 
-__all__ = ["FREEDOMS", "Freed", "FreedGeometry", "check_freedoms", "free_geometry"]
+__all__ = ["FREEDOMS", "Freed", "FreedGeometry", "check_freedoms", "free_geometry", "is_tilted"]
 
 Floats = NDArray[np.float64]
 FREEDOMS: dict[str, tuple[str, ...]] = {
@@ -39,6 +43,9 @@ MOST_STEPS = 8
 """Most steps of Gauss-Newton (convention: quantities within 10 % of the truth settle in three)."""
 SETTLED = 0.05
 """Largest step, in standard errors, that ends the search (convention)."""
+EXACT_TILT = 0.02
+"""Tilt of the base [rad] above which a term linear in it is off by more than 0.02 % of gravity (derivation: the cosine)
+and gravity is turned instead."""
 OPEN = {"zero": 0.03, "slide zero": 0.01, "length": 0.02, "tilt": 0.03, "angle": 0.03}
 """Standard errors from which on a quantity is held [rad or m] (convention: no drawing is so bad)."""
 
@@ -89,22 +96,15 @@ def free_geometry(robot: Robot, runs: Sequence[Experiment], freedoms: Sequence[s
         (kind, j, direction)
         for j, body in enumerate(robot.bodies)
         for kind, direction in placement_errors(body, robot.gravity)
-        if kind in kinds
+        if kind in kinds and (kind != "tilt" or j == 0)
     ]
-    total, error, open_ones, moved = (
-        np.zeros(len(chosen)),
-        np.full(len(chosen), np.inf),
-        np.zeros(len(chosen), bool),
-        robot,
-    )
+    total, error = np.zeros(len(chosen)), np.full(len(chosen), np.inf)
+    open_ones, moved = np.zeros(len(chosen), dtype=bool), robot
     for _ in range(MOST_STEPS):
         step, error, open_ones = _step(moved, samples, chosen, open_ones)
         total += step
-        shifts: dict[str, Floats] = {}
-        for (_kind, j, direction), amount in zip(chosen, step.tolist(), strict=True):
-            name = robot.joint_names[j]
-            shifts[name] = shifts.get(name, np.zeros(6)) + amount * direction
-        moved = displace(moved, shifts)
+        moved = _move(moved, chosen, step)
+        samples = replace(samples, gravity=moved.gravity)
         if np.all(np.abs(step[~open_ones]) <= SETTLED * error[~open_ones]):
             break
     found = tuple(
@@ -114,6 +114,33 @@ def free_geometry(robot: Robot, runs: Sequence[Experiment], freedoms: Sequence[s
     if robot.source is not None and robot.source.format == "mjcf":
         moved = replace(moved, source=None)  # its text is written back with new inertias only
     return FreedGeometry(moved, found, tuple(_report(robot, chosen, total, error)))
+
+
+def is_tilted(equations: Factors) -> bool:
+    """Whether a base tilt among the terms is so large that its term, linear in the angle, is not exact enough."""
+    if not any(isinstance(term, BaseTilt) for term in equations.terms):
+        return False
+    values = WLS().solve(equations).values[equations.base.rank :].tolist()
+    return any(
+        isinstance(term, BaseTilt) and abs(value) > EXACT_TILT
+        for term, value in zip(equations.terms, values, strict=True)
+    )
+
+
+def _move(robot: Robot, chosen: Sequence[tuple[str, int, Floats]], step: Floats) -> Robot:
+    """The robot after a step; a tilt of the base turns gravity the other way, and leaves the base's frame alone."""
+    shifts: dict[str, Floats] = {}
+    tilt = np.zeros(3)
+    for (kind, j, direction), amount in zip(chosen, step.tolist(), strict=True):
+        if kind == "tilt":
+            tilt = tilt + amount * direction[3:]
+            continue
+        name = robot.joint_names[j]
+        shifts[name] = shifts.get(name, np.zeros(6)) + amount * direction
+    angle = float(np.linalg.norm(tilt))
+    if angle > 0.0:
+        robot = robot.with_gravity(rotation_about(tilt / angle, -angle) @ robot.gravity)
+    return displace(robot, shifts)
 
 
 def _join(parts: Sequence[Samples | None]) -> Samples:
@@ -136,7 +163,9 @@ def _step(
     fit = ProfiledFit.of(robot, samples)
     columns = displacement_columns(robot, fit.theta, samples.q, samples.dq, samples.ddq)[:, fit.joints]
     columns *= fit.scale[None, :, None, None]
-    every = np.stack([(columns[:, :, j] @ direction).reshape(-1) for _, j, direction in chosen], axis=1)
+    ground = [j for j, body in enumerate(robot.bodies) if body.parent < 0]
+    moving = [(ground if kind == "tilt" else [j], direction) for kind, j, direction in chosen]
+    every = np.stack([(columns[:, :, j].sum(axis=2) @ direction).reshape(-1) for j, direction in moving], axis=1)
     free, held = fit.left(every), held.copy()
     limit = np.array([OPEN[kind] for kind, _, _ in chosen])
     step, error = np.zeros(len(chosen)), np.full(len(chosen), np.inf)
