@@ -35,7 +35,7 @@ def source() -> str:
 def test_every_extra_is_used_by_the_code(extra: str, source: str) -> None:
     for package in packages(extra):
         module = re.escape(MODULES.get(package, package))
-        pattern = rf"^\s*(?:import|from) {module}\b|[\"']{module}[\"'.]|{module}\.prefix|Eigen's headers: {package}"
+        pattern = rf"^[ \t]*(?:import|from) {module}\b|[\"']{module}[\"'.]|{module}\.prefix|Eigen's headers: {package}"
         assert re.search(pattern, source, re.MULTILINE), f"nothing imports {package} of the extra {extra}"
 
 

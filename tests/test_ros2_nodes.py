@@ -15,7 +15,7 @@ import dynid
 from dynid.processing.simulation import sum_of_sines
 
 SCRIPT = Path(__file__).parents[1] / "examples" / "ros2_nodes.py"
-RATE_HZ = 250.0
+RATE_HZ = 125.0
 
 
 @pytest.fixture(scope="module")

@@ -20,19 +20,19 @@ INPUTS = {
 """Quantity -> how many states it depends on."""
 
 
-def panda() -> dynid.Robot:
+def arm() -> dynid.Robot:
     friction = (
         dynid.Viscous(0.5),
         dynid.Coulomb(0.3),
         dynid.RotorInertia(0.02),
         dynid.terms.SmoothSign(0.2, scale=0.1),
     )
-    return dynid.robots.panda().with_terms(*friction)
+    return dynid.robots.scara().with_terms(*friction)
 
 
 @pytest.mark.parametrize("quantity", INPUTS)
 def test_the_numbers_are_those_of_the_kernels(quantity: str) -> None:
-    robot = panda()
+    robot = arm()
     function = casadi_function(robot, quantity)
     for _ in range(3):
         state = RNG.normal(size=(INPUTS[quantity], robot.dof))
@@ -45,7 +45,7 @@ def test_parameters_can_stay_symbols() -> None:
     """The derivative by the parameters is the regressor, because torques are linear in them."""
     import casadi
 
-    robot = panda()
+    robot = arm()
     function = casadi_function(robot, symbolic_parameters=True)
     assert function.name_in() == ["q", "dq", "ddq", "theta"]
     q, dq, ddq = RNG.normal(size=(3, robot.dof))
