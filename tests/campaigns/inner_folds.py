@@ -1,9 +1,10 @@
 """Rules of the identification judged inside the training parts of the real logs: no held-out torque is read.
 
-    python tests/campaigns/inner_folds.py [data set ...]
+    python tests/campaigns/inner_folds.py [--rules] [data set ...]
 
 Every training run of a data set is cut into four parts of time. Each part is left out in turn; terms, weights and fit
-come from the others, and the left-out part judges. Rules of selection and regularisation are compared by these figures.
+come from the others, and the left-out part judges. Rules of selection and regularisation are compared by these figures:
+the standing one, with ``--rules`` also one model in place of the mean, no selection, and runs without own offsets.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from real_data import COMMANDS
 from real_logs import DATA, ROOT, SETS
 
 import dynid
+from dynid.links.common.common_cutoff import CutoffChoice
 from dynid.links.estimators import make_estimator
 from dynid.links.identify import identify_experiments, prepare_robot
 from dynid.links.log_reader import LogReader
@@ -89,23 +91,41 @@ def read_training(name: str, **changes: Any) -> list[Training]:
         recipe = Recipe(**settings | band | changes)
         model = prepare_robot(robot, recipe, channel_map)
         reader = LogReader(robot=model, recipe=recipe, channel_map=channel_map)
-        runs, _ = reader.training_and_proof(logs)
+        choose = CutoffChoice(model, band_hz=recipe.band_hz, terms=recipe.spring_terms(model), base=None)
+        runs, _ = reader.training_and_proof(logs, choose=choose)
         title = f"{name} {cutoff:g} Hz" if len(data.cutoffs_hz) > 1 else name
         found.append(Training(name=title, robot=model, recipe=recipe, runs=tuple(runs)))
     return found
 
 
-def main(names: list[str]) -> None:
-    """Print the errors of the standing rule on every part."""
+def rules(standing: Recipe) -> dict[str, Recipe]:
+    """The rules that are compared, by name."""
+    one = None if standing.selection is None else replace(standing.selection, average=False)
+    return {
+        "standing": standing,
+        "one model": replace(standing, selection=one),
+        "no selection": replace(standing, selection=None),
+        "runs share offsets": replace(standing, per_run=()),
+    }
+
+
+def main(words: list[str]) -> None:
+    """Print the errors of the standing rule, or of all, on every part."""
+    every, names = "--rules" in words, [word for word in words if not word.startswith("--")]
     for name in names or list(COMMANDS):
         for training in read_training(name):
-            started = time.process_time()
-            errors = training.errors(training.recipe)
-            seconds = time.process_time() - started
-            figures = " ".join(f"{error:6.3f}" for error in errors)
-            print(
-                f"{training.name:16s} mean {np.exp(np.mean(np.log(errors))):6.3f} %  parts {figures}  ({seconds:.1f} s)"
-            )
+            for rule, recipe in rules(training.recipe).items():
+                asked = rule == "standing" or every
+                if not asked or (rule == "runs share offsets" and len(training.runs) < 2):
+                    continue
+                started = time.process_time()
+                errors = training.errors(recipe)
+                seconds = time.process_time() - started
+                figures = " ".join(f"{error:6.3f}" for error in errors)
+                mean = np.exp(np.mean(np.log(errors)))
+                print(
+                    f"{training.name:16s} {rule:18s} mean {mean:6.3f} %  parts {figures}  ({seconds:.1f} s)", flush=True
+                )
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small: more threads only wait for one another
@@ -109,23 +109,47 @@ def selected_terms(robot: Robot, run: Experiment, present: tuple[Term, ...], ban
     return fit.terms
 
 
+@dataclass(frozen=True)
+class Halves:
+    """The agreement of the halves of one log with one model."""
+
+    log: str
+    model: str
+    """`usual` or `selected` terms."""
+    default: Agreement
+    wls: Agreement
+
+    def row(self) -> tuple[str, str, str, str, str]:
+        """Cells of a table: log, terms, by the default, by weighted least squares, not counted."""
+        shares = [f"{a.inside} of {a.count}, {a.percent:.1f} %" for a in (self.default, self.wls)]
+        return self.log, self.model, shares[0], shares[1], str(self.default.left_out)
+
+
+HEADS = ("log", "terms", "default", "WLS", "not counted")
+"""Columns of `Halves.row`."""
+
+
+def measure(data: DataSet) -> Iterator[Halves]:
+    """Compare the halves of every log of a data set, with the usual and with the selected terms."""
+    for label, robot, run in prepare(data):
+        base, band = base_parameters(robot), float(data.cutoffs_hz[0]) if data.cutoffs_hz else None
+        models = {"usual": data.terms, "selected": selected_terms(robot, run, data.terms, band)}
+        for model, terms in models.items():
+            halves = [build_equations(robot, h, base=base, terms=terms, band_hz=band) for h in halve(run)]
+            fitted, plain = agreements(halves, FeasibleWLS())
+            yield Halves(label, model, fitted, plain)
+
+
 def main(names: Sequence[str]) -> None:
     """Print the agreement of the halves of every log."""
     if not DATA.is_dir():
         print(f"no data sets in {DATA}")
         return
-    print("log                    terms       default          WLS              not counted")
+    print("{:22s} {:9s} {:19s} {:19s} {}".format(*HEADS))
     for data in SETS:
-        if names and data.name not in names:
-            continue
-        for label, robot, run in prepare(data):
-            base, band = base_parameters(robot), float(data.cutoffs_hz[0]) if data.cutoffs_hz else None
-            models = {"usual": data.terms, "selected": selected_terms(robot, run, data.terms, band)}
-            for model, terms in models.items():
-                halves = [build_equations(robot, h, base=base, terms=terms, band_hz=band) for h in halve(run)]
-                fitted, plain = agreements(halves, FeasibleWLS())
-                shares = [f"{a.inside:3d} of {a.count:3d} {a.percent:5.1f} %" for a in (fitted, plain)]
-                print(f"{label:22s} {model:9s} {shares[0]}  {shares[1]}  {fitted.left_out:3d}", flush=True)
+        if not names or data.name in names:
+            for halves in measure(data):
+                print("{:22s} {:9s} {:19s} {:19s} {}".format(*halves.row()), flush=True)
 
 
 if __name__ == "__main__":

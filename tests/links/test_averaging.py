@@ -11,7 +11,7 @@ from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.passivity import Passivity
 from dynid.estimation.rows import torque_of_terms
-from dynid.estimation.selection import ForwardSelection, Selection
+from dynid.estimation.selection import Candidate, ForwardSelection, Selection
 from dynid.links.identify import identify, identify_equations
 from dynid.links.recipe import Recipe
 from dynid.robot import zoo
@@ -33,18 +33,46 @@ def equations() -> Samples:
     return build_equations(ROBOT, replace(run, effort=run.effort + torque), terms=(*ROOTS, *SIGNS))
 
 
-def test_every_parameter_is_the_mean_over_the_models(equations: Samples) -> None:
+@pytest.mark.parametrize("shares", [(), (0.1, 0.2, 0.4, 0.3)])
+def test_every_parameter_is_the_mean_over_the_models(equations: Samples, shares: tuple[float, ...]) -> None:
     estimator = FeasibleWLS(prior_weight=1.0)
-    fit = identify_equations(equations, estimator, Selection(terms=(*ROOTS, *SIGNS), steps=(), models=MODELS))
+    selection = Selection(terms=(*ROOTS, *SIGNS), steps=(), models=MODELS, shares=shares)
+    fit = identify_equations(equations, estimator, selection)
     expected = dict.fromkeys(equations.names, 0.0)
-    for model in MODELS:
+    for model, share in zip(MODELS, shares or (0.25,) * 4, strict=True):
         alone = identify_equations(equations.keep(model), estimator)
         for name, value in zip(alone.estimate.names, alone.estimate.values.tolist(), strict=True):
-            expected[name] += value / len(MODELS)
+            expected[name] += share * value
     # alone, each model has weights of its own, from its own residuals
     spread = np.maximum(fit.estimate.stderr, 1e-9)
     assert np.max(np.abs(fit.estimate.values - list(expected.values())) / spread) < 0.3
     assert any("mean of 4 models that selection found, 3 of them different" in f.message for f in fit.estimate.findings)
+
+
+def test_models_count_by_how_well_they_predict() -> None:
+    runs = [planted_run(ROBOT, samples=600, noise=0.02, seed=seed) for seed in (1, 2)]
+    planted = [torque_of_terms(ROBOT, ROOTS, np.full(ROBOT.dof, 0.5), run) for run in runs]
+    runs = [replace(run, effort=run.effort + torque) for run, torque in zip(runs, planted, strict=True)]
+    candidates = (Candidate("roots", ROOTS), Candidate("signs", SIGNS))
+    equations = build_equations(ROBOT, runs, terms=(*ROOTS, *SIGNS), blocks=24)
+    selection = ForwardSelection().run(equations, candidates)
+    assert len(selection.models) == 7  # the rule, three partitions, half of the folds, whole runs, no terms
+    assert selection.models[-1] == ()
+    assert set(ROOTS) <= set(selection.models[-2])
+    assert sum(selection.shares) == pytest.approx(1.0)
+    # each run predicted by a fit of the other one, written out with NumPy
+    errors = []
+    for terms in (selection.models[0], ()):
+        kept = equations.keep(terms)
+        ratio = []
+        for left_out, used in (kept.blocks, kept.blocks[::-1]):
+            squares = kept.information.only(*left_out).per_joint_residual(
+                kept.information.only(*used).weight().solve(minimum_norm=True)
+            )
+            ratio.append(np.log(squares.sum()))
+        errors.append(np.exp(np.mean(ratio)))
+    assert selection.shares[0] / selection.shares[-1] == pytest.approx(errors[1] / errors[0], rel=0.3)
+    assert selection.shares[0] > 5.0 * selection.shares[-1]
 
 
 def test_the_mean_of_possible_robots_is_possible(equations: Samples) -> None:

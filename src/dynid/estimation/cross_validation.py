@@ -49,13 +49,16 @@ SINGULAR_SYSTEM = 1e-10
 class Folds:
     """Cross products of all columns, per fold, and the fits that leave one fold out."""
 
-    def __init__(self, equations: Factors, weights: Floats, counts: Sequence[int] = (FOLDS,)) -> None:
+    def __init__(
+        self, equations: Factors, weights: Floats, counts: Sequence[int] = (FOLDS,), *, runs: bool = False
+    ) -> None:
         """Group the blocks of the equations into folds.
 
         Args:
             equations: The equations.
             weights: (n,) weight of each joint's squared residuals in the fits.
             counts: Numbers of folds; several partitions make the result depend less on where the cuts happen to lie.
+            runs: Whether the runs themselves are a further partition, if there are several.
         """
         information = equations.information
         segments = [s for s, row in zip(information.segments, information.samples, strict=True) if row.any()]
@@ -66,11 +69,15 @@ class Folds:
         self._best: dict[tuple[tuple[Term, ...], tuple[int, ...]], float] = {}
         self._places = {term: self._rigid + place for place, term in enumerate(equations.terms)}
         partitions = [_groups(equations, segments, count) for count in counts]
+        whole_runs = _runs(equations, segments)
+        self.across_runs = runs and 1 < len(whole_runs) < RUNS_AS_FOLDS
+        """Whether the last partition leaves whole runs out, and the others do not."""
+        partitions += [whole_runs] if self.across_runs else []
         groups = [group for partition in partitions for group in partition]
         self._partition = np.repeat(np.arange(len(partitions)), [len(partition) for partition in partitions])
         weighted, self._torque = self._products(groups, (weights, np.ones_like(weights)))
         self._weighted = weighted
-        whole = weighted.sum(axis=0) / len(counts)
+        whole = weighted.sum(axis=0) / len(partitions)
         rest = whole - weighted
         length = np.sqrt(np.diagonal(whole))[equations.base.rank : -1]
         self.coordinates = PriorCoordinates.of(equations.robot, np.where(length > 0.0, length, np.inf))
@@ -269,12 +276,17 @@ def _cholesky(matrix: Floats, pull: Floats) -> Floats:
 
 def _groups(equations: Factors, segments: Sequence[int], count: int) -> list[NDArray[np.int64]]:
     """Segments of each fold: the runs themselves where there are many, else stretches of the runs."""
-    runs = [np.array([s for s in block if s in segments], dtype=np.int64) for block in equations.blocks]
-    runs = [run for run in runs if run.size]
+    runs = _runs(equations, segments)
     if len(runs) >= RUNS_AS_FOLDS:
         return runs
     parts = -(-count // len(runs))
     return [part for run in runs for part in np.array_split(run, min(parts, run.size))]
+
+
+def _runs(equations: Factors, segments: Sequence[int]) -> list[NDArray[np.int64]]:
+    """Segments of each run that has some."""
+    runs = [np.array([s for s in block if s in segments], dtype=np.int64) for block in equations.blocks]
+    return [run for run in runs if run.size]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,6 @@ so the mean of possible robots is possible.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -18,12 +17,13 @@ from dynid.estimation.estimate import Estimate
 from dynid.estimation.physical.feasible import FeasibleWLS, feasible_parameters
 from dynid.estimation.selection import Selection
 from dynid.findings import Finding
+from dynid.terms.base import Term
 
 __all__ = ["average_models"]
 
 
 def average_models(equations: Factors, settings: FeasibleWLS, widest: Estimate, selection: Selection) -> Estimate:
-    """Average the fits of the selected models.
+    """Average the fits of the selected models, each by its share.
 
     Joints and prior have the same weights in all models: those of the widest one.
 
@@ -34,15 +34,19 @@ def average_models(equations: Factors, settings: FeasibleWLS, widest: Estimate, 
         selection: The models.
     """
     present = equations.terms[: len(equations.terms) - len(selection.terms)]
-    counts, size = Counter(selection.models), len(equations.base.layout)
+    size = len(equations.base.layout)
+    shares: dict[tuple[Term, ...], float] = {}
+    count = len(selection.models)
+    for model, share in zip(selection.models, selection.shares or (1.0 / count,) * count, strict=True):
+        shares[model] = shares.get(model, 0.0) + share
     weights = 1.0 / (widest.noise_std**2 * widest.inflation)
     theta = np.zeros(size + len(equations.terms))
-    for model, count in counts.items():
+    for model, share in shares.items():
         terms = (*present, *model)
         part = equations.keep(terms)
         fit = feasible_parameters(part, part.information.weight(weights), widest.extras["prior_weight"], settings)
         places = [*range(size), *(size + equations.terms.index(term) for term in terms)]
-        theta[places] += count / counts.total() * fit.theta
-    message = f"the result is the mean of {counts.total()} models that selection found, {len(counts)} of them different"
+        theta[places] += share * fit.theta
+    message = f"the result is the mean of {count} models that selection found, {len(shares)} of them different"
     note = Finding(code="averaged-models", severity="note", where="estimate", message=message)
     return replace(widest, values=equations.grouping @ theta, standard=theta[:size], findings=(*widest.findings, note))
