@@ -84,6 +84,22 @@ def test_intervals_hold_the_truth_with_few_poses(count: int) -> None:
     assert 0.91 < np.mean(inside) < 0.99
 
 
+def test_drifts_and_signs_of_poses_are_named() -> None:
+    R, wrench = poses_of(30, 1, 0.1)
+    assert "wrench-sign" in codes(identify_load_from_poses(R, -wrench))
+    line = np.linspace(0.0, 1.0, len(R))[:, None]
+    drifting = wrench + 0.5 * line * np.repeat([1.0, 0.0], 3)
+    load = identify_load_from_poses(R, drifting)
+    (finding,) = [finding for finding in load.findings if finding.code == "drift"]
+    assert "0.5" in finding.message or "0.4" in finding.message or "0.6" in finding.message
+    assert "drift" not in codes(identify_load_from_poses(R, drifting, sensing=Sensing(drift=True)))
+    for count in (4, 10, 12, 30):
+        for seed in range(20):
+            said = codes(identify_load_from_poses(*poses_of(count, 100 + seed, 0.3)))
+            assert "drift" not in said
+            assert "wrench-sign" not in said
+
+
 def test_poses_that_are_none_are_refused_and_strange_ones_named() -> None:
     R, wrench = poses_of(30, 1, 0.1)
     turns = Rotation.from_matrix(R).as_quat()  # x, y, z, w

@@ -35,6 +35,13 @@ from dynid.robot.model import STANDARD_GRAVITY, Robot
 __all__ = ["Sensing", "identify_load", "identify_load_from_poses", "load_from_solution", "solve_load", "wrench_data"]
 
 Floats = NDArray[np.float64]
+NEGATIVE = 3.0
+"""Standard deviations below zero at which a mass counts as negative (convention, as in sensor_checks.py)."""
+FEWEST_FOR_DRIFT = 10
+"""Smallest number of poses that can show a drift: 60 numbers for 22 unknowns (convention)."""
+DRIFTS = 33.0
+"""Twice the gain of log-likelihood from which on the bias drifts: chance alone reaches it in one of 100 000 sets of
+poses (derivation: chi-squared with six degrees of freedom)."""
 MISMATCH = 0.3
 """Residual over the weight of the load above which poses and wrenches hardly belong together; convention."""
 FAR = 3.0
@@ -194,7 +201,9 @@ def identify_load_from_poses(
         raise ArgumentError("turn the wrenches into the sensor's axes first", remedy="wrench @ R for every pose.")
     data = sensing.correct(pose_equations(orientation, wrench, time=time, position=position, gravity=gravity))
     load = solve_load(data, frame=frame, sensing=sensing)
-    load = replace(load, findings=(*load.findings, *_check_poses(load, data)))
+    load = replace(
+        load, findings=(*load.findings, *_check_poses(load, data), *_check_sign_and_drift(load, data, sensing))
+    )
     return make_possible(load if tare is None else load.minus(tare))
 
 
@@ -219,6 +228,37 @@ def _check_poses(load: Load, data: WrenchData) -> Iterator[Finding]:
             message=f"the centre of mass is {distance:.0f} m away, so that the moments seem to be in N mm",
             remedy="Set moment_unit to 0.001.",
             evidence={"distance [m]": distance},
+        )
+
+
+def _check_sign_and_drift(load: Load, data: WrenchData, sensing: Sensing) -> Iterator[Finding]:
+    """Is the mass surely negative, and does a bias that drifts from pose to pose explain the wrenches better?"""
+    if load.mass + NEGATIVE * load.mass_stderr < 0.0:
+        yield Finding(
+            code="wrench-sign",
+            severity="warning",
+            where="wrench",
+            message=f"the mass is {load.mass:.3g} kg, so that the sensor reports the wrench on the robot",
+            remedy="Set sign to -1.",
+            evidence={"mass [kg]": load.mass, "standard error [kg]": load.mass_stderr},
+        )
+    count = len(data.time)
+    if sensing.drift or not sensing.bias or count < FEWEST_FOR_DRIFT:
+        return
+    drifting = solve_load(data, frame=load.frame, sensing=replace(sensing, drift=True))
+    smallest = 1e-12 * float(np.abs(data.wrench).max())
+    before, after = (np.maximum(fit.residual_std, smallest) for fit in (load, drifting))
+    gain = float((count - FEWEST_FOR_DRIFT / 2.0) * np.sum(np.log(np.maximum(before / after, 1e-300) ** 2)))
+    if gain > DRIFTS:
+        largest = np.abs(drifting.drift * np.ptp(data.time))
+        size = f"{largest[:3].max():.2g} N and {largest[3:].max():.2g} N m"
+        yield Finding(
+            code="drift",
+            severity="warning",
+            where="wrench",
+            message=f"the bias drifts by up to {size} over the poses",
+            remedy="Set drift to true, or tare the sensor and record again.",
+            evidence={"gain of log-likelihood": 0.5 * gain},
         )
 
 
