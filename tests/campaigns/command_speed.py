@@ -2,7 +2,8 @@
 
 Run ``python tests/campaigns/command_speed.py`` (``--only NAME`` for one, ``--runs 5``). Needs the data sets of
 `real_logs`. Each command runs in a process of its own, once before the clock starts so that everything is compiled,
-as in an installed package. A processor shared with others is slower: the first line says how long a fixed loop takes.
+as in an installed package. ``--beside FOLDER`` runs another checkout in turn with this one. A processor shared with
+others is slower: the first line says how long a fixed loop takes.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from real_logs import DATA
@@ -52,10 +54,10 @@ DIDIM_TIMES = 20.0
 """Largest ratio of the times of DIDIM and WLS."""
 
 
-def run(arguments: str, folder: Path) -> tuple[float, str]:
-    """Processor time of a command [s] and its line of stages."""
+def run(arguments: str, folder: Path, source: Path = ROOT) -> tuple[float, str]:
+    """Processor time of a command of a source tree [s] and its line of stages."""
     words = [sys.executable, "-m", "dynid", "--timing", *arguments.replace("OUT", str(folder / "out")).split()]
-    environment = {**keep_bytecode(str(folder)), "OPENBLAS_NUM_THREADS": "1"}
+    environment = {**keep_bytecode(str(folder)), "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(source / "src")}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(words, capture_output=True, text=True, env=environment)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -76,10 +78,12 @@ def loop_time() -> float:
     return min(times)
 
 
-def least(arguments: str, runs: int, folder: Path) -> tuple[float, str]:
-    """The quickest of several runs, after one that compiles."""
-    run(arguments, folder)
-    return min(run(arguments, folder) for _ in range(runs))
+def least(arguments: str, runs: int, folder: Path, sources: Sequence[Path]) -> list[tuple[float, str]]:
+    """The quickest of several runs of each source tree, in turn, after one that compiles."""
+    for source in sources:
+        run(arguments, folder, source)
+    rounds = [[run(arguments, folder, source) for source in sources] for _ in range(runs)]
+    return [min(times) for times in zip(*rounds, strict=True)]
 
 
 def main() -> None:
@@ -87,7 +91,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--only", help="part of a command's name")
+    parser.add_argument("--beside", type=Path, help="another checkout of dynid, whose commands run in turn with these")
     options = parser.parse_args()
+    sources = [ROOT] if options.beside is None else [ROOT, options.beside]
     missed = 0
     print(f"a million additions of squares in Python: {1e3 * loop_time():.0f} ms", flush=True)
     with tempfile.TemporaryDirectory() as name:
@@ -95,10 +101,14 @@ def main() -> None:
         for what, (arguments, limit) in COMMANDS.items():
             if options.only and options.only not in what:
                 continue
-            spent, stages = least(arguments, options.runs, folder)
+            (spent, stages), *others = least(arguments, options.runs, folder, sources)
             missed += spent > limit
             print(
                 f"{'ok  ' if spent <= limit else 'MISS'} {what}: {spent:.2f} s (at most {limit:g}); {stages}",
+                *(
+                    f"\n     beside it {other:.2f} s, {other / spent:.2f} times as long; {text}"
+                    for other, text in others
+                ),
                 flush=True,
             )
         for log in ("panda_unisa", "ur10_unisa", "tx40"):

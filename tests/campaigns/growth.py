@@ -139,7 +139,7 @@ def main() -> None:
     """Measure, print, draw."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=float, default=1e7)
-    parser.add_argument("--least", type=float, default=1e4, help="fewest samples")
+    parser.add_argument("--sizes", type=float, nargs="+", help="numbers of samples; powers of ten by default")
     parser.add_argument("--format", choices=["npy", "parquet"], help="one format of the samples; both by default")
     parser.add_argument("--only", choices=["samples", "joints", "logs"])
     parser.add_argument("--out", type=Path, default=Path("out"))
@@ -151,9 +151,9 @@ def main() -> None:
         if options.only in (None, "joints"):
             found["joints"] = grow_with_joints(environment)
         if options.only in (None, "samples"):
-            powers = range(round(np.log10(options.least)), 1 + round(np.log10(options.samples)))
+            sizes = options.sizes or [10.0**power for power in range(4, 1 + round(np.log10(options.samples)))]
             formats = [options.format] if options.format else ["npy", "parquet"]
-            grown = grow_with_samples(folder, [10**power for power in powers], formats, environment)
+            grown = grow_with_samples(folder, [int(size) for size in sizes], formats, environment)
             found |= {f"samples, {key}": rows for key, rows in grown.items()}
         if options.only in (None, "logs"):
             found["logs"] = grow_with_logs(folder, environment)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from dynid.decompositions import lstsq, singular_values
 from dynid.errors import IdentifiabilityError
@@ -96,6 +95,8 @@ class Factor:
             IdentifiabilityError: if columns depend on one another and ``minimum_norm`` is False.
         """
         if self.rank == len(self.columns):
+            from scipy.linalg import solve_triangular
+
             return np.asarray(solve_triangular(self.R, self.z))
         if not minimum_norm:
             raise IdentifiabilityError(
