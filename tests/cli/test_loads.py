@@ -119,13 +119,13 @@ def test_the_gripper_is_subtracted_and_the_object_recognised(folder: Path) -> No
 @pytest.mark.parametrize(
     ("option", "content", "expected"),
     [
-        ("--tare", "{}", "not a load"),
-        ("--tare", "[1, 2", "cannot be read"),
-        ("--tare", "[]", "not a table"),
-        ("--library", "", "no object"),
-        ("--library", "[[object]]\nname = 'x'\nmass = -1.0", "positive mass"),
-        ("--library", "[[object]]\nname = 'x'\nweight = 1.0", "object 1"),
-        ("--library", "[[object]]\nname = 'x'\nmass = 1.0\nprincipal_moments = [1.0]", "object 1"),
+        ("--tare", "{}", "'parameters' is missing"),
+        ("--tare", "[1, 2", "no JSON"),
+        ("--tare", "[]", "a table, not a list"),
+        ("--library", "", "'object' is missing"),
+        ("--library", "[[object]]\nname = 'x'\nmass = -1.0", "object[0].mass: it should be"),
+        ("--library", "[[object]]\nname = 'x'\nweight = 1.0", "object[0]: 'mass' is missing"),
+        ("--library", "[[object]]\nname = 'x'\nmass = 1.0\nprincipal_moments = [1.0]", "object[0].principal_moments"),
     ],
 )
 def test_broken_files_are_named_with_a_remedy(

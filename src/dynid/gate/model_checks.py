@@ -252,7 +252,8 @@ def check_delay(robot: Robot, experiment: Experiment, max_delay_s: float = 0.1) 
         code="unsynchronised",
         severity="warning" if delay.clear else "note",
         where="effort",
-        message=f"the torques {verb} delayed by {1e3 * likely.seconds:.4g} ms",
+        message=f"the torques {verb} {'delayed' if likely.seconds >= 0.0 else 'ahead of the motion'} by "
+        f"{abs(1e3 * likely.seconds):.3g} ms",
         evidence=_delay_evidence(likely),
         remedy=remedy,
     )

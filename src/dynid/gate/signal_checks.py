@@ -82,7 +82,7 @@ def check_clock(recording: Recording) -> Iterator[Finding]:
                 code=code,
                 severity="note" if code == "stamp-order" else "warning",
                 where=name,
-                message=f"{CLOCK_FAULTS[code]}: {count} times",
+                message=f"{CLOCK_FAULTS[code]}: {count}",
                 evidence={
                     "count": count,
                     "stretches": len(clock.stretches),

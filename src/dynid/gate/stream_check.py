@@ -171,7 +171,7 @@ class StreamCheck:
             severity="error" if share > MISSING else "note" if code == "stamp-order" else "warning",
             where=channel,
             joint=joint or None,
-            message=f"{CLOCK_FAULTS.get(code, code) if channel == 'time' else code}: {count} times",
+            message=f"{CLOCK_FAULTS.get(code, code) if channel == 'time' else code}: {count}",
             evidence={"count": count, "share": share},
             remedy="Handled: such samples are dropped or sorted, or the log is cut there; look for "
             "the cause in the logger.",

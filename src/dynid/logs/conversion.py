@@ -434,10 +434,12 @@ class Converter:
 
     def _note_conversion(self, quantity: str, signal: Signal, units: list[Unit]) -> None:
         """Note how a quantity was converted."""
-        steps = [f"from {' '.join(dict.fromkeys(signal.unit)) or units[0].si} to {units[0].si}"]
-        steps += [f"with its {key}" for key in ("sign", "gear", "offset", "rated") if getattr(signal, key) is not None]
-        if len(steps) > 1 or any(unit.factor != 1.0 for unit in units):
-            self._notes.append(f"{quantity}: converted {', '.join(steps)}")
+        given = " ".join(dict.fromkeys(signal.unit)) or units[0].si
+        steps = [] if given == units[0].si else [f"from {given} to {units[0].si}"]
+        used = [key for key in ("sign", "gear", "offset", "rated") if getattr(signal, key) is not None]
+        steps += [f"by {', '.join(used)}"] if used else []
+        if steps and (used or any(unit.factor != 1.0 for unit in units)):
+            self._notes.append(f"{quantity}: converted {' and '.join(steps)}")
 
     def _unused(self, picked: Mapping[str, Picked]) -> tuple[str, ...]:
         """A note on the columns that the map does not use."""

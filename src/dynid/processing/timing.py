@@ -44,11 +44,11 @@ UNORDERED_SHARE = 0.01
 
 
 CLOCK_FAULTS = {
-    "not-finite": "time not finite",
-    "repeated-stamp": "repeated stamp",
-    "stamp-order": "stamp out of order",
-    "backward-time": "backward jump",
-    "gap": "gap",
+    "not-finite": "time stamps that are no finite numbers",
+    "repeated-stamp": "repeated time stamps",
+    "stamp-order": "time stamps out of order",
+    "backward-time": "jumps back in time",
+    "gap": "gaps in the time stamps",
 }
 """Codes of the faults of time stamps, with their names for people."""
 

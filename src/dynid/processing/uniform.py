@@ -255,7 +255,7 @@ def _check_rate(clock: Clock) -> None:
 
 
 def _describe(clock: Clock) -> str:
-    faults = "".join(f"; {count} x {CLOCK_FAULTS[code]}" for code, count in clock.faults.items())
+    faults = "".join(f"; {CLOCK_FAULTS[code]}: {count}" for code, count in clock.faults.items())
     jitter = 100 * clock.jitter_s / clock.period_s
     return (
         f"clock: {clock.rate_hz:.6g} Hz, step scatter {jitter:.2g} % of a period, "

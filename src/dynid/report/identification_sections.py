@@ -236,12 +236,16 @@ class WrittenFiles(Section):
             "The verdict judges the whole identified model. A file format holds a part of its terms only: the robot in "
             "the file was refitted with these, read back from disk, and judged on the same held-out data."
         )
-        rows = [
-            (file.format, file.path.name, file.error, file.judged, ", ".join(file.lacks) or "nothing")
-            for file in self.files
-        ]
+        rows = [(file.format, file.path.name, file.error, file.judged, _lacking(file)) for file in self.files]
         header = ("format", "file", "held-out error %", "whole model %", "terms that the format cannot hold")
         return [Text(hint, "hint"), Rows(header, tuple(rows))]
+
+
+def _lacking(file: RobotFile) -> str:
+    """The terms that a file cannot hold, in words, and how many parameters they have."""
+    if not file.lacks:
+        return "nothing"
+    return f"{', '.join(file.kinds)} ({len(file.lacks)} parameter{'s' if len(file.lacks) > 1 else ''})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
