@@ -1,22 +1,17 @@
 """Streamed reduction of samples to an information factor per joint and segment, mergeable and weighable afterwards."""
 
-from dynid.information.chunks import CHUNK
-from dynid.information.extension import Extension
-from dynid.information.factor import Factor
-from dynid.information.information import Information
-from dynid.information.methods import METHODS, Method, Preconditioner
-from dynid.information.reduction import precondition, reduce_extended, reduce_samples, reduce_stream
+from __future__ import annotations
 
-__all__ = [
-    "CHUNK",
-    "METHODS",
-    "Extension",
-    "Factor",
-    "Information",
-    "Method",
-    "Preconditioner",
-    "precondition",
-    "reduce_extended",
-    "reduce_samples",
-    "reduce_stream",
-]
+from dynid.lazy import lazy_names
+
+NAMES = {
+    "chunks": ["CHUNK"],
+    "extension": ["Extension"],
+    "factor": ["Factor"],
+    "information": ["Information"],
+    "methods": ["METHODS", "Method", "Preconditioner"],
+    "reduction": ["precondition", "reduce_extended", "reduce_samples", "reduce_stream"],
+}
+"""Module -> its public names, loaded at first use."""
+
+__all__, __getattr__, __dir__ = lazy_names(__name__, NAMES)
