@@ -54,6 +54,8 @@ bench: $(VENV)/.ready-bench
 
 campaigns:
 	@echo "fuzz-readers            10 000 broken logs per format (minutes)"
+	@echo "campaign                all attacks: fuzzing, differences, bombs, kills, pairs, full disk; writes docs/reliability.md (hours; resumes)"
+	@echo "differential            random and mutated models against Pinocchio and MuJoCo"
 	@echo "bombs                   small logs that ask for gigabytes (a minute)"
 	@echo "fuzz-files              10 000 broken files of every own kind and of robots (minutes)"
 	@echo "faults                  2 000 faults in simulated and real logs"
@@ -99,7 +101,13 @@ campaigns:
 fuzz-readers: $(STAMP)
 	$(BIN)/python -m tests.campaigns.fuzz_readers --count 10000
 
-.PHONY: bombs fuzz-files
+.PHONY: bombs campaign differential fuzz-files
+campaign: $(STAMP)
+	PYTHONPATH=src $(BIN)/python -m tests.campaigns.campaign --write
+
+differential: $(STAMP)
+	$(BIN)/python -m tests.campaigns.differential_models --count 10000
+
 bombs: $(STAMP)
 	$(BIN)/python -m tests.campaigns.bombs
 

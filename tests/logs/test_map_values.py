@@ -97,3 +97,12 @@ def test_a_pattern_by_joint_has_no_second_unknown(log: Path, pattern: str) -> No
     with pytest.raises(DataError, match="twice, or together with a range") as caught:
         read_recording(log, channel_map=_changed("position", columns=pattern))
     assert "position" in str(caught.value.place)
+
+
+@pytest.mark.parametrize(("gear", "is_refused"), [(1e11, False), (1e29, True)])
+def test_numbers_that_no_robot_reaches_are_refused_at_once(log: Path, gear: float, is_refused: bool) -> None:
+    if is_refused:
+        with pytest.raises(DataError, match=r"\[effort\].*'tau[1-6]' reaches .*, which no robot does"):
+            read_recording(log, channel_map=_changed("effort", gear=[gear] * 6))
+    else:
+        assert read_recording(log, channel_map=_changed("effort", gear=[gear] * 6)).effort is not None

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from campaigns.differential_models import compare, unexplained
 from campaigns.fuzz_files import ARM
 from dynid.cli import main
 from dynid.errors import DescriptionError
@@ -127,8 +128,6 @@ def test_spans_are_those_of_the_text() -> None:
 WATCH = """
 import json, sys
 from pathlib import Path
-from campaigns.fuzz_files import ARM
-from dynid.cli import main
 from dynid.errors import DescriptionError
 from dynid.robot.formats.mjcf.read import read_mjcf
 from dynid.robot.formats.urdf import read_urdf
@@ -311,3 +310,12 @@ def test_negative_masses_are_refused_by_every_verb(verb: list[str], tmp_path: Pa
     found = CliRunner().invoke(main, ["check", str(tmp_path / "arm.urdf")])  # lists it among the faults
     assert found.exit_code == 1
     assert "negative" in found.stdout
+
+
+@pytest.mark.parametrize(("name", "library"), [("urdf", "pinocchio"), ("mjcf", "mujoco")])
+def test_random_and_mutated_files_mean_the_same_elsewhere(name: str, library: str) -> None:
+    pytest.importorskip(library)
+    tally = compare(name, 60, seed=3)
+    assert tally.findings == []
+    assert unexplained(tally) == []
+    assert tally.compared > 25

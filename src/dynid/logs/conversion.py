@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from dynid.robot.model import Robot
 __all__ = ["Converter"]
 
 _FIELDS = {"position": "q", "velocity": "dq", "effort": "effort", "current": "current", "wrench": "wrench"}
+LARGEST = 1e12
+"""Largest position, velocity, torque or current in SI units (convention: no robot reaches it)."""
 _EXAMPLE = {"position": "rad", "velocity": "rad/s", "effort": "N m", "current": "A", "wrench": "N", "time": "s"}
 _COMPONENTS = ("force", "force", "force", "torque", "torque", "torque")
 
@@ -175,6 +177,7 @@ class Converter:
             scale = np.array([unit.factor for unit in declared])
             values = values + scale * self._per_joint(quantity, "offset", signal.offset, values.shape[1])
         self._note_conversion(quantity, signal, units)
+        _refuse_huge(quantity, picked.names, np.asarray(values))
         return np.asarray(values)
 
     def _shaped(self, quantity: str, signal: Signal, picked: Picked) -> Floats:
@@ -474,3 +477,20 @@ def _side_by_side(columns: list[Floats]) -> Floats:
     wide = np.lib.stride_tricks.as_strided(first, (len(first), len(columns)), (first.strides[0], 8), writeable=False)
     item = np.dtype((np.void, 8 * len(columns)))  # a row's numbers as one, which NumPy copies at once
     return np.ascontiguousarray(wide.view(item)).view(np.float64)
+
+
+def _refuse_huge(quantity: str, names: Sequence[str], values: Floats) -> None:
+    """Refuse finite numbers that no signal of a robot has: their squares would overflow much later."""
+    flat = values.ravel(order="K")
+    with np.errstate(all="ignore"):
+        if flat @ flat <= LARGEST**2:
+            return
+    peaks = np.max(np.abs(values), axis=0, initial=0.0, where=np.isfinite(values))
+    worst = int(np.argmax(peaks)) if peaks.size else 0
+    if peaks.size and peaks[worst] > LARGEST:
+        name = names[worst] if len(names) == peaks.size else quantity
+        raise DataError(
+            f"'{name}' reaches {peaks[worst]:.3g} in SI units, which no robot does",
+            place=f"[{quantity}]",
+            remedy="Check the column, its unit and its gear.",
+        )

@@ -1,0 +1,218 @@
+"""Commands that are killed, run twice at once, or run out of disk: no mixed folder, no lost run, no litter.
+
+Run from the root of the repository: ``python -m tests.campaigns.run_attacks kills --count 300`` (or ``pairs``,
+``full``, ``twice``); status 1 on any finding.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from dynid.cli import main as dynid
+from dynid.files import file_digest
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.robot.formats.urdf import write_urdf
+from dynid.robot.zoo import cylindrical
+from dynid.runs.run_folder import read_run
+
+MAP = """[time]
+column = "t"
+unit = "s"
+[position]
+columns = ["q1", "q2", "q3"]
+unit = ["rad", "m", "m"]
+[effort]
+columns = ["tau1", "tau2", "tau3"]
+unit = ["N m", "N", "N"]
+"""
+VERBS: dict[str, tuple[str, ...]] = {
+    "identify": ("arm.urdf", "run1.csv", "--map", "map.toml", "--set", "selection=none", "--set", "estimator=wls"),
+    "load": ("arm.urdf", "run2.csv", "--unloaded", "run1.csv", "--map", "map.toml"),
+    "excite": ("arm.urdf", "--set", "time_limit_s=0.2", "--set", "velocity=1", "--set", "acceleration=5"),
+    "codegen": ("arm.urdf", "--no-verify"),
+    "reproduce": ("gautier1990", "--quick"),
+}
+"""Command -> its words, without --out."""
+
+
+def prepare(folder: Path) -> None:
+    """Write a robot, two logs and a map."""
+    write_urdf(cylindrical(), folder / "arm.urdf")
+    (folder / "map.toml").write_text(MAP)
+    for seed in (1, 2):
+        motion = sum_of_sines(3, seed=seed)
+        run = simulate_experiment(cylindrical(), motion, rate_hz=100, duration_s=5, noise=Noise(effort=0.05), seed=seed)
+        names = ["t", *(f"q{j + 1}" for j in range(3)), *(f"tau{j + 1}" for j in range(3))]
+        rows = np.column_stack([run.time, run.q, run.effort])  # type: ignore[list-item]
+        np.savetxt(folder / f"run{seed}.csv", rows, delimiter=",", header=",".join(names), comments="")
+
+
+def start(words: list[str], prelude: Callable[[], None] = lambda: None) -> int:
+    """Start a command in a copy of this process; its number."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child:
+        return child
+    code = 99
+    try:
+        prelude()
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            dynid.main(args=words, prog_name="dynid", standalone_mode=False)
+        code = 0
+    except SystemExit as end:
+        code = int(end.code or 0)
+    finally:
+        os._exit(code)
+
+
+def finish(child: int) -> int:
+    """Exit code of a command; negative for a signal."""
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def is_mixed(out: Path) -> str:
+    """What is wrong with a run folder; empty if all its files belong together."""
+    if not (out / "run.json").exists():
+        return ""
+    facts = read_run(out)
+    wrong = [name for name, digest in facts.get("outputs", {}).items() if file_digest(out / name) != digest]
+    return f"{wrong[0]} is of another run" if wrong else ""
+
+
+def litter(folder: Path) -> list[str]:
+    """Names of hidden and temporary files."""
+    temporary = [p for p in folder.rglob("*") if p.suffix == ".part" or (p.suffix == ".dynid" and p.is_dir())]
+    return [str(p.relative_to(folder)) for p in temporary]
+
+
+def kills(count: int, folder: Path, rng: random.Random) -> list[str]:
+    """Kill commands at random instants; the earlier run or the new one must be there, and the next run must succeed."""
+    findings, verbs = [], list(VERBS)
+    seconds: dict[str, float] = {}
+    for verb in verbs:
+        started = time.monotonic()
+        if finish(start([verb, *VERBS[verb], "--out", f"out_{verb}"])) > 1:
+            return [f"{verb} fails"]
+        seconds[verb] = time.monotonic() - started
+    for number in range(count):
+        verb = verbs[number % len(verbs)]
+        words, out = [verb, *VERBS[verb], "--out", f"out_{verb}", "--force"], folder / f"out_{verb}"
+        before = {p.name for p in out.iterdir()}
+        child = start(words)
+        time.sleep(rng.uniform(0.0, seconds[verb]))
+        os.kill(child, signal.SIGKILL)
+        finish(child)
+        if wrong := is_mixed(out):
+            findings.append(f"kill {number} of {verb}: {wrong}")
+        if lost := before - {p.name for p in out.iterdir()}:
+            findings.append(f"kill {number} of {verb}: lost {sorted(lost)[0]}")
+        if number % 10 >= 5:
+            if (code := finish(start(words))) > 1:
+                findings.append(f"after kill {number} {verb} ends with {code}")
+            if left := [name for name in litter(folder) if verb in name]:
+                findings.append(f"after kill {number} of {verb}: {left[0]} is left")
+    return findings
+
+
+def pairs(count: int, folder: Path, rng: random.Random) -> list[str]:
+    """Start two commands with other logs and one folder at the same time."""
+    findings = []
+    for number in range(count):
+        out = folder / f"pair{number}"
+        words = [["identify", "arm.urdf", f"run{k}.csv", *VERBS["identify"][2:], "--out", str(out)] for k in (1, 2)]
+        first = start(words[0])
+        time.sleep(rng.uniform(0.0, 0.3))
+        codes = [finish(child) for child in (start(words[1]), first)]
+        if 0 not in codes or any(code not in (0, 1, 5) for code in codes):
+            findings.append(f"pair {number} ends with {codes}")
+        if wrong := is_mixed(out):
+            findings.append(f"pair {number}: {wrong}")
+        used = {entry["sha256"] for entry in read_run(out)["inputs"]}
+        if not {facts["sha256"] for facts in json.loads((out / "result.json").read_text())["data"]} <= used:
+            findings.append(f"pair {number}: the result is of another log than the run")
+    return findings
+
+
+def full(count: int, folder: Path, rng: random.Random) -> list[str]:
+    """Let no file grow beyond some bytes: the earlier run stays whole, and nothing is left beside it."""
+    import resource
+
+    findings = []
+    words, out = ["identify", *VERBS["identify"], "--out", "out", "--force"], folder / "out"
+    if finish(start(words)):
+        return ["identify fails"]
+    before = {p.name: p.read_bytes() for p in out.iterdir()}
+    for _ in range(count):
+        most = int(10 ** rng.uniform(1.0, 5.0))
+        code = finish(start(words, lambda most=most: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))))
+        if code != 5 and {p.name: p.read_bytes() for p in out.iterdir()}.keys() != before.keys():
+            findings.append(f"{most} bytes: exit code {code}")
+        if code == 5 and {p.name: p.read_bytes() for p in out.iterdir()} != before:
+            findings.append(f"{most} bytes: the earlier run is changed")
+        if code not in (0, 1, 5):
+            findings.append(f"{most} bytes: exit code {code}")
+        if left := litter(folder):
+            findings.append(f"{most} bytes: {left[0]} is left")
+        before = {p.name: p.read_bytes() for p in out.iterdir()}
+    return findings
+
+
+def twice(count: int, folder: Path, rng: random.Random) -> list[str]:
+    """Give one command several times, with one and two threads: the numbers are the same to the last bit."""
+    seen = set()
+    for number in range(2 * count):
+        for threads in ("1", "2"):
+            command = [sys.executable, "-m", "dynid", "identify", *VERBS["identify"], "--out", f"t{number}{threads}"]
+            subprocess.run(
+                command, env={**os.environ, "OPENBLAS_NUM_THREADS": threads}, check=True, capture_output=True
+            )
+            seen.add((folder / f"t{number}{threads}" / "result.json").read_bytes())
+    return [] if len(seen) == 1 else [f"{len(seen)} different results"]
+
+
+ATTACKS = {"kills": kills, "pairs": pairs, "full": full, "twice": twice}
+
+
+def attack(name: str, count: int, seed: int = 0) -> list[str]:
+    """Run one attack in a folder of its own; what is wrong."""
+    present = Path.cwd()
+    with tempfile.TemporaryDirectory() as place:
+        os.chdir(place)
+        try:
+            prepare(Path(place))
+            return ATTACKS[name](count, Path(place), random.Random(f"{name}-{seed}"))
+        finally:
+            os.chdir(present)
+
+
+def main() -> int:
+    """The campaign's command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("attack", choices=sorted(ATTACKS))
+    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    findings = attack(options.attack, options.count, options.seed)
+    sys.stdout.write(f"{options.attack}: {options.count} tried, {len(findings)} got through\n")
+    sys.stdout.writelines(f"    {finding}\n" for finding in findings[:20])
+    return int(bool(findings))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
