@@ -93,6 +93,7 @@ campaigns:
 	@echo "real-data               six logs of real robots, writes docs/real-data.md"
 	@echo "inner-folds             rules of selection judged inside the training parts of the real logs"
 	@echo "excitation-robots       100 random robots under tight limits"
+	@echo "own-robot               the way of a newcomer: an own arm in MuJoCo, from its URDF to C code"
 	@echo "wrong-calls             public functions with one argument of the wrong kind: whose error comes"
 	@echo "report-speed            size and times of a 50 000-sample report in a browser"
 	@echo "pythons                 the wheel on every Python that is here, oldest and newest packages, all commands (10 minutes)"
@@ -177,7 +178,7 @@ controller: $(DEMO_STAMP)
 coverage: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/coverage.py 1000
 
-.PHONY: wrong-calls interval-conditions real-halves
+.PHONY: own-robot wrong-calls interval-conditions real-halves
 interval-conditions: $(STAMP)
 	$(CAMPAIGN)/interval_conditions.py 200
 	$(CAMPAIGN)/interval_conditions.py 100 --default
@@ -206,6 +207,9 @@ compare-real: $(STAMP)
 
 estimator-guide: $(STAMP)
 	$(CAMPAIGN)/estimator_guide.py --jobs 2
+
+own-robot: $(STAMP)
+	$(CAMPAIGN)/own_robot.py
 
 wrong-calls: $(STAMP)
 	$(CAMPAIGN)/wrong_calls.py
