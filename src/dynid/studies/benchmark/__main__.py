@@ -19,6 +19,7 @@ def main() -> None:
     parser.add_argument("--few", type=int, default=1000, help="number of samples for slow peers")
     parser.add_argument("--repeats", type=int, default=7, help="repeats of each measurement; the fastest counts")
     parser.add_argument("--robots", nargs="+", default=["puma560", "panda"], help="names of built-in robots")
+    parser.add_argument("--peers", nargs="+", help="classes of the peers, such as PinocchioPython; all by default")
     options = parser.parse_args()
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"  # every library may use one core; libraries read this when they are loaded
@@ -26,12 +27,16 @@ def main() -> None:
 
     from dynid.robot import zoo
     from dynid.studies.benchmark.case import Case
-    from dynid.studies.benchmark.suite import compare, describe_rows, is_slower, speed_table
+    from dynid.studies.benchmark.suite import PEERS, compare, describe_rows, is_slower, speed_table
 
+    known = {getattr(peer, "__name__", ""): peer for peer in PEERS}
+    if unknown := set(options.peers or ()) - set(known):
+        parser.error(f"there is no peer {', '.join(sorted(unknown))}; choose of {', '.join(known)}")
+    peers = PEERS if options.peers is None else [known[name] for name in options.peers]
     rows = []
     for name in options.robots:
         case = Case(zoo.get(name), samples=int(options.samples), few=options.few, repeats=options.repeats)
-        rows += compare(case)
+        rows += compare(case, peers)
     print(_coloured(str(speed_table(rows)), [is_slower(row) or row.met is False for row in rows]))
     if options.json is not None:
         options.json.write_text(json.dumps(describe_rows(rows), indent=1))
