@@ -33,7 +33,7 @@ SHORTEST = 0.01
 """Distance between joints below which it is no length of a link [m] (convention)."""
 ALIKE = 0.02
 """Relative difference of gains up to which the log cannot tell two causes apart (convention)."""
-REFINEMENTS = 3
+REFINEMENTS = 2
 """Number of fits that refine a wrong gain (convention: each leaves the square of the error before)."""
 RIVAL = 0.7
 """Share of the best gain from which on another cause is mentioned (convention)."""

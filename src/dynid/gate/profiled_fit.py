@@ -71,8 +71,8 @@ class ProfiledFit:
         rows, torque = free_rows(robot, samples)
         joints = np.flatnonzero(samples.used).tolist()
         count = len(samples.q)
-        first, _ = orthonormal(rows)
-        left = (torque - first @ (first.T @ torque)).reshape(count, -1)
+        first = _map_back(rows)
+        left = (torque - rows @ (first @ (first.T @ (rows.T @ torque)))).reshape(count, -1)
         weight = 1.0 / np.maximum(np.sqrt(np.mean(left**2, axis=0)), 1e-3)
         every = np.tile(weight, count)
         rows, torque = rows * every[:, None], torque * every
@@ -115,17 +115,22 @@ class ProfiledFit:
 
 def orthonormal(rows: Floats) -> tuple[Floats, Floats]:
     """(N, r) orthonormal columns that span those of rows (N, p), and the matrix (p, r) that makes them of rows."""
-    scale = np.linalg.norm(rows, axis=0)
+    map_back = _map_back(rows)
+    return np.asarray(rows @ map_back), map_back
+
+
+def _map_back(rows: Floats) -> Floats:
+    """(p, r) matrix that makes orthonormal columns of rows (N, p)."""
+    products = rows.T @ rows
+    scale = np.sqrt(np.maximum(np.diagonal(products), 0.0))
     seen = scale > 1e-9 * max(float(scale.max(initial=0.0)), 1e-300)
     if not seen.any():
-        return np.zeros((len(rows), 0)), np.zeros((rows.shape[1], 0))
-    scaled = rows[:, seen] / scale[seen]
-    values, vectors = eigh(scaled.T @ scaled)
+        return np.zeros((rows.shape[1], 0))
+    values, vectors = eigh(products[np.ix_(seen, seen)] / np.outer(scale[seen], scale[seen]))
     good = values > RESOLUTION * values[-1]
-    chosen = vectors[:, good] / np.sqrt(values[good])
     map_back = np.zeros((rows.shape[1], int(good.sum())))
-    map_back[seen] = chosen / scale[seen][:, None]
-    return np.asarray(scaled @ chosen), map_back
+    map_back[seen] = vectors[:, good] / np.sqrt(values[good]) / scale[seen][:, None]
+    return map_back
 
 
 def _nuisances(samples: Samples, explained: Floats, scale: Floats, joints: list[int]) -> Floats:
