@@ -184,7 +184,7 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "JSON for a robot": (["base", "half.json"], 2, "Give a URDF or MJCF file"),
     "log for a robot": (["check", "run1.csv", "--robot", "run1.csv"], 2, "seems to be a log where a robot is expected"),
     "log before the robot": (identify("arm.urdf", robot="run1.csv"), 2, "The robot comes first, then the logs"),
-    "negative mass": (["excite", "negative.urdf", "--out", "new"], 2, "the mass of link2 is negative"),
+    "negative mass": (["excite", "negative.urdf", "--out", "new"], 3, "link 'link2': the mass is negative"),
     "robot without inertials": (["check", "massless.urdf"], 0, "Give the body its mass"),
     "unknown joint to hold": (["base", "arm.urdf", "--hold", "nose"], 2, "Its joints are: joint1"),
     "hold without a number": (["base", "arm.urdf", "--hold", "joint1=far"], 2, "--hold JOINT=0.02"),
