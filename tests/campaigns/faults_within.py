@@ -91,6 +91,8 @@ def run_case(kind: str, name: str, seed: int) -> tuple[bool, str]:
     elif kind == "longer link":
         robot = shorter_model(name, rng)
     found = [f for f in check_recording(log, robot).findings if f.code in CODES]
+    # notes of a zero moved by a quarter turn or of another gravity come from an earlier check: gate_evidence.py
+    found = [f for f in found if "free residual before" not in f.evidence]
     said = {f.code for f in found}
     named = not said if kind == "nothing" else bool(said & set(KINDS[kind]))
     return named, "; ".join(f"{f.code} {f.joint or ''} {dict(f.evidence)}" for f in found) or "nothing"
