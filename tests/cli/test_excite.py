@@ -235,7 +235,7 @@ WRONG = {
     "word for a number": (["--acceleration", "fast"], "'fast'"),
     "too few numbers": (["--set", "jerk=1,2"], "one for each of the 3 joints"),
     "no noise": (["--set", "noise=0"], "noise: [0.0]"),
-    "flat box": (["--set", "box=1:0,:,:"], "a box needs"),
+    "flat box": (["--set", "box=1:0,:,:"], "a lower end of the box"),
     "half a box": (["--set", "box=1,2"], "box: three ranges"),
     "no such link": (["--set", "tool=hand", "--set", "tool_speed=1"], "The links are: base, link0"),
     "tool without limit": (["--set", "tool=link2"], "limits nothing"),
