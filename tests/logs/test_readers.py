@@ -443,7 +443,7 @@ def test_the_folder_of_a_ros2_bag_is_the_bag(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / "metadata.yaml").write_text("rosbag2_bagfile_information: {}\n")
-    with pytest.raises(LogReadError, match=r"no file of a bag"):
+    with pytest.raises(LogReadError, match=r"without a log that dynid recognises"):
         read_recording(folder)
     write_db3(folder / "run_0.db3", LOG)
     assert_same(read_recording(folder, channel_map=CASES["rosbag2"].channel_map), LOG)
