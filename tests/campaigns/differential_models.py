@@ -263,7 +263,7 @@ def _compare_one(tally: Tally, number: int, xml: str, read: Callable[[], Robot],
         return
     first, second = result
     largest = max(float(np.abs(second).max(initial=0.0)), 1.0)
-    if not largest < LARGEST:
+    if not first.size or not largest < LARGEST:
         tally.left_out += 1
         return
     tally.compared += 1
