@@ -12,13 +12,15 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, DescriptionError, ExportError, GeneratedCodeMismatch
-from dynid.export.c.c_check import FLAGS
+from dynid.export.c.c_check import FLAGS, build_driver, run_driver
 from dynid.export.c.c_functions import FUNCTIONS
 from dynid.export.c.c_package import generate_c
+from dynid.export.c.c_reference import reference
+from dynid.kernels import inverse_dynamics
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.formats.dh import DH, from_dh
-from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.friction import Coulomb, SmoothSign, Viscous
 from dynid.terms.motors import Offset, RotorInertia
 from support.random_robots import random_robot
 
@@ -288,3 +290,23 @@ def test_a_joint_whose_name_is_an_identifier_keeps_it():
     header = generate_c(robot, ["gravity"], name="arm", two_rate=False).files["arm.h"]
     assert "ARM_JOINT_JOINT_1 = 1," in header
     assert "ARM_JOINT_JOINT_1_2 = 0," in header
+
+
+@pytest.mark.usefixtures("compiler")
+def test_a_narrow_smooth_sign_stays_beside_dry_friction(tmp_path):
+    """Far above its scale it looks like a sign, but at low speed the torques differ."""
+    robot = zoo.ddarm().with_terms(Coulomb(2.25), SmoothSign(2.77, scale=0.004))
+    base = base_parameters(robot)
+    dry = base.layout.names[30:]
+    assert len(dry) == 6
+    assert set(dry) <= set(base.names)
+    package = generate_c(robot, ["inverse_dynamics"], name="arm", two_rate=False)
+    text = package.text
+    drawn = reference(text.model, ("inverse_dynamics",), 20)
+    still = np.zeros((20, 3))
+    creep = np.full((20, 3), 0.001)
+    inputs = {**drawn.inputs, "q": still, "dq": creep, "ddq": still}
+    program = build_driver(text, package.files, str(tmp_path))
+    found = run_driver(text, program, dataclasses.replace(drawn, inputs=inputs))["inverse_dynamics"]
+    links = inverse_dynamics(robot.with_terms(), still, creep, still)
+    np.testing.assert_allclose(found - links, 2.25 + 2.77 * np.tanh(0.25), rtol=1e-9)

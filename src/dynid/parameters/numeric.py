@@ -18,7 +18,7 @@ from dynid.kernels import record_quantity
 from dynid.parameters.row_space import RANK_TOLERANCE, SILENT, TINY, RowSpace, row_space
 from dynid.robot.model import Robot
 from dynid.tape import compile_tape
-from dynid.terms.base import Dependence
+from dynid.terms.base import Dependence, ScaledTerm
 
 __all__ = [
     "States",
@@ -27,6 +27,7 @@ __all__ = [
     "numeric_row_space",
     "random_states",
     "sample_regressor",
+    "slow_down",
 ]
 
 Floats = NDArray[np.float64]
@@ -35,6 +36,8 @@ SHORTEST_STROKE_M = 0.1
 """Shortest stroke of a prismatic joint in random states [m] (convention)."""
 FASTEST = 3.0
 """Largest velocity and acceleration in random states [SI units]: their torques match those of gravity (convention)."""
+SLOW = 2.0
+"""Largest velocity of slow random states over the scale of a term (convention: tanh(2) = 0.96)."""
 SPARE_STATES = 20
 """Random states beyond half the number of parameters; each gives one equation per joint (convention)."""
 EXPLAINED = 1e-6
@@ -86,7 +89,24 @@ def random_states(
     for joint, position in (locked or {}).items():
         q[:, joint] = position
     dq, ddq = (random.uniform(-FASTEST, FASTEST, (count, robot.dof)) * moving * (not static) for _ in range(2))
-    return States(q, dq, ddq)
+    return States(q, slow_down(robot, dq, random), ddq)
+
+
+def slow_down(robot: Robot, dq: Floats, random: np.random.Generator) -> Floats:
+    """Bring every second state (N, n) to speeds at which the robot's terms differ from one another.
+
+    Far above its scale a smooth sign looks like a sign. Robots without such terms keep their velocities.
+    """
+    scales: dict[int, list[float]] = {}
+    for placed in robot.terms:
+        if isinstance(placed.term, ScaledTerm):
+            for joint in placed.joints:
+                scales.setdefault(joint, []).append(placed.term.scale)
+    slowed = dq.copy()
+    for joint, of_joint in scales.items():
+        speed = slowed[1::2, joint]
+        speed *= np.minimum(SLOW * random.choice(of_joint, speed.size) / FASTEST, 1.0)
+    return slowed
 
 
 def sample_regressor(robot: Robot, states: States) -> Floats:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dynid.export.c.c_model import CodeModel
 from dynid.kernels import energy_regressor, kernel, regressor
+from dynid.parameters.numeric import slow_down
 
 __all__ = ["Reference", "reference"]
 
@@ -37,11 +38,13 @@ def reference(model: CodeModel, functions: tuple[str, ...], samples: int, seed: 
         functions: Names of the functions; ``two_rate`` is the torque by background and synchronous tasks.
         samples: Number of states N.
         seed: Seed of the random states: positions within +-pi, velocities and accelerations with a standard deviation
-            of 2, torques of that motion; also of loads and parameter values if they can be changed at run time.
+            of 2, slower ones where terms need them, torques of that motion; also of loads and parameter values if they
+            can be changed at run time.
     """
     rng = np.random.default_rng(seed)
     robot, n = model.robot, model.robot.dof
     q, dq, ddq = rng.uniform(-np.pi, np.pi, (samples, n)), *rng.normal(0.0, 2.0, (2, samples, n))
+    dq = slow_down(robot, dq, rng)
     theta, load = _draw_parameters(model, samples, rng)
     values = theta @ model.grouping.T
     theta[:, 10 * (n - 1) : 10 * n] += load
