@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from dynid.estimation.linear.least_squares import WLS
 from dynid.excitation.design import design_excitation
 from dynid.excitation.design_settings import SearchSettings
 from dynid.excitation.limits import MotionLimits
-from dynid.links.identify import identify
+from dynid.export.result_file import read_result, write_result
+from dynid.links.identify import Identification, identify
 from dynid.links.recipe import Recipe
 from dynid.links.validation import validate
 from dynid.load.load import Load
@@ -61,3 +63,12 @@ def test_notebooks_show_html_and_messages_a_line(objects: dict[str, object], nam
     html = shown._repr_html_()  # type: ignore[attr-defined]
     assert "<table>" in html
     assert "<b>arm" not in html
+
+
+def test_results_and_code_are_a_line_as_well(objects: dict[str, object], tmp_path: Path) -> None:
+    fit = objects["fit"]
+    assert isinstance(fit, Identification)
+    write_result(fit, tmp_path / "result.json")
+    for shown in (read_result(tmp_path / "result.json"), dynid.generate_c(cylindrical(), ["gravity"])):
+        assert len(repr(shown)) < LONGEST
+        assert "\n" not in repr(shown)

@@ -109,6 +109,10 @@ class SavedResult:
     content: Mapping[str, Any]
     """The whole file."""
 
+    def __repr__(self) -> str:
+        """Robot and size in one line."""
+        return f"SavedResult('{self.robot}', {len(self.joint_names)} joints, {len(self.parameter_names)} parameters)"
+
     def identification(self) -> Identification:
         """Restore the identification without its data: it predicts torques and can be validated.
 

@@ -76,6 +76,11 @@ class CPackage:
     warnings: tuple[str, ...] = ()
     """What must be known before the code is used; also in the header and at the end of `summary`."""
 
+    def __repr__(self) -> str:
+        """Name and size in one line."""
+        lines = sum(len(content.splitlines()) for content in self.files.values())
+        return f"CPackage('{self.name}', {len(self.files)} files, {lines} lines)"
+
     @property
     def tolerance(self) -> float:
         """Largest error against Python, relative to the size of the terms of the sum."""
