@@ -48,7 +48,7 @@ def subtract_start(x: ArrayLike, label: str) -> tuple[Floats, str]:
     if not finite.size or abs(float(finite[0])) <= FAR_START * float(np.ptp(finite)):
         return numbers, label
     start = float(finite[0])
-    return numbers - start, f"{label} after {start:.17g}" if finite.size > 1 else label
+    return numbers - start, f"{label} after {start:.15g}" if finite.size > 1 else label
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,7 @@ from dynid.links.identify import Identification
 from dynid.links.validation import Validation
 from dynid.processing.experiment import Experiment
 from dynid.public_calls import public
-from dynid.report.chart import Chart, Line, arrange_charts
+from dynid.report.chart import Chart, Line, arrange_charts, subtract_start
 from dynid.report.series import FEWEST, autocorrelate, bin_residuals, joint_torques, mean_over_speed
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def _identification(fit: Identification, run: Experiment | None) -> Figure:
         ("speed [{speed_unit}]", mean_over_speed),
     )
     for joint, row in zip(joints, axes, strict=True):
+        time, time_label = subtract_start(joint.time, "time [s]")
         for label, values, style, colour in (
             ("measured", joint.measured, "-", "tab:blue"),
             ("prior model", joint.prior, "-", "tab:green"),
@@ -99,8 +100,8 @@ def _identification(fit: Identification, run: Experiment | None) -> Figure:
             ("identified", joint.identified, "--", "tab:orange"),
         ):
             faint = 1.0 if style == "--" else 0.6
-            row[0].plot(joint.time, values, style, label=label, color=colour, alpha=faint, linewidth=1.2)
-        row[0].set(ylabel=f"{joint.name} [{joint.unit}]", xlabel="time [s]")
+            row[0].plot(time, values, style, label=label, color=colour, alpha=faint, linewidth=1.2)
+        row[0].set(ylabel=f"{joint.name} [{joint.unit}]", xlabel=time_label)
         good = joint.counted
         if good.sum() < FEWEST:
             continue
