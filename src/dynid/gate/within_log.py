@@ -27,8 +27,11 @@ log-likelihood that all samples show, 600 show two thirds and 1500 nine tenths; 
 LOAD_BLOCKS = 10
 """Number of parts of a log in each of which the load may be another one (convention)."""
 LOADED = 0.9
-"""Ratio of the residuals, with a load of its own in each part and without, below which loads changed; set with
+"""Ratio of the residuals, with a load of its own in each part and without, below which loads may have changed; set with
 tests/campaigns/faults_within.py, seed 0."""
+SURELY_LOADED = 0.8
+"""The same ratio below which this is a warning (experiment: tests/campaigns/faults_within.py, seeds 50 to 61, loads 0.44
+to 0.73 in 11 of 12 and clean logs above 0.98; clean logs of another arm with friction of other shapes reached 0.89)."""
 
 
 def check_within(robot: Robot, samples: Samples, experiment: Experiment | None) -> Iterator[Finding]:
@@ -69,7 +72,7 @@ def _changing_loads(robot: Robot, samples: Samples, fit: ProfiledFit) -> Iterato
     if ratio < LOADED:
         yield Finding(
             code="change",
-            severity="warning",
+            severity="warning" if ratio < SURELY_LOADED else "note",
             where="model",
             message=f"the load on {robot.bodies[-1].joint.child} changes during the log",
             evidence={"residual ratio": ratio},
