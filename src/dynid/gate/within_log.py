@@ -30,8 +30,8 @@ LOADED = 0.9
 """Ratio of the residuals, with a load of its own in each part and without, below which loads may have changed; set with
 tests/campaigns/faults_within.py, seed 0."""
 SURELY_LOADED = 0.8
-"""The same ratio below which this is a warning (experiment: tests/campaigns/faults_within.py, seeds 50 to 61, loads 0.44
-to 0.73 in 11 of 12 and clean logs above 0.98; clean logs of another arm with friction of other shapes reached 0.89)."""
+"""The same ratio below which this is a warning (experiment: faults_within.py, seeds 50 to 61: loads 0.44 to 0.73 in 11
+of 12, clean logs above 0.98; clean logs of another arm with friction of other shapes reached 0.89)."""
 
 
 def check_within(robot: Robot, samples: Samples, experiment: Experiment | None) -> Iterator[Finding]:
