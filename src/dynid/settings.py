@@ -7,6 +7,7 @@ None, and ``false`` for a table that is left out. Unknown keys and values of a w
 from __future__ import annotations
 
 import difflib
+import functools
 import math
 import os
 from collections.abc import Iterable, Mapping
@@ -14,6 +15,8 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
 
 from dynid.errors import ArgumentError
 from dynid.files import write_atomically
@@ -128,12 +131,32 @@ class TomlSettings:
                 changed[key] = _value_of(value, hints[key]) if isinstance(value, str) else value
         return self.with_values(changed)
 
+    def settle_kinds(self) -> None:
+        """Convert every value to the kind of its field, as one from a file is: False leaves a table out.
+
+        For the end of ``__post_init__``, so that a field's own check comes first.
+
+        Raises:
+            ArgumentError: A value is of a wrong kind, such as the text "no" where True or False is meant.
+        """
+        for key, hint in _hints(type(self)).items():
+            value = getattr(self, key)
+            plain = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+            if key in self.file_keys and isinstance(plain, os.PathLike):
+                plain = os.fspath(plain)
+            try:
+                object.__setattr__(self, key, _convert(plain, hint))
+            except (TypeError, ValueError, OverflowError) as error:
+                wanted = _describe(hint).replace('"none"', "None").replace("true", "True").replace("false", "False")
+                raise ArgumentError(f"{key} is {repr(value)[:SHOWN]}", remedy=f"Give {wanted}.") from error
+
     def input_files(self) -> list[Path]:
         """The files and folders that the settings name."""
         named = [getattr(self, key) for key in self.file_keys]
         return [Path(name).absolute() for name in named if name is not None and os.path.exists(name)]
 
 
+@functools.cache
 def _hints(kind: type) -> dict[str, Any]:
     """Type of every field."""
     hints = get_type_hints(kind)
@@ -171,6 +194,8 @@ def _convert(value: Any, hint: Any) -> Any:
             if isinstance(value, list | tuple):
                 return tuple(_convert(item, get_args(kind)[0]) for item in value)
         elif is_dataclass(kind) and isinstance(kind, type):
+            if isinstance(value, kind):
+                return value
             if value is True:
                 return kind()
             if isinstance(value, dict):

@@ -88,6 +88,56 @@ def test_words_change_a_recipe() -> None:
         Recipe().with_words(["band_hz"])
 
 
+def test_false_and_true_stand_for_no_selection_and_the_default_one() -> None:
+    assert Recipe(selection=False) == Recipe(selection=None)  # type: ignore[arg-type]
+    assert Recipe(selection=True) == Recipe()  # type: ignore[arg-type]
+    assert Recipe.bare(selection=True).selection == ForwardSelection()
+    robot = cylindrical()
+    log = simulate_experiment(robot, sum_of_sines(3, seed=1), rate_hz=100, duration_s=4)
+    for estimator in ("wls", "feasible"):
+        fit = dynid.identify(robot, log, dynid.Recipe(selection=False, estimator=estimator))  # type: ignore[arg-type]
+        assert fit.selection is None
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("selection", "yes", "Give True, False"),
+        ("gate", "false", "Give True or False"),
+        ("gate", 1, "Give True or False"),
+        ("couplings", "no", "Give True or False"),
+        ("judge_rest", "no", "Give True or False"),
+        ("stream", "maybe", '"auto"'),
+        ("law", 5, "a text or None"),
+        ("springs", "yaw", "Give a list"),
+        ("springs", (3,), "Give a list"),
+    ],
+)
+def test_a_setting_of_a_wrong_kind_is_refused_by_name(key: str, value: object, words: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        Recipe(**{key: value})  # type: ignore[arg-type]
+    assert f"{key} is {value!r}" in str(caught.value)
+    assert words in str(caught.value)
+
+
+def test_numbers_and_lists_of_other_libraries_are_settings_too() -> None:
+    recipe = Recipe(
+        band_hz=np.float32(8.0),  # type: ignore[arg-type]
+        gravity=np.array([0.0, 0.0, 9.81]),  # type: ignore[arg-type]
+        springs=["joint1"],  # type: ignore[arg-type]
+        gate=np.bool_(False),  # type: ignore[arg-type]
+        law=Path("law.toml"),  # type: ignore[arg-type]
+    )
+    assert recipe == Recipe(band_hz=8.0, gravity=(0.0, 0.0, 9.81), springs=("joint1",), gate=False, law="law.toml")
+
+
+def test_a_band_beyond_half_the_sampling_rate_is_refused() -> None:
+    robot = cylindrical()
+    log = simulate_experiment(robot, sum_of_sines(3, seed=1), rate_hz=250, duration_s=2)
+    with pytest.raises(ArgumentError, match=r"9999.* 125 Hz, half the sampling rate of 250 Hz"):
+        dynid.identify(robot, log, Recipe.bare(band_hz=9999.0, estimator="wls"))
+
+
 def test_terms_are_added_where_they_are_missing() -> None:
     robot = cylindrical().with_terms(Viscous(0.7))
     found = add_terms(robot)

@@ -143,6 +143,11 @@ def test_impossible_rates_and_cutoffs_are_refused():
         process(make(duration_s=0.1), cutoff_hz=1.0)
 
 
+def test_a_band_beyond_half_the_rate_is_refused():
+    with pytest.raises(ArgumentError, match="100 Hz, half the sampling rate of 200 Hz"):
+        process(make(), Processing(band_hz=9999.0))
+
+
 def test_isolated_rows_are_taken_as_they_are():
     rng = np.random.default_rng(0)
     log = Recording(

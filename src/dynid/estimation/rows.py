@@ -13,12 +13,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.errors import ArgumentError
 from dynid.information import Extension, Information, reduce_extended
 from dynid.kernels import kernel
 from dynid.parameters.base import BaseParameters
 from dynid.processing.experiment import Experiment
-from dynid.processing.filters import Butterworth
+from dynid.processing.filters import Butterworth, check_band
 from dynid.robot.model import Robot
 from dynid.terms.base import Motion, Reference, Term
 
@@ -141,8 +140,7 @@ def _further_columns(robot: Robot, terms: Sequence[Term], run: Experiment) -> tu
 
 def _step(rate_hz: float, band_hz: float) -> int:
     """Number of low-passed rows of which one is kept."""
-    if not band_hz > 0.0:
-        raise ArgumentError(f"band_hz is {band_hz}", remedy="Give the upper end of the band [Hz], or None.")
+    check_band(band_hz, rate_hz)
     return max(1, int(rate_hz / (OVERSAMPLING * band_hz)))
 
 

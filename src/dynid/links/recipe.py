@@ -51,7 +51,8 @@ class Recipe(TomlSettings):
     couplings: bool = True
     """Whether motors that turn several joints, by the gear matrix of the channel map, get a `Coupling`."""
     selection: ForwardSelection | None = field(default_factory=ForwardSelection)
-    """Rule by which further friction and drive terms are added to the model; None adds none."""
+    """Rule by which further friction and drive terms are added to the model; None or False adds none, True stands for
+    the default rule."""
     estimator: str = "feasible"
     """Name of the estimator."""
     significant: str | None = None
@@ -100,7 +101,7 @@ class Recipe(TomlSettings):
     """Largest relative torque error on held-out data that passes [%] (convention)."""
 
     def __post_init__(self) -> None:
-        """Check every setting that has a range or a list of names."""
+        """Check every setting: its range or its list of names, then its kind."""
         _check_names("terms", self.terms, known_terms())
         _check_names("estimator", (self.estimator,), ESTIMATORS)
         check_number("control_rate_hz", self.control_rate_hz, "a rate above zero [Hz], or None")
@@ -123,6 +124,7 @@ class Recipe(TomlSettings):
             read_hold_out(self.hold_out)
         if self.significant is not None:
             read_share(self.significant)
+        self.settle_kinds()
 
     @classmethod
     def bare(cls, **settings: Any) -> Recipe:

@@ -18,7 +18,7 @@ from dynid.decompositions import lstsq
 from dynid.errors import ArgumentError, DataError
 from dynid.processing.native import cascade
 
-__all__ = ["Butterworth", "Decimation", "Fir", "LowPass", "Smoothing", "filter_there_and_back"]
+__all__ = ["Butterworth", "Decimation", "Fir", "LowPass", "Smoothing", "check_band", "filter_there_and_back"]
 
 Floats = NDArray[np.float64]
 
@@ -28,6 +28,20 @@ def _check_cutoff(cutoff_hz: float, rate_hz: float) -> None:
         raise ArgumentError(
             f"a cutoff of {cutoff_hz:g} Hz is not between 0 and half the sampling rate of {rate_hz:g} Hz",
             remedy="Choose a lower cutoff, or a recording with a higher rate.",
+        )
+
+
+def check_band(band_hz: float, rate_hz: float) -> None:
+    """Refuse a band whose upper end the samples of a log cannot hold.
+
+    Raises:
+        ArgumentError: The band does not end between 0 and half the sampling rate.
+    """
+    if not 0.0 < band_hz <= 0.5 * rate_hz:
+        raise ArgumentError(
+            f"band_hz is {band_hz:g}, which is not between 0 and {0.5 * rate_hz:g} Hz, half the sampling rate of "
+            f"{rate_hz:g} Hz",
+            remedy="Give the upper end of the band of the motion [Hz], or None for all frequencies.",
         )
 
 

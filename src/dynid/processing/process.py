@@ -31,7 +31,7 @@ from dynid.processing.cutoff import choose_cutoff
 from dynid.processing.delay import Delay, estimate_delay
 from dynid.processing.differentiation import CentralDifferences, Derivation, Differentiation
 from dynid.processing.experiment import Dropped, Experiment
-from dynid.processing.filters import Butterworth, LowPass, Smoothing
+from dynid.processing.filters import Butterworth, LowPass, Smoothing, check_band
 from dynid.processing.rest import Rest
 from dynid.processing.uniform import Cleaning, Stretch, UniformRecording, make_uniform
 from dynid.public_calls import public
@@ -218,6 +218,8 @@ class Chain:
             period_s=period_s,
             origin_s=origin_s,
         )
+        if resolved.band_hz is not None:
+            check_band(resolved.band_hz, uniform.rate_hz)
         report(0.4, "choosing the cutoff")
         resolved, reason = _resolve_cutoff(uniform, resolved)
         report(0.6, "filtering and differentiating")
