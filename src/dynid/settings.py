@@ -7,7 +7,6 @@ None, and ``false`` for a table that is left out. Unknown keys and values of a w
 from __future__ import annotations
 
 import difflib
-import functools
 import math
 import os
 from collections.abc import Iterable, Mapping
@@ -156,7 +155,6 @@ class TomlSettings:
         return [Path(name).absolute() for name in named if name is not None and os.path.exists(name)]
 
 
-@functools.cache
 def _hints(kind: type) -> dict[str, Any]:
     """Type of every field."""
     hints = get_type_hints(kind)
