@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.errors import ArgumentError
+from dynid.errors import ArgumentError, DataError
 from dynid.findings import Finding, QualityReport
 from dynid.gate.quality import check_recording
 from dynid.gate.signal_checks import quantisation_step
@@ -88,6 +88,30 @@ def test_frozen_joints_name_the_parameters_they_hide():
     report = check_recording(simulate_experiment(ROBOT, path, rate_hz=200.0, duration_s=8.0), ROBOT)
     assert [f.joint for f in report.about("frozen")] == ["joint3"]
     assert "FV3" in report.about("low-excitation")[0].message
+
+
+def still_log(seconds: float, noise: float, travel: float = 0.0) -> Recording:
+    rng = np.random.default_rng(0)
+    time = np.arange(round(250 * seconds)) / 250.0
+    q = 0.3 + noise * rng.standard_normal((time.size, 6)) + travel * np.sin(5.0 * time)[:, None]
+    return Recording(time=time, q=q, effort=1.0 + 0.01 * rng.standard_normal(q.shape), joint_names=ROBOT.joint_names)
+
+
+@pytest.mark.parametrize("seconds", [0.2, 2.0])
+@pytest.mark.parametrize("noise", [0.0, 1e-5])
+def test_a_log_in_which_nothing_moves_is_refused(seconds, noise):
+    still = still_log(seconds, noise)
+    report = check_recording(still, ROBOT)
+    assert not report.ok
+    assert [f.message for f in report.findings if f.severity == "error"] == ["no joint moves above its noise"]
+    with pytest.raises(DataError, match="no joint moves"):
+        dynid.identify(ROBOT, still)
+
+
+@pytest.mark.parametrize("seconds", [0.2, 2.0])
+def test_a_motion_of_less_than_a_millimetre_is_motion(seconds):
+    found = check_recording(still_log(seconds, 1e-7, travel=4e-4), ROBOT).about("frozen")
+    assert [f.severity for f in found] == 6 * ["warning"]
 
 
 def test_hypotheses_come_with_evidence_and_are_not_applied(log):

@@ -35,6 +35,7 @@ from dynid.logs.recording import Recording
 from dynid.processing.delay import estimate_delay
 from dynid.processing.experiment import Dropped, Experiment
 from dynid.processing.process import Chain, Processing, process
+from dynid.processing.rest import stands_still
 from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.stages import in_stage
@@ -108,6 +109,8 @@ def check_and_process(
             findings.append(_unusable(error))
         return QualityReport.of(recording.source, findings), None
     findings.extend(_report_rest(recording, motion))
+    if chain is not None and recording.effort is not None and options.rest is not None:  # elsewhere standstill counts
+        findings.extend(_check_motion(chain, findings))
     if robot is not None:
         findings.extend(check_drift(robot, motion))
     if recording.effort is not None:
@@ -153,6 +156,20 @@ def _report_rest(recording: Recording, experiment: Experiment) -> Iterator[Findi
             message="joints stand still for a long time",
             evidence={"joint samples": resting, "seconds, mean over joints": seconds},
             remedy="These samples are left out, because dry friction is undetermined at rest.",
+        )
+
+
+def _check_motion(chain: Chain, known: list[Finding]) -> Iterator[Finding]:
+    """Report a log in which no joint moves: its range is small, and not above its noise."""
+    stretches = [stretch.q for stretch in chain.uniform.stretches]
+    still = {f.joint for f in known if f.code == "frozen" and f.where == "q"}
+    if len(still) == stretches[0].shape[1] and stands_still(stretches, chain.uniform.rate_hz):
+        yield Finding(
+            code="frozen",
+            severity="error",
+            where="q",
+            message="no joint moves above its noise",
+            remedy="Nothing can be identified from this log: record the robot while its joints move; see dynid excite.",
         )
 
 

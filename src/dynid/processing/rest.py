@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from dynid.processing.cutoff import LONGEST, shows_motion
 from dynid.processing.outliers import run_lengths
 
-__all__ = ["Rest"]
+__all__ = ["Rest", "stands_still"]
 
 Floats = NDArray[np.float64]
 
 SPAN = 20.0
 """Travel of a joint, in standard deviations of its noise, above which it moves (convention)."""
+ROUNDING = 1e-12
+"""Travel of positions that is rounding alone [rad or m] (convention: far below the step of any encoder)."""
 SHORTEST = 64
 """Smallest number of samples for a spectrum that separates motion from noise (convention)."""
 
@@ -59,14 +61,35 @@ def _may_rest(dq: Floats, thresholds: Floats, step: int) -> NDArray[np.bool_]:
     return np.asarray((slow[1:] & slow[:-1] if step > 1 else slow).any(axis=0))
 
 
+def stands_still(stretches: Sequence[Floats], rate_hz: float) -> bool:
+    """Whether no joint moves above its noise; in stretches too short for a spectrum, by the travel alone.
+
+    Args:
+        stretches: Gap-free stretches (N_i, n) of positions before any filter.
+        rate_hz: Sampling rate [Hz].
+    """
+    if all(np.ptp(x, axis=0).max() <= ROUNDING for x in stretches):
+        return True
+    if min(map(len, stretches)) < SHORTEST:
+        return not _travels_above_noise(stretches).any()
+    return not _moves_above_noise(stretches, rate_hz).any()
+
+
 def _moves_above_noise(stretches: Sequence[Floats], rate_hz: float) -> NDArray[np.bool_]:
     """(n,) whether a joint moves anywhere; differentiated noise would pass for fast motion."""
     if min(map(len, stretches)) < SHORTEST:
         return np.ones(stretches[0].shape[1], dtype=bool)
-    span = np.max([x.max(axis=0) for x in stretches], axis=0) - np.min([x.min(axis=0) for x in stretches], axis=0)
-    noise = np.sqrt(np.max([np.mean(np.diff(x, 2, axis=0) ** 2, axis=0) for x in stretches], axis=0) / 6.0)
-    moving = span > SPAN * noise
+    moving = _travels_above_noise(stretches)
     for stretch in stretches:
         if not moving.all():
             moving[~moving] = shows_motion(stretch[:LONGEST, ~moving], rate_hz)
     return np.asarray(moving)
+
+
+def _travels_above_noise(stretches: Sequence[Floats]) -> NDArray[np.bool_]:
+    """(n,) whether the travel of a joint is far above the noise that its second differences show."""
+    span = np.max([x.max(axis=0) for x in stretches], axis=0) - np.min([x.min(axis=0) for x in stretches], axis=0)
+    noise = np.sqrt(
+        np.max([np.mean(np.diff(x, 2, axis=0) ** 2, axis=0) for x in stretches if len(x) > 2], axis=0) / 6.0
+    )
+    return np.asarray(span > SPAN * noise)
