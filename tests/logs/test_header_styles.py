@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 import dynid
 from campaigns.log_writers import joint_state
+from dynid.errors import DataError
 from dynid.logs.inspect import inspect_log
 from dynid.logs.joint_order import column_order, match_joints
 from dynid.logs.reading import read_recording, runs_in
@@ -124,6 +126,43 @@ def test_a_map_with_the_joints_in_another_order_is_a_warning(tmp_path: Path) -> 
         np.abs(other_names.q), np.abs(MOTION.q[:, order])
     )  # names that say nothing keep the order
     assert not other_names.findings
+
+
+@pytest.mark.parametrize("twice", [False, True], ids=["misspelt", "twice"])
+def test_a_map_that_names_a_joint_wrongly_is_refused(twice: bool, tmp_path: Path) -> None:
+    """Names are never dropped: for one wrong name all columns would be taken by their places."""
+    order = [3, 0, 2, 1, 5, 4]
+    path = tmp_path / "run.csv"
+    np.savetxt(path, np.column_stack([MOTION.time, MOTION.q[:, order]]), delimiter=",", header="t,a,b,c,d,e,f",
+               comments="", fmt="%.17g")  # fmt: skip
+    joints = [NAMES[j] for j in order]
+    missing = joints[2]
+    joints[2] = joints[0] if twice else missing[1:]
+    position = {"columns": list("abcdef"), "unit": "rad"}
+    with pytest.raises(DataError) as caught:
+        read_recording(
+            path, ARM, channel_map={"time": {"column": "t", "unit": "s"}, "joints": joints, "position": position}
+        )
+    said = f"is given twice; missing: {missing}" if twice else f"'{missing[1:]}' (near: {missing})"
+    wanted = (str(path), "joints of", "channel map", f"'{joints[2]}'", said, ", ".join(NAMES))
+    assert [word for word in wanted if word not in str(caught.value)] == []
+
+
+def test_names_of_a_log_that_are_partly_the_robots_are_refused() -> None:
+    names = ("gripper", *NAMES[:0:-1])
+    recording = replace(shuffled(list(range(6))), joint_names=names)
+    for use in (match_joints, lambda log, robot: dynid.process(log).matched(robot), dynid.check_recording):
+        with pytest.raises(DataError, match=f"'gripper'.*missing: {NAMES[0]}"):
+            use(recording, ARM)
+
+
+def test_names_that_only_count_keep_the_order() -> None:
+    """``joint_0`` to ``joint_5`` are the columns of ``joint_1`` to ``joint_6``, though five of the names agree."""
+    robot = arm(tuple(f"joint_{k}" for k in range(1, 7)))
+    assert column_order([f"j{k}" for k in (2, 1, 3, 4, 5, 6)], robot) is None
+    assert column_order([f"joint_{k}" for k in range(6)], robot) is None
+    with pytest.raises(DataError, match="joint_0"):
+        column_order([f"joint_{k}" for k in (0, 3, 2, 1, 4, 5)], robot)
 
 
 def test_recordings_and_experiments_in_memory_are_matched_by_name() -> None:

@@ -24,7 +24,7 @@ from dynid.kernels import kernel
 from dynid.parameters.base import BaseParameters, choose_base
 from dynid.parameters.base_set import require_kept_columns
 from dynid.parameters.layout import term_unit
-from dynid.processing.experiment import Experiment
+from dynid.processing.experiment import Experiment, matched_runs
 from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.terms.base import Term
@@ -109,7 +109,8 @@ class Factors:
         return np.asarray(self.information.samples.sum(axis=0))
 
     def torque(self, beta: ArrayLike, experiment: Experiment) -> Floats:
-        """(N, n) torque of an experiment's motion with parameters (b + k,) [N m or N]."""
+        """(N, n) torque of an experiment's motion with parameters (b + k,), column by column as its own [N m or N]."""
+        given, experiment = experiment, experiment.matched(self.robot)
         values = np.asarray(beta, dtype=float)
         theta = self.representative(values)
         evaluate = kernel(self.robot, "inverse_dynamics", symbolic_parameters=True)
@@ -125,7 +126,7 @@ class Factors:
         torque = np.concatenate(parts) if parts else np.zeros_like(experiment.q)
         if self.terms:
             torque = torque + torque_of_terms(self.robot, self.terms, values[self.base.rank :], experiment)
-        return torque
+        return given.as_recorded(torque, self.robot)
 
     def representative(self, beta: ArrayLike) -> Floats:
         """(p,) standard parameters with the same torques as base parameters (b,): the kept ones, zero elsewhere."""
@@ -213,7 +214,7 @@ def build_equations(
         >>> dynid.estimation.build_equations(robot, [run])
         Samples('ddarm', 21 parameters, 1 logs)
     """
-    runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
+    runs = matched_runs(robot, experiments)
     if not runs or any(run.q.shape[1] != robot.dof for run in runs):
         widths = sorted({run.q.shape[1] for run in runs})
         raise ArgumentError(

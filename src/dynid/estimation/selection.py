@@ -30,7 +30,7 @@ from dynid.errors import ArgumentError
 from dynid.estimation.cross_validation import Folds
 from dynid.estimation.equations import Factors
 from dynid.estimation.linear.least_squares import least_squares_estimate, refined_weights
-from dynid.processing.experiment import Experiment
+from dynid.processing.experiment import Experiment, matched_runs
 from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.tables import Table
@@ -268,6 +268,7 @@ def standard_candidates(
         'smooth sign 0.02'
     """
     check_kind("reference", reference, Reference)
+    experiments = matched_runs(robot, experiments)
     there = {term.with_value(0.0) for term in present}
     speed = np.percentile(np.abs(np.concatenate([run.dq for run in experiments])), HIGH_SPEED_PERCENTILE, axis=0)
     sizes = TermSizes(

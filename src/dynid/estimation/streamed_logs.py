@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,7 @@ def stream_equations(
                 f"logs[{number}] is a {type(start).__name__}, which can be gone through only once",
                 remedy="Give a function that starts the stream: lambda: dynid.process_stream(...).",
             )
+    logs = [partial(_matched, robot, start) for start in logs]
     chosen = require_kept_columns(choose_base(robot, base))
     parts: list[Information] = []
     beginnings = []
@@ -90,6 +92,11 @@ class _Count:
     samples: int
     gaps: int
     beginning: Experiment
+
+
+def _matched(robot: Robot, start: StreamedLog) -> Iterator[Experiment]:
+    """The pieces of a log with their columns in the robot's order."""
+    return (piece.matched(robot) for piece in start())
 
 
 def _counted(robot: Robot, pieces: Iterable[Experiment]) -> _Count:

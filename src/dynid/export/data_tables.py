@@ -25,6 +25,7 @@ from dynid.estimation.estimate import TWO_SIDED_95, Source
 from dynid.files import make_folder, write_atomically
 from dynid.kernels import inverse_dynamics
 from dynid.links.identify import Identification
+from dynid.logs.joint_order import match_joints
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.public_calls import public
@@ -260,6 +261,7 @@ def recording_tables(recording: Recording, robot: Robot | None = None) -> tuple[
         >>> [table.name for table in dynid.export.recording_tables(log)]
         ['recording']
     """
+    recording = match_joints(recording, robot)
     slides = _slides(robot, recording)
     facts = {"source": recording.source, "sha256": recording.sha256}
     names = ("", "_effort", "_wrench")

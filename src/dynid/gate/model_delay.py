@@ -65,7 +65,7 @@ def model_delay(robot: Robot | None, experiment: Experiment, *, max_delay_s: flo
     """
     if robot is None:
         return (estimate_delay(experiment, max_delay_s=max_delay_s),) * 2
-    whole = DelayTrials.of(timed_samples(experiment), max_delay_s)
+    whole = DelayTrials.of(timed_samples(experiment.matched(robot)), max_delay_s)
     part, rows = whole.part, whole.rows
     motion = (np.ascontiguousarray(getattr(part, name)[rows]) for name in ("q", "dq", "ddq"))
     sign = np.sign(part.dq)

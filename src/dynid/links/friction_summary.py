@@ -17,7 +17,7 @@ from dynid.decompositions import pinv
 from dynid.estimation.estimate import TWO_SIDED_95
 from dynid.estimation.physical.passivity import all_terms
 from dynid.links.identify import Identification
-from dynid.processing.experiment import Experiment
+from dynid.processing.experiment import Experiment, matched_runs
 from dynid.public_calls import public
 from dynid.terms.base import SteadyMotion, Surface, Term
 
@@ -99,7 +99,8 @@ def joint_friction(fit: Identification, runs: Sequence[Experiment] | None = None
         ['joint1', 'joint2', 'joint3']
     """
     names, first = fit.robot.joint_names, 10 * fit.robot.dof
-    used = [run for run in (fit.equations.excerpts if runs is None else runs) if run.samples]
+    given = fit.equations.excerpts if runs is None else matched_runs(fit.robot, runs)
+    used = [run for run in given if run.samples]
     members: dict[Surface, list[tuple[int, Term]]] = {}
     for place, term in enumerate(all_terms(fit.equations)):
         surface = term.surface(names)

@@ -44,7 +44,7 @@ from dynid.links.recipe import Recipe, add_terms
 from dynid.links.significance import Significance, significant_parameters
 from dynid.logs.recording import Recording
 from dynid.parameters.base import BaseParameters
-from dynid.processing.experiment import Experiment
+from dynid.processing.experiment import Experiment, matched_runs
 from dynid.public_calls import public
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
@@ -258,15 +258,22 @@ class Identification:
         return self.standard if self.terms else self.identified.parameter_vector
 
     def torque(self, experiment: Experiment) -> Floats:
-        """(N, n) torques of an experiment's motion by the identified robot and its terms [N m or N]."""
+        """(N, n) torques of an experiment's motion by the identified robot and its terms [N m or N].
+
+        The columns are in the order of the experiment's own, also where that is not the robot's: the joints are matched
+        by name, and ``run.effort - fit.torque(run)`` is the residual.
+        """
         if self._by_base:
             return self.equations.torque(self.estimate.values, experiment)
+        run = experiment.matched(self.robot)
         if not self.terms:
-            return inverse_dynamics(self.identified, experiment.q, experiment.dq, experiment.ddq)
-        whole = self.robot.with_parameters(self.standard)
-        rigid = inverse_dynamics(whole, experiment.q, experiment.dq, experiment.ddq)
-        values = self.estimate.values[self.base.rank :]
-        return rigid + torque_of_terms(self.robot, self.terms, values, experiment)
+            torque = inverse_dynamics(self.identified, run.q, run.dq, run.ddq)
+        else:
+            whole = self.robot.with_parameters(self.standard)
+            values = self.estimate.values[self.base.rank :]
+            torque = inverse_dynamics(whole, run.q, run.dq, run.ddq)
+            torque = torque + torque_of_terms(self.robot, self.terms, values, run)
+        return experiment.as_recorded(torque, self.robot)
 
     @cached_property
     def training_error(self) -> Floats:
@@ -489,7 +496,7 @@ def identify_experiments(
     turned: bool = False,
 ) -> Identification:
     """Identify a robot that has its terms from experiments; see `identify`. Gravity is not turned where it was."""
-    runs = [run.matched(robot) for run in runs]
+    runs = matched_runs(robot, runs)
     if recipe.free:
         freed = free_geometry(robot, runs, recipe.free)
         fixed = replace(recipe, free=())

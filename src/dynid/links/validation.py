@@ -17,7 +17,7 @@ from dynid.estimation.rows import WIDEST_BAND, stretches, torque_of_terms
 from dynid.kernels import inverse_dynamics
 from dynid.links.identify import identify
 from dynid.links.recipe import Recipe
-from dynid.processing.experiment import Experiment
+from dynid.processing.experiment import Experiment, matched_runs
 from dynid.processing.filters import Butterworth, filter_there_and_back
 from dynid.public_calls import public
 from dynid.robot.model import Robot
@@ -179,8 +179,7 @@ def validate(
     """
     as_number("limit", limit, above=0.0)
     band = fit.equations.band_hz if band_hz is None else band_hz
-    given = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
-    runs = tuple(run.matched(fit.robot) for run in given)
+    runs = matched_runs(fit.robot, experiments)
     if any(_shares_samples(run, used) for run in runs for used in fit.equations.excerpts):
         raise ArgumentError(
             "an experiment that was used for the identification cannot validate it",
@@ -237,7 +236,7 @@ def robot_error(
     """
     comparison = _Comparison(band_hz, trim_s)
     squares = total = 0.0
-    for run in (experiments,) if isinstance(experiments, Experiment) else tuple(experiments):
+    for run in matched_runs(robot, experiments):
         torque = inverse_dynamics(robot, run.q, run.dq, run.ddq)
         if terms:
             torque = torque + torque_of_terms(robot, terms, np.array([term.value for term in terms]), run)
@@ -274,7 +273,7 @@ def cross_validate(
         2
     """
     as_whole("folds", folds, least=2)
-    runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
+    runs = matched_runs(robot, experiments)
     if len(runs) > 1:
         for (i, one), (j, other) in combinations(enumerate(runs, start=1), 2):
             if _shares_samples(one, other):

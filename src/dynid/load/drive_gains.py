@@ -20,7 +20,7 @@ from dynid.kernels import gravity_torque, inverse_dynamics
 from dynid.load.load_solver import inflate_covariance, run_spectral_gram, solve_minimum_norm, student_factor
 from dynid.load.payload import PayloadProblem, Runs, payload_problem
 from dynid.logs.drives import CurrentGains
-from dynid.processing.experiment import Experiment
+from dynid.processing.experiment import Experiment, matched_runs
 from dynid.public_calls import public
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
@@ -169,6 +169,7 @@ def gains_from_added_mass(
         >>> calibration.gain.shape
         (3,)
     """
+    loaded, unloaded = matched_runs(robot, (loaded, unloaded))
     samples = min(loaded.samples, unloaded.samples)
     apart = np.abs(loaded.q[:samples] - unloaded.q[:samples]).max()
     if apart > LARGEST_DISTANCE:

@@ -36,7 +36,7 @@ from dynid.load.load_solver import (
 )
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.parameters.inertia_maps import transport
-from dynid.processing.experiment import Experiment
+from dynid.processing.experiment import Experiment, matched_runs
 from dynid.public_calls import public
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
@@ -516,7 +516,7 @@ def _departure(change: Floats, covariance: Floats) -> float:
 
 def _as_runs(robot: Robot, experiments: Runs) -> tuple[Experiment, ...]:
     """The experiments as a tuple; refused if they are not of this robot."""
-    runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
+    runs = matched_runs(robot, experiments)
     if not runs or any(run.q.shape[1] != robot.dof for run in runs):
         raise ArgumentError(f"robot '{robot.name}' has {robot.dof} moving joints", remedy="Give runs of all of them.")
     return runs

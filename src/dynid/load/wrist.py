@@ -28,7 +28,7 @@ from dynid.load.wrench_equations import (
     robot_equations,
     shift_wrench,
 )
-from dynid.processing.experiment import Experiment
+from dynid.processing.experiment import Experiment, matched_runs
 from dynid.public_calls import public
 from dynid.robot.model import STANDARD_GRAVITY, Robot
 
@@ -280,7 +280,7 @@ def wrench_data(
         >>> data.matrix.shape[1:]
         (6, 10)
     """
-    runs = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
+    runs = matched_runs(robot, experiments)
     chosen = form or ("differential" if any(np.any(run.ddq) for run in runs) else "static")
     parts = [
         robot_equations(

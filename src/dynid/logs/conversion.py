@@ -12,7 +12,7 @@ from dynid.errors import DataError
 from dynid.findings import Finding
 from dynid.logs.channel_map import ChannelMap, Signal, StatedGain
 from dynid.logs.columns import Picked, pick
-from dynid.logs.joint_order import column_order, order_finding
+from dynid.logs.joint_order import column_order, named_joints, order_finding
 from dynid.logs.readers.base import Floats, Table
 from dynid.logs.units import Unit, parse_unit
 from dynid.robot.model import Robot
@@ -90,7 +90,10 @@ class Converter:
             gear = self._map.signals[quantity].gear
             if quantity == "wrench" or (gear is not None and gear.ndim == 2):  # columns of coupled motors
                 continue
-            order = column_order(self._joint_words(item), self._robot)
+            names = self._joint_words(item)
+            declared = bool(self._map.joints) and names == self._map.joints
+            whose, place = ("the channel map", "joints") if declared else ("the log", f"[{quantity}] columns")
+            order = column_order(names, self._robot, whose=whose, place=place)
             if order is not None:
                 orders[quantity] = order
         return orders
@@ -112,8 +115,9 @@ class Converter:
         if self._order_of:
             return (order_finding(self._joint_words(position), self._robot, declared=True),)
         listed = [name for name in position.table.names if name in position.names]
-        if position.joints and column_order(listed, self._robot) is not None:
-            joints = [position.joints[position.names.index(name)] for name in listed]
+        joints = [position.joints[position.names.index(name)] for name in listed] if position.joints else []
+        told = [joint for joint in named_joints(joints, self._robot) if joint is not None]
+        if told != sorted(told) and len(set(told)) == self._robot.dof:
             return (order_finding(joints, self._robot, declared=False),)
         return ()
 

@@ -2,37 +2,90 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.errors import DataError
 from dynid.findings import Finding
 from dynid.logs.column_names import JointNames, words_of
 from dynid.logs.recording import Recording
 from dynid.public_calls import public
 from dynid.robot.model import Robot
 
-__all__ = ["column_order", "match_joints", "order_finding"]
+__all__ = ["column_order", "match_joints", "named_joints", "order_finding"]
 
 
-def column_order(names: Sequence[str], robot: Robot | None) -> NDArray[np.int64] | None:
+def column_order(
+    names: Sequence[str], robot: Robot | None, *, whose: str = "the log", place: str | None = None
+) -> NDArray[np.int64] | None:
     """For each of the robot's joints the place of its column; None where the names do not tell, or agree already.
+
+    Names tell nothing where none of them is a joint of the robot, or where they only count (``q_0``, ``q_1``, ...).
 
     Args:
         names: Names of the columns, or of the log's joints; a name may hold more than the joint's, as ``elbow_pos``.
         robot: The robot.
+        whose: What has the names, for the error.
+        place: Where the names stand, for the error.
+
+    Raises:
+        DataError: Some names are joints of the robot, but not every joint has one name.
     """
-    if robot is None or len(names) != robot.dof:
+    if robot is None or len(names) != robot.dof or tuple(names) == robot.joint_names:
         return None
+    joints = named_joints(names, robot)
+    told = [joint for joint in joints if joint is not None]
+    if sorted(told) == list(range(robot.dof)):
+        return None if told == list(range(robot.dof)) else np.argsort(told)
+    if told and not _only_count(names):
+        raise _partly_known(names, joints, robot, whose, place)
+    return None
+
+
+def named_joints(names: Sequence[str], robot: Robot) -> list[int | None]:
+    """For each name the index of the robot's joint that it names; None where it names none."""
     known = JointNames(robot.joint_names)
     found = [known.find(words_of(name)) for name in names]
-    joints = [place[0] for place in found if place is not None]
-    if sorted(joints) != list(range(robot.dof)) or joints == list(range(robot.dof)):
-        return None
-    return np.argsort(joints)
+    return [None if spelled is None else spelled[0] for spelled in found]
+
+
+def _only_count(names: Sequence[str]) -> bool:
+    """Whether names differ by a number alone, which counts the columns from 0 or from 1."""
+    words = [words_of(name) for name in names]
+    frames = {tuple("#" if word.isdigit() else word for word in spelled) for spelled in words}
+    numbers = [[int(word) for word in spelled if word.isdigit()] for spelled in words]
+    if len(frames) > 1 or any(len(own) != 1 for own in numbers):
+        return False
+    return [own[0] - numbers[0][0] for own in numbers] == list(range(len(names))) and numbers[0][0] in (0, 1)
+
+
+def _partly_known(
+    names: Sequence[str], joints: Sequence[int | None], robot: Robot, whose: str, place: str | None
+) -> DataError:
+    """The error for names of which some are joints of the robot, but not one for each joint."""
+    missing = [name for j, name in enumerate(robot.joint_names) if j not in joints]
+    unknown = [name for name, joint in zip(names, joints, strict=True) if joint is None]
+    twice = [j for j, count in Counter(joint for joint in joints if joint is not None).items() if count > 1]
+    reasons = []
+    for name in unknown:
+        near = get_close_matches(name, missing, n=1) or get_close_matches(name.lower(), missing, n=1)
+        reasons.append(f"no joint of robot '{robot.name}' is named '{name}'" + (f" (near: {near[0]})" if near else ""))
+    for joint in twice:
+        given = dict.fromkeys(f"'{name}'" for name, own in zip(names, joints, strict=True) if own == joint)
+        same = f"name the same joint {robot.joint_names[joint]}" if len(given) > 1 else "is given twice"
+        reasons.append(f"{' and '.join(given)} {same}")
+    return DataError(
+        f"{whose} names only some joints of the robot: {'; '.join(reasons)}; missing: {', '.join(missing)}",
+        place=place,
+        remedy=f"Name each of the robot's joints once, in the order of the columns (joints = [...] in a channel map): "
+        f"{', '.join(robot.joint_names)}.",
+    )
 
 
 def order_finding(names: Sequence[str], robot: Robot, *, declared: bool) -> Finding:
@@ -58,11 +111,14 @@ def order_finding(names: Sequence[str], robot: Robot, *, declared: bool) -> Find
 def match_joints(recording: Recording, robot: Robot | None) -> Recording:
     """The recording with its columns in the robot's order, where its joint names are the robot's in another order.
 
+    Raises:
+        DataError: Some names are joints of the robot, but not every joint has one name.
+
     Example:
         >>> dynid.logs.match_joints(log, robot).joint_names
         ('joint1', 'joint2', 'joint3')
     """
-    order = column_order(recording.joint_names, robot)
+    order = column_order(recording.joint_names, robot, whose=f"the recording '{recording.source}'")
     if order is None or robot is None:
         return recording
     channels = {name: getattr(recording, name) for name in ("q", "dq", "effort", "current")}

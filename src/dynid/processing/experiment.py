@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -19,7 +19,7 @@ from dynid.processing.filters import Smoothing
 from dynid.robot.model import Robot
 from dynid.tables import Table, html_card
 
-__all__ = ["Dropped", "Experiment"]
+__all__ = ["Dropped", "Experiment", "matched_runs"]
 
 Floats = NDArray[np.float64]
 
@@ -123,9 +123,10 @@ class Experiment:
         """The experiment with its columns in the robot's order, where its joint names are the robot's in another.
 
         Raises:
-            DataError: The experiment holds the control loop, which has an order of its own.
+            DataError: The experiment holds the control loop, which has an order of its own; or some of its names are
+                joints of the robot, but not every joint has one name.
         """
-        order = column_order(self.joint_names, robot)
+        order = self._order(robot)
         if order is None:
             return self
         if self.loop is not None:
@@ -138,6 +139,14 @@ class Experiment:
         ordered["gain_std"] = None if self.gain_std is None else self.gain_std[order]
         return replace(self, **ordered, joint_names=robot.joint_names)
 
+    def as_recorded(self, columns: Floats, robot: Robot) -> Floats:
+        """Columns (N, n) in the robot's order, put into the order of the experiment's own columns."""
+        order = self._order(robot)
+        return columns if order is None else columns[:, np.argsort(order)]
+
+    def _order(self, robot: Robot) -> NDArray[np.int64] | None:
+        return column_order(self.joint_names, robot, whose=f"the experiment '{self.source}'")
+
     def smooth(self, columns: Floats) -> Floats:
         """Columns (N, k) through the low-pass of the torques, segment by segment; needed by what jumps: sign(dq)."""
         if self.smoothing is None or self.smoothing.cutoff_hz is None:
@@ -148,3 +157,9 @@ class Experiment:
         """Columns (N, k), each gap-free stretch of them changed by itself."""
         borders = np.flatnonzero(np.diff(self.segment)) + 1
         return np.concatenate([change(part) for part in np.split(columns, borders)])
+
+
+def matched_runs(robot: Robot, experiments: Experiment | Sequence[Experiment]) -> tuple[Experiment, ...]:
+    """One or several experiments, their columns in the robot's order; every function of a robot and runs begins so."""
+    given = (experiments,) if isinstance(experiments, Experiment) else tuple(experiments)
+    return tuple(run.matched(robot) for run in given)

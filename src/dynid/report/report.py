@@ -13,7 +13,7 @@ from dynid.findings import Finding
 from dynid.links.friction_summary import joint_friction
 from dynid.links.identify import Identification
 from dynid.links.validation import Validation
-from dynid.processing.experiment import Experiment
+from dynid.processing.experiment import Experiment, matched_runs
 from dynid.public_calls import public
 from dynid.report.identification_sections import Refusal, Residuals, Torques, Verdict, WrittenFiles
 from dynid.report.joint_coverage import Coverage
@@ -53,7 +53,7 @@ def identification_page(
         data: Facts of the identification data, for a result that does not hold the data itself (`data_facts`).
         findings: What the gate and the recipe reported before; the page lists them with those of the estimate.
     """
-    held = () if held_out is None else (held_out,) if isinstance(held_out, Experiment) else tuple(held_out)
+    held = () if held_out is None else matched_runs(fit.robot, held_out)
     used = fit.equations.excerpts
     drawn = (*held, *used)[0]
     settings = [section for section in extra if isinstance(section, Settings)]
@@ -98,7 +98,7 @@ def load_page(study: LoadStudy, run: Experiment, extra: Sequence[Section] = (), 
 
     sections = [
         LoadBox(study, flange),
-        Replay(study.robot_with_load, run),
+        Replay(study.robot_with_load, run.matched(study.robot)),
         *extra,
         Methods(),
     ]

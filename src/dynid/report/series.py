@@ -68,6 +68,7 @@ class JointTorque:
 
 def joint_torques(fit: Identification, run: Experiment) -> tuple[JointTorque, ...]:
     """Measured and predicted torques of every joint of a run."""
+    run = run.matched(fit.robot)
     identified = fit.torque(run)
     prior = inverse_dynamics(fit.robot, run.q, run.dq, run.ddq)
     measured = np.where(run.valid, run.effort, np.nan)

@@ -70,7 +70,7 @@ def joint_residuals(fit: Identification, check: Validation, runs: Sequence[Exper
             return np.ones_like(frequency)
         return np.asarray(1.0 / (1.0 + (frequency / check.band_hz) ** (2 * BAND_ORDER)))
 
-    longest = max(runs, key=lambda run: run.samples)
+    longest = max(runs, key=lambda run: run.samples).matched(fit.robot)
     noise = noise_through(longest, check.band_hz, gain)
     residual = longest.effort - fit.torque(longest)
     found = []
@@ -136,6 +136,7 @@ class _Table:
     @classmethod
     def of(cls, fit: Identification, run: Experiment, most: int) -> _Table:
         """Rows spread evenly over a run."""
+        run = run.matched(fit.robot)
         predicted = fit.torque(run)
         rows = np.arange(0, run.samples, max(1, -(-run.samples // max(1, most))))
         slope = np.gradient(predicted, axis=0) * run.rate_hz if run.samples > 1 else np.zeros_like(predicted)
