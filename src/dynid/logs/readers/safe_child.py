@@ -126,7 +126,8 @@ class SafeChild:
 
     def _start(self) -> Process:
         """A child that waits for requests."""
-        if hasattr(os, "fork") and sys.platform == "linux" and threading.active_count() == 1:
+        alone = threading.active_count() == 1 and "jax" not in sys.modules  # the threads of JAX do not survive a fork
+        if hasattr(os, "fork") and sys.platform == "linux" and alone:
             self._shared = mmap.mmap(-1, SHARED)
             self._process = _Copy(self._shared)
             return self._process
