@@ -14,13 +14,12 @@ import hashlib
 import json
 import random
 import re
-import subprocess
 import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -52,7 +51,7 @@ from dynid.runs.experiment_file import load_experiment, save_experiment
 from dynid.runs.load_run import LoadRecipe
 from dynid.runs.run_folder import read_run
 
-from .fuzz_readers import MEMORY_LIMIT, _own_peak, mutate
+from .fuzz_readers import MEMORY_LIMIT, Tally, _own_peak, mutate, tally_of_child
 
 SECONDS_LIMIT = 5.0
 ODD: tuple[Any, ...] = (
@@ -64,19 +63,6 @@ ODD: tuple[Any, ...] = (
     {"type": "Robot"}, {"type": "float", "value": "nan"}, "2" * 64,
 )  # fmt: skip
 """Values that a file may hold in place of the right one."""
-
-
-@dataclass
-class Tally:
-    """What became of the mutants of one kind of file."""
-
-    kind: str
-    mutants: int = 0
-    read: int = 0
-    refused: int = 0
-    slowest_s: float = 0.0
-    peak_bytes: int = 0
-    findings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -373,16 +359,8 @@ def fuzz(name: str, count: int, seed: int) -> Tally:
 
 def fuzz_in_child(name: str, count: int, seed: int, timeout_s: float) -> Tally:
     """`fuzz` in a process of its own, so that a crash or a hang is a finding and not the end."""
-    root = Path(__file__).resolve().parents[2]
-    command = [sys.executable, "-m", "tests.campaigns.fuzz_files", "--json", "--kind", name]
-    command += ["--count", str(count), "--seed", str(seed)]
-    try:
-        done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=timeout_s, check=False)
-    except subprocess.TimeoutExpired:
-        return Tally(name, findings=[f"{count} mutants took longer than {timeout_s:.0f} s"])
-    if done.returncode not in (0, 1) or not done.stdout:
-        return Tally(name, findings=[f"the process ended with {done.returncode}: {done.stderr[-2000:]}"])
-    return Tally(**json.loads(done.stdout))
+    words = ["-m", "tests.campaigns.fuzz_files", "--json", "--kind", name, "--count", str(count), "--seed", str(seed)]
+    return tally_of_child(name, words, timeout_s)
 
 
 def main() -> int:

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -51,7 +51,7 @@ NUMBERS = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 2**63
 
 @dataclass
 class Tally:
-    """What became of the mutants of one format."""
+    """What became of the mutants of one kind of file."""
 
     target: str
     mutants: int = 0
@@ -179,13 +179,18 @@ def _peak_of_children() -> int:
 
 def fuzz_in_child(target: str, count: int, seed: int, timeout_s: float) -> Tally:
     """`fuzz` in a process of its own, so that a crash or a hang is a finding and not the end."""
+    words = ["-W", "error", "-m", "tests.campaigns.fuzz_readers", "--json", "--target", target]
+    return tally_of_child(target, [*words, "--count", str(count), "--seed", str(seed)], timeout_s)
+
+
+def tally_of_child(target: str, words: Sequence[str], timeout_s: float) -> Tally:
+    """What a process with these words for Python tells of a target; a crash or a hang is a finding."""
     root = Path(__file__).resolve().parents[2]
-    command = [sys.executable, "-W", "error", "-m", "tests.campaigns.fuzz_readers", "--json"]
-    command += ["--target", target, "--count", str(count), "--seed", str(seed)]
+    command = [sys.executable, *words]
     try:
         done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=timeout_s, check=False)
     except subprocess.TimeoutExpired:
-        return Tally(target, findings=[f"{count} mutants took longer than {timeout_s:.0f} s"])
+        return Tally(target, findings=[f"the mutants took longer than {timeout_s:.0f} s"])
     if done.returncode not in (0, 1) or not done.stdout:
         return Tally(target, findings=[f"the process ended with {done.returncode}: {done.stderr[-2000:]}"])
     return Tally(**json.loads(done.stdout))
