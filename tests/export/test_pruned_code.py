@@ -235,7 +235,7 @@ def test_the_last_line_of_the_command_warns_of_an_indefinite_inertia_matrix(
     logs: Path, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pruned = replace(read_result(logs / "run").pruned(), indefinite=5)
-    monkeypatch.setattr("dynid.cli.codegen_command._pruned", lambda *_: pruned)
+    monkeypatch.setattr("dynid.cli.verbs.codegen_command._pruned", lambda *_: pruned)
     words = ("codegen", logs / "run", "--prune", "1%", "--no-verify", "--out", logs / "warned")
     code, text, notes = invoke(*words)
     assert code == 0, text

@@ -82,7 +82,7 @@ def test_a_callback_that_raises_ends_the_reading(tmp_path: Path) -> None:
 
 
 def test_the_command_line_shows_how_far_a_file_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dynid.cli import inspect_command
+    from dynid.cli.verbs import inspect_command
 
     shown: list[float] = []
 
@@ -105,7 +105,7 @@ def test_the_command_line_shows_how_far_a_file_is(tmp_path: Path, monkeypatch: p
     assert shown == sorted(shown)
 
 
-@pytest.mark.parametrize("module", ["click", "dynid.cli.identify_command"])
+@pytest.mark.parametrize("module", ["click", "dynid.cli.verbs.identify_command"])
 def test_an_interrupt_while_the_command_line_loads_is_one_line(module: str) -> None:
     program = f"""
 import sys
@@ -124,7 +124,7 @@ runpy.run_module("dynid", run_name="__main__")
 
 
 def test_check_tells_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dynid.cli import check_command
+    from dynid.cli.verbs import check_command
 
     shown: list[float] = []
 

@@ -10,7 +10,8 @@ import sys
 try:
     import click
 
-    from dynid.cli import (
+    from dynid.cli.group import EXIT_CODES, ErrorGroup
+    from dynid.cli.verbs import (
         base_command,
         check_command,
         codegen_command,
@@ -23,7 +24,6 @@ try:
         tool_commands,
         validate_command,
     )
-    from dynid.cli.group import EXIT_CODES, ErrorGroup
 except KeyboardInterrupt:  # no command has started that could report it
     sys.stderr.write("dynid: interrupted. Nothing was started.\n")
     sys.exit(130)

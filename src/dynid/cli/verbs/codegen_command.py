@@ -10,8 +10,8 @@ import click
 
 from dynid import errors
 from dynid.cli.options import FORCE, HOLD, JSON, OUT, command, held_joints, read_robot
-from dynid.cli.run_commands import invoke, safe_arguments
 from dynid.cli.screen import print_json
+from dynid.cli.verbs.run_commands import invoke, safe_arguments
 
 if TYPE_CHECKING:
     from dynid.export.result_file import SavedResult
