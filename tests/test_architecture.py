@@ -43,6 +43,7 @@ LAYERS = [
     ["estimation"],
     ["links"],
     ["load"],
+    ["actuators"],
     ["export"],
     ["report"],
     ["runs"],

@@ -67,6 +67,7 @@ _HOME = {
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 PACKAGES = (
+    "actuators",
     "control",
     "errors",
     "estimation",

@@ -29,6 +29,7 @@ PIPELINE = (
     "estimation",
     "links",
     "load",
+    "actuators",
     "export",
     "report",
     "runs",

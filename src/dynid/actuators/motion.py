@@ -1,0 +1,110 @@
+"""`CommandedMotion`: where the joints were sent and where they went, without any torque."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.checks import as_number
+from dynid.errors import ArgumentError
+
+__all__ = ["CommandedMotion"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CommandedMotion:
+    """Commands and encoder readings of n joints at N instants, and the gains and the voltage they were driven with."""
+
+    joint_names: tuple[str, ...]
+    """(n,) names of the joints, in the order of the columns."""
+    time: Floats
+    """(N,) strictly rising times [s]."""
+    command: Floats
+    """(N, n) commanded positions, encoder coordinates [rad or m]."""
+    position: Floats
+    """(N, n) measured positions, encoder coordinates [rad or m]."""
+    command_velocity: Floats | None = None
+    """(N, n) commanded velocities [rad/s or m/s]; None where the robot is sent positions only."""
+    velocity: Floats | None = None
+    """(N, n) measured velocities [rad/s or m/s]; used for the initial state only."""
+    enabled: NDArray[np.bool_] | None = None
+    """(N, n) whether the joint's drive is on; None if it always is."""
+    kp: Floats | None = None
+    """(n,) gains of the position error during this motion, in the law's unit; None if the law states them."""
+    kd: Floats | None = None
+    """(n,) gains of the velocity error, in the law's unit; None if the law states them."""
+    ki: Floats | None = None
+    """(n,) gains of the integral of the position error, in the law's unit; None if the law states them."""
+    voltage: float | None = None
+    """Supply voltage [V]; None if it is not known or the law does not need it."""
+    name: str = "motion"
+    """A name for reports, such as the file's."""
+
+    def __post_init__(self) -> None:
+        """Check shapes and numbers, and freeze the arrays."""
+        object.__setattr__(self, "joint_names", tuple(self.joint_names))
+        time = self._frozen("time", (np.size(self.time),))
+        if time.size < 2 or not (np.diff(time) > 0.0).all():
+            raise ArgumentError(
+                f"the times of '{self.name}' do not rise strictly", remedy="Give two samples or more, sorted by time."
+            )
+        shape = (time.size, len(self.joint_names))
+        for name in ("command", "position", "command_velocity", "velocity"):
+            self._frozen(name, shape)
+        for name in ("kp", "kd", "ki"):
+            self._frozen(name, shape[1:])
+        if self.enabled is not None:
+            flags = np.array(self.enabled, dtype=bool)
+            if flags.shape != shape:
+                raise ArgumentError(f"enabled of '{self.name}' has shape {flags.shape}", remedy=f"Give {shape}.")
+            flags.setflags(write=False)
+            object.__setattr__(self, "enabled", flags)
+        if self.voltage is not None:
+            as_number("voltage", self.voltage, above=0.0)
+
+    def _frozen(self, name: str, shape: tuple[int, ...]) -> Floats:
+        """Replace a field by a read-only copy of the right shape; None stays None."""
+        given = getattr(self, name)
+        if given is None:
+            return np.empty(0)
+        value = np.array(given, dtype=float)
+        if value.shape != shape:
+            raise ArgumentError(f"{name} of '{self.name}' has shape {value.shape}", remedy=f"Give {shape}.")
+        if not np.isfinite(value).all():
+            raise ArgumentError(f"{name} of '{self.name}' is not finite everywhere", remedy="Leave these samples out.")
+        value.setflags(write=False)
+        object.__setattr__(self, name, value)
+        return value
+
+    @property
+    def dof(self) -> int:
+        """Number of joints n."""
+        return len(self.joint_names)
+
+    @property
+    def period_s(self) -> float:
+        """Median time between two samples [s]."""
+        return float(np.median(np.diff(self.time)))
+
+    def part(self, rows: slice, name: str | None = None) -> CommandedMotion:
+        """Some consecutive samples as a motion of their own."""
+        fields = ("time", "command", "position", "command_velocity", "velocity", "enabled")
+        cut: dict[str, Any] = {field: _cut(getattr(self, field), rows) for field in fields}
+        return replace(self, **cut, name=self.name if name is None else name)
+
+    def of_joints(self, columns: list[int]) -> CommandedMotion:
+        """The same motion of some joints only, in the given order."""
+        fields = ("command", "position", "command_velocity", "velocity", "enabled")
+        cut: dict[str, Any] = {field: _cut(getattr(self, field), np.s_[:, columns]) for field in fields}
+        cut |= {gain: _cut(getattr(self, gain), columns) for gain in ("kp", "kd", "ki")}
+        return replace(self, joint_names=tuple(self.joint_names[c] for c in columns), **cut)
+
+
+def _cut(array: Any, where: Any) -> Any:
+    """Some entries of an optional array."""
+    return None if array is None else array[where]

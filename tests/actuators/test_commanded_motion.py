@@ -1,0 +1,40 @@
+"""`CommandedMotion` refuses what cannot be a motion, and cuts without changing numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynid.actuators import CommandedMotion
+from dynid.errors import ArgumentError
+
+
+def _fields(**changed: object) -> dict[str, object]:
+    rng = np.random.default_rng(1)
+    table = rng.normal(size=(5, 2))
+    return {"joint_names": ("a", "b"), "time": np.arange(5.0), "command": table, "position": table + 1.0} | changed
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"time": [0.0, 1.0, 1.0, 2.0, 3.0]},
+        {"command": np.zeros((5, 3))},
+        {"position": np.full((5, 2), np.nan)},
+        {"enabled": np.ones(5)},
+        {"kp": np.ones(3)},
+        {"voltage": -7.4},
+    ],
+)
+def test_wrong_fields_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(ArgumentError):
+        CommandedMotion(**_fields(**wrong))
+
+
+def test_parts_and_joints_keep_the_numbers() -> None:
+    whole = CommandedMotion(**_fields(kp=np.array([1.0, 2.0]), enabled=np.eye(5, 2, dtype=bool)))
+    part = whole.part(slice(1, 4)).of_joints([1])
+    assert part.joint_names == ("b",)
+    np.testing.assert_array_equal(part.position, whole.position[1:4, 1:])
+    np.testing.assert_array_equal(part.enabled, whole.enabled[1:4, 1:])
+    np.testing.assert_array_equal(part.kp, [2.0])
