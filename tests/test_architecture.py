@@ -44,6 +44,7 @@ LAYERS = [
     ["links"],
     ["load"],
     ["actuators"],
+    ["monitor"],
     ["export"],
     ["report"],
     ["runs"],

@@ -81,6 +81,7 @@ PACKAGES = (
     "load",
     "logs",
     "loop",
+    "monitor",
     "parameters",
     "processing",
     "report",

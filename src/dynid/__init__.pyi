@@ -14,6 +14,7 @@ from dynid import links as links
 from dynid import load as load
 from dynid import logs as logs
 from dynid import loop as loop
+from dynid import monitor as monitor
 from dynid import parameters as parameters
 from dynid import processing as processing
 from dynid import report as report

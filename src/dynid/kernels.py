@@ -26,6 +26,7 @@ from dynid.dynamics.inverse_dynamics import newton_euler, rigid_body_torque, ter
 from dynid.dynamics.jacobian import Axes, geometric_jacobian, link_frame
 from dynid.dynamics.minimal_inertia import minimal_inertia_and_bias
 from dynid.dynamics.minimal_recursion import minimal_newton_euler
+from dynid.dynamics.momentum_balance import momentum_balance, total_energy
 from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.dynamics.wrench import sensor_wrench_regressor
 from dynid.errors import ArgumentError
@@ -97,6 +98,8 @@ _QUANTITIES: dict[str, _Quantity] = {
     "christoffel_coefficients": _Quantity(christoffel.christoffel_coefficients, ("q",)),
     "inertia_and_bias": _Quantity(_inertia_and_bias, ("q", "dq")),
     "forward_dynamics": _Quantity(_forward_dynamics, ("q", "dq", "tau")),
+    "momentum_balance": _Quantity(momentum_balance, ("q", "dq")),
+    "energy": _Quantity(total_energy, ("q", "dq")),
     "minimal_inverse_dynamics": _Quantity(minimal_newton_euler, ("q", "dq", "ddq")),
     "minimal_inertia_and_bias": _Quantity(minimal_inertia_and_bias, ("q", "dq")),
 }
@@ -114,9 +117,9 @@ def kernel(
     Args:
         robot: The robot.
         quantity: ``regressor``, ``momentum_regressor``, ``energy_regressor``, ``inverse_dynamics``, ``inertia_matrix``,
-            ``gravity_torque``, ``velocity_torque``, ``christoffel_coefficients`` or ``inertia_and_bias``; of serial
-            robots also ``minimal_inverse_dynamics`` and ``minimal_inertia_and_bias``, the same in minimal linear
-            combinations.
+            ``gravity_torque``, ``velocity_torque``, ``christoffel_coefficients``, ``inertia_and_bias``, ``energy`` or
+            ``momentum_balance`` (``M dq``, and ``C^T dq`` less gravity); of serial robots also
+            ``minimal_inverse_dynamics`` and ``minimal_inertia_and_bias``, the same in minimal linear combinations.
         columns: Columns of a regressor to compute, for example those of the base parameters; all by default.
         symbolic_parameters: Keep the parameters (p,) as the kernel's last input instead of folding in their values.
 

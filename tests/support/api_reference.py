@@ -30,6 +30,7 @@ PIPELINE = (
     "links",
     "load",
     "actuators",
+    "monitor",
     "export",
     "report",
     "runs",

@@ -81,10 +81,10 @@ class WholeModel:
     @property
     def memory_size(self) -> int:
         """Count of numbers that are remembered from sample to sample; one that is not used if there are none."""
-        return max(1, self._places[-1])
+        return max(1, self.places[-1])
 
     @cached_property
-    def _places(self) -> list[int]:
+    def places(self) -> list[int]:
         """Index of the first number of each term in the memory, and the end."""
         return list(accumulate((term.memory_size for term in self.terms), initial=0))
 
@@ -109,7 +109,7 @@ class WholeModel:
             state = PresentState(self.robot, q, dq, ddq, period[0])
             torque = list(newton_euler(self.robot, self.theta, q, dq, ddq))
             remembered: list[Any] = []
-            for term, (first, last) in zip(self.terms, pairwise(self._places), strict=True):
+            for term, (first, last) in zip(self.terms, pairwise(self.places), strict=True):
                 columns, numbers = term.advance(state, list(memory[first:last]))
                 remembered += numbers
                 for joint, column in columns.items():

@@ -1,0 +1,13 @@
+"""The identified model at work: torques from outside, their bands and alarms, contacts, compensation."""
+
+from __future__ import annotations
+
+from dynid.lazy import lazy_names
+
+NAMES = {
+    "observer": ["MomentumObserver", "energy_residual", "external_torque", "observe"],
+    "observer_model": ["ObserverModel"],
+}
+"""Module -> its public names, loaded at first use."""
+
+__all__, __getattr__, __dir__ = lazy_names(__name__, NAMES)
