@@ -26,7 +26,6 @@ from dynid.dynamics.inverse_dynamics import newton_euler, rigid_body_torque, ter
 from dynid.dynamics.jacobian import Axes, geometric_jacobian, link_frame
 from dynid.dynamics.minimal_inertia import minimal_inertia_and_bias
 from dynid.dynamics.minimal_recursion import minimal_newton_euler
-from dynid.dynamics.momentum_balance import momentum_balance, total_energy
 from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.dynamics.wrench import sensor_wrench_regressor
 from dynid.errors import ArgumentError
@@ -98,8 +97,8 @@ _QUANTITIES: dict[str, _Quantity] = {
     "christoffel_coefficients": _Quantity(christoffel.christoffel_coefficients, ("q",)),
     "inertia_and_bias": _Quantity(_inertia_and_bias, ("q", "dq")),
     "forward_dynamics": _Quantity(_forward_dynamics, ("q", "dq", "tau")),
-    "momentum_balance": _Quantity(momentum_balance, ("q", "dq")),
-    "energy": _Quantity(total_energy, ("q", "dq")),
+    "momentum_balance": _Quantity(energy.momentum_balance, ("q", "dq")),
+    "energy": _Quantity(energy.total_energy, ("q", "dq")),
     "minimal_inverse_dynamics": _Quantity(minimal_newton_euler, ("q", "dq", "ddq")),
     "minimal_inertia_and_bias": _Quantity(minimal_inertia_and_bias, ("q", "dq")),
 }

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import dynid
 from dynid.control.mujoco_plant import MujocoPlant
-from dynid.dynamics.momentum_balance import total_energy
+from dynid.dynamics.energy import total_energy
 from dynid.errors import ArgumentError, DataError
 from dynid.kernels import kernel
 from dynid.links.whole_model import WholeModel

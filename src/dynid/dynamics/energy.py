@@ -1,17 +1,25 @@
-"""Kinetic and potential energy, linear in the link parameters.
+"""Kinetic and potential energy, linear in the link parameters, and the momentum that follows from them.
 
 [GautierKhalil1990] eqs. (2), (3), (7), (8); [GautierKhalil1992] eqs. (4), (6) calls the row ``h``.
+
+With the kinetic energy T and the potential energy U, ``p = dT/d(dq) = M dq`` and
+``dp/dt = tau + dT/dq - dU/dq - friction + external``. The derivative ``dT/dq`` equals ``C^T dq`` for every C whose
+``dM/dt - 2 C`` is skew-symmetric. The pass back of `momentum_balance` is the adjoint of the pass out: it carries the
+momentum of all bodies beyond a joint, from which both derivatives follow without any matrix.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from dynid.dynamics.kinematics import body_poses, body_velocities
+from dynid.dynamics.inertia_matrix import gravity_torque, motor_inertia_matrix
+from dynid.dynamics.kinematics import body_poses, body_velocities, joint_rotation, lever
 from dynid.robot.model import Robot
 from dynid.spatial import Array, cross
 
-__all__ = ["energy_rows", "kinetic_energy_row", "potential_energy_row"]
+__all__ = ["energy_rows", "kinetic_energy_row", "momentum_balance", "potential_energy_row", "total_energy"]
 
 
 def kinetic_energy_row(robot: Robot, q: Array, dq: Array) -> Array:
@@ -45,3 +53,59 @@ def potential_energy_row(robot: Robot, q: Array) -> Array:
 def energy_rows(robot: Robot, q: Array, dq: Array) -> Array:
     """Kinetic plus potential energy [J] per unit of each link parameter (10 n,)."""
     return kinetic_energy_row(robot, q, dq) + potential_energy_row(robot, q)  # [GautierKhalil1992] eqs. (4), (6)
+
+
+def momentum_balance(robot: Robot, theta: Array, q: Array, dq: Array) -> dict[str, Array]:
+    """Momentum ``p`` (n,) [N m s or N s] and force ``dT/dq - dU/dq`` (n,) [N m or N]; rotors included, friction not.
+
+    Args:
+        robot: Geometry, gravity and kinds of terms.
+        theta: (p,) parameter values in the order of `Robot.parameter_vector`.
+        q: (n,) joint positions [rad or m].
+        dq: (n,) joint velocities.
+    """
+    momentum, force = _link_momentum(robot, theta, q, dq)
+    rotors = motor_inertia_matrix(robot, theta)
+    return {"momentum": momentum + rotors @ dq, "force": force - gravity_torque(robot, theta, q)}
+
+
+def _link_momentum(robot: Robot, theta: Array, q: Array, dq: Array) -> tuple[Array, Array]:
+    """Momentum of the links (n,) and ``dT/dq`` (n,)."""
+    count, velocities = robot.dof, body_velocities(robot, q, dq)
+    linear: list[Array] = [np.zeros(3) for _ in range(count)]
+    angular: list[Array] = [np.zeros(3) for _ in range(count)]
+    momentum: list[Any] = [0.0] * count
+    force: list[Any] = [0.0] * count
+    for j in reversed(range(count)):
+        body, (w, v) = robot.bodies[j], velocities[j]
+        own = _own_momentum(theta[10 * j : 10 * j + 10], w, v)
+        push, turn = linear[j] + own[0], angular[j] + own[1]
+        momentum[j] = body.axis @ (push if body.is_prismatic else turn)
+        # turning the joint turns the velocity that arrives at it: dV/dq = V x axis
+        change = cross(push, w) if body.is_prismatic else cross(turn, w) + cross(push, v)
+        force[j] = body.axis @ change
+        if body.parent >= 0:
+            arm, rotation = lever(body, q[j]), joint_rotation(body, q[j])
+            turn = turn + cross(body.axis * arm.along, push)
+            push = body.R_parent_joint @ (rotation @ push)
+            turn = body.R_parent_joint @ (rotation @ turn) + cross(arm.across, push)
+            linear[body.parent] = linear[body.parent] + push
+            angular[body.parent] = angular[body.parent] + turn
+    return np.array(momentum), np.array(force)
+
+
+def _own_momentum(theta: Array, w: Array, v: Array) -> tuple[Array, Array]:
+    """Linear momentum (3,) and angular momentum about the origin (3,) of one body, in its frame."""
+    xx, xy, xz, yy, yz, zz = theta[:6]
+    h, m = theta[6:9], theta[9]
+    spinning = np.array(
+        [xx * w[0] + xy * w[1] + xz * w[2], xy * w[0] + yy * w[1] + yz * w[2], xz * w[0] + yz * w[1] + zz * w[2]]
+    )
+    return v * m + cross(w, h), spinning + cross(h, v)
+
+
+def total_energy(robot: Robot, theta: Array, q: Array, dq: Array) -> Array:
+    """Energy of links and rotors [J]: kinetic, and potential in gravity with zero at the origin of the root frame."""
+    momentum = momentum_balance(robot, theta, q, dq)["momentum"]
+    potential = potential_energy_row(robot, q) @ theta[: 10 * robot.dof]
+    return np.array([0.5 * (momentum @ dq) + potential])

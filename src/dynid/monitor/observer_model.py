@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.dynamics.energy import momentum_balance
 from dynid.dynamics.inverse_dynamics import term_torque
-from dynid.dynamics.momentum_balance import momentum_balance
 from dynid.links.identify import Identification
 from dynid.links.whole_model import PresentState, WholeModel
 from dynid.robot.model import Robot
