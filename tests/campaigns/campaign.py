@@ -13,6 +13,11 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from .differential_models import FORMATS
+from .fuzz_files import KINDS
+from .fuzz_readers import CASES
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reliability.md"
@@ -31,11 +36,19 @@ class Attack:
     count: int = 0
     """How often, at full scale; 0 where the attack has a fixed size."""
     flag: str = "--count"
+    parts: tuple[str, ...] = ("",)
+    """Kinds of file that are tried one after another, so that an interrupted campaign goes on at the next."""
+    part_flag: str = ""
 
-    def command(self, scale: float) -> list[str]:
+    def command(self, scale: float, part: str) -> list[str]:
         """The command line."""
         size = [self.flag, str(self.tried(scale))] if self.count else []
-        return [sys.executable, "-m", f"tests.campaigns.{self.module}", *self.arguments, *size]
+        which = [self.part_flag, part] if part else []
+        return [sys.executable, "-m", f"tests.campaigns.{self.module}", *self.arguments, *which, *size]
+
+    def key(self, part: str) -> str:
+        """Name of the results of one part."""
+        return f"{self.name}:{part}" if part else self.name
 
     def tried(self, scale: float) -> int:
         """How often it is tried."""
@@ -43,10 +56,12 @@ class Attack:
 
 
 ATTACKS = (
-    Attack("fuzz-readers", "mutants of a log of each format", "fuzz_readers", count=10_000),
-    Attack("fuzz-files", "mutants of each own kind of file and of each model format", "fuzz_files", count=10_000),
+    Attack("fuzz-readers", "mutants of a log of each format", "fuzz_readers", count=10_000,
+           parts=tuple(sorted(CASES)), part_flag="--target"),
+    Attack("fuzz-files", "mutants of each own kind of file and of each model format", "fuzz_files", count=10_000,
+           parts=tuple(KINDS), part_flag="--kind"),
     Attack("differential", "random and mutated URDF and MJCF, compared with Pinocchio and MuJoCo",
-           "differential_models", count=10_000),
+           "differential_models", count=10_000, parts=tuple(FORMATS), part_flag="--format"),
     Attack("bombs", "small logs that ask for gigabytes or hours", "bombs"),
     Attack("kills", "SIGKILL while information and compiled kernels are written", "kills", count=200),
     Attack("run-kills", "SIGKILL of identify, excite, load, codegen and reproduce", "run_attacks", ("kills",),
@@ -57,11 +72,15 @@ ATTACKS = (
 )  # fmt: skip
 
 
-def run(attack: Attack, scale: float) -> dict[str, object]:
-    """Run an attack and tell what came out."""
+Found = dict[str, dict[str, Any]]
+"""Part of an attack -> what came out."""
+
+
+def run(attack: Attack, part: str, scale: float) -> dict[str, Any]:
+    """Run one part of an attack and tell what came out."""
     started = time.monotonic()
     done = subprocess.run(
-        attack.command(scale), cwd=ROOT, capture_output=True, text=True, timeout=LONGEST_S, check=False
+        attack.command(scale, part), cwd=ROOT, capture_output=True, text=True, timeout=LONGEST_S, check=False
     )
     lines = [line for line in done.stdout.splitlines() if line.strip()]
     return {
@@ -72,20 +91,28 @@ def run(attack: Attack, scale: float) -> dict[str, object]:
     }
 
 
-def page(results: dict[str, dict[str, object]]) -> str:
+def _row(attack: Attack, results: Found) -> str:
+    """The row of an attack in the table of the page."""
+    found = [results[attack.key(part)] for part in attack.parts if attack.key(part) in results]
+    start = f"| {attack.what} | `{_shown(attack)}` |"
+    if not found:
+        return f"{start} not yet | |"
+    counts = sorted({entry["tried"] for entry in found})
+    tried = " to ".join(dict.fromkeys(map(str, (counts[0], counts[-1])))) if attack.count else "all"
+    missing = len(attack.parts) - len(found)
+    if len(attack.parts) > 1:
+        tried += f" each of {len(found)} kinds" + (f", {missing} kinds not yet" if missing else "")
+    return f"{start} {tried} | {'none' if all(entry['passed'] for entry in found) else 'see below'} |"
+
+
+def page(results: Found) -> str:
     """The page about what was tried."""
-    rows = []
-    for attack in ATTACKS:
-        found = results.get(attack.name)
-        if found is None:
-            rows.append(f"| {attack.what} | `{_shown(attack)}` | not yet | |")
-            continue
-        tried = f"{found['tried']}" if found["tried"] else "all"
-        rows.append(f"| {attack.what} | `{_shown(attack)}` | {tried} | {'none' if found['passed'] else 'see below'} |")
+    rows = [_row(attack, results) for attack in ATTACKS]
     details = []
     for attack in ATTACKS:
-        if attack.name in results:
-            text = "\n".join(f"    {line[:200]}" for line in results[attack.name]["lines"])  # type: ignore[attr-defined]
+        found = [results[attack.key(part)] for part in attack.parts if attack.key(part) in results]
+        if found:
+            text = "\n".join(f"    {line[:200]}" for entry in found for line in entry["lines"])
             details.append(f"### {attack.name}\n\n{text}\n")
     return (
         "# Reliability\n\nThe attacks that dynid was put through, how often, and what got through. `make campaign` "
@@ -113,20 +140,19 @@ def main() -> int:
     file = ROOT / "out" / "campaign" / "results.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     results = json.loads(file.read_text()) if file.exists() and not options.again else {}
-    for attack in ATTACKS:
+    for attack, part in ((one, part) for one in ATTACKS for part in one.parts):
         is_wanted = options.only is None or attack.name in options.only
-        earlier = results.get(attack.name)
+        earlier = results.get(attack.key(part))
         if not is_wanted or (
             earlier is not None and earlier["passed"] and earlier["tried"] >= attack.tried(options.scale)
         ):
             continue
-        sys.stdout.write(f"{attack.name} ...\n")
+        sys.stdout.write(f"{attack.key(part)} ...\n")
         sys.stdout.flush()
-        results[attack.name] = run(attack, options.scale)
+        found = results[attack.key(part)] = run(attack, part, options.scale)
         file.write_text(json.dumps(results, indent=1))
-        sys.stdout.write(
-            f"    {'nothing got through' if results[attack.name]['passed'] else 'SOMETHING GOT THROUGH'}\n"
-        )
+        outcome = "nothing got through" if found["passed"] else "SOMETHING GOT THROUGH"
+        sys.stdout.write(f"    {outcome} in {found['seconds']} s\n")
     if options.write:
         PAGE.write_text(page(results))
     return int(any(not found["passed"] for found in results.values()))

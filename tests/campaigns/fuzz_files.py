@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import io
 import json
 import random
 import re
@@ -296,6 +297,26 @@ def break_information(rng: random.Random, data: bytes) -> bytes:
     return MAGIC + _PREFIX.pack(VERSION, len(body), hashlib.sha256(body).digest()) + body
 
 
+def break_experiment(rng: random.Random, data: bytes) -> bytes:
+    """An experiment with odd facts, or with an array that is lost, renamed, of another type or shape, or not finite."""
+    with np.load(io.BytesIO(data)) as content:
+        arrays = {name: content[name] for name in content.files}
+    if rng.random() < 0.5:
+        arrays["facts"] = np.array(break_json(rng, str(arrays["facts"]).encode()).decode())
+    else:
+        name = rng.choice(list(arrays))
+        array = arrays.pop(name)
+        broken = rng.choice(
+            (None, array[:-1] if array.ndim else array, array.reshape(-1), array.astype(str), np.zeros(0),
+             np.full(array.shape, rng.choice((np.nan, np.inf, 1e300, -1.0))), np.zeros((1, 1, 1)), array[..., None])
+        )  # fmt: skip
+        if broken is not None:
+            arrays[rng.choice((name, name, name, "x"))] = broken
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
 KINDS: dict[str, Kind] = {
     "run": Kind("run.json", _make_run, lambda path: read_run(path.parent), break_json),
     "report": Kind("report.json", _make_run, Page.read, break_json),
@@ -312,7 +333,7 @@ KINDS: dict[str, Kind] = {
     "library": Kind("objects.toml", _write("objects.toml", LIBRARY), read_library, break_toml),
     "load": Kind("load.json", _make_load, _use_load, break_json),
     "plan": Kind("plan.json", _make_plan, _use_plan, break_json),
-    "experiment": Kind("run.npz", _make_experiment, load_experiment),
+    "experiment": Kind("run.npz", _make_experiment, load_experiment, break_experiment),
     "information": Kind("a.info", _make_information, Information.load, break_information),
     "urdf": Kind("arm.urdf", _write("arm.urdf", ARM), lambda path: _motion(read_robot(path)), break_xml),
     "mjcf": Kind("arm.xml", _write("arm.xml", MJCF), lambda path: _motion(read_robot(path)), break_xml),

@@ -29,7 +29,7 @@ from dynid.logs.recording import Recording
 from .log_writers import CASES, planted
 
 MEMORY_LIMIT = 10**9
-SECONDS_LIMIT = 10.0
+SECONDS_LIMIT = 5.0
 TOKENS = (
     b"nan",
     b"inf",

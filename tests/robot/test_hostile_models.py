@@ -317,5 +317,5 @@ def test_random_and_mutated_files_mean_the_same_elsewhere(name: str, library: st
     pytest.importorskip(library)
     tally = compare(name, 60, seed=3)
     assert tally.findings == []
-    assert unexplained(tally) == []
+    assert unexplained(name, tally) == []
     assert tally.compared > 25

@@ -24,6 +24,8 @@ __all__ = ["JOINT_TERMS", "geom_inertia", "read_joint", "read_inertial"]
 
 _WATER = 1000.0
 """MuJoCo's default density [kg/m^3]."""
+_SMALLEST_VOLUME = 1e-15
+"""Volume [m^3] below which MuJoCo leaves out the mass of a geom (its ``mjMINVAL``)."""
 
 Shape = tuple[float, NDArray[np.float64]]
 """Volume [m^3] and principal moments per unit mass (3,) [m^2]."""
@@ -118,6 +120,9 @@ def geom_inertia(settings: MjcfSettings, geom: Element, *, moving: bool) -> Iner
     if np.any(size <= 0.0) or density < 0.0 or (mass is not None and mass < 0.0):
         raise document.error(geom, "size, density and mass must be positive", "Correct the geom.")
     volume, moments = _SHAPES[kind][1](size)
+    if volume <= _SMALLEST_VOLUME:
+        text = f"the geom has a volume of {volume:.3g} m^3, so small that MuJoCo leaves its mass out"
+        raise document.error(geom, text, 'Correct its size, or give it mass="0".')
     mass = density * volume if mass is None else mass
     R = T_frame_geom[:3, :3]
     with document.at(geom):
@@ -216,7 +221,7 @@ def _terms(settings: MjcfSettings, element: Element) -> tuple[StateTerm, ...]:
     for attribute, kinds in JOINT_TERMS.items():
         if attribute in element.attributes:
             numbers = settings.document.number_list(element, attribute)
-            if numbers[len(kinds) :].any():
+            if numbers.size > len(kinds):
                 raise settings.document.error(
                     element, f"'{attribute}' holds {numbers.size} numbers", f"Give {len(kinds)} at most."
                 )

@@ -259,6 +259,16 @@ _BODIES = ("worldbody", "body", "frame")
 _PASSIVE_ACTUATOR = ("damping", "armature")
 
 
+_MOVING = ("body", "joint", "freejoint", "inertial", "geom")
+_NOT_IN = {
+    "mujoco": _MOVING,
+    "default": ("body", "freejoint", "inertial"),
+    "worldbody": ("joint", "freejoint", "inertial"),
+    **dict.fromkeys(("joint", "freejoint", "inertial", "geom", "compiler", "option", "site"), _MOVING),
+}
+"""Element -> what would carry mass or motion elsewhere, and is refused there, as MuJoCo does."""
+
+
 def check_scope(document: XmlDocument, locked: Mapping[str, float]) -> None:
     """Refuse what changes the dynamics in a way no tree of links with terms can express.
 
@@ -270,9 +280,23 @@ def check_scope(document: XmlDocument, locked: Mapping[str, float]) -> None:
             raise document.error(element, f"<{element.tag}> is not supported", _REFUSED[element.tag])
         if element.tag in _BODIES:
             _check_body(document, element)
+        misplaced = next((child for child in element.children if child.tag in _NOT_IN.get(element.tag, ())), None)
+        if misplaced is not None:
+            text = f"<{misplaced.tag}> has no meaning in <{element.tag}>"
+            raise document.error(misplaced, text, "Move it to the body that it describes.")
+        if element.tag == "default":
+            _check_default(document, element)
     for section in document.root.all("equality"):
         for constraint in section.children:
             _check_equality(document, constraint, locked)
+
+
+def _check_default(document: XmlDocument, section: Element) -> None:
+    """Refuse a part of the robot among the defaults: it would act on all parts of its kind."""
+    named = next((child for child in section.children if child.tag in _MOVING and child.name), None)
+    if named is not None:
+        text = f"<{named.tag}> has a name, although it stands in <default>"
+        raise document.error(named, text, "Move it to a body, or remove its name.")
 
 
 def _check_body(document: XmlDocument, body: Element) -> None:
