@@ -18,7 +18,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -230,7 +230,7 @@ def compare(name: str, count: int, seed: int, share: float = 0.5) -> Tally:
     """Compare ``count`` files of a format, a share of them mutated."""
     suffix, make, read, torques = FORMATS[name]
     tally, rng = Tally(), random.Random(f"{name}-{seed}")
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+    with tempfile.TemporaryDirectory() as folder, chdir(folder), warnings.catch_warnings():  # MuJoCo writes a log
         warnings.simplefilter("ignore")
         path = Path(folder) / f"arm{suffix}"
         for number in range(count):
