@@ -22,7 +22,7 @@ USES = {
         from dynid.robot.formats import read_robot, write_robot
         write_robot(dynid.robots.puma560(), "arm.dhj")
         assert dynid.base_parameters(read_robot("arm.dhj")).rank == 36
-        assert read_robot("arm.dhj", locked={"joint6": 0.0}).dof == 5
+        assert read_robot("arm.dhj", hold={"joint6": 0.0}).dof == 5
     """,
     "term": """
         import dynid

@@ -67,7 +67,7 @@ def read_training(name: str, **changes: Any) -> list[Training]:
     (data,) = (data for data in SETS if data.name == name)
     words = [str(DATA / word[5:]) if word.startswith("DATA/") else word for word in COMMANDS[name]]
     settings: dict[str, Any] = {"gate": False, "judge_rest": True}
-    locked, logs, place = {}, [], 1
+    hold, logs, place = {}, [], 1
     while place < len(words):
         key, value = words[place], words[place + 1] if place + 1 < len(words) else ""
         if not key.startswith("--"):
@@ -75,7 +75,7 @@ def read_training(name: str, **changes: Any) -> list[Training]:
             place += 1
             continue
         if key == "--hold":
-            locked[value] = 0.0
+            hold[value] = 0.0
         elif key == "--hold-out":
             settings["hold_out"] = value
         elif key == "--set":
@@ -83,7 +83,7 @@ def read_training(name: str, **changes: Any) -> list[Training]:
             settings[field] = tuple(text.split(",")) if field == "springs" else float(text)
         place += 2
     path = str(ROOT / words[0]) if words[0].startswith("robots/") else words[0]
-    robot = dynid.read_urdf(path, locked=locked) if path.endswith("urdf") else dynid.read_mjcf(path)
+    robot = dynid.read_urdf(path, hold=hold) if path.endswith("urdf") else dynid.read_mjcf(path)
     channel_map = ROOT / "channel_maps" / f"{name}.toml"
     found = []
     for cutoff in data.cutoffs_hz or (None,):

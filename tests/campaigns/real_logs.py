@@ -183,10 +183,10 @@ def tx40() -> Robot:
 
 
 def panda(folder: str) -> Robot:
-    """Franka Panda, fingers locked."""
+    """Franka Panda, fingers held."""
     path = DATA / folder / "panda.urdf"
     fingers = re.findall(r'<joint[^>]*name="([^"]*finger[^"]*)"', path.read_text())
-    return dynid.read_urdf(path, locked=dict.fromkeys(fingers, 0.0)).with_terms(*PLAIN)
+    return dynid.read_urdf(path, hold=dict.fromkeys(fingers, 0.0)).with_terms(*PLAIN)
 
 
 def ur10() -> Robot:

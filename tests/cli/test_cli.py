@@ -52,11 +52,11 @@ def test_base_in_distal_frames() -> None:
     assert "own frames" in refused.output
 
 
-def test_base_with_a_locked_joint_knows_less() -> None:
-    free, locked = (
-        json.loads(run("base", "puma560", "--format", "json", *o).output) for o in ([], ["--locked", "joint3"])
+def test_base_with_an_unmoved_joint_knows_less() -> None:
+    free, unmoved = (
+        json.loads(run("base", "puma560", "--format", "json", *o).output) for o in ([], ["--unmoved", "joint3"])
     )
-    assert len(locked["base_parameters"]) < len(free["base_parameters"])
+    assert len(unmoved["base_parameters"]) < len(free["base_parameters"])
 
 
 def test_check_of_a_sound_and_an_unsound_model(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_check_of_a_sound_and_an_unsound_model(tmp_path: Path) -> None:
     [
         (["base", "nobody"], 2, "Built-in robots"),
         (["base", "missing.urdf"], 3, "missing.urdf"),
-        (["base", "puma560", "--locked", "nose"], 2, "moving joints are"),
+        (["base", "puma560", "--unmoved", "nose"], 2, "moving joints are"),
         (["check", "panda", "--hold", "x=y"], 2, "--hold"),
         (["frobnicate"], 2, "No such command"),
         (["base"], 2, "Missing argument"),

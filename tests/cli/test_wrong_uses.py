@@ -203,7 +203,7 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "time runs backwards": (identify("backwards.csv"), 3, "never increase"),
     "binary rubbish": (identify("junk.csv"), 3, "it is not text"),
     "truncated npz": (identify("cut.npz"), 3, "damaged"),
-    "too few joints": (identify("two.csv", chart="two"), 3, "2 columns"),
+    "too few joints": (identify("two.csv", chart="two"), 3, "the log lacks"),
     "log without a map": (["identify", "arm.urdf", "run1.csv", "--out", "new"], 3, "dynid inspect run1.csv"),
     "rubbish to inspect": (["inspect", "junk.csv"], 3, "it is not text"),
     "JSON for a log": (identify("log.json"), 3, "it is JSON, which dynid does not read as a log"),
@@ -214,7 +214,7 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "unknown unit": (identify("run1.csv", chart="odd_unit"), 3, "furlong"),
     "unknown column": (identify("run1.csv", chart="odd_column"), 3, "Columns like it: q3"),
     "unknown section": (identify("run1.csv", chart="odd_key"), 3, "efort"),
-    "wrong joint names": (identify("run1.csv", chart="odd_joints"), 3, "List the log's names"),
+    "wrong joint names": (identify("run1.csv", chart="odd_joints"), 3, "list the log's names"),
     "unknown ready map": (["identify", "arm.urdf", "run1.csv", "--map", "x", "--out", "new"], 3, "libfranka"),
     # options
     "unknown verb": (["identfy"], 2, "Did you mean 'identify'?"),
@@ -280,6 +280,7 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "an old option for profiles": (identify("run1.csv", "--profile", "ur_rtde"), 2, "Write --map."),
     "an old option of excite": (["excite", "arm.urdf", "--floor", "0", "--out", "new"], 2, "Write --set floor=VALUE."),
     "an old option of base": (["base", "arm.urdf", "--joint-models"], 2, "Write --usual-terms."),
+    "another old option of base": (["base", "arm.urdf", "--locked", "joint1"], 2, "Write --unmoved."),
     # settings that have no effect
     "estimator of a finished result": (
         ["validate", "res", "run2.csv", *VALIDATE, "--set", "estimator=wls"], 2, "no effect on a finished result"
@@ -354,7 +355,7 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "missing earlier plan": (
         ["excite", "arm.urdf", "--set", "start_from=plan.json", "--out", "new"], 2, "plan.json: there is no such file"
     ),
-    "joint to lock": (["base", "arm.urdf", "--locked", "nose"], 2, "Its moving joints are: joint1"),
+    "joint that does not move": (["base", "arm.urdf", "--unmoved", "nose"], 2, "Its moving joints are: joint1"),
     "no function": (["codegen", "arm.urdf", "--functions", "", "--out", "new"], 2, "no function is requested"),
     # files
     "a column twice": (identify("run1.csv", chart="twice"), 3, "the column 'q1' is named twice"),

@@ -69,7 +69,7 @@ def test_tx40_on_line_is_the_batch_estimate() -> None:
 def test_panda_behind_a_relay_comes_out_better_on_its_own_clock() -> None:
     path = DATASETS / "panda_unisa" / "panda.urdf"
     fingers = re.findall(r'<joint[^>]*name="([^"]*finger[^"]*)"', path.read_text())
-    robot = dynid.read_urdf(path, locked=dict.fromkeys(fingers, 0.0)).with_terms(*PLAIN)
+    robot = dynid.read_urdf(path, hold=dict.fromkeys(fingers, 0.0)).with_terms(*PLAIN)
     recording = log("panda_unisa")
     clock = source_clock(recording.time, recording.q)
     assert clock is not None

@@ -56,7 +56,7 @@ def test_shapes_hold_what_they_stand_for() -> None:
 @pytest.mark.skipif(not PANDA.exists(), reason="example-robot-data is not installed")
 def test_panda_meshes_are_as_far_apart_as_pinocchio_says() -> None:
     pin = pytest.importorskip("pinocchio")
-    robot = read_urdf(PANDA, locked={"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0})
+    robot = read_urdf(PANDA, hold={"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0})
     hulls = tuple(hull for hull in urdf_hulls(robot, SHARE) if "finger" not in hull.link)
     pairs = hull_pairs(robot, hulls)
     assert len(hulls) == 9

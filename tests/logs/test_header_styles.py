@@ -42,6 +42,66 @@ def test_the_map_of_inspect_reads_the_log(style: Style, tmp_path: Path) -> None:
     np.testing.assert_allclose(recording.time - recording.time[0], MOTION.time, atol=2e-6)
 
 
+SLIDE = dynid.robots.scara()
+"""Its third joint slides."""
+TURN_AND_SLIDE = {
+    "endings": (("J#_pos_deg", "J#_pos_mm"), ("J#_vel_deg_s", "J#_vel_mm_s"), ("J#_torque_Nm", "J#_force_N")),
+    "brackets": (
+        ("Axis # Position [deg]", "Axis # Position [mm]"),
+        ("Axis # Velocity [deg/s]", "Axis # Velocity [mm/s]"),
+        ("Axis # Torque [Nm]", "Axis # Force [N]"),
+    ),
+    "words": (("J#_angle_deg", "J#_position_mm"), ("J#_speed_deg_s", "J#_speed_mm_s"), ("J#_tau", "J#_force")),
+    "letters": (("q# (deg)", "q# (mm)"), ("qd# (deg/s)", "qd# (mm/s)"), ("tau# (Nm)", "F# (N)")),
+    "names": (
+        ("joint#_position_deg", "joint#_position_mm"), ("joint#_velocity_deg_s", "joint#_velocity_mm_s"),
+        ("joint#_torque", "joint#_force"),
+    ),
+    "silent": (("pos_#", "pos_#"), ("vel_#", "vel_#"), ("Torque_#", "Force_#")),
+}  # fmt: skip
+"""Style -> names of positions, velocities and efforts of a turning and of a sliding joint; # is the joint's number."""
+
+
+@pytest.mark.parametrize("style", TURN_AND_SLIDE)
+@pytest.mark.parametrize("robot", [SLIDE, None], ids=["robot", "unknown"])
+def test_degrees_beside_millimetres_and_torques_beside_forces(
+    style: str, robot: dynid.Robot | None, tmp_path: Path
+) -> None:
+    slides = np.array([joint.kind == "prismatic" for joint in SLIDE.moving_joints])
+    q, dq, effort = (x[:, :4] * np.where(slides, 0.2, 1.0) for x in (MOTION.q, MOTION.dq, MOTION.effort))
+    names = [p[int(slide)].replace("#", str(k + 1)) for p in TURN_AND_SLIDE[style] for k, slide in enumerate(slides)]
+    scale = np.where(slides, 1e3, 180.0 / np.pi)
+    table = np.column_stack([MOTION.time, q * scale, dq * scale, effort])
+    path = tmp_path / "run.csv"
+    np.savetxt(path, table, delimiter=",", header=",".join(["time", *names]), comments="", fmt="%.17g")
+    channel_map = tomllib.loads(inspect_log(path, robot).toml)
+    recording = read_recording(path, robot, channel_map=channel_map)
+    np.testing.assert_allclose(recording.effort, effort)
+    if style != "silent" or robot is not None:  # without units and robot nothing tells the slide
+        np.testing.assert_allclose(recording.q, q)
+        np.testing.assert_allclose(recording.dq, dq)
+
+
+def test_a_log_of_another_robot_is_told_by_its_joints(tmp_path: Path) -> None:
+    """Names come first: nothing is said of units while the joints differ."""
+    style = next(style for style in STYLES if style.name == "by_name")
+    path = style.write(tmp_path, MOTION)
+    channel_map = tomllib.loads(inspect_log(path).toml)
+    assert len(channel_map["position"]["columns"]) == 6
+    panda, slide = dynid.robots.panda(), SLIDE
+    for robot, missing in ((panda, "joint7"), (slide, "joint4")):
+        with pytest.raises(
+            DataError, match=rf"the log lacks joint1.*{missing}; .*no joint for elbow_joint_pos"
+        ) as caught:
+            read_recording(path, robot, channel_map=channel_map)
+        assert "unit" not in str(caught.value)
+        assert missing in inspect_log(path, robot).toml
+    assert "# check: none is a joint of the robot" in inspect_log(path, arm(tuple("abcdef"))).toml
+    bag = write_shuffled_bag(tmp_path / "run.mcap", list(range(6)), extra=False)
+    with pytest.raises(DataError, match=r"no position of joint1.*joint7; it has shoulder_pan_joint"):
+        read_recording(bag, panda)
+
+
 def write_shuffled_bag(path: Path, order: list[int], extra: bool) -> Path:
     """A bag whose publisher lists the joints in another order, some with a gripper among them."""
     names = [NAMES[j] for j in order]

@@ -73,11 +73,11 @@ def test_units_of_torque_and_force_follow_the_joint(log):
     }
     right = {"time": MAP["time"], **{key: {"columns": COLUMNS[key], "unit": fitting[key]} for key in COLUMNS}}
     assert read_recording(log, stanford, channel_map=right).q.shape == (50, 6)
-    with pytest.raises(DataError, match="is prismatic, but its unit is one of torque"):
+    with pytest.raises(DataError, match="is prismatic, but the unit of its column 'tau3' is one of torque"):
         read_recording(log, stanford, channel_map={**right, "effort": MAP["effort"]})
     geared = {**right, "effort": {**MAP["effort"], "gear": [1, 1, 500, 1, 1, 1]}}
     assert read_recording(log, stanford, channel_map=geared).effort is not None
-    with pytest.raises(DataError, match="is revolute, but its unit is one of force"):
+    with pytest.raises(DataError, match="is revolute, but the unit of its column 'tau1' is one of force"):
         read_recording(log, dynid.robots.puma560(), channel_map=_changed("effort", unit="N"))
 
 

@@ -94,7 +94,7 @@ def test_text_reads_well():
 
 def test_every_hidden_parameter_has_a_reason():
     for build in (zoo.puma560, zoo.scara, zoo.cartesian, zoo.cylindrical, zoo.stanford):
-        for options in ({}, {"static": True}, {"locked": [build().joint_names[0]]}):
+        for options in ({}, {"static": True}, {"unmoved": [build().joint_names[0]]}):
             base = base_parameters(build(), **options)
             assert set(base.reasons) == set(base.unidentifiable)
             assert all(base.reasons.values())
@@ -152,16 +152,16 @@ def test_models_of_the_users_own_are_left_to_the_numbers():
 # --- restricted motion
 
 
-def test_locked_joint():
+def test_unmoved_joint():
     robot = zoo.puma560()
-    locked = base_parameters(robot, locked=["joint3"])
-    assert locked.method == "structural"
-    assert "locked: joint3" in str(locked)
-    assert locked.rank == base_parameters(robot, "numeric", locked=["joint3"]).rank < 36
-    elsewhere = base_parameters(robot, locked={"joint3": 0.7})
-    assert elsewhere.rank == base_parameters(robot, "numeric", locked={"joint3": 0.7}).rank
-    modelled = base_parameters(robot.with_terms(Viscous()), locked=["joint3"])
-    assert modelled.reasons["FV3"] == "joint 'joint3' is locked"
+    unmoved = base_parameters(robot, unmoved=["joint3"])
+    assert unmoved.method == "structural"
+    assert "joints that do not move: joint3" in str(unmoved)
+    assert unmoved.rank == base_parameters(robot, "numeric", unmoved=["joint3"]).rank < 36
+    elsewhere = base_parameters(robot, unmoved={"joint3": 0.7})
+    assert elsewhere.rank == base_parameters(robot, "numeric", unmoved={"joint3": 0.7}).rank
+    modelled = base_parameters(robot.with_terms(Viscous()), unmoved=["joint3"])
+    assert modelled.reasons["FV3"] == "joint 'joint3' does not move"
 
 
 def test_standing_still_shows_weights_only():
@@ -199,8 +199,8 @@ def test_methods_say_what_they_cannot_do():
         base_parameters(zoo.puma560(), "closed-form", static=True)
     with pytest.raises(ArgumentError, match="no method 'guess'"):
         base_parameters(zoo.puma560(), "guess")  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="to lock"):
-        base_parameters(zoo.puma560(), locked=["elbow"])
+    with pytest.raises(ArgumentError, match="stay unmoved"):
+        base_parameters(zoo.puma560(), unmoved=["elbow"])
     with pytest.raises(ArgumentError, match="states have shapes"):
         base_parameters(zoo.puma560(), states=(np.zeros((4, 6)), np.zeros((4, 6))))
 
@@ -208,8 +208,8 @@ def test_methods_say_what_they_cannot_do():
 @pytest.mark.parametrize(
     ("robot", "options"),
     [
-        (zoo.scara(), {"static": True, "locked": "joint3"}),
-        (zoo.cylindrical(), {"static": True, "locked": ["joint2"]}),
+        (zoo.scara(), {"static": True, "unmoved": "joint3"}),
+        (zoo.cylindrical(), {"static": True, "unmoved": ["joint2"]}),
     ],
 )
 def test_where_nothing_acts_nothing_is_invented(robot: Robot, options: dict[str, Any]) -> None:

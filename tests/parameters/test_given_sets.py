@@ -61,7 +61,7 @@ def test_terms_that_differ_in_a_constant_keep_the_set():
     assert OnlineLinkByLink(slow, base_parameters(fast)).base.rank == base_parameters(slow).rank
 
 
-@pytest.mark.parametrize("motion", [{"static": True}, {"locked": ["joint2"]}], ids=str)
+@pytest.mark.parametrize("motion", [{"static": True}, {"unmoved": ["joint2"]}], ids=str)
 def test_sets_of_another_motion_are_refused_on_line(motion):
     robot = zoo.scara()
     base = base_parameters(robot, **motion)

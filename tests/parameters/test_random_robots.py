@@ -70,8 +70,8 @@ def test_structural_and_numeric_agree_on_trees(seed, joints, models):
 @pytest.mark.parametrize("seed", range(12))
 def test_structural_and_numeric_agree_on_restricted_motion(seed):
     robot = random_tree(seed, 6, MODELS["all"])
-    locked = {1: 0.4, robot.dof - 1: -0.2}
-    for options in ({"locked": locked}, {"static": True}, {"locked": locked, "static": True}):
+    unmoved = {1: 0.4, robot.dof - 1: -0.2}
+    for options in ({"unmoved": unmoved}, {"static": True}, {"unmoved": unmoved, "static": True}):
         truth, structural = numeric_row_space(robot, **options), structural_row_space(robot, **options)
         assert structural.rank == truth.rank
         assert distance(structural.rows, truth) < 1e-7
@@ -85,7 +85,7 @@ def test_structural_and_numeric_agree_on_couplings(seed):
         return
     pair, triple = {turning[0]: 1.0, turning[1]: -0.5}, {turning[-3]: 1.0, turning[-2]: 2.0, turning[-1]: 0.7}
     robot = robot.with_terms(*MODELS["all"], Coupling(pair), Coupling(triple))
-    for options in ({}, {"locked": {robot.joint_names.index(turning[0]): 0.3}}):
+    for options in ({}, {"unmoved": {robot.joint_names.index(turning[0]): 0.3}}):
         truth, structural = numeric_row_space(robot, **options), structural_row_space(robot, **options)
         assert structural.rank == truth.rank
         assert distance(structural.rows, truth) < 1e-7

@@ -297,7 +297,7 @@ def urdf_of(name: str) -> Path:
 
 def test_panda_table_is_the_one_of_its_urdf() -> None:
     path = urdf_of("panda_description/urdf/panda.urdf")
-    urdf = read_urdf(path, locked={"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0})
+    urdf = read_urdf(path, hold={"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0})
     assert modified_dh(urdf).rows == modified_dh(zoo.panda()).rows
     for q, _, _ in states(urdf, np.random.default_rng(0)):
         expected = link_poses(urdf, q)["panda_link8"]

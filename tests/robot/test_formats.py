@@ -22,8 +22,8 @@ from dynid import DH, Robot, from_dh
 from dynid.robot import modified_dh
 
 
-def read_rows(path, *, locked=None):
-    assert not locked
+def read_rows(path, *, hold=None):
+    assert not hold
     with open(path) as file:
         return from_dh([DH(**row) for row in json.load(file)], name="rows")
 
@@ -47,7 +47,7 @@ def test_every_format_reads_what_it_writes(ending: str, tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="exists"):
         write_robot(robot, path)
     write_robot(robot, path, force=True)
-    assert read_robot(path, locked={again.joint_names[0]: 0.1}).dof == robot.dof - 1
+    assert read_robot(path, hold={again.joint_names[0]: 0.1}).dof == robot.dof - 1
 
 
 def test_a_new_format_is_one_module_and_one_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

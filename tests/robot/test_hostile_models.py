@@ -135,7 +135,7 @@ readers = {".urdf": read_urdf, ".xml": read_mjcf}
 paths = sys.argv[1:]
 def read(path):
     try:
-        readers[Path(path).suffix](path, locked={"gripper": 0.0} if path.endswith("arm.urdf") else None)
+        readers[Path(path).suffix](path, hold={"gripper": 0.0} if path.endswith("arm.urdf") else None)
     except DescriptionError:
         pass
 for path in paths:

@@ -198,13 +198,13 @@ def test_meshes_on_what_cannot_move_do_not_matter() -> None:
 
 def test_locked_joints() -> None:
     free = one_body('<freejoint name="root"/>')
-    assert parse_mjcf(free, locked={"root": 0.0}).dof == 0
+    assert parse_mjcf(free, hold={"root": 0.0}).dof == 0
     pair = one_body(
         "<joint name='a'/><joint name='b' axis='1 0 0'/>", "<equality><joint joint1='a' joint2='b'/></equality>"
     )
-    assert parse_mjcf(pair, locked={"b": 0.2}).joint_names == ("a",)
+    assert parse_mjcf(pair, hold={"b": 0.2}).joint_names == ("a",)
     with pytest.raises(ArgumentError):
-        parse_mjcf(pair, locked={"b": 0.2, "c": 0.0})
+        parse_mjcf(pair, hold={"b": 0.2, "c": 0.0})
 
 
 MESH = '<joint/><geom type="mesh" mesh="m"/>'

@@ -142,7 +142,7 @@ def test_inertia_from_geoms_cannot_be_overruled(renewed: Robot) -> None:
 def test_locked_robot_is_written_into_its_file() -> None:
     body = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
     text = f'<mujoco><worldbody><body name="b">{body}<freejoint/></body></worldbody></mujoco>'
-    robot = parse_mjcf(text, locked={"b_joint1": 0.0})
+    robot = parse_mjcf(text, hold={"b_joint1": 0.0})
     assert mjcf_text(robot) == text
     assert 'mass="' in mjcf_text(with_new_numbers(robot))
 
@@ -159,7 +159,7 @@ def test_fresh_file_from_mjcf(renewed: Robot, mujoco: Any) -> None:
 
 
 def test_fresh_file_from_urdf(mujoco: Any) -> None:
-    robot = read_urdf(DATA / "arm.urdf", locked={"gripper": 0.0}, gravity=(1.0, 2.0, -9.0))
+    robot = read_urdf(DATA / "arm.urdf", hold={"gripper": 0.0}, gravity=(1.0, 2.0, -9.0))
     robot = with_new_numbers(robot.with_terms(RotorInertia(), Viscous(), Coulomb()))
     text = mjcf_text(robot)
     model = mujoco.MjModel.from_xml_string(text)

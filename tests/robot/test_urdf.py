@@ -1,4 +1,4 @@
-"""Reading URDF: conventions, limits, friction, locked joints, and agreement with Pinocchio on real files."""
+"""Reading URDF: conventions, limits, friction, held joints, and agreement with Pinocchio on real files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HELD = {"gripper": 0.01}
 
 @pytest.fixture
 def arm() -> Robot:
-    return read_urdf(ARM, locked=HELD)
+    return read_urdf(ARM, hold=HELD)
 
 
 def test_structure(arm: Robot) -> None:
@@ -37,7 +37,7 @@ def test_structure(arm: Robot) -> None:
 
 
 def test_gravity_is_the_callers() -> None:
-    assert read_urdf(ARM, locked=HELD, gravity=(0, 9.81, 0)).gravity[1] == 9.81
+    assert read_urdf(ARM, hold=HELD, gravity=(0, 9.81, 0)).gravity[1] == 9.81
 
 
 def test_axes_are_normalised_and_default_to_x(arm: Robot) -> None:
@@ -77,7 +77,7 @@ def test_locked_joint_stays_at_its_position(arm: Robot) -> None:
 
 
 def test_locked_revolute_joint_is_turned() -> None:
-    robot = parse_urdf(_two_links('<axis xyz="0 0 1"/>'), locked={"j": 0.3})
+    robot = parse_urdf(_two_links('<axis xyz="0 0 1"/>'), hold={"j": 0.3})
     np.testing.assert_allclose(robot.joints[0].T_parent_joint[:3, :3], rotation_from_rpy([0, 0, 0.3]))
 
 
@@ -87,8 +87,8 @@ def test_free_joints_can_only_be_locked_at_zero(kind: str) -> None:
     with pytest.raises(DescriptionError, match=f"{kind} joints are not supported"):
         parse_urdf(text)
     with pytest.raises(DescriptionError):
-        parse_urdf(text, locked={"j": 1.0})
-    assert parse_urdf(text, locked={"j": 0.0}).dof == 0
+        parse_urdf(text, hold={"j": 1.0})
+    assert parse_urdf(text, hold={"j": 0.0}).dof == 0
 
 
 def test_mimic_joint_is_refused_with_the_way_out() -> None:
@@ -96,13 +96,13 @@ def test_mimic_joint_is_refused_with_the_way_out() -> None:
         read_urdf(ARM)
     assert caught.value.path == str(ARM)
     assert "joint 'gripper'" in str(caught.value.place)
-    assert "locked={'gripper': 0.0}" in str(caught.value.remedy)
+    assert "hold={'gripper': 0.0}" in str(caught.value.remedy)
 
 
-@pytest.mark.parametrize("locked", [{"nobody": 0.0}, {"gripper": float("nan")}])
-def test_wrong_lock_is_an_argument_error(locked: dict[str, float]) -> None:
+@pytest.mark.parametrize("hold", [{"nobody": 0.0}, {"gripper": float("nan")}])
+def test_wrong_hold_is_an_argument_error(hold: dict[str, float]) -> None:
     with pytest.raises(ArgumentError):
-        read_urdf(ARM, locked=locked)
+        read_urdf(ARM, hold=hold)
 
 
 # --- against Pinocchio ------------------------------------------------------------------------------------------------
@@ -129,25 +129,25 @@ def example_urdf(name: str) -> Path:
     return Path(path)
 
 
-def read_with_mimics_locked(path: Path) -> tuple[Robot, dict[str, float]]:
+def read_with_mimics_held(path: Path) -> tuple[Robot, dict[str, float]]:
     """Read a file as the remedies of the errors say."""
-    locked: dict[str, float] = {}
+    hold: dict[str, float] = {}
     while True:
         try:
-            return read_urdf(path, locked=locked, snap=False), locked
+            return read_urdf(path, hold=hold, snap=False), hold
         except DescriptionError as error:
-            if "locked=" not in str(error.remedy):
+            if "hold=" not in str(error.remedy):
                 raise
-            locked[str(error.remedy).split("'")[1]] = 0.0
+            hold[str(error.remedy).split("'")[1]] = 0.0
 
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_agrees_with_pinocchio(name: str) -> None:
     pin = pytest.importorskip("pinocchio")
     path = example_urdf(name)
-    robot, locked = read_with_mimics_locked(path)
+    robot, hold = read_with_mimics_held(path)
     full = pin.buildModelFromXML(path.read_text(encoding="utf-8"))
-    held = [full.getJointId(joint) for joint in locked if full.existJointName(joint)]
+    held = [full.getJointId(joint) for joint in hold if full.existJointName(joint)]
     model = pin.buildReducedModel(full, held, pin.neutral(full)) if held else full
     assert sorted(robot.joint_names) == sorted(list(model.names)[1:])
     assert robot.joint_names

@@ -48,7 +48,7 @@ def with_new_numbers(robot: Robot, seed: int = 0) -> Robot:
 
 @pytest.fixture
 def arm() -> Robot:
-    return read_urdf(ARM, locked=HELD)
+    return read_urdf(ARM, hold=HELD)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_unchanged_robot_gives_the_same_bytes(arm: Robot, tmp_path: Path) -> Non
 )
 def test_line_ends_and_byte_order_mark_are_kept(change: Callable[[str], str]) -> None:
     text = change(ARM.read_text(encoding="utf-8"))
-    robot = parse_urdf(text, locked=HELD)
+    robot = parse_urdf(text, hold=HELD)
     assert urdf_text(robot) == text
     again = urdf_text(with_new_numbers(robot))
     assert again.count("\r\n") == again.count("\n") * ("\r\n" in text)
@@ -84,7 +84,7 @@ def test_only_inertials_and_dynamics_are_touched(renewed: Robot) -> None:
 
 
 def test_numbers_come_back_to_the_last_digits(renewed: Robot) -> None:
-    again = parse_urdf(urdf_text(renewed), locked=HELD)
+    again = parse_urdf(urdf_text(renewed), hold=HELD)
     for link in renewed.links:
         np.testing.assert_allclose(again.link(link.name).inertia.vector, link.inertia.vector, rtol=1e-12, atol=1e-15)
     assert [joint.terms for joint in again.moving_joints] == [joint.terms for joint in renewed.moving_joints]
@@ -93,7 +93,7 @@ def test_numbers_come_back_to_the_last_digits(renewed: Robot) -> None:
 def test_a_link_that_gains_inertia_gets_an_inertial(arm: Robot) -> None:
     tool = Inertia.from_com(1.0, [0.1, 0, 0], np.diag([0.01, 0.02, 0.02]))
     links = tuple(replace(link, inertia=tool) if link.name in ("flange", "base_link") else link for link in arm.links)
-    again = parse_urdf(urdf_text(replace(arm, links=links)), locked=HELD)
+    again = parse_urdf(urdf_text(replace(arm, links=links)), hold=HELD)
     np.testing.assert_allclose(again.link("flange").inertia.vector, tool.vector, rtol=1e-14)
     np.testing.assert_allclose(again.link("base_link").inertia.vector, tool.vector, rtol=1e-14)
 
@@ -103,7 +103,7 @@ def test_an_inertial_without_origin_gets_one(arm: Robot) -> None:
     links = tuple(replace(link, inertia=moved) if link.name == "base" else link for link in arm.links)
     text = urdf_text(replace(arm, links=links))
     assert '<mass value="4.2"/>' in text
-    np.testing.assert_allclose(parse_urdf(text, locked=HELD).link("base").inertia.vector, moved.vector, rtol=1e-14)
+    np.testing.assert_allclose(parse_urdf(text, hold=HELD).link("base").inertia.vector, moved.vector, rtol=1e-14)
 
 
 def test_friction_the_robot_has_no_model_for_stays(arm: Robot) -> None:

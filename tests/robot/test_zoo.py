@@ -186,7 +186,7 @@ def test_panda_is_the_robot_of_its_model_file() -> None:
     path = DATASETS / "panda_gaz" / "panda.urdf"
     if not path.is_file():
         pytest.skip("the Panda data are not here")
-    urdf = read_urdf(path, locked={"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0})
+    urdf = read_urdf(path, hold={"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0})
     assert modified_dh(urdf).rows == modified_dh(zoo.panda()).rows
     for j in range(1, 8):
         published = urdf.link(f"panda_link{j}").inertia.vector

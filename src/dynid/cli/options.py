@@ -60,7 +60,7 @@ FEW_OPTIONS = 7
 """Number of options from which on the help lists them by purpose (convention)."""
 DATA_OPTIONS = frozenset(
     {
-        "--hold",
+        "--unmoved",
         "--map",
         "--robot",
         "--validate",
@@ -69,7 +69,7 @@ DATA_OPTIONS = frozenset(
         "--unloaded",
         "--tare",
         "--sensor",
-        "--locked",
+        "--hold",
         "--gravity",
         "--rows",
         "--time",
@@ -219,6 +219,7 @@ class GroupedCommand(click.Command):
 OLD_OPTIONS = {
     "--profile": "--map",
     "--joint-models": "--usual-terms",
+    "--locked": "--unmoved",
     "--no-select": "--set selection=false",
     "--no-stream": "--set stream=false",
     "--from": "--set start_from=FILE",
@@ -413,7 +414,7 @@ def read_robot(name: str, held: dict[str, float], *, tell: bool = True, judge: b
         held = _matching_joints(joints_in_file(name), held)
     found = format_of(name)
     is_urdf = found is not None and found.name == "URDF"
-    robot = _read_urdf(name, held, tell) if is_urdf else read_file(name, locked=held)
+    robot = _read_urdf(name, held, tell) if is_urdf else read_file(name, hold=held)
     if judge:
         _refuse_unphysical(robot, name)
     return robot
@@ -437,7 +438,7 @@ def _read_urdf(name: str, held: dict[str, float], tell: bool) -> Robot:
     from dynid.robot.check import snapping_finding
     from dynid.robot.formats.urdf import read_urdf
 
-    robot = read_urdf(name, locked=held, snap=not is_snapping_off())
+    robot = read_urdf(name, hold=held, snap=not is_snapping_off())
     finding = snapping_finding(robot) if tell else None
     if finding is not None:
         show_finding(finding)

@@ -59,7 +59,7 @@ def place_serial(robot: Robot) -> PlacedChain:
     if any(body.parent != j - 1 for j, body in enumerate(robot.bodies)):
         raise ArgumentError(
             f"robot '{robot.name}' branches; minimal linear combinations describe chains",
-            remedy="Use form='standard', or lock the joints of the other branches.",
+            remedy="Use form='standard', or hold the joints of the other branches.",
         )
     placed = place_chain(robot)
     if placed.deviation > EXACT:

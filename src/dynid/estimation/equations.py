@@ -219,7 +219,8 @@ def build_equations(
         widths = sorted({run.q.shape[1] for run in runs})
         raise ArgumentError(
             f"robot '{robot.name}' has {robot.dof} moving joints, the experiments have {widths or 'none'}",
-            remedy="Lock joints that are not in the log (read_urdf(..., locked=...)), or read more of its columns.",
+            remedy="Hold joints that are not in the log (--hold JOINT, in Python read_urdf(..., hold=...)), or read "
+            "more of its columns.",
         )
     chosen = require_kept_columns(choose_base(robot, base))
     parts: list[Information] = []

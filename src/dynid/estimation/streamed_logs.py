@@ -109,7 +109,7 @@ def _counted(robot: Robot, pieces: Iterable[Experiment]) -> _Count:
         if piece.q.shape[1] != robot.dof:
             raise ArgumentError(
                 f"robot '{robot.name}' has {robot.dof} moving joints, the log has {piece.q.shape[1]}",
-                remedy="Lock joints that are not in the log, or read more of its columns.",
+                remedy="Hold joints that are not in the log, or read more of its columns.",
             )
         beginning = beginning or piece.rows(slice(0, DRAWN))
         gaps += int(np.count_nonzero(_gaps(piece, last_s))) - (samples == 0)

@@ -77,7 +77,8 @@ def check_mobility(limits: MotionLimits) -> None:
     named = [f"{name} of joint '{limits.joint_names[j]}'" for name, bad in still.items() for j in np.flatnonzero(bad)]
     if named:
         raise ExcitationError(
-            f"a joint cannot move: {', '.join(named)} is zero", remedy="Raise these limits, or lock the joint."
+            f"a joint cannot move: {', '.join(named)} is zero",
+            remedy="Raise these limits, or hold the joint (--hold JOINT).",
         )
 
 

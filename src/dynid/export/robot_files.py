@@ -72,14 +72,14 @@ def _write_mjcf(model: RestrictedModel, path: Path, *, force: bool) -> None:
 
 def _read_urdf(path: Path, robot: Robot) -> RestrictedModel:
     held = {joint.name: 0.0 for joint in robot.joints if not joint.moves}
-    return RestrictedModel(_on_geometry(robot, read_urdf(path, gravity=robot.gravity, locked=held)))
+    return RestrictedModel(_on_geometry(robot, read_urdf(path, gravity=robot.gravity, hold=held)))
 
 
 def _read_mjcf(path: Path, robot: Robot) -> RestrictedModel:
     # only a file that keeps the text of its source has joints that are held
     is_update = robot.source is not None and robot.source.format == "mjcf"
     held = {joint.name: 0.0 for joint in robot.joints if not joint.moves} if is_update else {}
-    found, yielding = read_mjcf_with_memory(path, locked=held)
+    found, yielding = read_mjcf_with_memory(path, hold=held)
     gains = {joint: 1.0 / gear for joint, gear in read_gears(path).items()}
     return RestrictedModel(_on_geometry(robot, found), yielding, gains)
 

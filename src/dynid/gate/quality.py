@@ -89,7 +89,7 @@ def check_and_process(
     if robot is not None and robot.dof != recording.q.shape[1]:
         raise ArgumentError(
             f"the recording has {recording.q.shape[1]} joints, robot '{robot.name}' {robot.dof}",
-            remedy="Lock the joints that were not recorded, or map the missing ones.",
+            remedy="Hold the joints that were not recorded (--hold JOINT), or map the missing ones.",
         )
     clock = [] if recording.isolated else check_clock(recording)  # the time of isolated rows only counts
     findings = [*recording.findings, *clock, *check_signals(recording), *check_velocities(recording)]

@@ -2,18 +2,20 @@
 
 A name is cut into words at blanks, marks, digits and changes of case: ``J1_angle_deg`` has the words j, 1, angle, and
 the unit deg. Words say the quantity; the robot's joint names, or a number, say the joint. Columns that differ in their
-joint only are one `Family`.
+joint only are one `Family`. Columns of turning and of sliding joints may differ in their unit and in the word for the
+quantity as well (``J1_torque_Nm`` and ``J3_force_N``): `joined` puts their families together.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dynid.logs.units import declared_unit
 
-__all__ = ["Family", "JointNames", "Reading", "families", "quantity_in", "read_name", "words_of"]
+__all__ = ["Family", "JointNames", "Reading", "alike", "families", "joined", "quantity_in", "read_name", "words_of"]
 
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _NANO = frozenset({"nanosec", "nanosecs", "nanoseconds", "nsec", "nsecs", "ns"})
@@ -31,8 +33,9 @@ QUANTITY_WORDS: Mapping[str, frozenset[str]] = {
         {"tau", "torque", "torques", "effort", "efforts", "eff", "moment", "moments", "trq", "qfrc", "jointtorque"}
     ),
     "current": frozenset({"i", "cur", "curr", "current", "currents", "amps"}),
+    "force": frozenset({"f", "force", "forces", "frc"}),
 }
-"""Quantity -> words that say it; gathered from the headers of robot loggers."""
+"""Quantity -> words that say it; gathered from the headers of robot loggers. A force is the effort of a slide."""
 _COMMANDED = frozenset(
     {"target", "cmd", "command", "commanded", "desired", "des", "ref", "reference", "setpoint", "set", "goal", "wanted",
      "action", "nominal"}
@@ -53,7 +56,7 @@ _UNITS: tuple[tuple[str, str], ...] = (
     ("rad_per_s", "rad/s"), ("rad_s", "rad/s"), ("rads", "rad/s"), ("rpm", "rpm"), ("mm_s", "mm/s"), ("m_s", "m/s"),
     ("mnm", "mN m"), ("nm", "N m"), ("n_m", "N m"), ("percent", "%"), ("deg", "deg"), ("degrees", "deg"),
     ("rad", "rad"), ("radians", "rad"), ("mm", "mm"), ("ma", "mA"), ("ms", "ms"), ("us", "us"), ("ns", "ns"),
-    ("a", "A"), ("s", "s"), ("m", "m"),
+    ("mm_per_s", "mm/s"), ("m_per_s", "m/s"), ("kn", "kN"), ("n", "N"), ("a", "A"), ("s", "s"), ("m", "m"),
 )  # fmt: skip
 _DIMENSION = {
     "time": ("s", "ms", "us", "ns"),
@@ -61,6 +64,7 @@ _DIMENSION = {
     "velocity": ("deg/s", "rad/s", "rpm", "mm/s", "m/s"),
     "effort": ("mN m", "N m", "%"),
     "current": ("mA", "A", "%"),
+    "force": ("kN", "N", "%"),
 }
 """Quantity -> units that the end of a name may state for it."""
 
@@ -131,6 +135,8 @@ class Reading:
     """Whether a word says that it is another quantity, or not a joint's own."""
     rest: tuple[str, ...]
     """The words without the joint, which columns of one family share; ``#`` where the joint stood."""
+    context: frozenset[str]
+    """The words without joint, quantity and unit, which columns of turning and sliding joints share."""
 
 
 def quantity_in(words: Iterable[str]) -> str | None:
@@ -165,8 +171,10 @@ def read_name(column: str, joints: JointNames) -> Reading:
         quantity = "position"
     if core == ["action"]:
         quantity = "position"
+    ending = ""
     if unit is None and quantity is not None:
-        unit = _unit_at_end(words, quantity)
+        unit, ending = _unit_at_end(words, quantity)
+    spelled = QUANTITY_WORDS.get(quantity or "", frozenset()) | set(ending.split("_"))
     desired = "d" in core and core.index("d") > 0  # libfranka: q_d is the desired position, dq the velocity
     return Reading(
         column=column,
@@ -179,6 +187,7 @@ def read_name(column: str, joints: JointNames) -> Reading:
         measured=bool(_MEASURED & set(core)),
         other=bool(_OTHERS & set(core)),
         rest=words,
+        context=frozenset(core) - spelled,
     )
 
 
@@ -189,13 +198,13 @@ def _number_place(words: tuple[str, ...]) -> int | None:
     return beside[-1] if beside else numbers[-1] if numbers else None
 
 
-def _unit_at_end(words: tuple[str, ...], quantity: str) -> str | None:
-    """The unit that the last words spell, if it is one of the quantity."""
+def _unit_at_end(words: tuple[str, ...], quantity: str) -> tuple[str | None, str]:
+    """The unit that the last words spell, if it is one of the quantity, and these words."""
     text = "_".join(word for word in words if word != "#")
     for ending, unit in _UNITS:
         if unit in _DIMENSION[quantity] and text.endswith(f"_{ending}"):
-            return unit
-    return None
+            return unit, ending
+    return None, ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,3 +247,59 @@ def _family(group: list[Reading], joints: JointNames) -> Family:
         place = {}
     ordered = sorted(group, key=lambda reading: place.get(reading.number or 0, reading.number or 0))
     return Family(readings=tuple(ordered), by_name=bool(place), reordered=ordered != group)
+
+
+def joined(found: Sequence[tuple[Family, str]], joints: JointNames) -> list[tuple[Family, str]]:
+    """Families of one quantity put together where each has the columns of some joints only (turning, sliding).
+
+    Args:
+        found: The families of one file with their quantities.
+        joints: The robot's joints; without names where no robot is given.
+
+    Returns:
+        The families that belong together as one, and all others as they are; forces beside torques are efforts.
+    """
+    groups: dict[tuple[str, tuple[object, ...]], list[tuple[Family, str]]] = {}
+    for family, quantity in found:
+        first = family.first
+        way = "name" if first.joint is not None else "number" if first.number is not None else family.columns[0]
+        kind = "effort" if quantity == "force" else quantity
+        alike = (way, first.commanded, first.measured, first.context)
+        groups.setdefault((kind, alike), []).append((family, quantity))
+    whole = []
+    for (kind, _), members in groups.items():
+        merged = _together([family for family, _ in members], joints) if len(members) > 1 else None
+        whole += members if merged is None else [(merged, kind)]
+    return whole
+
+
+def _together(parts: Sequence[Family], joints: JointNames) -> Family | None:
+    """The families as one in the order of the joints; None where a joint has two columns, or joints are missing."""
+    readings = [reading for family in parts for reading in family.readings]
+    by_joint = readings[0].joint is not None
+    places = sorted((reading.joint if by_joint else reading.number) or 0 for reading in readings)
+    start = 0 if by_joint else min(places[0], 1)
+    if places != list(range(start, start + (len(joints.names) or len(readings)))):
+        return None
+    return replace(_family(readings, joints), reordered=any(part.reordered for part in parts))
+
+
+def alike(readings: Sequence[Reading]) -> list[tuple[Family, str]]:
+    """Columns with the same quantity and other names of joints, such as ``elbow_position`` and ``wrist_position``.
+
+    They are families in the log's order where the robot is unknown or has other names. Two whole sets of columns, as of
+    two arms, are not put together.
+    """
+    groups: dict[tuple[str, bool, bool, tuple[str, ...]], list[Reading]] = {}
+    for reading in readings:
+        said = QUANTITY_WORDS.get(reading.quantity or "", frozenset())
+        places = [k for k, word in enumerate(reading.rest) if word in said]
+        if reading.quantity is None or reading.other or not places:
+            continue
+        same = reading.rest[: places[-1] + 1] if places[0] == 0 else ("*", *reading.rest[places[-1] :])
+        groups.setdefault((reading.quantity, reading.commanded, reading.measured, same), []).append(reading)
+    return [
+        (Family(readings=tuple(group), by_name=False, reordered=False), quantity)
+        for (quantity, _, _, _), group in groups.items()
+        if len(group) > 1 and sum(count > 1 for count in Counter(reading.rest for reading in group).values()) < 2
+    ]

@@ -230,11 +230,14 @@ def _by_joint(table: Table, pattern: str, quantity: str, joints: tuple[str, ...]
     wanted = joints or tuple(columns_of)
     missing = [joint for joint in wanted if joint not in columns_of]
     if missing or not columns_of:
-        known = ", ".join(columns_of) or "none"
+        extra = [joint for joint in columns_of if joint not in wanted]
+        lacks = f"the log has no {quantity} of {', '.join(missing[:8])}{' ...' if len(missing) > 8 else ''}"
+        has = f"; it has {', '.join(extra[:8])}{' ...' if len(extra) > 8 else ''}" if extra else ""
         raise DataError(
-            f"no {quantity} of joint '{missing[0]}'" if missing else f"the log holds no {quantity}",
+            f"{lacks}{has}" if missing else f"the log holds no {quantity}",
             place=f"[{quantity}] columns",
-            remedy=f"List the log's names in the robot's order under joints; it has: {known}.",
+            remedy="Check that the log is of this robot. Where only the names differ, list the log's names in the "
+            'robot\'s order: joints = ["...", "..."] in the channel map.',
         )
     for joint in wanted:
         if len(columns_of[joint]) > 1:

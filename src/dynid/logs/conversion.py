@@ -12,7 +12,7 @@ from dynid.errors import DataError
 from dynid.findings import Finding
 from dynid.logs.channel_map import ChannelMap, Signal, StatedGain
 from dynid.logs.columns import Picked, pick
-from dynid.logs.joint_order import column_order, named_joints, order_finding
+from dynid.logs.joint_order import column_order, count_mismatch, named_joints, order_finding
 from dynid.logs.readers.base import Floats, Table
 from dynid.logs.units import Unit, parse_unit
 from dynid.robot.model import Robot
@@ -64,6 +64,7 @@ class Converter:
     def fields(self) -> dict[str, Any]:
         """The arguments of `Recording`."""
         picked = self._pick_all()
+        self._check_counts(picked)
         self._order_of = self._orders(picked)
         for quantity, item in picked.items():
             self._check_one_clock(quantity, item)
@@ -82,6 +83,19 @@ class Converter:
             "notes": (*dict.fromkeys(self._notes), *self._unused(picked)),
             "isolated": self._map.clock.isolated,
         }
+
+    def _check_counts(self, picked: Mapping[str, Picked]) -> None:
+        """Refuse a log with other joints than the robot has, before anything is said about units."""
+        for quantity, item in picked.items():
+            signal = self._map.signals[quantity]
+            if self._robot is None or quantity == "wrench" or signal.width is not None:
+                continue
+            wide = [array.ndim == 2 for array in item.arrays]
+            widths = [array.shape[0 if signal.transpose else 1] if array.ndim == 2 else 1 for array in item.arrays]
+            if sum(widths) != self._robot.dof:
+                names = self._joint_words(item) if len(widths) == sum(widths) else ()
+                hint = f" {_orientation_note(signal)}." if any(wide) else ""
+                raise count_mismatch(quantity, sum(widths), names, self._robot, hint)
 
     def _orders(self, picked: Mapping[str, Picked]) -> dict[str, NDArray[np.int64]]:
         """Quantity -> the places of the robot's joints among its columns, where names and order disagree."""
@@ -226,10 +240,10 @@ class Converter:
             raise DataError(f"{len(names)} units for {width} columns", place=f"[{quantity}] unit", remedy=remedy)
         units = [parse_unit(name, quantity) for name in names]
         if signal.gear is None:  # a motor turns even if its joint slides
-            self._check_dimensions(quantity, units)
+            self._check_dimensions(quantity, units, picked.names)
         return units
 
-    def _check_dimensions(self, quantity: str, units: list[Unit]) -> None:
+    def _check_dimensions(self, quantity: str, units: list[Unit], columns: Sequence[str]) -> None:
         """Refuse millimetres of a turning joint, newtons of a moment."""
         if quantity == "wrench":
             if len(units) != 6 or any(unit.dimension not in ("SI", wanted) for unit, wanted in zip(units, _COMPONENTS)):
@@ -242,15 +256,18 @@ class Converter:
         joints = list(self._robot.moving_joints) if self._robot else []
         if (order := self._order_of.get(quantity)) is not None:
             joints = [joints[k] for k in np.argsort(order)]
-        for joint, unit in zip(joints, units):
+        names = columns if len(columns) == len(units) else [f"{quantity} {k + 1}" for k in range(len(units))]
+        for joint, unit, name in zip(joints, units, names):
             slides = joint.kind == "prismatic"
             if quantity == "current" or unit.dimension in ("SI", "share"):
                 continue
             if slides != (unit.dimension in ("length", "velocity", "force")):
                 raise DataError(
-                    f"joint '{joint.name}' is {joint.kind}, but its unit is one of {unit.dimension}",
+                    f"joint '{joint.name}' is {joint.kind}, but the unit of its column '{name}' is one of "
+                    f"{unit.dimension}",
                     place=f"[{quantity}] unit",
-                    remedy="Give a list with the unit of every joint, or the gear of motor-side signals.",
+                    remedy="Check that the log is of this robot and its columns in the robot's order. Then give a list "
+                    "with the unit of every joint, or the gear of motor-side signals.",
                 )
 
     def _per_joint(self, quantity: str, key: str, value: Floats | None, width: int) -> Floats:
@@ -428,15 +445,14 @@ class Converter:
                 place="joints",
                 remedy="Name every joint of the log once, in the robot's order.",
             )
-        width = self._robot.dof if self._robot else values["position"].shape[1]
-        whose = f"the robot '{self._robot.name}'" if self._robot else "position"
+        width = self._robot.dof if self._robot else columns
+        whose = f"the robot '{self._robot.name}' has {width} joints" if self._robot else f"position has {width}"
         for quantity, array in values.items():
             if quantity != "wrench" and array.shape[1] != width:
                 raise DataError(
-                    f"{quantity} has {array.shape[1]} columns, {whose} {width} joints",
+                    f"{quantity} has {array.shape[1]} columns, {whose}",
                     place=f"[{quantity}]",
-                    remedy="Name one column per joint, or lock the joints the log lacks. "
-                    f"{_orientation_note(self._map.signals.get(quantity))}.",
+                    remedy=f"Name one column per joint. {_orientation_note(self._map.signals.get(quantity))}.",
                 )
 
     def _note_conversion(self, quantity: str, signal: Signal, units: list[Unit]) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from dynid.logs.channel_map import read_profile
 from dynid.logs.column_names import JointNames, quantity_in, words_of
 from dynid.logs.conversion import Converter
+from dynid.logs.joint_order import other_joints
 from dynid.logs.readers import Options, Table
 from dynid.logs.readers.dispatch import is_bag
 from dynid.logs.reading import Progress, folder_contents, matching_profiles, read_tables
@@ -222,12 +223,14 @@ def _from_names(tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, 
 
 
 def _other_count(tables: Mapping[str, Table], robot: Robot | None, time: FoundTime | None) -> str:
-    """Say that the columns that look like positions are more or fewer than the joints of the robot; else nothing."""
+    """Say which joints are missing where the columns that look like positions are not as many as the joints."""
     found = None if robot is None else find_signals(tables, None, time).get("position")
     if robot is None or found is None or len(found.family.columns) == robot.dof:
         return ""
+    columns = found.family.columns
     return (
-        f" ({len(found.family.columns)} columns look like positions, and robot '{robot.name}' has {robot.dof} joints)"
+        f" ({len(columns)} column{'s look' if len(columns) > 1 else ' looks'} like positions, and robot '{robot.name}' "
+        f"has {robot.dof} joints; {other_joints(columns, robot)})"
     )
 
 
@@ -262,7 +265,8 @@ def _section(
         Guess(section=quantity, text=f"unit {', '.join(units)}", reason=signal.reason, certain=signal.certain),
     ]
     remark = "" if signal.certain else f"  # check: {signal.reason}"
-    lines = [f"columns = {_listed(names)}", f"unit = {_listed(units)}{remark}"]
+    order = "  # check: none is a joint of the robot by its name; put them into the robot's order"
+    lines = [f"columns = {_listed(names)}{order if signal.other_names else ''}", f"unit = {_listed(units)}{remark}"]
     if len(tables) > 1:
         lines.insert(0, f"file = {_quoted(keys[signal.file])}")
     values = [tables[signal.file].columns[name] for name in names]

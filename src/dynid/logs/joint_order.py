@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from dynid.errors import DataError
 from dynid.findings import Finding
-from dynid.logs.column_names import JointNames, words_of
+from dynid.logs.column_names import JointNames, read_name, words_of
 from dynid.logs.recording import Recording
 from dynid.public_calls import public
 from dynid.robot.model import Robot
 
-__all__ = ["column_order", "match_joints", "named_joints", "order_finding"]
+__all__ = ["column_order", "count_mismatch", "match_joints", "named_joints", "order_finding", "other_joints"]
 
 
 def column_order(
@@ -53,6 +53,44 @@ def named_joints(names: Sequence[str], robot: Robot) -> list[int | None]:
     known = JointNames(robot.joint_names)
     found = [known.find(words_of(name)) for name in names]
     return [None if spelled is None else spelled[0] for spelled in found]
+
+
+def other_joints(names: Sequence[str], robot: Robot) -> str:
+    """What a log lacks and has beside the robot's joints, as text; names may be those of columns."""
+    known = JointNames(robot.joint_names)
+    found = [read_name(name, known) for name in names]
+    numbers = known.numbers() if len({reading.context for reading in found}) == 1 else {}
+    places = [reading.joint if reading.joint is not None else numbers.get(reading.number or -1) for reading in found]
+    missing = [name for j, name in enumerate(robot.joint_names) if j not in places]
+    extra = [name for name, place in zip(names, places, strict=True) if place is None]
+    parts = [f"the log lacks {_shortened(missing)}"] if missing else []
+    parts += [f"the robot has no joint for {_shortened(extra)}"] if extra else []
+    return "; ".join(parts)
+
+
+def _shortened(names: Sequence[str]) -> str:
+    """A list of names, at most eight of them."""
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def count_mismatch(quantity: str, count: int, names: Sequence[str], robot: Robot, hint: str) -> DataError:
+    """The error for a log with another number of joints than the robot.
+
+    Args:
+        quantity: Whose columns were counted.
+        count: Their number.
+        names: Names of the columns, or of their joints; empty where one array holds them all.
+        robot: The robot.
+        hint: A further remedy.
+    """
+    which = (other_joints(names, robot) if names else "") or f"its joints are {_shortened(robot.joint_names)}"
+    return DataError(
+        f"the log has the {quantity} of {count} joint{'s' if count != 1 else ''}, robot '{robot.name}' has {robot.dof} "
+        f"joints: {which}",
+        place=f"[{quantity}] columns",
+        remedy="Check that the log is of this robot. Name one column per joint in the channel map, and hold the joints "
+        f"that the log lacks (--hold JOINT, in Python hold={{'JOINT': 0.0}}).{hint}",
+    )
 
 
 def _only_count(names: Sequence[str]) -> bool:

@@ -9,7 +9,17 @@ from pathlib import PurePath
 
 import numpy as np
 
-from dynid.logs.column_names import Family, JointNames, Reading, families, quantity_in, read_name, words_of
+from dynid.logs.column_names import (
+    Family,
+    JointNames,
+    Reading,
+    alike,
+    families,
+    joined,
+    quantity_in,
+    read_name,
+    words_of,
+)
 from dynid.logs.readers.base import Floats, Table
 from dynid.robot.model import Robot
 
@@ -20,6 +30,8 @@ _DEFAULT = {"position": ("rad", "m"), "velocity": ("rad/s", "m/s"), "effort": ("
 """Quantity -> units of a turning and of a sliding joint."""
 LARGEST_ANGLE = 3.0 * math.pi
 """Positions beyond this are degrees, or radians of a motor [rad] (convention: one and a half turns)."""
+LARGEST_SLIDE = 10.0
+"""Positions of a slide beyond this are millimetres [m] (convention: no slide of an arm is as long)."""
 NEAR_REFERENCE = 0.3
 """Largest distance of commanded from measured positions, relative to their own spread (convention)."""
 _STEPS = (("s", 0.25), ("ms", 100.0), ("us", 1e5))
@@ -42,6 +54,8 @@ class FoundSignal:
     """Whether the log declares the unit."""
     why: str
     """Why these columns."""
+    other_names: bool = False
+    """Whether they have names of joints, but not of the robot's, so that their order is the log's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,11 +130,10 @@ def _time_unit(reading: Reading, values: Floats, table: Table, nanos: str | None
 
 def find_signals(tables: Mapping[str, Table], robot: Robot | None, time: FoundTime | None) -> dict[str, FoundSignal]:
     """Quantity -> its columns; also "reference" for commanded positions."""
-    joints = JointNames(robot.joint_names if robot else ())
     candidates = [
         (file, family, quantity)
         for file, table in tables.items()
-        for family, quantity in _candidates(file, table, joints, several=len(tables) > 1)
+        for family, quantity in _candidates(file, table, robot, several=len(tables) > 1)
         if time is None or family.columns != [time.column]
     ]
     found: dict[str, FoundSignal] = {}
@@ -139,8 +152,9 @@ def find_signals(tables: Mapping[str, Table], robot: Robot | None, time: FoundTi
     return {**found, **_reference(candidates, found, tables, robot)}
 
 
-def _candidates(file: str, table: Table, joints: JointNames, *, several: bool) -> list[tuple[Family, str]]:
+def _candidates(file: str, table: Table, robot: Robot | None, *, several: bool) -> list[tuple[Family, str]]:
     """The families of a table with the quantity that their names, or the file's, say."""
+    joints = JointNames(robot.joint_names if robot else ())
     about = _aliases(table, joints)
     readings = [replace(read_name(about.get(name, name), joints), column=name) for name in table.names]
     by_file = quantity_in(words_of(PurePath(file).stem))
@@ -154,9 +168,18 @@ def _candidates(file: str, table: Table, joints: JointNames, *, several: bool) -
             quantity = by_file if unnamed and by_file in QUANTITIES else None
             if quantity is None and unnamed and named and not several and "c" not in family.first.rest:
                 quantity = "position"
-        if quantity in QUANTITIES and not family.first.other:
+        if quantity in (*QUANTITIES, "force") and not family.first.other:
             found.append((family, str(quantity)))
-    return found
+    slides = robot is not None and all(joint.kind == "prismatic" for joint in robot.moving_joints)
+    whole = joined(found, joints)
+    complete = {quantity for family, quantity in whole if len(family.readings) > 1 and not family.first.context}
+    single = [reading for reading in readings if table.columns[reading.column].ndim == 1]
+    whole += [(family, quantity) for family, quantity in alike(single) if quantity not in complete]
+    return [
+        (family, "effort" if quantity == "force" and slides else quantity)
+        for family, quantity in whole
+        if len({len(_tall(table.columns[name])) for name in family.columns}) == 1
+    ]
 
 
 _PLAIN = ("joint", "joints", "axis", "j", "a", "actuator", "motor", "array")
@@ -199,12 +222,15 @@ def _unnamed_echo(table: Table, named: Mapping[str, str]) -> dict[str, str]:
     return aliases
 
 
-def _rank(family: Family, table: Table, robot: Robot | None) -> tuple[bool, bool, bool, int] | None:
-    """How well a family fits: by name, measured, as many columns as the robot has joints; None if it cannot."""
+def _rank(family: Family, table: Table, robot: Robot | None) -> tuple[bool | int, ...] | None:
+    """How well a family fits: by name, several columns, measured, by unit; None if the robot has not as many joints."""
     width = sum(1 if (column := table.columns[name]).ndim == 1 else min(column.shape) for name in family.columns)
     if robot is not None and width != robot.dof:
         return None
-    return family.by_name, family.first.measured, family.first.unit is not None, -len(family.first.rest)
+    first = family.first
+    whole = 0 if first.context else 1  # names such as wrist_1 count the parts of one joint's name, not all joints
+    count = width if robot is None and not whole else 0
+    return family.by_name, width > 1, first.measured, first.unit is not None, whole, count, -len(first.rest)
 
 
 def _signal(quantity: str, file: str, family: Family, tables: Mapping[str, Table], robot: Robot | None) -> FoundSignal:
@@ -214,36 +240,72 @@ def _signal(quantity: str, file: str, family: Family, tables: Mapping[str, Table
     if family.by_name and family.reordered:
         why += "; the log has the joints in another order than the robot"
     return FoundSignal(
-        quantity=quantity, file=file, family=family, units=units, reason=reason, certain=certain, why=why
+        quantity=quantity,
+        file=file,
+        family=family,
+        units=units,
+        reason=reason,
+        certain=certain,
+        why=why,
+        other_names=robot is not None and len({reading.context for reading in family.readings}) > 1,
     )
 
 
 def _units(quantity: str, family: Family, table: Table, robot: Robot | None) -> tuple[tuple[str, ...], str, bool]:
     """The unit of each column, the reason, and whether the log declares it."""
-    declared = tuple(table.units.get(name, "") for name in family.columns)
+    declared = [table.units.get(name, "") for name in family.columns]
     if all(declared):
-        return tuple(dict.fromkeys(declared)) if len(set(declared)) == 1 else declared, "the log declares it", True
-    said = tuple(reading.unit or "" for reading in family.readings)
+        return _once(declared), "the log declares it", True
+    said = [reading.unit or "" for reading in family.readings]
     if all(said):
-        units = tuple(dict.fromkeys(said)) if len(set(said)) == 1 else said
-        return units, f"the name ends in '{said[0]}'", False
+        units = _once(said)
+        ends = " and ".join(f"'{unit}'" for unit in dict.fromkeys(units))
+        return units, f"the names end in {ends}" if len(units) > 1 else f"the name ends in {ends}", False
+    values = np.column_stack([_tall(table.columns[name]) for name in family.columns])
+    known = robot is not None and robot.dof == values.shape[1]
+    kinds = [joint.kind for joint in robot.moving_joints] if robot and known else [""] * values.shape[1]
+    guessed = _default_units(quantity, kinds, values)
+    if len(said) == len(guessed):
+        stated = [a or b or "N" * (own.quantity == "force") for a, b, own in zip(declared, said, family.readings)]
+        guessed = [given or own for given, own in zip(stated, guessed, strict=True)]
+    missing = "no unit in some of the names" if any((*declared, *said)) else "no unit in the names"
+    reach = f"values reach {_largest(values):.4g}"
+    if "deg" in guessed and "deg" not in (*declared, *said):
+        return _once(guessed), f"{reach}: degrees, or radians of a motor (then add its gear)", False
+    return _once(guessed), f"{missing}; {reach}", False
+
+
+def _once(units: Sequence[str]) -> tuple[str, ...]:
+    """One unit where all are the same."""
+    return tuple(units) if len(set(units)) > 1 else tuple(units[:1])
+
+
+def _tall(values: Floats) -> Floats:
+    """Values of a column, or of an array with the samples along its longer side."""
+    return values.T if values.ndim == 2 and values.shape[0] < values.shape[1] else values
+
+
+def _largest(values: Floats) -> float:
+    finite = values[np.isfinite(values)]
+    return float(np.abs(finite).max()) if finite.size else 0.0
+
+
+def _default_units(quantity: str, kinds: Sequence[str], values: Floats) -> list[str]:
+    """Units where no name says one: SI, but degrees and millimetres where no joint of the kind moves as far in SI."""
     turning, sliding = _DEFAULT[quantity]
-    kinds = [joint.kind for joint in robot.moving_joints] if robot else []
-    finite = np.concatenate([x[np.isfinite(x)].reshape(-1) for x in (table.columns[n] for n in family.columns)])
-    largest = float(np.abs(finite).max()) if finite.size else 0.0
-    if quantity == "position" and largest > LARGEST_ANGLE and "prismatic" not in kinds:
-        reason = f"values reach {largest:.4g}: degrees, or radians of a motor (then add its gear)"
-        return ("deg",), reason, False
-    units = tuple(sliding if kind == "prismatic" else turning for kind in kinds) or (turning,)
-    units = units if len(set(units)) > 1 else units[:1]
-    return units, f"no unit in the names; values reach {largest:.4g}", False
+    slides = np.array([kind == "prismatic" for kind in kinds])
+    if quantity == "position" and _largest(values[:, ~slides]) > LARGEST_ANGLE:
+        turning = "deg"
+    if quantity == "position" and _largest(values[:, slides]) > LARGEST_SLIDE:
+        sliding = "mm"
+    return [sliding if slide else turning for slide in slides]
 
 
 def _same_scale(
     velocity: FoundSignal, position: FoundSignal, tables: Mapping[str, Table], time: FoundTime
 ) -> FoundSignal:
-    """Velocities in degrees per second, where they are the derivatives of positions in degrees and nothing says it."""
-    if velocity.certain or position.units != ("deg",) or any(reading.unit for reading in velocity.family.readings):
+    """Velocities in degrees or millimetres per second, where positions have such slopes and no name says a unit."""
+    if velocity.certain or any(reading.unit for reading in velocity.family.readings):
         return velocity
     q, dq = (_stack(signal, tables) for signal in (position, velocity))
     seconds = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}.get(time.unit)
@@ -252,17 +314,25 @@ def _same_scale(
         stamps = stamps + 1e-9 * tables[time.file].columns[time.fraction]
     if seconds is None or q.shape != dq.shape or len(stamps) != len(q):
         return velocity
+    wide = [list(signal.units) * (q.shape[1] if len(signal.units) == 1 else 1) for signal in (position, velocity)]
+    if len(wide[0]) != q.shape[1] or len(wide[1]) != q.shape[1]:
+        return velocity
     with np.errstate(all="ignore"):
         slopes = np.diff(q, axis=0) / (np.diff(stamps) * seconds)[:, None]
-        ratio = float(np.nanmedian(np.abs(dq[1:])) / np.nanmedian(np.abs(slopes)))
-    if not 0.3 < ratio < 3.0:  # radians per second would be 57 times less
+        for unit in {"deg", "mm"} & set(wide[0]):
+            own = [k for k, given in enumerate(wide[0]) if given == unit]
+            ratio = float(np.nanmedian(np.abs(dq[1:, own])) / np.nanmedian(np.abs(slopes[:, own])))
+            if 0.3 < ratio < 3.0:  # radians and metres per second would be 57 and 1000 times less
+                wide[1] = [f"{unit}/s" if k in own else given for k, given in enumerate(wide[1])]
+    if _once(wide[1]) == velocity.units:
         return velocity
-    return replace(velocity, units=("deg/s",), reason="they are the slopes of positions in degrees")
+    names = {"deg/s": "degrees", "mm/s": "millimetres"}
+    listed = " and ".join(names[unit] for unit in dict.fromkeys(wide[1]) if unit in names)
+    return replace(velocity, units=_once(wide[1]), reason=f"they are the slopes of positions in {listed}")
 
 
 def _stack(signal: FoundSignal, tables: Mapping[str, Table]) -> Floats:
-    columns = [tables[signal.file].columns[name] for name in signal.family.columns]
-    return np.column_stack([column for column in columns])
+    return np.column_stack([_tall(tables[signal.file].columns[name]) for name in signal.family.columns])
 
 
 def _reference(

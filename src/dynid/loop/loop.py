@@ -146,7 +146,7 @@ class Loop:
         if self.dof != robot.dof:
             raise ArgumentError(
                 f"robot '{robot.name}' has {robot.dof} moving joints, the reference has {self.dof}",
-                remedy="Lock the joints that do not move, or give a reference for every joint.",
+                remedy="Hold the joints that do not move, or give a reference for every joint.",
             )
 
     @property

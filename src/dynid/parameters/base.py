@@ -37,7 +37,7 @@ above it)."""
 
 
 def explain_hidden(
-    robot: Robot, layout: ParameterLayout, hidden: Collection[str], *, locked: Mapping[int, float], static: bool
+    robot: Robot, layout: ParameterLayout, hidden: Collection[str], *, unmoved: Mapping[int, float], static: bool
 ) -> dict[str, str]:
     """Say in one clause per hidden parameter why it has no effect.
 
@@ -45,16 +45,16 @@ def explain_hidden(
         robot: The robot.
         layout: Its parameters.
         hidden: Names of the parameters without effect.
-        locked: Joint number (from 0) -> position at which it is held.
+        unmoved: Joint number (from 0) -> position at which it is held.
         static: Whether the robot only stands still.
     """
-    spans = attainable_spans(robot, locked=locked, static=static)
+    spans = attainable_spans(robot, unmoved=unmoved, static=static)
     found = {}
     for parameter in layout:
         if parameter.name in hidden:
             body = parameter.number - 1
             if parameter.kind == "term":
-                found[parameter.name] = _joint_reason(parameter, body in locked, static)
+                found[parameter.name] = _joint_reason(parameter, body in unmoved, static)
             elif static:
                 found[parameter.name] = _reason_at_rest(parameter)
             else:
@@ -62,9 +62,9 @@ def explain_hidden(
     return found
 
 
-def _joint_reason(parameter: Parameter, locked: bool, static: bool) -> str:
-    if locked:
-        return f"joint '{parameter.owner}' is locked"
+def _joint_reason(parameter: Parameter, unmoved: bool, static: bool) -> str:
+    if unmoved:
+        return f"joint '{parameter.owner}' does not move"
     if static:
         return "at rest it does not act"
     return "the motion does not excite it"
@@ -129,18 +129,18 @@ class _Found:
 class _Motion:
     """The motions that the robot may make."""
 
-    locked: Mapping[int, float]
+    unmoved: Mapping[int, float]
     static: bool
     states: States | None
 
     @property
     def is_restricted(self) -> bool:
-        return bool(self.locked) or self.static or self.states is not None
+        return bool(self.unmoved) or self.static or self.states is not None
 
     def words(self, robot: Robot) -> str:
         parts = ["the given motion"] * (self.states is not None) + ["at rest"] * self.static
-        if self.locked:
-            parts.append(f"locked: {', '.join(robot.joint_names[j] for j in self.locked)}")
+        if self.unmoved:
+            parts.append(f"joints that do not move: {', '.join(robot.joint_names[j] for j in self.unmoved)}")
         return ", ".join(parts) or EVERY_MOTION
 
 
@@ -149,7 +149,7 @@ def base_parameters(
     robot: Robot,
     method: Method | Literal["auto"] | None = None,
     *,
-    locked: str | Sequence[str] | Mapping[str, float] = (),
+    unmoved: str | Sequence[str] | Mapping[str, float] = (),
     static: bool = False,
     states: Sequence[ArrayLike] | States | None = None,
     order: Sequence[str] | None = None,
@@ -162,7 +162,8 @@ def base_parameters(
             that move freely, each in the set of its paper, ``"structural"`` (exact, any tree), ``"numeric"`` (sampled
             regressors, anything). By default ("auto" or None) the first of closed-form, structural, numeric that
             applies. `dynid.parameters.convert_values` leads from one set to another.
-        locked: Joints that are held (at zero, or at the given positions) and whose torque is not measured.
+        unmoved: Joints that do not move in the logs (at zero, or at the given positions) and whose torque is not
+            measured. Their links stay bodies of their own; `read_urdf(..., hold=...)` makes them parts of others.
         static: Whether the robot only stands still.
         states: ``(q, dq, ddq)``, each (N, n): the only motion that the robot makes; found numerically.
         order: Names of the parameters to keep rather than others, the most wanted first ([Izaguirre1992] section 6.1);
@@ -177,7 +178,7 @@ def base_parameters(
     """
     require_robot(robot)
     given = None if states is None else States.of(states, robot.dof)
-    motion = _Motion(locked=_locked_positions(robot, locked), static=static, states=given)
+    motion = _Motion(unmoved=_unmoved_positions(robot, unmoved), static=static, states=given)
     layout = parameter_layout(robot)
     chosen = _default_method(robot, motion) if method in (None, "auto") else method
     assert chosen != "auto"
@@ -254,7 +255,7 @@ def _default_method(robot: Robot, motion: _Motion) -> Method:
 
 def _find(robot: Robot, layout: ParameterLayout, method: Method, motion: _Motion) -> _Found:
     if method == "numeric":
-        space = numeric_row_space(robot, locked=motion.locked, static=motion.static, states=motion.states)
+        space = numeric_row_space(robot, unmoved=motion.unmoved, static=motion.static, states=motion.states)
         return _Found(space=space, gap=space.gap)
     if motion.states is not None or (motion.is_restricted and method != "structural"):
         raise ArgumentError(
@@ -262,7 +263,7 @@ def _find(robot: Robot, layout: ParameterLayout, method: Method, motion: _Motion
             remedy="Use method='numeric'." if motion.states is not None else "Use method='structural'.",
         )
     if method == "structural":
-        return _Found(space=structural_row_space(robot, locked=motion.locked, static=motion.static))
+        return _Found(space=structural_row_space(robot, unmoved=motion.unmoved, static=motion.static))
     if method not in ("closed-form", "minimal-combinations"):
         known = "closed-form, minimal-combinations, numeric or structural"
         raise ArgumentError(f"there is no method {method!r}", remedy=f"Use {known}.")
@@ -304,7 +305,7 @@ def _minimal_set(robot: Robot, minimal: MinimalCombinations, remark: str) -> Bas
         grouping=minimal.matrix,
         combinations=minimal.combinations,
         symbols=minimal.symbols,
-        reasons=_explain(robot, minimal.layout, hidden, _Motion(locked={}, static=False, states=None)),
+        reasons=_explain(robot, minimal.layout, hidden, _Motion(unmoved={}, static=False, states=None)),
         method="minimal-combinations" + remark,
         references=REFERENCES["minimal-combinations"],
         mixing=np.asarray(np.linalg.inv(minimal.matrix[:, list(columns)]), dtype=float),
@@ -322,23 +323,23 @@ def _coefficients(layout: ParameterLayout, combinations: Sequence[Combination], 
     return matrix
 
 
-def _locked_positions(robot: Robot, locked: str | Sequence[str] | Mapping[str, float]) -> dict[int, float]:
-    names = (locked,) if isinstance(locked, str) else locked
+def _unmoved_positions(robot: Robot, unmoved: str | Sequence[str] | Mapping[str, float]) -> dict[int, float]:
+    names = (unmoved,) if isinstance(unmoved, str) else unmoved
     positions = dict(names) if isinstance(names, Mapping) else dict.fromkeys(names, 0.0)
     if not all(np.isfinite(position) for position in positions.values()):
-        raise ArgumentError(f"joints can be locked at finite positions only, not {positions}")
+        raise ArgumentError(f"joints can stay at finite positions only, not {positions}")
     unknown = [name for name in positions if name not in robot.joint_names]
     if unknown:
         raise ArgumentError(
-            f"robot '{robot.name}' has no moving joint '{unknown[0]}' to lock",
+            f"robot '{robot.name}' has no moving joint '{unknown[0]}' that could stay unmoved",
             remedy=f"Its moving joints are: {', '.join(robot.joint_names)}.",
         )
     return {robot.joint_names.index(name): float(position) for name, position in positions.items()}
 
 
 def _explain(robot: Robot, layout: ParameterLayout, hidden: set[str], motion: _Motion) -> dict[str, str]:
-    found = explain_hidden(robot, layout, hidden, locked=motion.locked, static=motion.static)
+    found = explain_hidden(robot, layout, hidden, unmoved=motion.unmoved, static=motion.static)
     if motion.states is None:
         return found
-    always = base_parameters(robot, locked=[robot.joint_names[j] for j in motion.locked]).unidentifiable
+    always = base_parameters(robot, unmoved=[robot.joint_names[j] for j in motion.unmoved]).unidentifiable
     return {name: found[name] if name in always else "the given motion does not show it" for name in found}

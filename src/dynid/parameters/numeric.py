@@ -69,14 +69,14 @@ class States:
 
 
 def random_states(
-    robot: Robot, count: int, *, locked: Mapping[int, float] | None = None, static: bool = False, seed: int = 0
+    robot: Robot, count: int, *, unmoved: Mapping[int, float] | None = None, static: bool = False, seed: int = 0
 ) -> States:
     """Draw states that excite everything: whole turns, strokes of the robot's own size, velocities that match gravity.
 
     Args:
         robot: The robot.
         count: Number of states N.
-        locked: Joint number (from 0) -> position at which it is held.
+        unmoved: Joint number (from 0) -> position at which it is held.
         static: Whether the robot only stands still.
         seed: Seed of the random numbers.
     """
@@ -84,9 +84,9 @@ def random_states(
     size = max([float(np.abs(body.p_parent_joint).max()) for body in robot.bodies] + [SHORTEST_STROKE_M])
     stroke = np.array([size if body.is_prismatic else np.pi for body in robot.bodies])
     moving = np.ones(robot.dof)
-    moving[list(locked or {})] = 0.0
+    moving[list(unmoved or {})] = 0.0
     q = random.uniform(-1.0, 1.0, (count, robot.dof)) * stroke * moving
-    for joint, position in (locked or {}).items():
+    for joint, position in (unmoved or {}).items():
         q[:, joint] = position
     dq, ddq = (random.uniform(-FASTEST, FASTEST, (count, robot.dof)) * moving * (not static) for _ in range(2))
     return States(q, slow_down(robot, dq, random), ddq)
@@ -119,7 +119,7 @@ def sample_regressor(robot: Robot, states: States) -> Floats:
 def numeric_row_space(
     robot: Robot,
     *,
-    locked: Mapping[int, float] | None = None,
+    unmoved: Mapping[int, float] | None = None,
     static: bool = False,
     states: States | None = None,
     tolerance: float = RANK_TOLERANCE,
@@ -129,7 +129,7 @@ def numeric_row_space(
 
     Args:
         robot: The robot.
-        locked: Joint number (from 0) -> position at which it is held; its torque is not measured.
+        unmoved: Joint number (from 0) -> position at which it is held; its torque is not measured.
         static: Whether the robot only stands still.
         states: The motion that was made, in place of random states.
         tolerance: Scaled singular values below this fraction of the largest count as zero.
@@ -137,8 +137,8 @@ def numeric_row_space(
     """
     if states is None:
         count = robot.parameter_vector.size // 2 + SPARE_STATES
-        states = random_states(robot, count, locked=locked, static=static, seed=seed)
-    free = [j for j in range(robot.dof) if j not in (locked or {})]
+        states = random_states(robot, count, unmoved=unmoved, static=static, seed=seed)
+    free = [j for j in range(robot.dof) if j not in (unmoved or {})]
     Y = sample_regressor(robot, states)[:, free, :]  # [Izaguirre1992] eqs. (25), (26)
     return row_space(Y.reshape(-1, Y.shape[2]), tolerance)
 

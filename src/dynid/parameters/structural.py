@@ -99,56 +99,56 @@ def knows_terms(robot: Robot) -> bool:
     return all(placed.term.dependence is not Dependence.OTHER for placed in robot.terms)
 
 
-def structural_row_space(robot: Robot, *, locked: Mapping[int, float] | None = None, static: bool = False) -> RowSpace:
+def structural_row_space(robot: Robot, *, unmoved: Mapping[int, float] | None = None, static: bool = False) -> RowSpace:
     """The combinations of parameters on which the torques of the free joints depend; exact, for any tree.
 
     Args:
         robot: The robot; its terms may be accelerations, velocities, their signs and constants, see `Dependence`.
-        locked: Joint number (from 0) -> position [rad or m] at which it is held; its torque is not measured.
+        unmoved: Joint number (from 0) -> position [rad or m] at which it is held; its torque is not measured.
         static: Whether the robot only stands still.
     """
     scaled = unit_robot(robot)
-    robot, locked = scaled.robot, _scale_positions(robot, locked or {}, scaled.length)
+    robot, unmoved = scaled.robot, _scale_positions(robot, unmoved or {}, scaled.length)
     terms = _known_terms(robot)
-    bodies = attainable_spans(robot, locked=locked, static=static)
+    bodies = attainable_spans(robot, unmoved=unmoved, static=static)
     size = robot.parameter_vector.size
     rows = [np.zeros((0, size))]
     carried = np.zeros((robot.dof, 10, size))
     for j in reversed(range(robot.dof)):
         body = robot.bodies[j]
         carried[j, :, 10 * j : 10 * j + 10] += np.eye(10)
-        parent = bodies[body.parent] if body.parent >= 0 else _base_span(robot, locked, static)
-        if j in locked:
-            constant = _harmonics(body, locked[j])[0]
+        parent = bodies[body.parent] if body.parent >= 0 else _base_span(robot, unmoved, static)
+        if j in unmoved:
+            constant = _harmonics(body, unmoved[j])[0]
         else:
             constant = _energy_maps(body)[0]
             rows.extend(_conditions(robot, j, parent, carried[j], terms, static))
         if body.parent >= 0:
             carried[body.parent] += constant @ carried[j]
-    rows.extend(_friction_rows(robot, terms, locked, static))
+    rows.extend(_friction_rows(robot, terms, unmoved, static))
     space = row_space(np.vstack(rows), rounding=ROUNDING)
     return replace(space, scale=space.scale * scaled.factors)
 
 
-def _scale_positions(robot: Robot, locked: Mapping[int, float], length: float) -> dict[int, float]:
-    return {j: position / length if robot.bodies[j].is_prismatic else position for j, position in locked.items()}
+def _scale_positions(robot: Robot, unmoved: Mapping[int, float], length: float) -> dict[int, float]:
+    return {j: position / length if robot.bodies[j].is_prismatic else position for j, position in unmoved.items()}
 
 
 def attainable_spans(
-    robot: Robot, *, locked: Mapping[int, float] | None = None, static: bool = False
+    robot: Robot, *, unmoved: Mapping[int, float] | None = None, static: bool = False
 ) -> list[AttainableSpan]:
     """The spans of energies and twists of every body; arguments as in `structural_row_space`."""
-    locked = locked or {}
+    unmoved = unmoved or {}
     spans: list[AttainableSpan] = []
     for j, body in enumerate(robot.bodies):
-        parent = spans[body.parent] if body.parent >= 0 else _base_span(robot, locked, static)
-        spans.append(_next_span(body, j, parent, locked.get(j), static))
+        parent = spans[body.parent] if body.parent >= 0 else _base_span(robot, unmoved, static)
+        spans.append(_next_span(body, j, parent, unmoved.get(j), static))
     return spans
 
 
-def _base_span(robot: Robot, locked: Mapping[int, float], static: bool) -> AttainableSpan:
+def _base_span(robot: Robot, unmoved: Mapping[int, float], static: bool) -> AttainableSpan:
     energy = np.concatenate([np.zeros(6), -robot.gravity, [0.0, 1.0]])  # [GautierKhalil1990] eqs. (A10), (A12)
-    rates = np.zeros((0, robot.dof)) if static else np.eye(robot.dof)[[j for j in range(robot.dof) if j not in locked]]
+    rates = np.zeros((0, robot.dof)) if static else np.eye(robot.dof)[[j for j in range(robot.dof) if j not in unmoved]]
     return AttainableSpan(energy[None, :], np.hstack([np.zeros((len(rates), 6)), rates]))
 
 
@@ -205,7 +205,7 @@ def _coupled_inertia(robot: Robot, j: int, rates: Floats, terms: Mapping[int, Pl
 
 
 def _friction_rows(
-    robot: Robot, terms: Mapping[int, PlacedTerm], locked: Mapping[int, float], static: bool
+    robot: Robot, terms: Mapping[int, PlacedTerm], unmoved: Mapping[int, float], static: bool
 ) -> list[Floats]:
     """Friction and offsets, which act like no link parameter (except the offset of a prismatic joint)."""
     size = robot.parameter_vector.size
@@ -216,7 +216,7 @@ def _friction_rows(
 
     for column, placed in terms.items():
         dependence = placed.term.dependence
-        ratios = {j: ratio for j, ratio in placed.speeds.items() if j not in locked}
+        ratios = {j: ratio for j, ratio in placed.speeds.items() if j not in unmoved}
         if dependence is Dependence.CONSTANT:
             for j in ratios:
                 if not robot.bodies[j].is_prismatic:

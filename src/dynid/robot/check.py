@@ -158,7 +158,7 @@ def _check_massless_ends(robot: Robot) -> Iterator[Finding]:
     for index, body in enumerate(robot.bodies):
         if index not in carriers and not body.inertia.vector.any():
             text = "it moves a body without mass, so its acceleration is not defined"
-            remedy = "Give the body its mass, or lock the joint."
+            remedy = "Give the body its mass, or hold the joint (--hold JOINT, in Python hold={'JOINT': 0.0})."
             yield _finding("massless-body", "warning", f"joint '{body.joint.name}'", text, remedy)
 
 

@@ -14,7 +14,7 @@ from dynid.robot.inertia import Inertia
 from dynid.spatial import rotation_about, snap, transform
 from dynid.terms.base import RecordableTerm, StateTerm
 
-__all__ = ["Joint", "JointKind", "JointLimits", "Link", "PlacedTerm", "check_locked", "freeze_array", "is_rotation"]
+__all__ = ["Joint", "JointKind", "JointLimits", "Link", "PlacedTerm", "check_held", "freeze_array", "is_rotation"]
 
 JointKind = Literal["revolute", "continuous", "prismatic", "fixed"]
 
@@ -105,7 +105,7 @@ class Joint:
         object.__setattr__(self, "T_parent_joint", freeze_array(T, (4, 4)))
         object.__setattr__(self, "axis", freeze_array(snap(axis / length) if length > _SHORTEST_AXIS else axis, (3,)))
 
-    def lock(self, position: float) -> Joint:
+    def held_at(self, position: float) -> Joint:
         """The joint fixed at a position [rad or m]; a fixed joint stays as it is."""
         if self.kind == "fixed":
             return self
@@ -154,14 +154,14 @@ class PlacedTerm:
         return self.term.viscosity(self.joints)
 
 
-def check_locked(locked: Mapping[str, float], joints: Iterable[str]) -> None:
-    """Refuse locked joints that the description does not have, and positions that are not finite numbers."""
+def check_held(hold: Mapping[str, float], joints: Iterable[str]) -> None:
+    """Refuse held joints that the description does not have, and positions that are not finite numbers."""
     known = list(joints)
-    for name, position in locked.items():
+    for name, position in hold.items():
         if name not in known:
             raise ArgumentError(
-                f"locked names the joint '{name}', which the description does not have",
+                f"hold names the joint '{name}', which the description does not have",
                 remedy=f"Its joints are: {', '.join(known[:40])}.",
             )
         if not np.isfinite(position):
-            raise ArgumentError(f"joint '{name}' cannot be locked at {position}", remedy="Give a finite position.")
+            raise ArgumentError(f"joint '{name}' cannot be held at {position}", remedy="Give a finite position.")

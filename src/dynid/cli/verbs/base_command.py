@@ -37,7 +37,12 @@ def robots(as_json: bool) -> None:
 @click.option("--format", "style", type=click.Choice(["text", "markdown", "latex", "json"]), default="text",
               show_default=True, help="Format of the output.")  # fmt: skip
 @JSON
-@click.option("--locked", multiple=True, metavar="JOINT", help="Joint that does not move; repeatable.")
+@click.option(
+    "--unmoved",
+    multiple=True,
+    metavar="JOINT",
+    help="Joint that does not move in the logs; its link stays a body of its own (unlike --hold); repeatable.",
+)
 @click.option("--static", is_flag=True, help="Assume that the robot stands still, in any number of poses.")
 @click.option("--usual-terms", is_flag=True,
               help="Add rotor inertia, viscous and dry friction and offset to every joint.")  # fmt: skip
@@ -51,7 +56,7 @@ def base(
     method: str,
     style: str,
     as_json: bool,
-    locked: tuple[str, ...],
+    unmoved: tuple[str, ...],
     static: bool,
     usual_terms: bool,
     frames: str,
@@ -73,20 +78,20 @@ def base(
         raise errors.ArgumentError("--counts prints text only", remedy="Use it with --format text.")
     model = add_terms(robot) if usual_terms else robot
     chosen: Any = None if method == "auto" else method
-    if torques is not None and (locked or static or counts or style != "text"):
+    if torques is not None and (unmoved or static or counts or style != "text"):
         raise errors.ArgumentError(
-            "--torques excludes --locked, --static, --counts and --format",
+            "--torques excludes --unmoved, --static, --counts and --format",
             remedy="Give --torques with --method and --usual-terms only.",
         )
-    if frames == "distal" and (locked or static or torques is not None or chosen is not None):
+    if frames == "distal" and (unmoved or static or torques is not None or chosen is not None):
         raise errors.ArgumentError(
-            "--frames distal excludes --method, --locked, --static and --torques",
+            "--frames distal excludes --method, --unmoved, --static and --torques",
             remedy="Leave them out, or use the robot's own frames.",
         )
     if frames == "distal":
         result = distal_base_parameters(model).base
     else:
-        result = base_parameters(model, method=chosen, locked=locked, static=static)
+        result = base_parameters(model, method=chosen, unmoved=unmoved, static=static)
     if torques is not None:
         formulas = torque_expressions(model, result)
         click.echo(getattr(formulas, torques)().rstrip("\n"))

@@ -61,9 +61,9 @@ def ungrouped(robot: Robot) -> Regrouping:
 def regroup(robot: Robot) -> Regrouping:
     """Find the fewest values that determine every part of the torque."""
     try:
-        space = structural_row_space(robot, locked={}, static=False)
+        space = structural_row_space(robot, unmoved={}, static=False)
     except ArgumentError:  # a term without a closed form
-        space = numeric_row_space(robot, locked={}, static=False, states=None)
+        space = numeric_row_space(robot, unmoved={}, static=False, states=None)
     return Regrouping(*successive_columns(_friction_apart(parameter_layout(robot), space), keep_order(robot)))
 
 

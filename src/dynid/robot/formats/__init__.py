@@ -30,15 +30,15 @@ class RobotFormat:
     endings: tuple[str, ...]
     """Endings of such files, in lower case."""
     reader: str
-    """Module and name of the reader, ``read(path, *, locked=None) -> Robot``."""
+    """Module and name of the reader, ``read(path, *, hold=None) -> Robot``."""
     writer: str
     """Module and name of the writer, ``write(robot, path, *, force=False)``."""
     is_exclusive: bool = True
     """Whether files with these endings are robots; logs may end in ``.txt`` too."""
 
-    def read(self, path: str | os.PathLike[str], *, locked: Mapping[str, float] | None = None) -> Robot:
+    def read(self, path: str | os.PathLike[str], *, hold: Mapping[str, float] | None = None) -> Robot:
         """Read a robot; see `read_robot`."""
-        robot: Robot = _load(self.reader)(path, locked=locked)
+        robot: Robot = _load(self.reader)(path, hold=hold)
         return robot
 
     def write(self, robot: Robot, path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -88,12 +88,12 @@ def is_robot_file(path: str | os.PathLike[str]) -> bool:
     return Path(path).suffix.lower() == ".xacro" or (row is not None and row.is_exclusive)
 
 
-def read_robot(path: str | os.PathLike[str], *, locked: Mapping[str, float] | None = None) -> Robot:
+def read_robot(path: str | os.PathLike[str], *, hold: Mapping[str, float] | None = None) -> Robot:
     """Read a robot from a file of any known format.
 
     Args:
         path: The file; its ending tells the format.
-        locked: Joint name -> position [rad or m] at which the joint is held.
+        hold: Joint name -> position [rad or m] at which the joint is held.
 
     Raises:
         DescriptionError: No format has that ending, or the file is wrong; the error says what to do.
@@ -106,7 +106,7 @@ def read_robot(path: str | os.PathLike[str], *, locked: Mapping[str, float] | No
     row = format_of(path)
     if row is None:
         raise DescriptionError("the ending is not that of a robot file", path=path, remedy=_known_endings())
-    return row.read(path, locked=locked)
+    return row.read(path, hold=hold)
 
 
 def joints_in_file(path: str | os.PathLike[str]) -> tuple[str, ...]:

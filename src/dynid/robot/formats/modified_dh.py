@@ -73,7 +73,7 @@ def modified_dh(robot: Robot, *, tolerance: float = PARALLEL_RAD) -> ModifiedDH:
     if not robot.bodies or any(body.parent != j - 1 for j, body in enumerate(robot.bodies)):
         raise ArgumentError(
             f"robot '{robot.name}' is not a serial chain of moving joints",
-            remedy="DH tables describe chains; lock the joints of the other branches.",
+            remedy="DH tables describe chains; hold the joints of the other branches.",
         )
     poses = _poses_at_zero(robot)
     axes = [(T[:3, 3], T[:3, :3] @ body.axis) for T, body in zip(poses, robot.bodies, strict=True)]

@@ -71,7 +71,7 @@ def from_pinocchio(model: Any) -> Robot:
         if model.nvs[index] != 1:
             raise ArgumentError(
                 f"joint '{names[index]}' of the Pinocchio model has {model.nvs[index]} degrees of freedom",
-                remedy="Build the model with a fixed base, and lock joints of several degrees of freedom.",
+                remedy="Build the model with a fixed base, and hold joints of several degrees of freedom.",
             )
         subspace = np.asarray(data.joints[index].S).reshape(-1)
         slides = bool(np.linalg.norm(subspace[3:]) == 0.0)

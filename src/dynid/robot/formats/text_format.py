@@ -39,7 +39,7 @@ from dynid.robot.formats.dh import StandardDH, from_dh
 from dynid.robot.formats.modified_dh import modified_dh
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import STANDARD_GRAVITY, Robot
-from dynid.robot.parts import check_locked
+from dynid.robot.parts import check_held
 from dynid.spatial import inverse_transform
 from dynid.terms.base import Dependence
 from dynid.terms.motors import RotorInertia
@@ -114,7 +114,7 @@ def read_text(
     path: str | os.PathLike[str],
     *,
     gravity: ArrayLike = STANDARD_GRAVITY,
-    locked: Mapping[str, float] | None = None,
+    hold: Mapping[str, float] | None = None,
     short_rows: bool = False,
 ) -> Robot:
     """Read a robot from a file in the text format.
@@ -122,7 +122,7 @@ def read_text(
     Args:
         path: The file.
         gravity: (3,) acceleration of free fall in frame 0 [m/s^2].
-        locked: Joint name -> position [rad or m] at which the joint is held.
+        hold: Joint name -> position [rad or m] at which the joint is held.
         short_rows: See `parse_text`.
 
     Raises:
@@ -144,9 +144,9 @@ def read_text(
         robot = parse_text(text, gravity=gravity, short_rows=short_rows)
     except DescriptionError as error:
         raise DescriptionError(error.reason, path=path, place=error.place, remedy=error.remedy) from None
-    held = locked or {}
-    check_locked(held, [joint.name for joint in robot.joints])
-    return replace(robot, joints=tuple(j.lock(held[j.name]) if j.name in held else j for j in robot.joints))
+    held = hold or {}
+    check_held(held, [joint.name for joint in robot.joints])
+    return replace(robot, joints=tuple(j.held_at(held[j.name]) if j.name in held else j for j in robot.joints))
 
 
 def parse_text(text: str, *, gravity: ArrayLike = STANDARD_GRAVITY, short_rows: bool = False) -> Robot:

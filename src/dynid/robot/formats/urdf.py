@@ -31,7 +31,7 @@ from dynid.robot.formats.xml import (
 )
 from dynid.robot.inertia import Inertia, centre_of_mass, is_same_inertia
 from dynid.robot.model import STANDARD_GRAVITY, ModelFile, Robot
-from dynid.robot.parts import Joint, JointKind, JointLimits, Link, check_locked
+from dynid.robot.parts import Joint, JointKind, JointLimits, Link, check_held
 from dynid.spatial import rotation_from_rpy, rpy_from_rotation, transform
 from dynid.terms import TERMS
 from dynid.terms.base import StateTerm
@@ -73,7 +73,7 @@ def read_urdf(
     path: str | os.PathLike[str],
     *,
     gravity: ArrayLike = STANDARD_GRAVITY,
-    locked: Mapping[str, float] | None = None,
+    hold: Mapping[str, float] | None = None,
     snap: bool = True,
 ) -> Robot:
     """Read a robot from a URDF file.
@@ -83,7 +83,7 @@ def read_urdf(
     Args:
         path: The file; nothing else is opened.
         gravity: (3,) acceleration of free fall in the root link's frame [m/s^2].
-        locked: Joint name -> position [rad or m] at which the joint is held; mimic joints need it, and floating and
+        hold: Joint name -> position [rad or m] at which the joint is held; mimic joints need it, and floating and
             planar joints can be held at 0.
         snap: Take written right angles of joints as exact: 1.5708 is pi/2 (`exact_angle` has the rule). They would
             add terms to the equations and parameters that no log can tell. `snapped_joints` names the joints;
@@ -97,7 +97,7 @@ def read_urdf(
         >>> dynid.read_urdf(folder / "own.urdf").joint_names
         ('joint1', 'joint2', 'joint3')
     """
-    return _robot(read_document(path), gravity, locked or {}, snap)
+    return _robot(read_document(path), gravity, hold or {}, snap)
 
 
 def parse_urdf(
@@ -105,11 +105,11 @@ def parse_urdf(
     name: str = "<text>",
     *,
     gravity: ArrayLike = STANDARD_GRAVITY,
-    locked: Mapping[str, float] | None = None,
+    hold: Mapping[str, float] | None = None,
     snap: bool = True,
 ) -> Robot:
     """Read a robot from the text of a URDF; ``name`` stands for the file in messages. See `read_urdf`."""
-    return _robot(parse_document(text, name), gravity, locked or {}, snap)
+    return _robot(parse_document(text, name), gravity, hold or {}, snap)
 
 
 @public
@@ -156,7 +156,7 @@ def exact_angle(text: str, value: float) -> float:
     return exact if abs(value - exact) < 10.0 ** -len(behind) else value
 
 
-def _robot(document: XmlDocument, gravity: ArrayLike, locked: Mapping[str, float], snap: bool) -> Robot:
+def _robot(document: XmlDocument, gravity: ArrayLike, hold: Mapping[str, float], snap: bool) -> Robot:
     root = document.root
     if root.tag != "robot":
         remedy = "Use read_mjcf." if root.tag == "mujoco" else "Give a file whose outermost element is <robot>."
@@ -166,9 +166,9 @@ def _robot(document: XmlDocument, gravity: ArrayLike, locked: Mapping[str, float
             raise document.error(child, "this is a xacro file, not yet a URDF", "Expand it: xacro in.xacro > out.urdf.")
     if not root.all("link"):
         raise document.error(root, "the robot has no links", "Expand macros first; give at least one <link>.")
-    check_locked(locked, [joint.name for joint in root.all("joint")])
+    check_held(hold, [joint.name for joint in root.all("joint")])
     links = tuple(_link(document, element) for element in root.all("link"))
-    joints = tuple(_joint(document, element, locked, snap) for element in root.all("joint"))
+    joints = tuple(_joint(document, element, hold, snap) for element in root.all("joint"))
     source = ModelFile(path=document.path, format="urdf", text=document.data.decode("utf-8"))
     with document.at(root):
         return Robot(name=root.name or "robot", links=links, joints=joints, gravity=np.array(gravity), source=source)
@@ -218,9 +218,9 @@ def inertial_tensor(document: XmlDocument, inertial: Element) -> NDArray[np.floa
     return tensor
 
 
-def _joint(document: XmlDocument, element: Element, locked: Mapping[str, float], snap: bool) -> Joint:
+def _joint(document: XmlDocument, element: Element, hold: Mapping[str, float], snap: bool) -> Joint:
     name = document.attribute(element, "name")
-    kind = _kind(document, element, locked)
+    kind = _kind(document, element, hold)
     axis = document.optional_child(element, "axis")
     moves = kind != "fixed"
     with document.at(element):
@@ -234,20 +234,20 @@ def _joint(document: XmlDocument, element: Element, locked: Mapping[str, float],
             limits=_limits(document, element, kind) if moves else JointLimits(),
             terms=_terms(document, element) if moves else (),
         )
-        return joint.lock(locked[name]) if name in locked else joint
+        return joint.held_at(hold[name]) if name in hold else joint
 
 
-def _kind(document: XmlDocument, element: Element, locked: Mapping[str, float]) -> JointKind:
+def _kind(document: XmlDocument, element: Element, hold: Mapping[str, float]) -> JointKind:
     kind = document.attribute(element, "type")
-    remedy = f"Hold the joint: --hold {element.name}, or read_urdf(path, locked={{{element.name!r}: 0.0}})."
+    remedy = f"Hold the joint: --hold {element.name}, or read_urdf(path, hold={{{element.name!r}: 0.0}})."
     if kind in ("floating", "planar"):
-        if locked.get(element.name) != 0.0:
+        if hold.get(element.name) != 0.0:
             raise document.error(element, f"{kind} joints are not supported", remedy)
         return "fixed"
     if kind not in _KINDS:
         known = ", ".join(_KINDS)
         raise document.error(element, f"the joint type '{kind[:60]}' is not known", f"Use one of {known}.")
-    if element.all("mimic") and kind != "fixed" and element.name not in locked:
+    if element.all("mimic") and kind != "fixed" and element.name not in hold:
         raise document.error(element, "mimic joints are not supported: their coordinate is not free", remedy)
     return _KINDS[kind]
 

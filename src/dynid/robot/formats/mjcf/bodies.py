@@ -206,7 +206,7 @@ def read_joint(
 def _check_supported(settings: MjcfSettings, element: Element, name: str, kind: str) -> None:
     document = settings.document
     if kind in ("ball", "free"):
-        remedy = f"Hold the joint: --hold {name}, or read_mjcf(path, locked={{{name!r}: 0.0}})."
+        remedy = f"Hold the joint: --hold {name}, or read_mjcf(path, hold={{{name!r}: 0.0}})."
         raise document.error(element, f"{kind} joints are not supported", remedy)
     if kind not in ("hinge", "slide"):
         raise document.error(element, f"the joint type '{kind[:60]}' is not known", "Use hinge or slide.")

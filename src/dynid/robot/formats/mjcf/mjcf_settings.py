@@ -269,7 +269,7 @@ _NOT_IN = {
 """Element -> what would carry mass or motion elsewhere, and is refused there, as MuJoCo does."""
 
 
-def check_scope(document: XmlDocument, locked: Mapping[str, float]) -> None:
+def check_scope(document: XmlDocument, hold: Mapping[str, float]) -> None:
     """Refuse what changes the dynamics in a way no tree of links with terms can express.
 
     Raises:
@@ -288,7 +288,7 @@ def check_scope(document: XmlDocument, locked: Mapping[str, float]) -> None:
             _check_default(document, element)
     for section in document.root.all("equality"):
         for constraint in section.children:
-            _check_equality(document, constraint, locked)
+            _check_equality(document, constraint, hold)
 
 
 def _check_default(document: XmlDocument, section: Element) -> None:
@@ -309,15 +309,15 @@ def _check_body(document: XmlDocument, body: Element) -> None:
         raise document.error(body, "gravity compensation ('gravcomp') is not supported", "Remove 'gravcomp'.")
 
 
-def _check_equality(document: XmlDocument, constraint: Element, locked: Mapping[str, float]) -> None:
+def _check_equality(document: XmlDocument, constraint: Element, hold: Mapping[str, float]) -> None:
     if constraint.attributes.get("active") == "false":
         return
     first = constraint.attributes.get("joint1", "")
     if constraint.tag != "joint":
         remedy = "Cut the loop: remove the constraint; dynid handles serial chains and trees."
         raise document.error(constraint, f"the equality constraint <{constraint.tag[:60]}> is not supported", remedy)
-    if first not in locked and constraint.attributes.get("joint2") not in locked:
-        remedy = f"Hold the joint: --hold {first}, or read_mjcf(path, locked={{{first!r}: 0.0}})."
+    if first not in hold and constraint.attributes.get("joint2") not in hold:
+        remedy = f"Hold the joint: --hold {first}, or read_mjcf(path, hold={{{first!r}: 0.0}})."
         raise document.error(constraint, f"joint '{first[:60]}' is bound by an equality constraint", remedy)
 
 

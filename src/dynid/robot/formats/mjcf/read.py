@@ -24,7 +24,7 @@ from dynid.robot.formats.mjcf.tendons import Site, TendonTerms, read_tendons
 from dynid.robot.formats.xml import Element, XmlDocument, parse_document, read_document
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import ModelFile, Robot
-from dynid.robot.parts import Joint, Link, check_locked
+from dynid.robot.parts import Joint, Link, check_held
 from dynid.spatial import transform
 from dynid.terms.base import Term
 
@@ -59,12 +59,12 @@ class _Member:
 
 
 @public
-def read_mjcf(path: str | os.PathLike[str], *, locked: Mapping[str, float] | None = None) -> Robot:
+def read_mjcf(path: str | os.PathLike[str], *, hold: Mapping[str, float] | None = None) -> Robot:
     """Read a robot from an MJCF file; gravity comes from the file.
 
     Args:
         path: The file; nothing else is opened.
-        locked: Joint name -> position [rad or m] at which the joint is held; needed for joints under an equality
+        hold: Joint name -> position [rad or m] at which the joint is held; needed for joints under an equality
             constraint, and possible for ball and free joints at 0.
 
     Raises:
@@ -75,12 +75,12 @@ def read_mjcf(path: str | os.PathLike[str], *, locked: Mapping[str, float] | Non
         >>> dynid.read_mjcf(folder / "own.xml").joint_names
         ('joint1', 'joint2', 'joint3')
     """
-    return _robot(read_document(path), locked or {})
+    return _robot(read_document(path), hold or {})
 
 
 @public
 def read_mjcf_with_memory(
-    path: str | os.PathLike[str], *, locked: Mapping[str, float] | None = None
+    path: str | os.PathLike[str], *, hold: Mapping[str, float] | None = None
 ) -> tuple[Robot, tuple[Term, ...]]:
     """Read a robot and its springs that yield (MuJoCo 4.0), which are friction with memory; see `read_mjcf`.
 
@@ -93,17 +93,17 @@ def read_mjcf_with_memory(
         ()
     """
     document = read_document(path)
-    found = tendon_terms(read_model(document, locked or {}), locked or {})
+    found = tendon_terms(read_model(document, hold or {}), hold or {})
     return found.robot, found.yielding
 
 
-def parse_mjcf(text: str, name: str = "<text>", *, locked: Mapping[str, float] | None = None) -> Robot:
+def parse_mjcf(text: str, name: str = "<text>", *, hold: Mapping[str, float] | None = None) -> Robot:
     """Read a robot from the text of an MJCF; ``name`` stands for the file in messages. See `read_mjcf`."""
-    return _robot(parse_document(text, name), locked or {})
+    return _robot(parse_document(text, name), hold or {})
 
 
-def _robot(document: XmlDocument, locked: Mapping[str, float]) -> Robot:
-    found = tendon_terms(read_model(document, locked), locked)
+def _robot(document: XmlDocument, hold: Mapping[str, float]) -> Robot:
+    found = tendon_terms(read_model(document, hold), hold)
     if found.yielding:
         raise document.error(
             document.root,
@@ -113,14 +113,14 @@ def _robot(document: XmlDocument, locked: Mapping[str, float]) -> Robot:
     return found.robot
 
 
-def tendon_terms(model: MjcfModel, locked: Mapping[str, float]) -> TendonTerms:
+def tendon_terms(model: MjcfModel, hold: Mapping[str, float]) -> TendonTerms:
     """The robot of a file with the terms of its joints and tendons, and the elements of the latter.
 
     Raises:
         DescriptionError: A tendon has stiffness, damping, friction or inertia that is no term.
     """
     document = model.document
-    check_locked(locked, [joint.name for joint in model.joints])
+    check_held(hold, [joint.name for joint in model.joints])
     name = document.root.attributes.get("model") or "robot"
     source = ModelFile(path=document.path, format="mjcf", text=document.data.decode("utf-8"))
     with document.at(document.root):
@@ -134,23 +134,23 @@ def tendon_terms(model: MjcfModel, locked: Mapping[str, float]) -> TendonTerms:
     return read_tendons(model.settings, robot, model.sites)
 
 
-def read_model(document: XmlDocument, locked: Mapping[str, float]) -> MjcfModel:
+def read_model(document: XmlDocument, hold: Mapping[str, float]) -> MjcfModel:
     """Read links and joints together with the elements they came from."""
     if document.root.tag != "mujoco":
         remedy = (
             "Use read_urdf." if document.root.tag == "robot" else "Give a file whose outermost element is <mujoco>."
         )
         raise document.error(document.root, f"this is not an MJCF: it starts with <{document.root.tag[:60]}>", remedy)
-    check_scope(document, locked)
-    return _Reader(document, locked).read()
+    check_scope(document, hold)
+    return _Reader(document, hold).read()
 
 
 class _Reader:
     """Walks the tree of bodies, depth first as MuJoCo numbers them."""
 
-    def __init__(self, document: XmlDocument, locked: Mapping[str, float]) -> None:
+    def __init__(self, document: XmlDocument, hold: Mapping[str, float]) -> None:
         self._document = document
-        self._locked = locked
+        self._hold = hold
         self._settings = read_settings(document)
         self._model = MjcfModel(document, self._settings)
         self._efforts = effort_limits(self._settings)
@@ -192,7 +192,7 @@ class _Reader:
         childclass = body.attributes.get("childclass", member.childclass)
         members = list(self._members(body, np.eye(4), childclass))
         joints = [self._joint(m, name, k) for k, m in enumerate(m for m in members if m.element.tag in _JOINTS)]
-        moving = moving or any(joint.moves and joint.name not in self._locked for joint, _ in joints)
+        moving = moving or any(joint.moves and joint.name not in self._hold for joint, _ in joints)
         self._model.bodies[name] = body
         self._model.frames[name] = []
         self._chain(name, parent, member.T_body_frame @ self._settings.pose(body), joints)
@@ -215,7 +215,7 @@ class _Reader:
             child = link if last else self._claim_name(f"{joint.name}_frame")
             T_at_zero = T_parent_next @ _shift(anchor) @ joint.T_parent_joint
             placed = replace(joint, parent=parent, child=child, T_parent_joint=T_at_zero)
-            self._model.joints.append(placed.lock(self._locked[joint.name]) if joint.name in self._locked else placed)
+            self._model.joints.append(placed.held_at(self._hold[joint.name]) if joint.name in self._hold else placed)
             if not last:
                 self._model.links.append(Link(name=child))
                 self._model.frames[link].append(child)
@@ -231,7 +231,7 @@ class _Reader:
         name = element.name or self._claim_name(f"{body}_joint{index + 1}")
         self._model.joint_elements[name] = element
         kind = "free" if element.tag == "freejoint" else element.attributes.get("type", "hinge")
-        if kind in ("ball", "free") and self._locked.get(name) == 0.0:
+        if kind in ("ball", "free") and self._hold.get(name) == 0.0:
             return Joint(name=name, kind="fixed", parent="", child=""), np.zeros(3)
         return read_joint(self._settings, element, name, kind, member.T_body_frame, self._efforts.get(name, np.inf))
 
