@@ -41,7 +41,7 @@ class MomentumObserver:
         external = observer.step(q, dq, torque, period_s)
     """
 
-    __slots__ = ("_begin", "_gain", "_inputs", "_period", "_state", "_step", "model")
+    __slots__ = ("_begin", "_gain", "_inputs", "_keep", "_period", "_state", "_step", "model")
 
     model: ObserverModel
     """The model of the robot."""
@@ -54,10 +54,16 @@ class MomentumObserver:
             gain: How quickly the observer follows: one over its time constant [1/s].
         """
         self.model = as_model(source)
-        self._gain = np.array([as_number("gain", gain, above=0.0)])
+        self._gain = as_number("gain", gain, above=0.0)
         self._begin, self._step = compile_single(self.model.start), compile_single(self.model.step)
         self._state: Floats | None = None
-        self._period, self._inputs = np.zeros(1), tuple(np.zeros(self.model.robot.dof) for _ in range(3))
+        self._period, self._keep = np.zeros(1), np.ones(1)
+        self._inputs = tuple(np.zeros(self.model.robot.dof) for _ in range(3))
+
+    @property
+    def state(self) -> Floats:
+        """(3 n + k,) momentum, balance, torque from outside, and what friction remembers."""
+        return np.zeros(self.model.state_size) if self._state is None else self._state.copy()
 
     def restart(self) -> None:
         """Forget everything: the next sample is the first one, as after a gap."""
@@ -83,8 +89,10 @@ class MomentumObserver:
         if self._state is None:
             self._state = np.array(self._begin(*self._inputs))
         else:
-            self._period[0] = as_number("period_s", period_s, above=0.0)
-            self._state = self._step(*self._inputs, self._period, self._gain, self._state)
+            if period_s != self._period[0]:
+                self._period[0] = as_number("period_s", period_s, above=0.0)
+                self._keep[0] = np.exp(-self._gain * period_s)
+            self._state = self._step(*self._inputs, self._period, self._keep, self._state)
         return self._state[2 * n : 3 * n].copy()
 
 

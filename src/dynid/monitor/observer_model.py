@@ -101,18 +101,17 @@ class ObserverModel:
 
     @cached_property
     def step(self) -> Tape:
-        """Inputs q, dq, ``torque`` (n,), ``period`` [s] and ``gain`` [1/s] (1,), ``state``; output ``next``."""
+        """Inputs q, dq, ``torque`` (n,), ``period`` [s] and ``keep`` [-] (1,), ``state``; output ``next``."""
         n = self.robot.dof
 
-        def advance(q: Any, dq: Any, torque: Any, period: Any, gain: Any, state: Any) -> dict[str, Any]:
+        def advance(q: Any, dq: Any, torque: Any, period: Any, keep: Any, state: Any) -> dict[str, Any]:
             momentum, balance, memory = self._advance(q, dq, torque, period[0], list(state[3 * n :]))
             change = (momentum - state[:n]) * (1.0 / period[0])
             outside = change - (balance + state[n : 2 * n]) * 0.5
-            keep = np.exp(-(gain[0] * period[0]))
-            external = outside + (state[2 * n : 3 * n] - outside) * keep
+            external = outside + (state[2 * n : 3 * n] - outside) * keep[0]
             return {"next": np.concatenate([momentum, balance, external, np.array(memory)])}
 
-        return record(advance, q=(n,), dq=(n,), torque=(n,), period=(1,), gain=(1,), state=(self.state_size,))
+        return record(advance, q=(n,), dq=(n,), torque=(n,), period=(1,), keep=(1,), state=(self.state_size,))
 
     def _advance(self, q: Any, dq: Any, torque: Any, period: Any, memory: list[Any]) -> tuple[Any, Any, list[Any]]:
         """Momentum (n,), balance (n,) and the next memory of one sample."""

@@ -35,7 +35,7 @@ __all__ = ["codegen"]
     default="inverse_dynamics,inertia_matrix,gravity,velocity_torque,friction",
     metavar="NAME[,NAME...]",
     help="Functions to write: inverse_dynamics, inertia_matrix, gravity, velocity_torque, friction (these by default); "
-    "also available: christoffel_coefficients, forward_dynamics, energy, regressor.",
+    "also available: christoffel_coefficients, forward_dynamics, energy, regressor, external_torque, observer_step.",
 )
 @click.option(
     "--precision",

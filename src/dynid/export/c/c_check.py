@@ -20,7 +20,7 @@ from dynid.export.c.c_source import CodeText
 from dynid.export.c.c_two_rate_text import two_rate_call
 from dynid.kernels import kernel
 
-__all__ = ["FLAGS", "build_driver", "check_code", "compare", "compile_c", "find_compiler", "run_driver"]
+__all__ = ["FLAGS", "build_driver", "check_code", "compare", "compile_c", "find_compiler", "run_driver", "run_program"]
 
 Floats = NDArray[np.float64]
 
@@ -154,6 +154,11 @@ def compile_c(folder: str, sources: Sequence[str], program: str, flags: Sequence
     remedy = "Set CC to a C99 compiler such as gcc or clang; if it is one, report this robot."
     _execute([*compiler, *flags, *sources, "-o", target, "-lm"], b"", folder, remedy)
     return target
+
+
+def run_program(program: str, stdin: bytes) -> bytes:
+    """Run a compiled program on some bytes; returns what it wrote."""
+    return _execute([program], stdin)
 
 
 def _execute(command: list[str], stdin: bytes, folder: str | None = None, remedy: str | None = None) -> bytes:

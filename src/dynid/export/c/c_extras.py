@@ -156,6 +156,7 @@ def readme_text(text: CodeText, tolerance: float) -> str:
     first = next(iter(text.tapes))
     joints = "1 joint" if n == 1 else f"{n} joints"
     parts = [name, *([f"{name}_two_rate"] if text.tasks else []), *([f"{name}_model"] if text.whole else [])]
+    parts += [f"{name}_observer"] if text.observer is not None else []
     notes = "".join(f"\n{c_comment(note, 200)}  " for note in text.notes)
     return f"""# {name}
 
@@ -177,7 +178,7 @@ project: `add_subdirectory({name})`, or `cmake --install build` and `find_packag
 
 {_example(text)}
 `{name}.hpp` wraps the functions for C++ (`std::array`, no allocation): `dynid::{name}::{first}(...)`.
-{_two_rate_words(name) if text.tasks else ""}{_model_words(name) if text.whole else ""}
+{_two_rate_words(name) if text.tasks else ""}{_model_words(name) if text.whole else ""}{_observer_words(text)}
 {operation_table(text).to_markdown()}
 {notes}
 Model hash: `{text.model.model_hash}`
@@ -189,6 +190,15 @@ def _model_words(name: str) -> str:
 `{name}_model.h` is the whole identified model, friction with memory included: `{name}_model_begin` at the first sample,
 then `{name}_model_torque` at every sample. The other functions compute with the terms of the present state, refitted to
 this model.
+"""
+
+
+def _observer_words(text: CodeText) -> str:
+    if text.observer is None:
+        return ""
+    return f"""
+`{text.name}_observer.h` tells what pushes against the arm: `{text.name}_observer_begin` at the first sample, then
+`{text.name}_observer_step` at every further one. It has all terms of the model, and its values are constants.
 """
 
 

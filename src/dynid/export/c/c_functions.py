@@ -35,9 +35,12 @@ from dynid.export.c.c_model import CodeModel
 from dynid.robot.model import Robot
 from dynid.tape import Tape, record
 
-__all__ = ["FUNCTIONS", "TWO_RATE", "CFunction", "record_function", "record_synchronous"]
+__all__ = ["FUNCTIONS", "OBSERVER", "TWO_RATE", "CFunction", "record_function", "record_synchronous"]
 
 Outputs = dict[str, Any]
+
+OBSERVER = "observer_step"
+"""Name by which `generate_c` offers the momentum observer, which has files of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,10 @@ def _inverse_dynamics(model: CodeModel, theta: Any, q: Any, dq: Any, ddq: Any) -
     if model.is_minimal:
         return {"torque": minimal_newton_euler(model.robot, model.minimal_theta(theta), q, dq, ddq)}
     return {"torque": newton_euler(model.internal, model.motion_theta(theta), q, dq, ddq)}
+
+
+def _external_torque(model: CodeModel, theta: Any, q: Any, dq: Any, ddq: Any, torque: Any) -> Outputs:
+    return {"external": _inverse_dynamics(model, theta, q, dq, ddq)["torque"] - torque}
 
 
 def _inertia_matrix(model: CodeModel, theta: Any, q: Any) -> Outputs:
@@ -127,6 +134,12 @@ FUNCTIONS: dict[str, CFunction] = {
         ("q", "dq", "ddq"),
         {"torque": "[N m or N]"},
         _inverse_dynamics,
+    ),
+    "external_torque": CFunction(
+        "Torques from outside by the accelerations: the torques of the motion less those of the drives.",
+        ("q", "dq", "ddq", "torque"),
+        {"external": "[N m or N]"},
+        _external_torque,
     ),
     "inertia_matrix": CFunction(
         "Inertia matrix, rotors included.", ("q",), {"inertia": "row-major [kg m^2, kg m or kg]"}, _inertia_matrix

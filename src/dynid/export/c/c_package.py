@@ -17,7 +17,7 @@ from dynid.dynamics.inertia_matrix import composite_inertia_matrix
 from dynid.errors import ArgumentError, DescriptionError, ExportError
 from dynid.export.c.c_check import check_code
 from dynid.export.c.c_extras import cmake_text, cpp_text, readme_text, selftest_text
-from dynid.export.c.c_functions import FUNCTIONS, TWO_RATE, record_function, record_synchronous
+from dynid.export.c.c_functions import FUNCTIONS, OBSERVER, TWO_RATE, record_function, record_synchronous
 from dynid.export.c.c_model import CodeModel, build_model
 from dynid.export.c.c_names import c_identifier
 from dynid.export.c.c_preparation import Preparation
@@ -27,12 +27,14 @@ from dynid.export.c.c_reference import reference
 from dynid.export.c.c_source import TOLERANCE, CodeText, header_text, operation_table, source_text
 from dynid.export.c.c_two_rate_text import two_rate_header, two_rate_source
 from dynid.export.model_code import model_files
+from dynid.export.observer_code import check_observer, observer_files
 from dynid.export.result_file import SavedResult
 from dynid.files import make_folder, write_atomically
 from dynid.links.identify import Identification
 from dynid.links.pruning import PrunedRobot
 from dynid.links.significance import Significance
 from dynid.links.whole_model import WholeModel
+from dynid.monitor.observer_model import ObserverModel
 from dynid.parameters.base import BaseParameters
 from dynid.public_calls import public
 from dynid.robot.model import Robot
@@ -102,7 +104,10 @@ class CPackage:
             GeneratedCodeMismatch: The code and Python disagree beyond `tolerance`; the message names the worst sample.
         """
         answers = reference(self.text.model, self.text.answered, as_whole("samples", samples, least=1), seed)
-        return check_code(self.text, self.files, answers, self.tolerance)
+        errors = check_code(self.text, self.files, answers, self.tolerance)
+        if self.text.observer is not None:
+            errors[OBSERVER] = check_observer(self.text.observer, self.name, self.text.precision, self.tolerance)
+        return errors
 
     def write(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
         """Write the files into a folder, which is made if it is missing; each file is written completely or not at all.
@@ -119,7 +124,7 @@ class CPackage:
                 remedy="Choose another folder, or overwrite it (--force, force=True).",
             )
         make_folder(target)
-        parts = [f"{self.name}_{part}.{kind}" for part in ("two_rate", "model") for kind in "hc"]
+        parts = [f"{self.name}_{part}.{kind}" for part in ("two_rate", "model", "observer") for kind in "hc"]
         for name in parts:  # left over from other options
             if name not in self.files and _is_ours(target / name):
                 (target / name).unlink()
@@ -156,7 +161,8 @@ def generate_c(
         source: A robot with its parameter values, an identification, a result from `read_result`, significant
             parameters from `significant_parameters`, or a model from `prune`.
         functions: Names of functions: ``inverse_dynamics``, ``inertia_matrix``, ``gravity``, ``velocity_torque``,
-            ``christoffel_coefficients``, ``friction``, ``forward_dynamics``, ``energy``, ``regressor``.
+            ``christoffel_coefficients``, ``friction``, ``forward_dynamics``, ``energy``, ``regressor``,
+            ``external_torque``; ``observer_step`` beside them adds the momentum observer with all terms.
         name: Prefix of files and symbols; by default made from the name of the robot.
         precision: Type of all numbers.
         parameters: ``folded`` writes the values as constants; ``struct`` keeps them in a struct that can change at run
@@ -199,6 +205,9 @@ def generate_c(
         tapes={function: preparation.apply(tape) for function, tape in tapes.items()},
         setters=_setters(model, preparation),
         tasks={**prepared, "synchronous": record_synchronous(robot)} if with_tasks else {},
+        observer=ObserverModel.of(given if isinstance(given, Identification) else robot)
+        if OBSERVER in functions
+        else None,
         whole=WholeModel.of(given) if isinstance(given, Identification) and given.terms_left_out else None,
         notes=(*warnings, *notes),
     )
@@ -206,6 +215,8 @@ def generate_c(
     counts = {entry: printed_count(tape) for entry, tape in {**text.tapes, **text.tasks, **text.setters}.items()}
     if text.whole is not None:
         counts["model_torque"] = printed_count(text.whole.step)
+    if text.observer is not None:
+        counts[OBSERVER] = printed_count(text.observer.step)
     files = MappingProxyType(_files(text))
     return CPackage(name=text.name, files=files, counts=MappingProxyType(counts), text=text, warnings=warnings)
 
@@ -244,10 +255,10 @@ def _indefinite_warning(source: Source, two_rate: bool | None) -> tuple[str, ...
 
 
 def _check_options(functions: Sequence[str], precision: str, parameters: str, load: str | None) -> None:
-    unknown = [function for function in functions if function not in FUNCTIONS]
-    if unknown or not functions:
+    unknown = [function for function in functions if function not in (*FUNCTIONS, OBSERVER)]
+    if unknown or not set(functions) - {OBSERVER}:
         what = f"there is no function '{unknown[0]}'" if unknown else "no function is requested"
-        raise ArgumentError(what, remedy=f"Choose from {', '.join(FUNCTIONS)}.")
+        raise ArgumentError(what, remedy=f"Choose from {', '.join(FUNCTIONS)}; {OBSERVER} beside them.")
     for name, value, choices in (
         ("precision", precision, ("double", "float")),
         ("parameters", parameters, ("folded", "struct")),
@@ -323,6 +334,8 @@ def _files(text: CodeText) -> dict[str, str]:
         files[f"{name}_two_rate.c"] = two_rate_source(text)
     if text.whole is not None:
         files |= model_files(text.whole, name, text.precision)
+    if text.observer is not None:
+        files |= observer_files(text.observer, name, text.precision)
     sources = [entry for entry in files if entry.endswith(".c") and "selftest" not in entry]
     headers = [entry for entry in files if entry.endswith((".h", ".hpp"))]
     files["CMakeLists.txt"] = cmake_text(text, sources, headers)

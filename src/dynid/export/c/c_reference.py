@@ -55,7 +55,7 @@ def reference(model: CodeModel, functions: tuple[str, ...], samples: int, seed: 
     size = np.einsum("nij,nj->ni", np.abs(Y), np.abs(theta)).max(axis=1, keepdims=True)
     expected = {name: _result(model, name, inputs, theta, Y).reshape(samples, -1) for name in functions}
     scale = {name: np.full((1, 1), max(float(np.abs(expected[name]).max()), 1e-300)) for name in functions}
-    for name in ("inverse_dynamics", "two_rate", "velocity_torque", "gravity", "friction"):
+    for name in ("inverse_dynamics", "external_torque", "two_rate", "velocity_torque", "gravity", "friction"):
         scale[name] = np.maximum(size, 1e-300)
     return Reference(theta=theta, inputs=inputs, expected=expected, scale=scale)
 
@@ -85,6 +85,9 @@ def _result(model: CodeModel, name: str, inputs: dict[str, Floats], theta: Float
             return Y
         kept = Y[:, :, list(model.base.columns)]
         return np.asarray(kept if model.base.mixing is None else kept @ model.base.mixing)
+    if name == "external_torque":
+        moving = kernel(robot, "inverse_dynamics", symbolic_parameters=True)(q, dq, ddq, theta)
+        return np.asarray(moving - inputs["torque"])
     if name == "forward_dynamics":
         return ddq
     if name == "friction":

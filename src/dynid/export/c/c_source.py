@@ -12,6 +12,7 @@ from dynid.export.c.c_names import c_comment, c_identifier, unique_identifiers
 from dynid.export.c.c_preparation import PARAMETERS
 from dynid.export.c.c_printer import called_functions, fast_function, printed_count
 from dynid.links.whole_model import WholeModel
+from dynid.monitor.observer_model import ObserverModel
 from dynid.parameters.layout import parameter_layout
 from dynid.tables import Table
 from dynid.tape import Tape
@@ -40,6 +41,8 @@ class CodeText:
     """The two background tasks and the synchronous one; empty without the two-rate structure."""
     whole: WholeModel | None = None
     """The whole identified model, where it has terms that the functions cannot carry."""
+    observer: ObserverModel | None = None
+    """The momentum observer, where it was asked for; it computes with the values as constants."""
     notes: tuple[str, ...] = ()
     """Further lines for the header: pruned parameters and missing terms."""
 
