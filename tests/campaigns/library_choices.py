@@ -24,9 +24,10 @@ os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 import numpy as np  # noqa: E402
 from log_writers import TYPES, messages, planted, write_bag, write_bag_folder, write_db3, write_mcap  # noqa: E402
 
-from dynid.logs.readers import mcap, numpy_files, rosbag1, rosbag2, text  # noqa: E402
+from dynid.logs.readers import numpy_files, text  # noqa: E402
+from dynid.logs.readers.bags import mcap, rosbag1, rosbag2  # noqa: E402
+from dynid.logs.readers.bags.ros_messages import decode_messages  # noqa: E402
 from dynid.logs.readers.base import Options  # noqa: E402
-from dynid.logs.readers.ros_messages import decode_messages  # noqa: E402
 from dynid.processing import native  # noqa: E402
 from dynid.processing.filters import _butterworth_sections  # noqa: E402
 

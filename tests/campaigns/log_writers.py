@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import struct
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,6 +117,52 @@ def write_feather(path: Path, log: Planted) -> None:
     import pyarrow.feather as feather
 
     feather.write_feather(_arrow_table(log), str(path), compression="uncompressed")
+
+
+def write_json(path: Path, log: Planted) -> None:
+    """One record per sample, as test benches of servos write them, beside constants and texts."""
+    names, values = flat(log)
+    entries = [dict(zip(names, map(float, row), strict=True)) for row in values]
+    path.write_text(json.dumps({"mass": 0.5, "motor": "servo", "entries": entries}))
+
+
+def write_cells(path: Path, log: Planted) -> None:
+    """Text with lists in quoted cells beside a word."""
+    columns = [log.q, log.dq, log.effort, log.wrench]
+    rows = [
+        ",".join(["STATE", repr(float(log.time[k])), *(f'"{[float(x) for x in part[k]]}"' for part in columns)])
+        for k in range(len(log.time))
+    ]
+    path.write_text("\n".join(["type,t,q,dq,tau,w", *rows]) + "\n")
+
+
+def torch_pickle(tensors: dict[str, NDArray[np.float64]]) -> bytes:
+    """The pickle of a dictionary of tensors as torch.save writes it, operation by operation (protocol 2)."""
+
+    def text(word: str) -> bytes:
+        return b"X" + struct.pack("<I", len(word)) + word.encode()
+
+    def number(value: int) -> bytes:
+        return b"J" + struct.pack("<i", value)
+
+    out = b"\x80\x02}q\x00("
+    for key, (name, values) in enumerate(tensors.items()):
+        storage = text("storage") + b"ctorch\nDoubleStorage\n" + text(str(key)) + text("cpu") + number(values.size)
+        sizes = b"(" + b"".join(number(n) for n in values.shape) + b"t"
+        steps = b"(" + b"".join(number(step // 8) for step in values.strides) + b"t"
+        hooks = b"\x89ccollections\nOrderedDict\n)R"
+        out += text(name) + b"ctorch._utils\n_rebuild_tensor_v2\n((" + storage + b"tQ"
+        out += number(0) + sizes + steps + hooks + b"tR"
+    return out + b"u."
+
+
+def write_torch(path: Path, log: Planted) -> None:
+    tensors = {name: np.ascontiguousarray(values) for name, values in arrays(log).items()}
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("log/data.pkl", torch_pickle(tensors))
+        archive.writestr("log/byteorder", "little")
+        for key, values in enumerate(tensors.values()):
+            archive.writestr(f"log/data/{key}", values.astype("<f8").tobytes())
 
 
 # --- ROS messages ---------------------------------------------------------------------------------------------------
@@ -261,6 +309,9 @@ class Case:
 
 CASES = {
     "csv": Case(".csv", write_text, FLAT_MAP),
+    "cells": Case(".csv", write_cells, WIDE_MAP),
+    "json": Case(".json", write_json, FLAT_MAP),
+    "torch": Case(".pt", write_torch, WIDE_MAP),
     "npy": Case(".npy", write_npy, NPY_MAP),
     "npz": Case(".npz", write_npz, WIDE_MAP),
     "mat": Case(".mat", write_mat, STRUCT_MAP),

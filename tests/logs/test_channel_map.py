@@ -13,7 +13,7 @@ import dynid
 from dynid.errors import ArgumentError, DataError, LogReadError
 from dynid.logs.channel_map import ChannelMap, profile_names, read_channel_map, read_profile
 from dynid.logs.reading import read_recording
-from dynid.logs.units import UNITS, parse_unit
+from dynid.logs.units import ACCEPTED, UNITS, parse_unit
 from dynid.processing.process import process
 
 ROWS = 50
@@ -318,14 +318,14 @@ def test_profiles_and_project_maps_load() -> None:
     for name in profile_names():
         assert read_profile(name).signals
     maps = sorted((Path(__file__).parents[2] / "channel_maps").glob("*.toml"))
-    assert len(maps) == 6
+    assert len(maps) == 10
     for path in maps:
         assert read_channel_map(path).name == path.stem
 
 
 def test_every_unit_is_spelled_as_it_is_found() -> None:
     for name, unit in UNITS.items():
-        quantity = next((q for q in ("position", "velocity", "effort", "current", "time") if _accepts(q, name)), None)
+        quantity = next((q for q in ACCEPTED if _accepts(q, name)), None)
         assert quantity is not None, name
         assert parse_unit(name, quantity) is unit
 

@@ -34,8 +34,8 @@ from campaigns.log_writers import (
 from dynid.errors import DataError, LogReadError
 from dynid.logs.inspect import inspect_log
 from dynid.logs.readers import Options, read_table
+from dynid.logs.readers.bags.ros_messages import MessageCollector, decode_messages
 from dynid.logs.readers.base import BOMB_BYTES
-from dynid.logs.readers.ros_messages import MessageCollector, decode_messages
 from dynid.logs.readers.safe_child import SafeChild
 from dynid.logs.reading import read_recording, read_stream
 
@@ -612,7 +612,7 @@ def test_empty_stamps_and_several_topics(tmp_path: Path) -> None:
 
 
 def test_hostile_sqlite_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dynid.logs.readers.rosbag2.BASE_SECONDS", 0.2)
+    monkeypatch.setattr("dynid.logs.readers.bags.rosbag2.BASE_SECONDS", 0.2)
     path = tmp_path / "log.db3"
     write_db3(path, LOG)
     database = sqlite3.connect(path)

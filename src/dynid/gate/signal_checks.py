@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import DataError
 from dynid.findings import Finding
-from dynid.logs.recording import Recording
+from dynid.logs.recording import Recording, torque_remedy
 from dynid.processing.outliers import absurd_samples, longest_spike, saturated_samples, unwrap_angles
 from dynid.processing.timing import CLOCK_FAULTS, read_clock
 
@@ -123,7 +123,9 @@ def check_signals(recording: Recording) -> Iterator[Finding]:
             severity="warning" if recording.wrench is not None else "error",
             where="effort",
             message="there are no joint torques",
-            remedy="Map a torque channel, or give [current] a torque_constant (in Python: `CurrentGains`).",
+            remedy="Map a torque channel, or give [current] a torque_constant (in Python: `CurrentGains`)."
+            if recording.commands is None
+            else torque_remedy(recording),
         )
     for channel, values in _channels(recording).items():
         names = recording.joint_names if channel != "wrench" else ("fx", "fy", "fz", "mx", "my", "mz")

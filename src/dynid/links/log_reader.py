@@ -33,7 +33,7 @@ from dynid.links.recipe import Recipe
 from dynid.logs.channel_map import ChannelMap
 from dynid.logs.joint_order import match_joints
 from dynid.logs.reading import log_digest, read_recording, read_stream
-from dynid.logs.recording import Recording
+from dynid.logs.recording import Recording, torque_remedy
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import HIGHEST_CUTOFF, Chain, Processing, process
 from dynid.processing.streaming import process_stream
@@ -407,8 +407,7 @@ class LogReader:
     def require_torques(self, recording: Recording) -> None:
         """Refuse a log without joint torques where they are needed."""
         if self.needs_torques and recording.effort is None:
-            remedy = "Name their columns under [effort] in the channel map, or those of currents under [current]."
-            raise DataError("no joint torques are mapped", remedy=remedy)
+            raise DataError("no joint torques are mapped", remedy=torque_remedy(recording))
 
     def _run_gate(
         self, log: Log, recording: Recording, options: Processing, log_progress: _LogProgress

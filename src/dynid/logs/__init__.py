@@ -12,7 +12,7 @@ NAMES = {
     "joint_order": ["match_joints"],
     "lerobot": ["read_lerobot"],
     "reading": ["read_recording", "read_stream", "runs_in"],
-    "recording": ["Recording"],
+    "recording": ["Commands", "Recording"],
     "sysid_series": ["from_sysid_series", "write_sysid_series"],
 }
 """Module -> its public names, loaded at first use."""

@@ -25,9 +25,12 @@ Example::
     unit = "A"
     gain = ["13.3 +- 0.7", "11.1 +- 5 %"]    # [N m/A] with its standard deviation; a plain number counts as exact
 
-    [reference]                              # commanded positions, for estimators that simulate the control loop
-    columns = "q_wanted_{0..1}"
+    [reference]                              # commanded positions: for estimators that simulate the control loop, and
+    columns = "q_wanted_{0..1}"              # for logs without torques
     unit = "deg"
+
+Beside [reference] a log of servos may have ``[reference_velocity]``, ``[enabled]`` (above zero: the drive is on),
+``[kp]`` and ``[kd]`` (gains in the drive's unit) and ``[supply]`` (a voltage); one column may stand for all joints.
 
 Motor-side signals name their gear: positions and velocities of motors are ``gear @ joint``, joint torques are
 ``gear @ motor torque``. The two matrices are separate, for a coupled wrist has a different one each way. A signal is
@@ -57,6 +60,7 @@ from dynid.logs.units import parse_unit
 from dynid.public_calls import public
 
 __all__ = [
+    "DRIVE_QUANTITIES",
     "QUANTITIES",
     "ChannelMap",
     "Clock",
@@ -70,6 +74,8 @@ __all__ = [
 
 QUANTITIES = ("position", "velocity", "effort", "current", "wrench")
 """The signals a recording may hold, beside time."""
+DRIVE_QUANTITIES = ("reference_velocity", "enabled", "kp", "kd", "supply")
+"""What a log may say of its drives beside the commanded positions."""
 LONGEST_TEXT = 1000
 """Most letters of a name or pattern (convention)."""
 LARGEST_NUMBER = 1e30
@@ -154,13 +160,20 @@ class ChannelMap:
     """Quantity -> signal."""
     reference: Signal | None = None
     """The commanded positions, where the log has them."""
+    drive: Mapping[str, Signal] = field(default_factory=dict)
+    """Quantity of `DRIVE_QUANTITIES` -> signal."""
+
+    @property
+    def commands(self) -> Mapping[str, Signal]:
+        """Everything that the drives were told: quantity -> signal; empty without commanded positions."""
+        return {} if self.reference is None else {"reference": self.reference, **self.drive}
 
     @property
     def commanded(self) -> ChannelMap | None:
         """The map that reads the commanded positions as if they were the measured ones; None where there are none."""
         if self.reference is None:
             return None
-        return replace(self, signals={"position": self.reference}, reference=None)
+        return replace(self, signals={"position": self.reference}, reference=None, drive={})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ChannelMap:
@@ -169,9 +182,26 @@ class ChannelMap:
         Raises:
             DataError: For unknown keys, wrong types or unknown units, with the place in the map.
         """
-        known = {"name", "description", "profile", "joints", "files", "reader", "time", "reference", *QUANTITIES}
+        known = {
+            "name",
+            "description",
+            "profile",
+            "joints",
+            "files",
+            "reader",
+            "time",
+            "reference",
+            *QUANTITIES,
+            *DRIVE_QUANTITIES,
+        }
         _known_keys("the channel map", data, known)
         base = read_profile(str(data["profile"])) if "profile" in data else cls()
+        drive = {**base.drive, **{key: _signal(key, data[key]) for key in DRIVE_QUANTITIES if key in data}}
+        if drive and "reference" not in data and base.reference is None:
+            raise DataError(
+                f"it has [{next(iter(drive))}] but no commanded positions",
+                remedy="Name their columns under [reference], or take the section out.",
+            )
         return cls(
             name=str(data.get("name", base.name)),
             joints=tuple(_strings("joints", data.get("joints", base.joints))),
@@ -180,6 +210,7 @@ class ChannelMap:
             clock=_clock(data["time"]) if "time" in data else base.clock,
             signals={**base.signals, **{key: _signal(key, data[key]) for key in QUANTITIES if key in data}},
             reference=_signal("reference", data["reference"]) if "reference" in data else base.reference,
+            drive=drive,
         )
 
 

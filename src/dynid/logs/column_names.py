@@ -15,7 +15,19 @@ from dataclasses import dataclass, replace
 
 from dynid.logs.units import declared_unit
 
-__all__ = ["Family", "JointNames", "Reading", "alike", "families", "joined", "quantity_in", "read_name", "words_of"]
+__all__ = [
+    "COMMANDED",
+    "MEASURED",
+    "Family",
+    "JointNames",
+    "Reading",
+    "alike",
+    "families",
+    "joined",
+    "quantity_in",
+    "read_name",
+    "words_of",
+]
 
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _NANO = frozenset({"nanosec", "nanosecs", "nanoseconds", "nsec", "nsecs", "ns"})
@@ -36,15 +48,16 @@ QUANTITY_WORDS: Mapping[str, frozenset[str]] = {
     "force": frozenset({"f", "force", "forces", "frc"}),
 }
 """Quantity -> words that say it; gathered from the headers of robot loggers. A force is the effort of a slide."""
-_COMMANDED = frozenset(
+COMMANDED = frozenset(
     {"target", "cmd", "command", "commanded", "desired", "des", "ref", "reference", "setpoint", "set", "goal", "wanted",
      "action", "nominal"}
 )  # fmt: skip
-_MEASURED = frozenset({"actual", "act", "meas", "measured", "msr", "feedback", "fb", "present"})
+MEASURED = frozenset({"actual", "act", "meas", "measured", "msr", "feedback", "fb", "present"})
 _OTHERS = frozenset(
     {"ext", "external", "tcp", "cartesian", "ee", "flange", "tool", "temp", "temperature", "voltage", "error", "err",
      "status", "limit", "limits", "min", "max", "std", "acc", "acceleration", "accelerations", "accel", "ddq", "qdd",
-     "qacc", "rate", "gripper", "covariance", "seq", "index", "hat", "bias", "constraint", "passive"}
+     "qacc", "rate", "gripper", "covariance", "seq", "index", "hat", "bias", "constraint", "passive", "enable",
+     "enabled"}
 )  # fmt: skip
 """Words of quantities that no channel map knows, or of signals that are no joint's own."""
 _JOINT_WORDS = frozenset(
@@ -183,8 +196,8 @@ def read_name(column: str, joints: JointNames) -> Reading:
         declared=declared,
         joint=None if place is None else place[0],
         number=number,
-        commanded=desired or bool(_COMMANDED & set(core)),
-        measured=bool(_MEASURED & set(core)),
+        commanded=desired or bool(COMMANDED & set(core)),
+        measured=bool(MEASURED & set(core)),
         other=bool(_OTHERS & set(core)),
         rest=words,
         context=frozenset(core) - spelled,

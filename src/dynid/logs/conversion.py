@@ -14,6 +14,7 @@ from dynid.logs.channel_map import ChannelMap, Signal, StatedGain
 from dynid.logs.columns import Picked, pick
 from dynid.logs.joint_order import column_order, count_mismatch, named_joints, order_finding
 from dynid.logs.readers.base import Floats, Table
+from dynid.logs.recording import Commands
 from dynid.logs.units import Unit, parse_unit
 from dynid.robot.model import Robot
 
@@ -23,6 +24,9 @@ _FIELDS = {"position": "q", "velocity": "dq", "effort": "effort", "current": "cu
 LARGEST = 1e12
 """Largest position, velocity, torque or current in SI units (convention: no robot reaches it)."""
 _EXAMPLE = {"position": "rad", "velocity": "rad/s", "effort": "N m", "current": "A", "wrench": "N", "time": "s"}
+_EXAMPLE |= {"reference": "rad", "reference_velocity": "rad/s", "supply": "V"}
+_PLAIN_NUMBERS = ("enabled", "kp", "kd")
+"""Quantities of drives that have no unit unless one is declared."""
 _COMPONENTS = ("force", "force", "force", "torque", "torque", "torque")
 
 
@@ -35,9 +39,11 @@ class Converter:
         """Prepare the conversion; a later piece of a run begins at its row `first_row`."""
         self._first_row = first_row
         self._map = channel_map
+        self._signals = {**channel_map.signals, **channel_map.commands}
         self._tables = tables
         self._robot = robot
         self._order_of: Mapping[str, NDArray[np.int64]] = {}
+        self._told: Mapping[str, Picked] = {}
         self._joints = channel_map.joints or (robot.joint_names if robot else ())
         self._epoch_ns = min((table.epoch_ns for table in tables.values() if table.clocks), default=0)
         self._notes = [
@@ -74,13 +80,16 @@ class Converter:
             self._check_widths(values)
             spread = self._torque_from_current(values, times)
             values = {quantity: self._in_robot_order(quantity, array) for quantity, array in values.items()}
+            commands = self._commands(values["position"].shape[1])
         return {
+            "commands": commands,
+            "constants": {name: number for table in self._tables.values() for name, number in table.constants.items()},
             "gain_std": None if spread is None else self._in_robot_order("effort", spread[None])[0],
             **{_FIELDS[quantity]: array for quantity, array in values.items()},
             **self._clocks(times),
             "joint_names": self._names(picked["position"], values["position"].shape[1]),
             "findings": (*self._salvaged(), *self._order_findings(picked["position"])),
-            "notes": (*dict.fromkeys(self._notes), *self._unused(picked)),
+            "notes": (*dict.fromkeys(self._notes), *self._unused({**picked, **self._told})),
             "isolated": self._map.clock.isolated,
         }
 
@@ -97,11 +106,54 @@ class Converter:
                 hint = f" {_orientation_note(signal)}." if any(wide) else ""
                 raise count_mismatch(quantity, sum(widths), names, self._robot, hint)
 
+    def _commands(self, width: int) -> Commands | None:
+        """What the drives were told, on the clock of the commanded positions."""
+        picked = {name: found for name in self._map.commands if (found := self._picked_command(name)) is not None}
+        if "reference" not in picked:
+            return None
+        self._order_of = {**self._order_of, **self._orders(picked)}
+        values, times = {}, {}
+        for quantity, item in picked.items():
+            self._check_one_clock(quantity, item)
+            array = self._values(quantity, item)
+            times[quantity] = self._time(quantity, item, len(array))
+            if array.shape[1] == 1 and width > 1 and quantity not in ("reference", "reference_velocity"):
+                array = np.repeat(array, width, axis=1)  # one number for all joints
+            elif quantity != "supply" and array.shape[1] != width:
+                raise DataError(
+                    f"{quantity} has {array.shape[1]} columns, position {width}",
+                    place=f"[{quantity}]",
+                    remedy="Name one column per joint.",
+                )
+            values[quantity] = _held(times[quantity], self._in_robot_order(quantity, array), times["reference"])
+        self._told = picked
+        supply = values.get("supply")
+        return Commands(
+            time=times["reference"],
+            position=values["reference"],
+            velocity=values.get("reference_velocity"),
+            enabled=values.get("enabled"),
+            kp=values.get("kp"),
+            kd=values.get("kd"),
+            supply=None if supply is None else supply[:, 0],
+        )
+
+    def _picked_command(self, quantity: str) -> Picked | None:
+        """The columns of something that the drives were told; None where it is optional and missing."""
+        signal = self._signals[quantity]
+        try:
+            return self._pick(signal, quantity)
+        except DataError as error:
+            if not signal.optional:
+                raise
+            self._notes.append(f"no {quantity}: {error.reason}")
+            return None
+
     def _orders(self, picked: Mapping[str, Picked]) -> dict[str, NDArray[np.int64]]:
         """Quantity -> the places of the robot's joints among its columns, where names and order disagree."""
         orders = {}
         for quantity, item in picked.items():
-            gear = self._map.signals[quantity].gear
+            gear = self._signals[quantity].gear
             if quantity == "wrench" or (gear is not None and gear.ndim == 2):  # columns of coupled motors
                 continue
             names = self._joint_words(item)
@@ -118,7 +170,7 @@ class Converter:
 
     def _in_robot_order(self, quantity: str, values: Floats) -> Floats:
         """The columns of a quantity in the robot's order; torques made of currents follow the currents."""
-        followed = quantity if quantity in self._map.signals else "current"
+        followed = quantity if quantity in self._signals else "current"
         order = self._order_of.get(followed)
         return values if order is None else np.ascontiguousarray(values[:, order])
 
@@ -171,7 +223,7 @@ class Converter:
 
     def _values(self, quantity: str, picked: Picked) -> Floats:
         """One quantity, (N, n), in SI units on the joint side."""
-        signal = self._map.signals[quantity]
+        signal = self._signals[quantity]
         raw = self._shaped(quantity, signal, picked)
         units = self._units(quantity, signal, picked, raw.shape[1])
         factors = np.array([unit.factor for unit in units])
@@ -225,7 +277,7 @@ class Converter:
     def _units(self, quantity: str, signal: Signal, picked: Picked, width: int) -> list[Unit]:
         """The unit of each column: the map's, else the one the format declares; never a guess."""
         declared = tuple(picked.table.units.get(name, "") for name in picked.names)
-        names = signal.unit or declared
+        names = signal.unit or (("number",) if quantity in _PLAIN_NUMBERS else declared)
         if signal.unit and any(unit not in ("", "SI", *signal.unit) for unit in declared):
             self._notes.append(f"{quantity}: the map's unit overrides {declared[0]}, which the log declares")
         names = names * width if len(names) == 1 else names
@@ -259,7 +311,7 @@ class Converter:
         names = columns if len(columns) == len(units) else [f"{quantity} {k + 1}" for k in range(len(units))]
         for joint, unit, name in zip(joints, units, names):
             slides = joint.kind == "prismatic"
-            if quantity == "current" or unit.dimension in ("SI", "share"):
+            if quantity == "current" or unit.dimension in ("SI", "share", "voltage", "number"):
                 continue
             if slides != (unit.dimension in ("length", "velocity", "force")):
                 raise DataError(
@@ -351,7 +403,7 @@ class Converter:
 
     def _time(self, quantity: str, picked: Picked, rows: int) -> Floats:
         """The clock of one quantity, (rows,) [s]."""
-        clock, own = self._map.clock, self._map.signals[quantity].time
+        clock, own = self._map.clock, self._signals[quantity].time
         inherent = {picked.table.clocks[name] for name in picked.names if name in picked.table.clocks}
         if own or (not inherent and clock.column):
             time = self._declared_time(own or str(clock.column), picked.table)
@@ -363,7 +415,7 @@ class Converter:
             raise DataError(
                 f"{quantity} has {rows} rows, its time column {time.size}",
                 place=f"[{quantity}]",
-                remedy=f"{_orientation_note(self._map.signals[quantity])}, or name the right time column.",
+                remedy=f"{_orientation_note(self._signals[quantity])}, or name the right time column.",
             )
         return time
 
@@ -475,6 +527,14 @@ class Converter:
         left = [name for table in self._tables.values() for name in table.names if name not in used | clocks]
         shown = ", ".join(left[:12]) + (f" and {len(left) - 12} more" if len(left) > 12 else "")
         return (f"columns not used: {shown}",) if left else ()
+
+
+def _held(own: Floats, values: Floats, time: Floats) -> Floats:
+    """Values (M, k) of another clock, each held until the next one came; before the first, the first."""
+    if np.array_equal(own, time, equal_nan=True):
+        return values
+    last = np.searchsorted(own, time, side="right") - 1
+    return np.asarray(values[np.clip(last, 0, max(len(own) - 1, 0))])
 
 
 def _orientation_note(signal: Signal | None) -> str:

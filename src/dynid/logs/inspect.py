@@ -20,7 +20,7 @@ from dynid.logs.joint_order import other_joints
 from dynid.logs.readers import Options, Table
 from dynid.logs.readers.dispatch import is_bag
 from dynid.logs.reading import Progress, folder_contents, matching_profiles, read_tables
-from dynid.logs.signal_guess import FoundSignal, FoundTime, find_signals, find_time
+from dynid.logs.signal_guess import FoundSignal, FoundTime, find_drive_columns, find_signals, find_time, has_no_sign
 from dynid.logs.units import declared_unit
 from dynid.public_calls import public
 from dynid.robot.model import Robot
@@ -133,7 +133,9 @@ def _same_kind(tables: dict[str, Table]) -> tuple[dict[str, Table], int]:
     """
     quantities = {quantity_in(words_of(Path(name).stem)) for name in tables}
     alike = len({table.names for table in tables.values()}) == 1
-    if len(tables) == 1 or not alike or len(quantities) > 1:
+    first_names = next(iter(tables.values())).names
+    whole = {"time", "position"} <= {quantity_in(words_of(name)) for name in first_names}  # each is a run by itself
+    if len(tables) == 1 or not alike or (len(quantities) > 1 and not whole):
         return tables, 0
     first = next(iter(tables))
     return {first: tables[first]}, len(tables) - 1
@@ -200,6 +202,11 @@ def _from_names(tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, 
         body, why = _section(quantity, signal, tables, keys)
         sections.append(body)
         guesses += why
+    if "reference" in signals:
+        body, why = _drive_sections(tables, keys)
+        sections += body
+        guesses += why
+    sections += _unsigned_note(tables)
     for name, table in tables.items():
         if wrench := _wrench_columns(table):
             body, why = _wrench_section(wrench, f"file = {_quoted(keys[name])}\n" if len(tables) > 1 else "")
@@ -274,6 +281,32 @@ def _section(
         lines.append("transpose = true")
         guesses.append(Guess(section=quantity, text="transpose", reason="it is wider than long", certain=False))
     return f"[{quantity}]\n" + "\n".join(lines), guesses
+
+
+def _drive_sections(tables: Mapping[str, Table], keys: Mapping[str, str]) -> tuple[list[str], list[Guess]]:
+    """What the log says of its drives: switched on or off, gains, supply."""
+    sections, guesses = [], []
+    for quantity, (file, names) in find_drive_columns(tables).items():
+        lines = [f"file = {_quoted(keys[file])}"] if len(tables) > 1 else []
+        lines.append(f"columns = {_listed(names)}")
+        if quantity == "supply":
+            lines.append('unit = "V"  # check: no unit in the names')
+        reason = f"the name {names[0]!r}" + ("" if names[0] in tables[file].columns else ", a constant of the file")
+        sections.append(f"[{quantity}]\n" + "\n".join(lines))
+        guesses.append(Guess(section=quantity, text=", ".join(names), reason=reason, certain=False))
+    return sections, guesses
+
+
+def _unsigned_note(tables: Mapping[str, Table]) -> list[str]:
+    """A remark about columns that are called torques but have no sign."""
+    for table in tables.values():
+        for name, values in table.columns.items():
+            if quantity_in(words_of(name)) == "effort" and values.ndim == 2 and has_no_sign(values):
+                return [
+                    f"# {_quoted(name)} is never negative: amounts of currents, no torques. It is left out;\n"
+                    "# commands and positions suffice for dynid actuate."
+                ]
+    return []
 
 
 def _wrench_columns(table: Table) -> list[str]:

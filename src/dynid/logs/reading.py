@@ -237,10 +237,17 @@ _NO_LOG = (".md", ".json", ".toml", ".yaml", ".yml", ".png", ".svg", ".html", ".
 
 
 def folder_contents(folder: Path) -> tuple[list[Path], list[Path]]:
-    """The logs and the folders in a folder, without hidden ones and those whose ending says that they are no logs."""
+    """The logs and the folders in a folder, without hidden ones and those whose ending says that they are no logs.
+
+    JSON files are logs where there is nothing else.
+    """
     entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
-    logs = [entry for entry in entries if entry.is_file() and entry.suffix.lower() not in _NO_LOG]
-    return logs, [entry for entry in entries if entry.is_dir()]
+    files = [entry for entry in entries if entry.is_file()]
+    logs = [entry for entry in files if entry.suffix.lower() not in _NO_LOG]
+    folders = [entry for entry in entries if entry.is_dir()]
+    if not logs and not folders:  # a folder of JSON files alone: beside other logs they are results or settings
+        logs = [entry for entry in files if entry.suffix.lower() == ".json"]
+    return logs, folders
 
 
 @public

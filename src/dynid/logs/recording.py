@@ -1,8 +1,12 @@
-"""A raw log: the measured signals with names, units and the digest of its file; `process` makes an Experiment."""
+"""A raw log: the measured signals with names, units and the digest of its file; `process` makes an Experiment.
+
+A log of servos may hold no torque: `Commands` then say what the drives were told.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +17,7 @@ from dynid.findings import Finding
 from dynid.public_calls import public
 from dynid.tables import Table, html_card
 
-__all__ = ["Recording", "all_finite", "as_signal", "freeze", "seal"]
+__all__ = ["Commands", "Recording", "all_finite", "as_signal", "freeze", "seal", "torque_remedy"]
 
 Floats = NDArray[np.float64]
 
@@ -61,6 +65,51 @@ def as_signal(name: str, values: ArrayLike | None, rows: int, width: int | None)
     return array
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Commands:
+    """What the drives were told, in SI units on the joint side, on a clock of its own. NaN marks a missing sample."""
+
+    time: Floats
+    """(M,) time of the commands, on the clock of the recording [s]."""
+    position: Floats
+    """(M, n) commanded positions [rad or m]."""
+    velocity: Floats | None = None
+    """(M, n) commanded velocities [rad/s or m/s]."""
+    enabled: NDArray[np.bool_] | None = None
+    """(M, n) whether the drive was switched on; None where the log does not say."""
+    kp: Floats | None = None
+    """(M, n) gain of the position error as the log states it, in the drive's own unit."""
+    kd: Floats | None = None
+    """(M, n) gain of the velocity error as the log states it, in the drive's own unit."""
+    supply: Floats | None = None
+    """(M,) supply voltage [V]."""
+
+    def __post_init__(self) -> None:
+        """Check shapes and freeze the arrays."""
+        time = freeze(self.time).reshape(-1)
+        position = as_signal("commands.position", self.position, time.size, None)
+        assert position is not None
+        object.__setattr__(self, "time", time)
+        object.__setattr__(self, "position", position)
+        for name in ("velocity", "kp", "kd"):
+            value = as_signal(f"commands.{name}", getattr(self, name), time.size, position.shape[1])
+            object.__setattr__(self, name, value)
+        if self.enabled is not None:
+            flags = as_signal("commands.enabled", self.enabled, time.size, position.shape[1])
+            assert flags is not None
+            object.__setattr__(self, "enabled", freeze(flags > 0.0, bool))
+        if self.supply is not None:
+            volts = as_signal("commands.supply", self.supply, time.size, 1)
+            assert volts is not None
+            object.__setattr__(self, "supply", volts.reshape(-1))
+
+    def columns(self, order: NDArray[np.int64]) -> Commands:
+        """The same commands with their joints in another order."""
+        names = ("position", "velocity", "enabled", "kp", "kd")
+        parts: dict[str, Any] = {name: getattr(self, name) for name in names}
+        return replace(self, **{name: None if part is None else part[:, order] for name, part in parts.items()})
+
+
 @public
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Recording:
@@ -82,6 +131,10 @@ class Recording:
     """Clock of effort and current [s], where it differs from `time`."""
     wrench_time: Floats | None = None
     """Clock of the wrench [s], where it differs from `time`."""
+    commands: Commands | None = None
+    """What the drives were told, where the log says it; all that a log without torques has beside its positions."""
+    constants: Mapping[str, float] = field(default_factory=dict)
+    """Numbers that hold for the whole log and stand in it by name, such as the load on a test bench."""
     joint_names: tuple[str, ...] = ()
     """Names of the columns of q; joint1, joint2, ... when nothing better is known."""
     source: str = "arrays"
@@ -126,6 +179,11 @@ class Recording:
             raise DataError(f"{self.gain_std.size} uncertainties of gains for {width} columns of q")
         if len(self.joint_names) != width:
             raise DataError(f"{len(self.joint_names)} joint names for {width} columns of q")
+        if self.commands is not None and self.commands.position.shape[1] != width:
+            raise DataError(
+                f"{self.commands.position.shape[1]} columns of commanded positions for {width} columns of q",
+                remedy="Give one commanded position for every joint.",
+            )
 
     @property
     def duration(self) -> float:
@@ -134,7 +192,7 @@ class Recording:
 
     def __repr__(self) -> str:
         """Size, duration and channels in one line."""
-        names = ("dq", "effort", "current", "wrench")
+        names = ("dq", "effort", "current", "wrench", "commands")
         channels = ", ".join(["q", *(name for name in names if getattr(self, name) is not None)])
         joints = f"{len(self.joint_names)} joints"
         return f"Recording('{self.source}', {self.time.size} samples of {joints} in {self.duration:.4g} s: {channels})"
@@ -152,8 +210,19 @@ class Recording:
         return html_card(repr(self), self.notes, Table.of(header, rows))
 
     def rows(self, rows: slice) -> Recording:
-        """Some rows of a recording whose channels share one clock."""
+        """Some rows of a recording whose channels share one clock; commands have a clock of their own and stay."""
         channels = ("time", "q", "dq", "effort", "current", "wrench")
         parts: dict[str, Any] = {name: getattr(self, name) for name in channels}
         cut: dict[str, Any] = {name: None if x is None else x[rows] for name, x in parts.items()}
         return replace(self, **cut)
+
+
+def torque_remedy(recording: Recording) -> str:
+    """What to do about a recording without torques, where torques are needed."""
+    mapped = "Name their columns under [effort] in the channel map, or those of currents under [current]."
+    if recording.commands is None:
+        return mapped
+    return (
+        "The log holds commands and positions, which suffice for drives, friction and gains: dynid actuate ROBOT LOG "
+        f"needs no torques. For the links' parameters: {mapped[0].lower()}{mapped[1:]}"
+    )

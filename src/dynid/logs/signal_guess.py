@@ -10,6 +10,8 @@ from pathlib import PurePath
 import numpy as np
 
 from dynid.logs.column_names import (
+    COMMANDED,
+    MEASURED,
     Family,
     JointNames,
     Reading,
@@ -23,7 +25,7 @@ from dynid.logs.column_names import (
 from dynid.logs.readers.base import Floats, Table
 from dynid.robot.model import Robot
 
-__all__ = ["FoundSignal", "FoundTime", "find_signals", "find_time"]
+__all__ = ["FoundSignal", "FoundTime", "find_drive_columns", "find_signals", "find_time", "has_no_sign"]
 
 QUANTITIES = ("position", "velocity", "effort", "current")
 _DEFAULT = {"position": ("rad", "m"), "velocity": ("rad/s", "m/s"), "effort": ("N m", "N"), "current": ("A", "A")}
@@ -147,6 +149,8 @@ def find_signals(tables: Mapping[str, Table], robot: Robot | None, time: FoundTi
         if fitting:
             _, file, family = max(fitting, key=lambda item: item[0])
             found[quantity] = _signal(quantity, file, family, tables, robot)
+    if "effort" in found and has_no_sign(_stack(found["effort"], tables)):
+        del found["effort"]
     if "velocity" in found and "position" in found and time is not None:
         found["velocity"] = _same_scale(found["velocity"], found["position"], tables, time)
     return {**found, **_reference(candidates, found, tables, robot)}
@@ -157,6 +161,8 @@ def _candidates(file: str, table: Table, robot: Robot | None, *, several: bool) 
     joints = JointNames(robot.joint_names if robot else ())
     about = _aliases(table, joints)
     readings = [replace(read_name(about.get(name, name), joints), column=name) for name in table.names]
+    if several and {*COMMANDED, "control"} & set(words_of(PurePath(file).stem)):
+        readings = [replace(reading, commanded=True) for reading in readings]
     by_file = quantity_in(words_of(PurePath(file).stem))
     found = []
     for family in families(readings, joints):
@@ -341,13 +347,52 @@ def _reference(
     tables: Mapping[str, Table],
     robot: Robot | None,
 ) -> dict[str, FoundSignal]:
-    """The commanded positions, if a family says so and its values lie near the measured ones."""
+    """The commanded positions, if a family says so and its values lie near the measured ones.
+
+    Weak servos stay far behind their commands: in a log without torques it suffices that the names are alike.
+    """
     measured = found.get("position")
     for file, family, quantity in candidates:
         if measured is None or quantity != "position" or not family.first.commanded:
             continue
         signal = _signal("position", file, family, tables, robot)
         wanted, actual = _stack(signal, tables), _stack(measured, tables)
-        if wanted.shape == actual.shape and np.nanstd(wanted - actual) < NEAR_REFERENCE * np.nanstd(actual):
+        if wanted.shape != actual.shape:
+            continue
+        is_near = np.nanstd(wanted - actual) < NEAR_REFERENCE * np.nanstd(actual)
+        if is_near or ("effort" not in found and _without_roles(family) == _without_roles(measured.family)):
             return {"reference": replace(signal, quantity="reference")}
     return {}
+
+
+def _without_roles(family: Family) -> tuple[str, ...]:
+    """The words of a family's names without those that say commanded or measured."""
+    return tuple(word for word in family.first.rest if word not in COMMANDED | MEASURED)
+
+
+def has_no_sign(torques: Floats) -> bool:
+    """Whether torques are amounts without a sign: never negative, and not one constant number."""
+    known = torques[np.isfinite(torques)]
+    return bool(known.size > 1 and known.min() >= 0.0 and known.max() > known.min() and (known == 0.0).any())
+
+
+_DRIVE_WORDS = {
+    "enabled": frozenset({"enable", "enabled"}),
+    "kp": frozenset({"kp"}),
+    "kd": frozenset({"kd"}),
+    "supply": frozenset({"volts", "voltage", "vin", "supply"}),
+}
+"""Quantity of a drive -> words that say it."""
+
+
+def find_drive_columns(tables: Mapping[str, Table]) -> dict[str, tuple[str, list[str]]]:
+    """Quantity of a drive -> the table and the columns, or the constant, that name it; columns before constants."""
+    found: dict[str, tuple[str, list[str]]] = {}
+    for quantity, words in _DRIVE_WORDS.items():
+        for file, table in tables.items():
+            columns = [name for name in table.columns if words & set(words_of(name))]
+            constants = [name for name in table.constants if words & set(words_of(name))]
+            named = columns or constants[:1]
+            if named and quantity not in found:
+                found[quantity] = (file, named)
+    return found

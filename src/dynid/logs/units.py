@@ -39,6 +39,8 @@ _TABLE: dict[tuple[str, str], dict[str, float]] = {
     ("torque", "N m"): {"Nm": 1.0, "mNm": 1e-3, "Nmm": 1e-3, "Ncm": 1e-2, "kNm": 1e3},
     ("force", "N"): {"N": 1.0, "mN": 1e-3, "kN": 1e3},
     ("current", "A"): {"A": 1.0, "mA": 1e-3},
+    ("voltage", "V"): {"V": 1.0, "mV": 1e-3},
+    ("number", "number"): {"number": 1.0},
     ("SI", "SI"): {"SI": 1.0},
     ("share", "1"): {"%": 1e-2, "permille": 1e-3, "1": 1.0},
 }
@@ -56,9 +58,14 @@ ACCEPTED: dict[str, tuple[str, ...]] = {
     "effort": ("torque", "force", "share", "SI"),
     "current": ("current", "share"),
     "wrench": ("force", "torque", "SI"),
+    "reference_velocity": ("angular velocity", "velocity", "SI"),
+    "enabled": ("number",),
+    "kp": ("number",),
+    "kd": ("number",),
+    "supply": ("voltage",),
 }
 """Dimensions a quantity may have. A share (per cent) needs the rated value it is a share of; "SI" stands for rad or m,
-N m or N, whichever the joint has, as in messages of ROS."""
+N m or N, whichever the joint has, as in messages of ROS. A "number" is one of the drive's own, such as a gain."""
 
 
 def declared_unit(name: str) -> tuple[str, str | None]:

@@ -76,6 +76,8 @@ class Table:
     """Instant the clock columns count from [ns]; kept apart because a double cannot hold it and the nanoseconds."""
     words: Mapping[str, str] = field(default_factory=dict)
     """Column without numbers -> the one word that its first rows hold, such as the name of a joint; in file order."""
+    constants: Mapping[str, float] = field(default_factory=dict)
+    """Numbers that hold for the whole file, such as the gain of a servo; a map may name them as columns."""
     notes: tuple[str, ...] = ()
     """Remarks of the reader, in words."""
     salvaged: tuple[str, ...] = ()
@@ -87,9 +89,14 @@ class Table:
         return tuple(self.columns)
 
     def column(self, name: str) -> Floats | None:
-        """The column of that name; ``name[k]`` is also column k of the two-dimensional column `name`."""
+        """The column of that name; ``name[k]`` is also column k of the two-dimensional column `name`.
+
+        A constant of the file is a column as long as the first one.
+        """
         if name in self.columns:
             return self.columns[name]
+        if name in self.constants and self.columns:
+            return np.full(len(next(iter(self.columns.values()))), self.constants[name])
         stem, bracket, index = name.removesuffix("]").rpartition("[")
         wide = self.columns.get(stem)
         if not bracket or not index.isdecimal() or wide is None or wide.ndim != 2 or int(index) >= wide.shape[1]:

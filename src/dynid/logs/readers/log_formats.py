@@ -39,12 +39,14 @@ class Format:
 FORMATS = (
     Format("npy", (".npy",), ((0, b"\x93NUMPY"),), isolated=False, streams=True, module="numpy_files"),
     Format("npz", (".npz",), ((0, b"PK\x03\x04"), (0, b"PK\x05\x06")), module="numpy_files"),
+    Format("torch", (".pt", ".pth"), ((0, b"PK\x03\x04"),), module="torch_archive"),
     Format("hdf5", (".h5", ".hdf5", ".hdf"), ((0, b"\x89HDF\r\n\x1a\n"), (512, b"\x89HDF\r\n\x1a\n")), extra="hdf5"),
     Format("mat", (".mat",), ((0, b"MATLAB 5.0"),)),
     Format("arrow", (".parquet", ".arrow", ".feather"), ((0, b"PAR1"), (0, b"ARROW1")), extra="parquet", streams=True),
-    Format("mcap", (".mcap",), ((0, b"\x89MCAP"),), extra="ros"),
-    Format("rosbag1", (".bag",), ((0, b"#ROSBAG V"),), extra="ros"),
-    Format("rosbag2", (".db3",), ((0, b"SQLite format 3\0"),)),
+    Format("mcap", (".mcap",), ((0, b"\x89MCAP"),), extra="ros", module="bags.mcap"),
+    Format("rosbag1", (".bag",), ((0, b"#ROSBAG V"),), extra="ros", module="bags.rosbag1"),
+    Format("rosbag2", (".db3",), ((0, b"SQLite format 3\0"),), module="bags.rosbag2"),
+    Format("json", (".json",), (), module="json_records"),
     Format("text", (".csv", ".tsv", ".txt", ".dat", ".log", ".asc"), (), isolated=False),
 )
 """All formats, binary ones first; a file of no other format is text."""
@@ -83,9 +85,9 @@ def detect_format(path: Path) -> Format:
         head = stream.read(1024)
     if path.suffix.lower() in SPREADSHEETS:
         raise LogReadError("it is a spreadsheet, which dynid does not read", remedy="Save it as CSV, and give that.")
-    for candidate in FORMATS:
-        if any(head[start : start + len(magic)] == magic for start, magic in candidate.magic):
-            return candidate
+    begun = [f for f in FORMATS if any(head[at : at + len(magic)] == magic for at, magic in f.magic)]
+    if begun:  # two formats are zip archives: their endings tell them apart
+        return next((candidate for candidate in begun if path.suffix.lower() in candidate.suffixes), begun[0])
     for begins, reason, remedy in _REFUSED:
         if begins.match(head):
             raise LogReadError(reason, remedy=remedy)

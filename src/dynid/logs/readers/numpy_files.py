@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dynid.errors import LogReadError
 from dynid.logs.readers.base import MAX_COLUMNS, Floats, Options, Table, flatten_array, refuse_bomb
 
-__all__ = ["pieces", "read"]
+__all__ = ["check_members", "pieces", "read"]
 
 MAX_HEADER = 65_536
 """Longest array header [bytes]; convention: a record type of a thousand fields takes half of it."""
@@ -115,7 +115,7 @@ def _read_archive(path: Path, options: Options) -> Table:
     notes = []
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
-        _check(members, path.stat().st_size)
+        check_members(members, path.stat().st_size)
         done, stored = 0, sum(member.compress_size for member in members)
         for member in members:
             name = member.filename.removesuffix(".npy")
@@ -125,10 +125,12 @@ def _read_archive(path: Path, options: Options) -> Table:
             columns |= _read_member(archive, member, name)
             done += member.compress_size
             options.tell(done, stored)
+    if not columns and any(member.filename.endswith("data.pkl") for member in members):
+        raise LogReadError("it is an archive of PyTorch", remedy="Give it the ending .pt, and read it again.")
     return Table(columns=columns, notes=tuple(notes))
 
 
-def _check(members: list[zipfile.ZipInfo], stored: int) -> None:
+def check_members(members: list[zipfile.ZipInfo], stored: int) -> None:
     """Refuse bombs and encrypted members."""
     if len(members) > MAX_COLUMNS:
         raise LogReadError(f"it has {len(members)} members")

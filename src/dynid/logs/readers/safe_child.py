@@ -339,6 +339,7 @@ def _header(table: Table) -> dict[str, Any]:
     """Everything of a table but its numbers."""
     about = {name: getattr(table, name) for name in ("epoch_ns", *_WORDS)}
     about |= {"clocks": dict(table.clocks), "units": dict(table.units), "words": dict(table.words)}
+    about |= {"constants": dict(table.constants)}
     return {"shapes": [(name, column.shape) for name, column in table.columns.items()], "table": about}
 
 

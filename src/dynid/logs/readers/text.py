@@ -28,6 +28,7 @@ import numpy as np
 
 from dynid.errors import LogReadError
 from dynid.logs.readers.base import MAX_COLUMNS, Floats, Options, Table
+from dynid.logs.readers.cell_lists import has_lists, spread_lists
 from dynid.logs.units import declared_unit
 
 __all__ = ["parse_rows", "read"]
@@ -49,7 +50,14 @@ def read(path: Path, options: Options) -> Table:
         begin, end, lost = _trim(stream, options)
         stream.seek(begin)
         head = stream.read(min(end - begin, HEAD_BYTES))
-        if _QUOTED.search(head):
+        listed = None
+        if has_lists(head):
+            stream.seek(begin)
+            listed = spread_lists(stream.read(end - begin), strict=options.strict)
+            source, begin, end, head = io.BytesIO(listed.text), 0, len(listed.text), listed.text[:HEAD_BYTES]
+            options = replace(options, delimiter=";", decimal=".")
+            lost += ["the last line was cut off and left out"] * listed.is_cut
+        elif _QUOTED.search(head):
             stream.seek(begin)
             plain = _unquoted(stream.read(end - begin))
             source, begin, end, head = io.BytesIO(plain), 0, len(plain), plain[:HEAD_BYTES]
@@ -69,6 +77,8 @@ def read(path: Path, options: Options) -> Table:
     units = {name: unit for name, unit in zip(dialect.names, dialect.units) if unit and name in kept}
     said = {name: word for name, word in zip(dialect.names, dialect.words) if word and name in words}
     columns = dict(zip(kept, values))
+    if listed is not None:
+        columns = listed.joined(columns)
     return Table(columns=columns, units=units, words=said, notes=tuple(notes), salvaged=tuple(lost))
 
 
@@ -393,8 +403,8 @@ def sniff(lines: list[str], options: Options) -> Dialect:
     words = [word for line in content for word in re.split(r"[,;|\s]+", line)]
     if not found and content and content[0].lstrip().startswith(("{", "[{", "[[")):
         raise LogReadError(
-            "it is JSON, which dynid does not read as a log",
-            remedy="Write a table with one row per sample: CSV, npz or Parquet (pandas: DataFrame(...).to_csv).",
+            "it is JSON under another ending",
+            remedy="Give it the ending .json; dynid reads a list of records with one entry per sample.",
         )
     if not found and 1 <= len(content) <= 2 and not any(is_number(word, ".") for word in words):
         raise LogReadError(

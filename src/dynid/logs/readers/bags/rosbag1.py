@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import IO
 
 from dynid.errors import LogReadError
+from dynid.logs.readers.bags.ros_messages import MessageCollector
 from dynid.logs.readers.base import Options, Table, Unpacking, unpack_beginning
-from dynid.logs.readers.ros_messages import MessageCollector
 
 __all__ = ["read"]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from dynid.errors import LogReadError
+from dynid.logs.readers.bags.ros_messages import MessageCollector
 from dynid.logs.readers.base import Options, Table
-from dynid.logs.readers.ros_messages import MessageCollector
 
 __all__ = ["read"]
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from dynid.errors import LogReadError
+from dynid.logs.readers.bags.ros_messages import MessageCollector
 from dynid.logs.readers.base import Options, Table, Unpacking, unpack_beginning
-from dynid.logs.readers.ros_messages import MessageCollector
 
 __all__ = ["read"]
 
