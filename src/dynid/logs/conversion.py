@@ -127,12 +127,12 @@ class Converter:
                 )
             values[quantity] = _held(times[quantity], self._in_robot_order(quantity, array), times["reference"])
         self._told = picked
-        supply = values.get("supply")
+        supply, on = values.get("supply"), values.get("enabled")
         return Commands(
             time=times["reference"],
             position=values["reference"],
             velocity=values.get("reference_velocity"),
-            enabled=values.get("enabled"),
+            enabled=None if on is None else on > 0.0,
             kp=values.get("kp"),
             kd=values.get("kd"),
             supply=None if supply is None else supply[:, 0],

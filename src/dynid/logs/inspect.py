@@ -203,8 +203,8 @@ def _from_names(tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, 
         sections.append(body)
         guesses += why
     if "reference" in signals:
-        body, why = _drive_sections(tables, keys)
-        sections += body
+        drives, why = _drive_sections(tables, keys)
+        sections += drives
         guesses += why
     sections += _unsigned_note(tables)
     for name, table in tables.items():

@@ -107,7 +107,8 @@ class Commands:
         """The same commands with their joints in another order."""
         names = ("position", "velocity", "enabled", "kp", "kd")
         parts: dict[str, Any] = {name: getattr(self, name) for name in names}
-        return replace(self, **{name: None if part is None else part[:, order] for name, part in parts.items()})
+        ordered: dict[str, Any] = {name: None if part is None else part[:, order] for name, part in parts.items()}
+        return replace(self, **ordered)
 
 
 @public
