@@ -9,18 +9,20 @@ from typing import Any
 from dynid.errors import ArgumentError
 from dynid.files.schema import check_content, either, list_of, number
 from dynid.files.small_files import read_toml
+from dynid.loop.cascade import Cascade
 from dynid.loop.laws import PD, PID, ComputedTorqueLaw, ControlLaw
 from dynid.public_calls import public
 from dynid.robot.model import Robot
 
 __all__ = ["read_law"]
 
-_KINDS: dict[str, tuple[Callable[..., ControlLaw], tuple[str, ...]]] = {
-    "pd": (PD, ("kp", "kd")),
-    "pid": (PID, ("kp", "ki", "kd")),
-    "computed_torque": (ComputedTorqueLaw, ("kp", "kd")),
+_KINDS: dict[str, tuple[Callable[..., ControlLaw], tuple[str, ...], tuple[str, ...]]] = {
+    "pd": (PD, ("kp", "kd"), ()),
+    "pid": (PID, ("kp", "ki", "kd"), ()),
+    "cascade": (Cascade, ("kp", "kv"), ("gain", "limit", "velocity_late")),
+    "computed_torque": (ComputedTorqueLaw, ("kp", "kd"), ()),
 }
-"""Kinds of laws that a file can hold: the class and the names of its gains."""
+"""Kinds of laws that a file can hold: the class, the names of its gains, and those of numbers that may be left out."""
 LARGEST_GAIN = 1e12
 """Largest gain of a law (convention: far beyond those of real drives, and its square is a number)."""
 _GAINS = either(number(-LARGEST_GAIN, LARGEST_GAIN), list_of(number(-LARGEST_GAIN, LARGEST_GAIN), least=1))
@@ -28,7 +30,7 @@ _GAINS = either(number(-LARGEST_GAIN, LARGEST_GAIN), list_of(number(-LARGEST_GAI
 
 @public
 def read_law(path: str | Path, model: Robot | None = None) -> ControlLaw:
-    r"""Read a law from a TOML file with ``kind`` ("pd", "pid" or "computed_torque") and its gains, ``kp = [...]`` etc.
+    r"""Read a law from a TOML file with ``kind`` ("pd", "pid", "cascade" or "computed_torque") and its gains, ``kp = [...]`` etc.
 
     Args:
         path: The file.
@@ -44,7 +46,7 @@ def read_law(path: str | Path, model: Robot | None = None) -> ControlLaw:
     """
     table = _read_table(path)
     kind = _pop_kind(table, path)
-    make, _ = _KINDS[kind]
+    make, *_ = _KINDS[kind]
     _check_names(table, kind, path)
     if make is ComputedTorqueLaw:
         if model is None:
@@ -83,15 +85,15 @@ def _pop_kind(table: dict[str, Any], path: str | Path) -> str:
 
 def _check_names(table: dict[str, Any], kind: str, path: str | Path) -> None:
     """Refuse unknown and missing gains, and gains that are no numbers."""
-    _, names = _KINDS[kind]
-    unknown = [name for name in table if name not in names]
+    _, names, more = _KINDS[kind]
+    unknown = [name for name in table if name not in (*names, *more)]
     if unknown:
         raise ArgumentError(
             f"a law of kind {kind!r} has no {', '.join(unknown)}",
             path=path,
-            remedy=f"Give {', '.join(names)}; other terms, such as feed-forward, need a UserLaw in Python.",
+            remedy=f"Give {', '.join((*names, *more))}; other terms, such as feed-forward, need a UserLaw in Python.",
         )
-    if set(table) != set(names):
+    if not set(names) <= set(table):
         missing = [name for name in names if name not in table]
         raise ArgumentError(f"{', '.join(missing)} is missing", path=path, remedy=f"Give {', '.join(names)}.")
     for name, value in table.items():

@@ -29,7 +29,9 @@ __all__ = [
     "ControlLaw",
     "Tracked",
     "UserLaw",
+    "as_gains",
     "assumed_law",
+    "check_gains",
     "check_law",
     "following_law",
 ]
@@ -89,17 +91,17 @@ def check_law(law: object) -> None:
         raise ArgumentError(f"the law of a loop is {law!r}", remedy=remedy)
 
 
-def _check_gains(joint_names: Sequence[str], **gains: ArrayLike) -> None:
+def check_gains(joint_names: Sequence[str], **gains: ArrayLike) -> None:
     """Refuse gains that are all zero for some joint: nothing makes it follow."""
     dof = len(joint_names)
-    total = sum(np.broadcast_to(_as_gains(values, name, dof), (dof,)) for name, values in gains.items())
+    total = sum(np.broadcast_to(as_gains(values, name, dof), (dof,)) for name, values in gains.items())
     idle = np.asarray(total) == 0.0
     if idle.any():
         named = ", ".join(np.array(joint_names)[idle].tolist())
         raise ArgumentError(f"all gains of {named} are zero", remedy="Give the gains by which it is controlled.")
 
 
-def _as_gains(values: ArrayLike, name: str, dof: int | None = None) -> Floats:
+def as_gains(values: ArrayLike, name: str, dof: int | None = None) -> Floats:
     """Gains from zero on, one for all joints or one per joint."""
     try:
         array = np.asarray(values, dtype=float)
@@ -128,19 +130,19 @@ class PD(ControlLaw):
 
     def __post_init__(self) -> None:
         """Refuse gains that are no numbers from zero on."""
-        _as_gains(self.kp, "kp")
-        _as_gains(self.kd, "kd")
+        as_gains(self.kp, "kp")
+        as_gains(self.kd, "kd")
 
     def torque(self, seen: Tracked, memory: Array, period: float) -> tuple[Array, Array]:
         dof = len(seen.q)
-        kp, kd = _as_gains(self.kp, "kp", dof), _as_gains(self.kd, "kd", dof)
+        kp, kd = as_gains(self.kp, "kp", dof), as_gains(self.kd, "kd", dof)
         return kp * (seen.q_wanted - seen.q) + kd * (seen.dq_wanted - seen.dq), memory
 
     def stiffness(self, dof: int) -> Floats:
-        return np.array(np.broadcast_to(_as_gains(self.kp, "kp", dof), (dof,)))
+        return np.array(np.broadcast_to(as_gains(self.kp, "kp", dof), (dof,)))
 
     def check_joints(self, joint_names: Sequence[str]) -> None:
-        _check_gains(joint_names, kp=self.kp, kd=self.kd)
+        check_gains(joint_names, kp=self.kp, kd=self.kd)
 
 
 @dataclass(frozen=True)
@@ -156,25 +158,25 @@ class PID(ControlLaw):
 
     def __post_init__(self) -> None:
         """Refuse gains that are no numbers from zero on."""
-        _as_gains(self.kp, "kp")
-        _as_gains(self.ki, "ki")
-        _as_gains(self.kd, "kd")
+        as_gains(self.kp, "kp")
+        as_gains(self.ki, "ki")
+        as_gains(self.kd, "kd")
 
     def memory_size(self, dof: int) -> int:
         return dof
 
     def torque(self, seen: Tracked, memory: Array, period: float) -> tuple[Array, Array]:
         dof = len(seen.q)
-        kp, ki, kd = (_as_gains(getattr(self, name), name, dof) for name in ("kp", "ki", "kd"))
+        kp, ki, kd = (as_gains(getattr(self, name), name, dof) for name in ("kp", "ki", "kd"))
         error = seen.q_wanted - seen.q
         total = memory + error * period
         return kp * error + ki * total + kd * (seen.dq_wanted - seen.dq), total
 
     def stiffness(self, dof: int) -> Floats:
-        return np.array(np.broadcast_to(_as_gains(self.kp, "kp", dof), (dof,)))
+        return np.array(np.broadcast_to(as_gains(self.kp, "kp", dof), (dof,)))
 
     def check_joints(self, joint_names: Sequence[str]) -> None:
-        _check_gains(joint_names, kp=self.kp, ki=self.ki, kd=self.kd)
+        check_gains(joint_names, kp=self.kp, ki=self.ki, kd=self.kd)
 
 
 @dataclass(frozen=True)
@@ -192,8 +194,8 @@ class ComputedTorqueLaw(ControlLaw):
         """Refuse a model that is no robot, and gains that are no numbers from zero on."""
         if not isinstance(self.model, Robot):
             raise ArgumentError(f"the controller's model is {self.model!r}", remedy="Give a dynid.Robot.")
-        _as_gains(self.kp, "kp")
-        _as_gains(self.kd, "kd")
+        as_gains(self.kp, "kp")
+        as_gains(self.kd, "kd")
 
     def torque(self, seen: Tracked, memory: Array, period: float) -> tuple[Array, Array]:
         model, theta, dof = self.model, self.model.parameter_vector, len(seen.q)
@@ -203,7 +205,7 @@ class ComputedTorqueLaw(ControlLaw):
                 remedy="Give ComputedTorqueLaw the model of this robot.",
             )
         error, rate = seen.q_wanted - seen.q, seen.dq_wanted - seen.dq
-        wanted = seen.ddq_wanted + _as_gains(self.kd, "kd", dof) * rate + _as_gains(self.kp, "kp", dof) * error
+        wanted = seen.ddq_wanted + as_gains(self.kd, "kd", dof) * rate + as_gains(self.kp, "kp", dof) * error
         links = rigid_body_torque(model, theta, seen.q, seen.dq, wanted)
         return links + term_torque(model, theta, seen.q, seen.dq_wanted, wanted), memory
 

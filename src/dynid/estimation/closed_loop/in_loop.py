@@ -41,6 +41,7 @@ from dynid.estimation.equations import (
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.findings import Finding
+from dynid.loop.cascade import Cascade
 from dynid.loop.laws import PD, PID, ControlLaw, check_law, following_law
 from dynid.loop.loop import Loop, ReferenceMotion, TimeFunction
 from dynid.processing.experiment import Experiment
@@ -221,7 +222,7 @@ class InLoop(Estimator):
     motions: Sequence[MotionMaker] = ()
     """The commanded motion of each experiment or streamed log: a function without arguments that returns a motion,
     itself a function from times (N,) in order to (q, dq, ddq). By default the measured motion, low-passed, is assumed,
-    which a finding says. PD and PID laws need the commanded motion; without a law only `InstrumentalVariables` uses
+    which a finding says. PD, PID and cascade laws need the commanded motion; without a law only `InstrumentalVariables` uses
     it."""
 
     def __post_init__(self) -> None:
@@ -238,7 +239,7 @@ class InLoop(Estimator):
                 f"{type(self.estimator).__name__} simulates no control loop",
                 remedy="Give InstrumentalVariables, DIDIM, CLOE or CLIE, or use it without InLoop.",
             )
-        if isinstance(self.law, PD | PID) and not self.motions:
+        if isinstance(self.law, PD | PID | Cascade) and not self.motions:
             raise ArgumentError(
                 f"a {type(self.law).__name__} law makes its torques from commanded minus measured positions, and the "
                 "commanded ones are not known",
