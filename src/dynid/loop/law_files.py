@@ -30,7 +30,9 @@ _GAINS = either(number(-LARGEST_GAIN, LARGEST_GAIN), list_of(number(-LARGEST_GAI
 
 @public
 def read_law(path: str | Path, model: Robot | None = None) -> ControlLaw:
-    r"""Read a law from a TOML file with ``kind`` ("pd", "pid", "cascade" or "computed_torque") and its gains, ``kp = [...]`` etc.
+    r"""Read a law from a TOML file with its ``kind`` and its gains, ``kp = [...]`` etc.
+
+    The kinds are "pd", "pid", "cascade" and "computed_torque".
 
     Args:
         path: The file.

@@ -222,8 +222,8 @@ class InLoop(Estimator):
     motions: Sequence[MotionMaker] = ()
     """The commanded motion of each experiment or streamed log: a function without arguments that returns a motion,
     itself a function from times (N,) in order to (q, dq, ddq). By default the measured motion, low-passed, is assumed,
-    which a finding says. PD, PID and cascade laws need the commanded motion; without a law only `InstrumentalVariables` uses
-    it."""
+    which a finding says. PD, PID and cascade laws need the commanded motion; without a law only
+    `InstrumentalVariables` uses it."""
 
     def __post_init__(self) -> None:
         """Refuse what is no law, and an estimator that simulates no loop: nothing would test the law."""

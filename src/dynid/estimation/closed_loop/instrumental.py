@@ -37,6 +37,7 @@ from dynid.estimation.closed_loop.instrument_noise import (
     motion_slope,
     noise_rows,
     repeated_share,
+    reversal_speeds,
     reversal_window,
 )
 from dynid.estimation.closed_loop.law_test import check_controller, controller_mismatch, controller_summary
@@ -128,7 +129,7 @@ def mix_block(
     else:
         mixed = link_columns(run, states, block.rows)
         np.add(Y, np.subtract(exact, mixed, out=mixed), out=mixed)
-    run.acting.scale(wide, window * reversal_window(run.acting.dry, motion.dq[block.wide]))
+    run.acting.scale(wide, window * reversal_window(run.acting.dry, motion.dq[block.wide], reversal_speeds(run)))
     return mixed, wide
 
 
@@ -210,7 +211,9 @@ def streamed_covariance(runs: StreamSearch[Moments], sums: Moments, found: Round
         for window in runs.windows(sums.beta):
             run, motion, block = window.run, window.motion, window.block
             wide = run.active_rows(motion, block.wide)
-            run.acting.scale(wide, _fade(window) * reversal_window(run.acting.dry, motion.dq[block.wide]))
+            run.acting.scale(
+                wide, _fade(window) * reversal_window(run.acting.dry, motion.dq[block.wide], reversal_speeds(run))
+            )
             H = spectrum(block_noise_rows(run, motion, links, run.acting.whole(wide, found.weights), block))
             if again:
                 spread.add_rows(H, len(window.valid))
