@@ -21,7 +21,8 @@ Floats = NDArray[np.float64]
 def limit_amount(x: Array, limit: ArrayLike) -> Array:
     """Numbers clipped to a limit in amount, as half of abs(x + limit) - abs(x - limit), which a tape can record."""
     most = np.asarray(limit, dtype=float)
-    return (np.abs(x + most) - np.abs(x - most)) / 2.0
+    clipped: Array = (np.abs(x + most) - np.abs(x - most)) / 2.0
+    return clipped
 
 
 @dataclass(frozen=True)
