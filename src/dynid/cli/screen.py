@@ -109,10 +109,8 @@ def identification_overview(fit: Identification) -> str:
 
     estimate = fit.estimate
     condition = "infinite" if estimate.undetermined.any() else f"{estimate.condition:.3g}"
-    friction = [
-        (f.name, f.dry.text, f.unit, f.viscous.text, "N s/m" if f.unit == "N" else "N m s/rad")
-        for f in joint_friction(fit)
-    ]
+    joints = joint_friction(fit)
+    friction = [(f.name, f.dry.text, f.unit, f.viscous.text, "N s/m" if f.unit == "N" else "N m s/rad") for f in joints]
     lines = [
         f"{fit.robot.name}: {len(estimate.names)} base parameters by {estimate.method}",
         f"condition number {condition}, training error {fit.training_error[-1]:.3g} %",
@@ -120,6 +118,7 @@ def identification_overview(fit: Identification) -> str:
     ]
     if friction:
         lines += ["", Table.of(["joint", "dry friction", "unit", "viscous friction", "unit"], friction).to_text()]
+        lines += [f.remark for f in joints if f.remark]
     if fit.selection is not None:
         kept = list(dict.fromkeys(type(term).__name__ for term in fit.selection.terms))
         lines += ["", f"Selected terms: {', '.join(kept) or 'none'}."]

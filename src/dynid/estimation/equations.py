@@ -257,7 +257,10 @@ def merge_information(parts: Sequence[Information]) -> Information:
     for part in parts[1:]:
         total = total.merge(part)
     if not total.samples.sum():
-        raise IdentifiabilityError("no valid sample is left", remedy="See Experiment.dropped.")
+        raise IdentifiabilityError(
+            "no valid sample is left",
+            remedy="Record the robot while its joints move (see dynid excite); see Experiment.dropped.",
+        )
     return total
 
 

@@ -85,6 +85,19 @@ class JointFriction:
     terms: tuple[str, ...]
     """Names of the parameters that carry the friction."""
 
+    @property
+    def remark(self) -> str:
+        """A sentence where the line through the fast part meets zero speed below zero; else empty."""
+        if not self.dry.value < 0.0:
+            return ""
+        slowest = float(np.min(self.torque[self.speed > 0.0]))
+        if slowest >= 0.0:
+            return (
+                f"The friction of {self.name} grows faster than its speed, so that the straight line gives a negative "
+                "dry friction; the friction itself brakes at all speeds of the data."
+            )
+        return f"The friction of {self.name} is negative at some speeds: it would drive the joint."
+
 
 @public
 def joint_friction(fit: Identification, runs: Sequence[Experiment] | None = None) -> tuple[JointFriction, ...]:

@@ -21,6 +21,7 @@ from dynid.estimation.noisy.gain_uncertainty import add_gain_uncertainty
 from dynid.estimation.perturbation import EstimateBounds, estimate_bounds
 from dynid.estimation.physical.definiteness import check_inertia
 from dynid.estimation.physical.feasible import FeasibleWLS
+from dynid.estimation.physical.friction_signs import check_friction, note_lone_terms
 from dynid.estimation.physical.nearest import lift_parameters
 from dynid.estimation.physical.prior import term_signs
 from dynid.estimation.physical.restriction import restrict_parameters
@@ -548,18 +549,18 @@ def identify_equations(
         standard, findings = lift_parameters(equations, estimate)
         estimate = replace(estimate, findings=(*estimate.findings, *findings))
     found = Identification(equations=equations, estimate=estimate, standard=standard, selection=selection)
-    findings = (*estimate.findings, *_inertia_findings(found), *check_runs(equations))
+    findings = (*estimate.findings, *_physical_findings(found), *check_runs(equations))
     return replace(found, estimate=replace(estimate, findings=findings))
 
 
-def _inertia_findings(found: Identification) -> tuple[Finding, ...]:
-    """A finding where the inertia matrix of the parameters that give the torques is not positive definite."""
-    estimate, rank = found.estimate, found.base.rank
-    if not found._by_base:
-        return check_inertia(found.equations, found.standard, estimate.values[rank:])
-    if estimate.undetermined.any():  # the inertia matrix is open, which another finding says
-        return ()
-    return check_inertia(found.equations, found.equations.representative(estimate.values), estimate.values[rank:])
+def _physical_findings(found: Identification) -> tuple[Finding, ...]:
+    """What the parameters that give the torques cannot be: an indefinite inertia matrix, friction that drives."""
+    estimate, rank, equations = found.estimate, found.base.rank, found.equations
+    theta = equations.representative(estimate.values) if found._by_base else found.standard
+    friction = (*check_friction(equations, estimate, theta), *note_lone_terms(found.robot, found.terms))
+    if found._by_base and estimate.undetermined.any():  # the inertia matrix is open, which another finding says
+        return friction
+    return (*check_inertia(equations, theta, estimate.values[rank:]), *friction)
 
 
 @in_stage("select")

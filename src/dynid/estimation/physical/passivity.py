@@ -26,7 +26,7 @@ from dynid.estimation.physical.conic import smallest_eigenvalue
 from dynid.processing.experiment import Experiment
 from dynid.terms.base import JointTerm, RecordableTerm, SteadyMotion, Surface, Term
 
-__all__ = ["Passivity", "SemidefiniteBlock", "all_terms", "steady_states"]
+__all__ = ["Passivity", "SemidefiniteBlock", "all_terms", "steady_states", "typical_torque"]
 
 Floats = NDArray[np.float64]
 ON_EDGE = 1e-5
@@ -222,7 +222,7 @@ def _tables(
         for place, rubs in rubbing.items():
             table[:, place] = np.sign(states.speed) * (states.speed if rubs is None else rubs.steady_torque(states))
         if any(rubs is not None and not rubs.is_non_negative and table[:, p].any() for p, rubs in rubbing.items()):
-            allow = FED_IN * _typical_torque(surface, equations.excerpts)
+            allow = FED_IN * typical_torque(surface, equations.excerpts)
             name = f"friction of {_join(names, [joint for joint, _ in surface])}"
             different = np.unique(table[:, list(rubbing)], axis=0, return_index=True)[1]
             found.append((name, table[different], allow))
@@ -233,7 +233,7 @@ def _join(names: Sequence[str], joints: Iterable[int]) -> str:
     return "+".join(names[joint] for joint in joints)
 
 
-def _typical_torque(surface: Surface, runs: Sequence[Experiment]) -> float:
+def typical_torque(surface: Surface, runs: Sequence[Experiment]) -> float:
     """Root mean square torque of the joint that a surface belongs to [N m or N]."""
     torque = np.concatenate([np.zeros(0), *(_pressing(surface, run) for run in runs)])
     return float(np.sqrt(np.mean(torque**2))) if torque.size else 0.0

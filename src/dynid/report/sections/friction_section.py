@@ -51,6 +51,7 @@ class Friction(Section):
         return [
             Text(text, "hint"),
             Rows((*header, *kept, "carried by"), tuple(rows)),
+            *(Text(friction.remark) for friction in self.joints if friction.remark),
             *(self._plot(friction) for friction in self.joints),
         ]
 

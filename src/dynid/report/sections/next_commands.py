@@ -21,6 +21,7 @@ AGAIN: Mapping[str, str] = MappingProxyType(
         "indefinite-inertia": "--estimator feasible",
         "law-doubted": "--set law=law.toml",
         "missing-friction": "--set selection=true",
+        "negative-friction": "--estimator feasible",
         "not-validated": "--hold-out 30%",
         "torque-offset": "--set selection=true",
         "unsynchronised": "--set delay_s=auto",
