@@ -25,6 +25,8 @@ Typical use::
 
 from __future__ import annotations
 
+import unicodedata
+
 __all__ = [
     "ArgumentError",
     "DataError",
@@ -37,7 +39,29 @@ __all__ = [
     "IdentifiabilityError",
     "LogReadError",
     "NumericalError",
+    "visible_text",
 ]
+
+
+def visible_text(text: str) -> str:
+    """The text with every character that would steer a terminal, except the end of a line, as an escape of JSON.
+
+    Names in files may hold any characters. Those that steer are control characters, those that change the direction of
+    writing, other ends of lines, and halves of pairs.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c == "\n" or c.isprintable() or not _steers(c) else _escape(c) for c in text)
+
+
+def _steers(character: str) -> bool:
+    category = unicodedata.category(character)
+    return category.startswith("C") or category in ("Zl", "Zp")
+
+
+def _escape(character: str) -> str:
+    number = ord(character)
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
 
 class DynidError(Exception):
@@ -60,7 +84,7 @@ class DynidError(Exception):
         self.remedy = remedy
         where = ": ".join(part for part in (self.path, place) if part)
         message = f"{where}: {reason}" if where else reason
-        super().__init__(f"{message}. {remedy}" if remedy else message)
+        super().__init__(visible_text(f"{message}. {remedy}" if remedy else message))
 
 
 class ArgumentError(DynidError):

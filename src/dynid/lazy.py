@@ -1,11 +1,32 @@
-"""Public names of a package, loaded at first use: importing a package stays quick, whatever its modules import."""
+"""What is made at its first use: public names of a package, and properties that are kept.
+
+Importing a package stays quick, whatever its modules import.
+"""
 
 from __future__ import annotations
 
+import functools
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["lazy_names"]
+__all__ = ["cached_property", "lazy_names"]
+
+if TYPE_CHECKING or sys.version_info >= (3, 12):
+    from functools import cached_property
+else:
+
+    class cached_property(functools.cached_property):  # noqa: N801
+        """As in newer versions of Python: without a lock, which the copy of a process would wait for after a fork."""
+
+        def __get__(self, instance: Any, owner: type | None = None) -> Any:
+            """The value, computed at the first use."""
+            if instance is None:
+                return self
+            if self.attrname not in instance.__dict__:
+                instance.__dict__[self.attrname] = self.func(instance)
+            return instance.__dict__[self.attrname]
 
 
 def lazy_names(

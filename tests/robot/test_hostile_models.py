@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tracemalloc
@@ -15,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from campaigns.differential_models import compare, unexplained
-from campaigns.fuzz_files import ARM
+from campaigns.fuzz_files import ARM, MJCF
 from dynid.cli import main
 from dynid.errors import DescriptionError
 from dynid.robot.check import check_robot
@@ -293,23 +294,77 @@ def test_masses_are_those_of_mujoco_whatever_inertiafromgeom_says(mode: str, geo
     assert read.bodies[0].inertia.mass == mujoco.MjModel.from_xml_string(xml).body_mass[1]
 
 
-@pytest.mark.parametrize(
-    "verb", [["base"], ["codegen", "--out", "c"], ["excite", "--out", "e"], ["identify", "x", "--out", "i"]]
-)
-def test_negative_masses_are_refused_by_every_verb(verb: list[str], tmp_path: Path) -> None:
-    text = ARM.replace('<mass value="1"/>', '<mass value="-1"/>')
-    assert text != ARM
-    (tmp_path / "arm.urdf").write_text(text)
-    (tmp_path / "x").write_text("t,q\n0,0\n1,1\n")
-    words = [str(tmp_path / word) if word in ("x", "c", "e", "i") else word for word in verb]
-    result = CliRunner().invoke(main, [words[0], str(tmp_path / "arm.urdf"), *words[1:]])
+IMPOSSIBLE = {
+    "mass": ('<mass value="1"/>', '<mass value="-1"/>', "the mass is negative: -1 kg"),
+    "moment": ('iyy="0.1"', 'iyy="-0.1"', "a principal moment of inertia is negative: -0.1, 0.1, 0.1 kg m^2"),
+    "product": ('ixy="0"', 'ixy="0.3"', "a principal moment of inertia is negative: -0.2, 0.1, 0.4 kg m^2"),
+    "triangle": ('izz="0.1"', 'izz="0.25"', "its principal moments break the triangle inequality: 0.1, 0.1, 0.25 kg"),
+}
+"""What is wrong with a link -> the text of the right link, that of the wrong one, and the error."""
+VERBS = (["base"], ["codegen", "--out", "c"], ["excite", "--out", "e"], ["identify", "x", "--out", "i"], ["inspect"],
+         ["load", "x", "--out", "l"], ["check", "x"])  # fmt: skip
+
+
+def _impossible(folder: Path, fault: str) -> str:
+    """Write a robot whose last link is impossible; its file."""
+    right, wrong, _ = IMPOSSIBLE[fault]
+    kept, found, last = ARM.rpartition(right)
+    assert found
+    (folder / "arm.urdf").write_text(kept + wrong + last)
+    (folder / "x").write_text("t,q\n0,0\n1,1\n")
+    return str(folder / "arm.urdf")
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=lambda words: words[0])
+@pytest.mark.parametrize("fault", IMPOSSIBLE)
+def test_impossible_masses_and_tensors_are_refused_by_every_verb(fault: str, verb: list[str], tmp_path: Path) -> None:
+    robot = _impossible(tmp_path, fault)
+    first, *rest = [str(tmp_path / word) if word in "xceil" else word for word in verb]
+    words = {"inspect": ["inspect", str(tmp_path / "x"), "--robot", robot],
+             "check": ["check", *rest, "--robot", robot]}.get(first, [first, robot, *rest])  # fmt: skip
+    result = CliRunner().invoke(main, words)
     assert result.exit_code == 3
-    assert "link 'l2': the mass is negative: -1 kg" in result.stderr
-    if verb == ["base"]:
-        assert CliRunner().invoke(main, ["base", str(tmp_path / "arm.urdf"), "--allow-unphysical"]).exit_code == 0
-    found = CliRunner().invoke(main, ["check", str(tmp_path / "arm.urdf")])  # lists it among the faults
+    assert IMPOSSIBLE[fault][2] in result.stderr.replace("\n", " ")
+    assert "link 'l2'" in result.stderr
+
+
+@pytest.mark.parametrize("fault", IMPOSSIBLE)
+def test_impossible_robots_are_used_where_this_is_asked_for_and_listed_by_check(fault: str, tmp_path: Path) -> None:
+    robot = _impossible(tmp_path, fault)
+    assert CliRunner().invoke(main, ["base", robot, "--allow-unphysical"]).exit_code == 0
+    found = CliRunner().invoke(main, ["check", robot])
     assert found.exit_code == 1
-    assert "negative" in found.stdout
+    assert IMPOSSIBLE[fault][2][:30] in found.stdout
+
+
+def test_moments_rounded_to_two_digits_are_not_refused(tmp_path: Path) -> None:
+    flat = 'ixx="0.33" ixy="0" ixz="0" iyy="0.33" iyz="0" izz="0.664"'  # a disc: 0.332 and 0.664, cut off
+    (tmp_path / "arm.urdf").write_text(re.sub(r'ixx="0.1".*?izz="0.1"', flat, ARM, flags=re.S))
+    assert CliRunner().invoke(main, ["base", str(tmp_path / "arm.urdf")]).exit_code == 0
+
+
+MISPLACED = {
+    "a joint of the world": ("<worldbody>", '<worldbody><joint name="x" axis="1 0 0"/>', "no meaning in <worldbody>"),
+    "an inertia beside the bodies": ("<worldbody>", '<inertial pos="0 0 0" mass="9"/><worldbody>', "in <mujoco>"),
+    "a joint in a joint": ('axis="1 0 0"/>', 'axis="1 0 0"><inertial pos="0 0 0" mass="9"/></joint>', "in <joint>"),
+    "a named default": ("<default><joint ", '<default><joint name="x" ', "has a name, although it stands in <default>"),
+    "three armatures": ('armature="0.2"', 'armature="0 0 0"', "'armature' holds 3 numbers"),
+    "a geom without volume": ('size="0.1 0.1 0.2" density', 'size="1e-9 1e-9 1e-9" density', "leaves its mass out"),
+}
+"""What MuJoCo refuses or leaves out -> text of a right file, that of the wrong one, part of the error."""
+
+
+@pytest.mark.parametrize("fault", MISPLACED)
+def test_parts_that_mujoco_does_not_take_are_not_skipped(fault: str) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    right, wrong, reason = MISPLACED[fault]
+    text = MJCF.replace(right, wrong, 1)
+    assert text != MJCF
+    if "volume" not in fault:
+        with pytest.raises(ValueError, match="Error"):
+            mujoco.MjModel.from_xml_string(text)
+    with pytest.raises(DescriptionError, match=re.escape(reason)):
+        parse_mjcf(text)
 
 
 @pytest.mark.parametrize(("name", "library"), [("urdf", "pinocchio"), ("mjcf", "mujoco")])

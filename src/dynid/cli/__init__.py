@@ -11,6 +11,7 @@ try:
     import click
 
     from dynid.cli.group import EXIT_CODES, ErrorGroup
+    from dynid.cli.screen import echo
     from dynid.cli.verbs import (
         base_command,
         check_command,
@@ -45,7 +46,8 @@ Examples:
 @click.version_option(package_name="dynid")
 @click.option("--timing", is_flag=True, help="Print the processor time of every stage of the command.")
 @click.option("--allow-unphysical", is_flag=True,
-              help="Use robot files with negative masses as they are; may stand behind the command, too.")  # fmt: skip
+              help="Use robot files with impossible masses or tensors as they are; may stand behind the command, "
+              "too.")  # fmt: skip
 @click.option("--no-snap", is_flag=True, help="Take rounded right angles of URDF files (1.5708) as they are "
               "written; may stand behind the command, too.")  # fmt: skip
 @click.pass_context
@@ -59,7 +61,7 @@ def main(ctx: click.Context, timing: bool, no_snap: bool, allow_unphysical: bool
         from dynid.stages import measure_stages
 
         times = measure_stages()
-        ctx.call_on_close(lambda: click.echo(str(times), err=True))
+        ctx.call_on_close(lambda: echo(str(times), err=True))
 
 
 for command in (

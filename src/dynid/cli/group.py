@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any, NoReturn, TextIO
@@ -16,6 +17,7 @@ import click
 
 from dynid import errors
 from dynid.cli.options import nearest
+from dynid.cli.screen import echo
 
 __all__ = ["ANYWHERE", "EXIT_CODES", "ErrorGroup"]
 
@@ -77,7 +79,7 @@ class ErrorGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         for stream in (sys.stdout, sys.stderr):
             _escape_letters(stream)
-        with _list_interrupts() as interrupts, _one_message(interrupts):
+        with _list_interrupts() as interrupts, _visible_warnings(), _one_message(interrupts):
             try:
                 return super().invoke(ctx)
             finally:
@@ -88,6 +90,23 @@ def _escape_letters(stream: TextIO) -> None:
     """Write letters that the locale cannot show as escapes."""
     if hasattr(stream, "reconfigure"):
         stream.reconfigure(errors="backslashreplace")
+
+
+@contextlib.contextmanager
+def _visible_warnings() -> Iterator[None]:
+    """Show warnings of Python without characters that would steer the terminal: they may quote files."""
+    usual = warnings.formatwarning
+
+    def form(
+        message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+    ) -> str:
+        return errors.visible_text(usual(message, category, filename, lineno, line))
+
+    warnings.formatwarning = form
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
 
 
 @contextlib.contextmanager
@@ -146,7 +165,7 @@ def _one_message(interrupts: Sequence[int]) -> Iterator[None]:
 
 def _fail(message: str, code: int) -> NoReturn:
     with contextlib.suppress(OSError):
-        click.echo(f"dynid: {message}", err=True)
+        echo(f"dynid: {message}", err=True)
     if code == 5:
         _write_no_more()  # otherwise Python would try to write it again when it ends
     sys.exit(code)

@@ -398,7 +398,7 @@ def read_robot(name: str, held: dict[str, float], *, tell: bool = True, judge: b
         name: File or name.
         held: Positions of held joints; the keys may be patterns of joint names.
         tell: Whether a note says that rounded right angles of the file are taken as exact.
-        judge: Whether a robot with a negative mass is refused.
+        judge: Whether a robot with impossible masses or tensors is refused.
     """
     from dynid.robot import zoo
     from dynid.robot.formats import format_of, is_robot_file, joints_in_file
@@ -421,13 +421,15 @@ def read_robot(name: str, held: dict[str, float], *, tell: bool = True, judge: b
 
 
 def _refuse_unphysical(robot: Robot, name: str) -> None:
-    """Refuse a robot with a negative mass, unless --allow-unphysical is given."""
-    negative = next((link for link in robot.links if link.inertia.mass < 0.0), None)
-    if negative is not None and not _is_given("allow_unphysical"):
+    """Refuse a robot with a mass or a tensor that no body has, unless --allow-unphysical is given."""
+    from dynid.robot.check import impossible_inertias
+
+    faults = impossible_inertias(robot)
+    if faults and not _is_given("allow_unphysical"):
         raise errors.DescriptionError(
-            f"the mass is negative: {negative.inertia.mass:g} kg",
+            faults[0].message,
             path=name,
-            place=f"link '{negative.name}'",
+            place=faults[0].where,
             remedy="Mend the file (dynid check lists all faults), or use it as it is with --allow-unphysical.",
         )
 

@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dynid.errors import visible_text
+
 if TYPE_CHECKING:
     from dynid.findings import Finding
     from dynid.links.identify import Identification
 
 __all__ = [
+    "echo",
     "finite_values",
     "identification_overview",
     "print_json",
@@ -37,6 +40,11 @@ SETTLING_S = 2.0
 """Time after which the speed so far says something about the rest [s] (convention)."""
 WIDTH = 44
 """Largest width of the text beside a progress bar, in characters (convention)."""
+
+
+def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Print a text; characters that would steer the terminal, which names in files may hold, are escaped."""
+    click.echo(visible_text(text.replace("\t", "    ")), err=err, nl=nl)
 
 
 @contextlib.contextmanager
@@ -63,7 +71,9 @@ def progress(task: str) -> Iterator[Advance]:
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), Remaining())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         number = bar.add_task(task, total=1.0)
-        yield lambda share, note: bar.update(number, completed=share, description=f"{task}: {note}"[:WIDTH])
+        yield lambda share, note: bar.update(
+            number, completed=share, description=visible_text(f"{task}: {note}")[:WIDTH]
+        )
 
 
 def remaining_time(share: float, elapsed_s: float) -> str:
@@ -82,9 +92,9 @@ def remaining_time(share: float, elapsed_s: float) -> str:
 def show_finding(finding: Finding) -> None:
     """Print a finding on the error stream, within the width of the terminal; of a note, print no remedy."""
     if finding.severity == "note":
-        click.echo(wrap_lines(f"note: {finding.message}"), err=True)
+        echo(wrap_lines(f"note: {finding.message}"), err=True)
         return
-    head, text = finding.severity, wrap_lines(str(finding))
+    head, text = finding.severity, visible_text(wrap_lines(str(finding)))
     colour = {"error": "red", "warning": "yellow"}[head]
     click.echo(click.style(head, fg=colour, bold=True) + text.removeprefix(head), err=True)
 
@@ -128,7 +138,7 @@ def identification_overview(fit: Identification) -> str:
 
 def print_json(value: object) -> None:
     """Print a value as JSON; numbers that are not finite become null."""
-    click.echo(json.dumps(finite_values(value), indent=2, allow_nan=False))
+    echo(json.dumps(finite_values(value), indent=2, allow_nan=False))
 
 
 def finite_values(value: Any) -> Any:
@@ -142,11 +152,11 @@ def finite_values(value: Any) -> Any:
 
 def print_verdict(text: str, *, good: bool | None) -> None:
     """Print a verdict; its first line is green, red, or yellow where nothing was judged (None)."""
-    head, _, rest = wrap_lines(text).partition("\n")
+    head, _, rest = visible_text(wrap_lines(text)).partition("\n")
     colour = "yellow" if good is None else "green" if good else "red"
     click.echo(click.style(head, fg=colour, bold=True) + (f"\n{rest}" if rest else ""))
 
 
 def print_written(out: Path) -> None:
     """Print the paths of a run folder and of its report."""
-    click.echo(f"written: {out}\nopen {out / 'report.html'} in a browser")
+    echo(f"written: {out}\nopen {out / 'report.html'} in a browser")

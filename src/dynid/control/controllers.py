@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from dynid.dynamics.inverse_dynamics import rigid_body_torque, term_torque
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.kernels import kernel
+from dynid.lazy import cached_property
 from dynid.robot.model import Robot
 from dynid.tape import compile_single, record
 

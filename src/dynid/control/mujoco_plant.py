@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from dynid.control.plant import Plant, runge_kutta, smooth_signs
 from dynid.dynamics.inertia_matrix import motor_inertia_matrix
 from dynid.dynamics.inverse_dynamics import term_torque
 from dynid.errors import ArgumentError, EstimationError, ExportError
+from dynid.lazy import cached_property
 from dynid.robot.formats.mjcf.write import mjcf_text
 from dynid.tape import compile_single, record
 

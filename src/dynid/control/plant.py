@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from dynid.dynamics.inverse_dynamics import rigid_body_torque, term_torque
 from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.errors import ArgumentError, EstimationError
 from dynid.kernels import inertia_matrix
+from dynid.lazy import cached_property
 from dynid.loop.smooth_friction import replace_signs
 from dynid.robot.model import Robot
 from dynid.tape import Tape, compile_single, record

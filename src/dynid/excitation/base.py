@@ -10,13 +10,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.excitation.trajectories.trajectory import Motion
+from dynid.lazy import cached_property
 from dynid.tape import Program, compile_tape, record
 from dynid.tape.adjoint import gradient
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.checks import as_row
 from dynid.dynamics.regressor import torque_regressor
 from dynid.information.cross_products import CrossProducts
+from dynid.lazy import cached_property
 from dynid.robot.model import Robot
 from dynid.tape import Program, compile_tape, record
 

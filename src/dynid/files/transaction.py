@@ -40,6 +40,8 @@ _REMEDY = "Remove the hidden folder."
 _held: set[Path] = set()
 """Hidden folders that this process writes: locks of files do not part the threads of one process."""
 _holding = threading.Lock()
+if hasattr(os, "register_at_fork"):  # the copy of a process must not wait for a thread that it does not have
+    os.register_at_fork(before=_holding.acquire, after_in_parent=_holding.release, after_in_child=_holding.release)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,6 @@ for the compiled ones of `dynid.tape.llvm`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
 from dynid.information.triangular import precondition_rows
+from dynid.lazy import cached_property
 from dynid.tape.adjoint import vjp
 from dynid.tape.program import Backend, compile_tape, compiles
 from dynid.tape.record import Recorder, replay

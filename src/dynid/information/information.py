@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import chain
 from os import PathLike
 from typing import Literal
@@ -18,6 +17,7 @@ from dynid.information import storage
 from dynid.information.factor import Factor
 from dynid.information.partial_results import Combine, Forest, Part, total
 from dynid.information.triangular import append_rows, gram_factor, join_triangles
+from dynid.lazy import cached_property
 
 __all__ = ["Information", "Kind", "combination"]
 

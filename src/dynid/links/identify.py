@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from dynid.estimation.selection import ForwardSelection, Selection, standard_can
 from dynid.estimation.streamed_logs import stream_equations
 from dynid.findings import Finding
 from dynid.kernels import inverse_dynamics, kernel
+from dynid.lazy import cached_property
 from dynid.links.common.averaging import average_models
 from dynid.links.common.common_cutoff import CutoffChoice
 from dynid.links.common.free_geometry import free_geometry, is_tilted

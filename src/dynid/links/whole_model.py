@@ -8,7 +8,6 @@ the torques that were judged.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from dynid.dynamics.inertia_matrix import gravity_torque
 from dynid.dynamics.inverse_dynamics import newton_euler
+from dynid.lazy import cached_property
 from dynid.links.identify import Identification
 from dynid.robot.model import Robot
 from dynid.tape import Tape, record

@@ -7,7 +7,6 @@ them is the small off-diagonal noise divided by the small gap ([Atkeson1986] eqs
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +15,7 @@ from dynid.decompositions import eigh
 from dynid.errors import ArgumentError
 from dynid.estimation.physical.nearest import nearest_possible_body
 from dynid.findings import Finding
+from dynid.lazy import cached_property
 from dynid.parameters.inertia_maps import transport
 from dynid.robot.inertia import Inertia
 from dynid.spatial import skew

@@ -13,7 +13,6 @@ with b = tau + C^T dq - g - friction. The integral itself is never formed: it wo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 
 from dynid.dynamics.energy import momentum_balance
 from dynid.dynamics.inverse_dynamics import term_torque
+from dynid.lazy import cached_property
 from dynid.links.identify import Identification
 from dynid.links.whole_model import PresentState, WholeModel
 from dynid.robot.model import Robot

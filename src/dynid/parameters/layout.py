@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
+from dynid.lazy import cached_property
 from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.terms.base import Dependence, Term

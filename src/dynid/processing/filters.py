@@ -9,13 +9,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.decompositions import lstsq
 from dynid.errors import ArgumentError, DataError
+from dynid.lazy import cached_property
 from dynid.processing.native import cascade
 
 __all__ = ["Butterworth", "Decimation", "Fir", "LowPass", "Smoothing", "check_band", "filter_there_and_back"]

@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from dynid.errors import ArgumentError, DataError
+from dynid.errors import ArgumentError, DataError, visible_text
 from dynid.files import write_atomically
 from dynid.files.small_files import WRITTEN, read_small_text
 from dynid.plain_data import build_dataclass
@@ -137,7 +137,7 @@ class Page:
 
     def write(self, path: Path, *, force: bool = False) -> Path:
         """Write the page as HTML, Markdown or JSON, depending on the extension of the file name."""
-        forms = {".html": self.to_html, ".md": self.to_markdown, ".json": self.to_json}
+        forms = {".html": self.to_html, ".md": lambda: visible_text(self.to_markdown()), ".json": self.to_json}
         if path.suffix.lower() not in forms:
             raise ArgumentError(
                 f"a report cannot be written as '{path.suffix}'",

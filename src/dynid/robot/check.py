@@ -20,12 +20,16 @@ from dynid.robot.inertia import Inertia
 from dynid.robot.model import ROUNDED_ANGLE, Robot
 from dynid.robot.parts import Joint, Link
 
-__all__ = ["check_robot", "snapping_finding"]
+__all__ = ["check_robot", "impossible_inertias", "snapping_finding"]
 
 LIGHTEST_KG, HEAVIEST_KG = 1e-6, 1e3
 """Masses of links outside this range are more likely in another unit (convention)."""
 ROUNDING = 1e-6
 """Part of the largest principal moment by which files may miss the triangle inequality (convention: six digits)."""
+FEW_DIGITS = 0.01
+"""The same part where a robot is not only reported but refused (convention: moments of a flat part, two digits)."""
+IMPOSSIBLE = ("negative-mass", "negative-moment", "triangle-inequality")
+"""Codes of the findings for which commands refuse a robot."""
 FAR, WIDE, NARROW = 3.0, 3.0, 0.005
 """Distance of the centre of mass, and radius of gyration at most and at least, as multiples of the link's size, beyond
 which a unit or a frame is probably wrong (convention)."""
@@ -89,7 +93,13 @@ def _check_masses(robot: Robot) -> Iterator[Finding]:
             )
 
 
-def _check_tensors(robot: Robot) -> Iterator[Finding]:
+def impossible_inertias(robot: Robot) -> list[Finding]:
+    """Masses and tensors that no body has, by more than the few digits of a file explain; commands refuse them."""
+    found = (*_check_masses(robot), *_check_tensors(robot, FEW_DIGITS))
+    return [finding for finding in found if finding.code in IMPOSSIBLE]
+
+
+def _check_tensors(robot: Robot, rounding: float = ROUNDING) -> Iterator[Finding]:
     """Tensors that no body can have: principal moments that are negative or break the triangle inequality."""
     for link in _links_with_inertia(robot):
         if link.inertia.mass <= 0.0:
@@ -97,7 +107,7 @@ def _check_tensors(robot: Robot) -> Iterator[Finding]:
         moments = _principal_moments(link.inertia)
         shown = ", ".join(f"{moment:.4g}" for moment in moments)
         remedy = "Take the tensor from CAD again (about the centre of mass, in kg m^2), or identify it."
-        slack = ROUNDING * max(abs(moments[0]), moments[2])  # files are rounded
+        slack = rounding * max(abs(moments[0]), moments[2])  # files are rounded
         if not moments.any():
             yield _finding(
                 "mass-without-inertia", "warning", _place(link), "it has mass but a zero inertia tensor", remedy

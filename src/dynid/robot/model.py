@@ -12,7 +12,6 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from types import CodeType, FunctionType
 from typing import Literal, Self
 
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError, DescriptionError
+from dynid.lazy import cached_property
 from dynid.public_calls import public
 from dynid.robot.inertia import Inertia
 from dynid.robot.parts import Joint, JointLimits, Link, PlacedTerm, freeze_array, is_rotation

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from dynid.errors import DataError, ExportError
+from dynid.errors import DataError, ExportError, visible_text
 from dynid.files import file_digest, make_folder, write_atomically
 from dynid.files.schema import (
     DIGEST,
@@ -183,11 +183,13 @@ class RunFolder:
         """Add a line to ``log.txt``; a log that cannot be written stops nothing."""
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
         with suppress(OSError), open(os.open(self.path / LOG, flags, 0o666), "a", **LOG_TEXT) as stream:
-            stream.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text}\n")
+            line = visible_text(text).replace("\n", "\\n")
+            stream.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {line}\n")
 
     def write(self, name: str, content: str) -> None:
-        """Write a file of the run, whole or not at all."""
-        write_atomically(self.path / name, content, force=True)
+        """Write a file of the run, whole or not at all; texts for people hold no character that steers a terminal."""
+        shown = visible_text(content) if name.endswith((".txt", ".md")) else content
+        write_atomically(self.path / name, shown, force=True)
 
     def write_page(self, page: Page) -> None:
         """Write the report in all its forms."""

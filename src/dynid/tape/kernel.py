@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from numpy.typing import ArrayLike
 
+from dynid.lazy import cached_property
 from dynid.tape.count import OperationCount
 from dynid.tape.count import count as count_operations
 from dynid.tape.program import Program, compile_single

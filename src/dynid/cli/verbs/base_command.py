@@ -8,7 +8,7 @@ import click
 
 from dynid import errors
 from dynid.cli.options import JSON, command, robot_argument
-from dynid.cli.screen import print_json
+from dynid.cli.screen import echo, print_json
 
 if TYPE_CHECKING:
     from dynid.robot.model import Robot
@@ -26,7 +26,7 @@ def robots(as_json: bool) -> None:
         print_json(list(zoo.names()))
         return
     for name in zoo.names():
-        click.echo(f"{name:22s} {zoo.get(name)!r}")
+        echo(f"{name:22s} {zoo.get(name)!r}")
 
 
 @command("dynid base puma560 --format markdown", "dynid base arm.urdf --usual-terms --json",
@@ -94,13 +94,13 @@ def base(
         result = base_parameters(model, method=chosen, unmoved=unmoved, static=static)
     if torques is not None:
         formulas = torque_expressions(model, result)
-        click.echo(getattr(formulas, torques)().rstrip("\n"))
+        echo(getattr(formulas, torques)().rstrip("\n"))
         return
     render = {"text": result.to_text, "markdown": result.to_markdown, "latex": result.to_latex, "json": result.to_json}
-    click.echo(render[style]())
+    echo(render[style]())
     if counts:
-        click.echo(f"\nInverse dynamics of this robot's links: {count_inverse_dynamics(robot)}")
+        echo(f"\nInverse dynamics of this robot's links: {count_inverse_dynamics(robot)}")
         if has_closed_form(robot.with_terms()):
             cost = count_inverse_dynamics(robot, form="minimal")
-            click.echo(f"In minimal linear combinations: {cost}\n\n{steps_table(robot)}")
-        click.echo(f"\n{counts_table()}")
+            echo(f"In minimal linear combinations: {cost}\n\n{steps_table(robot)}")
+        echo(f"\n{counts_table()}")

@@ -25,7 +25,7 @@ from dynid.cli.options import (
     read_robot,
     refuse_robot,
 )
-from dynid.cli.screen import print_json, progress
+from dynid.cli.screen import echo, print_json, progress
 
 if TYPE_CHECKING:
     from dynid.findings import QualityReport
@@ -82,9 +82,9 @@ def check(
     if as_json:
         print_json([finding.to_dict() for finding in result.findings])
     else:
-        click.echo(str(result))
+        echo(str(result))
         for note in notes:
-            click.echo(f"  read: {note}")
+            echo(f"  read: {note}")
     sys.exit(0 if result.ok else 1)
 
 

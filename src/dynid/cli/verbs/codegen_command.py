@@ -10,7 +10,7 @@ import click
 
 from dynid import errors
 from dynid.cli.options import FORCE, HOLD, JSON, OUT, command, held_joints, read_robot
-from dynid.cli.screen import print_json
+from dynid.cli.screen import echo, print_json
 from dynid.cli.verbs.run_commands import invoke, safe_arguments
 
 if TYPE_CHECKING:
@@ -106,13 +106,13 @@ def codegen(
         said = {"folder": str(out), "compiled_and_compared": compiled, "summary": summary.splitlines()}
         print_json(said | {"warnings": [" ".join(code.warnings)] if code.warnings else []})
         return
-    click.echo(summary)
+    echo(summary)
     state = "compiled and compared with the model" if compiled else "not compiled"
     if verify and not compiled:
         state += ": there is no C compiler; install gcc or clang, or set CC"
-    click.echo(f"written: {out} ({state})")
+    echo(f"written: {out} ({state})")
     if code.warnings:
-        click.echo(f"{code.warnings[0]} Read the summary above before you use the code.", err=True)
+        echo(f"{code.warnings[0]} Read the summary above before you use the code.", err=True)
 
 
 def _source(name: str, hold: tuple[str, ...]) -> Robot | SavedResult:
@@ -150,7 +150,7 @@ def _pruned(path: Path, source: Robot | SavedResult, share: str) -> PrunedRobot:
     if facts["verb"] != "identify" or facts["arguments"] is None:
         remedy = f"Repeat it in Python with Recipe(significant='{wanted}')."
         raise errors.DataError("the run was not made by dynid identify", path=folder, remedy=remedy)
-    click.echo(f"the identification is repeated with --significant {wanted}", err=True)
+    echo(f"the identification is repeated with --significant {wanted}", err=True)
     with tempfile.TemporaryDirectory() as temporary:
         target = Path(temporary) / "run"
         words = [*safe_arguments(facts, folder), "--significant", wanted, "--out", str(target)]

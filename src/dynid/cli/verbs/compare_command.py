@@ -12,7 +12,7 @@ import click
 
 from dynid.cli.options import FORCE, JSON, command, read_recipe, robot_argument
 from dynid.cli.options import RECIPE as RECIPE_OPTION
-from dynid.cli.screen import finite_values, print_json, progress
+from dynid.cli.screen import echo, finite_values, print_json, progress
 from dynid.files import make_folder
 
 if TYPE_CHECKING:
@@ -73,11 +73,11 @@ def compare(robot: Robot, out: Path | None, force: bool, as_json: bool, **recipe
     if as_json:
         print_json(study.to_json())
     else:
-        click.echo(table.to_text())
+        echo(table.to_text())
     if out is not None:
         make_folder(out)
         _write(out, study_page(study).to_html(), table.to_markdown(), study.to_json(), study_pictures(study))
-        click.echo(f"written: {out}", err=True)
+        echo(f"written: {out}", err=True)
 
 
 @contextlib.contextmanager
@@ -86,7 +86,7 @@ def _report_interrupt() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        click.echo("dynid: interrupted. Nothing was kept; the same command starts again.", err=True)
+        echo("dynid: interrupted. Nothing was kept; the same command starts again.", err=True)
         raise click.exceptions.Exit(130) from None
 
 

@@ -18,7 +18,7 @@ from dynid.cli.options import (
     robot_argument,
     run_request,
 )
-from dynid.cli.screen import print_json, progress, show_finding
+from dynid.cli.screen import echo, print_json, progress, show_finding
 
 if TYPE_CHECKING:
     from dynid.robot.model import Robot
@@ -83,9 +83,9 @@ def excite(
     with progress("searching") as advance:
         plan, files = run_design(robot, recipe, out=request, progress=advance, notice=show_finding)
     if plan.interrupted:
-        click.echo("interrupted: this is the best motion so far", err=True)
+        echo("interrupted: this is the best motion so far", err=True)
     if as_json:
         print_json(plan_contents(plan))
     else:
-        click.echo(plan.summary())
-        click.echo(f"written: {', '.join(map(str, files))}")
+        echo(plan.summary())
+        echo(f"written: {', '.join(map(str, files))}")

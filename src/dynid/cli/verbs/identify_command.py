@@ -23,6 +23,7 @@ from dynid.cli.options import (
     run_request,
 )
 from dynid.cli.screen import (
+    echo,
     identification_overview,
     print_json,
     print_verdict,
@@ -136,13 +137,13 @@ def identify(
     if as_json:
         print_json(result_json(run.fit, run.validation, run.cost))
     else:
-        click.echo(identification_overview(run.fit))
-        click.echo(wrap_lines(f"All {len(run.fit.estimate.names)} parameters: {out / 'summary.txt'}") + "\n")
+        echo(identification_overview(run.fit))
+        echo(wrap_lines(f"All {len(run.fit.estimate.names)} parameters: {out / 'summary.txt'}") + "\n")
         if run.cost:
-            click.echo(f"{run.cost}\n")
+            echo(f"{run.cost}\n")
         verdict = UNPROVEN if run.validation is None else run.validation.summary()
         print_verdict(verdict, good=None if run.validation is None else run.validation.passed)
         print_written(out)
         if run.note:
-            click.echo(wrap_lines(run.note))
+            echo(wrap_lines(run.note))
     sys.exit(run.exit_code)

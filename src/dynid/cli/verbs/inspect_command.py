@@ -7,7 +7,7 @@ import dataclasses
 import click
 
 from dynid.cli.options import HOLD, JSON, command, held_joints, logs_argument, read_robot
-from dynid.cli.screen import print_json, progress
+from dynid.cli.screen import echo, print_json, progress
 
 __all__ = ["inspect"]
 
@@ -35,5 +35,5 @@ def inspect(logs: tuple[str, ...], robot: str | None, hold: tuple[str, ...], as_
     if as_json:
         print_json(dataclasses.asdict(proposal))
         return
-    click.echo(f"{proposal.explanation}\n", err=True)
-    click.echo(proposal.toml)
+    echo(f"{proposal.explanation}\n", err=True)
+    echo(proposal.toml)

@@ -21,7 +21,7 @@ from dynid.cli.options import (
     robot_argument,
     run_request,
 )
-from dynid.cli.screen import print_json, print_written, progress, show_finding
+from dynid.cli.screen import echo, print_json, print_written, progress, show_finding
 
 if TYPE_CHECKING:
     from dynid.robot.model import Robot
@@ -81,7 +81,7 @@ def load(
     if as_json:
         print_json(run.content)
     else:
-        click.echo(run.text)
+        echo(run.text)
         if out is not None:
             print_written(out)
     sys.exit(run.exit_code)
@@ -133,5 +133,5 @@ def drives(
         stderr = [value if seen else None for value, seen in zip(found.stderr.tolist(), known, strict=True)]
         print_json({"joints": list(found.joint_names), "gain": gains, "stderr": stderr, "map": found.map_line})
         return
-    click.echo(found.summary())
-    click.echo(f"\nFor [current] in the channel map:\n{found.map_line}")
+    echo(found.summary())
+    echo(f"\nFor [current] in the channel map:\n{found.map_line}")

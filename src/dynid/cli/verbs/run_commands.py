@@ -15,7 +15,7 @@ import click
 from dynid import errors
 from dynid.cli.group import ANYWHERE
 from dynid.cli.options import EXISTING, FORCE, JSON, MAP, OUT, command
-from dynid.cli.screen import print_json, print_verdict, show_finding
+from dynid.cli.screen import echo, print_json, print_verdict, show_finding
 from dynid.files import file_digest, make_folder
 from dynid.files.small_files import read_json
 
@@ -60,9 +60,9 @@ def report(folders: tuple[str, ...], out: Path | None, force: bool, as_json: boo
     for name in REPORTS:
         page.write(target / name, force=force or target == Path(folders[0]))
     if as_json:
-        click.echo(page.to_json(), nl=False)
+        echo(page.to_json(), nl=False)
     else:
-        click.echo(f"written: {target / 'report.html'}, {target / 'report.md'}, {target / 'report.json'}")
+        echo(f"written: {target / 'report.html'}, {target / 'report.md'}, {target / 'report.json'}")
 
 
 @command(
@@ -95,7 +95,7 @@ def export(
     if as_json:
         print_json({"files": [str(file) for file in files]})
     else:
-        click.echo(f"written: {', '.join(str(file) for file in files)}")
+        echo(f"written: {', '.join(str(file) for file in files)}")
 
 
 def _compare_runs(first: Path, second: Path) -> Any:
@@ -209,9 +209,9 @@ def safe_arguments(facts: Mapping[str, Any], folder: Path) -> list[str]:
 
 def show_run(facts: Mapping[str, Any], words: Sequence[str]) -> None:
     """Show on the screen what a repeated run does and reads."""
-    click.echo(f"repeats: {shlex.join(['dynid', *words])}", err=True)
+    echo(f"repeats: {shlex.join(['dynid', *words])}", err=True)
     for entry in facts["inputs"]:
-        click.echo(f"reads: {entry['path']}", err=True)
+        echo(f"reads: {entry['path']}", err=True)
 
 
 def _is_number(word: str) -> bool:
@@ -251,13 +251,13 @@ def _differences(old: Any, new: Any, place: str = "") -> Iterator[tuple[str, Any
 
 def _print_comparison(found: dict[str, Any], out: Path | None) -> None:
     inputs, moved = found["inputs_changed"], found["versions_changed"]
-    click.echo(f"inputs: {'changed since: ' + ', '.join(inputs) if inputs else 'unchanged'}")
-    click.echo(f"versions: {', '.join(moved) if moved else 'unchanged'}")
+    echo(f"inputs: {'changed since: ' + ', '.join(inputs) if inputs else 'unchanged'}")
+    echo(f"versions: {', '.join(moved) if moved else 'unchanged'}")
     if found["same"]:
         print_verdict("result: the same", good=True)
     else:
         print_verdict(f"result: differs in {found['differing_count']} places", good=False)
         for entry in found["differing"][:5]:
-            click.echo(f"  {entry['place']}: {entry['before']} -> {entry['now']}")
+            echo(f"  {entry['place']}: {entry['before']} -> {entry['now']}")
     if out is not None:
-        click.echo(f"written: {out}")
+        echo(f"written: {out}")

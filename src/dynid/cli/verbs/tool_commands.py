@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from dynid.cli.options import FORCE, JSON, command
-from dynid.cli.screen import print_json, progress
+from dynid.cli.screen import echo, print_json, progress
 
 __all__ = ["bench", "completion", "demo", "doctor", "reproduce"]
 
@@ -35,12 +35,12 @@ def demo(out: Path, seed: int, force: bool, as_json: bool) -> None:
     from dynid.studies.demo import run_demo
 
     claim_folder(out, "demo", force=force or _is_default("out"))
-    result = run_demo(out, lambda line: click.echo(f"- {line}", err=as_json), seed=seed)
+    result = run_demo(out, lambda line: echo(f"- {line}", err=as_json), seed=seed)
     if as_json:
         print_json({**result_json(result.fit, result.check), "seconds": result.seconds, "report": str(result.report)})
     else:
-        click.echo("")
-        click.echo(result.text())
+        echo("")
+        echo(result.text())
     sys.exit(0 if result.passed else 1)
 
 
@@ -70,11 +70,11 @@ def doctor(as_json: bool) -> None:
         found = {"dynid": __version__, **machine, "packages": packages, "kernels": made.program.backend}
         print_json({**found, "c_compiler": None if compiler is None else str(compiler)})
         return
-    click.echo(f"dynid {__version__}, Python {platform.python_version()}, {platform.machine()} {platform.system()}")
+    echo(f"dynid {__version__}, Python {platform.python_version()}, {platform.machine()} {platform.system()}")
     for name, found_version in packages.items():
-        click.echo(f"  {name:12s} {found_version or 'not installed'}")
-    click.echo(f"kernels run by {made.program.backend}: PUMA 560 inverse dynamics in {made.count}")
-    click.echo(f"C compiler: {compiler or 'none (only needed to verify generated code)'}")
+        echo(f"  {name:12s} {found_version or 'not installed'}")
+    echo(f"kernels run by {made.program.backend}: PUMA 560 inverse dynamics in {made.count}")
+    echo(f"C compiler: {compiler or 'none (only needed to verify generated code)'}")
 
 
 @command("dynid bench", "dynid bench --out bench.json")
@@ -94,7 +94,7 @@ def bench(out: Path | None, as_json: bool) -> None:
         words = [sys.executable, "-m", "dynid.studies.benchmark", "--json", str(rows)]
         done = subprocess.run(words, check=False, stdout=subprocess.DEVNULL if as_json else None)
         if as_json and done.returncode == 0:
-            click.echo(rows.read_text(encoding="utf-8"))
+            echo(rows.read_text(encoding="utf-8"))
     sys.exit(done.returncode)
 
 
@@ -129,8 +129,8 @@ def reproduce(paper: str, out: Path, quick: bool, force: bool, as_json: bool) ->
     if as_json:
         print_json({"summary": result.summary().splitlines(), "folder": str(out)})
         return
-    click.echo(result.summary())
-    click.echo(f"written: {out}")
+    echo(result.summary())
+    echo(f"written: {out}")
 
 
 @command(
@@ -150,7 +150,7 @@ def completion(shell: str) -> None:
     assert kind is not None
     root = click.get_current_context().find_root().command
     scripted = kind(root, {}, "dynid", "_DYNID_COMPLETE")
-    click.echo(scripted.source_template % scripted.source_vars())
+    echo(scripted.source_template % scripted.source_vars())
 
 
 def _is_default(name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.kernels import record_quantity
+from dynid.lazy import cached_property
 from dynid.loop.smooth_friction import smooth_signs
 from dynid.parameters.base import BaseParameters
 from dynid.robot.model import Robot

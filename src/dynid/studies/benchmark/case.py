@@ -6,7 +6,6 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.kernels import kernel
+from dynid.lazy import cached_property
 from dynid.parameters.base import base_parameters, base_vector
 from dynid.robot.model import Robot
 from dynid.tape import Tape

@@ -139,6 +139,21 @@ def _initialise() -> None:
         provide(name, _address(getattr(library, name)))
 
 
+def _keep_forks_safe() -> None:
+    """Let no process fork while another of its threads is inside LLVM: the copy could never take LLVM's lock."""
+    lock = getattr(llvm.ffi.lib, "_lock", None)  # llvmlite offers no public way to it
+    if lock is None or not hasattr(os, "register_at_fork"):
+        return
+
+    def leave() -> None:
+        lock.__exit__(None, None, None)
+
+    os.register_at_fork(before=lock.__enter__, after_in_parent=leave, after_in_child=leave)
+
+
+_keep_forks_safe()
+
+
 def provide(name: str, address: int | None) -> None:
     """Let machine code call the function at an address as ``dynid_<name>``."""
     llvm.add_symbol(f"dynid_{name}", address)

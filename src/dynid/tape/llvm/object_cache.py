@@ -40,6 +40,10 @@ _KEY_BYTES = 32
 _DIGEST_BYTES = 32
 """Length of a SHA-256 digest [bytes]."""
 _MAKING_KEY = threading.Lock()
+if hasattr(os, "register_at_fork"):  # the copy of a process must not wait for a thread that it does not have
+    os.register_at_fork(
+        before=_MAKING_KEY.acquire, after_in_parent=_MAKING_KEY.release, after_in_child=_MAKING_KEY.release
+    )
 
 
 @dataclass(frozen=True, slots=True)
