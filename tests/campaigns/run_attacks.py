@@ -50,6 +50,15 @@ VERBS: dict[str, tuple[str, ...]] = {
 """Command -> its words, without --out."""
 
 
+TWICE: dict[str, tuple[str, ...]] = {
+    "plain": ("identify", *VERBS["identify"]),
+    "default": ("identify", "arm.urdf", "run1.csv", "run2.csv", "--map", "map.toml"),
+    "streamed": ("identify", "arm.urdf", "run1.csv", "--map", "map.toml", "--set", "stream=true"),
+    "load": ("load", *VERBS["load"]),
+}
+"""What is asked for twice -> the command, without --out."""
+
+
 def prepare(folder: Path) -> None:
     """Write a robot, two logs and a map."""
     write_urdf(cylindrical(), folder / "arm.urdf")
@@ -175,15 +184,19 @@ def full(count: int, folder: Path, rng: random.Random) -> list[str]:
 
 def twice(count: int, folder: Path, rng: random.Random) -> list[str]:
     """Give one command several times, with one and two threads: the numbers are the same to the last bit."""
-    seen = set()
-    for number in range(2 * count):
-        for threads in ("1", "2"):
-            command = [sys.executable, "-m", "dynid", "identify", *VERBS["identify"], "--out", f"t{number}{threads}"]
-            subprocess.run(
-                command, env={**os.environ, "OPENBLAS_NUM_THREADS": threads}, check=True, capture_output=True
-            )
-            seen.add((folder / f"t{number}{threads}" / "result.json").read_bytes())
-    return [] if len(seen) == 1 else [f"{len(seen)} different results"]
+    findings = []
+    for name, (verb, *words) in TWICE.items():
+        seen = set()
+        for number, threads in ((number, threads) for number in range(2 * count) for threads in ("1", "2")):
+            out = f"{name}{number}{threads}"
+            command = [sys.executable, "-m", "dynid", verb, *words, "--out", out]
+            done = subprocess.run(command, env={**os.environ, "OPENBLAS_NUM_THREADS": threads}, capture_output=True)
+            if done.returncode > 1:
+                return [f"{name} ends with {done.returncode}: {done.stderr[-300:]!r}"]
+            result = "load.json" if verb == "load" else "result.json"
+            seen.add((folder / out / result).read_bytes())
+        findings += [] if len(seen) == 1 else [f"{name}: {len(seen)} different results"]
+    return findings
 
 
 ATTACKS = {"kills": kills, "pairs": pairs, "full": full, "twice": twice}
