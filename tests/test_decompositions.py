@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -127,3 +129,33 @@ def test_pivoted_triangles_are_scipys(rows, columns, repeated, seed):
     sizes = np.abs(np.diag(expected))[:rank]
     np.testing.assert_allclose(np.abs(np.diag(R))[:rank], sizes, rtol=1e-6, atol=1e-9 * sizes[0])
     assert sorted(order.tolist()) == sorted(its.tolist())
+
+
+PARTS = """
+import sys
+import numpy as np
+from dynid.decompositions import lapack, lent_libraries, solve_upper
+from dynid.estimation.physical.conic import ConeProgram, solve_cone_program
+
+R = np.triu(np.arange(1.0, 10.0).reshape(3, 3))
+x = solve_upper(R, np.ones(3))
+assert np.allclose(R @ x, 1.0)
+with lent_libraries():
+    assert "scipy.linalg.cython_blas" in sys.modules
+assert not [name for name in sys.modules if name.startswith("scipy.linalg")], sys.modules
+import scipy.linalg
+import scipy.linalg.cython_blas
+assert scipy.linalg.cython_blas.__pyx_capi__ and np.allclose(scipy.linalg.solve_triangular(R, np.ones(3)), x)
+assert np.array_equal(lapack().dpotrf(np.eye(2) * 4.0)[0], scipy.linalg.lapack.dpotrf(np.eye(2) * 4.0)[0])
+"""
+
+
+def test_parts_of_scipy_load_without_it_and_leave_it_whole() -> None:
+    subprocess.run([sys.executable, "-c", PARTS], check=True, timeout=60)
+
+
+def test_without_its_parts_the_package_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decompositions, "_compiled_part", lambda name: None)
+    decompositions.lapack.cache_clear()
+    assert decompositions.lapack() is scipy.linalg.lapack
+    decompositions.lapack.cache_clear()

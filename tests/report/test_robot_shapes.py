@@ -7,6 +7,8 @@ import struct
 from pathlib import Path
 
 import numpy as np
+import pytest
+from scipy.spatial import ConvexHull
 
 from dynid.report.html_blocks import Player
 from dynid.report.replay import play_motion
@@ -68,3 +70,20 @@ def test_without_shapes_lines_are_drawn() -> None:
     _, player = play_motion(ur10(), np.arange(2.0), np.zeros((2, 6)))
     assert isinstance(player, Player)
     assert "meshes" not in player.data
+
+
+@pytest.mark.parametrize(
+    "shape", ['box size="0.2 0.3 0.5"', 'cylinder radius="0.1" length="0.4"', 'sphere radius="0.2"']
+)
+def test_simple_shapes_are_closed_and_convex(shape: str, tmp_path: Path) -> None:
+    path = tmp_path / "one.urdf"
+    path.write_text(
+        f'<robot name="one"><link name="base"><visual><geometry><{shape}/></geometry></visual></link><link name="arm"/>'
+        '<joint name="j" type="continuous"><parent link="base"/><child link="arm"/></joint></robot>'
+    )
+    (drawn,) = link_shapes(read_urdf(path))
+    a, b, c = (drawn.corners[drawn.faces[:, k]] for k in range(3))
+    hull = ConvexHull(drawn.corners)
+    assert np.isclose(0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1).sum(), hull.area, rtol=1e-4)
+    heights = hull.equations[:, :3] @ drawn.corners.T + hull.equations[:, 3:]
+    assert np.all(np.abs(heights.max(axis=0)) < 1e-6)  # no corner lies inside

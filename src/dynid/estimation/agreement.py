@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from dynid.decompositions import eigh
 from dynid.estimation.equations import Factors
+from dynid.estimation.intervals.quantiles import f_probability
 from dynid.findings import Finding
 from dynid.terms.motors import Offset
 
@@ -266,14 +267,12 @@ def _drifting(
     level: tuple[float, int],
 ) -> Iterator[Finding]:
     """Report runs within which offsets drift."""
-    from scipy.special import fdtrc
-
     for place, run in enumerate(runs):
         surely = {}
         for name, each in trends.items():
             usual, degrees = _left_over(each), sum(max(trend.blocks - 2, 0) for trend in each)
             ratio = each[place].gain / max(usual, 1e-300) if np.isfinite(usual) and usual > 0.0 else 0.0
-            if degrees and float(fdtrc(1, degrees, ratio)) <= level[0]:
+            if degrees and f_probability(ratio, 1, degrees) <= level[0]:
                 surely[name] = (each[place].slope, float(np.sqrt(ratio)))
         if surely:
             ordered = sorted(surely.items(), key=lambda item: -item[1][1])
@@ -319,8 +318,6 @@ def _explain(
         usual: For each cause the usual gain.
         level: Probability of a false alarm, and degrees of freedom of the usual gains.
     """
-    from scipy.special import fdtrc
-
     inverse, limit, degrees = _inverse(A), *level
     beta = inverse @ b
     chosen: list[int] = []
@@ -333,7 +330,7 @@ def _explain(
             columns = _join(causes, (*chosen, place), total, beta)
             gain, rank, _, _ = _gain(*_change(total, inverse, beta, weights, columns))
             more, own = (gain - before) / usual[place], rank - used
-            if own <= 0 or float(fdtrc(own, degrees * own, max(more, 0.0) / own)) > limit:
+            if own <= 0 or f_probability(max(more, 0.0) / own, own, degrees * own) > limit:
                 continue
             # causes compete in one unit, that of the noise: the true one explains most, whatever is usual for it
             worth = (more - PARSIMONY * own) * usual[place]

@@ -6,14 +6,13 @@ rank models and weights, and constraints hardly change that order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dtrtrs
 
-from dynid.decompositions import eigh
+from dynid.decompositions import eigh, lapack
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
@@ -40,8 +39,8 @@ FOLDS = 12
 RUNS_AS_FOLDS = 5
 """Number of runs from which on a fold is a whole run (convention: four fifths of the data are then left to fit). Fewer
 runs are cut into stretches of time: a fit of one of two runs says little about a fit of both."""
-MOST_RECENT = 3
-"""Number of picked columns of all folds that are kept (convention: those of one model)."""
+CLEARLY = 10.0
+"""Factor above `SINGULAR_SYSTEM` from which on a system is regular whatever its rounding errors (convention)."""
 SINGULAR_SYSTEM = 1e-10
 """Relative eigenvalue below which a direction of a small system is left out (convention)."""
 
@@ -65,9 +64,9 @@ class Folds:
         if len(segments) < 2:
             raise ArgumentError("cross-validation needs two blocks of time or more", remedy="Use a longer experiment.")
         self.equations, self.weights = equations, weights
-        self._recent: dict[tuple[int, bytes], list[Floats]] = {}
         self._best: dict[tuple[tuple[Term, ...], tuple[int, ...]], float] = {}
-        self._places = {term: self._rigid + place for place, term in enumerate(equations.terms)}
+        self._fits: dict[tuple[float, tuple[int, ...]], _Fits] = {}
+        self._places = {term: place for place, term in enumerate(equations.terms)}
         partitions = [_groups(equations, segments, count) for count in counts]
         whole_runs = _runs(equations, segments)
         self.across_runs = runs and 1 < len(whole_runs) < RUNS_AS_FOLDS
@@ -75,15 +74,23 @@ class Folds:
         partitions += [whole_runs] if self.across_runs else []
         groups = [group for partition in partitions for group in partition]
         self._partition = np.repeat(np.arange(len(partitions)), [len(partition) for partition in partitions])
-        weighted, self._torque = self._products(groups, (weights, np.ones_like(weights)))
-        self._weighted = weighted
-        whole = weighted.sum(axis=0) / len(partitions)
-        rest = whole - weighted
-        length = np.sqrt(np.diagonal(whole))[equations.base.rank : -1]
+        self._weighted, self._torque = self._products(groups, (weights, np.ones_like(weights)))
+        whole = self._weighted.sum(axis=0) / len(partitions)
+        rank, rigid = equations.base.grouping.shape
+        length = np.sqrt(np.diagonal(whole))[rank:-1]
         self.coordinates = PriorCoordinates.of(equations.robot, np.where(length > 0.0, length, np.inf))
-        self._to_base = equations.grouping @ self.coordinates.from_scaled
-        self._matrices = self._to_base.T @ rest[:, :-1, :-1] @ self._to_base
-        self._sides = rest[:, -1, :-1] @ self._to_base
+        self.to_base = equations.base.grouping @ self.coordinates.from_scaled[:rigid, :rigid]
+        """(b, p) base parameters = to_base @ scaled standard parameters."""
+        self.sizes = np.diagonal(self.coordinates.from_scaled)[rigid:]
+        """(k,) parameter of each term = size * its scaled unknown."""
+        rest = whole - self._weighted
+        scale = np.append(self.sizes, 1.0)
+        self.standard = self.to_base.T @ rest[:, :rank, :rank] @ self.to_base
+        """(folds, p, p) cross products of the scaled standard parameters without each fold."""
+        self.mixed = (rest[:, rank:, :rank] * scale[:, None]) @ self.to_base
+        """(folds, k + 1, p) those of the scaled terms and the torque with the scaled standard parameters."""
+        self.further = rest[:, rank:, rank:] * np.outer(scale, scale)
+        """(folds, k + 1, k + 1) those of the scaled terms and the torque."""
 
     def __len__(self) -> int:
         return len(self._weighted)
@@ -126,73 +133,69 @@ class Folds:
         Returns:
             (folds,) with the present terms, and (candidates, folds) with each group added.
         """
-        kept = np.array([*range(self._rigid), *self._columns(present)])
-        groups = [np.array(self._columns(group), dtype=np.int64) for group in candidates]
+        kept = self._columns(present)
+        groups = [self._columns(group) for group in candidates]
         wanted = np.arange(len(self)) if places is None else places
-        fits = _Fits(self, wanted, kept, prior_weight)
-        old = self._squares(self._torque, wanted, kept, fits.solutions[:, None])[:, 0]
+        fits = self._without(prior_weight)
+        fits.include(np.concatenate([kept, *groups]))
+        old = self._squares(self._torque, wanted, kept, *fits.solve(wanted, kept))[:, 0]
         new = np.empty((len(groups), len(wanted)))
         for size in sorted({group.size for group in groups}):  # groups of one size are treated at once
             alike = [place for place, group in enumerate(groups) if group.size == size]
             columns = np.array([groups[place] for place in alike])
-            solutions, values = fits.extend(columns)
-            new[alike] = self._squares(self._torque, wanted, kept, solutions, columns, values).T
+            found = fits.extend(wanted, kept, columns)
+            new[alike] = self._squares(self._torque, wanted, kept, *found[:2], columns, found[2]).T
         return old, new
 
-    def _picked(self, matrices: Floats, columns: Ints) -> list[Floats]:
-        """Some columns and the same rows of matrices (folds, p, p); kept for the latest columns."""
-        key = (id(matrices), columns.tobytes())
-        if key not in self._recent:
-            self._recent[key] = [_pick(matrix, columns, columns) for matrix in matrices]
-            if len(self._recent) > MOST_RECENT:
-                self._recent.pop(next(iter(self._recent)))
-        return self._recent[key]
+    def _without(self, prior_weight: float, absent: Sequence[int] = ()) -> _Fits:
+        """The fits at one weight of the prior, without some standard parameters."""
+        key = (prior_weight, tuple(absent))
+        if key not in self._fits:
+            standard = np.array([k for k in range(len(self.equations.base.layout)) if k not in absent])
+            self._fits[key] = _Fits(self, standard, prior_weight)
+        return self._fits[key]
 
     def _squares(
         self,
         products: Floats,
         wanted: Ints,
         kept: Ints,
-        solutions: Floats,
+        base: Floats,
+        unknowns: Floats,
         groups: Ints | None = None,
-        values: Floats | None = None,
+        further: Floats | None = None,
     ) -> Floats:
         """(folds, m) squared errors of m fits to each wanted fold by cross products.
 
         Args:
-            products: (all folds, p, p) cross products of all columns and the torque.
+            products: (all folds, ...) cross products of all columns and the torque.
             wanted: Places of the folds.
-            kept: Columns of the kept part.
-            solutions: (folds, m, columns) the kept part of each solution.
-            groups: (m, s) further columns of each fit.
-            values: (folds, m, s) their parameters.
+            kept: (k,) terms of all fits.
+            base: (folds, m, b) base parameters of each fit.
+            unknowns: (folds, m, k) scaled unknowns of the terms.
+            groups: (m, s) further terms of each fit.
+            further: (folds, m, s) their scaled unknowns.
         """
-        rank, last = self.equations.base.rank, products.shape[1] - 1
-        used = np.array([*range(rank), *(rank + kept[self._rigid :] - self._rigid)])
-        base = solutions @ self._to_base[used[:, None], kept].T
-        U = np.concatenate([base, np.full((*base.shape[:2], 1), -1.0)], axis=2)
-        used = np.append(used, last)
-        inner = self._picked(products, used)
+        rank = base.shape[2]
+        used = np.append(rank + kept, products.shape[1] - 1)
+        torque = np.concatenate([unknowns * self.sizes[kept], np.full((*base.shape[:2], 1), -1.0)], axis=2)
+        rows = products[wanted[:, None], used]
+        squares = np.sum(base * (base @ products[wanted, :rank, :rank] + 2.0 * (torque @ rows[:, :, :rank])), axis=2)
+        squares += np.sum(torque * (torque @ rows[:, :, used]), axis=2)
         length = np.sqrt(np.maximum(np.diagonal(products, axis1=1, axis2=2)[wanted], 0.0))
-        squares = np.array([np.sum(u * (u @ inner[fold]), axis=1) for u, fold in zip(U, wanted.tolist(), strict=True)])
-        sizes = (np.abs(U) @ length[:, used, None])[:, :, 0]
-        if groups is not None and values is not None:
-            rows = rank + groups - self._rigid
-            torque = np.einsum("mij,fmj->fmi", self._to_base[rows[:, :, None], groups[:, None]], values)
-            flat = np.array([_pick(products[fold], rows.ravel(), used) for fold in wanted.tolist()])
-            cross = (flat.reshape(len(flat), *rows.shape, -1) @ U[..., None])[..., 0]
-            own = np.array([products[fold][rows[:, :, None], rows[:, None]] for fold in wanted.tolist()])
-            squares += np.sum(torque * (2.0 * cross + (own @ torque[..., None])[..., 0]), axis=2)
-            sizes += np.sum(length[:, rows] * np.abs(torque), axis=2)
+        sizes = (np.abs(base) @ length[:, :rank, None] + np.abs(torque) @ length[:, used, None])[:, :, 0]
+        if groups is not None and further is not None:
+            parts, places = further * self.sizes[groups], rank + groups
+            rows = products[wanted[:, None], places.ravel()].reshape(len(wanted), *places.shape, -1)
+            cross = rows[..., :rank] @ base[..., None] + rows[..., used] @ torque[..., None]
+            own = rows[:, np.arange(len(groups))[:, None, None], np.arange(groups.shape[1])[:, None], places[:, None]]
+            squares += np.sum(parts * (2.0 * cross[..., 0] + (own @ parts[..., None])[..., 0]), axis=2)
+            sizes += np.sum(length[:, places] * np.abs(parts), axis=2)
         # differences below this are rounding and may be negative: without noise, all fits count as equal
         return np.asarray(np.maximum(squares, ROUNDING * sizes**2))
 
-    @property
-    def _rigid(self) -> int:
-        return len(self.equations.base.layout)
-
-    def _columns(self, terms: Sequence[Term]) -> list[int]:
-        return [self._places[term] for term in terms]
+    def _columns(self, terms: Sequence[Term]) -> Ints:
+        return np.array([self._places[term] for term in terms], dtype=np.int64)
 
     def best_weight(self, terms: Sequence[Term], absent: Sequence[int] = ()) -> float:
         """The strongest prior whose weighted error on left-out folds is within 1 % of the best.
@@ -203,52 +206,131 @@ class Folds:
         """
         if (key := (tuple(terms), tuple(absent))) in self._best:
             return self._best[key]
-        kept = np.array([*(k for k in range(self._rigid) if k not in absent), *self._columns(terms)])
-        everything = np.arange(len(self))
-        fits = [_Fits(self, everything, kept, weight).solutions for weight in WEIGHTS]
-        errors = self._squares(self._weighted, everything, kept, np.stack(fits, axis=1)).sum(axis=0)
+        kept, everything = self._columns(terms), np.arange(len(self))
+        found = [self._without(weight, absent).solve(everything, kept) for weight in WEIGHTS]
+        base, unknowns = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
+        errors = self._squares(self._weighted, everything, kept, base, unknowns).sum(axis=0)
         self._best[key] = max(w for w, error in zip(WEIGHTS, errors, strict=True) if error <= NEAR_BEST * errors.min())
         return self._best[key]
 
 
 class _Fits:
-    """The fits that leave one fold out each, and their extensions by further columns."""
+    """The fits that leave one fold out each, at one weight of the prior, for any set of terms.
 
-    def __init__(self, folds: Folds, wanted: Ints, kept: Ints, prior_weight: float) -> None:
-        self._folds, self._wanted, self._kept = folds, wanted.tolist(), kept
-        self._pull = prior_weight * folds.coordinates.pull
-        self._sides = folds._sides[wanted] + self._pull * folds.coordinates.centre
-        inner = folds._picked(folds._matrices, kept)
-        self._roots = [_cholesky(inner[fold], self._pull[kept]) for fold in self._wanted]
-        right = self._sides[:, kept]
-        self._halves = np.array([dtrtrs(L, y, lower=1)[0] for L, y in zip(self._roots, right, strict=True)])
-        halves = zip(self._roots, self._halves, strict=True)
-        self.solutions = np.array([dtrtrs(L, z, lower=1, trans=1)[0] for L, z in halves])
-        """(folds, kept) the parameters of each fit."""
+    The standard parameters are in every model: they are eliminated once, as the first columns of a Cholesky
+    factorisation are, and what remains are small systems in the terms alone. A term is eliminated from the standard
+    parameters when a model first has it.
+    """
 
-    def extend(self, groups: NDArray[np.int64]) -> tuple[Floats, Floats]:
-        """The kept part (folds, m, kept) and the further parameters (folds, m, s) of fits with one of m groups each.
-
-        Each extension is a block elimination: the kept columns are factorised once.
+    def __init__(self, folds: Folds, standard: Ints, prior_weight: float) -> None:
+        """Factorise the equations of the standard parameters.
 
         Args:
-            groups: (m, s) columns of each group.
+            folds: The cross products.
+            standard: Places of the standard parameters that are not zero.
+            prior_weight: Weight of the prior.
         """
-        matrices = [self._folds._matrices[fold] for fold in self._wanted]
-        sides = [_pick(matrix, groups.ravel(), self._kept) for matrix in matrices]  # transposed, in LAPACK's order
-        Z = np.array([dtrtrs(L, y.T, lower=1, overwrite_b=1)[0].T for L, y in zip(self._roots, sides, strict=True)])
-        Z = Z.reshape(len(Z), *groups.shape, -1)
-        S = np.array([matrix[groups[:, :, None], groups[:, None, :]] for matrix in matrices]) - Z @ Z.swapaxes(2, 3)
-        S[:, :, range(groups.shape[1]), range(groups.shape[1])] += self._pull[groups]
-        values = _solve_semidefinite(S, self._sides[:, groups] - (Z @ self._halves[:, None, :, None])[..., 0])
-        halves = self._halves[:, None] - (values[:, :, None] @ Z)[:, :, 0]
-        pairs = zip(self._roots, halves, strict=True)
-        return np.array([dtrtrs(L, z.T, lower=1, trans=1, overwrite_b=1)[0].T for L, z in pairs]), values
+        rigid = len(folds.equations.base.layout)
+        pull = prior_weight * folds.coordinates.pull
+        drawn = pull * folds.coordinates.centre
+        self._folds, self._standard = folds, standard
+        self._pull, self._drawn = pull[rigid:], drawn[rigid:]
+        everywhere = standard.size == rigid
+        inner = folds.standard if everywhere else folds.standard[:, standard[:, None], standard]
+        self._roots = [_root(matrix, pull[standard]) for matrix in inner]
+        torque = folds.mixed[:, -1:, standard] + drawn[standard]
+        to_base = folds.to_base[:, standard]
+        solved = self._forward([np.vstack([to_base, row]) for row in torque])
+        self._to_base, self._torque = solved[:, :-1], solved[:, -1]
+        self._base = (self._to_base @ self._torque[..., None])[..., 0]  # (folds, b) without terms
+        self._terms: Ints = np.zeros(0, dtype=np.int64)
+        self._halves = np.zeros((len(folds), 0, standard.size))
+        self._moves = np.zeros((len(folds), 0, len(to_base)))
+        self._system = np.zeros((len(folds), 0, 0))
+        self._sides = np.zeros((len(folds), 0))
 
+    def _forward(self, rows: Iterable[Floats]) -> Floats:
+        """(folds, c, p) the transpose of ``inv(L) @ rows.T`` for rows (c, p) of each fold."""
+        solve = lapack().dtrtrs
+        return np.array(
+            [solve(L, right.T, lower=1, overwrite_b=1)[0].T for L, right in zip(self._roots, rows, strict=True)]
+        )
 
-def _pick(matrix: Floats, rows: Ints, columns: Ints) -> Floats:
-    """Some rows and columns of a matrix."""
-    return np.asarray(matrix.take(rows, axis=0).take(columns, axis=1))
+    def include(self, terms: Ints) -> None:
+        """Eliminate the standard parameters from the equations of further terms."""
+        known = set(self._terms.tolist())
+        new = np.array([term for term in dict.fromkeys(terms.tolist()) if term not in known])
+        if not new.size:
+            return
+        folds, old = self._folds, self._terms.size
+        halves = self._forward(_pick(mixed, new, self._standard) for mixed in folds.mixed)
+        self._halves = np.concatenate([self._halves, halves], axis=1)
+        self._moves = np.concatenate([self._moves, halves @ self._to_base.swapaxes(1, 2)], axis=1)
+        self._terms = np.concatenate([self._terms, new])
+        system = np.empty((len(folds), len(self._terms), len(self._terms)))
+        system[:, :old, :old] = self._system
+        system[:, old:] = folds.further[:, new[:, None], self._terms] - halves @ self._halves.swapaxes(1, 2)
+        system[:, :old, old:] = system[:, old:, :old].swapaxes(1, 2)
+        places = np.arange(old, len(self._terms))
+        system[:, places, places] += self._pull[new]
+        sides = folds.further[:, new, -1] + self._drawn[new] - (halves @ self._torque[..., None])[..., 0]
+        self._system, self._sides = system, np.concatenate([self._sides, sides], axis=1)
+
+    def _found(self, terms: Ints) -> Ints:
+        """Places of terms among those that were included."""
+        order = np.argsort(self._terms)
+        return np.asarray(order[np.searchsorted(self._terms[order], terms)])
+
+    def solve(self, wanted: Ints, kept: Ints) -> tuple[Floats, Floats]:
+        """Base parameters (folds, 1, b) and scaled unknowns of the terms (folds, 1, k) of the fit to the other folds.
+
+        Args:
+            wanted: Places of the folds that are left out in turn.
+            kept: (k,) the terms.
+        """
+        self.include(kept)
+        places = self._found(kept)
+        right = self._sides[wanted[:, None], places][..., None]
+        systems = self._system[wanted[:, None, None], places[:, None], places]
+        unknowns: Floats = np.asarray(np.linalg.solve(systems, right)).swapaxes(1, 2)
+        return self._base[wanted, None] - unknowns @ self._moves[wanted[:, None], places], unknowns
+
+    def extend(self, wanted: Ints, kept: Ints, groups: Ints) -> tuple[Floats, Floats, Floats]:
+        """The same for fits with one of m groups of terms each: (folds, m, b), (folds, m, k) and (folds, m, s).
+
+        Each extension is a block elimination: the kept terms are factorised once.
+
+        Args:
+            wanted: Places of the folds that are left out in turn.
+            kept: (k,) terms of all fits.
+            groups: (m, s) further terms of each fit.
+        """
+        places, added = self._found(kept), self._found(groups)
+        rows = self._system[wanted[:, None], places]
+        side = rows[:, :, added.ravel()]
+        right = np.concatenate([self._sides[wanted[:, None], places][..., None], side], axis=2)
+        solved = np.linalg.solve(rows[:, :, places], right)
+        shape = (len(wanted), len(kept), *groups.shape)
+        across = side.reshape(shape).transpose(0, 2, 3, 1)
+        inner = solved[:, :, 1:].reshape(shape).transpose(0, 2, 1, 3)
+        own = self._system[wanted[:, None, None, None], added[:, :, None], added[:, None]] - across @ inner
+        first = solved[:, None, :, :1]
+        further = self._solve(own, self._sides[wanted[:, None, None], added] - (across @ first)[..., 0])
+        unknowns = (first - inner @ further[..., None])[..., 0]
+        base = self._base[wanted, None] - unknowns @ self._moves[wanted[:, None], places]
+        own_moves = self._moves[wanted[:, None, None], added]
+        return base - (further[:, :, None] @ own_moves)[:, :, 0], unknowns, further
+
+    def _solve(self, systems: Floats, right: Floats) -> Floats:
+        """Solve small semidefinite systems (folds, m, s, s) and (folds, m, s); the shortest solution of singular ones.
+
+        The smallest eigenvalue of a Schur complement is at least the smallest pull, and the largest one at most the
+        trace. Where their ratio lies far above `SINGULAR_SYSTEM`, no direction would be left out.
+        """
+        largest = np.trace(systems, axis1=2, axis2=3).max(initial=0.0)
+        if self._pull.min(initial=np.inf) > CLEARLY * SINGULAR_SYSTEM * largest:
+            return np.asarray(np.linalg.solve(systems, right[..., None])[..., 0])
+        return _solve_semidefinite(systems, right)
 
 
 def _solve_semidefinite(S: Floats, right: Floats) -> Floats:
@@ -259,14 +341,19 @@ def _solve_semidefinite(S: Floats, right: Floats) -> Floats:
     return np.asarray(np.einsum("...ij,...j,...kj,...k->...i", vectors, inverse, vectors, right, optimize=True))
 
 
-def _cholesky(matrix: Floats, pull: Floats) -> Floats:
+def _pick(matrix: Floats, rows: Ints, columns: Ints) -> Floats:
+    """Some rows and columns of a matrix."""
+    return np.asarray(matrix.take(rows, axis=0).take(columns, axis=1))
+
+
+def _root(matrix: Floats, pull: Floats) -> Floats:
     """Lower Cholesky factor of a semidefinite matrix plus the diagonal matrix of the pull; above it stands anything."""
     for damping in (0.0, SINGULAR):
         A = matrix.copy()
         diagonal = A.ravel()[:: len(A) + 1]
         diagonal += pull
         diagonal += damping * diagonal.max(initial=0.0)
-        L, failed = dpotrf(A.T, lower=1, overwrite_a=1, clean=0)  # transposed, it is in LAPACK's order
+        L, failed = lapack().dpotrf(A.T, lower=1, overwrite_a=1, clean=0)  # transposed, it is in LAPACK's order
         if not failed:
             return np.asarray(L)
     raise EstimationError(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.decompositions import lstsq, singular_values
+from dynid.decompositions import lstsq, singular_values, solve_upper
 from dynid.errors import IdentifiabilityError
 from dynid.information.triangular import NOISE, echelon
 
@@ -95,9 +95,7 @@ class Factor:
             IdentifiabilityError: if columns depend on one another and ``minimum_norm`` is False.
         """
         if self.rank == len(self.columns):
-            from scipy.linalg import solve_triangular
-
-            return np.asarray(solve_triangular(self.R, self.z))
+            return solve_upper(self.R, self.z)
         if not minimum_norm:
             raise IdentifiabilityError(
                 f"the data leave parameters undetermined: {'; '.join(self.flags)}",

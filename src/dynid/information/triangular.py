@@ -6,11 +6,10 @@ stands for.
 
 from __future__ import annotations
 
-import functools
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
+
+from dynid.decompositions import lapack
 
 __all__ = [
     "NOISE",
@@ -45,14 +44,6 @@ _SEMIDEFINITE = 1e-13
 """A pivot below this part of its diagonal entry is zero to working precision."""
 
 
-@functools.cache
-def _lapack() -> Any:
-    """SciPy's LAPACK, loaded when it is needed: the gate imports this package and needs none of it."""
-    from scipy.linalg import lapack
-
-    return lapack
-
-
 def append_rows(R: Floats, rows: Floats) -> Floats:
     """R (w, w) of a triangle (w, w) and rows (m, w) below it, by Householder reflections."""
     return _reflected(R, rows, 0)
@@ -73,7 +64,7 @@ def join_triangles(R: Floats, below: Floats) -> Floats:
 def _reflected(R: Floats, rows: Floats, triangular: int) -> Floats:
     if not len(rows):
         return R
-    triangle, _, _, failure = _lapack().dtpqrt(triangular, min(len(R), PANEL), R, rows)
+    triangle, _, _, failure = lapack().dtpqrt(triangular, min(len(R), PANEL), R, rows)
     assert failure == 0, "LAPACK refused the shapes"
     signs = np.where(np.diagonal(triangle) < 0.0, -1.0, 1.0)
     return np.ascontiguousarray(triangle * signs[:, None])
@@ -86,7 +77,7 @@ def gram_factor(G: Floats) -> Floats:
     correlation = G / np.outer(divisor, divisor)
     empty = np.flatnonzero(scale == 0.0)
     correlation[empty, empty] = 1.0
-    R, failure = _lapack().dpotrf(correlation)
+    R, failure = lapack().dpotrf(correlation)
     if failure or np.min(np.diagonal(R), initial=1.0) ** 2 < _SEMIDEFINITE:
         R = _semidefinite(correlation)
     R[empty] = 0.0
@@ -138,9 +129,7 @@ def make_preconditioner(R: Floats, samples: int) -> Floats:
 
 def precondition_rows(rows: Floats, R0: Floats) -> Floats:
     """The transpose (w, m) of ``Z = rows @ inv(R0)``, by substitution."""
-    from scipy.linalg import solve_triangular
-
-    return np.asarray(solve_triangular(R0, rows.T, trans="T", check_finite=False))
+    return np.asarray(lapack().dtrtrs(R0.T, rows.T, lower=1)[0])
 
 
 def factor_from_preconditioned(C: Floats, R0: Floats) -> Floats:

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
-from dynid.decompositions import svd
+from dynid.decompositions import solve_upper, svd
 from dynid.estimation.equations import Factors
 from dynid.estimation.intervals.score_sums import ScoreSums
 from dynid.information import Factor
@@ -41,7 +40,7 @@ def solution_root(factor: Factor) -> tuple[Floats, NDArray[np.bool_]]:
     """(b, r) matrix L with ``L L' = A^-1`` for the equations ``A = R' R`` of a factor, and (b,) what is left open."""
     scale = np.where(np.isfinite(factor.scale), factor.scale, 1.0)
     if factor.rank == len(factor.columns):
-        return np.asarray(solve_triangular(factor.R, np.eye(scale.size))), np.zeros(scale.size, dtype=bool)
+        return solve_upper(factor.R, np.eye(scale.size)), np.zeros(scale.size, dtype=bool)
     _, values, Vt = svd(factor.R / scale)
     good = values > factor.resolution * max(values[0], 1e-300)
     undetermined = np.any(np.abs(Vt[~good]) > OPEN, axis=0)

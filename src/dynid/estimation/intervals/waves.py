@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri, stdtrit
+
+from dynid.estimation.intervals.quantiles import student_ratio
 
 __all__ = ["WAVES", "has_many_runs", "make_waves", "student_factor"]
 
@@ -30,7 +31,9 @@ def student_factor(freedom: ArrayLike) -> Floats:
 
     Fewer than one count as one.
     """
-    return np.asarray(stdtrit(np.maximum(freedom, 1.0), TWO_SIDED) / ndtri(TWO_SIDED))
+    degrees = np.maximum(freedom, 1.0)
+    ratios = [student_ratio(each, TWO_SIDED) for each in degrees.ravel().tolist()]
+    return np.asarray(ratios).reshape(degrees.shape)
 
 
 def has_many_runs(runs: NDArray[np.int64]) -> bool:

@@ -9,12 +9,12 @@ hold friction of several terms and coupled rotors. It is slower, and finds a loc
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.decompositions import eigvalsh
+from dynid.decompositions import eigvalsh, lent_libraries
 from dynid.errors import EstimationError
 from dynid.estimation.physical.pseudo_inertia import svec, unsvec
 
@@ -121,23 +121,51 @@ def _excluded(program: ConeProgram, status: str) -> bool:
     return "Infeasible" in status and bool(len(program.equal) or len(program.at_most) or program.cones)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CompressedColumns:
+    """A sparse matrix as the solver reads it: what it asks of SciPy's ``csc_matrix``, which is slow to load."""
+
+    data: Floats
+    """The numbers that are not zero, column by column."""
+    indices: NDArray[np.int32]
+    """Their rows."""
+    indptr: NDArray[np.int32]
+    """(columns + 1,) where each column begins."""
+    shape: tuple[int, ...]
+    """Rows and columns."""
+    has_canonical_format: ClassVar[bool] = True
+    has_sorted_indices: ClassVar[bool] = True
+
+    @property
+    def nnz(self) -> int:
+        """Number of numbers that are not zero."""
+        return len(self.data)
+
+    @classmethod
+    def of(cls, matrix: Floats) -> CompressedColumns:
+        """The numbers of a matrix (m, n) that are not zero."""
+        columns, rows = np.nonzero(matrix.T)
+        starts = np.concatenate([[0], np.cumsum(np.count_nonzero(matrix, axis=0))])
+        return cls(matrix[rows, columns], rows.astype(np.int32), starts.astype(np.int32), matrix.shape)
+
+
 def _call(program: ConeProgram) -> tuple[Any, str]:
     import clarabel
-    from scipy import sparse
 
     b = program.target.size
     # unknowns (y, r) with r = matrix y - target, so that the solver never sees the squared matrix
-    quadratic = sparse.diags(np.concatenate([program.pull, np.ones(b)])).tocsc()
+    quadratic = CompressedColumns.of(np.diag(np.concatenate([program.pull, np.ones(b)])))
     linear = np.concatenate([-program.pull * program.centre, np.zeros(b)])
     blocks, sides, cones = _constraints(program)
-    rows = sparse.csc_matrix(np.vstack([np.hstack([program.matrix, -np.eye(b)]), *blocks]))
+    rows = CompressedColumns.of(np.vstack([np.hstack([program.matrix, -np.eye(b)]), *blocks]))
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     cones = [clarabel.ZeroConeT(b), *cones]
     try:
-        solution = clarabel.DefaultSolver(
-            quadratic, linear, rows, np.concatenate([program.target, *sides]), cones, settings
-        ).solve()
+        with lent_libraries():
+            solution = clarabel.DefaultSolver(
+                quadratic, linear, rows, np.concatenate([program.target, *sides]), cones, settings
+            ).solve()
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt | SystemExit):
             raise

@@ -22,6 +22,7 @@ from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.cross_validation import weigh_prior
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.intervals.quantiles import chi_squared_quantile
 from dynid.estimation.physical.bounds import Bounds, Constraint
 from dynid.estimation.physical.conic import ConeProgram, is_contradictory, solve_by_log_cholesky, solve_cone_program
 from dynid.estimation.physical.constrained_spread import prior_dominated, shifted_estimate, within_equalities
@@ -172,8 +173,6 @@ def _bounds_held(
     equations: Factors, factor: Factor, weight: float, settings: FeasibleWLS, solution: FeasibleSolution
 ) -> tuple[tuple[str, ...], tuple[Finding, ...]]:
     """Names of the inequalities that the answer meets, and a finding where bounds raise the residuals beyond chance."""
-    from scipy.special import chdtri
-
     theta = solution.theta[: len(equations.base.layout)]
     constraints = settings.bounds.constraints(equations.robot)
     active = tuple(c.name for c in constraints if c.is_active(theta))
@@ -186,7 +185,7 @@ def _bounds_held(
         for found in (solution, free)
     )
     # squares are in units of the noise: bounds that are true raise them by one per row, about
-    if with_bounds - without <= chdtri(sum(len(c.rows) for c in binding), CHANCE):
+    if with_bounds - without <= chi_squared_quantile(sum(len(c.rows) for c in binding), CHANCE):
         return active, ()
     rise = 100.0 * (np.sqrt(with_bounds / max(without, 1e-300)) - 1.0)
     names = ", ".join(c.name for c in binding)

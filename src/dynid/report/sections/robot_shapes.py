@@ -6,7 +6,7 @@ that is not there, or is of another kind, is left out, and the report draws line
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,29 +77,36 @@ def _shapes(robot: Robot, document: XmlDocument) -> Iterator[LinkShape]:
 
 def _triangles(document: XmlDocument, geometry: Element) -> Floats | None:
     """(t, 3, 3) corners in the shape's own frame [m]; None for a mesh that is not at hand."""
-    from scipy.spatial import ConvexHull
-
     shape = geometry.children[0] if geometry.children else geometry
     if shape.tag == "mesh":
         path = _find_mesh(Path(document.path), document.attribute(shape, "filename"))
         scale = document.numbers(shape, "scale", 3, np.ones(3))
         return None if path is None else np.asarray(read_triangles(path) * scale)
+    if shape.tag == "box":
+        x, y, z = 0.5 * document.numbers(shape, "size", 3)
+        corners = np.array([[x, y], [-x, y], [-x, -y], [x, -y]])
+        return _stack_of_rings([(0.0, -z), (1.0, -z), (1.0, z), (0.0, z)], corners)
     turn = 2.0 * np.pi / SIDES * np.arange(SIDES)
     ring = np.column_stack([np.cos(turn), np.sin(turn)])
-    if shape.tag == "box":
-        half = 0.5 * document.numbers(shape, "size", 3)
-        points = np.array(np.meshgrid(*zip(-half, half, strict=True))).reshape(3, -1).T
-    elif shape.tag == "cylinder":
+    if shape.tag == "cylinder":
         radius, half_length = document.number(shape, "radius"), 0.5 * document.number(shape, "length")
-        points = np.array([[*(radius * xy), z] for xy in ring for z in (-half_length, half_length)])
-    elif shape.tag == "sphere":
-        heights = np.cos(np.linspace(0.0, np.pi, SIDES // 2 + 1))
-        points = document.number(shape, "radius") * np.array(
-            [[*(np.sqrt(1.0 - z**2) * xy), z] for z in heights for xy in ring]
+        return _stack_of_rings(
+            [(0.0, -half_length), (radius, -half_length), (radius, half_length), (0.0, half_length)], ring
         )
-    else:
-        return None
-    return np.asarray(points[ConvexHull(points).simplices])
+    if shape.tag == "sphere":
+        radius, angles = document.number(shape, "radius"), np.linspace(0.0, np.pi, SIDES // 2 + 1)
+        return _stack_of_rings([(radius * np.sin(a), radius * np.cos(a)) for a in angles], ring)
+    return None
+
+
+def _stack_of_rings(levels: Sequence[tuple[float, float]], ring: Floats) -> Floats:
+    """(t, 3, 3) triangles between rings (s, 2), each level of which has a size and a height; points at both ends."""
+    rings = np.array([np.column_stack([size * ring, np.full(len(ring), height)]) for size, height in levels])
+    low, high = rings[:-1], rings[1:]
+    following = [np.roll(part, -1, axis=1) for part in (low, high)]
+    rising = np.stack([low, high, following[1]], axis=2)[:-1]  # at the last level they have no area
+    falling = np.stack([low, following[0], following[1]], axis=2)[1:]  # nor these at the first
+    return np.concatenate([rising.reshape(-1, 3, 3), falling.reshape(-1, 3, 3)])
 
 
 def _find_mesh(urdf: Path, name: str) -> Path | None:

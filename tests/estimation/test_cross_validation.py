@@ -1,0 +1,75 @@
+"""Errors on left-out folds against fits of the samples themselves, one after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynid.estimation.cross_validation import WEIGHTS, Folds
+from dynid.estimation.equations import Samples, build_equations
+from dynid.estimation.rows import torque_of_terms
+from dynid.kernels import kernel
+from dynid.robot import zoo
+from dynid.terms.friction import Coulomb, QuadraticViscous, SaturatingViscous, Viscous
+from estimation.planted import planted_run
+
+ROBOT = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4))
+FURTHER = tuple(kind(joint=joint) for kind in (SaturatingViscous, QuadraticViscous) for joint in range(ROBOT.dof))
+BLOCKS = 6
+
+
+@pytest.fixture(scope="module")
+def equations() -> Samples:
+    """Equations of a noisy run with more terms than it has."""
+    return build_equations(ROBOT, planted_run(ROBOT, samples=1200, noise=0.2), terms=FURTHER, blocks=BLOCKS)
+
+
+def plain_errors(equations: Samples, folds: Folds, terms, prior_weight: float) -> np.ndarray:
+    """(folds,) squared error of every block, predicted by a ridge regression of the others' samples."""
+    (run,), robot = equations.experiments, equations.robot
+    # columns of the samples: the torque of every scaled unknown by itself
+    scale = folds.coordinates.from_scaled
+    standard = len(equations.base.layout)
+    evaluate = kernel(robot, "inverse_dynamics", symbolic_parameters=True)
+    columns = [evaluate(run.q, run.dq, run.ddq, scale[:standard, k]) for k in range(standard)]
+    places = [standard + FURTHER.index(term) for term in terms]
+    columns += [torque_of_terms(robot, [FURTHER[k - standard]], scale[k, k, None], run) for k in places]
+    A = np.stack(columns, axis=-1)  # (samples, joints, unknowns)
+    unknowns = [*range(standard), *places]
+    pull, centre = prior_weight * folds.coordinates.pull[unknowns], folds.coordinates.centre[unknowns]
+    blocks = np.array_split(np.arange(run.samples), BLOCKS)
+    squares = []
+    for left_out in blocks:
+        rest = np.setdiff1d(np.arange(run.samples), left_out)
+        W = (A[rest] * np.sqrt(folds.weights)[:, None]).reshape(-1, len(unknowns))
+        side = (run.effort[rest] * np.sqrt(folds.weights)).ravel()
+        stacked = np.vstack([W, np.diag(np.sqrt(pull))])
+        x = np.linalg.lstsq(stacked, np.concatenate([side, np.sqrt(pull) * centre]), rcond=None)[0]
+        squares.append(np.sum((run.effort[left_out] - A[left_out] @ x) ** 2))
+    return np.array(squares)
+
+
+@pytest.mark.parametrize("prior_weight", [WEIGHTS[1], 1.0])
+def test_errors_are_those_of_plain_fits(equations: Samples, prior_weight: float) -> None:
+    folds = Folds(equations, np.array([1.0, 2.0, 5.0, 3.0])[: ROBOT.dof], (BLOCKS,))
+    first, second = FURTHER[: ROBOT.dof], FURTHER[ROBOT.dof :]
+    old, new = folds.errors(first, [second, second[:2], second[2:]], prior_weight)
+    np.testing.assert_allclose(old, plain_errors(equations, folds, first, prior_weight), rtol=1e-7)
+    for group, row in zip((second, second[:2], second[2:]), new, strict=True):
+        np.testing.assert_allclose(row, plain_errors(equations, folds, (*first, *group), prior_weight), rtol=1e-7)
+    # later models reuse what the first one eliminated, also for some of the folds
+    some, _ = folds.errors((*second, first[1]), [], prior_weight, np.array([4, 1]))
+    expected = plain_errors(equations, folds, (*second, first[1]), prior_weight)[[4, 1]]
+    np.testing.assert_allclose(some, expected, rtol=1e-7)
+
+
+def test_absent_parameters_are_zero(equations: Samples) -> None:
+    folds = Folds(equations, np.ones(ROBOT.dof), (BLOCKS,))
+    layout = list(equations.base.layout)
+    friction = [place for place, name in enumerate(layout) if place >= 10 * ROBOT.dof]
+    assert friction
+    assert folds.best_weight((), friction) in WEIGHTS
+    fits = folds._without(1.0, friction)
+    base, _ = fits.solve(np.arange(len(folds)), np.zeros(0, dtype=np.int64))
+    of_friction = [k for k, column in enumerate(equations.base.columns) if column in friction]
+    np.testing.assert_allclose(base[:, 0, of_friction], 0.0, atol=1e-12)
