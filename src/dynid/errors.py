@@ -11,6 +11,7 @@ The tree::
     ├── ExcitationError            no trajectory satisfies the limits
     ├── EstimationError            an estimator found no trustworthy answer
     ├── NumericalError             a matrix is not finite, or no routine can decompose it
+    ├── EngineError                workers were lost, or a cluster cannot be reached
     └── ExportError                a result cannot be written
         └── GeneratedCodeMismatch    generated code disagrees with the model
 
@@ -32,6 +33,7 @@ __all__ = [
     "DataError",
     "DescriptionError",
     "DynidError",
+    "EngineError",
     "EstimationError",
     "ExcitationError",
     "ExportError",
@@ -117,6 +119,10 @@ class EstimationError(DynidError):
 
 class NumericalError(DynidError):
     """A matrix is not finite, or no routine can decompose it."""
+
+
+class EngineError(DynidError):
+    """Workers were lost, or a cluster cannot be reached."""
 
 
 class ExportError(DynidError):

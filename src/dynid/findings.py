@@ -20,6 +20,10 @@ _ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "note": 2}
 
 CODES: Mapping[str, str] = MappingProxyType(
     {
+        # fleets, from fleet/
+        "arm-changed": "A parameter of one arm of a fleet changed in the course of time.",
+        "arm-differs": "An arm of a fleet differs from the others.",
+        "log-left-out": "A log of a fleet could not be used; the others were.",
         # robot models, from robot/check.py
         "copied-inertia": "Three links or more of one chain have the same mass and inertia, as if from a template.",
         "far-centre-of-mass": "The centre of mass is far away from the link.",

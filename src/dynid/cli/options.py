@@ -54,7 +54,7 @@ Function = Callable[..., None]
 
 NOT_SETTINGS = ("out", "force", "as_json", "save_recipe")
 """Parameters of a command that do not change its result."""
-SHORT_SETTINGS = ("gravity", "rows", "time")
+SHORT_SETTINGS = ("gravity", "rows", "time", "engine", "workers", "scheduler")
 """Settings of recipes that can be written as options of their own; a command has at most 12 options."""
 FEW_OPTIONS = 7
 """Number of options from which on the help lists them by purpose (convention)."""

@@ -150,6 +150,11 @@ class Information:
         numbers = {segment: int(first) + place for place, segment in enumerate(self.segments)}
         return replace(self, parts=tuple(replace(part, segment=numbers[part.segment]) for part in self.parts))
 
+    def as_one(self, segment: int = 0) -> Information:
+        """The same with all segments as one, of that number; it can be merged no further with parts of this log."""
+        counts = tuple(int(count) for count in self.samples.sum(axis=0))
+        return replace(self, parts=(Part(segment, 0, 0, self._joint_totals, counts),))
+
     def without(self, *segments: int) -> Information:
         """The same without some segments, for cross-validation; nothing is subtracted, the others are taken anew."""
         self._check_segments(segments)
@@ -198,6 +203,30 @@ class Information:
         return replace(
             self,
             parts=tuple(replace(part, matrices=tuple(map(scaled, part.matrices, scale))) for part in self.parts),
+        )
+
+    def with_moved_torques(self, beta: ArrayLike, gains: ArrayLike | None = None) -> Information:
+        """The same equations with torques divided by gains, then without the torques of parameters.
+
+        Args:
+            beta: (p,) values of the parameters of `columns` whose torques are subtracted.
+            gains: (n,) factors of the joints' torques; one by default.
+        """
+        values = np.asarray(beta, dtype=float)
+        scale = np.ones(self.dof) if gains is None else np.asarray(gains, dtype=float)
+
+        def moved(matrix: Floats, support: tuple[int, ...], gain: float) -> Floats:
+            change = np.eye(len(matrix))
+            change[:-1, -1], change[-1, -1] = -values[list(support)], 1.0 / gain
+            if self.kind == "gram":
+                return np.asarray(change.T @ matrix @ change)
+            return append_rows(np.zeros_like(matrix), matrix @ change)
+
+        return replace(
+            self,
+            parts=tuple(
+                replace(part, matrices=tuple(map(moved, part.matrices, self.supports, scale))) for part in self.parts
+            ),
         )
 
     def _picked(self, matrix: Floats, pick: list[int]) -> Floats:

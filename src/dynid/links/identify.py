@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.engines.registry import make_engine
 from dynid.errors import ArgumentError
 from dynid.estimation.agreement import check_runs
 from dynid.estimation.closed_loop.in_loop import InLoop
@@ -34,6 +35,7 @@ from dynid.lazy import cached_property
 from dynid.links.common.averaging import average_models
 from dynid.links.common.common_cutoff import CutoffChoice
 from dynid.links.common.free_geometry import free_geometry, is_tilted
+from dynid.links.common.leaves import fix_cutoff, reduce_logs
 from dynid.links.common.run_differences import settle_runs
 from dynid.links.couplings import with_coupled_motors
 from dynid.links.estimators import make_estimator
@@ -457,6 +459,15 @@ def identify_logs(
     springs = recipe.spring_terms(reader.robot)
     choose = CutoffChoice(reader.robot, band_hz=recipe.band_hz, terms=(*springs, *terms), base=base)
     whole = _needs_whole_logs(recipe, estimator, terms)
+    if recipe.engine != "local":
+        refuse_in_pieces(whole)
+        _notice(reader, "in-pieces", "logs are read piece by piece: terms are not selected")
+        fixed = fix_cutoff(reader, logs, choose)
+        with make_engine(recipe.engine, workers=recipe.workers, scheduler=recipe.scheduler) as engine:
+            equations = reduce_logs(fixed, logs, engine, base)
+        proof = reader.experiments(held_out, for_validation=True, cutoff_hz=choose.hz)
+        fit = identify_equations(equations, estimator)
+        return replace(fit, estimate=choose.noted(fit.estimate)), proof
     if recipe.stream is True or (recipe.stream == "auto" and read_in_pieces(logs, needed_whole=bool(whole))):
         refuse_in_pieces(whole)
         _notice(reader, "in-pieces", "logs are read piece by piece: terms are not selected")

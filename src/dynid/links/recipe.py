@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from dynid.checks import check_number
+from dynid.engines.registry import check_engine
 from dynid.errors import ArgumentError
 from dynid.estimation.registry import ESTIMATORS
 from dynid.estimation.selection import ForwardSelection
@@ -65,6 +66,13 @@ class Recipe(TomlSettings):
     stream: bool | Literal["auto"] = "auto"
     """Whether logs are read piece by piece, without selection of terms; "auto" does so above 200 MB, or 2 GB if
     something in the recipe needs whole logs."""
+    engine: Literal["local", "processes", "dask"] = "local"
+    """Where logs are reduced: one after the other in this process, in a pool of processes, or on a Dask cluster. The
+    last two read logs piece by piece, without selection of terms; the result is the same for any number of workers."""
+    workers: int | None = None
+    """Number of processes of the engine; None for as many as there are processors."""
+    scheduler: str | None = None
+    """Address of a running Dask cluster, such as "tcp://10.0.0.5:8786"; None starts one on this machine."""
     gate: bool = True
     """Whether logs are checked first, and refused when the check finds an error."""
     cutoff_hz: float | Literal["auto"] | None = "auto"
@@ -124,6 +132,7 @@ class Recipe(TomlSettings):
             read_hold_out(self.hold_out)
         if self.significant is not None:
             read_share(self.significant)
+        check_engine(self.engine, self.workers, self.scheduler)
         self.settle_kinds()
 
     @classmethod

@@ -1,0 +1,57 @@
+"""Engines by their names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynid.engines.base import Engine, Local
+from dynid.errors import ArgumentError
+
+__all__ = ["ENGINES", "check_engine", "make_engine"]
+
+ENGINES = ("local", "processes", "dask")
+"""Names of the engines."""
+
+
+def make_engine(name: str = "local", *, workers: int | None = None, scheduler: str | None = None) -> Engine:
+    """Make an engine by its name.
+
+    Args:
+        name: ``local`` (this process), ``processes`` (a pool of processes) or ``dask`` (a Dask cluster).
+        workers: Number of processes; as many as there are processors if None. Not for a running cluster.
+        scheduler: Address of a running Dask cluster, such as ``tcp://10.0.0.5:8786``; None starts a cluster on this
+            machine.
+
+    Raises:
+        ArgumentError: There is no such engine, or the arguments do not belong to it.
+
+    Example:
+        >>> dynid.engines.make_engine("local").map(abs, [-2, 3])
+        [2, 3]
+    """
+    check_engine(name, workers, scheduler)
+    if name == "processes":
+        from dynid.engines.processes import Processes
+
+        return Processes(workers)
+    if name == "dask":
+        from dynid.engines.dask_cluster import DaskCluster
+
+        return DaskCluster(workers=workers, scheduler=scheduler)
+    return Local()
+
+
+def check_engine(name: Any, workers: Any, scheduler: Any) -> None:
+    """Refuse settings of an engine that cannot be meant."""
+    if name not in ENGINES:
+        raise ArgumentError(f"there is no engine {name!r}", remedy=f"Choose one of {', '.join(ENGINES)}.")
+    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
+        raise ArgumentError(f"workers is {workers!r}", remedy="Give a number of processes from 1 up.")
+    if workers is not None and name == "local":
+        raise ArgumentError("the engine 'local' has no workers", remedy="Choose engine=processes or engine=dask.")
+    if scheduler is not None and name != "dask":
+        raise ArgumentError(f"the engine '{name}' has no scheduler", remedy="Choose engine=dask, or omit it.")
+    if scheduler is not None and workers is not None:
+        raise ArgumentError(
+            "a running cluster has its own workers", remedy="Give the address of the scheduler, or workers."
+        )

@@ -1,0 +1,16 @@
+"""Fleets: many arms of one type, identified together and compared with each other."""
+
+from __future__ import annotations
+
+from dynid.lazy import lazy_names
+
+NAMES = {
+    "fleet": ["Arm", "FailedLog", "Fleet", "identify_fleet"],
+    "fleet_logs": ["FleetLog", "find_logs"],
+    "pooling": ["ArmEquations", "Pool", "pool_arms", "weigh_arm"],
+    "differences": ["Difference"],
+    "history": ["History", "Window"],
+}
+"""Module -> its public names, loaded at first use."""
+
+__all__, __getattr__, __dir__ = lazy_names(__name__, NAMES)

@@ -1,0 +1,372 @@
+"""From the logs of many arms of one type to the fleet: one typical robot, every arm's own parameters, and outliers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.checks import check_number
+from dynid.engines.base import Engine
+from dynid.engines.registry import make_engine
+from dynid.errors import DynidError, IdentifiabilityError
+from dynid.estimation.equations import Factors, merge_information, next_segment
+from dynid.findings import Finding
+from dynid.fleet.differences import Difference, different_arms, shared_causes, unusual_values
+from dynid.fleet.fleet_logs import FleetLog, find_logs
+from dynid.fleet.history import DAY_S, History, arm_history, changed_values
+from dynid.fleet.pooling import OwnPart, Pool, pool_arms, weigh_arm
+from dynid.fleet.store import LeafStore, settings_digest
+from dynid.information import Information
+from dynid.links.common.common_cutoff import CutoffChoice
+from dynid.links.common.leaves import Leaf, LeafTask, fix_cutoff, leaf_equations, leaf_tasks, make_leaf
+from dynid.links.estimators import make_estimator
+from dynid.links.identify import Identification, identify_equations, prepare_robot
+from dynid.links.log_reader import ChannelMapSource, LogReader, Progress, refuse_in_pieces
+from dynid.links.recipe import Recipe
+from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.parameters.base_set import require_kept_columns
+from dynid.public_calls import public
+from dynid.robot.model import Robot
+from dynid.terms.base import Dependence
+
+__all__ = ["Arm", "FailedLog", "Fleet", "FleetData", "identify_fleet"]
+
+Floats = NDArray[np.float64]
+FleetData = str | Sequence[str] | Mapping[str, Sequence[str | Path]]
+"""Patterns with ``{arm}`` in them (see `find_logs`), or for each arm its logs."""
+MONTH_DAYS = 30.0
+"""Length of a window of time by default [days] (convention: friction follows the seasons)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedLog:
+    """A log that could not be used."""
+
+    arm: str
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Arm:
+    """One arm of the fleet."""
+
+    name: str
+    logs: int
+    samples: int
+    own: OwnPart
+    """Its own parameters; `Fleet.own_names` says which."""
+    history: History
+    differences: tuple[Difference, ...]
+    """In what it differs from the fleet, and what changed, the largest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Fleet:
+    """A fleet of arms of one type."""
+
+    typical: Identification
+    """The robot with the shared parameters and the mean of the arms' own ones: physically possible, ready for files."""
+    pool: Pool
+    arms: tuple[Arm, ...]
+    own_names: tuple[str, ...]
+    """(k,) names of the parameters that every arm has for itself."""
+    own_units: tuple[str, ...]
+    """(k,) their units."""
+    failed: tuple[FailedLog, ...]
+    """Logs that could not be used."""
+    read: int
+    """Number of logs that were read now; the others came from the store."""
+    findings: tuple[Finding, ...]
+    """Arms that differ, changes, logs left out."""
+
+    @property
+    def shared_names(self) -> tuple[str, ...]:
+        """(s,) names of the shared parameters."""
+        return tuple(self.typical.base.names[place] for place in self.pool.shared_places)
+
+    @property
+    def shared_units(self) -> tuple[str, ...]:
+        """(s,) their units."""
+        return tuple(self.typical.base.units[place] for place in self.pool.shared_places)
+
+    @property
+    def outliers(self) -> tuple[Arm, ...]:
+        """Arms that differ from the others or changed, the most conspicuous first."""
+        odd = [arm for arm in self.arms if arm.differences]
+        return tuple(sorted(odd, key=lambda arm: -arm.differences[0].deviations))
+
+    def robot(self, name: str) -> Robot:
+        """The robot of one arm: the typical one with the arm's own friction and offsets.
+
+        Raises:
+            KeyError: There is no such arm.
+        """
+        arm = {arm.name: arm for arm in self.arms}[name]
+        typical, base = self.typical.identified, self.typical.base
+        theta = typical.parameter_vector.copy()
+        for place, value, std in zip(self.pool.own_places, arm.own.values, arm.own.std, strict=False):
+            if np.isfinite(std):
+                theta[base.columns[place]] = value
+        return typical.with_parameters(theta)
+
+    def summary(self) -> str:
+        """A few lines for a terminal."""
+        ratio = _tightening(self.pool)
+        lines = [
+            f"Fleet of {len(self.arms)} arms of {self.typical.robot.name}: "
+            f"{sum(arm.logs for arm in self.arms)} logs, {sum(arm.samples for arm in self.arms)} samples, "
+            f"{self.read} logs read now.",
+            f"{len(self.shared_names)} shared parameters, {len(self.own_names)} of every arm's own. "
+            f"The shared ones are known {ratio:.3g} times better than by a single arm (median).",
+        ]
+        lines += [f"{arm.name}: {difference.sentence}" for arm in self.outliers for difference in arm.differences]
+        if not self.outliers:
+            lines.append("No arm differs from the others.")
+        lines += [f"Left out: {log.path} ({log.arm}): {log.reason}" for log in self.failed]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        """Size in one line."""
+        return f"Fleet({self.typical.robot.name!r}, {len(self.arms)} arms, {len(self.outliers)} of them conspicuous)"
+
+
+@public
+def identify_fleet(
+    robot: Robot,
+    data: FleetData,
+    recipe: Recipe | None = None,
+    *,
+    channel_map: ChannelMapSource | None = None,
+    store: str | Path | None = None,
+    gain_spread: float = 0.0,
+    window_days: float = MONTH_DAYS,
+    progress: Progress | None = None,
+) -> Fleet:
+    """Identify a fleet of arms of one type from the logs of all of them.
+
+    Inertial parameters are shared; friction and offsets are every arm's own, gains of the torques too where
+    ``gain_spread`` is above zero. A log that cannot be used is listed and left out.
+
+    Args:
+        robot: The type: geometry and terms; its parameter values are the prior.
+        data: Patterns such as "logs/{arm}/*.parquet", or for each arm its logs.
+        recipe: All settings, the engine among them; the defaults of `Recipe` if None. Terms are not selected.
+        channel_map: Channel map of the logs.
+        store: Folder in which reduced logs are kept: the next call reads only new or changed logs.
+        gain_spread: Standard deviation of the arms' torque gains about one, such as 0.03; zero takes them as one.
+        window_days: Length of the windows of time in which own parameters are followed [days].
+        progress: Called with the finished share (0 to 1) and a short description of the current step.
+
+    Raises:
+        ArgumentError: Settings exclude each other.
+        DataError: No file fits a pattern.
+        IdentifiabilityError: No log can be used.
+
+    Example:
+        >>> fleet = dynid.fleet.identify_fleet(robot, {"a1": [log], "a2": [log2]}, dynid.Recipe.bare())
+        >>> [arm.name for arm in fleet.arms]
+        ['a1', 'a2']
+    """
+    check_number("gain_spread", gain_spread, "a share from zero up, such as 0.03", zero=True)
+    check_number("window_days", window_days, "a time above zero [days]")
+    chosen = replace(recipe or Recipe(), selection=None)
+    _refuse_unusable(chosen)
+    logs = _listed(data)
+    model = prepare_robot(robot, chosen, channel_map)
+    base = require_kept_columns(base_parameters(model))
+    reading = _Reading(model, base, chosen, channel_map, None if store is None else LeafStore(Path(store)))
+    with make_engine(chosen.engine, workers=chosen.workers, scheduler=chosen.scheduler) as engine:
+        leaves, failed, read = reading.leaves(logs, engine, progress)
+    if not leaves:
+        reasons = "; ".join(dict.fromkeys(log.reason for log in failed))
+        raise IdentifiabilityError(f"no log of the fleet can be used: {reasons}", remedy="See dynid check.")
+    fleet = _assemble(model, base, leaves, gain_spread, window_days * DAY_S, chosen)
+    return replace(fleet, failed=tuple(failed), read=read, findings=(*fleet.findings, *map(_left_out, failed)))
+
+
+def _refuse_unusable(recipe: Recipe) -> None:
+    """Refuse settings that need whole logs in memory."""
+    refuse_in_pieces([key for key in ("hold_out", "band_hz", "springs", "significant", "free") if getattr(recipe, key)])
+
+
+def _listed(data: FleetData) -> list[FleetLog]:
+    if isinstance(data, Mapping):
+        return [FleetLog(arm=arm, path=str(log))
+                for arm, logs in data.items() for log in logs]  # fmt: skip
+    return find_logs(data)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Reading:
+    """How the logs of a fleet become leaves."""
+
+    robot: Robot
+    base: BaseParameters
+    recipe: Recipe
+    channel_map: ChannelMapSource | None
+    store: LeafStore | None
+
+    def leaves(
+        self, logs: Sequence[FleetLog], engine: Engine, progress: Progress | None
+    ) -> tuple[dict[str, list[Leaf]], list[FailedLog], int]:
+        """The leaves of every arm in the order of its logs, the logs that failed, and how many were read."""
+        recipe = self._with_cutoff(logs)
+        tasks = leaf_tasks(self.robot, [log.path for log in logs], recipe, self.channel_map, self.base)
+        settings = settings_digest(tasks[0])
+        found: dict[int, Leaf] = {}
+        if self.store is not None:
+            kept = {number: self.store.get(log, settings) for number, log in enumerate(logs) if log.identity}
+            found = {number: leaf for number, leaf in kept.items() if leaf is not None}
+        missing = [number for number in range(len(logs)) if number not in found]
+        errors: dict[int, DynidError] = {}
+        for done, outcome in enumerate(engine.run(make_leaf, [tasks[number] for number in missing]), start=1):
+            number = missing[outcome.number]
+            if outcome.error is not None:
+                errors[number] = outcome.error
+                continue
+            found[number] = outcome.result()
+            if self.store is not None and logs[number].identity:
+                self.store.put(logs[number], settings, found[number])
+            if progress is not None:
+                progress(done / len(missing), f"{done} of {len(missing)} logs reduced")
+        by_arm: dict[str, list[Leaf]] = {}
+        for number in sorted(found):
+            start = logs[number].start_s
+            leaf = found[number] if start is None else replace(found[number], start_s=start)
+            by_arm.setdefault(logs[number].arm, []).append(leaf)
+        failed = [FailedLog(arm=logs[number].arm, path=str(logs[number].path), reason=_reason(errors[number]))
+                  for number in sorted(errors)]  # fmt: skip
+        return by_arm, failed, len(missing)
+
+    def _with_cutoff(self, logs: Sequence[FleetLog]) -> Recipe:
+        """The recipe with one cutoff for all logs; an earlier choice of the store holds."""
+        if self.recipe.cutoff_hz != "auto":
+            return self.recipe
+        task = LeafTask(log="", robot=self.robot, columns=self.base.columns, recipe=self.recipe)
+        settings = settings_digest(task)
+        hz = None if self.store is None else self.store.cutoff_hz(settings)
+        if hz is None:
+            reader = LogReader(robot=self.robot, recipe=self.recipe, channel_map=self.channel_map)
+            choose = CutoffChoice(self.robot, band_hz=None, terms=(), base=self.base)
+            try:
+                hz = fix_cutoff(reader, [log.path for log in logs], choose).recipe.cutoff_hz  # type: ignore[assignment]
+            except DynidError:  # one of the few is unusable, as its leaf will say: each log keeps its own cutoff
+                return self.recipe
+            if self.store is not None and isinstance(hz, float):
+                self.store.keep_cutoff(settings, hz)
+        return replace(self.recipe, cutoff_hz=hz)
+
+
+def _assemble(
+    robot: Robot, base: BaseParameters, leaves: Mapping[str, Sequence[Leaf]], gain_spread: float, window_s: float,
+    recipe: Recipe,
+) -> Fleet:  # fmt: skip
+    """Pool the arms, compare them, and identify the typical one."""
+    names = tuple(leaves)
+    equations = [_equations(robot, base, leaves[name]) for name in names]
+    windows = [_windows(leaves[name], window_s) for name in names]
+    arms = [
+        weigh_arm(
+            name, mine.information, [_equations(robot, base, [leaf]) for leaf in leaves[name]],
+            [_equations(robot, base, window).information for window in parts],
+        )
+        for name, mine, parts in zip(names, equations, windows, strict=True)
+    ]  # fmt: skip
+    pool = pool_arms(arms, _own_places(robot, base), gain_spread)
+    odd, pool = different_arms(arms, pool, shared_causes(robot, base, pool.shared_places))
+    own_names = (*(base.names[place] for place in pool.own_places), *_gain_names(robot, pool))
+    own_units = (*(base.units[place] for place in pool.own_places), *("",) * (len(own_names) - len(pool.own_places)))
+    histories = [
+        arm_history(pool, k, arms[k], [[leaf.start_s for leaf in window] for window in windows[k]])
+        for k in range(len(names))
+    ]
+    differences = [
+        *odd, *unusual_values(own_names, own_units, names, pool), *changed_values(own_names, own_units, histories)
+    ]  # fmt: skip
+    of_arm = {
+        name: tuple(sorted((d for d in differences if d.arm == name), key=lambda d: -d.deviations)) for name in names
+    }
+    typical = _typical(robot, base, equations, pool, recipe)
+    members = tuple(
+        Arm(name=name, logs=len(leaves[name]), samples=sum(leaf.samples for leaf in leaves[name]), own=pool.own[k],
+            history=histories[k], differences=of_arm[name])
+        for k, name in enumerate(names)
+    )  # fmt: skip
+    return Fleet(
+        typical=typical, pool=pool, arms=members, own_names=own_names, own_units=own_units, failed=(), read=0,
+        findings=tuple(map(_finding, differences)),
+    )  # fmt: skip
+
+
+def _own_places(robot: Robot, base: BaseParameters) -> list[int]:
+    """Places of the base parameters that every arm has for itself: terms other than inertias of motors."""
+    first = 10 * robot.dof
+    return [
+        place
+        for place, column in enumerate(base.columns)
+        if column >= first and robot.terms[column - first].term.dependence is not Dependence.ACCELERATION
+    ]
+
+
+def _gain_names(robot: Robot, pool: Pool) -> tuple[str, ...]:
+    return tuple(f"gain of {name}" for name in robot.joint_names) if pool.gain_spread > 0.0 else ()
+
+
+def _equations(robot: Robot, base: BaseParameters, leaves: Sequence[Leaf]) -> Factors:
+    return leaf_equations(robot, base, leaves, excerpts=False)
+
+
+def _windows(leaves: Sequence[Leaf], window_s: float) -> list[list[Leaf]]:
+    """The leaves of an arm by windows of time, counted from its first log."""
+    first = min(leaf.start_s for leaf in leaves)
+    grouped: dict[int, list[Leaf]] = {}
+    for leaf in leaves:
+        grouped.setdefault(int((leaf.start_s - first) // window_s), []).append(leaf)
+    return [grouped[place] for place in sorted(grouped)]
+
+
+def _typical(
+    robot: Robot, base: BaseParameters, equations: Sequence[Factors], pool: Pool, recipe: Recipe
+) -> Identification:
+    """Identify the typical robot from all arms, as if each had the fleet's mean of own parameters and unit gains."""
+    own = np.array([part.values[: len(pool.own_places)] for part in pool.own])
+    known = np.array([np.isfinite(part.std[: len(pool.own_places)]) for part in pool.own])
+    mean = np.where(known, own, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    parts: list[Information] = []
+    for k, mine in enumerate(equations):
+        moved = np.zeros(len(base.columns))
+        moved[list(pool.own_places)] = np.where(known[k], own[k] - mean, 0.0)
+        typical = mine.information.with_moved_torques(moved, pool.gains(k) if pool.gain_spread > 0.0 else None)
+        parts.append(typical.renumber(next_segment(parts)))
+    merged = replace(
+        equations[0], information=merge_information(parts), blocks=tuple(part.segments for part in parts), excerpts=()
+    )
+    return identify_equations(merged, make_estimator(recipe, robot, [], None))
+
+
+def _tightening(pool: Pool) -> float:
+    """Median ratio of the standard deviations of the shared parameters by a single arm and by the fleet."""
+    ratios = []
+    for number in range(len(pool.eliminated)):
+        _, covariance, null = pool.of_arms([number])
+        if not null.size:
+            ratios.append(float(np.median(np.sqrt(np.diagonal(covariance)) / pool.std)))
+    return float(np.median(ratios)) if ratios else np.inf
+
+
+def _finding(difference: Difference) -> Finding:
+    code = "arm-changed" if difference.kind == "change" else "arm-differs"
+    return Finding(code=code, severity="warning", where=difference.arm, message=difference.sentence)
+
+
+def _left_out(log: FailedLog) -> Finding:
+    return Finding(code="log-left-out", severity="warning", where=log.path, message=log.reason)
+
+
+def _reason(error: DynidError) -> str:
+    return f"{error.place}: {error.reason}" if error.place else error.reason

@@ -1,0 +1,137 @@
+"""The logs of a fleet: which files there are, of which arm each is, and whether one was read before.
+
+A pattern such as ``logs/{arm}/*.parquet`` or ``s3://bucket/{arm}/{date}.mcap`` finds the files; ``{arm}`` stands for
+the name of the arm and ``{date}`` for a date such as 2026-03-01, which replaces the first stamp of the log.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from dynid.errors import ArgumentError, DataError
+
+__all__ = ["FleetLog", "find_logs"]
+
+PLACES = re.compile(r"\{(arm|date)\}")
+_REMEDY = "Give a pattern such as 'logs/{arm}/*.parquet'; quote it, so that the shell leaves it alone."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetLog:
+    """One log of one arm."""
+
+    arm: str
+    path: str
+    """Path of a file or folder, or URL."""
+    identity: str = ""
+    """Changes whenever the file does, without reading it: size and time of the last change, or what a store says."""
+    start_s: float | None = None
+    """Start that the file's name states [s, Unix time]; None takes the first stamp of the log."""
+
+
+def find_logs(patterns: str | Sequence[str]) -> list[FleetLog]:
+    """Find the logs of a fleet, sorted by arm and path.
+
+    Args:
+        patterns: One or several paths or URLs with ``{arm}``, optionally ``{date}``, and the wildcards ``*``, ``?`` and
+            ``**``.
+
+    Raises:
+        ArgumentError: A pattern does not say where the arm's name stands.
+        DataError: No file fits a pattern.
+
+    Example:
+        >>> [log.arm for log in dynid.fleet.find_logs(str(folder / "{arm}.csv"))]
+        ['run1', 'run2']
+    """
+    found: dict[str, FleetLog] = {}
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
+        if "{arm}" not in pattern:
+            raise ArgumentError(f"'{pattern}' does not say which part is the arm's name", remedy=_REMEDY)
+        if rest := set(re.findall(r"\{[^}]*\}", pattern)) - {"{arm}", "{date}"}:
+            raise ArgumentError(f"'{pattern}': {sorted(rest)[0]} is not known", remedy="Use {arm} and {date}.")
+        whole, names = _matches(pattern)
+        expression = _expression(whole)
+        here = [_log(expression, path, identity) for path, identity in names]
+        logs = [log for log in here if log is not None]
+        if not logs:
+            raise DataError("no file fits the pattern", path=pattern, remedy=_REMEDY)
+        found.update({log.path: log for log in logs})
+    return sorted(found.values(), key=lambda log: (log.arm, log.path))
+
+
+def _matches(pattern: str) -> tuple[str, list[tuple[str, str]]]:
+    """A pattern as its store writes it, and the paths or URLs that may fit it, each with its identity."""
+    wild = PLACES.sub("*", pattern)
+    if "://" not in pattern:
+        return pattern, [(path, _local_identity(Path(path))) for path in sorted(glob.glob(wild, recursive=True))]
+    try:
+        import fsspec
+    except ImportError as error:
+        raise ArgumentError(
+            "URLs of logs need fsspec", path=pattern, remedy="Install it: pip install 'dynid[cluster]'."
+        ) from error
+    try:
+        system, path = fsspec.core.url_to_fs(wild)
+        details: dict[str, Any] = system.glob(path, detail=True)
+    except (OSError, ValueError, ImportError) as error:
+        raise DataError(f"the store cannot be listed: {error}", path=pattern, remedy="Check the URL.") from error
+    found = [
+        (system.unstrip_protocol(name), hashlib.sha256(repr(_facts(facts)).encode()).hexdigest())
+        for name, facts in sorted(details.items())
+    ]
+    return system.unstrip_protocol(system._strip_protocol(pattern)), found
+
+
+def _facts(entry: dict[str, Any]) -> list[str]:
+    """What a store says about the content of a file."""
+    keys = ("size", "ETag", "etag", "checksum", "md5Hash", "mtime", "LastModified", "last_modified", "created")
+    return [f"{key}={entry[key]}" for key in keys if key in entry]
+
+
+def _local_identity(path: Path) -> str:
+    """Sizes and times of the last change of a file, or of all files of a folder."""
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    facts = [f"{file.name} {(status := file.stat()).st_size} {status.st_mtime_ns}" for file in files]
+    return hashlib.sha256("\n".join(facts).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _expression(pattern: str) -> re.Pattern[str]:
+    """The regular expression of a pattern; a name has no slash in it, and is the same wherever it stands."""
+    parts, seen = [], set()
+    for token in re.split(r"(\{arm\}|\{date\}|\*\*/|\*\*|\*|\?)", pattern):
+        if token in ("{arm}", "{date}"):
+            name = token[1:-1]
+            parts.append(f"(?P={name})" if name in seen else f"(?P<{name}>[^/]+)")
+            seen.add(name)
+        else:
+            wild = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+            parts.append(wild.get(token, re.escape(token)))
+    return re.compile("".join(parts))
+
+
+def _log(expression: re.Pattern[str], path: str, identity: str) -> FleetLog | None:
+    fits = expression.fullmatch(path) or expression.fullmatch(path.replace("\\", "/"))
+    if fits is None:
+        return None
+    named = fits.groupdict()
+    start = None if named.get("date") is None else _date(named["date"], path)
+    return FleetLog(arm=named["arm"], path=path, identity=identity, start_s=start)
+
+
+def _date(text: str, path: str) -> float:
+    """A date in a file's name [s, Unix time]."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise DataError(
+            f"'{text}' is no date", path=path, remedy="Write dates as 2026-03-01, or omit {date} from the pattern."
+        ) from error
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()

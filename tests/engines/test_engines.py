@@ -1,0 +1,112 @@
+"""Engines: the same results in this process, in processes and on a real Dask cluster, also when workers are killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dynid.engines import Engine, make_engine
+from dynid.errors import ArgumentError, DataError, EngineError
+
+NUMBERS = list(range(12))
+
+
+def square(number: int) -> int:
+    return number * number
+
+
+def square_of_even(number: int) -> int:
+    if number % 2:
+        raise DataError(f"{number} is odd", path="log.csv", remedy="Give an even one.")
+    return number * number
+
+
+def die_once(marker: Path) -> str:
+    """Kill the own process the first time."""
+    if not marker.exists():
+        marker.write_text("killed")
+        os.kill(os.getpid(), signal.SIGKILL)
+    return marker.name
+
+
+def always_die(number: int) -> int:
+    if number == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(0.05)
+    return number
+
+
+def divide(number: int) -> float:
+    return 1 / number
+
+
+@pytest.fixture(scope="module", params=["local", "processes", "dask"])
+def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    if request.param == "dask":
+        pytest.importorskip("distributed", reason="Dask is not installed")
+    with make_engine(request.param, workers=None if request.param == "local" else 2) as made:
+        yield made
+
+
+def test_results_come_in_the_order_of_the_tasks(engine: Engine) -> None:
+    assert engine.map(square, NUMBERS) == [n * n for n in NUMBERS]
+    assert engine.map(square, []) == []
+    assert engine.workers == (1 if type(engine).__name__ == "Local" else 2)
+
+
+def test_an_error_of_dynid_is_the_outcome_of_its_task_and_the_others_go_on(engine: Engine) -> None:
+    outcomes = {outcome.number: outcome for outcome in engine.run(square_of_even, NUMBERS)}
+    assert sorted(outcomes) == NUMBERS
+    assert [outcomes[n].value for n in NUMBERS if n % 2 == 0] == [n * n for n in NUMBERS if n % 2 == 0]
+    error = outcomes[3].error
+    assert isinstance(error, DataError)
+    assert (error.reason, error.path, error.remedy) == ("3 is odd", "log.csv", "Give an even one.")
+    with pytest.raises(DataError, match="1 is odd"):
+        engine.map(square_of_even, NUMBERS)
+
+
+def test_any_other_error_ends_the_run(engine: Engine) -> None:
+    with pytest.raises(ZeroDivisionError):
+        engine.map(divide, [1, 0])
+
+
+def test_a_task_whose_worker_is_killed_runs_again(engine: Engine, tmp_path: Path) -> None:
+    if type(engine).__name__ == "Local":
+        pytest.skip("the engine has no workers")
+    markers = [tmp_path / f"{type(engine).__name__}{k}" for k in range(3)]
+    assert engine.map(die_once, markers) == [marker.name for marker in markers]
+    assert engine.map(square, NUMBERS) == [n * n for n in NUMBERS]
+
+
+def test_a_task_that_always_kills_its_worker_fails_alone() -> None:
+    with make_engine("processes", workers=2) as engine:
+        outcomes = {outcome.number: outcome for outcome in engine.run(always_die, list(range(4)))}
+    assert isinstance(outcomes[0].error, EngineError)
+    assert [outcomes[n].value for n in (1, 2, 3)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [
+        ({"name": "spark"}, "no engine 'spark'"),
+        ({"name": "processes", "workers": 0}, "workers is 0"),
+        ({"name": "local", "workers": 2}, "has no workers"),
+        ({"name": "processes", "scheduler": "tcp://127.0.0.1:1"}, "has no scheduler"),
+        ({"name": "dask", "workers": 2, "scheduler": "tcp://127.0.0.1:1"}, "its own workers"),
+    ],
+)
+def test_settings_that_cannot_be_meant(settings: dict[str, object], what: str) -> None:
+    with pytest.raises(ArgumentError, match=what):
+        make_engine(**settings)  # type: ignore[arg-type]
+
+
+def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed", reason="Dask is not installed")
+    monkeypatch.setattr("dynid.engines.dask_cluster.CONNECT_S", 0.5)
+    with pytest.raises(EngineError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
+        make_engine("dask", scheduler="tcp://127.0.0.1:9")

@@ -1,0 +1,184 @@
+"""A fleet of simulated arms from files: planted differences, the store, engines, failures."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dynid.engines import make_engine
+from dynid.errors import ArgumentError, DataError, EngineError, IdentifiabilityError
+from dynid.fleet import Fleet, find_logs, identify_fleet
+from dynid.fleet import fleet as fleet_module
+from dynid.links.common import leaves
+from dynid.links.common.leaves import leaf_tasks, make_leaf
+from dynid.links.identify import identify
+from dynid.parameters.base import base_parameters
+from fleet.small_fleet import DAY_S, MAP, RECIPE, ROBOT, START_S, arm, friction_place, write_log
+
+ARMS, DAYS, WORN, LOADED, AGEING = 7, 4, 2, 5, 6
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Seven arms with four logs each: FC2 of one is 60 % high, one holds 0.5 kg, FV1 of one rises by 12 % a month."""
+    where = tmp_path_factory.mktemp("fleet")
+    for number in range(ARMS):
+        for month in range(DAYS):
+            changes = {"FC2": 1.6} if number == WORN else {"FV1": 1.12**month} if number == AGEING else {}
+            robot = arm(number, changes, load_kg=0.5 if number == LOADED else 0.0)
+            start = START_S + 31 * DAY_S * month
+            write_log(robot, where / f"arm{number}" / f"{month}.csv", seed=10 * number + month, start_s=start)
+    return where
+
+
+@pytest.fixture(scope="module")
+def found(folder: Path) -> Fleet:
+    return identify_fleet(ROBOT, f"{folder}/{{arm}}/*.csv", RECIPE, channel_map=MAP)
+
+
+def test_planted_differences_are_found_and_no_others(found: Fleet) -> None:
+    told = {(d.arm, d.kind, d.what) for one in found.arms for d in one.differences}
+    assert (f"arm{WORN}", "own", "FC2") in told
+    assert (f"arm{LOADED}", "load", "link3") in told
+    assert (f"arm{AGEING}", "change", "FV1") in told
+    assert {name for name, _, _ in told} == {f"arm{WORN}", f"arm{LOADED}", f"arm{AGEING}"}
+    (load,) = [d for d in found.arms[LOADED].differences if d.kind == "load"]
+    assert "as if link3 held +0." in load.sentence
+    assert {finding.code for finding in found.findings} == {"arm-differs", "arm-changed"}
+    assert found.outliers[0].differences[0].deviations >= found.outliers[-1].differences[0].deviations
+    assert f"arm{WORN}: FC2 is" in found.summary()
+
+
+def test_the_typical_robot_has_the_planted_inertia_and_every_arm_its_own_friction(found: Fleet) -> None:
+    base = base_parameters(ROBOT)
+    truth = base.grouping @ ROBOT.parameter_vector
+    shared = list(found.pool.shared_places)
+    assert np.all(np.abs(found.pool.shared - truth[shared]) < 4.5 * found.pool.std)
+    typical = base.grouping @ found.typical.identified.parameter_vector
+    scale = np.abs(truth[shared]).max()
+    np.testing.assert_allclose(typical[shared], truth[shared], atol=0.03 * scale)
+    planted = arm(WORN, {"FC2": 1.6}).parameter_vector[friction_place("FC2")]
+    assert found.robot(f"arm{WORN}").parameter_vector[friction_place("FC2")] == pytest.approx(planted, rel=0.05)
+    assert repr(found) == "Fleet('ddarm', 7 arms, 3 of them conspicuous)"
+
+
+def bits(found: Fleet) -> list[bytes]:
+    return [found.pool.shared.tobytes(), *(one.own.values.tobytes() for one in found.arms),
+            found.typical.standard.tobytes()]  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ["processes", "dask"])
+def test_the_result_does_not_depend_on_the_engine(found: Fleet, folder: Path, engine: str) -> None:
+    if engine == "dask":
+        pytest.importorskip("distributed", reason="Dask is not installed")
+    recipe = replace(RECIPE, engine=engine, workers=2)  # type: ignore[arg-type]
+    assert bits(identify_fleet(ROBOT, f"{folder}/{{arm}}/*.csv", recipe, channel_map=MAP)) == bits(found)
+
+
+def test_a_new_day_costs_only_its_own_reading(found: Fleet, folder: Path, tmp_path: Path) -> None:
+    pattern, store = f"{folder}/{{arm}}/*.csv", tmp_path / "factors"
+    days = [f"{folder}/{{arm}}/{day}.csv" for day in range(DAYS - 1)]
+    before = identify_fleet(ROBOT, days, RECIPE, channel_map=MAP, store=store)
+    assert before.read == (DAYS - 1) * ARMS
+    after = identify_fleet(ROBOT, pattern, RECIPE, channel_map=MAP, store=store)
+    assert after.read == ARMS
+    assert bits(after) == bits(found)
+    assert identify_fleet(ROBOT, pattern, RECIPE, channel_map=MAP, store=store).read == 0
+    damaged = sorted(store.glob("*.information"))[0]
+    damaged.write_bytes(damaged.read_bytes()[:-7])  # as if the disk had been full
+    again = identify_fleet(ROBOT, pattern, RECIPE, channel_map=MAP, store=store)
+    assert (again.read, bits(again)) == (1, bits(found))
+    log = folder / "arm0" / "0.csv"
+    os.utime(log, ns=(1, 1))  # a changed file is read again
+    assert identify_fleet(ROBOT, pattern, RECIPE, channel_map=MAP, store=store).read == 1
+
+
+def test_finished_leaves_survive_an_interruption(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pattern, store = f"{folder}/{{arm}}/*.csv", tmp_path / "factors"
+    count = 0
+
+    def interrupted(task: leaves.LeafTask) -> leaves.Leaf:
+        nonlocal count
+        count += 1
+        if count > 5:
+            raise KeyboardInterrupt
+        return make_leaf(task)
+
+    monkeypatch.setattr(fleet_module, "make_leaf", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        identify_fleet(ROBOT, pattern, RECIPE, channel_map=MAP, store=store)
+    monkeypatch.undo()
+    assert identify_fleet(ROBOT, pattern, RECIPE, channel_map=MAP, store=store).read == DAYS * ARMS - 5
+
+
+def test_unreadable_logs_are_listed_and_the_rest_is_done(tmp_path: Path) -> None:
+    for number in range(2):
+        write_log(arm(number), tmp_path / f"a{number}.csv", seed=number)
+    (tmp_path / "a2.csv").write_bytes(b"no log")
+    found = identify_fleet(ROBOT, f"{tmp_path}/{{arm}}.csv", RECIPE, channel_map=MAP)
+    assert [one.name for one in found.arms] == ["a0", "a1"]
+    assert [(log.arm, log.path) for log in found.failed] == [("a2", str(tmp_path / "a2.csv"))]
+    assert "log-left-out" in {finding.code for finding in found.findings}
+    assert f"Left out: {tmp_path / 'a2.csv'} (a2): " in found.summary()
+    with pytest.raises(IdentifiabilityError, match="no log of the fleet can be used"):
+        identify_fleet(ROBOT, {"a2": [tmp_path / "a2.csv"]}, RECIPE, channel_map=MAP)
+
+
+def test_a_worker_of_another_version_is_refused(tmp_path: Path) -> None:
+    log = write_log(arm(0), tmp_path / "a.csv", seed=0)
+    (task,) = leaf_tasks(ROBOT, [log], RECIPE, MAP, base_parameters(ROBOT))
+    outcome = next(iter(make_engine("local").run(make_leaf, [replace(task, version="0.0.1")])))
+    assert isinstance(outcome.error, EngineError)
+    assert "this run needs 0.0.1" in str(outcome.error)
+
+
+def test_urls_and_dates_in_names(tmp_path: Path) -> None:
+    pytest.importorskip("fsspec", reason="fsspec is not installed")
+    import fsspec
+
+    path = write_log(arm(0), tmp_path / "2026-03-01.csv", seed=0)
+    memory = fsspec.filesystem("memory")
+    memory.pipe("/fleet/a1/2026-03-01.csv", path.read_bytes())
+    (log,) = find_logs("memory://fleet/{arm}/{date}.csv")
+    assert (log.arm, log.start_s) == ("a1", 1772323200.0)
+    there = identify_fleet(ROBOT, "memory://fleet/{arm}/{date}.csv", RECIPE, channel_map=MAP)
+    here = identify_fleet(ROBOT, {"a1": [path]}, RECIPE, channel_map=MAP)
+    assert bits(there) == bits(here)
+    assert there.arms[0].history.windows[0].time_s == 1772323200.0
+    with pytest.raises(DataError, match="no file fits the pattern"):
+        find_logs("memory://fleet/{arm}/{date}.parquet")
+    memory.pipe("/odd/a1/yesterday.csv", b"")
+    with pytest.raises(DataError, match="'yesterday' is no date"):
+        find_logs("memory://odd/{arm}/{date}.csv")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "what"), [("logs/*.csv", "which part is the arm's name"), ("{arm}/{day}.csv", "{day} is not known")]
+)
+def test_patterns_that_cannot_be_meant(pattern: str, what: str) -> None:
+    with pytest.raises(ArgumentError, match=what):
+        find_logs(pattern)
+
+
+def test_settings_that_need_whole_logs(folder: Path) -> None:
+    with pytest.raises(ArgumentError, match="hold_out needs a whole log"):
+        identify_fleet(ROBOT, f"{folder}/{{arm}}/*.csv", replace(RECIPE, hold_out="30%"), channel_map=MAP)
+
+
+def test_identify_gives_the_same_by_every_engine(folder: Path) -> None:
+    logs, recipe = sorted((folder / "arm0").glob("*.csv"))[:3], replace(RECIPE, estimator="wls")
+    values = [
+        identify(ROBOT, logs, replace(recipe, engine=engine, workers=workers), channel_map=MAP).estimate.values  # type: ignore[arg-type]
+        for engine, workers in (("processes", 1), ("processes", 2))
+    ]
+    np.testing.assert_array_equal(*values)
+    streamed = identify(ROBOT, logs, replace(recipe, stream=True), channel_map=MAP).estimate.values
+    np.testing.assert_allclose(values[0], streamed, rtol=1e-7, atol=1e-9)
+    bad = folder / "bad.csv"
+    bad.write_bytes(b"no log")
+    with pytest.raises(DataError, match="bad"):
+        identify(ROBOT, [*logs, bad], replace(RECIPE, engine="processes", workers=1), channel_map=MAP)
