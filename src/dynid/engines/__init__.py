@@ -6,7 +6,7 @@ from dynid.lazy import lazy_names
 
 NAMES = {
     "base": ["Engine", "Local", "Outcome"],
-    "registry": ["ENGINES", "make_engine"],
+    "engine_names": ["ENGINES", "make_engine"],
     "processes": ["Processes"],
     "dask_cluster": ["DaskCluster"],
 }

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dynid.checks import check_number
 from dynid.engines.base import Engine
-from dynid.engines.registry import make_engine
+from dynid.engines.engine_names import make_engine
 from dynid.errors import DynidError, IdentifiabilityError
 from dynid.estimation.equations import Factors, merge_information, next_segment
 from dynid.findings import Finding

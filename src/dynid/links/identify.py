@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynid.engines.registry import make_engine
+from dynid.engines.engine_names import make_engine
 from dynid.errors import ArgumentError
 from dynid.estimation.agreement import check_runs
 from dynid.estimation.closed_loop.in_loop import InLoop
 from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
-from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.noisy.gain_uncertainty import add_gain_uncertainty
 from dynid.estimation.perturbation import EstimateBounds, estimate_bounds
 from dynid.estimation.physical.definiteness import check_inertia
@@ -27,7 +26,7 @@ from dynid.estimation.physical.prior import term_signs
 from dynid.estimation.physical.restriction import restrict_parameters
 from dynid.estimation.registry import capabilities
 from dynid.estimation.rows import torque_of_terms
-from dynid.estimation.selection import ForwardSelection, Selection, standard_candidates
+from dynid.estimation.selection import Selection
 from dynid.estimation.streamed_logs import stream_equations
 from dynid.findings import Finding
 from dynid.kernels import inverse_dynamics, kernel
@@ -37,6 +36,7 @@ from dynid.links.common.common_cutoff import CutoffChoice
 from dynid.links.common.free_geometry import free_geometry, is_tilted
 from dynid.links.common.leaves import fix_cutoff, reduce_logs
 from dynid.links.common.run_differences import settle_runs
+from dynid.links.common.term_selection import select_terms
 from dynid.links.couplings import with_coupled_motors
 from dynid.links.estimators import make_estimator
 from dynid.links.given_data import list_data
@@ -53,7 +53,7 @@ from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.stages import in_stage, stage
 from dynid.tables import Table
-from dynid.terms.base import Reference, StateTerm, Term
+from dynid.terms.base import StateTerm, Term
 
 __all__ = [
     "Data",
@@ -70,12 +70,8 @@ Floats = NDArray[np.float64]
 Data = Experiment | Recording | str | Path | Any
 """An experiment, a recording, a log file, or a table in memory: a data frame or a dictionary of arrays."""
 
-SHORTEST_MEMORY = 50
-"""Samples that gap-free stretches must have on average for friction with memory to be tried (convention)."""
 SAME = 1e-6
 """Relative difference up to which a robot has the estimated base parameters (convention: well above rounding)."""
-REPEATED = 1e-6
-"""Share of a term's torque that must be new for it to be a term of its own (convention: well above rounding)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -526,7 +522,7 @@ def identify_experiments(
     if recipe.selection is not None and estimator.accepts_terms:
         # the mean of fits is possible where each of them is; other estimators take the model of the rule
         rule = recipe.selection if isinstance(estimator, FeasibleWLS) else replace(recipe.selection, average=False)
-        equations, selection = _select_terms(equations, rule)
+        equations, selection = select_terms(equations, rule)
         if not turned and is_tilted(equations):  # its term is linear in the angle: gravity itself is turned instead
             exact = replace(recipe, free=("tilt",))
             return identify_experiments(robot, runs, exact, estimator, terms=terms, threads=threads)
@@ -572,31 +568,3 @@ def _physical_findings(found: Identification) -> tuple[Finding, ...]:
     if found._by_base and estimate.undetermined.any():  # the inertia matrix is open, which another finding says
         return friction
     return (*check_inertia(equations, theta, estimate.values[rank:]), *friction)
-
-
-@in_stage("select")
-def _select_terms(equations: Samples, rule: ForwardSelection) -> tuple[Samples, Selection]:
-    """Add the standard candidates that pass the rule to the equations."""
-    reference = Reference(equations.representative(WLS().solve(equations).values))
-    stretches = sum(int(run.segment[-1]) + 1 for run in equations.experiments)
-    samples = sum(run.samples for run in equations.experiments)
-    # isolated rows do not follow one another in time, so friction with memory makes no sense
-    memory = samples >= SHORTEST_MEMORY * stretches
-    candidates = standard_candidates(
-        equations.robot, equations.experiments, reference, memory=memory, present=equations.terms
-    )
-    extra = [term for candidate in candidates for term in candidate.terms]
-    wide = build_equations(
-        equations.robot, equations.experiments, base=equations.base, terms=[*equations.terms, *extra],
-        band_hz=equations.band_hz, blocks=max(rule.folds),
-    )  # fmt: skip
-    selection = rule.run(wide, candidates, present=equations.terms)
-    chosen = wide.keep((*equations.terms, *selection.terms))
-    # the cosine of an angle may be the torque of a weight: what repeats others is no term of its own
-    R = chosen.information.weight().R
-    news = np.abs(np.diagonal(R)) > REPEATED * np.maximum(np.linalg.norm(R, axis=0), 1e-300)
-    terms = tuple(f for f, new in zip(selection.terms, news[len(equations.names) :], strict=True) if new)
-    if terms == selection.terms:
-        return chosen, selection
-    models = tuple(tuple(term for term in model if term in terms) for model in selection.models)
-    return wide.keep((*equations.terms, *terms)), replace(selection, terms=terms, models=models)

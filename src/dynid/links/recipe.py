@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from dynid.checks import check_number
-from dynid.engines.registry import check_engine
+from dynid.engines.engine_names import check_engine
 from dynid.errors import ArgumentError
 from dynid.estimation.registry import ESTIMATORS
 from dynid.estimation.selection import ForwardSelection

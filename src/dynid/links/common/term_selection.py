@@ -1,0 +1,48 @@
+"""Selection of further terms: the standard candidates that pass a rule are added to the equations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dynid.estimation.equations import Samples, build_equations
+from dynid.estimation.linear.least_squares import WLS
+from dynid.estimation.selection import ForwardSelection, Selection, standard_candidates
+from dynid.stages import in_stage
+from dynid.terms.base import Reference
+
+__all__ = ["select_terms"]
+
+SHORTEST_MEMORY = 50
+"""Samples that gap-free stretches must have on average for friction with memory to be tried (convention)."""
+REPEATED = 1e-6
+"""Share of a term's torque that must be new for it to be a term of its own (convention: well above rounding)."""
+
+
+@in_stage("select")
+def select_terms(equations: Samples, rule: ForwardSelection) -> tuple[Samples, Selection]:
+    """Add the standard candidates that pass the rule to the equations."""
+    reference = Reference(equations.representative(WLS().solve(equations).values))
+    stretches = sum(int(run.segment[-1]) + 1 for run in equations.experiments)
+    samples = sum(run.samples for run in equations.experiments)
+    # isolated rows do not follow one another in time, so friction with memory makes no sense
+    memory = samples >= SHORTEST_MEMORY * stretches
+    candidates = standard_candidates(
+        equations.robot, equations.experiments, reference, memory=memory, present=equations.terms
+    )
+    extra = [term for candidate in candidates for term in candidate.terms]
+    wide = build_equations(
+        equations.robot, equations.experiments, base=equations.base, terms=[*equations.terms, *extra],
+        band_hz=equations.band_hz, blocks=max(rule.folds),
+    )  # fmt: skip
+    selection = rule.run(wide, candidates, present=equations.terms)
+    chosen = wide.keep((*equations.terms, *selection.terms))
+    # the cosine of an angle may be the torque of a weight: what repeats others is no term of its own
+    R = chosen.information.weight().R
+    news = np.abs(np.diagonal(R)) > REPEATED * np.maximum(np.linalg.norm(R, axis=0), 1e-300)
+    terms = tuple(f for f, new in zip(selection.terms, news[len(equations.names) :], strict=True) if new)
+    if terms == selection.terms:
+        return chosen, selection
+    models = tuple(tuple(term for term in model if term in terms) for model in selection.models)
+    return wide.keep((*equations.terms, *terms)), replace(selection, terms=terms, models=models)
