@@ -21,6 +21,7 @@ from dynid import report as report
 from dynid import robot as robot
 from dynid import runs as runs
 from dynid import terms as terms
+from dynid.actuators.identify_actuators import identify_actuators as identify_actuators
 from dynid.errors import DynidError as DynidError
 from dynid.estimation.estimate import Estimate as Estimate
 from dynid.estimation.linear.least_squares import OLS as OLS

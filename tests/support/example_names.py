@@ -33,6 +33,11 @@ wrist = replace(run, wrench=wrench + 0.01 * np.random.default_rng(0).normal(size
 law = dynid.loop.assumed_law(robot, 6.0)  # PD with a bandwidth of 6 Hz
 reference = dynid.loop.ReferenceMotion.of(motion, rate_hz=500.0, duration_s=2.0)
 loop = dynid.loop.Loop(law=law, reference=reference)
+servo = dynid.actuators.ServoModel(pendulum, dynid.actuators.PositionLaw(kp=60.0, kd=2.0))
+ticks = np.arange(0.0, 3.0, 0.01)
+sent = np.sin(3.0 * ticks**1.2)[:, None]  # commands of a servo, and what its encoder reads
+sensed = dynid.actuators.CommandedMotion(joint_names=pendulum.joint_names, time=ticks, command=sent, position=sent)
+sensed = replace(sensed, position=dynid.actuators.simulate_servos(servo, [0.05, 0.4, 0.3], sensed))
 """
 """Besides, ``folder`` has the logs ``run1.csv`` and ``held.csv`` with their channel map ``map.toml``, the data set
 ``lerobot``, the robot ``box.urdf`` and the USD asset ``arm.usda``."""

@@ -5,7 +5,13 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
+    "drive_laws": ["DriveLaw", "MotorLaw", "PositionLaw"],
+    "identify_actuators": ["ActuatorEstimate", "MotionError", "identify_actuators"],
+    "kinds": ["KINDS", "ParameterKind"],
     "motion": ["CommandedMotion"],
+    "servo_identifiability": ["OpenDirection", "judge_servo_motions"],
+    "servo_model": ["ServoModel", "ServoParameter"],
+    "servo_simulator": ["simulate_servos"],
 }
 """Module -> its public names, loaded at first use."""
 

@@ -1,3 +1,16 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
+from dynid.actuators.drive_laws import DriveLaw as DriveLaw
+from dynid.actuators.drive_laws import MotorLaw as MotorLaw
+from dynid.actuators.drive_laws import PositionLaw as PositionLaw
+from dynid.actuators.identify_actuators import ActuatorEstimate as ActuatorEstimate
+from dynid.actuators.identify_actuators import MotionError as MotionError
+from dynid.actuators.identify_actuators import identify_actuators as identify_actuators
+from dynid.actuators.kinds import KINDS as KINDS
+from dynid.actuators.kinds import ParameterKind as ParameterKind
 from dynid.actuators.motion import CommandedMotion as CommandedMotion
+from dynid.actuators.servo_identifiability import OpenDirection as OpenDirection
+from dynid.actuators.servo_identifiability import judge_servo_motions as judge_servo_motions
+from dynid.actuators.servo_model import ServoModel as ServoModel
+from dynid.actuators.servo_model import ServoParameter as ServoParameter
+from dynid.actuators.servo_simulator import simulate_servos as simulate_servos

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dynid.tape.llvm.engine import Host
 from dynid.tape.llvm.ir import Writer, declarations
 
-__all__ = ["PADDING", "variation_module"]
+__all__ = ["PADDING", "Columns", "variation_module"]
 
 PADDING = 8
 """Numbers of parameters are rounded up to multiples of this. Convention: the doubles of a 512-bit register."""
@@ -43,7 +43,7 @@ def variation_module(dof: int, memory: int, width: int, repeated: tuple[bool, ..
     return "\n".join(parts)
 
 
-class _Columns(Writer):
+class Columns(Writer):
     """The body of a loop over columns, one register of columns at a time."""
 
     def __init__(self, lanes: int, fused: bool) -> None:
@@ -86,7 +86,7 @@ ret void
 
 def _law(dof: int, memory: int, width: int, lanes: int, fused: bool) -> str:
     """``law(L, S, held, later)``: L S, the first n rows to held, the others to later."""
-    w = _Columns(lanes, fused)
+    w = Columns(lanes, fused)
     S, held, later = w.here("%S"), w.here("%held"), w.here("%later")
     size = 2 * dof + memory
     given = [w.load(S, 8 * width * j) for j in range(size)]
@@ -100,7 +100,7 @@ def _law(dof: int, memory: int, width: int, lanes: int, fused: bool) -> str:
 
 def _stage(dof: int, width: int, lanes: int, fused: bool) -> str:
     """``stage(stiffness, damping, columns, mobility, X, held, K)``: rates K [2 n][width] at X [2 n][width]."""
-    w = _Columns(lanes, fused)
+    w = Columns(lanes, fused)
     X, held, columns, K = (w.here(name) for name in ("%X", "%held", "%columns", "%K"))
     rests = [w.binary("fsub", w.load(held, 8 * width * i), w.load(columns, 8 * width * i)) for i in range(dof)]
     for j in range(2 * dof):
@@ -122,7 +122,7 @@ def _stage(dof: int, width: int, lanes: int, fused: bool) -> str:
 
 def _move(count: int, lanes: int, fused: bool) -> str:
     """``move(x, step, rate, to)``: the state of a stage; positions follow the mean of both velocities."""
-    w = _Columns(lanes, fused)
+    w = Columns(lanes, fused)
     x, rate, to, h = w.here("%x"), w.here("%rate"), w.here("%to"), w.splat("%step", 0)
     before = w.load(x, 8 * count)
     velocity = w.multiply_add(h, w.load(rate, 8 * count), before)
@@ -134,14 +134,14 @@ def _move(count: int, lanes: int, fused: bool) -> str:
 
 def _move_again(count: int, lanes: int, fused: bool) -> str:
     """``move_again(x, step, rate, to)``: the velocities of a repeated stage."""
-    w = _Columns(lanes, fused)
+    w = Columns(lanes, fused)
     x, rate, to, h = w.here("%x"), w.here("%rate"), w.here("%to"), w.splat("%step", 0)
     w.store(w.multiply_add(h, w.load(rate, 8 * count), w.load(x, 8 * count)), to, 8 * count)
     return w.loop("move_again", "ptr %x, ptr %step, ptr %rate, ptr %to", count)
 
 
 def _finish(count: int, stages: int, lanes: int, fused: bool) -> str:
-    w = _Columns(lanes, fused)
+    w = Columns(lanes, fused)
     names = [f"%k{stage}" for stage in range(stages)]
     x = w.here("%x")
     total = w.load(x, 0)

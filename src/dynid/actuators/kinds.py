@@ -1,0 +1,77 @@
+"""The kinds of parameters that a simulated servo can have, with units, starting values and bounds.
+
+A kind stands for one number per joint. `delay` is the only one that the equations of motion do not contain: it shifts
+the command in time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dynid.errors import ArgumentError
+
+__all__ = ["DELAY", "KINDS", "ParameterKind", "kind_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterKind:
+    """What one parameter of a joint means and where it may lie."""
+
+    name: str
+    """Name in models, tables and files."""
+    unit: str
+    """Unit for a turning joint; a sliding joint has N for N m and m for rad."""
+    meaning: str
+    """What it is, in words."""
+    neutral: float
+    """Value at which it has no effect, or the usual value of a scale."""
+    start: float
+    """First guess of a fit."""
+    lower: float
+    """Smallest value that is physically possible or plausible."""
+    upper: float
+    """Largest value that is plausible."""
+    scale: float
+    """Change that counts as one unit in a fit and in the judgement of what can be told apart."""
+
+
+_TABLE = (
+    # name, unit, meaning, neutral, start, lower, upper, scale
+    ("armature", "kg m^2", "inertia of rotor and gears at the joint", 0.0, 0.01, 0.0, 10.0, 0.01),
+    ("viscous", "N m s/rad", "viscous friction", 0.0, 0.1, 0.0, 100.0, 0.1),
+    ("coulomb", "N m", "dry friction while sliding", 0.0, 0.1, 0.0, 100.0, 0.1),
+    ("breakaway", "N m", "dry friction at rest, above that while sliding", 0.0, 0.02, 0.0, 100.0, 0.1),
+    ("stribeck_speed", "rad/s", "speed over which breakaway friction fades", 0.1, 0.1, 1e-3, 10.0, 0.1),
+    ("load_drive", "", "dry friction per drive torque", 0.0, 0.02, 0.0, 1.0, 0.1),
+    ("load_external", "", "dry friction per gravity torque", 0.0, 0.02, 0.0, 1.0, 0.1),
+    ("zero", "rad", "reading of the encoder at the description's zero", 0.0, 0.0, -0.5, 0.5, 0.05),
+    ("offset", "N m", "constant torque", 0.0, 0.0, -10.0, 10.0, 0.1),
+    ("delay", "s", "time from command to its effect, by the clock of the log", 0.0, 0.005, -0.02, 0.2, 0.005),
+    ("gain_scale", "", "factor of all gains", 1.0, 1.0, 0.05, 20.0, 0.1),
+    ("kp_scale", "", "factor of the gain of the position error", 1.0, 1.0, 0.05, 20.0, 0.1),
+    ("kd_scale", "", "factor of the gain of the velocity error", 1.0, 1.0, 0.0, 20.0, 0.1),
+    ("ki_scale", "", "factor of the gain of the integral", 1.0, 1.0, 0.0, 20.0, 0.1),
+    ("effort_limit", "N m", "largest drive torque", 1e6, 10.0, 1e-3, 1e6, 1.0),
+    ("stall_torque", "N m", "drive torque at rest that the supply allows", 1e6, 10.0, 1e-3, 1e6, 1.0),
+    ("no_load_speed", "rad/s", "speed at which the supply allows no torque", 1e6, 30.0, 1e-2, 1e6, 1.0),
+    ("kt", "N m/A", "torque per current and voltage per speed, at the joint", 1.0, 0.5, 1e-3, 50.0, 0.1),
+    ("resistance", "Ohm", "resistance of the windings", 1.0, 4.0, 1e-2, 100.0, 1.0),
+    ("current_limit", "A", "largest current", 1e6, 2.0, 1e-2, 1e6, 1.0),
+)
+"""Every kind. Starts, bounds and scales are conventions for joints of a few N m; a model may state its own."""
+
+KINDS = {row[0]: ParameterKind(*row) for row in _TABLE}
+"""The kinds by name."""
+DELAY = "delay"
+"""The kind that shifts the command and does not stand in the equations of motion."""
+
+
+def kind_of(name: str) -> ParameterKind:
+    """The kind of that name.
+
+    Raises:
+        ArgumentError: There is none.
+    """
+    if name not in KINDS:
+        raise ArgumentError(f"there is no parameter '{name}' of a servo", remedy=f"Choose among {', '.join(KINDS)}.")
+    return KINDS[name]

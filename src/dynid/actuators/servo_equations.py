@@ -1,0 +1,113 @@
+"""Measured minus simulated motion as equations for the parameters of servos, and their covariance.
+
+Residuals of a simulated motion are strongly correlated in time, mostly because no model of friction is perfect. Their
+correlation r from sample to sample can be filtered out (``e[k] - r e[k-1]``: least squares under first-order
+noise); whatever is left enters the covariance, by sums of scores over overlapping blocks of time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.actuators.motion import CommandedMotion
+from dynid.actuators.servo_model import ServoModel
+from dynid.actuators.servo_search import Normal
+from dynid.actuators.servo_simulator import differentiate_servos, simulate_servos
+from dynid.errors import EstimationError
+
+__all__ = ["ServoEquations", "filtered", "lag_correlation", "score_spread"]
+
+Floats = NDArray[np.float64]
+MOST_CORRELATION = 0.99
+"""Largest correlation that is filtered out: beyond it the filter is a difference, and the level is lost. Convention."""
+
+
+def filtered(values: Floats, correlation: float) -> Floats:
+    """(N, ...) samples minus the correlation times the sample before, the first one kept at its own variance."""
+    result = np.array(values, dtype=float)
+    result[1:] -= correlation * values[:-1]
+    result[0] *= np.sqrt(1.0 - correlation**2)
+    return result
+
+
+def lag_correlation(residuals: Sequence[Floats]) -> float:
+    """Correlation of residuals (N, n) with those one sample later, over all motions and joints."""
+    later = sum(float(np.sum(e[1:] * e[:-1])) for e in residuals)
+    total = sum(float(np.sum(e**2)) for e in residuals)
+    return float(np.clip(later / total, 0.0, MOST_CORRELATION)) if total > 0.0 else 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ServoEquations:
+    """The motions that a model has to explain."""
+
+    model: ServoModel
+    motions: tuple[CommandedMotion, ...]
+    correlation: float = 0.0
+    """Correlation of residuals from sample to sample that is filtered out."""
+
+    def cost(self, values: Floats) -> float:
+        """Sum of squared residuals; infinite where a motion runs away."""
+        try:
+            return sum(float(np.sum(e**2)) for e in self.residuals(values))
+        except EstimationError:
+            return float("inf")
+
+    def residuals(self, values: Floats) -> list[Floats]:
+        """(N, n) filtered residuals of every motion."""
+        return [
+            filtered(motion.position - simulate_servos(self.model, values, motion), self.correlation)
+            for motion in self.motions
+        ]
+
+    def normal(self, values: Floats) -> Normal:
+        """The normal equations."""
+        P = len(self.model.entries)
+        cost, information, score = 0.0, np.zeros((P, P)), np.zeros(P)
+        for error, slopes in self._pieces(values):
+            J, e = slopes.reshape(-1, P), error.ravel()
+            cost, information, score = cost + float(e @ e), information + J.T @ J, score + J.T @ e
+        return Normal(cost, information, score)
+
+    def scores(self, values: Floats) -> tuple[Floats, list[Floats]]:
+        """(P, P) ``J' J``, and the (N, P) scores ``J' e`` of every sample of every motion."""
+        P = len(self.model.entries)
+        information, scores = np.zeros((P, P)), []
+        for error, slopes in self._pieces(values):
+            J = slopes.reshape(-1, P)
+            information += J.T @ J
+            scores.append(np.einsum("kj,kjp->kp", error, slopes))
+        return information, scores
+
+    def _pieces(self, values: Floats) -> list[tuple[Floats, Floats]]:
+        pieces = []
+        for motion in self.motions:
+            found = differentiate_servos(self.model, values, motion)
+            error = filtered(motion.position - found.position, self.correlation)
+            pieces.append((error, filtered(found.slopes, self.correlation)))
+        return pieces
+
+
+def score_spread(scores: Sequence[Floats]) -> Floats:
+    """(P, P) covariance of the sum of scores that are correlated in time, each motion on its own.
+
+    With c the mean correlation of the scores from sample to sample, the blocks have the length that is best for
+    first-order noise (Andrews 1991, Bartlett weights): ``1.1447 (4 c^2 / (1 - c^2)^2 N)^(1/3)``.
+    """
+    P = scores[0].shape[1]
+    spread = np.zeros((P, P))
+    for rows in scores:
+        size = np.sqrt(np.mean(rows**2, axis=0))
+        unit = rows[:, size > 0.0] / size[size > 0.0]
+        c = float(np.clip(np.sum(unit[1:] * unit[:-1]) / max(np.sum(unit**2), 1e-300), 0.0, 0.999))
+        length = 1 + int(1.1447 * (4.0 * c**2 / (1.0 - c**2) ** 2 * len(rows)) ** (1.0 / 3.0))
+        length = min(length, max(1, len(rows) // 4))
+        total = np.concatenate([np.zeros((1, P)), np.cumsum(rows, axis=0)])
+        ends = np.arange(1, len(rows) + length)
+        blocks = total[np.minimum(ends, len(rows))] - total[np.maximum(ends - length, 0)]
+        spread += blocks.T @ blocks / length
+    return spread

@@ -1,0 +1,170 @@
+"""`ServoModel`: which parameters of a robot's servos are known, which are to be found, and which joints share them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.actuators.drive_laws import DriveLaw
+from dynid.actuators.kinds import DELAY, KINDS, kind_of
+from dynid.errors import ArgumentError
+from dynid.robot.model import Robot
+
+__all__ = ["Entry", "ServoModel", "ServoParameter"]
+
+Floats = NDArray[np.float64]
+EVERYWHERE = ("armature", "viscous", "coulomb", "breakaway", "stribeck_speed", "load_drive", "load_external", "zero",
+              "offset", DELAY)  # fmt: skip
+"""Kinds that every law allows."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ServoParameter:
+    """One kind of parameter of a model: one value for each joint, for groups of joints, or for all."""
+
+    kind: str
+    """Name of the kind, see `dynid.actuators.kinds.KINDS`."""
+    start: ArrayLike | None = None
+    """Value, or first guess: one number or (n,); the kind's own by default."""
+    free: bool = True
+    """Whether it is to be found; otherwise it stays at `start`."""
+    share: Literal["each", "all"] | tuple[tuple[str, ...], ...] = "each"
+    """Joints with one common value: none, all, or groups of joint names; joints in no group have their own."""
+    lower: float | None = None
+    """Smallest value; the kind's own by default."""
+    upper: float | None = None
+    """Largest value; the kind's own by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One number that a fit finds: the common value of a kind in some joints."""
+
+    kind: str
+    joints: tuple[int, ...]
+    name: str
+    """Such as ``armature FL_calf_joint``, ``delay``."""
+    unit: str
+    start: float
+    lower: float
+    upper: float
+    scale: float
+
+
+@dataclass(frozen=True, eq=False)
+class ServoModel:
+    """A robot on a fixed base, the law of its drives, and the parameters of its servos."""
+
+    robot: Robot
+    """Geometry and links; its own terms are not used."""
+    law: DriveLaw
+    """Law of every joint's drive."""
+    parameters: Sequence[ServoParameter | str] = ("armature", "viscous", "coulomb")
+    """The kinds that the servos have; a bare name is free in each joint."""
+    step_s: float = 0.0025
+    """Longest time step of the simulation [s]; tests/actuators/test_servo_accuracy.py halves it."""
+    _known: dict[str, ServoParameter] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse parameters that the law does not have, that come twice, or with wrong values."""
+        table: dict[str, ServoParameter] = {}
+        for given in self.parameters:
+            parameter = ServoParameter(given) if isinstance(given, str) else given
+            kind_of(parameter.kind)
+            if parameter.kind in table:
+                raise ArgumentError(f"the parameter '{parameter.kind}' comes twice", remedy="Give it once.")
+            if parameter.kind not in (*EVERYWHERE, *self.law.kinds):
+                raise ArgumentError(
+                    f"{type(self.law).__name__} has no parameter '{parameter.kind}'",
+                    remedy=f"Choose among {', '.join((*EVERYWHERE, *self.law.kinds))}.",
+                )
+            table[parameter.kind] = parameter
+        for missing in self._needed(table):
+            table[missing] = ServoParameter(missing, free=False)
+        object.__setattr__(self, "_known", table)
+        for name in table:
+            self.starts(name)
+
+    def _needed(self, table: dict[str, ServoParameter]) -> list[str]:
+        """Kinds without which others of the model have no meaning."""
+        pairs = {"breakaway": "stribeck_speed", "stall_torque": "no_load_speed"}
+        wanted = [other for one, other in pairs.items() if one in table]
+        wanted += [kind for kind in ("kt", "resistance") if kind in self.law.kinds]
+        return [kind for kind in wanted if kind not in table]
+
+    @property
+    def dof(self) -> int:
+        """Number of joints n."""
+        return self.robot.dof
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds in the equations of motion, in the order of the catalogue."""
+        return tuple(name for name in KINDS if name in self._known and name != DELAY)
+
+    def starts(self, kind: str) -> Floats:
+        """(n,) values, or first guesses, of a kind."""
+        parameter, known = self._known.get(kind), kind_of(kind)
+        if parameter is None:
+            return np.full(self.dof, known.neutral)
+        default = known.start if parameter.free else known.neutral if kind != "stribeck_speed" else known.start
+        array = np.asarray(default if parameter.start is None else parameter.start, dtype=float)
+        if array.ndim > 1 or array.size not in (1, self.dof) or not np.isfinite(array).all():
+            remedy = f"Give one number, or {self.dof}."
+            raise ArgumentError(f"the start of '{kind}' is {parameter.start!r}", remedy=remedy)
+        return np.array(np.broadcast_to(array, (self.dof,)))
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """The numbers that a fit finds, kind after kind."""
+        return tuple(entry for name in KINDS if name in self._known for entry in self._entries_of(self._known[name]))
+
+    def _entries_of(self, parameter: ServoParameter) -> list[Entry]:
+        if not parameter.free:
+            return []
+        names, kind, starts = self.robot.joint_names, kind_of(parameter.kind), self.starts(parameter.kind)
+        lower = kind.lower if parameter.lower is None else parameter.lower
+        upper = kind.upper if parameter.upper is None else parameter.upper
+        entries = []
+        for group in self._groups(parameter):
+            shown = "" if len(group) == self.dof > 1 else " " + "+".join(names[j] for j in group)
+            start = float(np.clip(starts[list(group)].mean(), lower, upper))
+            entries.append(Entry(kind.name, group, kind.name + shown, kind.unit, start, lower, upper, kind.scale))
+        return entries
+
+    def _groups(self, parameter: ServoParameter) -> list[tuple[int, ...]]:
+        if parameter.share == "all":
+            return [tuple(range(self.dof))]
+        if parameter.share == "each":
+            return [(j,) for j in range(self.dof)]
+        names = list(self.robot.joint_names)
+        unknown = [name for group in parameter.share for name in group if name not in names]
+        if unknown:
+            raise ArgumentError(f"no joint is called {unknown[0]}", remedy=f"The joints are {', '.join(names)}.")
+        groups = [tuple(names.index(name) for name in group) for group in parameter.share]
+        grouped = {j for group in groups for j in group}
+        return groups + [(j,) for j in range(self.dof) if j not in grouped]
+
+    @property
+    def start(self) -> Floats:
+        """(P,) first guess of the entries."""
+        return np.array([entry.start for entry in self.entries])
+
+    def table(self, values: ArrayLike) -> dict[str, Floats]:
+        """(n,) values of every kind, with the entries at the given values (P,)."""
+        numbers = np.asarray(values, dtype=float)
+        found = {kind: self.starts(kind) for kind in (*self.kinds, DELAY)}
+        for entry, value in zip(self.entries, numbers, strict=True):
+            found[entry.kind][list(entry.joints)] = value
+        return found
+
+    def with_values(self, values: ArrayLike) -> ServoModel:
+        """The same model starting from other values (P,) of its entries."""
+        table = self.table(values)
+        parameters = [replace(known, start=table[kind]) for kind, known in self._known.items()]
+        return replace(self, parameters=tuple(parameters))

@@ -1,0 +1,107 @@
+"""Search for the parameters of servos: Levenberg-Marquardt steps within bounds, from one or several starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import EstimationError
+
+__all__ = ["Normal", "Search", "search_servos"]
+
+Floats = NDArray[np.float64]
+FIRST_DAMPING = 1e-3
+"""First damping, as a share of the diagonal of the equations. Convention of Marquardt's method."""
+MOST_DAMPING = 1e8
+"""Damping at which a search gives up: steps are then far below any useful resolution. Convention."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Normal:
+    """The sum of squares at a point, with its normal equations."""
+
+    cost: float
+    """Sum of squared residuals, measured minus simulated."""
+    information: Floats
+    """(P, P) ``J' J``, J the derivatives of the simulated values."""
+    score: Floats
+    """(P,) ``J' residuals``: the way down."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Search:
+    """Where a search ended."""
+
+    values: Floats
+    """(P,) the best values."""
+    cost: float
+    """Their sum of squares."""
+    iterations: int
+    """Steps that were tried."""
+    converged: bool
+    """Whether the last accepted step changed the sum by less than the tolerance."""
+
+
+def search_servos(
+    evaluate: Callable[[Floats], Normal],
+    cost: Callable[[Floats], float],
+    start: Floats,
+    bounds: tuple[Floats, Floats],
+    *,
+    iterations: int = 60,
+    tolerance: float = 1e-6,
+) -> Search:
+    """Minimise a sum of squares within bounds.
+
+    A value at a bound that the way down would leave is held there for the step; the others take a damped Newton step
+    and stop at their bounds.
+
+    Args:
+        evaluate: Normal equations at (P,) values.
+        cost: Sum of squares at (P,) values; infinite where it cannot be computed.
+        start: (P,) first values, within the bounds.
+        bounds: (P,) smallest and largest values.
+        iterations: Largest number of steps.
+        tolerance: Relative change of the sum at which the search ends.
+
+    Raises:
+        EstimationError: The sum cannot be computed at the start.
+    """
+    lower, upper = bounds
+    values = np.clip(start, lower, upper)
+    here = evaluate(values)
+    if not np.isfinite(here.cost):
+        raise EstimationError("the first guess cannot be simulated", remedy="Start from other values.")
+    damping, tried, quiet = FIRST_DAMPING, 0, 0
+    while tried < iterations and damping < MOST_DAMPING:
+        tried += 1
+        trial = np.clip(values + _step(here, values, bounds, damping), lower, upper)
+        there = cost(trial)
+        if there >= here.cost:
+            if np.allclose(trial, values, rtol=1e-12, atol=1e-15):
+                return Search(values, here.cost, tried, True)
+            damping *= 8.0
+            continue
+        gain = (here.cost - there) / here.cost if here.cost > 0.0 else 0.0
+        values, here, damping = trial, evaluate(trial), max(damping / 8.0, 1e-9)
+        quiet = quiet + 1 if gain < tolerance else 0
+        if quiet == 2:
+            return Search(values, here.cost, tried, True)
+    return Search(values, here.cost, tried, quiet > 0 or damping >= MOST_DAMPING)
+
+
+def _step(here: Normal, values: Floats, bounds: tuple[Floats, Floats], damping: float) -> Floats:
+    """(P,) damped step of the values that are not held at their bounds."""
+    lower, upper = bounds
+    held = ((values <= lower) & (here.score < 0.0)) | ((values >= upper) & (here.score > 0.0))
+    diagonal = np.diagonal(here.information)
+    free = np.flatnonzero(~held & (diagonal > 0.0))
+    step = np.zeros_like(values)
+    scale = np.sqrt(diagonal[free])
+    A = here.information[np.ix_(free, free)] / np.outer(scale, scale)
+    A[np.diag_indices(len(free))] += damping
+    step[free] = np.linalg.solve(A, here.score[free] / scale) / scale
+    return step

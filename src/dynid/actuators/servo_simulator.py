@@ -1,0 +1,183 @@
+"""Simulated motions of a `ServoModel` under the commands of a log, and their exact derivatives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.actuators.chains import split_chains
+from dynid.actuators.kinds import DELAY
+from dynid.actuators.motion import CommandedMotion
+from dynid.actuators.servo_model import ServoModel
+from dynid.actuators.servo_run import compiled_run
+from dynid.actuators.servo_step import GIVEN, ServoPlant
+from dynid.errors import ArgumentError, EstimationError
+from dynid.public_calls import public
+
+__all__ = ["Simulated", "differentiate_servos", "simulate_servos"]
+
+Floats = NDArray[np.float64]
+FAR = 1e3
+"""Distance from the first reading beyond which a simulated joint counts as unstable [rad or m]. Convention."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Simulated:
+    """A simulated motion with its derivatives."""
+
+    position: Floats
+    """(N, n) simulated readings of the encoders [rad or m]."""
+    slopes: Floats
+    """(N, n, P) derivatives of the readings by the entries of the model."""
+    start_slopes: Floats
+    """(N, n, 2) derivatives of each joint's readings by its own first reading and first velocity."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Grid:
+    """The time steps of a motion."""
+
+    h: Floats
+    """(K,) lengths of the steps [s]."""
+    middle: Floats
+    """(K,) times of their middles [s]."""
+    interval: NDArray[np.int64]
+    """(K,) number of the log's interval that each step is in."""
+    noted: NDArray[np.int64]
+    """(K,) 1 for the last step of an interval."""
+
+
+@lru_cache(maxsize=256)
+def _grid(motion: CommandedMotion, step_s: float) -> _Grid:
+    dt = np.diff(motion.time)
+    counts = np.maximum(1, np.ceil(dt / step_s * (1.0 - 1e-9)).astype(np.int64))
+    interval = np.repeat(np.arange(dt.size), counts)
+    place = np.arange(interval.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    h = (dt / counts)[interval]
+    noted = (place == counts[interval] - 1).astype(np.int64)
+    return _Grid(h, motion.time[interval] + (place + 0.5) * h, interval, noted)
+
+
+def _shifted(motion: CommandedMotion, values: Floats, grid: _Grid, delay: Floats) -> tuple[Floats, Floats]:
+    """(K, n) samples of a signal (N, n) at the steps' middles, late by each joint's delay, and slopes by the delay.
+
+    Between samples the signal is a straight line, before the first and after the last it is constant.
+    """
+    rates = np.diff(values, axis=0) / np.diff(motion.time)[:, None]
+    shifted, slopes = np.empty((grid.h.size, motion.dof)), np.empty((grid.h.size, motion.dof))
+    for late in np.unique(delay):
+        joints = np.flatnonzero(delay == late)
+        times = np.clip(grid.middle - late, motion.time[0], motion.time[-1])
+        left = np.clip(np.searchsorted(motion.time, times, side="right") - 1, 0, motion.time.size - 2)
+        inside = (grid.middle - late > motion.time[0])[:, None]
+        here = rates[left][:, joints]
+        shifted[:, joints] = values[left][:, joints] + (times - motion.time[left])[:, None] * here
+        slopes[:, joints] = np.where(inside, -here, 0.0)
+    return shifted, slopes
+
+
+class _Prepared:
+    """A motion under given parameters, as the compiled steps read it."""
+
+    def __init__(self, model: ServoModel, values: ArrayLike, motion: CommandedMotion) -> None:
+        if motion.joint_names != model.robot.joint_names:
+            raise ArgumentError(
+                f"'{motion.name}' has the joints {', '.join(motion.joint_names)}",
+                remedy=f"The robot has {', '.join(model.robot.joint_names)}, in this order; see motion.of_joints.",
+            )
+        self.model, self.motion = model, motion
+        self.table = model.table(values)
+        self.grid = _grid(motion, model.step_s)
+        self.command, self.command_slopes = _shifted(motion, motion.command, self.grid, self.table[DELAY])
+        still = np.zeros_like(self.command)
+        self.rate, self.rate_slopes = still, still
+        if motion.command_velocity is not None:
+            self.rate, self.rate_slopes = _shifted(motion, motion.command_velocity, self.grid, self.table[DELAY])
+        self.on = np.ones_like(self.command)
+        if motion.enabled is not None:
+            self.on = motion.enabled[self.grid.interval].astype(float)
+        own = {name: getattr(motion, name) for name in ("kp", "kd", "ki")}
+        own["voltage"] = None if motion.voltage is None else np.full(model.dof, motion.voltage)
+        default = model.law.gains(model.dof)
+        nothing = np.zeros(model.dof)
+        self.given = np.stack([default.get(g, nothing) if own[g] is None else own[g] for g in GIVEN])
+
+    def chain(self, plant: ServoPlant, joints: list[int]) -> tuple[Floats, Floats, Floats, Floats]:
+        """First state, samples, gains and parameters of one chain."""
+        n = len(joints)
+        samples = np.empty((self.grid.h.size, 1 + 3 * n))
+        samples[:, 0] = self.grid.h
+        for k, rows in enumerate((self.command, self.rate, self.on)):
+            samples[:, 1 + k * n : 1 + (k + 1) * n] = rows[:, joints]
+        start = np.zeros(plant.state)
+        start[:n] = self.motion.position[0, joints]
+        if self.motion.velocity is not None:
+            start[n : 2 * n] = self.motion.velocity[0, joints]
+        parameters = np.concatenate([self.table[kind][joints] for kind in plant.kinds] or [np.zeros(0)])
+        return start, samples, np.ascontiguousarray(self.given[:, joints]).ravel(), parameters
+
+    def readings(self, trace: Floats, n: int) -> Floats:
+        """(N, n) positions at the log's instants."""
+        rows = np.concatenate([[0], 1 + np.flatnonzero(self.grid.noted)])
+        positions = trace[rows, :n]
+        if not (np.abs(positions - positions[0]) < FAR).all():  # also where it is not a number
+            raise EstimationError(
+                f"the simulated motion '{self.motion.name}' runs away",
+                remedy="Start from other values, or narrow the bounds of the gains.",
+            )
+        return np.asarray(positions)
+
+
+@public
+def simulate_servos(model: ServoModel, values: ArrayLike, motion: CommandedMotion) -> Floats:
+    """(N, n) readings that the encoders would give under the motion's commands, from its first reading on [rad or m].
+
+    Args:
+        model: The robot and its servos.
+        values: (P,) values of the model's entries.
+        motion: Commands, gains and voltage; of the readings only the first is used.
+
+    Raises:
+        EstimationError: The simulated motion runs away.
+
+    Example:
+        >>> dynid.actuators.simulate_servos(servo, [0.05, 0.4, 0.3], sensed).shape
+        (300, 1)
+    """
+    prepared = _Prepared(model, values, motion)
+    position = np.empty_like(motion.position)
+    for chain, places in split_chains(model.robot):
+        plant = ServoPlant(chain, model.law, model.kinds)
+        trace = compiled_run(plant).trace(*prepared.chain(plant, list(places)))
+        position[:, places] = prepared.readings(trace, len(places))
+    return position
+
+
+def differentiate_servos(model: ServoModel, values: ArrayLike, motion: CommandedMotion) -> Simulated:
+    """Simulate a motion and differentiate it; arguments and errors as for `simulate_servos`."""
+    prepared = _Prepared(model, values, motion)
+    N, n = motion.position.shape
+    position, slopes, starts = np.empty((N, n)), np.zeros((N, n, len(model.entries))), np.zeros((N, n, 2))
+    for chain, places in split_chains(model.robot):
+        joints, m = list(places), len(places)
+        plant = ServoPlant(chain, model.law, model.kinds)
+        run = compiled_run(plant)
+        start, samples, given, parameters = prepared.chain(plant, joints)
+        trace = run.trace(start, samples, given, parameters)
+        position[:, places] = prepared.readings(trace, m)
+        moved = tuple(np.ascontiguousarray(s[:, joints]) for s in (prepared.command_slopes, prepared.rate_slopes))
+        found = run.derivatives(trace, samples, given, parameters, (moved[0], moved[1]), prepared.grid.noted)
+        columns = {(kind, j): k * m + i for k, kind in enumerate(plant.kinds) for i, j in enumerate(joints)}
+        columns |= {(DELAY, j): plant.cells + i for i, j in enumerate(joints)}
+        for place, entry in enumerate(model.entries):
+            mine = [columns[entry.kind, j] for j in entry.joints if (entry.kind, j) in columns]
+            if mine:
+                slopes[1:, joints, place] = found[:, :, mine].sum(axis=2)
+        first = plant.cells + m
+        for i, j in enumerate(joints):
+            starts[1:, j] = found[:, i, [first + i, first + m + i]]
+            starts[0, j, 0] = 1.0
+    return Simulated(position, slopes, starts)

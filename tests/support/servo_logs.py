@@ -1,0 +1,130 @@
+"""The logs of servos and legs in the shared data sets, as `CommandedMotion`s, read without the library's readers."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import zipfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import dynid
+from dynid.actuators import CommandedMotion
+
+DATASETS = Path(os.environ.get("DYNID_DATASETS", Path(__file__).parents[3] / "shared" / "datasets"))
+XL330_DUTY = 4096 / (2 * np.pi) / (256 * 885)
+"""Duty cycle per position error and unit of the register's kp (README of the data sets) [1/rad]."""
+SO101 = ("Rotation", "Pitch", "Elbow", "Wrist_Pitch", "Wrist_Roll", "Jaw")
+
+
+@cache
+def xl330_motion(path: Path) -> CommandedMotion:
+    """One motion of the servo with its pendulum; 0 hangs down."""
+    log = json.loads(path.read_text())
+    rows = log["entries"]
+
+    def column(key: str) -> np.ndarray:
+        return np.array([[row[key]] for row in rows], dtype=float)
+
+    return CommandedMotion(
+        joint_names=("servo",),
+        time=column("timestamp")[:, 0],
+        command=column("goal_position"),
+        position=column("position"),
+        enabled=column("torque_enable") > 0.5,
+        kp=np.array([float(log["kp"])]),
+        voltage=float(log["vin"]),
+        name=path.stem,
+    )
+
+
+def xl330_motions() -> list[CommandedMotion]:
+    return [xl330_motion(path) for path in sorted((DATASETS / "xl330").glob("*.json"))]
+
+
+def pendulum(mass: float = 0.49, length: float = 0.1) -> dynid.Robot:
+    """A point mass that hangs from a servo."""
+    inertia = dynid.Inertia.from_com(mass, [0.0, 0.0, -length], np.zeros((3, 3)))
+    links = (dynid.Link(name="base"), dynid.Link(name="rod", inertia=inertia))
+    joint = dynid.Joint(name="servo", kind="revolute", parent="base", child="rod", axis=np.array([0.0, 1.0, 0.0]))
+    return dynid.Robot(name="pendulum", links=links, joints=(joint,))
+
+
+def double_pendulum() -> dynid.Robot:
+    """Two rods in one plane."""
+    inertia = dynid.Inertia.from_com(1.0, [0.0, 0.0, -0.2], np.diag([0.01, 0.01, 0.001]))
+    links = (dynid.Link(name="base"), *(dynid.Link(name=f"rod{k}", inertia=inertia) for k in (1, 2)))
+    T = np.eye(4)
+    T[2, 3] = -0.4
+    axis = np.array([0.0, 1.0, 0.0])
+    first = dynid.Joint(name="first", kind="revolute", parent="base", child="rod1", axis=axis)
+    second = dynid.Joint(name="second", kind="revolute", parent="rod1", child="rod2", axis=axis, T_parent_joint=T)
+    return dynid.Robot(name="double pendulum", links=links, joints=(first, second))
+
+
+@cache
+def go2_robot() -> dynid.Robot:
+    return dynid.read_mjcf(DATASETS / "go2" / "go2.xml", hold={"base_joint1": 0.0})
+
+
+@cache
+def go2_motion() -> CommandedMotion:
+    """The quadruped's motion; the tensors of the archive are read as raw numbers."""
+    with zipfile.ZipFile(DATASETS / "go2" / "traj_0.pt") as archive:
+        raw = {k: np.frombuffer(archive.read(f"traj_0/data/{k}"), dtype="<f4").astype(float) for k in range(3)}
+    N = raw[0].size
+    return CommandedMotion(
+        joint_names=go2_robot().joint_names,
+        time=raw[0],
+        position=raw[1].reshape(N, 12),
+        command=raw[2].reshape(N, 12),
+        name="go2",
+    )
+
+
+def so101_robot(signs: tuple[float, float, float] = (1.0, 1.0, 1.0)) -> dynid.Robot:
+    """A generic chain for joints 1 to 5: no description of the arm is given, links are about 0.1 kg and 0.11 m long.
+
+    The base turns about the vertical, the next three joints about parallel horizontal axes, the wrist rolls about the
+    last link. Zeros are left to the fit; ``signs`` are the directions of the three horizontal axes.
+    """
+    axes = [[0.0, 0.0, 1.0], *([0.0, s, 0.0] for s in signs), [0.0, 0.0, 1.0]]
+    inertia = dynid.Inertia.from_com(0.1, [0.0, 0.0, 0.055], np.diag([1e-4, 1e-4, 2e-5]))
+    links, joints = [dynid.Link(name="base")], []
+    for k, axis in enumerate(axes):
+        T = np.eye(4)
+        T[2, 3] = 0.11 if k > 1 else 0.05
+        links.append(dynid.Link(name=f"link{k + 1}", inertia=inertia))
+        joint = dynid.Joint(
+            name=SO101[k],
+            kind="revolute",
+            parent=links[k].name,
+            child=f"link{k + 1}",
+            axis=np.array(axis),
+            T_parent_joint=T,
+        )
+        joints.append(joint)
+    return dynid.Robot(name="so101", links=tuple(links), joints=tuple(joints))
+
+
+@cache
+def so101_motion(name: str) -> CommandedMotion:
+    """One motion of the arm, commands taken at the times of the readings."""
+    tables = {}
+    for file in ("control", "state_motor"):
+        with open(DATASETS / "so101" / name / f"{file}.csv", newline="") as stream:
+            rows = list(csv.DictReader(stream))
+        tables[file] = (np.array([float(r["timestamp"]) for r in rows]), [json.loads(r["positions"]) for r in rows])
+    time, position = tables["state_motor"][0] * 1e-6, np.array(tables["state_motor"][1])
+    sent, command = tables["control"][0] * 1e-6, np.array(tables["control"][1])
+    rising = np.concatenate([[True], np.diff(time) > 0.0])
+    time, position = time[rising], position[rising]
+    last = np.clip(np.searchsorted(sent, time, side="right") - 1, 0, None)
+    return CommandedMotion(joint_names=SO101, time=time, command=command[last], position=position, name=name)
+
+
+def so101_names() -> list[str]:
+    return sorted(path.name for path in (DATASETS / "so101").iterdir() if path.is_dir())
