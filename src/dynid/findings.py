@@ -136,6 +136,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "held-torques": "The torques were assumed to be constant between samples although the control loop is faster.",
         "impossible-estimate": "No possible robot has the estimated base parameters.",
         "indefinite-inertia": "The identified inertia matrix is not positive definite in some poses.",
+        "kept-fault": "The model keeps a wrong gain, cross-talk or a tilted base, which is a fault of the set-up.",
         "lone-terms": "The model has some of the usual friction and rotor terms of a joint, which absorb the others.",
         "misfit": "Residuals are larger than the noise levels allow: the model or the noise levels are wrong.",
         "motion-not-counted": "The simulated motion depends on the parameters, which the covariance does not include.",

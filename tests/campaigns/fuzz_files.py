@@ -10,6 +10,7 @@ Run from the root of the repository: ``python -m tests.campaigns.fuzz_files --co
 from __future__ import annotations
 
 import argparse
+import copy
 import hashlib
 import io
 import json
@@ -110,13 +111,13 @@ def _break_tree(rng: random.Random, content: Any) -> None:
             continue
         step = rng.random()
         if step < 0.7:
-            holder[key] = rng.choice(ODD)
+            holder[key] = copy.deepcopy(rng.choice(ODD))
         elif step < 0.85:
             del holder[key]
         elif isinstance(holder, dict):
             holder[f"{key}x"] = holder.pop(key)
         else:
-            holder.append(holder[key])
+            holder.append(copy.deepcopy(holder[key]))
         return
 
 

@@ -34,6 +34,7 @@ from dynid.lazy import cached_property
 from dynid.links.common.averaging import average_models
 from dynid.links.common.common_cutoff import CutoffChoice
 from dynid.links.common.free_geometry import free_geometry, is_tilted
+from dynid.links.common.kept_faults import check_kept_terms
 from dynid.links.common.leaves import fix_cutoff, reduce_logs
 from dynid.links.common.run_differences import settle_runs
 from dynid.links.common.term_selection import select_terms
@@ -556,7 +557,8 @@ def identify_equations(
         standard, findings = lift_parameters(equations, estimate)
         estimate = replace(estimate, findings=(*estimate.findings, *findings))
     found = Identification(equations=equations, estimate=estimate, standard=standard, selection=selection)
-    findings = (*estimate.findings, *_physical_findings(found), *check_runs(equations))
+    kept = check_kept_terms(found.robot, found.terms, estimate)
+    findings = (*estimate.findings, *_physical_findings(found), *check_runs(equations), *kept)
     return replace(found, estimate=replace(estimate, findings=findings))
 
 

@@ -81,11 +81,14 @@ class Validation:
     """Band to which measured and predicted torques were low-passed before the comparison [Hz]; None for all."""
     trim_s: float | None = None
     """Time left out at both ends of every low-passed stretch [s]; None for the settling time of the filter."""
+    doubts: tuple[str, ...] = ()
+    """What the gate named in the data that biases the parameters, a delay for example, and that nothing mended."""
 
     @property
     def passed(self) -> bool:
-        """Whether the error is within the limit, and not larger than that of the prior model."""
-        return bool(self.relative_error <= self.limit and self.relative_error <= ALIKE * self.prior_error)
+        """Whether the error is within the limit, not larger than that of the prior model, and nothing is doubtful."""
+        is_small = self.relative_error <= self.limit and self.relative_error <= ALIKE * self.prior_error
+        return bool(is_small and not self.doubts)
 
     @property
     def verdict(self) -> str:
@@ -98,6 +101,8 @@ class Validation:
             return f"failed: {error} exceeds the limit of {self.limit:g} %"
         if self.relative_error > ALIKE * self.prior_error:
             return f"failed: {error} is worse than the prior model ({self.prior_error:.2f} %)"
+        if self.doubts:
+            return f"not passed: {error} is within the limit, but {'; '.join(self.doubts)}"
         training = f"training {self.training_error:.2f} %, " if np.isfinite(self.training_error) else ""
         return f"passed: {error} ({training}prior model {self.prior_error:.2f} %)"
 
@@ -129,6 +134,7 @@ class Validation:
             "prior_error_percent": finite_or_none(self.prior_error),
             "training_error_percent": finite_or_none(self.training_error),
             "limit_percent": self.limit,
+            "doubts": list(self.doubts),
             "band_hz": self.band_hz,
             "per_joint_percent": self._by_joint(self.per_joint),
             "prior_per_joint_percent": self._by_joint(self.prior_per_joint),

@@ -13,6 +13,7 @@ from dynid.export.result_file import write_result
 from dynid.export.robot_files import RobotFile, describe_files, write_robot_files
 from dynid.findings import Finding, QualityReport
 from dynid.gate.quality import check_and_process
+from dynid.links.common.kept_faults import unmended
 from dynid.links.estimators import make_estimator
 from dynid.links.identify import Identification, identify_logs, prepare_robot
 from dynid.links.log_reader import (
@@ -124,6 +125,8 @@ def run_identification(
             _write_refusal(run, model, error, gathered, notice)
             raise
         verdict = validate(fit, proof, limit=chosen.limit_percent, trim_s=chosen.trim_s) if proof else None
+        if verdict is not None:
+            verdict = replace(verdict, doubts=unmended([*gathered, *fit.estimate.findings], chosen.per_run))
         cost = _pruning_cost(fit, verdict, proof, chosen)
         found = tuple(finding for finding in gathered if finding.code not in ("continued", "refused"))
         result = IdentificationRun(fit=fit, validation=verdict, held_out=tuple(proof), cost=cost, findings=found)
