@@ -87,7 +87,7 @@ def _correlation_time(e: Floats, rate_hz: float) -> float:
     if e.size < FEWEST:
         return 0.0
     lags, correlation = autocorrelate(e, rate_hz)
-    below = np.flatnonzero(correlation < 1.0 / np.e)
+    below = np.flatnonzero(correlation < np.exp(-1.0))
     return float(lags[below[0]] if below.size else lags[-1])
 
 
