@@ -22,6 +22,7 @@ CAMPAIGN := $(BIN)/python tests/campaigns
 .PHONY: dist pythons wheels
 .PHONY: demo test lint types architecture check pages bench campaigns clean picture pictures site \
 	papers fuzz-readers faults gate-evidence faults-within loop-delays throughput csv-speed kills memory processors differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data inner-folds identification-speed command-speed growth coverage load-coverage gain-coverage run-agreement estimators-noise assumed-loops compare-real emps estimator-guide report-speed c-robots c-observer c-speed control controller
+	papers fuzz-readers faults gate-evidence faults-within loop-delays throughput csv-speed kills memory processors differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data inner-folds identification-speed command-speed growth coverage load-coverage gain-coverage run-agreement estimators-noise assumed-loops compare-real estimator-guide report-speed c-robots c-observer c-speed watch control controller
 
 demo: $(DEMO_STAMP)
 	$(BIN)/dynid demo
@@ -73,6 +74,7 @@ campaigns:
 	@echo "excitation-noise        Gautier and Khalil 1992, Tables 3 to 12"
 	@echo "excitation-panda        designs, speed and predictions"
 	@echo "c-robots                generated C of 200 random robots and the zoo through all tools (an hour; resumes)"
+	@echo "watch                   watches over the real logs: false alarms and planted pushes, beside the usual practice"
 	@echo "c-observer              the momentum observer in C: 1e6 steps against Python, time beside Pinocchio's C++"
 	@echo "c-speed                 generated C beside Pinocchio's C++ and CasADi's C"
 	@echo "control                 tracking with an identified model, writes docs/control.md"
@@ -167,6 +169,9 @@ excitation-peers: $(STAMP)
 
 c-robots: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/c_robots.py 200 100000
+
+watch: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/watch.py
 
 c-observer: $(VENV)/.ready-bench
 	$(CAMPAIGN)/c_observer.py

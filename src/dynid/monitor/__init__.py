@@ -5,6 +5,8 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
+    "alarms": ["Alarm", "Watch", "watch_experiment"],
+    "calibration": ["Calibration", "calibrate"],
     "observer": ["MomentumObserver", "energy_residual", "external_torque", "observe"],
     "observer_model": ["ObserverModel"],
 }

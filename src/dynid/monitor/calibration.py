@@ -1,0 +1,173 @@
+"""Calibration of a watch: the band, the memory of the noise and the tails of both statistics, from clean logs.
+
+Residuals of a model on the data that it was fitted to are too small. Each part of the training data is therefore left
+out in turn, the parameters are fitted to the rest, and the residuals of the left-out parts are used: nothing of the
+data that a watch is judged on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.checks import as_number, as_whole
+from dynid.curves import lag_exponentially
+from dynid.errors import ArgumentError
+from dynid.estimation.equations import build_equations
+from dynid.links.identify import Identification, identify_equations
+from dynid.monitor.alarm_tails import Tail, block_maxima, fit_tail
+from dynid.monitor.bands import Band, fit_band
+from dynid.monitor.jumps import Whitening, fit_whitening, jump_statistic
+from dynid.monitor.observer import GAIN
+from dynid.monitor.watched_signals import WatchedStretch, watched_stretches
+from dynid.processing.experiment import Experiment
+from dynid.public_calls import public
+
+__all__ = ["Calibration", "Statistics", "calibrate"]
+
+Floats = NDArray[np.float64]
+FOLDS = 4
+"""Parts of the training data, of which each is left out once (convention)."""
+KINDS = 2
+"""Statistics that share the rate of false alarms: jumps and levels."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Statistics:
+    """What is compared with the levels of alarms along one stretch."""
+
+    stretch: WatchedStretch
+    std: Floats
+    """(N, n) standard deviation of the raw torque from outside [N m or N]."""
+    external: Floats
+    """(N, n) torque from outside by the observer [N m or N]."""
+    jump: Floats
+    """(N, n) projection on a sudden torque, in standard deviations; see `dynid.monitor.jumps`."""
+    level: Floats
+    """(N, n) size of the torque from outside over its band."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calibration:
+    """All that a watch knows of a robot on which nothing pushes."""
+
+    joint_names: tuple[str, ...]
+    band: Band
+    whitening: Whitening
+    news: Band
+    """Band of what is new in the residuals; its noise is one on average."""
+    jump: Tail
+    """Tail of the jump statistic of one joint."""
+    level: Tail
+    """Tail of the level statistic of one joint."""
+    seconds: float
+    """Length of the data that the tails were fitted to [s]."""
+    gain: float = GAIN
+    """Gain of the observer [1/s]."""
+
+    def levels(self, per_hour: float) -> tuple[float, float]:
+        """Levels of both statistics for a rate of false alarms of the whole arm [1/h].
+
+        Every joint and both statistics get the same share of the rate.
+        """
+        share = as_number("per_hour", per_hour, above=0.0) / 3600.0 / (KINDS * len(self.joint_names))
+        return self.jump.level(share), self.level.level(share)
+
+    def rate(self, levels: tuple[float, float]) -> float:
+        """Rate of false alarms of the whole arm at some levels [1/h]."""
+        both = self.jump.rate(levels[0]) + self.level.rate(levels[1])
+        return 3600.0 * len(self.joint_names) * both
+
+    def statistics(self, stretch: WatchedStretch) -> Statistics:
+        """Both statistics along a stretch."""
+        std = self.band.std(stretch)
+        external = follow(stretch.raw, float(np.exp(-self.gain / stretch.rate_hz)))
+        return Statistics(
+            stretch=stretch,
+            std=std,
+            external=external,
+            jump=jump_statistic(self.whitening, stretch.sudden / std, np.sqrt(self.news.noise(stretch))),
+            level=np.abs(external / std),
+        )
+
+
+def follow(raw: Floats, keep: float) -> Floats:
+    """``r = keep r + (1 - keep) e`` from zero on, along (N, n): the observer's answer to the raw torque."""
+    return np.asarray(lag_exponentially(np.vstack([np.zeros((1, raw.shape[1])), raw]), keep)[1:])
+
+
+@public
+def calibrate(
+    fit: Identification, runs: Sequence[Experiment] | None = None, *, folds: int = FOLDS, gain: float = GAIN
+) -> Calibration:
+    """Learn how far the torque from outside strays while nothing pushes.
+
+    Args:
+        fit: The identification, with the samples it was made from, unless runs are given.
+        runs: Clean experiments that the identification has not seen; by default parts of its own data are left out in
+            turn, and the parameters fitted again without them.
+        folds: Number of these parts.
+        gain: Gain of the observer [1/s].
+
+    Raises:
+        ArgumentError: The identification was read from a file, which does not hold its samples.
+        DataError: The data are too short for a rate of false alarms.
+
+    Example:
+        >>> dynid.monitor.calibrate(fit, [other], gain=50.0).joint_names
+        ('joint1', 'joint2', 'joint3')
+    """
+    if runs is None and not any(run.samples for run in fit.equations.excerpts):
+        raise ArgumentError(
+            "the result holds no samples to calibrate from",
+            remedy="Give the runs it was identified from, or other clean ones.",
+        )
+    clean = list(_left_out(fit, as_whole("folds", folds, least=2))) if runs is None else [
+        stretch for run in runs for stretch in watched_stretches(fit, run)
+    ]  # fmt: skip
+    return calibrate_stretches(fit, clean, gain)
+
+
+def calibrate_stretches(fit: Identification, clean: Sequence[WatchedStretch], gain: float) -> Calibration:
+    """Calibrate from stretches that the model has not seen."""
+    if not clean:
+        raise ArgumentError("no stretch has all torques", remedy="Calibrate from logs with the torque of every joint.")
+    band = fit_band(clean)
+    rate = float(np.median([stretch.rate_hz for stretch in clean]))
+    whitening = fit_whitening([stretch.sudden / band.std(stretch) for stretch in clean], rate)
+    news = fit_band([_news(whitening, band, stretch) for stretch in clean])
+    none = Tail(0.0, 1.0, 1.0)
+    positive = as_number("gain", gain, above=0.0)
+    draft = Calibration(fit.robot.joint_names, band, whitening, news, none, none, 0.0, positive)
+    found = [draft.statistics(stretch) for stretch in clean]
+    tails = {
+        kind: fit_tail([block_maxima(column, one.stretch.rate_hz) for one in found for column in getattr(one, kind).T])
+        for kind in ("jump", "level")
+    }
+    seconds = sum(len(stretch.time) / stretch.rate_hz for stretch in clean)
+    return replace(draft, jump=tails["jump"], level=tails["level"], seconds=seconds)
+
+
+def _news(whitening: Whitening, band: Band, stretch: WatchedStretch) -> WatchedStretch:
+    """A stretch whose residuals are what is new in those over the band."""
+    new = whitening.innovations(stretch.sudden / band.std(stretch))
+    rest = stretch.cut(slice(whitening.order, None))
+    return replace(rest, raw=new, spread=np.zeros_like(new))
+
+
+def _left_out(fit: Identification, folds: int) -> Iterator[WatchedStretch]:
+    """Stretches of the identification's own data, each with a model that has not seen it."""
+    runs = [run for run in fit.equations.excerpts if run.samples]
+    for fold in range(folds):
+        masks = [np.arange(run.samples) * folds // run.samples == fold for run in runs]
+        rest = [replace(run, valid=run.valid & ~mask[:, None]) for run, mask in zip(runs, masks, strict=True)]
+        refit = identify_equations(
+            build_equations(fit.robot, rest, base=fit.base, terms=fit.terms, band_hz=fit.equations.band_hz)
+        )
+        for run, mask in zip(runs, masks, strict=True):
+            part = run.rows(np.flatnonzero(mask))
+            # a watch computes the spread of the model from all data: the band must hold with this one
+            yield from watched_stretches(refit, part, spread_of=fit)

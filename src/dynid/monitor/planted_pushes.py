@@ -1,0 +1,80 @@
+"""Pushes planted into clean data: which share a watch finds in time, for sizes of pushes and rates of false alarms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.checks import as_whole
+from dynid.monitor.calibration import Calibration, Statistics
+from dynid.monitor.jumps import WINDOW_S, jump_statistic, sudden_part
+
+__all__ = ["PushCurve", "plant_pushes"]
+
+Floats = NDArray[np.float64]
+SIZES = (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
+"""Sizes of the planted steps, in standard deviations of the band (convention)."""
+RATES = (3600.0, 60.0, 1.0)
+"""Rates of false alarms of the whole arm [1/h]: one a second, a minute, an hour."""
+LEAD_S = 0.5
+"""Time before a push from which the statistic is computed again [s] (derivation: five times that of the average)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PushCurve:
+    """Shares of planted pushes that were found within the window."""
+
+    sizes: tuple[float, ...]
+    """Sizes of the pushes, in standard deviations of the band."""
+    rates: tuple[float, ...]
+    """Rates of false alarms [1/h]."""
+    found: Floats
+    """(rates, sizes, n) share that was found."""
+    torque: Floats
+    """(n,) median of one standard deviation [N m or N]."""
+    pushes: int
+    """Pushes per rate, size and joint."""
+
+
+def plant_pushes(
+    calibration: Calibration,
+    clean: Sequence[Statistics],
+    *,
+    sizes: Sequence[float] = SIZES,
+    rates: Sequence[float] = RATES,
+    pushes: int = 50,
+    seed: int = 0,
+) -> PushCurve:
+    """Add steps of torque to clean stretches, one joint and instant at a time, and count those found in time.
+
+    A step counts as found if its jump statistic exceeds the level within `dynid.monitor.jumps.WINDOW_S`, at least at
+    the first period after its onset. The statistic before the onset is that of the clean data.
+    """
+    rng = np.random.default_rng(seed)
+    lead = max(32, round(LEAD_S * calibration.whitening.rate_hz))
+    count = as_whole("pushes", pushes, least=1)
+    window = max(1, round(WINDOW_S * calibration.whitening.rate_hz))
+    joints = len(calibration.joint_names)
+    hits, total = np.zeros((len(rates), len(sizes), joints)), 0
+    levels = np.array([calibration.levels(rate)[0] for rate in rates])
+    usable = [one for one in clean if len(one.std) > lead + window]
+    lengths = np.array([len(one.std) - lead - window for one in usable], dtype=float)
+    for chosen in rng.choice(len(usable), size=count, p=lengths / lengths.sum()):
+        one = usable[chosen]
+        onset = int(rng.integers(lead, len(one.std) - window))
+        rows = slice(onset - lead, onset + window)
+        std, news = one.std[rows], np.sqrt(calibration.news.noise(one.stretch.cut(rows)))
+        signs = rng.choice([-1.0, 1.0], joints)
+        total += 1
+        for place, size in enumerate(sizes):
+            raw = one.stretch.raw[rows].copy()
+            raw[lead:] += size * signs * std[lead]
+            reached = jump_statistic(calibration.whitening, sudden_part(raw, one.stretch.rate_hz) / std, news)[
+                lead:
+            ].max(axis=0)
+            hits[:, place] += reached > levels[:, None]
+    torque = np.median(np.concatenate([one.std for one in clean]), axis=0)
+    return PushCurve(tuple(sizes), tuple(rates), hits / max(total, 1), torque, total)

@@ -1,0 +1,125 @@
+"""What is watched along an experiment: the torque from outside in each period, and all that its size depends on.
+
+A watch runs at most at `FASTEST` samples a second. Of quicker logs each period holds several samples; the change of
+momentum over it still gives the mean torque from outside exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.decompositions import eigh
+from dynid.estimation.rows import RobotTorques, stretches
+from dynid.kernels import kernel
+from dynid.links.identify import Identification
+from dynid.monitor.jumps import sudden_part
+from dynid.monitor.observer import as_model, friction_torque, momentum_differences
+from dynid.processing.experiment import Experiment
+
+__all__ = ["FASTEST", "WatchedStretch", "watched_stretches"]
+
+Floats = NDArray[np.float64]
+FASTEST = 1000.0
+"""Highest rate at which a watch runs [Hz] (convention: a push rises in a millisecond or more)."""
+FEWEST = 16
+"""Fewest periods of a stretch that is watched (convention: enough for the memory of the noise)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WatchedStretch:
+    """One gap-free stretch, period by period."""
+
+    time: Floats
+    """(N,) end of each period [s]."""
+    rate_hz: float
+    """Periods per second."""
+    raw: Floats
+    """(N, n) mean torque from outside in each period [N m or N]."""
+    dq: Floats
+    """(N, n) velocities at the end of each period [rad/s or m/s]."""
+    torque: Floats
+    """(N, n) measured torques at the end of each period [N m or N]."""
+    spread: Floats
+    """(N, n) variance of the model's torque by the uncertainty of its parameters [(N m)^2 or N^2]."""
+    friction: Floats
+    """(N, n) friction of the model [N m or N]."""
+
+    @property
+    def sudden(self) -> Floats:
+        """(N, n) the raw torque less what it was on average before the window of a jump [N m or N]."""
+        return sudden_part(self.raw, self.rate_hz)
+
+    def cut(self, rows: slice) -> WatchedStretch:
+        """Some periods of the stretch."""
+        names = ("time", "raw", "dq", "torque", "spread", "friction")
+        return replace(self, **{name: getattr(self, name)[rows] for name in names})
+
+
+def watched_stretches(
+    fit: Identification, run: Experiment, spread_of: Identification | None = None
+) -> Iterator[WatchedStretch]:
+    """Iterate over the stretches of an experiment in which every joint has a torque; columns as the robot's joints.
+
+    Args:
+        fit: The model.
+        run: The experiment.
+        spread_of: Identification whose uncertainty counts; that of the model if None.
+    """
+    matched = run.matched(fit.robot)
+    together = max(1, int(np.ceil(run.rate_hz / FASTEST - 1e-6)))
+    friction = friction_torque(as_model(fit), matched)
+    for rows, raw in momentum_differences(fit, matched):
+        known = np.isfinite(matched.effort[rows]).all(axis=1)
+        for start, stop in _true_runs(known):
+            count = (stop - start - 1) // together
+            if count < FEWEST:
+                continue
+            mean = raw[start : start + count * together].reshape(count, together, -1).mean(axis=1)
+            ends = rows.start + start + together * np.arange(1, count + 1)
+            yield WatchedStretch(
+                time=matched.time[ends],
+                rate_hz=run.rate_hz / together,
+                raw=mean,
+                dq=matched.dq[ends],
+                torque=matched.effort[ends],
+                spread=parameter_spread(spread_of or fit, matched.rows(slice(rows.start + start, rows.start + stop)))[
+                    together * np.arange(1, count + 1)
+                ],
+                friction=friction[ends],
+            )
+
+
+def _true_runs(known: Any) -> list[tuple[int, int]]:
+    """First index of each run of True in (N,) truth values, and the one behind its last."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], known.astype(np.int8), [0]])))
+    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def parameter_spread(fit: Identification, run: Experiment) -> Floats:
+    """(N, n) variance ``Y S Y^T`` of the torques by the covariance S of the estimate; open parameters count nothing."""
+    n, rank = fit.robot.dof, fit.base.rank
+    known = ~fit.estimate.undetermined
+    S = np.where(np.outer(known, known), fit.estimate.covariance, 0.0)
+    root = _root(np.where(np.isfinite(S), S, 0.0))
+    variance = np.zeros((run.samples, n))
+    for rows, motion in stretches(run, memory=any(term.has_memory for term in fit.terms)):
+        Y = np.zeros((rows.stop - rows.start, n, len(known)))
+        regress = kernel(fit.robot, "regressor", columns=fit.base.columns)
+        Y[:, :, :rank] = regress(motion.q, motion.dq, motion.ddq)
+        for place, term in enumerate(fit.terms, start=rank):
+            for joint, column in term.column(RobotTorques(fit.robot), motion).items():
+                Y[:, joint, place] = column
+        variance[rows] = np.square(Y @ root).sum(axis=2)
+    return variance
+
+
+def _root(S: Floats) -> Floats:
+    """(b, k) matrix L with ``L L^T = S``; rounding below zero is dropped."""
+    values, vectors = eigh(0.5 * (S + S.T))
+    kept = values > 0.0
+    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))

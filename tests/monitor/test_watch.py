@@ -1,0 +1,154 @@
+"""Bands, tails and alarms against noise whose law is known, and against planted pushes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dynid
+from dynid.errors import ArgumentError, DataError
+from dynid.monitor.alarm_tails import Tail, block_maxima, fit_tail
+from dynid.monitor.alarms import first_excesses, watch_experiment
+from dynid.monitor.bands import fit_band
+from dynid.monitor.calibration import Calibration, calibrate, calibrate_stretches
+from dynid.monitor.jumps import fit_whitening, jump_statistic
+from dynid.monitor.planted_pushes import plant_pushes
+from dynid.monitor.watched_signals import WatchedStretch
+from support.small_fit import small_fit
+
+RATE = 100.0
+
+
+def stretch(seconds: float, seed: int, *, memory: float = 0.9, at_rest: float = 0.0) -> WatchedStretch:
+    """Two joints with coloured noise of standard deviation one; near rest its variance grows by ``at_rest``."""
+    rng = np.random.default_rng(seed)
+    count = round(seconds * RATE)
+    white = rng.normal(size=(count, 2)) * np.sqrt(1.0 - memory**2)
+    noise = np.empty_like(white)
+    noise[0] = rng.normal(size=2)
+    for k in range(1, count):
+        noise[k] = memory * noise[k - 1] + white[k]
+    time = np.arange(count) / RATE
+    dq = np.column_stack([np.sin(time), np.cos(0.7 * time)])
+    noise *= np.sqrt(1.0 + at_rest * np.exp(-((dq / 0.1) ** 2)))
+    zeros = np.zeros_like(dq)
+    return WatchedStretch(
+        time=time, rate_hz=RATE, raw=noise, dq=dq, torque=10.0 + zeros, spread=zeros, friction=np.sign(dq)
+    )
+
+
+@cache
+def calibration() -> Calibration:
+    fit, _ = small_fit()
+    two = replace(fit.robot)  # only the names of the joints are read
+    return replace(
+        calibrate_stretches(type("Named", (), {"robot": two})(), [stretch(120.0, seed=1)], 100.0),
+        joint_names=("joint1", "joint2"),
+    )
+
+
+def test_false_alarms_stay_within_the_stated_rate() -> None:
+    """Twenty minutes of noise that the calibration has not seen, at one alarm a minute."""
+    known = calibration()
+    found = known.statistics(stretch(1200.0, seed=2))
+    levels = known.levels(60.0)
+    gap = round(0.25 * RATE)
+    alarms = [
+        k
+        for statistic, level in zip((found.jump, found.level), levels, strict=True)
+        for column in statistic.T
+        for k in first_excesses(column > level, gap)
+    ]
+    assert len(alarms) <= 2 * 20  # normal noise has lighter tails than the law of the level
+    often = 7200.0  # two blocks a second: here the law must hold in both directions
+    for statistic, level in zip((found.jump, found.level), known.levels(often), strict=True):
+        over = sum(int((block_maxima(column, RATE) > level).sum()) for column in statistic.T)
+        assert 0.5 < over / (0.5 * often * 1200.0 / 3600.0) < 2.0
+
+
+def test_a_step_is_seen_in_what_is_new_long_before_it_leaves_the_band() -> None:
+    known = calibration()
+    curve = plant_pushes(known, [known.statistics(stretch(60.0, seed=3))], sizes=(0.0, 3.0, 6.0), rates=(60.0,))
+    share = curve.found[0].mean(axis=1)
+    assert share[0] < 0.05
+    assert share[2] > 0.9
+    assert known.levels(60.0)[1] > 3.0  # three standard deviations never leave the band
+
+
+def test_the_band_is_wider_near_rest_where_the_noise_is() -> None:
+    seen = stretch(120.0, seed=4, at_rest=24.0)
+    band = fit_band([seen])
+    std = band.std(replace(seen, friction=0.0 * seen.friction))
+    resting, moving = np.abs(seen.dq[:, 0]) < 0.03, np.abs(seen.dq[:, 0]) > 0.5
+    assert 3.0 < np.median(std[resting, 0]) < 7.0
+    assert 0.7 < np.median(std[moving, 0]) < 1.4
+
+
+def test_a_joint_that_stands_still_may_carry_its_dry_friction() -> None:
+    seen = stretch(60.0, seed=5)
+    band = fit_band([seen])
+    standing = replace(seen, dq=np.zeros_like(seen.dq))
+    assert band.dry_friction == pytest.approx([1.0, 1.0])
+    assert np.all(band.std(standing)[50:] ** 2 >= 1.0 + band.noise(standing)[50:] - 1e-12)
+
+
+def test_whitened_noise_is_white() -> None:
+    residual = stretch(300.0, seed=6).sudden
+    new = fit_whitening([residual], RATE).innovations(residual)
+    assert np.abs((new[1:] * new[:-1]).mean(axis=0)).max() < 0.03
+    assert np.allclose(new.var(axis=0), 1.0, atol=0.05)
+
+
+def test_the_projection_on_pure_noise_has_unit_variance() -> None:
+    whitening = fit_whitening([stretch(300.0, seed=7).sudden], RATE)
+    residual = stretch(100.0, seed=8).sudden
+    one = jump_statistic(replace(whitening, rate_hz=40.0), residual, np.ones_like(residual))  # a window of one period
+    assert np.mean(one[10:] ** 2) == pytest.approx(1.0, abs=0.1)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(0.5, 5.0), st.floats(0.1, 2.0), st.floats(1e-4, 1.0))
+def test_level_and_rate_are_inverse(location: float, scale: float, rate_hz: float) -> None:
+    tail = Tail(location, scale, 0.25)
+    assert tail.rate(tail.level(rate_hz)) == pytest.approx(rate_hz, rel=1e-6)
+
+
+def test_the_tail_of_gumbel_noise_is_found() -> None:
+    rng = np.random.default_rng(0)
+    found = fit_tail([rng.gumbel(3.0, 0.7, size=4000)])
+    assert found.location == pytest.approx(3.0, abs=0.05)
+    assert found.scale == pytest.approx(0.7, abs=0.04)
+    assert block_maxima(np.array([1.0, 5.0, 2.0, np.nan]), 2.0, 1.0).tolist() == [5.0, 2.0]
+    with pytest.raises(DataError, match="too few"):
+        fit_tail([np.ones(3)])
+
+
+def test_a_watch_over_a_pushed_experiment_names_joint_time_and_kind() -> None:
+    fit, run = small_fit()
+    known = calibrate(fit, folds=3)
+    assert watch_experiment(fit, run, known, per_hour=1.0).alarms == ()
+    pushed = np.array(run.effort)
+    pushed[300:, 1] -= 3.0  # the drive yields by what pushes: 3 N m from outside
+    found = watch_experiment(fit, replace(run, effort=pushed), known, per_hour=1.0)
+    first = found.alarms[0]
+    assert (first.joint, first.kind) == ("joint2", "contact")
+    assert run.time[300] <= first.time_s <= run.time[300] + 0.03
+    slow = np.array(run.effort)
+    slow[:, 2] -= np.linspace(0.0, 3.0, len(slow))
+    kinds = {(a.joint, a.kind) for a in watch_experiment(fit, replace(run, effort=slow), known, per_hour=1.0).alarms}
+    assert ("joint3", "disturbance") in kinds
+    assert ("joint3", "contact") not in kinds
+    assert found.to_json()["alarms"]
+    assert "expected" in found.summary()
+
+
+def test_a_result_from_a_file_has_nothing_to_calibrate_from(tmp_path) -> None:
+    fit, _ = small_fit()
+    saved = dynid.read_result(dynid.write_result(fit, tmp_path / "result.json")).identification()
+    with pytest.raises(ArgumentError, match="no samples"):
+        calibrate(saved)
