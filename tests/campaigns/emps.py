@@ -172,7 +172,7 @@ and dry friction and offset to the same run of 24.8 s at 1 kHz, by `dynid.identi
 
 The law is a cascade, `u = kv (kp (q_r - q) - dq)`, in a file:
 
-```toml
+```text
 kind = "cascade"
 kp = 160.18
 kv = 243.45
