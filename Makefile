@@ -23,6 +23,7 @@ CAMPAIGN := $(BIN)/python tests/campaigns
 .PHONY: demo test lint types architecture check pages bench campaigns clean picture pictures site \
 	papers fuzz-readers faults gate-evidence faults-within loop-delays throughput csv-speed kills memory processors differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data inner-folds identification-speed command-speed growth coverage load-coverage gain-coverage run-agreement estimators-noise assumed-loops compare-real emps estimator-guide report-speed c-robots c-observer c-speed control controller
 	papers fuzz-readers faults gate-evidence faults-within loop-delays throughput csv-speed kills memory processors differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data inner-folds identification-speed command-speed growth coverage load-coverage gain-coverage run-agreement estimators-noise assumed-loops compare-real estimator-guide report-speed c-robots c-observer c-speed watch control controller
+	papers fuzz-readers faults gate-evidence faults-within loop-delays throughput csv-speed kills memory processors differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data inner-folds identification-speed command-speed growth coverage load-coverage gain-coverage run-agreement estimators-noise assumed-loops compare-real command-evidence emps estimator-guide report-speed c-robots c-observer c-speed control controller
 
 demo: $(DEMO_STAMP)
 	$(BIN)/dynid demo
@@ -88,6 +89,7 @@ campaigns:
 	@echo "estimators-noise        estimators under noisy positions: bias, coverage, time, wrong control laws"
 	@echo "assumed-loops           estimators on logs with unknown control law and commanded motion"
 	@echo "compare-real            estimators on real logs, writes docs/compare-real.md"
+	@echo "command-evidence        faults planted in real logs without torque, and objections to these logs as they are"
 	@echo "emps                    every estimator on the slide EMPS, whose control law is known, writes docs/emps.md"
 	@echo "estimator-guide         estimators on simulated loops, writes the tables of docs/choosing-an-estimator.md"
 	@echo "command-speed           commands on real logs, stage by stage, beside their targets; DIDIM beside WLS"
@@ -214,6 +216,9 @@ assumed-loops: $(STAMP)
 
 compare-real: $(STAMP)
 	$(CAMPAIGN)/compare_real.py
+
+command-evidence: $(STAMP)
+	$(CAMPAIGN)/command_evidence.py
 
 emps: $(STAMP)
 	$(CAMPAIGN)/emps.py

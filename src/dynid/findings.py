@@ -87,6 +87,18 @@ CODES: Mapping[str, str] = MappingProxyType(
         "unusable": "Nothing can be computed from the log.",
         "wrapped": "A position jumps by a whole turn.",
         "wrong-gain": "The torque of a joint is too large or too small beside those of the other joints.",
+        # commanded motions, from gate/
+        "command-clock": "Commands and positions were not logged at the same time.",
+        "command-kind": "The commands are velocities, not positions.",
+        "constant-command": "Joints move although no command changes.",
+        "copied-command": "The commands are the measured positions.",
+        "drive-setting": "A logged gain or supply is none that a drive can have.",
+        "exchanged": "Commands and measured positions are exchanged.",
+        "inverted-enable": "The flag of the drives says on where they are off.",
+        "late-motion": "Positions follow their commands later than any drive does.",
+        "never-enabled": "A drive is never on.",
+        "stale": "Rows repeat the row before while joints move: packets were lost.",
+        "unsigned-effort": "Torques have no sign: they are amounts of currents.",
         # designed motions, from excitation/
         "absurd-deviation": "A predicted standard deviation is so large that the motion does not show the parameter.",
         "always-beyond": "A link is beyond a wall in every position, so the motion was not checked against that wall.",

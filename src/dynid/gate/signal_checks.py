@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dynid.errors import DataError
 from dynid.findings import Finding
 from dynid.logs.recording import Recording, torque_remedy
+from dynid.logs.signal_guess import has_no_sign
 from dynid.processing.outliers import absurd_samples, longest_spike, saturated_samples, unwrap_angles
 from dynid.processing.timing import CLOCK_FAULTS, read_clock
 
@@ -115,17 +116,36 @@ def _coverage(kept: Floats, stamps: Floats) -> float:
     return kept.size / max(len(stamps), 1)
 
 
+def _reverses(recording: Recording) -> bool:
+    """Whether some joint moves as far down as up, roughly."""
+    steps = np.diff(np.nan_to_num(recording.q), axis=0)
+    up, down = np.where(steps > 0.0, steps, 0.0).sum(axis=0), -np.where(steps < 0.0, steps, 0.0).sum(axis=0)
+    return bool((np.minimum(up, down) > 0.1 * np.maximum(up, down)).any() and (up + down).max() > 0.0)
+
+
 def check_signals(recording: Recording) -> Iterator[Finding]:
     """Check every channel of every joint by itself."""
     if recording.effort is None:
         yield Finding(
             code="missing",
-            severity="warning" if recording.wrench is not None else "error",
+            severity="note"
+            if recording.commands is not None
+            else "warning"
+            if recording.wrench is not None
+            else "error",
             where="effort",
             message="there are no joint torques",
             remedy="Map a torque channel, or give [current] a torque_constant (in Python: `CurrentGains`)."
             if recording.commands is None
             else torque_remedy(recording),
+        )
+    if recording.effort is not None and has_no_sign(recording.effort) and _reverses(recording):
+        yield Finding(
+            code="unsigned-effort",
+            severity="error",
+            where="effort",
+            message="torques are never negative although joints move both ways: they are amounts of currents",
+            remedy="Take [effort] out of the map; commands and positions suffice for dynid actuate.",
         )
     for channel, values in _channels(recording).items():
         names = recording.joint_names if channel != "wrench" else ("fx", "fy", "fz", "mx", "my", "mz")
