@@ -51,7 +51,7 @@ def visible_text(text: str) -> str:
     Names in files may hold any characters. Those that steer are control characters, those that change the direction of
     writing, other ends of lines, and halves of pairs.
     """
-    if text.isprintable():
+    if text.replace("\n", "").isprintable():
         return text
     return "".join(c if c == "\n" or c.isprintable() or not _steers(c) else _escape(c) for c in text)
 

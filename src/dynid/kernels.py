@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from weakref import ReferenceType, ref
 
 import numpy as np
@@ -19,15 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.checks import as_columns
 from dynid.decompositions import eigvalsh
-from dynid.dynamics import christoffel, energy
-from dynid.dynamics import inertia_matrix as composite
-from dynid.dynamics import regressor as regressors
-from dynid.dynamics.inverse_dynamics import newton_euler, rigid_body_torque, term_torque
-from dynid.dynamics.jacobian import Axes, geometric_jacobian, link_frame
-from dynid.dynamics.minimal_inertia import minimal_inertia_and_bias
-from dynid.dynamics.minimal_recursion import minimal_newton_euler
-from dynid.dynamics.symmetric_solve import solve_symmetric
-from dynid.dynamics.wrench import sensor_wrench_regressor
 from dynid.errors import ArgumentError
 from dynid.robot.model import Robot, require_robot
 from dynid.robot.robot_key import RobotKey
@@ -36,6 +28,9 @@ from dynid.tape.kernel import Kernel
 from dynid.tape.program import real_array
 from dynid.tape.tape_cache import recorded_once
 from dynid.terms.base import Dependence
+
+if TYPE_CHECKING:  # recorded equations come from disk: the recursions themselves are loaded where they are recorded
+    from dynid.dynamics.jacobian import Axes
 
 __all__ = [
     "Kernel",
@@ -59,8 +54,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 SINGULAR = 1e-14
-"""Smallest eigenvalue of an inertia matrix, as a part of the largest parameter, that is more than rounding noise
-(convention: some tens of the machine precision)."""
+"""Smallest eigenvalue of an inertia matrix, part of the largest parameter, that is no rounding noise (convention)."""
 
 DEFINITE = 1e-9
 """Smallest eigenvalue of a body's pseudo-inertia, as a part of the largest, that is surely positive (convention)."""
@@ -70,37 +64,34 @@ DEFINITE = 1e-9
 class _Quantity:
     """How a quantity is recorded: its function of (robot, parameter values, states) and the states it depends on."""
 
-    function: Callable[..., Any]
+    place: str
+    """File and name of the function."""
     states: tuple[str, ...]
     has_parameters: bool = True
 
-
-def _inertia_and_bias(robot: Robot, theta: Any, q: Any, dq: Any) -> dict[str, Any]:
-    rest = np.zeros(robot.dof)
-    bias = rigid_body_torque(robot, theta, q, dq, rest) + term_torque(robot, theta, q, dq, rest)
-    return {"inertia": composite.composite_inertia_matrix(robot, theta, q), "bias": bias}
-
-
-def _forward_dynamics(robot: Robot, theta: Any, q: Any, dq: Any, tau: Any) -> Any:
-    known = _inertia_and_bias(robot, theta, q, dq)
-    return solve_symmetric(known["inertia"], tau - known["bias"])
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function, loaded where it is needed."""
+        file, _, name = self.place.rpartition(".")
+        found: Callable[..., Any] = getattr(import_module(f"dynid.{file}"), name)
+        return found
 
 
 _QUANTITIES: dict[str, _Quantity] = {
-    "regressor": _Quantity(regressors.torque_regressor, ("q", "dq", "ddq"), has_parameters=False),
-    "momentum_regressor": _Quantity(regressors.momentum_regressor, ("q", "dq"), has_parameters=False),
-    "energy_regressor": _Quantity(energy.energy_rows, ("q", "dq"), has_parameters=False),
-    "inverse_dynamics": _Quantity(newton_euler, ("q", "dq", "ddq")),
-    "inertia_matrix": _Quantity(composite.composite_inertia_matrix, ("q",)),
-    "gravity_torque": _Quantity(composite.gravity_torque, ("q",)),
-    "velocity_torque": _Quantity(composite.velocity_torque, ("q", "dq")),
-    "christoffel_coefficients": _Quantity(christoffel.christoffel_coefficients, ("q",)),
-    "inertia_and_bias": _Quantity(_inertia_and_bias, ("q", "dq")),
-    "forward_dynamics": _Quantity(_forward_dynamics, ("q", "dq", "tau")),
-    "momentum_balance": _Quantity(energy.momentum_balance, ("q", "dq")),
-    "energy": _Quantity(energy.total_energy, ("q", "dq")),
-    "minimal_inverse_dynamics": _Quantity(minimal_newton_euler, ("q", "dq", "ddq")),
-    "minimal_inertia_and_bias": _Quantity(minimal_inertia_and_bias, ("q", "dq")),
+    "regressor": _Quantity("dynamics.regressor.torque_regressor", ("q", "dq", "ddq"), has_parameters=False),
+    "momentum_regressor": _Quantity("dynamics.regressor.momentum_regressor", ("q", "dq"), has_parameters=False),
+    "energy_regressor": _Quantity("dynamics.energy.energy_rows", ("q", "dq"), has_parameters=False),
+    "inverse_dynamics": _Quantity("dynamics.inverse_dynamics.newton_euler", ("q", "dq", "ddq")),
+    "inertia_matrix": _Quantity("dynamics.inertia_matrix.composite_inertia_matrix", ("q",)),
+    "gravity_torque": _Quantity("dynamics.inertia_matrix.gravity_torque", ("q",)),
+    "velocity_torque": _Quantity("dynamics.inertia_matrix.velocity_torque", ("q", "dq")),
+    "christoffel_coefficients": _Quantity("dynamics.christoffel.christoffel_coefficients", ("q",)),
+    "inertia_and_bias": _Quantity("dynamics.symmetric_solve.inertia_and_bias", ("q", "dq")),
+    "forward_dynamics": _Quantity("dynamics.symmetric_solve.forward_dynamics", ("q", "dq", "tau")),
+    "momentum_balance": _Quantity("dynamics.energy.momentum_balance", ("q", "dq")),
+    "energy": _Quantity("dynamics.energy.total_energy", ("q", "dq")),
+    "minimal_inverse_dynamics": _Quantity("dynamics.minimal_recursion.minimal_newton_euler", ("q", "dq", "ddq")),
+    "minimal_inertia_and_bias": _Quantity("dynamics.minimal_inertia.minimal_inertia_and_bias", ("q", "dq")),
 }
 
 Form = Literal["standard", "minimal"]
@@ -453,6 +444,8 @@ def link_jacobian(robot: Robot, link: str, q: ArrayLike, *, axes: Axes = "base",
     if quick is not None and threads == 1:
         return quick(q)
     require_robot(robot)
+    from dynid.dynamics.jacobian import Axes
+
     if axes not in get_args(Axes):
         raise ArgumentError(f"axes are {axes!r}", remedy=f"Give one of {', '.join(get_args(Axes))}.")
     if robot.link_body(link)[0] < 0:
@@ -485,6 +478,8 @@ class _Carrier(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _wrench_kernel(key: RobotKey[_Carrier]) -> Kernel:
+    from dynid.dynamics.wrench import sensor_wrench_regressor
+
     robot, link = key.robot, key.fields.link
     shapes = {state: (robot.dof,) for state in ("q", "dq", "ddq")}
     tape = record(lambda **states: sensor_wrench_regressor(robot, link, *states.values()), **shapes)
@@ -494,6 +489,8 @@ def _wrench_kernel(key: RobotKey[_Carrier]) -> Kernel:
 @lru_cache(maxsize=64)
 def _kinematic_kernel(key: RobotKey[_Carrier], axes: Axes | None) -> Kernel:
     """The pose of a link, or its Jacobian in some axes."""
+    from dynid.dynamics.jacobian import geometric_jacobian, link_frame
+
     robot, link = key.robot, key.fields.link
     if axes is None:
         return Kernel("link_pose", compile_tape(record(lambda q: link_frame(robot, link, q), q=(robot.dof,))))

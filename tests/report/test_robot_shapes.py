@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
 
+from dynid.dynamics.kinematics import body_poses
 from dynid.report.html_blocks import Player
-from dynid.report.replay import play_motion
+from dynid.report.replay import _poses, play_motion
 from dynid.report.sections.robot_shapes import MOST_TRIANGLES, link_shapes
 from dynid.robot.formats.urdf import read_urdf
 from dynid.robot.zoo import ur10
+from support.random_robots import random_robot
 
 URDF = """<robot name="arm">
   <link name="base"><visual><geometry><box size="0.2 0.2 0.1"/></geometry></visual></link>
@@ -87,3 +89,13 @@ def test_simple_shapes_are_closed_and_convex(shape: str, tmp_path: Path) -> None
     assert np.isclose(0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1).sum(), hull.area, rtol=1e-4)
     heights = hull.equations[:, :3] @ drawn.corners.T + hull.equations[:, 3:]
     assert np.all(np.abs(heights.max(axis=0)) < 1e-6)  # no corner lies inside
+
+
+def test_frames_together_are_the_poses_one_by_one() -> None:
+    robot = random_robot(3, joints=5)
+    q = np.random.default_rng(0).uniform(-2.0, 2.0, (4, robot.dof))
+    turned, moved = _poses(robot, q)
+    for frame, state in enumerate(q):
+        for j, (R, p) in enumerate(body_poses(robot, state)):
+            np.testing.assert_allclose(turned[frame, j], R, atol=1e-14)
+            np.testing.assert_allclose(moved[frame, j], p, atol=1e-14)

@@ -181,3 +181,13 @@ def test_a_term_for_a_joint_that_is_not_there_is_refused(joint: int) -> None:
     with pytest.raises(ArgumentError, match="names no joint of"):
         panda().with_terms(Viscous(0.1, joint=joint))
     assert len(panda().with_terms(Viscous(0.1, joint=6)).terms) == 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_other_parameters_leave_the_equations_as_they_are(seed: int) -> None:
+    robot = random_robot(seed, terms=True)
+    theta = np.random.default_rng(seed).normal(size=robot.parameter_vector.size)
+    changed = robot.with_parameters(theta)
+    np.testing.assert_allclose(changed.parameter_vector, theta, atol=1e-12)
+    afresh = Robot(name=changed.name, links=changed.links, joints=changed.joints, gravity=changed.gravity)
+    assert changed.fingerprint == afresh.fingerprint == robot.fingerprint

@@ -1,4 +1,4 @@
-"""Solve ``M x = b`` for a robot's inertia matrix, without branches, so that it can be recorded.
+"""Forward dynamics: solve ``M x = b`` for a robot's inertia matrix, without branches, so that it can be recorded.
 
 The factors are those of Featherstone's ``M = L' D L``: elimination starts at the tips, so that what is structurally
 zero (joints on different branches) stays zero. No square roots; one division per joint.
@@ -10,10 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from dynid.dynamics.inertia_matrix import composite_inertia_matrix
+from dynid.dynamics.inverse_dynamics import rigid_body_torque, term_torque
 from dynid.errors import ArgumentError
+from dynid.robot.model import Robot
 from dynid.spatial import Array
 
-__all__ = ["solve_symmetric"]
+__all__ = ["forward_dynamics", "inertia_and_bias", "solve_symmetric"]
 
 
 def solve_symmetric(M: Array, b: Array) -> Array:
@@ -55,3 +58,16 @@ def _factorise(L: Any) -> list[Any]:
                 L[i, j] = L[i, j] - L[k, j] * factor
             L[k, i] = factor
     return reciprocals
+
+
+def inertia_and_bias(robot: Robot, theta: Any, q: Any, dq: Any) -> dict[str, Any]:
+    """Inertia matrix (n, n) and the torque (n,) without acceleration, terms included."""
+    rest = np.zeros(robot.dof)
+    bias = rigid_body_torque(robot, theta, q, dq, rest) + term_torque(robot, theta, q, dq, rest)
+    return {"inertia": composite_inertia_matrix(robot, theta, q), "bias": bias}
+
+
+def forward_dynamics(robot: Robot, theta: Any, q: Any, dq: Any, tau: Any) -> Any:
+    """Acceleration (n,) under a torque (n,)."""
+    known = inertia_and_bias(robot, theta, q, dq)
+    return solve_symmetric(known["inertia"], tau - known["bias"])

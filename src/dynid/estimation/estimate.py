@@ -224,6 +224,8 @@ class Estimator(ABC):
     """Whether ``dynid identify --estimator`` offers it; no where its settings belong to one robot or to on-line use."""
     accepts_band: ClassVar[bool] = True
     """Whether both sides of the equations may be low-passed."""
+    simulates_loop: ClassVar[bool] = False
+    """Whether it simulates the control loop of the experiments."""
 
     @public
     def solve(self, equations: Factors) -> Estimate:

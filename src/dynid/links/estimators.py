@@ -9,21 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynid.errors import ArgumentError, DataError
-from dynid.estimation.closed_loop.in_loop import InLoop
-from dynid.estimation.closed_loop.loop_search import LoopEstimator
-from dynid.estimation.closed_loop.measured_motion import SplinedMotion
 from dynid.estimation.estimate import Estimator
 from dynid.estimation.registry import capabilities, estimator, estimator_class, estimators
 from dynid.logs.channel_map import ChannelMap, read_channel_map
 from dynid.logs.reading import read_stream
 from dynid.logs.recording import Recording
-from dynid.loop.law_files import read_law
-from dynid.loop.laws import ControlLaw, Tracked
-from dynid.loop.loop import TimeFunction
 from dynid.robot.model import Robot
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # most commands simulate no control loop, and need not load how
     from dynid.links.recipe import Recipe
+    from dynid.loop.laws import ControlLaw
+    from dynid.loop.loop import TimeFunction
 
 __all__ = ["make_estimator"]
 
@@ -54,8 +50,12 @@ def make_estimator(
             remedy=f"Identify without band_hz, or use one of: {able}.",
         )
     made = estimator(name)
-    if not isinstance(made, LoopEstimator):
+    if not made.simulates_loop:
         return made
+    from dynid.estimation.closed_loop.in_loop import InLoop
+    from dynid.estimation.closed_loop.loop_search import LoopEstimator
+
+    assert isinstance(made, LoopEstimator), "estimators of the command line bring no loop of their own"
     if recipe.springs:
         raise ArgumentError(
             f"estimator {name} simulates links and the robot's own terms, and no springs",
@@ -75,6 +75,9 @@ def read_robot_law(path: str, robot: Robot) -> ControlLaw:
     Raises:
         ArgumentError: It does not.
     """
+    from dynid.loop.law_files import read_law
+    from dynid.loop.laws import Tracked
+
     law, rest = read_law(path, model=robot), np.zeros(robot.dof)
     try:
         law.torque(Tracked(rest, rest, rest, rest, rest), np.zeros(law.memory_size(robot.dof)), 1e-3)
@@ -98,6 +101,7 @@ def _commanded_motions(
     commanded = None if channel_map is None else read_channel_map(channel_map).commanded
     if commanded is None or not all(isinstance(log, str | Path) for log in logs):
         return ()
+    from dynid.estimation.closed_loop.measured_motion import SplinedMotion
 
     def motion_of(log: object) -> Callable[[], TimeFunction]:
         return lambda: SplinedMotion((part.time, part.q) for part in _read_commanded(robot, Path(str(log)), commanded))

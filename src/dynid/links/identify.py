@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.engines.engine_names import make_engine
 from dynid.errors import ArgumentError
 from dynid.estimation.agreement import check_runs
-from dynid.estimation.closed_loop.in_loop import InLoop
 from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.noisy.gain_uncertainty import add_gain_uncertainty
@@ -451,7 +450,7 @@ def identify_logs(
     """
     recipe = reader.recipe
     for name in ("law", "control_rate_hz"):
-        if getattr(recipe, name) is not None and not isinstance(estimator, InLoop):
+        if getattr(recipe, name) is not None and not estimator.simulates_loop:
             _notice(reader, "unused-setting", f"{name} has no effect: the estimator simulates no control loop")
     springs = recipe.spring_terms(reader.robot)
     choose = CutoffChoice(reader.robot, band_hz=recipe.band_hz, terms=(*springs, *terms), base=base)
@@ -489,8 +488,17 @@ def _needs_whole_logs(recipe: Recipe, estimator: Estimator, terms: Sequence[Term
     """Settings that need whole logs in memory."""
     wanted = [key for key in ("hold_out", "band_hz", "springs", "significant", "free") if getattr(recipe, key)]
     wanted += ["terms"] if terms else []
-    kind = type(estimator.estimator) if isinstance(estimator, InLoop) else type(estimator)
+    kind = type(_searching(estimator))
     return wanted if capabilities(kind).accepts_streams else [*wanted, f"estimator {kind.name}"]
+
+
+def _searching(estimator: Estimator) -> Estimator:
+    """The estimator itself, or the one that was given a control loop."""
+    if not estimator.simulates_loop:
+        return estimator
+    from dynid.estimation.closed_loop.in_loop import InLoop
+
+    return estimator.estimator if isinstance(estimator, InLoop) else estimator
 
 
 def identify_experiments(

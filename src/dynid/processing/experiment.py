@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from dynid.errors import DataError
 from dynid.logs.joint_order import column_order
 from dynid.logs.recording import all_finite, freeze
-from dynid.loop.loop import Loop
 from dynid.processing.differentiation import Derivation
 from dynid.processing.filters import Smoothing
 from dynid.robot.model import Robot
 from dynid.tables import Table, html_card
+
+if TYPE_CHECKING:  # few experiments have a control loop
+    from dynid.loop.loop import Loop
 
 __all__ = ["Dropped", "Experiment", "matched_runs"]
 
@@ -43,7 +45,7 @@ class Dropped(StrEnum):
     REPEATED_STAMP = "repeated stamp"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
 class Experiment:
     """A processed log: uniformly sampled, filtered, differentiated, masked; ready for the regressor."""
 

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.decompositions import eigh
-from dynid.dynamics.kinematics import body_poses
 from dynid.processing.experiment import Experiment
 from dynid.report.html_blocks import Block, Player, Text, pack
 from dynid.report.page import Section
 from dynid.report.sections.robot_shapes import LinkShape, link_shapes
 from dynid.robot.model import Robot
+from dynid.spatial import skew
 
 __all__ = ["Replay", "play_motion"]
 
@@ -44,9 +44,9 @@ class Replay(Section):
 def play_motion(robot: Robot, time: Floats, q: Floats) -> list[Block]:
     """Make a player of the positions q (N, n) [rad or m] at the times (N,) [s]."""
     rows = np.linspace(0, len(q) - 1, min(FRAMES, len(q))).astype(int)
-    poses = [body_poses(robot, q[row]) for row in rows]
-    points = np.array([[[0.0, 0.0, 0.0], *(p for _, p in pose)] for pose in poses])
-    ellipsoids = np.array([[_ellipsoid(robot, j, *pose[j]) for j in range(robot.dof)] for pose in poses])
+    turned, moved = _poses(robot, q[rows])
+    points = np.concatenate([np.zeros((len(rows), 1, 3)), moved], axis=1)
+    ellipsoids = _ellipsoids(robot, turned, moved)
     reach = float(np.abs(points).max()) or 1.0
     data: dict[str, object] = {
         "points": pack(points),
@@ -61,7 +61,7 @@ def play_motion(robot: Robot, time: Floats, q: Floats) -> list[Block]:
     }
     shapes = link_shapes(robot)
     if shapes:
-        data |= {"poses": pack(_pose_table(poses)), "meshes": [_packed(shape) for shape in shapes]}
+        data |= {"poses": pack(_pose_table(turned, moved)), "meshes": [_packed(shape) for shape in shapes]}
     hint = (
         f"{'The shapes are those of the robot file. ' if shapes else ''}The orange solid ellipsoids have the masses "
         "and inertias of the bodies. Drag or use the arrow keys to turn the view; press space to pause."
@@ -69,10 +69,33 @@ def play_motion(robot: Robot, time: Floats, q: Floats) -> list[Block]:
     return [Text(hint, "hint"), Player("the robot's motion, with the inertia ellipsoids of its bodies", data)]
 
 
-def _pose_table(poses: Sequence[Sequence[tuple[Floats, Floats]]]) -> Floats:
+def _poses(robot: Robot, q: Floats) -> tuple[Floats, Floats]:
+    """Rotations (frames, n, 3, 3) and origins (frames, n, 3) of all bodies in the root frame at positions (frames, n).
+
+    It is `body_poses` for all frames at once.
+    """
+    turned, moved = np.empty((*q.shape, 3, 3)), np.empty((*q.shape, 3))
+    for j, body in enumerate(robot.bodies):
+        has_parent = body.parent >= 0
+        R = turned[:, body.parent] if has_parent else np.broadcast_to(np.eye(3), (len(q), 3, 3))
+        origin = moved[:, body.parent] if has_parent else np.zeros((len(q), 3))
+        joint = R @ body.R_parent_joint
+        moved[:, j] = origin + R @ body.p_parent_joint
+        turned[:, j] = joint
+        if body.is_prismatic:
+            moved[:, j] += (joint @ body.axis) * q[:, j, None]
+        else:
+            cross = skew(body.axis)
+            sine, versine = np.sin(q[:, j])[:, None, None], 1.0 - np.cos(q[:, j])[:, None, None]
+            turned[:, j] = joint @ (np.eye(3) + sine * cross + versine * (cross @ cross))
+    return turned, moved
+
+
+def _pose_table(turned: Floats, moved: Floats) -> Floats:
     """(frames, bodies + 1, 12) rotations and positions: the root, then every body."""
-    root = np.append(np.eye(3).ravel(), np.zeros(3))
-    return np.array([[root, *(np.append(R.ravel(), p) for R, p in pose)] for pose in poses])
+    root = np.broadcast_to(np.append(np.eye(3).ravel(), np.zeros(3)), (len(turned), 1, 12))
+    bodies = np.concatenate([turned.reshape(*moved.shape[:2], 9), moved], axis=2)
+    return np.concatenate([root, bodies], axis=1)
 
 
 def _packed(shape: LinkShape) -> dict[str, object]:
@@ -81,14 +104,17 @@ def _packed(shape: LinkShape) -> dict[str, object]:
     return {"body": shape.body + 1, "corners": pack(shape.corners), "faces": faces}
 
 
-def _ellipsoid(robot: Robot, j: int, R: Floats, p: Floats) -> Floats:
-    """(12,) centre and three half axes of the solid ellipsoid with the body's inertia, in the root frame [m].
+def _ellipsoids(robot: Robot, turned: Floats, moved: Floats) -> Floats:
+    """(frames, n, 12) centre and three half axes of the solid ellipsoids with the bodies' inertias, root frame [m].
 
     A solid ellipsoid of mass m with half axes a, b, c has the moments m (b^2 + c^2) / 5 and so on, which gives
     a^2 = 5/2 (I_y + I_z - I_x) / m.
     """
-    inertia = robot.bodies[j].inertia
-    moments, axes = eigh(inertia.about_com)
-    squares = 2.5 * (moments.sum() - 2.0 * moments) / max(inertia.mass, 1e-9)
-    half = R @ (axes * np.sqrt(np.clip(squares, 0.0, None)))
-    return np.concatenate([p + R @ inertia.com, half.T.ravel()])
+    inertias = [body.inertia for body in robot.bodies]
+    moments, axes = eigh(np.array([inertia.about_com for inertia in inertias]))
+    mass = np.maximum([inertia.mass for inertia in inertias], 1e-9)
+    squares = 2.5 * (moments.sum(axis=1, keepdims=True) - 2.0 * moments) / mass[:, None]
+    half = turned @ (axes * np.sqrt(np.clip(squares, 0.0, None))[:, None])
+    centres = np.array([inertia.com for inertia in inertias])
+    middle = moved + (turned @ centres[:, :, None])[..., 0]
+    return np.concatenate([middle, half.swapaxes(2, 3).reshape(*moved.shape[:2], 9)], axis=2)

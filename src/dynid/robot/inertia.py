@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Self
 
@@ -34,7 +35,9 @@ class Inertia:
         """Copy, check and freeze the arrays."""
         first_moment = np.array(self.first_moment, dtype=float).reshape(3)
         tensor = np.array(self.about_origin, dtype=float).reshape(3, 3)
-        if not (np.isfinite(self.mass) and np.isfinite(first_moment).all() and np.isfinite(tensor).all()):
+        if not math.isfinite(self.mass + first_moment.sum() + tensor.sum()) and not (  # sums of numbers may overflow
+            math.isfinite(self.mass) and np.isfinite(first_moment).all() and np.isfinite(tensor).all()
+        ):
             raise DescriptionError("mass, first moment and inertia must be finite numbers")
         tensor = 0.5 * (tensor + tensor.T)
         for array in (first_moment, tensor):
@@ -68,7 +71,7 @@ class Inertia:
     @property
     def vector(self) -> NDArray[np.float64]:
         """``[XX, XY, XZ, YY, YZ, ZZ, MX, MY, MZ, M]`` (10,): the order of the regressor's columns."""
-        return np.concatenate([self.about_origin[np.triu_indices(3)], self.first_moment, [self.mass]])
+        return np.concatenate([self.about_origin.ravel()[_UPPER], self.first_moment, [self.mass]])
 
     @property
     def com(self) -> NDArray[np.float64]:
@@ -96,6 +99,8 @@ class Inertia:
 
     def in_frame(self, T_new_old: NDArray[np.float64]) -> Inertia:
         """The same body described in another frame; ``T_new_old`` (4, 4) maps old to new coordinates."""
+        if T_new_old.tolist() == _SAME_FRAME:
+            return self
         R, p = T_new_old[:3, :3], T_new_old[:3, 3]
         h = R @ self.first_moment
         # parallel axes for a shift that is not from the centre of mass: -m[p]^2 - [p][h] - [h][p]
@@ -105,13 +110,25 @@ class Inertia:
 
     def __add__(self, other: Inertia) -> Inertia:
         """Both bodies welded together, given in the same frame."""
-        return Inertia.from_vector(self.vector + other.vector)
+        return Inertia(
+            mass=self.mass + other.mass,
+            first_moment=self.first_moment + other.first_moment,
+            about_origin=self.about_origin + other.about_origin,
+        )
 
     def __sub__(self, other: Inertia) -> Inertia:
         """The body without a part of it, given in the same frame."""
-        return Inertia.from_vector(self.vector - other.vector)
+        return Inertia(
+            mass=self.mass - other.mass,
+            first_moment=self.first_moment - other.first_moment,
+            about_origin=self.about_origin - other.about_origin,
+        )
 
 
+_UPPER = np.array([0, 1, 2, 4, 5, 8])
+"""Places of XX, XY, XZ, YY, YZ, ZZ in a tensor, row by row."""
+_SAME_FRAME = np.eye(4).tolist()
+"""Pose of a frame in itself."""
 _TINY = 1e-300
 """Stands for the largest eigenvalue of a body without mass, which would be zero (near the smallest double)."""
 _ROUNDING = 1e-14

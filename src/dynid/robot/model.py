@@ -231,12 +231,14 @@ class Robot:
             joint.name: tuple(term.with_value(next(rest)) for term in joint.terms) for joint in self.moving_joints
         }
         couplings = tuple(coupling.with_values([next(rest) for _ in coupling.terms]) for coupling in self.couplings)
-        return replace(
+        changed = replace(
             self,
-            links=tuple(replace(link, inertia=inertias.get(link.name, link.inertia)) for link in self.links),
-            joints=tuple(replace(joint, terms=joints.get(joint.name, joint.terms)) for joint in self.joints),
+            links=tuple(Link(name=x.name, inertia=inertias[x.name]) if x.name in inertias else x for x in self.links),
+            joints=tuple(j.with_terms(joints[j.name]) if j.terms and j.moves else j for j in self.joints),
             couplings=couplings,
         )
+        changed.__dict__["fingerprint"] = self.fingerprint  # it does not depend on the values
+        return changed
 
     # --- variations ------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -104,6 +105,12 @@ class Joint:
         T[:3, :3] = snap(R)
         object.__setattr__(self, "T_parent_joint", freeze_array(T, (4, 4)))
         object.__setattr__(self, "axis", freeze_array(snap(axis / length) if length > _SHORTEST_AXIS else axis, (3,)))
+
+    def with_terms(self, terms: tuple[StateTerm, ...]) -> Joint:
+        """The same joint with other terms; its geometry was checked before."""
+        changed = copy(self)
+        object.__setattr__(changed, "terms", terms)
+        return changed
 
     def held_at(self, position: float) -> Joint:
         """The joint fixed at a position [rad or m]; a fixed joint stays as it is."""

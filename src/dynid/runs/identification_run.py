@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dynid.errors import ArgumentError, DataError
-from dynid.export.c.code_cost import pruning_cost
 from dynid.export.result_file import write_result
 from dynid.export.robot_files import RobotFile, describe_files, write_robot_files
 from dynid.findings import Finding, QualityReport
@@ -139,6 +138,8 @@ def _pruning_cost(
     """Judge the significant parameters alone on the same held-out data, and count the operations of their code."""
     if fit.significance is None:
         return None
+    from dynid.export.c.code_cost import pruning_cost  # prints C code: slow to load
+
     if verdict is None:
         return pruning_cost(fit)
     pruned = validate(fit.significance, proof, limit=recipe.limit_percent, trim_s=recipe.trim_s)

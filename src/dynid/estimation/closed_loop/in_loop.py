@@ -211,6 +211,7 @@ class InLoop(Estimator):
     needs: ClassVar[tuple[type[Factors], ...]] = (Samples, StreamedLogs)
     accepts_terms: ClassVar[bool] = False
     accepts_band: ClassVar[bool] = False
+    simulates_loop: ClassVar[bool] = True
 
     estimator: LoopEstimator
     """The estimator that simulates the loop."""

@@ -33,6 +33,7 @@ class LoopEstimator(Estimator, ABC):
     needs: ClassVar[tuple[type[Factors], ...]] = (LoopedRuns, StreamedLogs)
     accepts_terms: ClassVar[bool] = False
     accepts_band: ClassVar[bool] = False
+    simulates_loop: ClassVar[bool] = True
     compares: ClassVar[Literal["torques", "positions", "instruments"]]
     """What of the simulated loop is compared with the measured one: torques, positions, or nothing, where the simulated
     motion only makes instruments. Who compares positions learns the size of the torques from the control law alone;

@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -179,30 +181,67 @@ def steady_states(surface: Surface, runs: Sequence[Experiment], speeds: int = SP
         runs: The experiments.
         speeds: Number of speeds in either direction.
     """
-    q, dq = (
-        np.concatenate([np.zeros(0), *(_of_surface(surface, x) for x in channel)])
-        for channel in ([run.q for run in runs], [run.dq for run in runs])
-    )
-    high = float(np.abs(dq).max(initial=0.0)) or 1.0
-    places = np.linspace(q.min(), q.max(), PLACES) if q.size else np.linspace(-np.pi, np.pi, PLACES)
+    ranges = [surface_range(surface, run) for run in runs]
+    high = max((each.speed for each in ranges), default=0.0) or 1.0
+    used = [each for each in ranges if each.samples]
+    low, top = (min(each.low for each in used), max(each.high for each in used)) if used else (-np.pi, np.pi)
+    places = np.linspace(low, top, PLACES)
     magnitudes = high * np.geomspace(SLOWEST, FASTEST, speeds)
-    efforts = [np.abs(_pressing(surface, run)) for run in runs]
-    load = np.concatenate([np.zeros(0), *efforts])
+    pressed = [each for each in ranges if each.counted]
     # friction is linear in the load, so that the ends of its range suffice
-    loads = np.array([load.min(), load.max()]) if load.size else np.zeros(1)
+    ends = [min(each.least_load for each in pressed), max(each.most_load for each in pressed)] if pressed else [0.0]
+    loads = np.array(ends)
     grid = np.meshgrid(np.concatenate([-magnitudes, magnitudes]), places, loads, indexing="ij")
     return SteadyMotion(q=grid[1].ravel(), speed=grid[0].ravel(), load=grid[2].ravel())
+
+
+class SurfaceRange(NamedTuple):
+    """How far a run moves and loads a surface."""
+
+    samples: int
+    low: float
+    """Smallest position [rad or m]."""
+    high: float
+    """Largest position [rad or m]."""
+    speed: float
+    """Highest speed in either direction [rad/s or m/s]."""
+    counted: int
+    """Number of samples whose torque counts."""
+    least_load: float
+    """Smallest size of these torques [N m or N]."""
+    most_load: float
+    """Largest size of these torques [N m or N]."""
+    square: float
+    """Sum of the squares of these torques."""
+
+
+_RANGES: WeakKeyDictionary[Experiment, dict[Surface, SurfaceRange]] = WeakKeyDictionary()
+"""What was found of each run: the same runs are asked for in every refit, and runs do not change."""
+
+
+def surface_range(surface: Surface, run: Experiment) -> SurfaceRange:
+    """The range of a surface in a run, found once."""
+    known = _RANGES.setdefault(run, {})
+    if surface not in known:
+        q, dq = _of_surface(surface, run.q), _of_surface(surface, run.dq)
+        joint = surface[-1][0]  # torques on the joint of a surface, the last one of several, where they count
+        load = np.abs(run.effort[run.valid[:, joint], joint])
+        known[surface] = SurfaceRange(
+            samples=q.size,
+            low=float(q.min(initial=np.inf)),
+            high=float(q.max(initial=-np.inf)),
+            speed=float(np.abs(dq).max(initial=0.0)),
+            counted=load.size,
+            least_load=float(load.min(initial=np.inf)),
+            most_load=float(load.max(initial=0.0)),
+            square=float(np.sum(load**2)),
+        )
+    return known[surface]
 
 
 def _of_surface(surface: Surface, channel: Floats) -> Floats:
     """(N,) of a surface from (N, n) of the joints."""
     return np.asarray(sum(ratio * channel[:, joint] for joint, ratio in surface))
-
-
-def _pressing(surface: Surface, run: Experiment) -> Floats:
-    """Measured torques on the joint of a surface, the last one of several, where they count [N m or N]."""
-    joint = surface[-1][0]
-    return np.asarray(run.effort[run.valid[:, joint], joint])
 
 
 def _tables(
@@ -235,8 +274,9 @@ def _join(names: Sequence[str], joints: Iterable[int]) -> str:
 
 def typical_torque(surface: Surface, runs: Sequence[Experiment]) -> float:
     """Root mean square torque of the joint that a surface belongs to [N m or N]."""
-    torque = np.concatenate([np.zeros(0), *(_pressing(surface, run) for run in runs)])
-    return float(np.sqrt(np.mean(torque**2))) if torque.size else 0.0
+    ranges = [surface_range(surface, run) for run in runs]
+    counted = sum(each.counted for each in ranges)
+    return float(np.sqrt(sum(each.square for each in ranges) / counted)) if counted else 0.0
 
 
 def _connected(matrices: Sequence[Entries]) -> list[tuple[int, ...]]:

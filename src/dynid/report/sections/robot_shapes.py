@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import DynidError
-from dynid.excitation.collision.geometry import read_triangles
 from dynid.robot.formats.urdf import read_origin
 from dynid.robot.formats.xml import Element, XmlDocument, parse_document
 from dynid.robot.model import Robot
@@ -79,6 +78,8 @@ def _triangles(document: XmlDocument, geometry: Element) -> Floats | None:
     """(t, 3, 3) corners in the shape's own frame [m]; None for a mesh that is not at hand."""
     shape = geometry.children[0] if geometry.children else geometry
     if shape.tag == "mesh":
+        from dynid.excitation.collision.geometry import read_triangles
+
         path = _find_mesh(Path(document.path), document.attribute(shape, "filename"))
         scale = document.numbers(shape, "scale", 3, np.ones(3))
         return None if path is None else np.asarray(read_triangles(path) * scale)
