@@ -318,7 +318,7 @@ def test_profiles_and_project_maps_load() -> None:
     for name in profile_names():
         assert read_profile(name).signals
     maps = sorted((Path(__file__).parents[2] / "channel_maps").glob("*.toml"))
-    assert len(maps) == 10
+    assert len(maps) == 12
     for path in maps:
         assert read_channel_map(path).name == path.stem
 

@@ -7,16 +7,18 @@ import os
 import struct
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from campaigns.log_writers import torch_pickle
+from campaigns.log_writers import low_cmd, low_state, planted, torch_pickle, write_unitree
 from dynid import Recipe, Robot, identify, read_recording
 from dynid.errors import DataError, LogReadError
 from dynid.gate.quality import check_recording
-from dynid.logs import Commands, Recording, inspect_log, match_joints, runs_in
+from dynid.logs import Commands, Recording, inspect_log, match_joints, read_lerobot, runs_in
 from dynid.logs.readers import Options, read_table
+from dynid.logs.readers.bags.unitree import decode_motors
 from dynid.robot.zoo import ddarm
 
 ROOT = Path(__file__).parents[2]
@@ -253,3 +255,97 @@ def test_the_published_distance_of_commands_and_positions() -> None:
         total += float(np.sum((log.commands.position - log.q)[:, :5] ** 2))
         count += 5 * len(log.q)
     assert 0.02 < np.sqrt(total / count) < 0.06
+
+
+MESSAGES = {
+    "LowState": "uint8[2] head\nuint8 level_flag\nuint8 frame_reserve\nuint32[2] sn\nuint32[2] version\n"
+    "uint16 bandwidth\n"
+    "unitree_go/IMUState imu_state\nunitree_go/MotorState[20] motor_state\nunitree_go/BmsState bms_state\n"
+    "int16[4] foot_force\nint16[4] foot_force_est\nuint32 tick\nuint8[40] wireless_remote\nuint8 bit_flag\n"
+    "float32 adc_reel\nint8 temperature_ntc1\nint8 temperature_ntc2\nfloat32 power_v\nfloat32 power_a\n"
+    "uint16[4] fan_frequency\nuint32 reserve\nuint32 crc\n",
+    "IMUState": "float32[4] quaternion\nfloat32[3] gyroscope\nfloat32[3] accelerometer\n"
+    "float32[3] rpy\nint8 temperature\n",
+    "MotorState": "uint8 mode\nfloat32 q\nfloat32 dq\nfloat32 ddq\nfloat32 tau_est\nfloat32 q_raw\nfloat32 dq_raw\n"
+    "float32 ddq_raw\nint8 temperature\nuint32 lost\nuint32[2] reserve\n",
+    "BmsState": "uint8 version_high\nuint8 version_low\nuint8 status\nuint8 soc\nint32 current\nuint16 cycle\n"
+    "int8[2] bq_ntc\nint8[2] mcu_ntc\nuint16[15] cell_vol\n",
+    "LowCmd": "uint8[2] head\nuint8 level_flag\nuint8 frame_reserve\nuint32[2] sn\nuint32[2] version\n"
+    "uint16 bandwidth\n"
+    "unitree_go/MotorCmd[20] motor_cmd\nunitree_go/BmsCmd bms_cmd\nuint8[40] wireless_remote\nuint8[12] led\n"
+    "uint8[2] fan\nuint8 gpio\nuint32 reserve\nuint32 crc\n",
+    "MotorCmd": "uint8 mode\nfloat32 q\nfloat32 dq\nfloat32 tau\nfloat32 kp\nfloat32 kd\nuint32[3] reserve\n",
+    "BmsCmd": "uint8 off\nuint8[3] reserve\n",
+}
+"""The definitions of unitree_go's messages."""
+
+
+def test_messages_of_unitree_against_an_independent_decoder() -> None:
+    """Our writers follow the definitions as rosbags reads them, and our reader finds the same numbers."""
+    pytest.importorskip("rosbags")
+    from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+    store = get_typestore(Stores.EMPTY)
+    types: dict[str, Any] = {}
+    for name, text in MESSAGES.items():
+        types |= get_types_from_msg(text, f"unitree_go/msg/{name}")
+    store.register(types)
+    q, dq, tau = (np.float32(x) for x in np.random.default_rng(3).normal(size=(3, 20)))
+    state = store.deserialize_cdr(low_state(q, dq, tau), "unitree_go/msg/LowState")
+    assert [motor.q for motor in state.motor_state] == q.tolist()
+    assert [motor.tau_est for motor in state.motor_state] == tau.tolist()
+    assert state.tick == 7
+    sent = store.deserialize_cdr(low_cmd(q, dq, 20.0, 0.5), "unitree_go/msg/LowCmd")
+    assert [motor.dq for motor in sent.motor_cmd] == dq.tolist()
+    ((_, found),) = decode_motors([low_state(q, dq, tau)], "low_state")
+    np.testing.assert_array_equal(found["position"][0], q)
+    np.testing.assert_array_equal(found["velocity"][0], dq)
+    np.testing.assert_array_equal(found["effort"][0], tau)
+    ((_, found),) = decode_motors([low_cmd(q, dq, 20.0, 0.5)], "low_cmd")
+    np.testing.assert_array_equal(found["command"][0], q)
+    assert set(found["kp"].ravel()) == {20.0}
+    assert set(found["mode"].ravel()) == {1.0}
+
+
+def test_a_bag_of_a_quadruped(tmp_path: Path) -> None:
+    log = planted(30)
+    write_unitree(tmp_path / "run.db3", log)
+    recording = read_recording(tmp_path / "run.db3", channel_map="unitree_go")
+    assert recording.joint_names[:3] == ("FR_hip_joint", "FR_thigh_joint", "FR_calf_joint")
+    np.testing.assert_array_equal(recording.q[:, :3], np.float32(log.q))
+    assert recording.commands is not None
+    np.testing.assert_array_equal(recording.commands.position[:, :3], np.float32(2.0 * log.q))
+    assert recording.commands.kd is not None
+    assert set(recording.commands.kd.ravel()) == {0.5}
+    assert recording.commands.time[0] == pytest.approx(recording.time[0] - 1e-7, abs=1e-9)
+    assert 'profile = "unitree_go"' in inspect_log(tmp_path / "run.db3").toml
+
+
+def test_lerobot_actions_are_commands(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    feature = {"dtype": "float32", "shape": [3], "names": ["joint1.pos", "joint2.pos", "joint3.pos"]}
+    info = {"codebase_version": "v3.0", "fps": 50, "features": {"observation.state": feature, "action": feature}}
+    (tmp_path / "meta").mkdir()
+    (tmp_path / "meta" / "info.json").write_text(json.dumps(info))
+    rows = 2 * np.arange(60.0).reshape(20, 3)
+    table = pa.table(
+        {
+            "timestamp": np.tile(np.arange(10) / 50.0, 2),
+            "episode_index": np.repeat([0, 1], 10),
+            "observation.state": list(rows),
+            "action": list(rows + 1.0),
+        }
+    )
+    (tmp_path / "data" / "chunk-000").mkdir(parents=True)
+    pq.write_table(table, tmp_path / "data" / "chunk-000" / "file-000.parquet")
+    runs = read_lerobot(tmp_path, unit="deg")
+    assert len(runs) == 2
+    assert runs[1].commands is not None
+    np.testing.assert_allclose(runs[1].commands.position, np.radians(rows[10:] + 1.0))
+    np.testing.assert_allclose(runs[1].q, np.radians(rows[10:]))
+    info["features"]["action"] = {"dtype": "float32", "shape": [4], "names": None}  # type: ignore[index]
+    (tmp_path / "meta" / "info.json").write_text(json.dumps(info))
+    assert read_lerobot(tmp_path, unit="deg")[0].commands is None

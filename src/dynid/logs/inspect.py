@@ -103,7 +103,9 @@ def inspect_log(
     notes = [note for table in tables.values() for note in (*table.salvaged, *table.notes)]
     if others + more:
         notes.append(f"one map for {others + more + 1} runs of one kind; {next(iter(tables))} was read for it")
-    profiles = ("joint_state",) if all(table.clocks for table in tables.values()) else _profiles(tables, robot)
+    bags = all(table.clocks for table in tables.values())
+    motors = any(name.endswith("/position/motor0") for table in tables.values() for name in table.columns)
+    profiles = (("unitree_go" if motors else "joint_state"),) if bags else _profiles(tables, robot)
     if profiles:
         toml, guesses = _from_profile(profiles[0], tables, robot)
     else:

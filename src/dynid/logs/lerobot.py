@@ -1,7 +1,8 @@
 """LeRobot data sets, versions 2.1 and 3: every episode is a run.
 
-``meta/info.json`` has the rate and the names; the numbers are in Parquet files: one per episode (2.1), or several
-episodes in one file, told apart by ``episode_index`` (3).
+The action is what was commanded, the state what was measured. ``meta/info.json`` has the rate and the names; the
+numbers are in Parquet files: one per episode (2.1), or several episodes in one file, told apart by ``episode_index``
+(3).
 """
 
 from __future__ import annotations
@@ -26,8 +27,13 @@ from dynid.robot.model import Robot
 
 __all__ = ["read_lerobot"]
 
-FEATURES = {"position": "observation.state", "velocity": "observation.velocity", "effort": "observation.effort"}
-"""Quantity -> the usual feature that holds it."""
+FEATURES = {
+    "position": "observation.state",
+    "velocity": "observation.velocity",
+    "effort": "observation.effort",
+    "reference": "action",
+}
+"""Quantity -> the usual feature that holds it; what was commanded is called the reference."""
 _SI = {"position": "rad", "velocity": "rad/s", "effort": "N m"}
 _PER_SECOND = {"rad": "rad/s", "deg": "deg/s"}
 
@@ -47,7 +53,8 @@ def read_lerobot(
         folder: The data set, with its folders meta and data.
         robot: Joints are matched by its names where the data set names them, and counted against it.
         unit: Unit of the positions, "rad" or "deg": data sets do not declare it.
-        features: Quantity (position, velocity, effort) -> feature; features that the data set lacks are left out.
+        features: Quantity (position, velocity, effort, reference) -> feature; features that the data set lacks, and an
+            action of other numbers than the state, are left out.
         episodes: Numbers of the episodes to read; all by default.
 
     Raises:
@@ -67,7 +74,9 @@ def read_lerobot(
             f"it has no feature '{features.get('position')}'", path=root,
             remedy=f"Name the one with the joint positions in features; it has: {listed}.",
         )  # fmt: skip
-    units = {**_SI, "position": unit, "velocity": _PER_SECOND.get(unit, "rad/s")}
+    if "reference" in held and not _same_numbers(info["features"], held["position"], held["reference"]):
+        del held["reference"]
+    units = {**_SI, "position": unit, "reference": unit, "velocity": _PER_SECOND.get(unit, "rad/s")}
     signals = {quantity: {"columns": name, "unit": units[quantity]} for quantity, name in held.items()}
     chosen = ChannelMap.from_dict({"time": {"column": "timestamp", "unit": "s"}, **signals})
     names = _names(info["features"][held["position"]])
@@ -96,6 +105,13 @@ def _info(root: Path) -> dict[str, Any]:
     if not isinstance(info, dict) or not isinstance(info.get("features"), dict):
         raise LogReadError("meta/info.json names no features", path=root, remedy="Give a data set of version 2.1 or 3.")
     return info
+
+
+def _same_numbers(features: Mapping[str, Any], state: str, action: str) -> bool:
+    """Whether state and action have the same size, and the same names where both have names."""
+    names = (_names(features[state]), _names(features[action]))
+    shapes = (features[state].get("shape"), features[action].get("shape"))
+    return shapes[0] == shapes[1] and (not all(names) or names[0] == names[1])
 
 
 def _names(feature: Mapping[str, Any]) -> tuple[str, ...]:

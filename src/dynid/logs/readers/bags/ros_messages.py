@@ -1,9 +1,9 @@
 """Messages of a bag as a table: one column per topic, quantity and joint, each with its clock.
 
-sensor_msgs/JointState and geometry_msgs/WrenchStamped are decoded many messages at once. Messages of one publisher
-nearly always have the same layout: the same joint names and array lengths at the same offsets. One message is walked
-through to find it; all others are compared on the bytes that fix it, and then only sliced. docs/decisions.md has the
-measurement against a library.
+sensor_msgs/JointState and geometry_msgs/WrenchStamped are decoded many messages at once, and so are the motors of
+unitree_go (unitree.py). Messages of one publisher nearly always have the same layout: the same joint names and array
+lengths at the same offsets. One message is walked through to find it; all others are compared on the bytes that fix it,
+and then only sliced. docs/decisions.md has the measurement against a library.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import LogReadError
+from dynid.logs.readers.bags.unitree import MOTOR_KINDS, MOTOR_NAMES, decode_motors
 from dynid.logs.readers.base import Floats, Table
 
 __all__ = ["Decoded", "Kind", "MessageCollector", "decode_messages", "message_kind"]
@@ -26,11 +27,11 @@ MAX_LAYOUTS = 256
 """Most layouts on one topic in one batch; a publisher has one, or a few."""
 MAX_JOINTS = 512
 """Most joints in one message."""
-_KINDS = {"sensor_msgs/JointState": "joints", "geometry_msgs/WrenchStamped": "wrench"}
+_KINDS = {"sensor_msgs/JointState": "joints", "geometry_msgs/WrenchStamped": "wrench", **MOTOR_KINDS}
 
 
 def message_kind(type_name: str) -> Kind | None:
-    """Kind of a message type: "joints", "wrench", or None for a type that is not used."""
+    """Kind of a message type: "joints", "wrench", one of `MOTOR_KINDS`, or None for a type that is not used."""
     return _KINDS.get(type_name.replace("/msg/", "/"))
 
 
@@ -45,7 +46,7 @@ class Decoded:
     names: tuple[str, ...]
     """Joint names; empty for a wrench."""
     arrays: dict[str, Floats]
-    """"position", "velocity", "effort" (m, len(names)), where present; "wrench" (m, 6)."""
+    """"position", "velocity", "effort" and what motors were told (m, len(names)), where present; "wrench" (m, 6)."""
 
 
 def decode_messages(payloads: Sequence[bytes], kind: Kind, wire: str) -> Iterator[Decoded]:
@@ -53,12 +54,19 @@ def decode_messages(payloads: Sequence[bytes], kind: Kind, wire: str) -> Iterato
 
     Args:
         payloads: The messages' bytes.
-        kind: "joints" or "wrench".
+        kind: "joints", "wrench", "low_state" or "low_cmd".
         wire: "cdr" (ROS 2) or "ros1".
 
     Raises:
         LogReadError: If a message is damaged or in an encoding not supported.
     """
+    if kind in MOTOR_KINDS.values():
+        if wire != "cdr":
+            raise LogReadError("messages of unitree_go are read from ROS 2 bags only")
+        for first, arrays in decode_motors(payloads, kind):
+            index = first + np.arange(len(next(iter(arrays.values()))))
+            yield Decoded(index=index, stamp_ns=np.zeros_like(index), names=MOTOR_NAMES, arrays=arrays)
+        return
     lengths = np.fromiter((len(payload) for payload in payloads), dtype=np.int64, count=len(payloads))
     for length in np.unique(lengths):
         index = np.flatnonzero(lengths == length)
@@ -243,7 +251,7 @@ class MessageCollector:
         if not topics:
             held = ", ".join(f"{name} ({kind})" for name, kind in list(self._other.items())[:8])
             raise LogReadError(
-                "it holds no messages of sensor_msgs/JointState or geometry_msgs/WrenchStamped",
+                "it holds no messages of sensor_msgs/JointState, geometry_msgs/WrenchStamped or unitree_go/LowState",
                 remedy=f"It holds: {held}." if held else "It holds no messages at all.",
             )
         clocks = {name: _clock(entry) for name, entry in topics.items()}
@@ -315,7 +323,9 @@ def _gather(
 ) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.bool_]], dict[str, Floats]]:
     """(total, joints) presence and values by quantity, NaN where a message lacks them."""
     place = {joint: j for j, joint in enumerate(labels)}
-    quantities = _AXES if entry.kind == "wrench" else ("position", "velocity", "effort")
+    told = {name: None for _, part in entry.chunks for name in part.arrays}
+    quantities: tuple[str, ...] = _AXES if entry.kind == "wrench" else ("position", "velocity", "effort")
+    quantities = tuple(told) if entry.kind in MOTOR_KINDS.values() else quantities
     arrays = {quantity: np.full((total, len(labels)), np.nan) for quantity in quantities}
     present = np.zeros((total, len(labels)), dtype=np.bool_)
     for first, part in entry.chunks:
