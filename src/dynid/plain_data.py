@@ -7,6 +7,7 @@ Nothing in a file is ever executed.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
@@ -20,7 +21,7 @@ import numpy as np
 from dynid.errors import DataError, ExportError
 from dynid.files.schema import Check, anything, check_content, either, list_of, one_of, table, text, whole
 
-__all__ = ["build_dataclass", "from_plain", "subclasses", "to_plain"]
+__all__ = ["build_dataclass", "from_plain", "indented_json", "subclasses", "to_plain"]
 
 T = TypeVar("T")
 _ARRAY_TYPES: Mapping[str, type[np.generic]] = {"b": np.bool_, "i": np.int64, "f": np.float64}
@@ -30,6 +31,25 @@ LONGEST_NAME = 60
 LARGEST_WHOLE = 2.0**53
 """Whole numbers of arrays are smaller: a double, through which they pass, holds each of them exactly."""
 _NOT_FINITE = text(r"nan|-?inf", "a number, nan, inf or -inf")
+
+_SIMPLE = frozenset({float, int, str, bool, NoneType})
+"""Types of values that JSON writes in one line."""
+
+
+def indented_json(value: object, indent: str = "\n") -> str:
+    """The text of ``json.dumps(value, indent=1, allow_nan=False)``.
+
+    With an indent, Python's encoder goes through every number in Python; here its compiled half writes flat lists.
+    """
+    inner = indent + " "
+    if isinstance(value, dict) and value:
+        parts = [f"{json.dumps(key)}: {indented_json(entry, inner)}" for key, entry in value.items()]
+        return f"{{{inner}{f',{inner}'.join(parts)}{indent}}}"
+    if isinstance(value, list | tuple) and value:
+        if _SIMPLE.issuperset(map(type, value)):
+            return f"[{inner}{json.dumps(value, separators=(f',{inner}', ': '), allow_nan=False)[1:-1]}{indent}]"
+        return f"[{inner}{f',{inner}'.join(indented_json(entry, inner) for entry in value)}{indent}]"
+    return json.dumps(value, allow_nan=False)
 
 
 def _entry(value: Any, place: str) -> None:

@@ -64,7 +64,7 @@ def public(thing: Thing) -> Thing:
 
 def _explained(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, with errors that name the argument of the wrong kind."""
-    runs_later = str(inspect.signature(function).return_annotation).startswith("Iterator[")
+    runs_later = str(getattr(function, "__annotations__", {}).get("return")).startswith("Iterator[")
 
     @functools.wraps(function)
     def called(*args: Any, **named: Any) -> Any:

@@ -19,7 +19,7 @@ class in `dynid.terms.TERMS` declares its candidates; see `Term.candidates`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -154,20 +154,23 @@ class ForwardSelection:
         self, trials: _Trials, counted: NDArray[np.int64]
     ) -> tuple[tuple[Term, ...], tuple[SelectionStep, ...]]:
         """The terms that pass the rule on the counted folds, and the rounds."""
-        chosen: list[Term] = []
+        chosen: list[int] = []
         steps: list[SelectionStep] = []
+        everything = range(len(trials.candidates))
         # simple terms first: memory is tried only when no memoryless term passes any more
-        for pool in ([c for c in trials.candidates if not c.has_memory], list(trials.candidates)):
-            remaining = [c for c in pool if not set(c.terms) & set(chosen)]
+        for pool in ([k for k in everything if not trials.candidates[k].has_memory], everything):
+            remaining = trials.open_ones(pool, chosen)
             while remaining and len(steps) < self.most:
-                judged = [self._trial(c.name, *trials.errors(chosen, c, pool, counted)) for c in remaining]
+                judged = [
+                    self._trial(trials.candidates[k].name, *trials.errors(chosen, k, pool, counted)) for k in remaining
+                ]
                 best = max(range(len(judged)), key=lambda k: (judged[k].kept, judged[k].gain))
                 if not steps or steps[-1] != judged[best]:  # the second pool may reject the same trial again
                     steps.append(judged[best])
                 if not judged[best].kept:
                     break
-                chosen.extend(remaining.pop(best).terms)
-        return tuple(chosen), tuple(steps)
+                chosen.append(remaining.pop(best))
+        return trials.terms(chosen), tuple(steps)
 
     def _trial(self, name: str, old: Floats, new: Floats) -> SelectionStep:
         """Judge the squared errors (folds,) without and with a candidate."""
@@ -179,31 +182,48 @@ class ForwardSelection:
 
 
 class _Trials:
-    """Errors on left-out folds of every model that a search has come by, so that no search repeats them."""
+    """Errors on left-out folds of every model that a search has come by, so that no search repeats them.
+
+    Candidates are known by their places: terms as keys would be hashed anew at every look.
+    """
 
     def __init__(self, folds: Folds, candidates: tuple[Candidate, ...], present: tuple[Term, ...]) -> None:
         self.candidates = candidates
         self._folds, self._present = folds, present
-        self._known: dict[tuple[frozenset[Term], Candidate], tuple[Floats, Floats]] = {}
+        self._known: dict[tuple[frozenset[int], int], tuple[Floats, Floats]] = {}
         self._weights: dict[int, float] = {}
+        owners: dict[Term, set[int]] = {}
+        for place, candidate in enumerate(candidates):
+            for term in candidate.terms:
+                owners.setdefault(term, set()).add(place)
+        self._rivals = [frozenset().union(*(owners[term] for term in candidate.terms)) for candidate in candidates]
+
+    def terms(self, chosen: Sequence[int]) -> tuple[Term, ...]:
+        """The terms of some candidates."""
+        return tuple(term for place in chosen for term in self.candidates[place].terms)
+
+    def open_ones(self, pool: Sequence[int], chosen: Iterable[int]) -> list[int]:
+        """The candidates of a pool of which no term is chosen."""
+        taken = frozenset(chosen)
+        return [place for place in pool if not self._rivals[place] & taken]
 
     def errors(
-        self, chosen: Sequence[Term], candidate: Candidate, pool: Sequence[Candidate], counted: NDArray[np.int64]
+        self, chosen: Sequence[int], candidate: int, pool: Sequence[int], counted: NDArray[np.int64]
     ) -> tuple[Floats, Floats]:
         """(folds,) squared errors with the chosen terms, and with a candidate's terms added.
 
         Args:
-            chosen: The chosen terms.
-            candidate: The candidate.
-            pool: Candidates that will be asked for next: all are tried at once.
+            chosen: Places of the chosen candidates.
+            candidate: Place of the candidate.
+            pool: Places of candidates that will be asked for next: all are tried at once.
             counted: Places of the folds that count.
         """
         key = frozenset(chosen)
         if self._lacks(key, candidate, counted):
-            open_ones = [c for c in pool if not set(c.terms) & key and self._lacks(key, c, counted)]
+            open_ones = [place for place in self.open_ones(pool, key) if self._lacks(key, place, counted)]
             places = np.array([place for place in counted if self._lacks(key, candidate, np.array([place]))])
-            terms = [*self._present, *chosen]
-            old, new = self._folds.errors(terms, [c.terms for c in open_ones], self._weight(chosen), places)
+            own, terms = self.terms(chosen), [self.candidates[place].terms for place in open_ones]
+            old, new = self._folds.errors([*self._present, *own], terms, self._weight(own), places)
             for other, row in zip(open_ones, new, strict=True):
                 known = self._known.setdefault((key, other), (self._nothing(), self._nothing()))
                 known[0][places], known[1][places] = old, row
@@ -224,7 +244,7 @@ class _Trials:
     def _nothing(self) -> Floats:
         return np.full(len(self._folds), np.nan)
 
-    def _lacks(self, key: frozenset[Term], candidate: Candidate, places: NDArray[np.int64]) -> bool:
+    def _lacks(self, key: frozenset[int], candidate: int, places: NDArray[np.int64]) -> bool:
         known = self._known.get((key, candidate))
         return known is None or bool(np.isnan(known[1][places]).any())
 

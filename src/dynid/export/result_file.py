@@ -39,7 +39,7 @@ from dynid.links.identify import Identification
 from dynid.links.pruning import PrunedRobot, PruningCost
 from dynid.links.validation import Validation, finite_or_none, training_error_in_band
 from dynid.parameters.base import BaseParameters, base_parameters
-from dynid.plain_data import from_plain, to_plain
+from dynid.plain_data import from_plain, indented_json, to_plain
 from dynid.processing.experiment import Experiment
 from dynid.public_calls import public
 from dynid.robot.inertia import Inertia
@@ -342,7 +342,7 @@ def write_result(
     """
     content = result_json(fit, check, cost, files)
     content["sha256"] = _digest(content)
-    return write_atomically(path, json.dumps(content, indent=1, allow_nan=False) + "\n", force=force)
+    return write_atomically(path, indented_json(content) + "\n", force=force)
 
 
 @public

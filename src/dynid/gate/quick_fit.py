@@ -537,7 +537,9 @@ def prior_residual(robot: Robot, samples: Samples) -> float:
 
 def _prior_rest(robot: Robot, samples: Samples) -> Floats:
     """Residual (M, u) of the weighted torques in the fit with the robot's own masses."""
-    difference = ((samples.effort - own_torque(robot, samples)) * samples.weight).T[samples.used, :, None]
+    model = with_friction(robot, tuple(samples.gravity.tolist()))
+    own = _free_regressor(model, samples)[:, :, : 10 * robot.dof] @ robot.inertial_vector  # the free fit has it, too
+    difference = ((samples.effort - own) * samples.weight).T[samples.used, :, None]
     Q = friction_bases(robot, samples)[samples.used]
     return np.asarray((difference - Q @ (Q.swapaxes(1, 2) @ difference))[:, :, 0].T)
 

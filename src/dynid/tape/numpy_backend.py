@@ -32,6 +32,7 @@ _FUNCTIONS: dict[int, np.ufunc] = {
     Operation.ABS: np.absolute,
     Operation.SIGN: np.sign,
 }
+_BINARY = frozenset(code for code in _FUNCTIONS if is_binary(code))
 
 
 class NumpyExecutor:
@@ -67,12 +68,14 @@ class NumpyExecutor:
         for array, row in zip(outputs, self._constant_rows, strict=True):
             array[:] = row
         self._write(range(self._tape.input_size), values, outputs)
+        wanted = self._destinations
         for value, code, left, right in self._tape.steps():
-            if is_binary(code):
-                _FUNCTIONS[code](values[left], values[right], out=values[value])
+            if code in _BINARY:
+                _FUNCTIONS[code](values[left], values[right], values[value])
             else:
-                _FUNCTIONS[code](values[left], out=values[value])
-            self._write((value,), values, outputs)
+                _FUNCTIONS[code](values[left], values[value])
+            if value in wanted:
+                self._write((value,), values, outputs)
 
     def _write(self, operands: Iterable[int], values: Sequence[Any], outputs: Sequence[Floats]) -> None:
         """Copy finished values to the output columns they belong to, before their rows are reused."""
@@ -103,9 +106,8 @@ def _assign_rows(tape: Tape) -> tuple[list[int], int]:
     """A memory row for each operation's result, reused after its last reader, and the number of rows."""
     last: dict[int, int] = {}
     for value, code, left, right in tape.steps():
-        last[value] = value
-        last[left] = value
-        if is_binary(code):
+        last[value] = last[left] = value
+        if code in _BINARY:
             last[right] = value
     free: list[int] = []
     rows: dict[int, int] = {}
@@ -115,7 +117,7 @@ def _assign_rows(tape: Tape) -> tuple[list[int], int]:
             free.append(total)
             total += 1
         rows[value] = free.pop()
-        for operand in {value, left, right} if is_binary(code) else {value, left}:
-            if operand in rows and last[operand] == value:
+        for operand in {value, left, right} if code in _BINARY else {value, left}:
+            if last[operand] == value and operand in rows:
                 free.append(rows[operand])
     return list(rows.values()), total

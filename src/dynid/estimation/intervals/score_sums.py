@@ -40,9 +40,12 @@ CAUTIOUS = 0.1
 gives intervals 4 % narrower, with which the halves of the shortest real logs agree less often). There is one factor for
 all, so that combinations of parameters that the data know well stay well known."""
 
+TOGETHER = 32
+"""Blocks of time that are added at once (convention: some megabytes)."""
+
 
 class ScoreSums:
-    """Sums over blocks of time; every block is shown once, and none is kept."""
+    """Sums over blocks of time; every block is shown once, and no more than some are kept."""
 
     def __init__(self, root: Floats, counts: Floats, runs: NDArray[np.int64]) -> None:
         """Nothing is seen yet.
@@ -56,6 +59,7 @@ class ScoreSums:
         m, r = len(self._waves), root.shape[1]
         self._bread, self._filling, self._crossed = np.zeros((m, r, r)), np.zeros((m, r, r)), np.zeros((m, m, r, r))
         self._scores, self._whole = np.zeros((m, r)), np.zeros((r, r))
+        self._waiting: list[tuple[int, Floats, Floats]] = []
         few = np.unique(runs).size > 1 and not has_many_runs(runs)
         self._runs = RunSums(root, runs) if few else None
 
@@ -68,14 +72,23 @@ class ScoreSums:
             filling: (r, r) ``L' B_s L``
             score: (r,) ``L' g_s`` with the residuals of the solution.
         """
-        wave = self._waves[:, place]
-        self._bread += wave[:, None, None] * bread
-        self._filling += wave[:, None, None] * filling
-        self._crossed += np.multiply.outer(np.outer(wave, wave), filling)
-        self._scores += np.outer(wave, score)
+        self._scores += np.outer(self._waves[:, place], score)
         self._whole += filling
+        self._waiting.append((place, bread, filling))
+        if len(self._waiting) == TOGETHER:
+            self._add_waiting()
         if self._runs is not None:
             self._runs.add(place, bread, filling, score)
+
+    def _add_waiting(self) -> None:
+        """Add several blocks by one product of matrices."""
+        places = [place for place, _, _ in self._waiting]
+        waves = self._waves[:, places]
+        bread, filling = (np.array([block[k] for block in self._waiting]) for k in (1, 2))
+        self._bread += np.tensordot(waves, bread, axes=1)
+        self._filling += np.tensordot(waves, filling, axes=1)
+        self._crossed += np.tensordot(waves[:, None] * waves, filling, axes=1)
+        self._waiting = []
 
     def covariance(self, kinds: tuple[str, ...]) -> Floats:
         """(b, b) covariance: 1.96 of its standard deviations are half of a 95 % interval by Student's t.
@@ -84,6 +97,8 @@ class ScoreSums:
             kinds: (b,) kind of each parameter: those of one kind are taken to vary alike from run to run.
         """
         L = self._root
+        if self._waiting:
+            self._add_waiting()
         plain = L @ self._whole @ L.T
         if not self._waves.size or not self._whole.any():
             return np.asarray(plain)
