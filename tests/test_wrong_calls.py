@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import dynid
+import dynid.studies.compare.compare_recipe
 from support.example_names import shared_names
 
 HOT = "dynid.kernels"
@@ -37,6 +38,21 @@ WRONG: dict[str, str] = {
     'dynid.process_stream("run1.csv")': "chunks is 'run1.csv'. Give a list, each item a Recording",
     'dynid.check_recording("run1.csv")': "recording is 'run1.csv'. Give a Recording",
     'dynid.check_robot("ddarm")': "robot is 'ddarm'. Give a Robot",
+    "dynid.read_urdf(42)": "path is 42. Give a path",
+    "dynid.Recipe(hold_out=0.3)": 'hold_out is 0.3. Write it as a text: hold_out="30%", or 40% for the last 40 %',
+    "dynid.Recipe(hold_out=30)": 'hold_out is 30. Write it as a text: hold_out="30%"',
+    "dynid.robot.JointLimits(lower=1.0, upper=-1.0)": "the lower limit 1 exceeds the upper limit -1. Exchange them",
+    "dynid.robot.JointLimits(effort=-3.0)": "the effort limit is -3. Give zero or more",
+    "robot.with_terms(dynid.Viscous(-1.0))": "and no joint has less than zero of it. Give zero or more: Viscous(1)",
+    "robot.with_terms(dynid.RotorInertia(-0.1))": "-0.1 is the value of RotorInertia",
+    "dynid.Inertia(1.0, [0, 0, 0], np.eye(3))": "Inertia was given 3 arguments without a name, which is too many",
+    "dynid.Inertia(mass=1.0)": "Inertia needs first_moment, about_origin",
+    'dynid.runs.LoadRecipe(gate="no")': "gate is 'no'. Give True or False",
+    "dynid.runs.LoadRecipe(sensor=3)": "sensor is 3. Give a text or None",
+    'dynid.runs.PlanRecipe(harmonics="many")': "harmonics is 'many'. Give a whole number",
+    "dynid.runs.PlanRecipe(meshes=1)": "meshes is 1. Give a text or None",
+    'dynid.studies.compare.compare_recipe.CompareRecipe(runs="all")': "runs is 'all'. Give a whole number",
+    "dynid.studies.compare.compare_recipe.CompareRecipe(methods=3)": "methods is 3. Give a list, each item a text",
     'dynid.read_recording(folder / "run1.csv", robot="ddarm", channel_map=folder / "map.toml")': "robot is 'ddarm'",
     "dynid.inspect_log(3)": "path is 3. Give a path or a list of them",
     'dynid.base_parameters("puma560")': "expected a Robot, not str 'puma560'. Read one, dynid.read_urdf(path)",
@@ -93,7 +109,6 @@ WRONG: dict[str, str] = {
     "dynid.FeasibleWLS(weight=1)": "has no argument 'weight'. Did you mean prior_weight?",
     "dynid.Recording(q=np.zeros((2, 3)))": "Recording needs time",
     # settings
-    "dynid.Recipe(hold_out=30)": "hold_out is 30. Give a text or None",
     'dynid.Recipe(terms="viscous")': "terms is 'viscous'. Give a list of names, such as [\"viscous\"]",
     'dynid.Recipe(band_hz="20")': "band_hz is '20'. Give the upper end of the band",
     # names

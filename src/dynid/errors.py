@@ -41,7 +41,6 @@ __all__ = [
     "IdentifiabilityError",
     "LogReadError",
     "NumericalError",
-    "visible_text",
 ]
 
 

@@ -133,7 +133,7 @@ class TomlSettings:
     def settle_kinds(self) -> None:
         """Convert every value to the kind of its field, as one from a file is: False leaves a table out.
 
-        For the end of ``__post_init__``, so that a field's own check comes first.
+        For ``__post_init__``: at its end where the checks of fields take values of any kind and say more.
 
         Raises:
             ArgumentError: A value is of a wrong kind, such as the text "no" where True or False is meant.

@@ -16,6 +16,7 @@ import dynid
 from dynid.cli import main
 from dynid.export import (
     experiment_table,
+    load_table,
     parameter_table,
     prediction_table,
     recording_tables,
@@ -160,3 +161,25 @@ def test_the_command_writes_tables_of_a_result_and_a_log(tmp_path: Path) -> None
     wrong = CliRunner().invoke(main, ["export", str(tmp_path / "result.json"), "--to", "excel", "--out", "x"])
     assert wrong.exit_code == 2
     assert "Choose from tables" in wrong.output
+
+
+def test_a_load_is_a_table_of_ten_parameters(tmp_path: Path) -> None:
+    body = dynid.Inertia.from_com(2.5, [0.01, -0.03, 0.09], np.diag([0.012, 0.02, 0.025]))
+    some = np.array([True, *9 * [False]])
+    load = dynid.Load(frame="tool0", vector=body.vector, covariance=1e-6 * np.eye(10), undetermined=some)
+    columns = load_table(load).columns
+    np.testing.assert_array_equal(columns["value"], body.vector)
+    assert columns["status"].tolist() == ["unidentifiable", *9 * ["data"]]
+    np.testing.assert_allclose(columns["std"][1:], 1e-3)
+    content = {
+        "parameters": dict(zip(columns["parameter"].tolist(), [None, *body.vector[1:].tolist()], strict=True)),
+        "frame": "tool0",
+        "method": "given",
+        "covariance": load.covariance.tolist(),
+    }
+    (tmp_path / "load.json").write_text(json.dumps(content))
+    arguments = ["export", str(tmp_path / "load.json"), "--to", "csv", "--out", str(tmp_path / "tables")]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    rows = list(csv.DictReader((tmp_path / "tables" / "load.csv").read_text().splitlines()))
+    assert [float(row["value"]) for row in rows[1:]] == body.vector[1:].tolist()

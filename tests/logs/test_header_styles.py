@@ -208,6 +208,28 @@ def test_a_map_that_names_a_joint_wrongly_is_refused(twice: bool, tmp_path: Path
     assert [word for word in wanted if word not in str(caught.value)] == []
 
 
+def test_torques_without_names_beside_shuffled_positions(tmp_path: Path) -> None:
+    """Nobody can tell whether they have the robot's order or that of the positions: refused, or a warning."""
+    order = [3, 0, 2, 1, 5, 4]
+    path = tmp_path / "run.csv"
+    names = [*(f"{NAMES[j]}_pos" for j in order), *(f"tau_{k}" for k in range(6))]
+    values = np.column_stack([MOTION.time, MOTION.q[:, order], MOTION.effort[:, order]])
+    np.savetxt(path, values, delimiter=",", header=",".join(["t", *names]), comments="", fmt="%.17g")
+    channel_map = {
+        "time": {"column": "t", "unit": "s"},
+        "position": {"columns": names[:6], "unit": "rad"},
+        "effort": {"columns": names[6:], "unit": "N m"},
+    }
+    with pytest.raises(DataError, match=r"those of effort \(tau_0, .*\) do not say their joints"):
+        read_recording(path, ARM, channel_map=channel_map)
+    recording = read_recording(path, ARM, channel_map={**channel_map, "joints": [NAMES[j] for j in order]})
+    np.testing.assert_array_equal(recording.effort, MOTION.effort)
+    proposal = inspect_log(path, ARM)
+    assert "# check: other columns name the joints" in proposal.toml
+    recording = read_recording(path, ARM, channel_map=tomllib.loads(proposal.toml))
+    assert [(finding.code, finding.where) for finding in recording.findings] == [("joint-order", "[effort] columns")]
+
+
 def test_names_of_a_log_that_are_partly_the_robots_are_refused() -> None:
     names = ("gripper", *NAMES[:0:-1])
     recording = replace(shuffled(list(range(6))), joint_names=names)

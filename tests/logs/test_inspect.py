@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from campaigns.log_writers import JOINTS, planted, write_db3, write_text
-from dynid.errors import LogReadError
+from dynid import check_recording, process
+from dynid.errors import DataError, LogReadError
 from dynid.logs.inspect import inspect_log
 from dynid.logs.reading import read_recording
 
@@ -105,3 +106,16 @@ def test_columns_without_names_get_a_hint_that_works(tmp_path):
         chosen = {"time": {"column": time, "unit": "s"}, "position": {"columns": position, "unit": "rad"}}
         recording = read_recording(tmp_path / name, channel_map=chosen)
         np.testing.assert_allclose(recording.q, values[:, 1:7])
+
+
+def test_a_log_with_one_row_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "one.csv"
+    path.write_text("time,q1,q2,tau1,tau2\n0,1,2,3,4\n")
+    assert any("one row" in note for note in inspect_log(path).notes)
+    units = {"position": "rad", "effort": "N m"}
+    columns = {"position": "q{1..2}", "effort": "tau{1..2}"}
+    chosen = {"time": {"column": "time", "unit": "s"}, **{k: {"columns": columns[k], "unit": units[k]} for k in units}}
+    recording = read_recording(path, channel_map=chosen)
+    with pytest.raises(DataError, match=r"the log has one row\. Record a motion"):
+        process(recording)
+    assert "the log has one row" in [finding.message for finding in check_recording(recording).findings]

@@ -24,13 +24,14 @@ from dynid.excitation.constraints import (
 )
 from dynid.excitation.design_settings import DesignGoal, DesignTask, SearchSettings
 from dynid.excitation.excitation import Excitation
-from dynid.excitation.feasibility import check_mobility, refuse_negative_masses, with_feasible_amplitude
+from dynid.excitation.feasibility import check_mobility, with_feasible_amplitude
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.measured import JointTorques
 from dynid.excitation.search import Progress, Step, search
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.excitation.trajectories.trajectory import LinearTrajectory
 from dynid.public_calls import public
+from dynid.robot.check import refuse_negative_masses
 from dynid.robot.model import Robot
 
 __all__ = ["design_excitation"]

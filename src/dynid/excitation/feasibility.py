@@ -7,13 +7,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.errors import ArgumentError, ExcitationError
+from dynid.errors import ExcitationError
 from dynid.excitation.base import Constraint
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.trajectories.trajectory import LinearTrajectory, Motion
-from dynid.robot.model import Robot
 
-__all__ = ["check_mobility", "is_feasible", "refuse_negative_masses", "rest_positions", "with_feasible_amplitude"]
+__all__ = ["check_mobility", "is_feasible", "rest_positions", "with_feasible_amplitude"]
 
 Floats = NDArray[np.float64]
 _AMPLITUDES = (1.0, 0.995, 0.99, 0.98, 0.96, 0.93, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
@@ -45,20 +44,6 @@ _DESCENT_MARGIN = 0.02
 """Relative margin that the descent aims at. Convention."""
 _AT_THE_END = 1e-6
 """Relative excess of a joint that the descent left right at the end of its range: it is in no conflict. Convention."""
-
-
-def refuse_negative_masses(robot: Robot) -> None:
-    """Refuse a robot with a negative mass: its torques, and all limits on them, would be wrong.
-
-    Raises:
-        ArgumentError: A link has a negative mass.
-    """
-    negative = [link.name for link in robot.links if link.inertia.mass < 0.0]
-    if negative:
-        raise ArgumentError(
-            f"the mass of {', '.join(negative)} is negative, so that the torques of a motion would be wrong",
-            remedy="Correct the robot file (dynid check lists its faults), or identify the robot first.",
-        )
 
 
 def check_mobility(limits: MotionLimits) -> None:

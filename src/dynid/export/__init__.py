@@ -15,6 +15,7 @@ NAMES = {
     "data_tables": [
         "DataTable",
         "experiment_table",
+        "load_table",
         "parameter_table",
         "prediction_table",
         "recording_tables",

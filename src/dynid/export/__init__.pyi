@@ -15,6 +15,7 @@ from dynid.export.controller_files import ros2_gravity_compensation as ros2_grav
 from dynid.export.controller_files import ur_payload_script as ur_payload_script
 from dynid.export.data_tables import DataTable as DataTable
 from dynid.export.data_tables import experiment_table as experiment_table
+from dynid.export.data_tables import load_table as load_table
 from dynid.export.data_tables import parameter_table as parameter_table
 from dynid.export.data_tables import prediction_table as prediction_table
 from dynid.export.data_tables import recording_tables as recording_tables

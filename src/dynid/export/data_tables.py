@@ -25,6 +25,7 @@ from dynid.estimation.estimate import TWO_SIDED_95, Source
 from dynid.files import make_folder, write_atomically
 from dynid.kernels import inverse_dynamics
 from dynid.links.identify import Identification
+from dynid.load.load import NAMES, UNITS, Load
 from dynid.logs.joint_order import match_joints
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
@@ -37,8 +38,10 @@ __all__ = [
     "experiment_table",
     "parameter_table",
     "prediction_table",
+    "load_table",
     "recording_tables",
     "standard_parameter_table",
+    "table_ending",
     "write_tables",
 ]
 
@@ -202,6 +205,23 @@ def standard_parameter_table(fit: Identification) -> DataTable:
     return DataTable(name="standard_parameters", columns=columns, facts=_facts(fit))
 
 
+@public
+def load_table(load: Load) -> DataTable:
+    """The ten parameters of a load with their uncertainty, one row each; columns as in `parameter_table`.
+
+    Args:
+        load: The load.
+
+    Example:
+        >>> load = dynid.Load.of(dynid.Inertia.from_com(1.5, [0, 0, 0.1], np.eye(3) * 1e-3), "tool0", stderr=0.01)
+        >>> dynid.export.load_table(load)
+        DataTable('load', 10 rows: parameter, value, unit, std, lower_95, upper_95, ...)
+    """
+    status: list[Status] = ["unidentifiable" if unknown else "data" for unknown in load.undetermined.tolist()]
+    columns = _parameter_columns(NAMES, load.vector, UNITS, load.stderr, status)
+    return DataTable(name="load", columns=columns, facts={"frame": load.frame, "method": load.method})
+
+
 def _parameter_columns(
     names: Sequence[str], values: Floats, units: Sequence[str], stderr: Floats, status: Sequence[Status]
 ) -> dict[str, NDArray[Any]]:
@@ -335,6 +355,11 @@ def _slides(robot: Robot | None, run: Experiment | Recording) -> list[bool]:
     return [False] * run.q.shape[1] if robot is None else [body.is_prismatic for body in robot.bodies]
 
 
+def table_ending(ending: str) -> str:
+    """The format of tables: for ``auto`` Parquet where pyarrow is installed, CSV elsewhere."""
+    return ending if ending != "auto" else "parquet" if find_spec("pyarrow") else "csv"
+
+
 @public
 def write_tables(
     fit: Identification,
@@ -364,8 +389,7 @@ def write_tables(
     """
     if ending not in ("auto", "parquet", "csv"):
         raise ExportError(f"tables have no format '{ending}'", remedy="Give 'auto', 'parquet' or 'csv'.")
-    kind = ending if ending != "auto" else "parquet" if find_spec("pyarrow") else "csv"
-    place = make_folder(folder)
+    place, kind = make_folder(folder), table_ending(ending)
     files = [(table.name, table) for table in (parameter_table(fit), standard_parameter_table(fit))]
     files += [(f"prediction_{number}", prediction_table(fit, run)) for number, run in enumerate(runs, start=1)]
     return tuple(table.write(place / f"{name}.{kind}", force=force) for name, table in files)

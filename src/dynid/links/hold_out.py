@@ -107,6 +107,11 @@ def read_hold_out(text: str) -> HoldOut:
     Raises:
         ArgumentError: The text is none of these.
     """
+    if not isinstance(text, str):
+        share = isinstance(text, int | float) and not isinstance(text, bool) and 0.0 < float(text) < 100.0
+        percent = 100.0 * float(text) if share and float(text) < 1.0 else text
+        likely = f'hold_out="{percent:g}%", or ' if share else ""
+        raise ArgumentError(f"hold_out is {text!r}", remedy=f"Write it as a text: {likely}{FORMS}.")
     number = r"(\d{1,15}\.?\d{0,15}|\.\d{1,15})"
     if found := re.fullmatch(rf"{number} ?%", text):
         return LastPart(float(found[1]) / 100.0)

@@ -12,7 +12,14 @@ from dynid.errors import DataError
 from dynid.findings import Finding
 from dynid.logs.channel_map import ChannelMap, Signal, StatedGain
 from dynid.logs.columns import Picked, pick
-from dynid.logs.joint_order import column_order, count_mismatch, named_joints, order_finding
+from dynid.logs.joint_order import (
+    column_order,
+    count_mismatch,
+    named_joints,
+    order_finding,
+    refuse_unnamed,
+    unnamed_findings,
+)
 from dynid.logs.readers.base import Floats, Table
 from dynid.logs.recording import Commands
 from dynid.logs.units import Unit, parse_unit
@@ -88,7 +95,11 @@ class Converter:
             **{_FIELDS[quantity]: array for quantity, array in values.items()},
             **self._clocks(times),
             "joint_names": self._names(picked["position"], values["position"].shape[1]),
-            "findings": (*self._salvaged(), *self._order_findings(picked["position"])),
+            "findings": (
+                *self._salvaged(),
+                *self._order_findings(picked["position"]),
+                *([] if self._robot is None or self._map.joints else unnamed_findings(picked, self._robot)),
+            ),
             "notes": (*dict.fromkeys(self._notes), *self._unused({**picked, **self._told})),
             "isolated": self._map.clock.isolated,
         }
@@ -162,6 +173,9 @@ class Converter:
             order = column_order(names, self._robot, whose=whose, place=place)
             if order is not None:
                 orders[quantity] = order
+        if self._robot is not None and orders and not self._map.joints:
+            words = {quantity: self._joint_words(item) for quantity, item in picked.items()}
+            refuse_unnamed(next(iter(orders)), {q: w for q, w in words.items() if q not in orders}, self._robot)
         return orders
 
     def _joint_words(self, item: Picked) -> tuple[str, ...]:

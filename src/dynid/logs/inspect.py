@@ -101,6 +101,8 @@ def inspect_log(
     tables, more = _same_kind(tables)
     columns = tuple(_describe(name, values) for table in tables.values() for name, values in table.columns.items())
     notes = [note for table in tables.values() for note in (*table.salvaged, *table.notes)]
+    if all(len(column) == 1 for table in tables.values() for column in table.columns.values()):
+        notes.append("the log has one row: it shows no motion")
     if others + more:
         notes.append(f"one map for {others + more + 1} runs of one kind; {next(iter(tables))} was read for it")
     bags = all(table.clocks for table in tables.values())
@@ -200,8 +202,10 @@ def _from_names(tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, 
         body, why = _time_section(time, tables, keys)
         sections.append(body)
         guesses += why
+    shuffled = any(signal.family.by_name and signal.family.reordered for signal in signals.values())
     for quantity, signal in signals.items():
-        body, why = _section(quantity, signal, tables, keys)
+        unsure = shuffled and not signal.family.by_name and len(signal.family.columns) > 1
+        body, why = _section(quantity, signal, tables, keys, unsure)
         sections.append(body)
         guesses += why
     if "reference" in signals:
@@ -265,9 +269,12 @@ def _time_section(time: FoundTime, tables: Mapping[str, Table], keys: Mapping[st
 
 
 def _section(
-    quantity: str, signal: FoundSignal, tables: Mapping[str, Table], keys: Mapping[str, str]
+    quantity: str, signal: FoundSignal, tables: Mapping[str, Table], keys: Mapping[str, str], unsure: bool
 ) -> tuple[str, list[Guess]]:
-    """The lines of one quantity, and their reasons."""
+    """The lines of one quantity, and their reasons.
+
+    `unsure` says that the columns do not name their joints, while others do in another order than the robot's.
+    """
     names, units = signal.family.columns, signal.units
     guesses = [
         Guess(section=quantity, text=", ".join(names), reason=signal.why, certain=signal.family.by_name),
@@ -275,7 +282,12 @@ def _section(
     ]
     remark = "" if signal.certain else f"  # check: {signal.reason}"
     order = "  # check: none is a joint of the robot by its name; put them into the robot's order"
-    lines = [f"columns = {_listed(names)}{order if signal.other_names else ''}", f"unit = {_listed(units)}{remark}"]
+    if unsure:
+        order = "  # check: other columns name the joints, in another order; put these into the robot's order"
+    lines = [
+        f"columns = {_listed(names)}{order if signal.other_names or unsure else ''}",
+        f"unit = {_listed(units)}{remark}",
+    ]
     if len(tables) > 1:
         lines.insert(0, f"file = {_quoted(keys[signal.file])}")
     values = [tables[signal.file].columns[name] for name in names]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
@@ -14,11 +14,21 @@ from numpy.typing import NDArray
 from dynid.errors import DataError
 from dynid.findings import Finding
 from dynid.logs.column_names import JointNames, read_name, words_of
+from dynid.logs.columns import Picked
 from dynid.logs.recording import Recording
 from dynid.public_calls import public
 from dynid.robot.model import Robot
 
-__all__ = ["column_order", "count_mismatch", "match_joints", "named_joints", "order_finding", "other_joints"]
+__all__ = [
+    "column_order",
+    "count_mismatch",
+    "match_joints",
+    "named_joints",
+    "order_finding",
+    "other_joints",
+    "refuse_unnamed",
+    "unnamed_findings",
+]
 
 
 def column_order(
@@ -143,6 +153,58 @@ def order_finding(names: Sequence[str], robot: Robot, *, declared: bool) -> Find
         message=f"{who} in another order ({listed}) than the robot; they are matched by name",
         remedy="List the joints in the robot's order." if declared else "Nothing to do, if the names are right.",
     )
+
+
+def refuse_unnamed(named: str, others: Mapping[str, Sequence[str]], robot: Robot) -> None:
+    """Refuse columns that do not say their joints beside others that do, in another order than the robot's.
+
+    Args:
+        named: The quantity whose columns name the joints.
+        others: Other quantity -> names of its columns.
+        robot: The robot.
+
+    Raises:
+        DataError: None of the names of such a quantity is a joint's.
+    """
+    for quantity, names in others.items():
+        if quantity == "wrench" or len(names) != robot.dof or any(j is not None for j in named_joints(names, robot)):
+            continue
+        raise DataError(
+            f"the columns of {named} name the joints in another order than the robot has them, and those of {quantity} "
+            f"({_shortened(names)}) do not say their joints",
+            place=f"[{quantity}] columns",
+            remedy=f"List the columns of both in the robot's order: {', '.join(robot.joint_names)}. "
+            "Where all have the same order, name it: joints = [...].",
+        )
+
+
+def unnamed_findings(picked: Mapping[str, Picked], robot: Robot) -> list[Finding]:
+    """A warning where the log has the named positions in another order, and torques that do not say their joints.
+
+    The map lists the positions in the robot's order; whether it does so with the torques nobody can tell.
+
+    Args:
+        picked: Quantity -> its columns.
+        robot: The robot.
+    """
+    position = picked["position"]
+    places = [position.table.names.index(name) for name in position.names if name in position.table.names]
+    named = [joint for joint in named_joints(position.names, robot) if joint is not None]
+    if places == sorted(places) or sorted(named) != list(range(robot.dof)):
+        return []
+    return [
+        Finding(
+            code="joint-order",
+            severity="warning",
+            where=f"[{quantity}] columns",
+            message=f"the log has its positions in another order than the robot, and the columns of {quantity} "
+            f"({_shortened(item.names)}) do not say their joints: they are taken in the order of the channel map",
+            remedy=f"Make sure that the map lists the columns of {quantity} in the robot's order.",
+        )
+        for quantity, item in picked.items()
+        if quantity != "wrench" and len(item.names) == robot.dof
+        if not any(joint is not None for joint in named_joints(item.names, robot))
+    ]
 
 
 @public

@@ -17,6 +17,7 @@ from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.kernels import inverse_dynamics
 from dynid.logs.recording import Recording
 from dynid.public_calls import public
+from dynid.robot.check import refuse_negative_masses
 from dynid.robot.model import Robot
 from dynid.terms.base import StateTerm
 
@@ -89,6 +90,7 @@ def simulate_experiment(
         Recording('simulation of ddarm, seed 0', 201 samples of 3 joints in 2 s: q, dq, effort)
     """
     robot = robot.with_terms(*friction) if friction else robot
+    refuse_negative_masses(robot)
     _check_numbers(robot.dof, rate_hz, duration_s, noise, quantisation, delay_s, jitter_s, dropouts, seed)
     motion, duration = _motion(trajectory, rate_hz, duration_s)
     rng = np.random.default_rng(seed)

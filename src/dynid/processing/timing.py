@@ -151,6 +151,8 @@ def _orderly_clock(stamps: Floats, steps: Floats, period_s: float) -> Clock:
 
 
 def _refuse_disorder(steps: Floats, repair: bool) -> None:
+    if not steps.size:
+        raise DataError("the log has one row", remedy="Record a motion: hundreds of rows in which the joints move.")
     if not np.any(steps > 0.0):
         raise DataError("the time stamps never increase", remedy="Check which column holds time.")
     backward = int(np.count_nonzero(steps < 0.0))

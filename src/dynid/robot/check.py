@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.decompositions import eigvalsh
+from dynid.errors import ArgumentError
 from dynid.findings import Finding, QualityReport, Severity
 from dynid.public_calls import public
 from dynid.robot.formats.urdf import snapped_joints
@@ -20,8 +21,10 @@ from dynid.robot.inertia import Inertia
 from dynid.robot.model import ROUNDED_ANGLE, Robot
 from dynid.robot.parts import Joint, Link
 
-__all__ = ["check_robot", "impossible_inertias", "snapping_finding"]
+__all__ = ["check_robot", "refuse_negative_masses", "impossible_inertias", "snapping_finding"]
 
+IMPOSSIBLE_KG = 1e6
+"""Mass from which on a link is none of a robot [kg] (convention): a thousand times the heaviest usual one."""
 LIGHTEST_KG, HEAVIEST_KG = 1e-6, 1e3
 """Masses of links outside this range are more likely in another unit (convention)."""
 ROUNDING = 1e-6
@@ -86,7 +89,7 @@ def _check_masses(robot: Robot) -> Iterator[Finding]:
         elif not LIGHTEST_KG <= mass <= HEAVIEST_KG:
             yield _finding(
                 "unusual-mass",
-                "warning",
+                "error" if mass > IMPOSSIBLE_KG else "warning",
                 _place(link),
                 f"its mass is {mass:g} kg",
                 "Check the unit: kg, not g or t.",
@@ -96,7 +99,8 @@ def _check_masses(robot: Robot) -> Iterator[Finding]:
 def impossible_inertias(robot: Robot) -> list[Finding]:
     """Masses and tensors that no body has, by more than the few digits of a file explain; commands refuse them."""
     found = (*_check_masses(robot), *_check_tensors(robot, FEW_DIGITS))
-    return [finding for finding in found if finding.code in IMPOSSIBLE]
+    heavy = "unusual-mass"
+    return [f for f in found if f.code in IMPOSSIBLE or (f.code == heavy and f.severity == "error")]
 
 
 def _check_tensors(robot: Robot, rounding: float = ROUNDING) -> Iterator[Finding]:
@@ -361,3 +365,22 @@ def _list_names(what: str, names: list[str]) -> str:
         return f"{what} '{names[0]}'"
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return f"{what}s {', '.join(names[:3])}{more}"
+
+
+def refuse_negative_masses(robot: Robot) -> None:
+    """Refuse a robot with a mass that no link has: its torques, and all limits on them, would be wrong.
+
+    Raises:
+        ArgumentError: A link has a negative mass, or one of thousands of tons.
+    """
+    for link in robot.links:
+        if link.inertia.mass > IMPOSSIBLE_KG:
+            raise ArgumentError(
+                f"the mass of {link.name} is {link.inertia.mass:g} kg, which no link has", remedy="Check the unit: kg."
+            )
+    negative = [link.name for link in robot.links if link.inertia.mass < 0.0]
+    if negative:
+        raise ArgumentError(
+            f"the mass of {', '.join(negative)} is negative, so that the torques of a motion would be wrong",
+            remedy="Correct the robot file (dynid check lists its faults), or identify the robot first.",
+        )

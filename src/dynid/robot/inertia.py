@@ -17,6 +17,7 @@ from dynid.spatial import skew
 __all__ = ["Inertia", "centre_of_mass", "is_same_inertia"]
 
 
+@public
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Inertia:
     """Mass, first moment and inertia tensor of a body about the origin of its link frame.

@@ -278,6 +278,7 @@ class Robot:
                     f"{term!r} names no joint of '{self.name}'",
                     remedy=f"Give the number of a moving joint, 0 to {self.dof - 1}, or its name with joints=.",
                 )
+        self._refuse_negative(terms)
         named = (joints,) if isinstance(joints, str) else joints
         chosen = set(self.joint_names if named is None else named)
         for name in chosen:
@@ -296,6 +297,16 @@ class Robot:
             ),
             couplings=couplings or self.couplings,
         )
+
+    def _refuse_negative(self, terms: Sequence[object]) -> None:
+        """Refuse friction and rotors below zero, unless the robot has them already: from its file, or an estimate."""
+        own = {term for joint in self.joints for term in joint.terms}
+        for term in terms:
+            if isinstance(term, StateTerm) and term.is_non_negative and term.value < 0.0 and term.at(None) not in own:
+                raise ArgumentError(
+                    f"{term.value:g} is the value of {type(term).__name__}, and no joint has less than zero of it",
+                    remedy=f"Give zero or more: {type(term).__name__}({-term.value:g}) acts against the motion.",
+                )
 
     def with_couplings(self, *couplings: Coupling) -> Self:
         """The same robot with these couplings and no others."""

@@ -51,12 +51,16 @@ class JointLimits:
 
     def __post_init__(self) -> None:
         """Refuse limits that no motion satisfies."""
-        bounds = (self.velocity, self.acceleration, self.effort)
-        if not self.lower <= self.upper or any(not b >= 0.0 for b in bounds):
+        if not self.lower <= self.upper:
             raise DescriptionError(
-                f"limits contradict themselves: {self}",
-                remedy="Lower must not exceed upper; the others must not be negative.",
+                f"the lower limit {self.lower:g} exceeds the upper limit {self.upper:g}",
+                remedy="Exchange them, if they were swapped.",
             )
+        for name in ("velocity", "acceleration", "effort"):
+            if not getattr(self, name) >= 0.0:
+                raise DescriptionError(
+                    f"the {name} limit is {getattr(self, name):g}", remedy="Give zero or more; limits have no sign."
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dynid.errors import ArgumentError, ExportError
 from dynid.export.controller_files import ControllerFile, ros2_gravity_compensation, ur_payload_script
-from dynid.export.data_tables import write_tables
+from dynid.export.data_tables import load_table, table_ending, write_tables
 from dynid.export.result_file import SavedResult, read_result
 from dynid.files import make_folder, safe_name, write_atomically
 from dynid.links.log_reader import ChannelMapSource, LogReader, Notice, log_finding
@@ -44,6 +44,11 @@ class _Order:
 
 
 def _tables(order: _Order, ending: str) -> tuple[Path, ...]:
+    path = order.run / "load.json" if order.run.is_dir() else order.run
+    if path.name == "load.json" and path.exists():
+        if order.logs:
+            raise ArgumentError("the tables of a load hold no predictions", remedy="Leave the logs out.")
+        return (load_table(read_load(path)).write(order.out / f"load.{table_ending(ending)}", force=order.force),)
     saved = read_result(order.run)
     runs = order.experiments(saved) if order.logs else []
     return write_tables(saved.identification(), order.out, runs, ending=ending, force=order.force)  # type: ignore[arg-type]
@@ -101,8 +106,8 @@ def run_export(
     """Write a saved result for other programs.
 
     Args:
-        run: A folder that `run_identification` wrote, or its ``result.json``; for ``urscript`` and ``ros2`` a folder
-            that `run_load` wrote, or its ``load.json``.
+        run: A folder that `run_identification` wrote, or its ``result.json``; for tables, ``urscript`` and ``ros2`` a
+            folder that `run_load` wrote, or its ``load.json``, as well.
         kind: ``tables`` (Parquet where pyarrow is installed, CSV elsewhere), ``parquet``, ``csv``; ``sysid`` (model,
             parameters and series for ``mujoco.sysid``); of a load ``urscript`` (payload of a Universal Robots arm) or
             ``ros2`` (gravity compensation of ``control_filters``).

@@ -91,6 +91,7 @@ class LoadRecipe(TomlSettings):
 
     def __post_init__(self) -> None:
         """Refuse settings that have no meaning or exclude each other."""
+        self.settle_kinds()
         check_delay("delay_s", self.delay_s)
         check_part(self.rows, self.time, self.gravity)
         check_number("cutoff_hz", self.cutoff_hz, "a frequency above zero [Hz], 'auto' or None", auto=True)

@@ -131,6 +131,7 @@ class PlanRecipe(TomlSettings):
 
     def __post_init__(self) -> None:
         """Refuse numbers that no motion has."""
+        self.settle_kinds()
         positive = ("period_s", "velocity", "tool_speed", "rate_hz", "record_rate_hz", "time_limit_s")
         for name in (*positive, "condition_weight"):
             check_number(name, getattr(self, name), "a number above zero")

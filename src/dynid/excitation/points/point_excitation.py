@@ -12,12 +12,13 @@ from dynid.errors import ArgumentError, ExcitationError
 from dynid.excitation.constraints import find_unchecked_limits, measure_speed_shares
 from dynid.excitation.criteria import Criterion
 from dynid.excitation.excitation import Excitation
-from dynid.excitation.feasibility import check_mobility, refuse_negative_masses
+from dynid.excitation.feasibility import check_mobility
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.measured import JointTorques, Measured
 from dynid.excitation.points.point_trajectory import PointDesign, PointSettings, PointStep, design_point_trajectory
 from dynid.parameters.base import base_parameters
 from dynid.public_calls import public
+from dynid.robot.check import refuse_negative_masses
 from dynid.robot.model import Robot
 
 __all__ = ["check_count", "design_energy_points"]

@@ -179,6 +179,7 @@ def read_document(path: str | os.PathLike[str]) -> XmlDocument:
     Raises:
         DescriptionError: The file cannot be read, is too large, or is not the XML of a robot description.
     """
+    path = os.fspath(path)  # a number would be taken for an open file
     try:
         with open(path, "rb", opener=_open_without_waiting) as file:
             status = os.fstat(file.fileno())

@@ -44,6 +44,7 @@ class CompareRecipe(TomlSettings):
 
     def __post_init__(self) -> None:
         """Refuse numbers that no comparison has."""
+        self.settle_kinds()
         check_number("duration_s", self.duration_s, "a time above zero [s]")
         check_number("amplitude", self.amplitude, "an excursion above zero [rad or m]")
         for name, least in (("runs", 1), ("seed", 0), ("jobs", 1)):
