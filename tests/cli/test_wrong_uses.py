@@ -206,7 +206,7 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "too few joints": (identify("two.csv", chart="two"), 3, "the log lacks"),
     "log without a map": (["identify", "arm.urdf", "run1.csv", "--out", "new"], 3, "dynid inspect run1.csv"),
     "rubbish to inspect": (["inspect", "junk.csv"], 3, "it is not text"),
-    "JSON for a log": (identify("log.json"), 3, "it is JSON, which dynid does not read as a log"),
+    "JSON for a log": (identify("log.json"), 3, "the log has no column 'q1'"),
     "one column of NaN": (identify("hole.csv"), 3, "all samples are missing or not finite"),
     "a slide in millimetres": (identify("slide.csv"), 3, "as if millimetres were taken for metres"),
     # maps

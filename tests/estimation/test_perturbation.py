@@ -156,7 +156,7 @@ def test_the_diagnosis_of_an_identification() -> None:
     assert 0.0 < found.overall.target_error < 1.0
     assert np.isfinite(found.overall.bound)
     assert found.overall.bound <= found.overall.target_bound * (1.0 + 1e-9)
-    assert "worst case" in found.sentence
+    assert "Worst case" in found.sentence
     assert "XX" in found.table().to_text()
     assert "bound (12)" in found.overall.table().to_text()
     worse = estimate_bounds(equations, WLS().solve(equations), matrix_error=1e-4)

@@ -46,7 +46,7 @@ def test_all_logs_and_the_proof_get_one_cutoff(logs: list[Recording]) -> None:
     (hz,) = set(_cutoffs([*fit.equations.excerpts, *proof]))
     (found,) = [finding for finding in fit.estimate.findings if finding.code == "common-cutoff"]
     assert f"{hz:.3g} Hz" in found.message
-    assert all("chosen by prediction" in " ".join(run.processing_steps) for run in fit.equations.excerpts)
+    assert all("chosen by the error on" in " ".join(run.processing_steps) for run in fit.equations.excerpts)
 
 
 def test_a_held_out_part_gets_the_cutoff_of_the_training_part(logs: list[Recording]) -> None:

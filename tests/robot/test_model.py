@@ -58,7 +58,7 @@ def test_physical_bodies_are_told_from_impossible_ones(mass: float, tensor: tupl
 def test_numbers_that_are_not_finite_are_refused() -> None:
     with pytest.raises(DescriptionError, match="finite"):
         Inertia(mass=np.nan, first_moment=np.zeros(3), about_origin=np.eye(3))
-    with pytest.raises(DescriptionError, match="contradict"):
+    with pytest.raises(DescriptionError, match="exceeds the upper limit"):
         JointLimits(lower=1.0, upper=0.0)
     with pytest.raises(DescriptionError, match="rigid transform"):
         Joint(name="j", kind="revolute", parent="a", child="b", T_parent_joint=2.0 * np.eye(4))

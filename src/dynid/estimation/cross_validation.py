@@ -411,10 +411,12 @@ def weigh_prior(equations: Factors, prior_weight: float | None, rounds: int, met
 def _cross_validated_weight(equations: Factors, weights: Floats) -> tuple[float, tuple[Finding, ...]]:
     """The prior's weight by cross-validation over blocks of time, and a finding that says so."""
     if np.count_nonzero(equations.information.samples.any(axis=1)) < 3:
-        message = "there are too few blocks of time to choose the prior's weight by cross-validation: it is 1"
+        message = "the log is too short to find out how far the values of the robot file help: they count with weight 1"
         return 1.0, (Finding(code="prior-weight", severity="note", where="prior", message=message),)
     folds = Folds(equations, weights)
     weight = folds.best_weight(equations.terms)
-    message = f"the values of the robot file count with the weight {weight:g}, chosen by cross-validation over "
-    message += f"{len(folds)} blocks of the data"
+    message = (
+        f"the values of the robot file fill in what the data tell badly; of all weights, {weight:g} predicts left-out "
+    )
+    message += f"parts of the data best ({len(folds)} parts, each left out once)"
     return weight, (Finding(code="prior-weight", severity="note", where="prior", message=message),)

@@ -179,7 +179,8 @@ class EstimateBounds:
         """The bound for the errors in words, or why there is none."""
         if np.isinf(self.largest_changes).all():
             return "Nothing is determined yet: the equations leave every parameter open, so nothing bounds its error"
-        size = f"Bound for the worst case: torque errors of {100.0 * self.overall.target_error:.3g} % change "
+        percent = 100.0 * self.overall.target_error
+        size = f"Worst case: torque errors of {percent:.3g} %, all in the most harmful direction, change "
         if not np.isfinite(self.overall.condition):
             return size + "the parameters without bound: the motion leaves some of them open"
         if self.overall.matrix_bound >= 1.0:
@@ -191,9 +192,12 @@ class EstimateBounds:
         if not np.isfinite(self.overall.bound):
             return size + "the parameters without bound: the estimate is zero, to which nothing can be relative"
         if self.overall.matrix_error > 0.0:
-            matrix = f" and errors of the equations' matrix of {100.0 * self.overall.matrix_error:.3g} % change "
-            size = size.replace(" change ", matrix)
-        return size + f"the parameters, measured by their torques, by at most {100.0 * self.overall.bound:.3g} %"
+            matrix = f" % and errors of the equations' matrix of {100.0 * self.overall.matrix_error:.3g} %,"
+            size = size.replace(" %, all", matrix + " all")
+        return (
+            f"{size}the parameters by {100.0 * self.overall.bound:.3g} % (each counted by the torque that it causes); "
+            "the usual change is that of the intervals"
+        )
 
     def table(self) -> Table:
         """One row per parameter: its largest change, and its share in the weakest combination."""

@@ -523,11 +523,12 @@ class Converter:
 
     def _note_conversion(self, quantity: str, signal: Signal, units: list[Unit]) -> None:
         """Note how a quantity was converted."""
-        given = " ".join(dict.fromkeys(signal.unit)) or units[0].si
-        steps = [] if given == units[0].si else [f"from {given} to {units[0].si}"]
+        names = signal.unit * len(units) if len(signal.unit) == 1 else signal.unit
+        changed = [f"{name} to {unit.si}" for name, unit in zip(names, units) if unit.factor != 1.0]
+        steps = [f"from {', '.join(dict.fromkeys(changed))}"] if changed else []
         used = [key for key in ("sign", "gear", "offset", "rated") if getattr(signal, key) is not None]
         steps += [f"by {', '.join(used)}"] if used else []
-        if steps and (used or any(unit.factor != 1.0 for unit in units)):
+        if steps:
             self._notes.append(f"{quantity}: converted {' and '.join(steps)}")
 
     def _unused(self, picked: Mapping[str, Picked]) -> tuple[str, ...]:

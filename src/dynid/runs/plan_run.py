@@ -130,7 +130,10 @@ class PlanRecipe(TomlSettings):
     """File plan.json of an earlier design, which the search starts from."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers that no motion has."""
+        """Refuse methods and measures that there are not, values of a wrong kind, and numbers that no motion has."""
+        for name, known in (("method", tuple(METHOD_KEYS)), ("condition", tuple(CONDITIONS))):
+            if getattr(self, name) not in known:
+                raise ArgumentError(f"{name} is {getattr(self, name)!r}", remedy=f"Choose from {', '.join(known)}.")
         self.settle_kinds()
         positive = ("period_s", "velocity", "tool_speed", "rate_hz", "record_rate_hz", "time_limit_s")
         for name in (*positive, "condition_weight"):
@@ -150,10 +153,7 @@ class PlanRecipe(TomlSettings):
         self._check_method()
 
     def _check_method(self) -> None:
-        """Refuse methods and measures that there are not, and settings that the chosen method does not read."""
-        for name, known in (("method", tuple(METHOD_KEYS)), ("condition", tuple(CONDITIONS))):
-            if getattr(self, name) not in known:
-                raise ArgumentError(f"{name} is {getattr(self, name)!r}", remedy=f"Choose from {', '.join(known)}.")
+        """Refuse settings that the chosen method does not read."""
         other = next(name for name in METHOD_KEYS if name != self.method)
         defaults = {field.name: field.default for field in fields(self)}
         if odd := [key for key in METHOD_KEYS[other] if getattr(self, key) != defaults[key]]:

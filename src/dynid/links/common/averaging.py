@@ -47,6 +47,9 @@ def average_models(equations: Factors, settings: FeasibleWLS, widest: Estimate, 
         fit = feasible_parameters(part, part.information.weight(weights), widest.extras["prior_weight"], settings)
         places = [*range(size), *(size + equations.terms.index(term) for term in terms)]
         theta[places] += share * fit.theta
-    message = f"the result is the mean of {count} models that selection found, {len(shares)} of them different"
+    message = (
+        f"{len(shares)} sets of further terms predict left-out parts of the data about equally well: the result is "
+    )
+    message += "the mean of the fits with each of them"
     note = Finding(code="averaged-models", severity="note", where="estimate", message=message)
     return replace(widest, values=equations.grouping @ theta, standard=theta[:size], findings=(*widest.findings, note))

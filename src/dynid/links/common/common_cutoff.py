@@ -74,8 +74,8 @@ class CommonCutoff:
         error = self.errors[self.cutoffs_hz.index(self.hz)]
         margin = "" if self.is_clear else "; others predict as well, this one is nearest to the spectra"
         return (
-            f"cutoff {self.hz:.3g} Hz, chosen by prediction: error {error:.3g} % on {self.folds} left-out parts, "
-            f"{min(self.errors):.3g} to {max(self.errors):.3g} % for {self.cutoffs_hz[0]:.3g} to "
+            f"cutoff {self.hz:.3g} Hz, chosen by the error on {self.folds} left-out parts of the data: {error:.3g} %, "
+            f"beside {min(self.errors):.3g} to {max(self.errors):.3g} % for {self.cutoffs_hz[0]:.3g} to "
             f"{self.cutoffs_hz[-1]:.3g} Hz{margin}"
         )
 
@@ -85,13 +85,14 @@ class CommonCutoff:
         logs = "the log" if len(self.suggested_hz) == 1 else f"all {len(self.suggested_hz)} logs"
         spectra = ", ".join(f"{hz:.3g}" for hz in self.suggested_hz)
         clear = (
-            "predicts left-out blocks better than every other cutoff tried" if self.is_clear
-            else "predicts left-out blocks as well as other cutoffs do, and is nearest to what the spectra suggest"
-        )  # fmt: skip
+            "with this cutoff the model predicts left-out parts of the data best; the noise in the signals suggests"
+            if self.is_clear
+            else "other cutoffs predict left-out parts of the data as well; this is nearest to what the noise suggests"
+        )
         return Finding(
             code="common-cutoff", severity="note", where="recipe",
-            message=f"the positions of {logs} are low-passed at {self.hz:.3g} Hz, which {clear} "
-            f"(spectra: {spectra} Hz)",
+            message=f"the positions of {logs} are smoothed by a low-pass filter at {self.hz:.3g} Hz: {clear} "
+            f"({spectra} Hz)",
             evidence={f"error with {hz:.3g} Hz [%]": error
                       for hz, error in zip(self.cutoffs_hz, self.errors, strict=True)},
             remedy="" if self.is_clear else "Set cutoff_hz where you know better.",
