@@ -19,6 +19,7 @@ from dynid.estimation.physical.passivity import all_terms
 from dynid.links.identify import Identification
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.public_calls import public
+from dynid.robot.term_names import term_words
 from dynid.terms.base import SteadyMotion, Surface, Term
 
 __all__ = ["Figure", "JointFriction", "joint_friction"]
@@ -84,6 +85,8 @@ class JointFriction:
     """Mean difference between the two directions at high speed, half of it [N m or N]; None where there is none."""
     terms: tuple[str, ...]
     """Names of the parameters that carry the friction."""
+    kinds: str = ""
+    """Kinds of these terms in words."""
 
     @property
     def remark(self) -> str:
@@ -170,6 +173,7 @@ def _of_surface(
         load_share=figure(pressed) if pressed.any() else None,
         asymmetry=figure(even[fast].mean(axis=0)) if even[fast].any() else None,
         terms=tuple(layout[place] for place, _ in members),
+        kinds=term_words(term for _, term in members),
     )
 
 

@@ -331,7 +331,9 @@ class Identification:
         lines += [f"{finding.severity.capitalize()}: {finding.sentence}" for finding in estimate.findings]
         physical = [name for name in estimate.at_bound if name not in estimate.given_bounds]
         if physical:
-            lines.append(f"At a physical constraint: {', '.join(physical)}.")
+            lines.append(
+                f"At the border of what is possible, beyond which the data alone would go: {', '.join(physical)}."
+            )
         if estimate.given_bounds:
             lines.append(f"At a bound that was given: {', '.join(estimate.given_bounds)}.")
         return "\n".join(lines)

@@ -100,7 +100,7 @@ def inspect_log(
     tables = read_tables({file.name: file for file in files}, Options(), progress)
     tables, more = _same_kind(tables)
     columns = tuple(_describe(name, values) for table in tables.values() for name, values in table.columns.items())
-    notes = [note for table in tables.values() for note in (*table.salvaged, *table.notes)]
+    notes = _notes(tables)
     if all(len(column) == 1 for table in tables.values() for column in table.columns.values()):
         notes.append("the log has one row: it shows no motion")
     if others + more:
@@ -113,6 +113,15 @@ def inspect_log(
     else:
         toml, guesses = _from_names(tables, robot)
     return Proposal(toml=toml, guesses=tuple(guesses), columns=columns, notes=tuple(notes))
+
+
+def _notes(tables: Mapping[str, Table]) -> list[str]:
+    """The remarks of the readers, each once, with the files that it is about where there are several."""
+    files: dict[str, list[str]] = {}
+    for name, table in tables.items():
+        for note in (*table.salvaged, *table.notes):
+            files.setdefault(note, []).append(name)
+    return [f"{', '.join(names)}: {note}" if len(tables) > 1 else note for note, names in files.items()]
 
 
 def _one_run(given: list[Path]) -> tuple[list[Path], int]:

@@ -79,9 +79,10 @@ class Verdict(Section):
         estimate = self.fit.estimate
         notes = []
         physical = [name for name in estimate.at_bound if name not in estimate.given_bounds]
-        for words, names in (("physical constraint", physical), ("given bound", estimate.given_bounds)):
+        impossible = "At the border of what is possible, beyond which the data alone would go (IA: rotor inertia)"
+        for words, names in ((impossible, physical), ("Held at a bound that was given", estimate.given_bounds)):
             if names:
-                notes.append((f"Held by a {words}", ", ".join(names)))
+                notes.append((words, ", ".join(names)))
         runs = self.held_out if self.check is not None else ()
         residuals = joint_residuals(self.fit, self.check, runs) if self.check is not None and runs else ()
         return [

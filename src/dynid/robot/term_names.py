@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 
 from dynid.robot.model import Robot
 from dynid.terms import TERMS, usual_terms
 from dynid.terms.base import ScaledTerm, StateTerm, Term
 
-__all__ = ["USUAL_TERMS", "add_terms", "known_terms"]
+__all__ = ["USUAL_TERMS", "add_terms", "known_terms", "term_words"]
 
 
 def _recipe_name(kind: type[Term]) -> str:
     """Name of a term in recipes: that of its class in lower case, with hyphens."""
     return re.sub(r"(?<!^)(?=[A-Z])", "-", kind.__name__).lower()
+
+
+def term_words(terms: Iterable[Term]) -> str:
+    """The kinds of some terms for a person: ``viscous, lagged sign (4)``."""
+    kinds = Counter(_recipe_name(type(term)).replace("-", " ") for term in terms)
+    return ", ".join(f"{kind} ({count})" if count > 1 else kind for kind, count in kinds.items())
 
 
 def known_terms() -> dict[str, type[StateTerm]]:

@@ -36,7 +36,7 @@ class Friction(Section):
             "the viscous part; the Stribeck speed is where the difference between the two has fallen to 1/e; the "
             "load share is the friction per torque that presses on the joint. Intervals and bands are 95 %."
         )
-        header = ["joint", "dry", "breakaway", "viscous", "unit", "Stribeck speed"]
+        header = ["joint", "dry", "breakaway", "unit", "viscous", "unit", "Stribeck speed"]
         optional = {
             "load share": [friction.load_share for friction in self.joints],
             "difference of directions": [friction.asymmetry for friction in self.joints],
@@ -46,11 +46,12 @@ class Friction(Section):
         for k, f in enumerate(self.joints):
             stribeck = "none" if f.stribeck_speed is None else f"{f.stribeck_speed:.3g} {f.speed_unit}"
             more = [_text(column[k]) for column in kept.values()]
-            carried = ", ".join(f.terms)
-            rows.append((f.name, f.dry.text, f.breakaway.text, f.viscous.text, f.unit, stribeck, *more, carried))
+            slope = "N s/m" if f.unit == "N" else "N m s/rad"
+            figures = (f.dry.text, f.breakaway.text, f.unit, f.viscous.text, slope)
+            rows.append((f.name, *figures, stribeck, *more, f.kinds))
         return [
             Text(text, "hint"),
-            Rows((*header, *kept, "carried by"), tuple(rows)),
+            Rows((*header, *kept, "terms of the model"), tuple(rows)),
             *(Text(friction.remark) for friction in self.joints if friction.remark),
             *(self._plot(friction) for friction in self.joints),
         ]
