@@ -74,7 +74,7 @@ campaigns:
 	@echo "excitation-papers       Gautier and Khalil 1992, Table 2"
 	@echo "excitation-noise        Gautier and Khalil 1992, Tables 3 to 12"
 	@echo "excitation-panda        designs, speed and predictions"
-	@echo "c-robots                generated C of 200 random robots and the zoo through all tools (an hour; resumes)"
+	@echo "c-robots                generated C of 200 random robots and the built-in ones through all tools (an hour; resumes)"
 	@echo "watch                   watches over the real logs: false alarms and planted pushes, beside the usual practice"
 	@echo "c-observer              the momentum observer in C: 1e6 steps against Python, time beside Pinocchio's C++"
 	@echo "c-speed                 generated C beside Pinocchio's C++ and CasADi's C"

@@ -13,6 +13,7 @@ import pytest
 import dynid
 from campaigns.log_writers import joint_state
 from dynid.errors import DataError
+from dynid.links.log_reader import LogReader
 from dynid.logs.inspect import inspect_log
 from dynid.logs.joint_order import column_order, match_joints
 from dynid.logs.reading import read_recording, runs_in
@@ -296,3 +297,26 @@ def test_one_map_for_several_runs(tmp_path: Path) -> None:
     chosen = tomllib.loads(proposal.toml)
     assert "files" not in chosen
     assert runs_in(flat, chosen) == [flat / f"log{k}.csv" for k in range(3)]
+
+
+def test_what_is_said_of_the_map_is_said_once_and_without_the_gate(tmp_path: Path) -> None:
+    order = [3, 0, 2, 1, 5, 4]
+    names = [f"{NAMES[j]}_{part}" for part in ("pos", "tau") for j in order]
+    values = np.column_stack([MOTION.time, MOTION.q[:, order], MOTION.effort[:, order]])
+    for run in ("one.csv", "two.csv"):
+        np.savetxt(tmp_path / run, values, delimiter=",", header=",".join(["t", *names]), comments="", fmt="%.17g")
+    channel_map = {
+        "time": {"column": "t", "unit": "s"},
+        "position": {"columns": names[:6], "unit": "rad"},
+        "effort": {"columns": names[6:], "unit": "N m"},
+    }
+    told: list[dynid.Finding] = []
+    reader = LogReader(
+        robot=ARM,
+        recipe=dynid.Recipe.bare(gate=False),
+        channel_map=channel_map,
+        needs_torques=False,
+        notice=told.append,
+    )
+    reader.experiments([tmp_path / "one.csv", tmp_path / "two.csv"])
+    assert [finding.code for finding in told] == ["joint-order"]

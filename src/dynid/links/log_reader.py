@@ -14,7 +14,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
@@ -274,6 +274,8 @@ class LogReader:
     notice: Notice = log_finding
     """Called with the gate's warnings about each log that is read (not taken from the cache), and with notes of
     `identify_logs`."""
+    told: set[tuple[str, str]] = field(default_factory=set, repr=False, compare=False)
+    """Code and message of warnings that hold for all logs and were reported."""
 
     def experiments(
         self, logs: Sequence[Log], *, for_validation: bool = False, cutoff_hz: float | None = None
@@ -414,6 +416,7 @@ class LogReader:
     ) -> Chain | None:
         """Check a log by the gate, which also processes it; None if the gate is off or did not process."""
         if not self.recipe.gate:
+            self._warn(log, recording.findings)  # what the reader found; nothing is judged
             return None
         quality, chain = self.check(recording, options, self.robot)
         self.refuse_or_warn(log, quality.findings)
@@ -431,9 +434,16 @@ class LogReader:
                 "or Recipe(gate=False) in Python) uses the log all the same."
             )
             raise DataError(f"{first.message}{more}", path=_path(log), place=where, remedy=remedy)
+        self._warn(log, findings)
+
+    def _warn(self, log: Log, findings: Sequence[Finding]) -> None:
+        """Report warnings about a log; what is said of the channel map, which all logs share, only once."""
         for finding in findings:
-            if finding.severity == "warning":
-                self.notice(replace(finding, where=f"{_name(log)}: {finding.where}"))
+            if finding.severity != "warning" or (finding.code, finding.message) in self.told:
+                continue
+            if finding.code == "joint-order":
+                self.told.add((finding.code, finding.message))
+            self.notice(replace(finding, where=f"{_name(log)}: {finding.where}"))
 
     def refuse_empty(self, log: Log, has_samples: bool, dropped: Mapping[str, int]) -> None:
         """Refuse a log of which no sample can be used; `dropped` counts those left out, by reason."""

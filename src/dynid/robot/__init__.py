@@ -1,4 +1,4 @@
-"""What a robot is: model, terms, readers and writers, the zoo."""
+"""What a robot is: model, terms, readers and writers, built-in robots."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _MAKERS: dict[str, Callable[[], Robot]] = {
 
 
 def names() -> tuple[str, ...]:
-    """Names of all robots of the zoo, in alphabetical order."""
+    """Names of all built-in robots, in alphabetical order."""
     return tuple(sorted(_MAKERS))
 
 
@@ -47,7 +47,7 @@ def get(name: str) -> Robot:
         ArgumentError: There is no such robot; the error lists those there are.
     """
     if name not in _MAKERS:
-        raise ArgumentError(f"the zoo has no robot '{name}'", remedy=f"It has: {', '.join(names())}.")
+        raise ArgumentError(f"there is no built-in robot '{name}'", remedy=f"There are: {', '.join(names())}.")
     return _MAKERS[name]()
 
 
