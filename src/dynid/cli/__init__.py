@@ -59,6 +59,7 @@ main.commands = Verbs(
         "excite_command": ["excite"],
         "identify_command": ["identify"],
         "validate_command": ["validate"],
+        "fleet_command": ["fleet"],
         "load_command": ["load", "drives"],
         "codegen_command": ["codegen"],
         "run_commands": ["export", "report", "rerun"],

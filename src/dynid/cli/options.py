@@ -229,6 +229,7 @@ OLD_OPTIONS = {
 RECIPES = {
     "identify": "dynid.links.recipe.Recipe",
     "validate": "dynid.links.recipe.Recipe",
+    "fleet": "dynid.links.recipe.Recipe",
     "load": "dynid.runs.load_run.LoadRecipe",
     "excite": "dynid.runs.plan_run.PlanRecipe",
     "compare": "dynid.studies.compare.compare_recipe.CompareRecipe",

@@ -25,8 +25,9 @@ from dynid.links.common.common_cutoff import CutoffChoice
 from dynid.links.common.leaves import Leaf, LeafTask, fix_cutoff, leaf_equations, leaf_tasks, make_leaf
 from dynid.links.estimators import make_estimator
 from dynid.links.identify import Identification, identify_equations, prepare_robot
-from dynid.links.log_reader import ChannelMapSource, LogReader, Progress, refuse_in_pieces
+from dynid.links.log_reader import ChannelMapSource, Log, LogReader, Progress, refuse_in_pieces
 from dynid.links.recipe import Recipe
+from dynid.logs.recording import Recording
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.parameters.base_set import require_kept_columns
 from dynid.public_calls import public
@@ -36,7 +37,7 @@ from dynid.terms.base import Dependence
 __all__ = ["Arm", "FailedLog", "Fleet", "FleetData", "identify_fleet"]
 
 Floats = NDArray[np.float64]
-FleetData = str | Sequence[str] | Mapping[str, Sequence[str | Path]]
+FleetData = str | Sequence[str] | Mapping[str, Sequence[Log]]
 """Patterns with ``{arm}`` in them (see `find_logs`), or for each arm its logs."""
 MONTH_DAYS = 30.0
 """Length of a window of time by default [days] (convention: friction follows the seasons)."""
@@ -120,7 +121,7 @@ class Fleet:
         lines = [
             f"Fleet of {len(self.arms)} arms of {self.typical.robot.name}: "
             f"{sum(arm.logs for arm in self.arms)} logs, {sum(arm.samples for arm in self.arms)} samples, "
-            f"{self.read} logs read now.",
+            f"{self.read} {'log' if self.read == 1 else 'logs'} read now.",
             f"{len(self.shared_names)} shared parameters, {len(self.own_names)} of every arm's own. "
             f"The shared ones are known {ratio:.3g} times better than by a single arm (median).",
         ]
@@ -196,8 +197,11 @@ def _refuse_unusable(recipe: Recipe) -> None:
 
 def _listed(data: FleetData) -> list[FleetLog]:
     if isinstance(data, Mapping):
-        return [FleetLog(arm=arm, path=str(log))
-                for arm, logs in data.items() for log in logs]  # fmt: skip
+        return [
+            FleetLog(arm=arm, path=log if isinstance(log, Recording) else str(log))
+            for arm, logs in data.items()
+            for log in logs
+        ]
     return find_logs(data)
 
 
@@ -239,7 +243,7 @@ class _Reading:
             start = logs[number].start_s
             leaf = found[number] if start is None else replace(found[number], start_s=start)
             by_arm.setdefault(logs[number].arm, []).append(leaf)
-        failed = [FailedLog(arm=logs[number].arm, path=str(logs[number].path), reason=_reason(errors[number]))
+        failed = [FailedLog(arm=logs[number].arm, path=_name(logs[number]), reason=_reason(errors[number]))
                   for number in sorted(errors)]  # fmt: skip
         return by_arm, failed, len(missing)
 
@@ -366,6 +370,10 @@ def _finding(difference: Difference) -> Finding:
 
 def _left_out(log: FailedLog) -> Finding:
     return Finding(code="log-left-out", severity="warning", where=log.path, message=log.reason)
+
+
+def _name(log: FleetLog) -> str:
+    return log.path.source if isinstance(log.path, Recording) else log.path
 
 
 def _reason(error: DynidError) -> str:

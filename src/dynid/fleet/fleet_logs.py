@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dynid.errors import ArgumentError, DataError
+from dynid.logs.recording import Recording
 
 __all__ = ["FleetLog", "find_logs"]
 
@@ -28,8 +29,8 @@ class FleetLog:
     """One log of one arm."""
 
     arm: str
-    path: str
-    """Path of a file or folder, or URL."""
+    path: str | Recording
+    """Path of a file or folder, URL, or a recording in memory."""
     identity: str = ""
     """Changes whenever the file does, without reading it: size and time of the last change, or what a store says."""
     start_s: float | None = None
@@ -63,8 +64,8 @@ def find_logs(patterns: str | Sequence[str]) -> list[FleetLog]:
         logs = [log for log in here if log is not None]
         if not logs:
             raise DataError("no file fits the pattern", path=pattern, remedy=_REMEDY)
-        found.update({log.path: log for log in logs})
-    return sorted(found.values(), key=lambda log: (log.arm, log.path))
+        found.update({str(log.path): log for log in logs})
+    return sorted(found.values(), key=lambda log: (log.arm, str(log.path)))
 
 
 def _matches(pattern: str) -> tuple[str, list[tuple[str, str]]]:

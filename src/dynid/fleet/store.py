@@ -61,7 +61,7 @@ class LeafStore:
             if code in CODES
         )
         return Leaf(
-            log=log.path, information=information, start_s=facts["start_s"], samples=facts["samples"],
+            log=str(log.path), information=information, start_s=facts["start_s"], samples=facts["samples"],
             findings=warnings, dropped=dict(facts["dropped"]),
         )  # fmt: skip
 

@@ -7,6 +7,7 @@ from dynid.lazy import lazy_names
 NAMES = {
     "drives_run": ["calibrate_drives"],
     "export_run": ["run_export"],
+    "fleet_run": ["FleetRun", "run_fleet"],
     "identification_run": ["IdentificationRun", "run_identification"],
     "load_run": ["LoadRecipe", "LoadRun", "run_load"],
     "plan_run": ["PlanRecipe", "run_design"],

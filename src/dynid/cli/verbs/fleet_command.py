@@ -1,0 +1,85 @@
+"""dynid fleet: identify many arms of one type together, and find those that differ."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dynid.cli.options import (
+    FORCE,
+    JSON,
+    MAP,
+    OUT,
+    POSITIVE,
+    FiniteRange,
+    command,
+    read_recipe,
+    recipe_options,
+    robot_argument,
+    run_request,
+)
+from dynid.cli.screen import echo, print_json, print_written, progress, wrap_lines
+
+if TYPE_CHECKING:
+    from dynid.robot.model import Robot
+
+__all__ = ["fleet"]
+
+
+@command(
+    "dynid fleet arm.urdf 'logs/{arm}/*.parquet' --map map.toml --out fleet",
+    "dynid fleet arm.urdf 'logs/{arm}/{date}.csv' --map map.toml --store factors --out fleet",
+    "dynid fleet arm.urdf 's3://b/{arm}/*.mcap' --engine dask --scheduler tcp://h:8786 --out f",
+)
+@robot_argument
+@click.argument("patterns", nargs=-1, required=True, metavar="PATTERN...")
+@MAP
+@click.option("--store", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
+              help="Keep reduced logs in this folder; the next run reads only new or changed logs.")  # fmt: skip
+@click.option("--gain-spread", type=FiniteRange(min=0.0), default=0.0, show_default=True, metavar="SHARE",
+              help="Standard deviation of the arms' torque gains about one, such as 0.03; 0 takes them "
+              "as one.")  # fmt: skip
+@click.option("--window", type=POSITIVE, default=30.0, show_default=True, metavar="DAYS",
+              help="Length of the windows of time in which friction is followed [days].")  # fmt: skip
+@recipe_options(
+    example="engine=processes, workers=4 or cutoff_hz=10", page="docs/recipes.md", saves=False, of_logs=False
+)
+@OUT
+@FORCE
+@JSON
+def fleet(
+    robot: Robot,
+    patterns: tuple[str, ...],
+    channel_map: str | None,
+    store: Path | None,
+    gain_spread: float,
+    window: float,
+    out: Path,
+    force: bool,
+    as_json: bool,
+    **_: Any,  # --recipe and --set: read_recipe takes them from click's context
+) -> None:
+    """Identify a fleet: many arms of one type from the logs of all of them.
+
+    A PATTERN is a path or URL in which {arm} stands for the arm's name, with wildcards; quote it. Inertial parameters
+    are shared, friction and offsets are every arm's own. The exit code is 1 if an arm differs from the others, changed,
+    or has a log that could not be used. --engine processes or --engine dask (--scheduler ADDRESS) spreads the work.
+    """
+    from dynid.links.recipe import Recipe
+    from dynid.runs.fleet_run import run_fleet
+
+    recipe = read_recipe(Recipe)
+    with progress("reducing logs") as advance:
+        run = run_fleet(
+            robot, list(patterns), recipe, channel_map=channel_map, store=store, gain_spread=gain_spread,
+            window_days=window, out=run_request(out, force, recipe), progress=advance,
+        )  # fmt: skip
+    if as_json:
+        print_json(run.content)
+    else:
+        echo(wrap_lines(run.fleet.summary()))
+        print_written(out)
+    sys.exit(run.exit_code)

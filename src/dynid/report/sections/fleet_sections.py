@@ -1,0 +1,172 @@
+"""The page of a fleet: conspicuous arms first, then all arms, friction over time, shared parameters, lost logs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynid.fleet.fleet import Arm, Fleet
+from dynid.fleet.history import DAY_S, date_of
+from dynid.report.html_blocks import Block, Cards, Notices, Plot, Rows, Text
+from dynid.report.page import Page, Section
+from dynid.tables import Cell
+
+__all__ = ["fleet_page"]
+
+MOST_CURVES = 5
+"""Largest number of arms drawn in one plot (convention: more cannot be told apart)."""
+
+
+def fleet_page(fleet: Fleet, further: Sequence[Section] = ()) -> Page:
+    """Make the page of a fleet.
+
+    Args:
+        fleet: The fleet.
+        further: Sections at the end, such as the settings of a run.
+    """
+    sections = [Overview(fleet), OwnParameters(fleet), Course(fleet), SharedParameters(fleet), LostLogs(fleet)]
+    return Page.of(f"Fleet of {len(fleet.arms)} arms of {fleet.typical.robot.name}", [*sections, *further])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _OfFleet(Section):
+    """A section about a fleet."""
+
+    fleet: Fleet
+
+    def ordered(self) -> list[Arm]:
+        """All arms, the conspicuous ones first."""
+        odd = list(self.fleet.outliers)
+        return [*odd, *(arm for arm in self.fleet.arms if arm not in odd)]
+
+
+class Overview(_OfFleet):
+    """Which arms differ, and in what."""
+
+    @property
+    def title(self) -> str:
+        """Heading."""
+        return "Conspicuous arms"
+
+    def blocks(self) -> Sequence[Block]:
+        """A sentence, a few numbers, and every difference."""
+        fleet = self.fleet
+        odd = fleet.outliers
+        names = ", ".join(arm.name for arm in odd)
+        verdict = (
+            Text(f"{len(odd)} of {len(fleet.arms)} arms are conspicuous: {names}", "verdict bad") if odd
+            else Text(f"none of the {len(fleet.arms)} arms differs from the others", "verdict good")
+        )  # fmt: skip
+        cards = Cards(
+            (
+                ("arms", str(len(fleet.arms))),
+                ("logs", str(sum(arm.logs for arm in fleet.arms))),
+                ("samples", f"{sum(arm.samples for arm in fleet.arms):,}".replace(",", " ")),
+                ("logs left out", str(len(fleet.failed))),
+                ("shared parameters", str(len(fleet.shared_names))),
+            )
+        )
+        items = tuple(("warning", arm.name, difference.sentence, "") for arm in odd for difference in arm.differences)
+        return [verdict, cards, Notices(items)]
+
+
+class OwnParameters(_OfFleet):
+    """Friction, offsets and gains of every arm."""
+
+    @property
+    def title(self) -> str:
+        """Heading."""
+        return "Every arm's own parameters"
+
+    def blocks(self) -> Sequence[Block]:
+        """A table, the conspicuous arms first, and one plot per parameter over the arms."""
+        fleet = self.fleet
+        header = ("arm", "logs", *(f"{name} [{unit}]" if unit else name
+                                   for name, unit in zip(fleet.own_names, fleet.own_units, strict=True)))  # fmt: skip
+        rows: list[tuple[Cell, ...]] = [
+            (arm.name, arm.logs, *(value if np.isfinite(std) else None
+                                   for value, std in zip(arm.own.values.tolist(), arm.own.std.tolist(), strict=True)))
+            for arm in self.ordered()
+        ]  # fmt: skip
+        values = np.array([arm.own.values for arm in fleet.arms])
+        std = np.array([arm.own.std for arm in fleet.arms])
+        places = np.arange(1.0, len(fleet.arms) + 1.0)
+        plots = [
+            Plot.of(f"{name} of all arms", "number of the arm, in the order of their names", f"{name} {unit}".strip(),
+                    places, [(name, np.where(np.isfinite(std[:, k]), values[:, k], np.nan))],
+                    half=np.where(np.isfinite(std[:, k]), 2.0 * std[:, k], 0.0), small=True)
+            for k, (name, unit) in enumerate(zip(fleet.own_names, fleet.own_units, strict=True))
+            if np.isfinite(std[:, k]).any() and len(fleet.arms) > 1
+        ]  # fmt: skip
+        hint = "Bands are two standard deviations wide on either side. Empty cells: the arm's logs do not tell."
+        return [Rows(header, tuple(rows)), Text(hint, "hint"), *plots]
+
+
+class Course(_OfFleet):
+    """Own parameters in the course of time, for arms that changed."""
+
+    @property
+    def title(self) -> str:
+        """Heading."""
+        return "In the course of time"
+
+    def blocks(self) -> Sequence[Block]:
+        """For every parameter that changed in some arm, its course there and the median of the others."""
+        blocks: list[Block] = []
+        for k, name in enumerate(self.fleet.own_names):
+            changed = [arm for arm in self.ordered() if _changed(arm, name)][:MOST_CURVES]
+            for arm in changed:
+                times, values, std = arm.history.values(k)
+                days = (times - times[0]) / DAY_S
+                middle = float(np.median([other.own.values[k] for other in self.fleet.arms]))
+                curves = [(arm.name, values), ("median of the fleet", np.full(len(days), middle))]
+                unit = self.fleet.own_units[k]
+                blocks.append(
+                    Plot.of(f"{name} of {arm.name} over time", f"days since {date_of(times[0])}", f"{name} [{unit}]",
+                            days, curves, dashed=["median of the fleet"], half=2.0 * std, small=True)
+                )  # fmt: skip
+        if not blocks and any(len(arm.history.windows) > 1 for arm in self.fleet.arms):
+            return [Text("No parameter changed beyond its uncertainty.")]
+        return blocks
+
+
+def _changed(arm: Arm, name: str) -> bool:
+    return any(difference.kind == "change" and difference.what == name for difference in arm.differences)
+
+
+class SharedParameters(_OfFleet):
+    """Base parameters of the links, common to all arms."""
+
+    @property
+    def title(self) -> str:
+        """Heading."""
+        return "Shared parameters"
+
+    def blocks(self) -> Sequence[Block]:
+        """Values with their standard deviations, and those of a single arm."""
+        fleet = self.fleet
+        single = [pool for pool in (fleet.pool.of_arms([k]) for k in range(len(fleet.arms))) if not pool[2].size]
+        typical = np.median([np.sqrt(np.diagonal(c)) for _, c, _ in single], axis=0) if single else None
+        rows = tuple(
+            (name, float(fleet.pool.shared[k]), float(fleet.pool.std[k]),
+             None if typical is None else float(typical[k]), unit)
+            for k, (name, unit) in enumerate(zip(fleet.shared_names, fleet.shared_units, strict=True))
+        )  # fmt: skip
+        header = ("parameter", "value", "standard deviation", "by one arm alone (median)", "unit")
+        return [Rows(header, rows)]
+
+
+class LostLogs(_OfFleet):
+    """Logs that could not be used."""
+
+    @property
+    def title(self) -> str:
+        """Heading."""
+        return "Logs left out"
+
+    def blocks(self) -> Sequence[Block]:
+        """A table, if there are any."""
+        rows = tuple((log.arm, log.path, log.reason) for log in self.fleet.failed)
+        return [Rows(("arm", "log", "reason"), rows)] if rows else []
