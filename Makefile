@@ -19,11 +19,8 @@ DEMO_STAMP := $(VENV)/.ready
 
 CAMPAIGN := $(BIN)/python tests/campaigns
 
-.PHONY: dist pythons wheels
-.PHONY: demo test lint types architecture check pages bench campaigns clean picture pictures site \
-	papers fuzz-readers faults gate-evidence faults-within loop-delays throughput csv-speed kills memory processors differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data inner-folds identification-speed command-speed growth coverage load-coverage gain-coverage run-agreement estimators-noise assumed-loops compare-real emps estimator-guide report-speed c-robots c-observer c-speed control controller
-	papers fuzz-readers faults gate-evidence faults-within loop-delays throughput csv-speed kills memory processors differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data inner-folds identification-speed command-speed growth coverage load-coverage gain-coverage run-agreement estimators-noise assumed-loops compare-real estimator-guide report-speed c-robots c-observer c-speed watch control controller
-	papers fuzz-readers faults gate-evidence faults-within loop-delays throughput csv-speed kills memory processors differentiation-table excitation-papers excitation-noise excitation-panda excitation-robots excitation-peers real-data inner-folds identification-speed command-speed growth coverage load-coverage gain-coverage run-agreement estimators-noise assumed-loops compare-real command-evidence emps estimator-guide report-speed c-robots c-observer c-speed control controller
+# every rule that has a plain name is one
+.PHONY: $(shell grep -oE '^[a-z][a-z-]*:' $(firstword $(MAKEFILE_LIST)) | tr -d :)
 
 demo: $(DEMO_STAMP)
 	$(BIN)/dynid demo
@@ -76,6 +73,8 @@ campaigns:
 	@echo "excitation-panda        designs, speed and predictions"
 	@echo "c-robots                generated C of 200 random robots and the built-in ones through all tools (an hour; resumes)"
 	@echo "watch                   watches over the real logs: false alarms and planted pushes, beside the usual practice"
+	@echo "fleet-cluster           1e8 samples on a Dask cluster of this machine: speed-up, memory, killed workers"
+	@echo "fleet-differences       fleets of 100 simulated arms with planted differences: found, accused falsely"
 	@echo "c-observer              the momentum observer in C: 1e6 steps against Python, time beside Pinocchio's C++"
 	@echo "c-speed                 generated C beside Pinocchio's C++ and CasADi's C"
 	@echo "control                 tracking with an identified model, writes docs/control.md"
@@ -219,6 +218,12 @@ compare-real: $(STAMP)
 
 command-evidence: $(STAMP)
 	$(CAMPAIGN)/command_evidence.py
+
+fleet-cluster: $(STAMP)
+	$(CAMPAIGN)/fleet_cluster.py
+
+fleet-differences: $(STAMP)
+	$(CAMPAIGN)/fleet_differences.py
 
 emps: $(STAMP)
 	$(CAMPAIGN)/emps.py

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 import dynid
 from dynid.cli import main
+from dynid.cli.options import SHORT_SETTINGS
 from dynid.estimation.registry import estimator_class
 from dynid.excitation.points.point_trajectory import PointSettings
 from dynid.processing.simulation import sum_of_sines
@@ -245,6 +246,7 @@ def test_every_named_option_exists(page: Path) -> None:
         command = main.get_command(click.Context(main), verb[1])
         assert command is not None, code
         known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+        known |= {f"--{key}" for key in SHORT_SETTINGS} if "--set" in known else set()
         assert set(re.findall(r"(?<!\S)--[a-z][a-z-]*", code)) <= known | {
             "--help",
             "--no-snap",

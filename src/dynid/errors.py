@@ -49,6 +49,10 @@ def visible_text(text: str) -> str:
 
     Names in files may hold any characters. Those that steer are control characters, those that change the direction of
     writing, other ends of lines, and halves of pairs.
+
+    Example:
+        >>> dynid.errors.visible_text("joint\\x1b[2J")
+        'joint\\\\u001b[2J'
     """
     if text.replace("\n", "").isprintable():
         return text

@@ -2,6 +2,8 @@
 
 from dynid.runs.drives_run import calibrate_drives as calibrate_drives
 from dynid.runs.export_run import run_export as run_export
+from dynid.runs.fleet_run import FleetRun as FleetRun
+from dynid.runs.fleet_run import run_fleet as run_fleet
 from dynid.runs.identification_run import IdentificationRun as IdentificationRun
 from dynid.runs.identification_run import run_identification as run_identification
 from dynid.runs.load_run import LoadRecipe as LoadRecipe
