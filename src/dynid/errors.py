@@ -45,14 +45,14 @@ __all__ = [
 
 
 def visible_text(text: str) -> str:
-    """The text with every character that would steer a terminal, except the end of a line, as an escape of JSON.
+    r"""The text with every character that would steer a terminal, except the end of a line, as an escape of JSON.
 
     Names in files may hold any characters. Those that steer are control characters, those that change the direction of
     writing, other ends of lines, and halves of pairs.
 
     Example:
-        >>> dynid.errors.visible_text("joint\\x1b[2J")
-        'joint\\\\u001b[2J'
+        >>> dynid.errors.visible_text("joint\x1b[2J")
+        'joint\\u001b[2J'
     """
     if text.replace("\n", "").isprintable():
         return text
