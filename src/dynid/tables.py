@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Table", "html_card"]
+__all__ = ["Table", "html_card", "plain_number"]
 
 Cell = str | int | float | None
 
@@ -110,3 +110,8 @@ def html_card(title: str, lines: Sequence[str] = (), table: Table | None = None)
     texts = "".join(f"<p>{html.escape(line)}</p>" for line in lines)
     shown = "" if table is None else table.to_html()
     return f"<div><p><b>{html.escape(title)}</b></p>{texts}{shown}</div>"
+
+
+def plain_number(value: float) -> str:
+    """Three digits of a number, without an exponent below a million: 1998 is written 2000."""
+    return f"{float(f'{value:.3g}'):g}"

@@ -99,3 +99,15 @@ def test_frames_together_are_the_poses_one_by_one() -> None:
         for j, (R, p) in enumerate(body_poses(robot, state)):
             np.testing.assert_allclose(turned[frame, j], R, atol=1e-14)
             np.testing.assert_allclose(moved[frame, j], p, atol=1e-14)
+
+
+def test_a_shape_of_the_gripper_alone_is_not_drawn(tmp_path: Path) -> None:
+    """The meshes of most links are elsewhere: a finger that floats in the air would be all that one sees."""
+    box = '<visual><geometry><box size="0.1 0.1 0.1"/></geometry></visual>'
+    links = "".join(f'<link name="l{k}">{box if k == 3 else ""}</link>' for k in range(4))
+    joints = "".join(
+        f'<joint name="j{k}" type="continuous"><parent link="l{k}"/><child link="l{k + 1}"/></joint>' for k in range(3)
+    )
+    path = tmp_path / "arm.urdf"
+    path.write_text(f'<robot name="arm">{links}{joints}</robot>')
+    assert link_shapes(read_urdf(path)) == ()

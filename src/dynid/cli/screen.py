@@ -115,10 +115,10 @@ def wrap_lines(text: str) -> str:
 def identification_overview(fit: Identification) -> str:
     """The main figures of an identification in a few lines: joints, friction, findings; no table of all parameters."""
     from dynid.links.friction_summary import joint_friction
-    from dynid.tables import Table
+    from dynid.tables import Table, plain_number
 
     estimate = fit.estimate
-    condition = "infinite" if estimate.undetermined.any() else f"{estimate.condition:.3g}"
+    condition = "infinite" if estimate.undetermined.any() else plain_number(estimate.condition)
     joints = joint_friction(fit)
     friction = [(f.name, f.dry.text, f.unit, f.viscous.text, "N s/m" if f.unit == "N" else "N m s/rad") for f in joints]
     lines = [

@@ -52,7 +52,7 @@ from dynid.public_calls import public
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.stages import in_stage, stage
-from dynid.tables import Table
+from dynid.tables import Table, plain_number
 from dynid.terms.base import StateTerm, Term
 
 __all__ = [
@@ -298,7 +298,7 @@ class Identification:
     def summary(self) -> str:
         """The result as text: method, errors, parameters with their uncertainty, findings."""
         estimate = self.estimate
-        condition = "infinite" if estimate.undetermined.any() else f"{estimate.condition:.3g}"
+        condition = "infinite" if estimate.undetermined.any() else plain_number(estimate.condition)
         joints = Table.of(
             ["joint", "samples", "residual std", "autocorrelation factor", "training error %"],
             [

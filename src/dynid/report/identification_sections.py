@@ -26,7 +26,7 @@ from dynid.report.series import (
     mean_over_speed,
     thin,
 )
-from dynid.tables import Cell
+from dynid.tables import Cell, plain_number
 
 __all__ = ["Refusal", "Residuals", "Torques", "Verdict", "WrittenFiles", "list_findings"]
 
@@ -144,7 +144,7 @@ class Verdict(Section):
         figures = [
             ("base parameters", str(len(estimate.names))),
             ("not determined by the motion", str(int(estimate.undetermined.sum()))),
-            ("condition number", f"{estimate.condition:.3g}"),
+            ("condition number", plain_number(estimate.condition)),
         ]
         if self.check is None:
             return [("training error", f"{self.fit.training_error[-1]:.2f} %"), *figures]

@@ -12,6 +12,7 @@ from dynid.links.identify import Identification
 from dynid.processing.experiment import Experiment
 from dynid.report.html_blocks import Block, Heading, Rows, Text
 from dynid.report.page import Section
+from dynid.tables import plain_number
 
 __all__ = ["Coverage"]
 
@@ -54,8 +55,8 @@ class Coverage(Section):
         condition = self.fit.estimate.condition
         word = "good" if condition < GOOD_CONDITION else "usable" if condition < POOR_CONDITION else "poor"
         return (
-            f"The condition number of the regressor with scaled columns is {condition:.3g}: {word}. It is the factor "
-            "by which torque errors are amplified in the worst combination of parameters. Below "
+            f"The condition number of the regressor with scaled columns is {plain_number(condition)}: {word}. It is "
+            "the factor by which torque errors are amplified in the worst combination of parameters. Below "
             f"{GOOD_CONDITION:g} is good; beyond {POOR_CONDITION:g} a better motion is needed. "
             f"{self.fit.bounds.sentence} [GautierKhalil1992]. Dry friction needs "
             "every joint to move both ways, inertia needs acceleration, and gravity terms need different poses."

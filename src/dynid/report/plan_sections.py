@@ -19,6 +19,7 @@ from dynid.report.html_blocks import Block, Cards, Heading, Plot, Rows, Text
 from dynid.report.page import Section
 from dynid.report.replay import play_motion
 from dynid.robot.model import Robot
+from dynid.tables import plain_number
 
 __all__ = ["PlanOverview", "PlannedMotion", "Search"]
 
@@ -48,7 +49,7 @@ class PlanOverview(Section):
         start, end = plan.trajectory.recorded
         tightest = plan.tightest
         cards = [
-            ("condition number", f"{plan.condition_number:.3g}"),
+            ("condition number", plain_number(plan.condition_number)),
             ("recorded part [s]", f"{end - start:g}"),
             ("whole motion [s]", f"{plan.trajectory.duration:g}"),
         ]

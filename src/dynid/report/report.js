@@ -199,10 +199,8 @@
   const sortable = (table) => {
     const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
     const original = [...body.rows];
-    if (original.length <= 14) {  // a narrow screen shows short tables row below row
-      table.classList.add("stack");
-      for (const row of original) [...row.cells].forEach((cell, k) => { cell.dataset.label = heads[k].textContent; });
-    }
+    table.classList.add(original.length <= 14 ? "stack" : "long");  // a narrow screen shows every cell with its heading
+    for (const row of original) [...row.cells].forEach((cell, k) => { cell.dataset.label = heads[k].textContent; });
     heads.forEach((head, column) => {
       if (original.length < 2 || original[0].cells[column].className === "bar") return;
       head.tabIndex = 0; head.setAttribute("role", "button"); head.title = "sort by this column";

@@ -20,7 +20,8 @@ def _recipe_name(kind: type[Term]) -> str:
 
 def term_words(terms: Iterable[Term]) -> str:
     """The kinds of some terms for a person: ``viscous, lagged sign (4)``."""
-    kinds = Counter(_recipe_name(type(term)).replace("-", " ") for term in terms)
+    named = (_recipe_name(type(term)).replace("-", " ") for term in terms)
+    kinds = Counter(name.capitalize() if name in ("coulomb", "stribeck") else name for name in named)  # after persons
     return ", ".join(f"{kind} ({count})" if count > 1 else kind for kind, count in kinds.items())
 
 

@@ -23,6 +23,8 @@ __all__ = ["LinkShape", "link_shapes"]
 Floats = NDArray[np.float64]
 MOST_TRIANGLES = 6000
 """Triangles of a whole robot (convention): a page of 100 kB that a phone can turn."""
+LEAST_SHARE = 0.5
+"""Share of the bodies, with the root, that must have a shape; else lines between joints are drawn (convention)."""
 FEWEST = 200
 """Triangles that every shape may keep (convention): those of boxes, cylinders and spheres."""
 SIDES = 16
@@ -52,6 +54,8 @@ def link_shapes(robot: Robot) -> tuple[LinkShape, ...]:
         found = list(_shapes(robot, document))
     except (DynidError, OSError):  # a report is not refused for a picture
         return ()
+    if len({shape.body for shape in found}) < LEAST_SHARE * (robot.dof + 1):
+        return ()  # a gripper that floats in the air says less than lines between the joints
     total = sum(len(shape.faces) for shape in found)
     share = min(1.0, MOST_TRIANGLES / total) if total else 1.0
     return tuple(_simplify(shape, max(FEWEST, int(share * len(shape.faces)))) for shape in found)
