@@ -62,6 +62,7 @@ _HOME = {
     "dynid.robot.inertia": ["Inertia"],
     "dynid.robot.model": ["Robot"],
     "dynid.robot.parts": ["Joint", "Link"],
+    "dynid.runs.watch_run": ["watch"],
     "dynid.terms.base": ["Term"],
     "dynid.terms.friction": ["Coulomb", "Viscous"],
     "dynid.terms.motors": ["Offset", "RotorInertia"],

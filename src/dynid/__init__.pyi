@@ -82,6 +82,7 @@ from dynid.robot.inertia import Inertia as Inertia
 from dynid.robot.model import Robot as Robot
 from dynid.robot.parts import Joint as Joint
 from dynid.robot.parts import Link as Link
+from dynid.runs.watch_run import watch as watch
 from dynid.terms.base import Term as Term
 from dynid.terms.friction import Coulomb as Coulomb
 from dynid.terms.friction import Viscous as Viscous

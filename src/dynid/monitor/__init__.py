@@ -7,6 +7,8 @@ from dynid.lazy import lazy_names
 NAMES = {
     "alarms": ["Alarm", "Watch", "watch_experiment"],
     "calibration": ["Calibration", "calibrate"],
+    "contact": ["ContactWrench", "TouchedLink", "contact_wrench", "find_touched_link"],
+    "live_watch": ["LiveWatch"],
     "observer": ["MomentumObserver", "energy_residual", "external_torque", "observe"],
     "observer_model": ["ObserverModel"],
 }

@@ -65,6 +65,8 @@ class Calibration:
     """Tail of the level statistic of one joint."""
     seconds: float
     """Length of the data that the tails were fitted to [s]."""
+    typical_spread: Floats
+    """(n,) median variance of the model's torque by the uncertainty of its parameters [(N m)^2 or N^2]."""
     gain: float = GAIN
     """Gain of the observer [1/s]."""
 
@@ -101,7 +103,12 @@ def follow(raw: Floats, keep: float) -> Floats:
 
 @public
 def calibrate(
-    fit: Identification, runs: Sequence[Experiment] | None = None, *, folds: int = FOLDS, gain: float = GAIN
+    fit: Identification,
+    runs: Sequence[Experiment] | None = None,
+    *,
+    training: Sequence[Experiment] | None = None,
+    folds: int = FOLDS,
+    gain: float = GAIN,
 ) -> Calibration:
     """Learn how far the torque from outside strays while nothing pushes.
 
@@ -109,6 +116,7 @@ def calibrate(
         fit: The identification, with the samples it was made from, unless runs are given.
         runs: Clean experiments that the identification has not seen; by default parts of its own data are left out in
             turn, and the parameters fitted again without them.
+        training: The data of the identification, where it was read from a file and does not hold them.
         folds: Number of these parts.
         gain: Gain of the observer [1/s].
 
@@ -120,12 +128,13 @@ def calibrate(
         >>> dynid.monitor.calibrate(fit, [other], gain=50.0).joint_names
         ('joint1', 'joint2', 'joint3')
     """
-    if runs is None and not any(run.samples for run in fit.equations.excerpts):
+    own = fit.equations.excerpts if training is None else tuple(training)
+    if runs is None and not any(run.samples for run in own):
         raise ArgumentError(
             "the result holds no samples to calibrate from",
             remedy="Give the runs it was identified from, or other clean ones.",
         )
-    clean = list(_left_out(fit, as_whole("folds", folds, least=2))) if runs is None else [
+    clean = list(_left_out(fit, own, as_whole("folds", folds, least=2))) if runs is None else [
         stretch for run in runs for stretch in watched_stretches(fit, run)
     ]  # fmt: skip
     return calibrate_stretches(fit, clean, gain)
@@ -140,8 +149,9 @@ def calibrate_stretches(fit: Identification, clean: Sequence[WatchedStretch], ga
     whitening = fit_whitening([stretch.sudden / band.std(stretch) for stretch in clean], rate)
     news = fit_band([_news(whitening, band, stretch) for stretch in clean])
     none = Tail(0.0, 1.0, 1.0)
+    spread = np.median(np.concatenate([stretch.spread for stretch in clean]), axis=0)
     positive = as_number("gain", gain, above=0.0)
-    draft = Calibration(fit.robot.joint_names, band, whitening, news, none, none, 0.0, positive)
+    draft = Calibration(fit.robot.joint_names, band, whitening, news, none, none, 0.0, spread, positive)
     found = [draft.statistics(stretch) for stretch in clean]
     tails = {
         kind: fit_tail([block_maxima(column, one.stretch.rate_hz) for one in found for column in getattr(one, kind).T])
@@ -158,9 +168,9 @@ def _news(whitening: Whitening, band: Band, stretch: WatchedStretch) -> WatchedS
     return replace(rest, raw=new, spread=np.zeros_like(new))
 
 
-def _left_out(fit: Identification, folds: int) -> Iterator[WatchedStretch]:
+def _left_out(fit: Identification, data: Sequence[Experiment], folds: int) -> Iterator[WatchedStretch]:
     """Stretches of the identification's own data, each with a model that has not seen it."""
-    runs = [run for run in fit.equations.excerpts if run.samples]
+    runs = [run for run in data if run.samples]
     for fold in range(folds):
         masks = [np.arange(run.samples) * folds // run.samples == fold for run in runs]
         rest = [replace(run, valid=run.valid & ~mask[:, None]) for run, mask in zip(runs, masks, strict=True)]

@@ -1,0 +1,166 @@
+"""Where and what: the link that was touched, and the force and moment of the contact, from torques from outside.
+
+A push on a link reaches only the joints between the base and this link. The wrench follows from ``tau = J^T F`` by a
+damped inverse: a prior says how large a contact can be, so that directions which the posture does not show stay near
+zero with the prior's uncertainty, and are named.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynid.checks import as_number, as_row
+from dynid.errors import ArgumentError
+from dynid.kernels import link_jacobian, link_pose
+from dynid.public_calls import public
+from dynid.robot.model import Robot
+
+__all__ = ["ContactWrench", "TouchedLink", "contact_wrench", "find_touched_link"]
+
+Floats = NDArray[np.float64]
+FORCE_N = 300.0
+"""Standard deviation of the forces of contacts [N] (convention: above what people and most collisions exert)."""
+MOMENT_NM = 30.0
+"""Standard deviation of the moments of contacts [N m] (convention: the force at a tenth of a metre)."""
+OPEN = 0.3
+"""Standard deviation after the data over that before, from which on a direction is open (convention)."""
+SURE = 3.0
+"""Size of a torque in standard deviations from which on a joint is surely reached (convention: three sigma)."""
+AXES = ("fx", "fy", "fz", "mx", "my", "mz")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContactWrench:
+    """Force and moment on a link at a point, in the axes of the base."""
+
+    link: str
+    point: Floats
+    """(3,) point in the link's frame [m]."""
+    wrench: Floats
+    """(6,) force [N], then moment about the point [N m]; (3,) force alone if the contact exerts no moment."""
+    covariance: Floats
+    """(6, 6) or (3, 3)"""
+    determined: NDArray[np.bool_]
+    """Whether the posture and the torques tell each component more than the prior does."""
+    condition: float
+    """Ratio of the largest to the smallest singular value of the Jacobian; infinite in singular postures."""
+
+    @property
+    def force(self) -> Floats:
+        """(3,) force [N]."""
+        return self.wrench[:3]
+
+    @property
+    def stderr(self) -> Floats:
+        """Standard deviation of each component."""
+        return np.asarray(np.sqrt(np.diag(self.covariance)))
+
+    @property
+    def sentence(self) -> str:
+        """The force, and what the posture leaves open."""
+        parts = [f"{name} {value:.3g} ± {error:.2g}" for name, value, error in zip(AXES, self.wrench, self.stderr)]
+        left = [name for name, known in zip(AXES, self.determined) if not known]
+        return f"{self.link}: {', '.join(parts)}" + (f"; this posture does not tell {', '.join(left)}" if left else "")
+
+
+@dataclass(frozen=True, slots=True)
+class TouchedLink:
+    """The link that a push acts on."""
+
+    link: str
+    body: int
+    """Index of the moving body, from the base on; -1 where no joint is reached."""
+    excess: float
+    """Torque of the last joint that is reached, in standard deviations."""
+
+
+@public
+def contact_wrench(
+    robot: Robot,
+    link: str,
+    q: ArrayLike,
+    external: ArrayLike,
+    std: ArrayLike,
+    *,
+    point: ArrayLike = (0.0, 0.0, 0.0),
+    with_moment: bool = True,
+) -> ContactWrench:
+    """The wrench of a contact on a link, with its covariance.
+
+    Args:
+        robot: Geometry.
+        link: The link that was touched.
+        q: (n,) joint positions [rad or m].
+        external: (n,) torques from outside [N m or N].
+        std: (n,) their standard deviations, or one for all.
+        point: (3,) point of the contact in the link's frame [m].
+        with_moment: Whether the contact exerts a moment, too; a finger or an edge does not.
+
+    Example:
+        >>> found = dynid.monitor.contact_wrench(robot, "link3", q, [1.0, 0.0, 0.0], 0.1)
+        >>> found.wrench.shape
+        (6,)
+    """
+    torque = as_row("external", external, robot.dof)
+    spread = as_row("std", std, robot.dof, same=True, above=0.0)
+    J = _jacobian_at(robot, link, np.asarray(q, dtype=float), as_row("point", point, 3))
+    prior = np.array([FORCE_N] * 3 + [MOMENT_NM] * 3)
+    if not with_moment:
+        J, prior = J[:3], prior[:3]
+    weighted = J / spread
+    covariance = np.asarray(np.linalg.inv(weighted @ weighted.T + np.diag(prior**-2)), dtype=np.float64)
+    wrench = np.asarray(covariance @ (weighted @ (torque / spread)), dtype=np.float64)
+    scaled = np.linalg.svd(weighted * prior[:, None], compute_uv=False)
+    condition = float(scaled[0] / scaled[-1]) if len(scaled) == len(prior) and scaled[-1] > 0.0 else float("inf")
+    determined = np.sqrt(np.diag(covariance)) < OPEN * prior
+    return ContactWrench(link, as_row("point", point, 3), wrench, covariance, determined, condition)
+
+
+def _jacobian_at(robot: Robot, link: str, q: Floats, point: Floats) -> Floats:
+    """(6, n) Jacobian of a point of a link, axes of the base."""
+    J = np.array(link_jacobian(robot, link, q))
+    x, y, z = link_pose(robot, link, q)[:3, :3] @ point
+    cross = np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])  # minus the matrix of (x, y, z) x
+    J[:3] += cross @ J[3:]
+    return J
+
+
+@public
+def find_touched_link(robot: Robot, external: ArrayLike, std: ArrayLike, *, sure: float = SURE) -> TouchedLink:
+    """The link that was touched: the last one whose joint is surely reached, on the branch with the largest torque.
+
+    Args:
+        robot: Geometry.
+        external: (n,) torques from outside [N m or N].
+        std: (n,) their standard deviations, or one for all.
+        sure: Size in standard deviations from which on a joint is reached.
+
+    Raises:
+        ArgumentError: The robot has no moving joint.
+
+    Example:
+        >>> dynid.monitor.find_touched_link(robot, [3.0, 1.0, 0.0], 0.1).link
+        'link2'
+    """
+    if robot.dof == 0:
+        raise ArgumentError("the robot has no moving joint", remedy="Give it a joint that is not fixed.")
+    level = as_number("sure", sure, above=0.0)
+    size = np.abs(as_row("external", external, robot.dof) / as_row("std", std, robot.dof, same=True, above=0.0))
+    reached = np.flatnonzero(size > level)
+    if not reached.size:
+        return TouchedLink(robot.root, -1, float(size.max()))
+    depth = [len(_ancestors(robot, int(j))) for j in reached]
+    best = max(range(len(reached)), key=lambda k: (depth[k], size[reached[k]]))
+    last = int(reached[best])
+    return TouchedLink(robot.bodies[last].joint.child, last, float(size[last]))
+
+
+def _ancestors(robot: Robot, body: int) -> list[int]:
+    chain = []
+    while body >= 0:
+        chain.append(body)
+        body = robot.bodies[body].parent
+    return chain

@@ -1,0 +1,110 @@
+"""Page of a watch: alarms, torques from outside with their limits, and the pushes that would have been found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynid.monitor.alarms import Watch
+from dynid.monitor.planted_pushes import PushCurve
+from dynid.report.html_blocks import Block, Plot, Rows, Text
+from dynid.report.page import Page, Section
+
+__all__ = ["watch_page"]
+
+MOST_POINTS = 4000
+"""Samples of a trace that are drawn (convention: some per pixel)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Alarms(Section):
+    """Verdict and alarms of one log."""
+
+    found: Watch
+
+    @property
+    def title(self) -> str:
+        """Heading."""
+        return f"Alarms: {self.found.source}"
+
+    def blocks(self) -> Sequence[Block]:
+        """A sentence and a table."""
+        role = "verdict bad" if self.found.alarms else "verdict good"
+        table = self.found.table()
+        rows = [Rows(table.header, table.rows)] if table.rows else []
+        return [Text(self.found.verdict, role), *rows]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Traces(Section):
+    """The torque from outside of every joint, with the limit of slow disturbances."""
+
+    found: Watch
+
+    @property
+    def title(self) -> str:
+        """Heading."""
+        return f"Torques from outside: {self.found.source}"
+
+    def blocks(self) -> Sequence[Block]:
+        """One plot per joint."""
+        if not self.found.time.size:
+            return []
+        step = max(1, self.found.time.size // MOST_POINTS)
+        rows = slice(None, None, step)
+        plots = [
+            Plot.of(
+                f"torque from outside on {joint}, with the limit of an alarm",
+                f"{joint}: time [s]",
+                "torque [N m or N]",
+                self.found.time[rows],
+                [("torque from outside", self.found.external[rows, j]), ("limit", self.found.limit[rows, j]),
+                 ("-limit", -self.found.limit[rows, j])],
+                dashed=("limit", "-limit"),
+            )
+            for j, joint in enumerate(self.found.joint_names)
+        ]  # fmt: skip
+        text = "A slow disturbance leaves the limits; a contact raises an alarm already by its suddenness."
+        return [Text(text, "hint"), *plots]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pushes(Section):
+    """Planted pushes that are found."""
+
+    curve: PushCurve | None
+
+    @property
+    def title(self) -> str:
+        """Heading."""
+        return "What would have been found"
+
+    def blocks(self) -> Sequence[Block]:
+        """Missed pushes over their size, for each rate of false alarms."""
+        if self.curve is None:
+            return []
+        text = (
+            f"Steps of torque were planted into the watched logs, {self.curve.pushes} per size and joint. The curves "
+            "show the share that no alarm followed within 20 ms. One sigma is "
+            f"{np.median(self.curve.torque):.3g} N m or N in the median of the joints."
+        )
+        curves = [
+            (f"{rate:g} false alarms per hour", 100.0 * (1.0 - share.mean(axis=1)))
+            for rate, share in zip(self.curve.rates, self.curve.found, strict=True)
+        ]
+        label = "missed pushes over their size"
+        return [Text(text, "hint"), Plot.of(label, "step [sigma]", "missed [%]", np.array(self.curve.sizes), curves)]
+
+
+def watch_page(found: Sequence[Watch], curve: PushCurve | None, extra: Sequence[Section] = ()) -> Page:
+    """Make the page of a watch.
+
+    Args:
+        found: What was found in each log.
+        curve: Planted pushes.
+        extra: Further sections.
+    """
+    sections = [section for one in found for section in (Alarms(one), Traces(one))]
+    return Page.of("Watch over a robot", [*sections, Pushes(curve), *extra])

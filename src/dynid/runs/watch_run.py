@@ -1,0 +1,182 @@
+"""Watch logs with a saved result: what ``dynid watch`` does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dynid.errors import ArgumentError
+from dynid.export.result_file import SavedResult, read_result
+from dynid.links.identify import Identification
+from dynid.links.log_reader import ChannelMapSource, Log, LogReader, Notice, Progress, log_finding
+from dynid.links.recipe import Recipe
+from dynid.monitor.alarms import Watch, watch_experiment
+from dynid.monitor.calibration import Calibration, calibrate
+from dynid.monitor.planted_pushes import PushCurve, plant_pushes
+from dynid.monitor.watched_signals import watched_stretches
+from dynid.processing.experiment import Experiment
+from dynid.public_calls import public
+from dynid.report.sections.watch_sections import watch_page
+from dynid.runs.run_folder import Origin, RunRequest, open_run, read_run
+from dynid.runs.validation_run import common_cutoff
+
+__all__ = ["WatchRun", "calibrate_result", "live_calibration", "watch"]
+
+PUSHES = 40
+"""Pushes per size that the report plants into the watched logs (convention: shares to some per cent)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WatchRun:
+    """What a watch over logs found."""
+
+    watches: tuple[Watch, ...]
+    """One per log."""
+    calibration: Calibration
+    curve: PushCurve | None = None
+    """Planted pushes that are found in the watched logs; None where they are too short."""
+
+    @property
+    def alarms(self) -> int:
+        """Number of alarms."""
+        return sum(len(found.alarms) for found in self.watches)
+
+    def summary(self) -> str:
+        """Verdict and alarms of every log."""
+        return "\n\n".join(f"{found.source}: {found.summary()}" for found in self.watches)
+
+    def to_json(self) -> dict[str, Any]:
+        """The result as values that JSON can hold."""
+        return {"watches": [found.to_json() for found in self.watches]}
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+@public
+def watch(
+    result: Identification | str | Path,
+    logs: Log | Experiment | Sequence[Log | Experiment],
+    *,
+    clean: Sequence[Log | Experiment] = (),
+    per_hour: float = 1.0,
+    channel_map: ChannelMapSource | None = None,
+    out: RunRequest | str | Path | None = None,
+    progress: Progress | None = None,
+    notice: Notice = log_finding,
+) -> WatchRun:
+    """Watch logs with an identified model: what pushed against the arm, when, and against which joint.
+
+    Args:
+        result: An identification, or the folder that `run_identification` wrote.
+        logs: Log files, recordings or experiments to watch.
+        clean: Logs in which nothing touched the robot, and which the identification has not seen; by default the data
+            of the identification, of which parts are left out in turn.
+        per_hour: Rate of false alarms of the whole arm [1/h]: the only number to choose.
+        channel_map: Channel map of log files.
+        out: Folder for the alarms and a report; None writes nothing.
+        progress: Called with the finished share (0 to 1) and a short description of the current step.
+        notice: Called with every finding that a person should see at once.
+
+    Raises:
+        ArgumentError: There is nothing to calibrate from.
+        DataError: A log cannot be used.
+
+    Example:
+        >>> dynid.watch(fit, run, clean=[other]).alarms
+        0
+    """
+    given = [logs] if isinstance(logs, str | Path) or not isinstance(logs, Sequence) else list(logs)
+    saved = None if isinstance(result, Identification) else read_result(result)
+    fit = result if isinstance(result, Identification) else saved.identification()  # type: ignore[union-attr]
+    reader = _reader(fit, channel_map, progress, notice)
+    cutoff = None if saved is None else common_cutoff(saved.content["data"])
+    if clean:
+        known = calibrate(fit, _experiments(reader, clean, cutoff))
+    elif isinstance(result, Identification):
+        known = calibrate(fit)
+    else:
+        known = calibrate_result(Path(result), fit, channel_map)
+    words = {"per_hour": per_hour}
+    paths = [item for item in (result, *given, *clean, channel_map) if isinstance(item, str | Path)]
+    origin = Origin.of_call("watch", words, paths)
+    with nullcontext() if out is None else open_run(RunRequest.of(out), origin, ["watch.json"]) as run:
+        runs = _experiments(reader, given, cutoff)
+        found = WatchRun(
+            watches=tuple(watch_experiment(fit, one, known, per_hour=per_hour) for one in runs),
+            calibration=known,
+            curve=_curve(fit, known, runs, per_hour),
+        )
+        if run is not None:
+            run.write("watch.json", json.dumps(found.to_json(), indent=1) + "\n")
+            run.write_page(watch_page(found.watches, found.curve, [run.settings()]))
+            run.finish("watch.json", 0)
+    return found
+
+
+def _reader(
+    fit: Identification, channel_map: ChannelMapSource | None, progress: Progress | None, notice: Notice
+) -> LogReader:
+    """A reader that keeps rest: a robot at rest is watched, too."""
+    recipe = replace(Recipe(), gate=False, judge_rest=True, selection=None)
+    return LogReader(robot=fit.robot, recipe=recipe, channel_map=channel_map, progress=progress, notice=notice)
+
+
+def _experiments(reader: LogReader, logs: Sequence[Log | Experiment], cutoff: float | None) -> list[Experiment]:
+    return [
+        log if isinstance(log, Experiment) else reader.experiments([log], for_validation=True, cutoff_hz=cutoff)[0]
+        for log in logs
+    ]
+
+
+def _curve(fit: Identification, known: Calibration, runs: Sequence[Experiment], per_hour: float) -> PushCurve | None:
+    statistics = [known.statistics(part) for run in runs for part in watched_stretches(fit, run)]
+    longest = max((len(one.std) / one.stretch.rate_hz for one in statistics), default=0.0)
+    if longest < 1.0:  # [s] too short for the time before a push
+        return None
+    return plant_pushes(known, statistics, rates=(60.0 * per_hour, per_hour), pushes=PUSHES)
+
+
+def calibrate_result(
+    folder: Path, fit: Identification | None = None, channel_map: ChannelMapSource | None = None
+) -> Calibration:
+    """Calibrate a watch from the logs of a run folder, read again; parts of them are left out in turn.
+
+    Args:
+        folder: A folder that ``dynid identify`` wrote.
+        fit: Its identification, where it was read before.
+        channel_map: Channel map of the logs; that of the run if None.
+
+    Raises:
+        ArgumentError: The folder does not say which logs it was made from, or they are gone.
+    """
+    remedy = "Give clean logs for the calibration (clean=, --clean)."
+    if not folder.is_dir() or not (folder / "run.json").exists():
+        raise ArgumentError("the result does not say where its logs are", path=folder, remedy=remedy)
+    options = read_run(folder)["options"]
+    logs = [Path(log) for log in options.get("logs", ())]
+    if not logs or not all(log.exists() for log in logs):
+        raise ArgumentError("the logs of the result are not there", path=folder, remedy=remedy)
+    saved: SavedResult = read_result(folder)
+    model = saved.identification() if fit is None else fit
+    recipe = replace(Recipe.read(folder / "recipe.toml"), gate=False)
+    used = options.get("channel_map") if channel_map is None else channel_map
+    reader = LogReader(robot=model.robot, recipe=recipe, channel_map=None if used in (None, "none") else used)
+    cutoff = common_cutoff(saved.content["data"])
+    exact = reader if cutoff is None else replace(reader, recipe=replace(recipe, cutoff_hz=cutoff))
+    runs = exact.training_and_proof(logs, (), None)[0]
+    return calibrate(model, training=runs)
+
+
+def live_calibration(
+    folder: Path, fit: Identification, clean: Sequence[Log] = (), channel_map: ChannelMapSource | None = None
+) -> Calibration:
+    """The calibration of a live watch: from clean logs, or from those of the result's own folder."""
+    if not clean:
+        return calibrate_result(folder, fit, channel_map)
+    reader = _reader(fit, channel_map, None, log_finding)
+    return calibrate(fit, _experiments(reader, clean, common_cutoff(read_result(folder).content["data"])))
