@@ -9,6 +9,7 @@ NAMES = {
     "control_simulation": ["Imperfections", "Simulation", "simulate"],
     "controllers": ["ComputedTorque", "FeedForward", "GravityCompensation", "OpenLoopTorque"],
     "experiments": ["Tracking", "hold_still", "robustness", "track", "tracking_table", "with_wrong_parameters"],
+    "hand_guiding": ["Guiding", "Hand", "HandGuiding", "guide_by_hand"],
     "mujoco_plant": ["MujocoPlant"],
     "plant": ["AdaptivePlant", "RungeKuttaPlant"],
     "two_rate": ["Bandwidths", "TwoRateStudy", "bandwidths", "two_rate_study"],

@@ -14,6 +14,10 @@ from dynid.control.experiments import robustness as robustness
 from dynid.control.experiments import track as track
 from dynid.control.experiments import tracking_table as tracking_table
 from dynid.control.experiments import with_wrong_parameters as with_wrong_parameters
+from dynid.control.hand_guiding import Guiding as Guiding
+from dynid.control.hand_guiding import Hand as Hand
+from dynid.control.hand_guiding import HandGuiding as HandGuiding
+from dynid.control.hand_guiding import guide_by_hand as guide_by_hand
 from dynid.control.mujoco_plant import MujocoPlant as MujocoPlant
 from dynid.control.plant import AdaptivePlant as AdaptivePlant
 from dynid.control.plant import RungeKuttaPlant as RungeKuttaPlant

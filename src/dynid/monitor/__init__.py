@@ -9,6 +9,7 @@ NAMES = {
     "calibration": ["Calibration", "calibrate"],
     "contact": ["ContactWrench", "TouchedLink", "contact_wrench", "find_touched_link"],
     "live_watch": ["LiveWatch"],
+    "load_tracker": ["LoadTracker", "TrackedLoad"],
     "observer": ["MomentumObserver", "energy_residual", "external_torque", "observe"],
     "observer_model": ["ObserverModel"],
 }

@@ -10,6 +10,8 @@ from dynid.monitor.contact import TouchedLink as TouchedLink
 from dynid.monitor.contact import contact_wrench as contact_wrench
 from dynid.monitor.contact import find_touched_link as find_touched_link
 from dynid.monitor.live_watch import LiveWatch as LiveWatch
+from dynid.monitor.load_tracker import LoadTracker as LoadTracker
+from dynid.monitor.load_tracker import TrackedLoad as TrackedLoad
 from dynid.monitor.observer import MomentumObserver as MomentumObserver
 from dynid.monitor.observer import energy_residual as energy_residual
 from dynid.monitor.observer import external_torque as external_torque

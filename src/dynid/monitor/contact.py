@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.checks import as_number, as_row
+from dynid.decompositions import singular_values
 from dynid.errors import ArgumentError
 from dynid.kernels import link_jacobian, link_pose
 from dynid.public_calls import public
@@ -113,7 +114,7 @@ def contact_wrench(
     weighted = J / spread
     covariance = np.asarray(np.linalg.inv(weighted @ weighted.T + np.diag(prior**-2)), dtype=np.float64)
     wrench = np.asarray(covariance @ (weighted @ (torque / spread)), dtype=np.float64)
-    scaled = np.linalg.svd(weighted * prior[:, None], compute_uv=False)
+    scaled = singular_values(weighted * prior[:, None])
     condition = float(scaled[0] / scaled[-1]) if len(scaled) == len(prior) and scaled[-1] > 0.0 else float("inf")
     determined = np.sqrt(np.diag(covariance)) < OPEN * prior
     return ContactWrench(link, as_row("point", point, 3), wrench, covariance, determined, condition)

@@ -1,0 +1,89 @@
+"""The load tracker against all samples at once, a gripped load, and a long run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dynid
+from dynid.errors import DataError
+from dynid.monitor.load_tracker import FRICTION, LOAD, PRIOR, LoadTracker
+from dynid.processing.simulation import sum_of_sines
+
+RATE = 100.0
+NOISE = 0.3
+BODY = dynid.Inertia.from_com(1.0, [0.02, -0.03, 0.06], 1e-3 * np.eye(3))
+
+
+def arm() -> dynid.Robot:
+    return dynid.robots.ur10().with_terms(dynid.Viscous(2.0), dynid.Coulomb(3.0))
+
+
+def holding() -> dynid.Robot:
+    return arm().with_body("load", parent=arm().bodies[-1].joint.child, inertia=BODY)
+
+
+def samples(robot: dynid.Robot, seconds: float, seed: int = 0):
+    time = np.arange(round(seconds * RATE)) / RATE
+    q, dq, ddq = sum_of_sines(6, period_s=6.0, amplitude=0.6, seed=3)(time)
+    torque = dynid.inverse_dynamics(robot, q, dq, ddq)
+    return q, dq, ddq, torque + NOISE * np.random.default_rng(seed).normal(size=q.shape)
+
+
+def test_without_forgetting_it_is_least_squares_on_all_samples() -> None:
+    q, dq, ddq, torque = samples(holding(), 3.0)
+    tracker = LoadTracker(arm(), noise_std=NOISE, rate_hz=RATE)
+    for sample in zip(q, dq, ddq, torque, strict=True):
+        tracker.update(*sample)
+    Y = np.zeros((len(q), 6, LOAD + 12))
+    Y[:, :, :LOAD] = dynid.regressor(arm(), q, dq, ddq)[:, :, 50:60]
+    for j in range(6):
+        Y[:, j, LOAD + 2 * j], Y[:, j, LOAD + 2 * j + 1] = dq[:, j], np.sign(dq[:, j])
+    missing = torque - dynid.inverse_dynamics(arm(), q, dq, ddq)
+    prior = np.diag(1.0 / np.array([*PRIOR, *[FRICTION] * 12]))
+    A = np.vstack([Y.reshape(-1, LOAD + 12) / NOISE, prior])
+    b = np.concatenate([missing.ravel() / NOISE, np.zeros(LOAD + 12)])
+    wanted = np.linalg.lstsq(A, b, rcond=None)[0]
+    found = tracker.now()
+    np.testing.assert_allclose(found.parameters, wanted[:LOAD], atol=1e-9)
+    np.testing.assert_allclose(found.friction.ravel(), wanted[LOAD:], atol=1e-9)
+    np.testing.assert_allclose(found.stderr, np.sqrt(np.diag(np.linalg.inv(A.T @ A)))[:LOAD], rtol=1e-8)
+    assert tracker.jumps == 0
+
+
+def test_a_gripped_kilogram_is_found_within_two_seconds_with_intervals_that_cover() -> None:
+    inside, errors = 0, []
+    for seed in range(4):
+        tracker = LoadTracker(arm(), noise_std=NOISE, rate_hz=RATE, load_memory_s=60.0, friction_memory_s=60.0)
+        for sample in zip(*samples(arm(), 3.0, seed), strict=True):
+            tracker.update(*sample)
+        assert tracker.jumps == 0
+        low, high = tracker.now().mass_interval
+        inside += low < 0.0 < high
+        for sample in zip(*samples(holding(), 2.0, seed + 10), strict=True):
+            tracker.update(*sample)
+        assert tracker.jumps == 1
+        low, high = tracker.now().mass_interval
+        inside += low < 1.0 < high
+        errors.append(abs(tracker.now().mass - 1.0))
+    assert inside >= 6  # of eight 95 % intervals
+    assert max(errors) < 0.15
+
+
+def test_memory_and_accuracy_do_not_change_over_many_samples() -> None:
+    tracker = LoadTracker(arm(), noise_std=NOISE, rate_hz=RATE, load_memory_s=5.0, friction_memory_s=20.0)
+    data = list(zip(*samples(holding(), 6.0), strict=True))
+    for _ in range(3):
+        for sample in data:
+            tracker.update(*sample)
+    assert tracker.triangle.shape == (23, 23)
+    assert np.isfinite(tracker.triangle).all()
+    assert tracker.now().mass == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_sample_that_is_not_finite_leaves_no_trace() -> None:
+    tracker = LoadTracker(arm(), noise_std=NOISE, rate_hz=RATE)
+    before = tracker.triangle
+    with pytest.raises(DataError):
+        tracker.update(*[np.full(6, np.nan)] * 4)
+    assert np.array_equal(before, tracker.triangle)
