@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -67,12 +68,14 @@ class Processes(Engine):
         except BrokenProcessPool:  # a worker was lost while nothing ran
             self.close()
             return self._started().submit(function, task)
+        except OSError as error:
+            raise EngineError(f"processes cannot be started: {error}", remedy="Use fewer workers.") from error
 
     def _started(self) -> ProcessPoolExecutor:
         """The pool; started afresh after a loss."""
         if self._pool is None:
             # forking a process that has threads is unsafe
-            self._pool = ProcessPoolExecutor(self._workers, get_context("spawn"))
+            self._pool = ProcessPoolExecutor(self._workers, get_context("spawn"), initializer=_ignore_interrupts)
         return self._pool
 
     @staticmethod
@@ -89,6 +92,11 @@ class Processes(Engine):
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
+
+
+def _ignore_interrupts() -> None:
+    """Leave interrupts (Ctrl-C) to the parent process, which ends the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _lost_error() -> EngineError:

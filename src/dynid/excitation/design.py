@@ -112,7 +112,7 @@ def design_excitation(
         begun=begun,
         deadline=begun + settings.time_limit_s,
     )
-    history, interrupted = search(task, settings.processes, progress or (lambda step: None))
+    history, interrupted = search(task, settings.processes, progress or (lambda step: None), settings.scheduler)
     return replace(_verify(task, tuple(history), interrupted), criterion=goal.criterion)
 
 

@@ -96,6 +96,8 @@ class SearchSettings:
     """Time after which the search stops and the best motion so far is returned [s]."""
     processes: int = 1
     """Number of processes that share the starts; a script that asks for several needs the usual main guard."""
+    scheduler: str | None = None
+    """Address of a Dask cluster that runs the starts instead, each with the whole time limit."""
     iterations: int = 80
     """Steps of L-BFGS per outer iteration."""
     outer: int = 12

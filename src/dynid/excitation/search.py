@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.engines.engine_names import make_engine
 from dynid.excitation.base import Constraint
 from dynid.excitation.constraints import SpeedCoverage, build_constraints
 from dynid.excitation.criteria import Criterion, InformationCriterion
@@ -67,9 +68,13 @@ Progress = Callable[[Step], None]
 """Called after every outer iteration of every start, with the step that it reached."""
 
 
-def search(task: DesignTask, processes: int, progress: Progress) -> tuple[list[Step], bool]:
+def search(
+    task: DesignTask, processes: int, progress: Progress, scheduler: str | None = None
+) -> tuple[list[Step], bool]:
     """All steps of all starts, and whether an interrupt (Ctrl-C) ended them; before the first step it is raised."""
     numbers = list(range(task.starts if task.initial is None else task.starts + 1))
+    if scheduler is not None:
+        return _search_on_cluster(task, numbers, scheduler, progress), False
     if processes > 1 and len(numbers) > 1:
         return _search_in_processes(task, numbers, processes, progress)
     return _search_here(task, numbers, progress)
@@ -120,6 +125,25 @@ def _search_in_processes(
         raise KeyboardInterrupt
     found = [result.result() for result in ended]
     return [step for steps, _ in found for step in steps], interrupted or any(cut for _, cut in found)
+
+
+def _search_on_cluster(task: DesignTask, numbers: list[int], scheduler: str, progress: Progress) -> list[Step]:
+    """The steps of all starts, run by a Dask cluster; they are reported when a start has ended."""
+    with make_engine("dask", scheduler=scheduler) as engine:
+        found: dict[int, list[Step]] = {}
+        for outcome in engine.run(_search_elsewhere, [(task, number) for number in numbers]):
+            found[outcome.number] = outcome.result()
+            for step in found[outcome.number]:
+                progress(step)
+    return [step for number in sorted(found) for step in found[number]]
+
+
+def _search_elsewhere(start: tuple[DesignTask, int]) -> list[Step]:
+    """The steps of one start on another machine, whose clock shows another time."""
+    task, number = start
+    begun = time.monotonic()
+    here = replace(task, begun=begun, deadline=begun + task.deadline - task.begun)
+    return _search_here(here, [number], lambda step: None)[0]
 
 
 _progress_here: list[Progress] = []

@@ -54,7 +54,7 @@ __all__ = ["PlanRecipe", "run_design"]
 LOWEST_FLOOR_M, HIGHEST_FLOOR_M = -100.0, 100.0
 """Heights of a floor that are accepted [m] (convention, against a height in millimetres)."""
 METHOD_KEYS = {
-    "fourier": ("period_s", "harmonics", "speed_coverage", "time_limit_s", "processes", "start_from"),
+    "fourier": ("period_s", "harmonics", "speed_coverage", "time_limit_s", "processes", "scheduler", "start_from"),
     "energy-points": ("points", "condition", "condition_weight", "equilibrium_weight", "starts"),
 }
 """Settings that only one method reads."""
@@ -126,6 +126,8 @@ class PlanRecipe(TomlSettings):
     """Seed of the random starts."""
     processes: int = 1
     """Number of processes that share the starts."""
+    scheduler: str | None = None
+    """Address of a running Dask cluster that runs the starts instead, such as "tcp://10.0.0.5:8786"."""
     start_from: str | None = None
     """File plan.json of an earlier design, which the search starts from."""
 
@@ -324,6 +326,7 @@ def _prepare_series(robot: Robot, chosen: PlanRecipe, notice: Notice) -> Design:
             initial=best.read(family) or given,
             time_limit_s=chosen.time_limit_s,
             processes=chosen.processes,
+            scheduler=chosen.scheduler,
         )
         goal = DesignGoal(
             observation=order.measured, rate_hz=chosen.record_rate_hz, speed_coverage=chosen.speed_coverage

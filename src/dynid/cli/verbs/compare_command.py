@@ -67,6 +67,7 @@ def compare(robot: Robot, out: Path | None, force: bool, as_json: bool, **recipe
     with _report_interrupt(), progress("comparing") as advance:
         study = run_study(
             setting, chosen, recipe.methods, runs=recipe.runs, seed=recipe.seed, jobs=recipe.jobs,
+            scheduler=recipe.scheduler,
             tell=lambda done, _, note: advance(done / total, note),
         )  # fmt: skip
     table = comparison_table(study)

@@ -41,6 +41,8 @@ class CompareRecipe(TomlSettings):
     """Seed of all random numbers."""
     jobs: int = 1
     """Number of processes that share the work."""
+    scheduler: str | None = None
+    """Address of a running Dask cluster that does the work instead, such as "tcp://10.0.0.5:8786"."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no comparison has."""

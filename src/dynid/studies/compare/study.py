@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from multiprocessing import Pool
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.errors import ArgumentError, DynidError, ExportError
+from dynid.engines.engine_names import make_engine
+from dynid.errors import ArgumentError, DynidError
 from dynid.estimation.estimate import Estimate
 from dynid.parameters.base import base_parameters
 from dynid.studies.compare.compared_methods import Method, method
@@ -115,6 +114,7 @@ def run_study(
     runs: int = 20,
     seed: int = 0,
     jobs: int = 1,
+    scheduler: str | None = None,
     tell: Progress | None = None,
 ) -> Study:
     """Compare methods.
@@ -126,6 +126,7 @@ def run_study(
         runs: Logs per condition, with different noise and initial parameters.
         seed: Seed of the first log; each further log adds one.
         jobs: Number of processes.
+        scheduler: Address of a Dask cluster that runs the trials instead.
         tell: Called after each trial.
     """
     chosen = tuple(method(name) for name in dict.fromkeys(methods))
@@ -137,7 +138,7 @@ def run_study(
         check_length(setting, condition)
     tasks = [(place, seed + run) for place in range(len(conditions)) for run in range(runs)]
     found: Trials = {place: [] for place in range(len(conditions))}
-    order = run_trials(setting, conditions, chosen, tasks, jobs)
+    order = run_trials(setting, conditions, chosen, tasks, jobs, scheduler)
     for done, (place, _, outcomes) in enumerate(order, start=1):
         found[place].append(outcomes)
         if tell is not None:
@@ -171,6 +172,7 @@ def run_trials(
     methods: tuple[Method, ...],
     tasks: Sequence[tuple[int, int]],
     jobs: int,
+    scheduler: str | None = None,
 ) -> Iterator[tuple[int, int, tuple[Outcome, ...]]]:
     """Run trials; yields (index of the condition, seed, outcomes). With several processes the order may change.
 
@@ -180,24 +182,13 @@ def run_trials(
         methods: Methods, each tried on every log.
         tasks: Index of the condition, and seed.
         jobs: Number of processes.
+        scheduler: Address of a Dask cluster that runs the trials instead.
     """
-    if jobs == 1:
-        for place, seed in tasks:
-            yield place, seed, run_trial(setting, conditions[place], methods, seed)
-        return
     work = [(setting, conditions[place], methods, place, seed) for place, seed in tasks]
-    try:
-        with Pool(
-            jobs, initializer=_ignore_interrupts
-        ) as pool:  # leaving the block ends the processes, also after an interrupt
-            yield from pool.imap_unordered(_run_task, work)
-    except OSError as error:
-        raise ExportError(f"the processes cannot be started: {error}", remedy="Use --jobs 1.") from error
-
-
-def _ignore_interrupts() -> None:
-    """Leave interrupts to the parent process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    kind = "dask" if scheduler is not None else "processes" if jobs > 1 else "local"
+    with make_engine(kind, workers=jobs if kind == "processes" else None, scheduler=scheduler) as engine:
+        for outcome in engine.run(_run_task, work):
+            yield outcome.result()
 
 
 def _run_task(

@@ -1,0 +1,48 @@
+"""Multi-start designs and Monte-Carlo trials on a running Dask cluster give what they give here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+
+import pytest
+
+from dynid.engines import DaskCluster
+from dynid.excitation import SearchSettings, design_excitation
+from dynid.excitation.limits import MotionLimits
+from dynid.robot import zoo
+from dynid.studies.compare.condition import Condition
+from dynid.studies.compare.study import run_study
+from dynid.studies.compare.trial import Setting, planted_robot
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[str]:
+    pytest.importorskip("distributed", reason="Dask is not installed")
+    with DaskCluster(workers=1) as cluster:
+        yield cluster.client.scheduler.address
+
+
+def test_a_design_of_several_starts(scheduler: str) -> None:
+    robot = zoo.gautier_khalil_3r()
+    limits = MotionLimits.from_robot(robot)
+    quick = {"starts": 2, "iterations": 4, "outer": 2, "time_limit_s": 1000.0}
+    here, there = (
+        design_excitation(robot, limits, seed=3, settings=SearchSettings(**quick, scheduler=address))  # type: ignore[arg-type]
+        for address in (None, scheduler)
+    )
+    assert here.value == there.value
+    assert [(step.start, step.iteration) for step in here.history] == [(s.start, s.iteration) for s in there.history]
+
+
+def test_trials_of_a_comparison(scheduler: str) -> None:
+    setting = Setting(robot=planted_robot(zoo.ddarm()), duration_s=4.0, amplitude=0.6)
+    conditions = [Condition()]
+    here, there = (
+        run_study(setting, conditions, ["ols", "wls"], runs=2, scheduler=address) for address in (None, scheduler)
+    )
+    unlike = {"relative_time"}  # it depends on the machine
+    for a, b in zip(here.summaries, there.summaries, strict=True):
+        assert {k: v for k, v in asdict(a).items() if k not in unlike and v == v} == {
+            k: v for k, v in asdict(b).items() if k not in unlike and v == v
+        }
