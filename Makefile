@@ -89,6 +89,9 @@ campaigns:
 	@echo "assumed-loops           estimators on logs with unknown control law and commanded motion"
 	@echo "compare-real            estimators on real logs, writes docs/compare-real.md"
 	@echo "command-evidence        faults planted in real logs without torque, and objections to these logs as they are"
+	@echo "actuators               servos and legs on real logs without torque: xl330, go2, so101 (minutes)"
+	@echo "actuator-coverage       200 simulated servos and legs: intervals and open combinations (minutes)"
+	@echo "actuator-speed          simulation with derivatives beside MuJoCo with differences"
 	@echo "emps                    every estimator on the slide EMPS, whose control law is known, writes docs/emps.md"
 	@echo "estimator-guide         estimators on simulated loops, writes the tables of docs/choosing-an-estimator.md"
 	@echo "command-speed           commands on real logs, stage by stage, beside their targets; DIDIM beside WLS"
@@ -224,6 +227,15 @@ fleet-cluster: $(STAMP)
 
 fleet-differences: $(STAMP)
 	$(CAMPAIGN)/fleet_differences.py
+
+actuators: $(STAMP)
+	$(CAMPAIGN)/actuators_real.py
+
+actuator-coverage: $(STAMP)
+	$(CAMPAIGN)/actuator_coverage.py
+
+actuator-speed: $(STAMP)
+	$(CAMPAIGN)/actuator_speed.py
 
 emps: $(STAMP)
 	$(CAMPAIGN)/emps.py

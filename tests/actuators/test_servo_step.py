@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dynid.actuators.drive_laws import MotorLaw, PositionLaw
-from dynid.actuators.servo_run import ServoRun
-from dynid.actuators.servo_step import ServoPlant, _signs
+from dynid.actuators.stepping.servo_run import ServoRun
+from dynid.actuators.stepping.servo_step import ServoPlant, _signs
 from dynid.robot.model import Robot
 from support.servo_logs import double_pendulum, pendulum
 

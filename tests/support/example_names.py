@@ -38,6 +38,7 @@ ticks = np.arange(0.0, 3.0, 0.01)
 sent = np.sin(3.0 * ticks**1.2)[:, None]  # commands of a servo, and what its encoder reads
 sensed = dynid.actuators.CommandedMotion(joint_names=pendulum.joint_names, time=ticks, command=sent, position=sent)
 sensed = replace(sensed, position=dynid.actuators.simulate_servos(servo, [0.05, 0.4, 0.3], sensed))
+servos = dynid.identify_actuators(pendulum, [sensed], law=servo.law)
 """
 """Besides, ``folder`` has the logs ``run1.csv`` and ``held.csv`` with their channel map ``map.toml``, the data set
 ``lerobot``, the robot ``box.urdf`` and the USD asset ``arm.usda``."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
+    "alike": ["AlikeTest", "compare_joints", "compare_repeats"],
     "drive_laws": ["DriveLaw", "MotorLaw", "PositionLaw"],
     "identify_actuators": ["ActuatorEstimate", "MotionError", "identify_actuators"],
     "kinds": ["KINDS", "ParameterKind"],
     "motion": ["CommandedMotion"],
+    "recorded_motion": ["commanded_motion"],
+    "servo_files": ["read_servo_model"],
     "servo_identifiability": ["OpenDirection", "judge_servo_motions"],
     "servo_model": ["ServoModel", "ServoParameter"],
     "servo_simulator": ["simulate_servos"],

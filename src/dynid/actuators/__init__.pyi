@@ -1,5 +1,8 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
+from dynid.actuators.alike import AlikeTest as AlikeTest
+from dynid.actuators.alike import compare_joints as compare_joints
+from dynid.actuators.alike import compare_repeats as compare_repeats
 from dynid.actuators.drive_laws import DriveLaw as DriveLaw
 from dynid.actuators.drive_laws import MotorLaw as MotorLaw
 from dynid.actuators.drive_laws import PositionLaw as PositionLaw
@@ -9,6 +12,8 @@ from dynid.actuators.identify_actuators import identify_actuators as identify_ac
 from dynid.actuators.kinds import KINDS as KINDS
 from dynid.actuators.kinds import ParameterKind as ParameterKind
 from dynid.actuators.motion import CommandedMotion as CommandedMotion
+from dynid.actuators.recorded_motion import commanded_motion as commanded_motion
+from dynid.actuators.servo_files import read_servo_model as read_servo_model
 from dynid.actuators.servo_identifiability import OpenDirection as OpenDirection
 from dynid.actuators.servo_identifiability import judge_servo_motions as judge_servo_motions
 from dynid.actuators.servo_model import ServoModel as ServoModel

@@ -61,7 +61,7 @@ class ActuatorEstimate:
     values: Floats
     """(P,) values of the model's entries."""
     std: Floats
-    """(P,) standard deviations: infinite for what the motions leave open, NaN for values at a bound."""
+    """(P,) standard deviations: infinite for what the motions leave open, NaN for other values at a bound."""
     covariance: Floats
     """(P, P) covariance; rows and columns of open entries and of entries at bounds are NaN."""
     open_directions: tuple[OpenDirection, ...]
@@ -116,7 +116,7 @@ def identify_actuators(
         EstimationError: The first guess cannot be simulated.
 
     Example:
-        >>> found = dynid.identify_actuators(pendulum, [sensed], law=servo.law)
+        >>> found = dynid.identify_actuators(pendulum, [sensed], law=dynid.actuators.PositionLaw(kp=60.0, kd=2.0))
         >>> found.values.round(3).tolist()
         [0.05, 0.4, 0.3]
     """
@@ -181,15 +181,15 @@ def _judge(equations: ServoEquations, found: Search, held_out: Sequence[Commande
     inside = np.flatnonzero(~at_bound)
     P, samples = len(entries), sum(len(rows) for rows in scores) * model.dof
     variance = found.cost / max(1, samples - P)
-    chosen = [entries[k] for k in inside]
-    open_directions = find_open_directions(chosen, values[inside], information[np.ix_(inside, inside)], variance)
+    # all entries: a value at its bound does not make its partner known
+    open_directions = find_open_directions(entries, values, information, variance)
     covariance, std = np.full((P, P), np.nan), np.full(P, np.nan)
     opened = {name for direction in open_directions for name in direction.names}
-    std[[k for k in inside if entries[k].name in opened]] = np.inf
+    std[[k for k in range(P) if entries[k].name in opened]] = np.inf
     known = [int(k) for k in inside if entries[k].name not in opened]
     if known:
         spread = score_spread([rows[:, inside] for rows in scores]) * samples / max(1, samples - P)
-        size = entry_sizes(chosen, values[inside])
+        size = entry_sizes(entries, values)[inside]
         scaled = information[np.ix_(inside, inside)] * np.outer(size, size)
         eigenvalues, vectors = eigh(scaled)
         told = eigenvalues > NO_SIGNAL * eigenvalues[-1]

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 NO_SIGNAL = 1e-12
 """Eigenvalue of the scaled equations, relative to the largest, that counts as zero: derivatives are exact to about
 1e-9 of their size, and eigenvalues are squares. Experiment: tests/actuators/test_servo_identifiability.py."""
-PARTNER = 0.05
+PARTNER = 0.1
 """Share of a direction's largest component from which on a parameter is named. Convention."""
 
 

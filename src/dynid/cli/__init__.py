@@ -75,6 +75,7 @@ main.commands = Verbs(
         "validate_command": ["validate"],
         "fleet_command": ["fleet"],
         "load_command": ["load", "drives"],
+        "actuate_command": ["actuate"],
         "codegen_command": ["codegen"],
         "run_commands": ["export", "report", "rerun"],
         "compare_command": ["compare"],

@@ -30,6 +30,8 @@ NAMES = {
     ],
     "result_file": ["read_result", "write_result"],
     "robot_files": ["RobotFile", "write_robot_files"],
+    "servos.servo_config": ["isaac_actuators", "servo_friction_json"],
+    "servos.servo_robot": ["ServoFile", "write_servo_mjcf", "write_servo_urdf"],
     "torque_formulas": ["TorqueExpressions", "torque_expressions"],
     "usd_layer": ["UsdOverlay", "usd_overlay"],
 }

@@ -29,6 +29,11 @@ from dynid.export.result_file import read_result as read_result
 from dynid.export.result_file import write_result as write_result
 from dynid.export.robot_files import RobotFile as RobotFile
 from dynid.export.robot_files import write_robot_files as write_robot_files
+from dynid.export.servos.servo_config import isaac_actuators as isaac_actuators
+from dynid.export.servos.servo_config import servo_friction_json as servo_friction_json
+from dynid.export.servos.servo_robot import ServoFile as ServoFile
+from dynid.export.servos.servo_robot import write_servo_mjcf as write_servo_mjcf
+from dynid.export.servos.servo_robot import write_servo_urdf as write_servo_urdf
 from dynid.export.torque_formulas import TorqueExpressions as TorqueExpressions
 from dynid.export.torque_formulas import torque_expressions as torque_expressions
 from dynid.export.usd_layer import UsdOverlay as UsdOverlay

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
+    "actuator_run": ["ActuatorRun", "run_actuators"],
     "drives_run": ["calibrate_drives"],
     "export_run": ["run_export"],
     "fleet_run": ["FleetRun", "run_fleet"],

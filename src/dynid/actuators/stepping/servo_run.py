@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.actuators.llvm_steps import carry_module, steps_module
-from dynid.actuators.servo_step import ServoPlant, slope_tape, step_tape
+from dynid.actuators.stepping.llvm_steps import carry_module, steps_module
+from dynid.actuators.stepping.servo_step import ServoPlant, slope_tape, step_tape
 from dynid.loop.integrator.variation import pad_width
 from dynid.tape import Program, compile_tape
 from dynid.tape.program import Backend, compiles
@@ -94,14 +94,16 @@ class ServoRun:
         S = np.zeros((s, self.width))
         S[:, plant.cells + n : plant.cells + n + s] = np.eye(s)
         out = np.empty((int(noted.sum()), n, self.width))
-        done = 0
+        done, rates_move = 0, bool(command_slopes[1].any())
         for first in range(0, len(samples), CHUNK):
             part = slice(first, first + CHUNK)
             later = np.ascontiguousarray(trace[1:][part, n : 2 * n])
             found = self._slopes(trace[:-1][part], samples[part], given, parameters, later)
             columns, moved = found["columns"], plant.cells + n
             columns[:, :, plant.cells : moved] *= command_slopes[0][part, None, :]
-            columns[:, :, plant.cells : moved] += columns[:, :, moved : moved + n] * command_slopes[1][part, None, :]
+            if rates_move:
+                rates = columns[:, :, moved : moved + n] * command_slopes[1][part, None, :]
+                columns[:, :, plant.cells : moved] += rates
             columns[:, :, moved : moved + n] = 0.0  # what is left is the first state, which acts no more
             steps = np.ascontiguousarray(samples[part, 0])
             count = int(noted[part].sum())

@@ -1,0 +1,87 @@
+"""From a `Recording` with commands to a `CommandedMotion`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.actuators.motion import CommandedMotion
+from dynid.errors import DataError
+from dynid.logs.joint_order import column_order, count_mismatch
+from dynid.logs.recording import Recording
+from dynid.public_calls import public
+from dynid.robot.model import Robot
+
+__all__ = ["commanded_motion"]
+
+Floats = NDArray[np.float64]
+CHANGE = 1e-6
+"""Relative change of a gain during a motion that is rounding. Convention."""
+
+
+@public
+def commanded_motion(recording: Recording, robot: Robot, name: str | None = None) -> CommandedMotion:
+    """The commands and readings of a recording, in the order of the robot's joints.
+
+    Commands on a clock of their own hold until the next one. Rows with missing samples are left out.
+
+    Args:
+        recording: A log that says where the joints were sent.
+        robot: The robot; joints are matched by name.
+        name: A name for reports; the recording's source by default.
+
+    Raises:
+        DataError: The recording has no commands, or its gains change during the motion.
+
+    Example:
+        >>> commands = dynid.logs.Commands(time=ticks, position=sent)
+        >>> recording = dynid.Recording(time=ticks, q=sensed.position, commands=commands)
+        >>> dynid.actuators.commanded_motion(recording, pendulum).command.shape
+        (300, 1)
+    """
+    commands = recording.commands
+    if commands is None:
+        raise DataError(
+            f"'{recording.source}' does not say where the joints were sent",
+            remedy="Name the columns of the commanded positions under [reference] in the channel map.",
+        )
+    found = column_order(recording.joint_names, robot)
+    order = np.arange(recording.q.shape[1]) if found is None else found
+    if order.size != robot.dof:
+        raise count_mismatch(
+            "positions", order.size, recording.joint_names, robot, "Hold the joints that are not logged."
+        )
+    sent, q, dq = commands.columns(order), recording.q[:, order], recording.dq
+    held = np.clip(np.searchsorted(sent.time, recording.time, side="right") - 1, 0, None)
+    table = np.concatenate([q, sent.position[held]], axis=1)
+    kept = np.isfinite(table).all(axis=1) & np.isfinite(recording.time)
+    kept &= np.concatenate([[True], np.diff(recording.time) > 0.0])
+    velocity = None if dq is None else dq[:, order][kept]
+    if velocity is not None and not np.isfinite(velocity).all():
+        velocity = None
+    supply = None if sent.supply is None else float(np.nanmedian(sent.supply))
+    return CommandedMotion(
+        joint_names=robot.joint_names,
+        time=recording.time[kept],
+        command=sent.position[held][kept],
+        position=q[kept],
+        command_velocity=None if sent.velocity is None else np.nan_to_num(sent.velocity[held][kept]),
+        velocity=velocity,
+        enabled=None if sent.enabled is None else sent.enabled[held][kept],
+        kp=_constant(sent.kp, "kp", recording),
+        kd=_constant(sent.kd, "kd", recording),
+        voltage=supply,
+        name=recording.source if name is None else name,
+    )
+
+
+def _constant(gains: Floats | None, name: str, recording: Recording) -> Floats | None:
+    """(n,) gains that do not change during the motion."""
+    if gains is None or not np.isfinite(gains).any():
+        return None
+    low, high = np.nanmin(gains, axis=0), np.nanmax(gains, axis=0)
+    if (high - low > CHANGE * np.maximum(np.abs(high), 1e-300)).any():
+        raise DataError(
+            f"{name} changes during '{recording.source}'", remedy="Cut the log where the gains change: --time A:B."
+        )
+    return np.asarray(high)

@@ -1,0 +1,93 @@
+"""Models of servos from TOML files: the law of the drives, and which parameters are known or to be found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dynid.actuators.drive_laws import DriveLaw, MotorLaw, PositionLaw
+from dynid.actuators.kinds import KINDS
+from dynid.actuators.servo_model import ServoModel, ServoParameter
+from dynid.errors import ArgumentError
+from dynid.files.schema import check_content, either, list_of, mapping_of, number, one_of, table, text
+from dynid.files.small_files import read_toml
+from dynid.public_calls import public
+from dynid.robot.model import Robot
+
+__all__ = ["read_servo_model"]
+
+LARGEST = 1e12
+"""Largest number of a file (convention: far beyond those of real drives)."""
+_NUMBERS = either(number(-LARGEST, LARGEST), list_of(number(-LARGEST, LARGEST), least=1))
+_BOUNDS = mapping_of(number(-LARGEST, LARGEST))
+_LAWS: dict[str, tuple[type[PositionLaw] | type[MotorLaw], tuple[str, ...]]] = {
+    "position": (PositionLaw, ("kp", "kd", "ki")),
+    "motor": (MotorLaw, ("kp", "voltage", "duty_per_gain")),
+}
+"""Kinds of laws: the class, and the numbers that it takes."""
+_REMEDY = "See docs/servos.md for an example."
+
+
+@public
+def read_servo_model(path: str | Path, robot: Robot) -> ServoModel:
+    r"""Read a model of servos from a TOML file.
+
+    The file has the ``kind`` of law, "position" (kp, kd, ki) or "motor" (kp, voltage, duty_per_gain), the parameters
+    that are ``free`` in each joint and those that are ``shared`` by all, and tables ``[start]``, ``[fixed]``,
+    ``[lower]`` and ``[upper]`` with numbers for parameters.
+
+    Args:
+        path: The file.
+        robot: The robot.
+
+    Raises:
+        ArgumentError: The file does not describe a model; the message states what is wrong.
+
+    Example:
+        >>> text = "kind = 'position'\nkp = 60.0\nkd = 2.0\nfree = ['viscous']\n[fixed]\narmature = 0.05\n"
+        >>> written = (folder / "servo.toml").write_text(text)
+        >>> [entry.name for entry in dynid.actuators.read_servo_model(folder / "servo.toml", pendulum).entries]
+        ['viscous joint1']
+    """
+    if not Path(path).exists():
+        raise ArgumentError("there is no such file", path=path, remedy="Give the file of a model of servos.")
+    content = read_toml(path, error=ArgumentError, remedy=_REMEDY)
+    kind = content.get("kind")
+    if kind not in _LAWS:
+        raise ArgumentError(f"kind is {kind!r}", path=path, remedy=f"Give kind, one of {', '.join(_LAWS)}.")
+    make, names = _LAWS[kind]
+    lists = {"free": list_of(text()), "shared": list_of(text())}
+    numbers = {"start": mapping_of(_NUMBERS), "fixed": mapping_of(_NUMBERS), "lower": _BOUNDS, "upper": _BOUNDS}
+    fields = {name: _NUMBERS for name in names} | lists | numbers
+    check_content(content, table({"kind": one_of(kind)}, fields), path=path, remedy=_REMEDY, error=ArgumentError)
+    law: DriveLaw = make(**{name: content[name] for name in names if name in content})
+    try:
+        return ServoModel(robot, law, tuple(_parameters(content)))
+    except ArgumentError as error:
+        raise ArgumentError(error.reason, path=path, remedy=error.remedy) from error
+
+
+def _parameters(content: dict[str, Any]) -> list[ServoParameter]:
+    """The parameters of a file, in its order."""
+    start, fixed = content.get("start", {}), content.get("fixed", {})
+    bounds = {side: content.get(side, {}) for side in ("lower", "upper")}
+    shared = list(content.get("shared", ()))
+    named = [*content.get("free", ()), *shared]
+    for name in (*start, *bounds["lower"], *bounds["upper"]):
+        if name not in named:
+            raise ArgumentError(f"'{name}' has numbers but is not free", remedy="Name it under free or shared.")
+    found = [
+        ServoParameter(
+            name,
+            start=start.get(name),
+            share="all" if name in shared else "each",
+            lower=bounds["lower"].get(name),
+            upper=bounds["upper"].get(name),
+        )
+        for name in named
+    ]
+    unknown = [name for name in (*named, *fixed) if name not in KINDS]
+    if unknown:
+        remedy = f"Choose among {', '.join(KINDS)}."
+        raise ArgumentError(f"there is no parameter '{unknown[0]}' of a servo", remedy=remedy)
+    return found + [ServoParameter(name, start=value, free=False) for name, value in fixed.items()]

@@ -1,0 +1,80 @@
+"""dynid actuate: identify servos from commands and encoders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from dynid.cli.options import EXISTING, FORCE, JSON, MAP, command, logs_argument, robot_argument
+from dynid.cli.screen import echo, print_json, print_written
+
+if TYPE_CHECKING:
+    from dynid.robot.model import Robot
+
+__all__ = ["actuate"]
+
+
+@command(
+    "dynid actuate pendulum.urdf kp100.json kp200.json --law servo.toml --map xl330.toml --held-out kp800.json",
+    "dynid actuate go2.xml log.pt --hold base_joint1 --law go2_law.toml --map go2.toml --correlation 0.95 --out legs",
+)
+@robot_argument
+@logs_argument
+@click.option("--law", required=True, type=EXISTING, metavar="FILE",
+              help="TOML file with the law of the drives and the parameters to find.")  # fmt: skip
+@MAP
+@click.option("--held-out", multiple=True, type=EXISTING, metavar="LOG",
+              help="Log that the result is tried on; repeatable.")  # fmt: skip
+@click.option("--correlation", default="0", metavar="NUMBER|estimated",
+              help="Correlation of the position errors from sample to sample that is filtered out.")  # fmt: skip
+@click.option("--starts", default=1, type=click.IntRange(1, 100), help="Number of first guesses; 1 by default.")
+@click.option("--out", type=click.Path(path_type=Path),
+              help="Folder for the servos, files for simulators, and a report.")  # fmt: skip
+@FORCE
+@JSON
+def actuate(
+    robot: Robot,
+    logs: tuple[str, ...],
+    law: str,
+    channel_map: str | None,
+    held_out: tuple[str, ...],
+    correlation: str,
+    starts: int,
+    out: Path | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Identify servos from commands and encoders, without torque.
+
+    The logs say where the joints were sent and where they went. The command prints armature, friction, gains, delay and
+    the like with their standard deviations, and what the motions do not tell.
+    """
+    from dynid.runs.actuator_run import run_actuators
+    from dynid.runs.run_folder import RunRequest
+
+    run = run_actuators(
+        robot, logs, law, held_out=held_out, channel_map=channel_map, correlation=_correlation(correlation),
+        starts=starts, out=None if out is None else RunRequest(path=out, force=force),
+    )  # fmt: skip
+    if as_json:
+        print_json(run.content)
+        return
+    echo(run.text)
+    if out is not None:
+        print_written(out)
+
+
+def _correlation(word: str) -> float | Literal["estimated"]:
+    from dynid.errors import ArgumentError
+
+    if word == "estimated":
+        return "estimated"
+    try:
+        value = float(word)
+    except ValueError:
+        value = float("nan")
+    if not 0.0 <= value < 1.0:
+        raise ArgumentError(f"--correlation: '{word}' is no correlation", remedy="Write 0.95, or estimated.")
+    return value

@@ -1,0 +1,1 @@
+"""Identified servos for simulators: MJCF, URDF, Isaac Lab, servo models as JSON."""

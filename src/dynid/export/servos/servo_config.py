@@ -1,0 +1,101 @@
+"""Identified servos as plain data: actuator settings for Isaac Lab, and the JSON of servo friction models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dynid.actuators.drive_laws import MotorLaw
+from dynid.actuators.identify_actuators import ActuatorEstimate
+from dynid.errors import ExportError
+from dynid.export.servos.servo_robot import drive_gains
+from dynid.public_calls import public
+
+__all__ = ["isaac_actuators", "servo_friction_json"]
+
+
+@public
+def isaac_actuators(found: ActuatorEstimate, step_s: float = 0.005) -> dict[str, Any]:
+    """Settings of one Isaac Lab actuator group as plain data.
+
+    The class is DelayedPDActuatorCfg where there is a delay, DCMotorCfg where there is a torque-speed line, and
+    IdealPDActuatorCfg otherwise; ``missing`` says what none of them holds.
+
+    Args:
+        found: Identified servos whose law states the gains.
+        step_s: Time step of the simulation [s], in which the delay is counted.
+
+    Raises:
+        ExportError: The law is none of gains.
+
+    Example:
+        >>> dynid.export.isaac_actuators(servos)["class"]
+        'IdealPDActuatorCfg'
+    """
+    kp, kd = drive_gains(found)
+    table, names = found.model.table(found.values), found.model.robot.joint_names
+
+    def by_joint(values: Any) -> dict[str, float]:
+        return {name: float(value) for name, value in zip(names, values, strict=True)}
+
+    settings: dict[str, Any] = {
+        "class": "IdealPDActuatorCfg",
+        "joint_names_expr": list(names),
+        "stiffness": by_joint(kp),
+        "damping": by_joint(kd),
+    }
+    fields = {
+        "armature": "armature",
+        "coulomb": "friction",
+        "viscous": "viscous_friction",
+        "effort_limit": "effort_limit",
+    }
+    settings |= {field: by_joint(table[kind]) for kind, field in fields.items() if kind in table}
+    delay = round(float(np.max(table["delay"])) / step_s)
+    if "stall_torque" in table:
+        lines = {"saturation_effort": "stall_torque", "velocity_limit": "no_load_speed"}
+        settings |= {"class": "DCMotorCfg"} | {field: by_joint(table[kind]) for field, kind in lines.items()}
+    elif delay > 0:
+        settings |= {"class": "DelayedPDActuatorCfg", "min_delay": delay, "max_delay": delay}
+    others = ("zero", "offset", "breakaway", "load_drive", "load_external")
+    settings["missing"] = [kind for kind in others if kind in table and np.any(table[kind] != 0.0)]
+    if "stall_torque" in table and delay > 0:
+        settings["missing"].append("delay")
+    return settings
+
+
+@public
+def servo_friction_json(found: ActuatorEstimate) -> dict[str, Any]:
+    """The constants of one servo under the names that servo friction models use (kt, R, friction_base, ...).
+
+    Args:
+        found: An estimate of one joint under a `MotorLaw`.
+
+    Raises:
+        ExportError: There are several joints, or another law.
+
+    Example:
+        >>> motor = dynid.actuators.MotorLaw(kp=2.0, voltage=24.0)
+        >>> known = dynid.actuators.ServoParameter("kt", start=1.0, free=False)
+        >>> found = dynid.identify_actuators(pendulum, [sensed], law=motor, parameters=("armature", "coulomb", known))
+        >>> dynid.export.servo_friction_json(found)["model"]
+        'm1'
+    """
+    if not isinstance(found.model.law, MotorLaw) or found.model.dof != 1:
+        raise ExportError(
+            "this format describes one servo under its motor law", remedy="Identify one joint with MotorLaw."
+        )
+    table = {kind: float(values[0]) for kind, values in found.model.table(found.values).items()}
+    loaded, stribeck = "load_drive" in table or "load_external" in table, "breakaway" in table
+    fields = {
+        "kt": "kt", "R": "resistance", "armature": "armature", "q_offset": "zero", "friction_base": "coulomb",
+        "friction_viscous": "viscous", "friction_stribeck": "breakaway", "dtheta_stribeck": "stribeck_speed",
+        "load_friction_motor": "load_drive", "load_friction_external": "load_external",
+        "error_gain_scale": "gain_scale", "command_delay": "delay", "torque_offset": "offset",
+    }  # fmt: skip
+    return {
+        "model": {(False, False): "m1", (True, False): "m2", (False, True): "m3", (True, True): "m4"}[stribeck, loaded],
+        "alpha": 2.0,
+        **{field: table[kind] for field, kind in fields.items() if kind in table},
+    }

@@ -1,0 +1,165 @@
+"""Identify servos from logs of commands and encoders, in a run folder or without one: what ``dynid actuate`` does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from dynid.actuators.identify_actuators import ActuatorEstimate, fit_servos
+from dynid.actuators.motion import CommandedMotion
+from dynid.actuators.recorded_motion import commanded_motion
+from dynid.actuators.servo_files import read_servo_model
+from dynid.actuators.servo_identifiability import OpenDirection, judge_servo_motions
+from dynid.errors import ExportError
+from dynid.export.servos.servo_config import isaac_actuators, servo_friction_json
+from dynid.export.servos.servo_robot import write_servo_mjcf, write_servo_urdf
+from dynid.links.log_reader import ChannelMapSource
+from dynid.logs.reading import read_recording
+from dynid.public_calls import public
+from dynid.report.sections.servo_sections import servo_page, servo_table
+from dynid.robot.model import Robot
+from dynid.runs.run_folder import Origin, RunFolder, RunRequest, open_run
+from dynid.tables import Table
+
+__all__ = ["ActuatorRun", "run_actuators"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ActuatorRun:
+    """Identified servos with their report."""
+
+    found: ActuatorEstimate
+    before: tuple[OpenDirection, ...]
+    """What the motions could not tell, judged before the fit."""
+    text: str
+    """Table and remarks."""
+    content: dict[str, Any]
+    """Contents of ``servos.json``."""
+
+
+@public
+def run_actuators(
+    robot: Robot,
+    logs: Sequence[str | Path],
+    law: str | Path,
+    *,
+    held_out: Sequence[str | Path] = (),
+    channel_map: ChannelMapSource | None = None,
+    correlation: float | Literal["estimated"] = 0.0,
+    starts: int = 1,
+    out: RunRequest | str | Path | None = None,
+) -> ActuatorRun:
+    r"""Identify the servos of a robot from logs without torque.
+
+    Args:
+        robot: The robot on a fixed base.
+        logs: The logs to explain.
+        law: File with the law of the drives and the parameters to find, see `dynid.actuators.read_servo_model`.
+        held_out: Logs that the result is tried on.
+        channel_map: Channel map of the logs, its file, or the name of a built-in one.
+        correlation: Correlation of the residuals that is filtered out, or ``estimated``.
+        starts: Number of first guesses.
+        out: Folder for the servos, files for simulators and a report; None writes nothing.
+
+    Raises:
+        ArgumentError: The model does not fit the robot.
+        DataError: A log cannot be used.
+        EstimationError: The first guess cannot be simulated.
+
+    Example:
+        >>> text = "kind = 'position'\nkp = 60.0\nkd = 2.0\nfree = ['armature', 'viscous', 'coulomb']\n"
+        >>> written = (folder / "drive.toml").write_text(text)
+        >>> table = np.column_stack([ticks, sensed.position, sent])
+        >>> np.savetxt(folder / "sent.csv", table, header="t,q,r", comments="", delimiter=",")
+        >>> signals = {"position": {"columns": "q", "unit": "rad"}, "reference": {"columns": "r", "unit": "rad"}}
+        >>> columns = {"time": {"column": "t", "unit": "s"}, **signals}
+        >>> done = dynid.runs.run_actuators(pendulum, [folder / "sent.csv"], folder / "drive.toml", channel_map=columns)
+        >>> done.found.values.round(3).tolist()
+        [0.05, 0.4, 0.3]
+    """
+    options = {"correlation": correlation, "starts": starts}
+    origin = Origin.of_call("run_actuators", options, [*logs, *held_out, law, channel_map])
+    with nullcontext() if out is None else open_run(RunRequest.of(out), origin, ["servos.json"]) as run:
+        model = read_servo_model(law, robot)
+        motions, others = (_motions(group, robot, channel_map) for group in (logs, held_out))
+        before = judge_servo_motions(model, motions)
+        found = fit_servos(model, motions, others, correlation=correlation, starts=starts)
+        result = ActuatorRun(found=found, before=before, text=_text(found), content=_content(found))
+        if run is not None:
+            _write(run, result, others or motions)
+        return result
+
+
+def _motions(
+    logs: Sequence[str | Path], robot: Robot, channel_map: ChannelMapSource | None
+) -> tuple[CommandedMotion, ...]:
+    return tuple(
+        commanded_motion(read_recording(log, robot, channel_map=channel_map), robot, Path(log).name) for log in logs
+    )
+
+
+def _text(found: ActuatorEstimate) -> str:
+    """Table of the parameters, open combinations, errors of the motions."""
+    table = servo_table(found)
+    lines = [str(Table.of(table.header, table.rows)), ""]
+    lines += [f"Open: {direction}." for direction in found.open_directions]
+    for error in found.errors:
+        seen = "trained" if error.trained else "held out"
+        lines.append(
+            f"{error.name} ({seen}): mean error {1e3 * error.mean_absolute:.3g} mrad, rms {1e3 * error.rms:.3g} mrad; "
+            f"commands alone {1e3 * error.command_rms:.3g} mrad"
+        )
+    return "\n".join(lines)
+
+
+def _content(found: ActuatorEstimate) -> dict[str, Any]:
+    """The result as JSON holds it: None for what is not known."""
+
+    def number(value: float) -> float | None:
+        return float(value) if np.isfinite(value) else None
+
+    return {
+        "robot": found.model.robot.name,
+        "law": type(found.model.law).__name__,
+        "parameters": [
+            {"name": e.name, "kind": e.kind, "joints": [found.model.robot.joint_names[j] for j in e.joints],
+             "value": float(v), "std": number(s), "unit": e.unit}
+            for e, v, s in zip(found.model.entries, found.values, found.std, strict=True)
+        ],
+        "open": [{"names": list(d.names), "changes": list(d.changes)} for d in found.open_directions],
+        "at_bound": list(found.at_bound),
+        "correlation": found.correlation,
+        "converged": found.converged,
+        "motions": [
+            {"name": e.name, "trained": e.trained, "mean_absolute": e.mean_absolute, "rms": e.rms,
+             "command_rms": e.command_rms, "sum_of_squares": e.sum_of_squares}
+            for e in found.errors
+        ],
+    }  # fmt: skip
+
+
+def _write(run: RunFolder, result: ActuatorRun, shown: Sequence[CommandedMotion]) -> None:
+    """Write the servos, the files for simulators and the report; a format that cannot hold the law is left out."""
+    found = result.found
+    run.write("servos.json", json.dumps(result.content, indent=1) + "\n")
+    run.write("servos.txt", result.text + "\n")
+    missing = []
+    for name, write in (("servos.xml", write_servo_mjcf), ("servos.urdf", write_servo_urdf)):
+        try:
+            missing += [f"{name}: {text}" for text in write(found, run.path / name, force=True).missing]
+        except ExportError as error:
+            missing.append(f"{name} is not written: {error.reason}")
+    for name, make in (("isaac_actuators.json", isaac_actuators), ("servo_model.json", servo_friction_json)):
+        try:
+            run.write(name, json.dumps(make(found), indent=1) + "\n")
+        except ExportError as error:
+            missing.append(f"{name} is not written: {error.reason}")
+    run.write("not_in_the_files.txt", "\n".join(missing) + "\n")
+    run.write_page(servo_page(found, shown[:3], result.before, [run.settings()]))
+    run.finish("servos.json", 0)

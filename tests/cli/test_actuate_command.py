@@ -1,0 +1,112 @@
+"""dynid actuate: servos from a log without torque, its folder, and its refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import dynid
+from dynid.actuators import PositionLaw, ServoModel, ServoParameter
+from dynid.cli import main
+from support.planted_servos import chirp, planted
+from support.servo_logs import double_pendulum
+
+LAW = """kind = "position"
+kp = 20.0
+kd = 1.0
+free = ["armature", "viscous", "coulomb"]
+shared = ["delay"]
+[start]
+armature = 0.05
+[lower]
+delay = 0.0
+"""
+MAP = """[time]
+column = "t"
+unit = "s"
+[position]
+columns = ["first", "second"]
+unit = "rad"
+[reference]
+columns = ["first_sent", "second_sent"]
+unit = "rad"
+"""
+TRUTH = {"armature": [0.03, 0.02], "viscous": [0.2, 0.1], "coulomb": [0.15, 0.3], "delay": 0.01}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A robot, its law, a map and two logs."""
+    place, robot = tmp_path_factory.mktemp("actuate"), double_pendulum()
+    parameters = tuple(ServoParameter(kind, start=value, free=False) for kind, value in TRUTH.items())
+    model = ServoModel(robot, PositionLaw(kp=20.0, kd=1.0), parameters)
+    dynid.write_urdf(robot, place / "arm.urdf")
+    (place / "law.toml").write_text(LAW)
+    (place / "map.toml").write_text(MAP)
+    for number in (1, 2):
+        motion = planted(model, [], chirp(robot, duration_s=4.0, seed=number), 2e-4, seed=number)
+        table = np.column_stack([motion.time, motion.position, motion.command])
+        header = "t,first,second,first_sent,second_sent"
+        np.savetxt(place / f"log{number}.csv", table, delimiter=",", header=header, comments="", fmt="%.9f")
+    return place
+
+
+def _run(folder: Path, *words: str) -> tuple[int, str]:
+    given = [str(folder / word) if (folder / word).exists() else word for word in words]
+    done = CliRunner().invoke(main, ["actuate", str(folder / "arm.urdf"), *given, "--map", str(folder / "map.toml")])
+    return done.exit_code, done.output
+
+
+def test_the_truth_is_printed_with_intervals(folder: Path) -> None:
+    code, output = _run(folder, "log1.csv", "--law", "law.toml", "--held-out", "log2.csv", "--json")
+    assert code == 0, output
+    content = json.loads(output)
+    truth = [*TRUTH["armature"], *TRUTH["viscous"], *TRUTH["coulomb"], TRUTH["delay"]]
+    for found, value in zip(content["parameters"], truth, strict=True):
+        assert abs(found["value"] - value) < 4.5 * found["std"], found
+    assert content["motions"][1]["trained"] is False
+    assert content["motions"][1]["rms"] < 4e-4
+
+
+def test_the_folder_holds_report_and_files_for_simulators(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "servos"
+    code, output = _run(folder, "log1.csv", "--law", "law.toml", "--out", str(out))
+    assert code == 0, output
+    names = {path.name for path in out.iterdir()}
+    assert {"servos.json", "servos.txt", "servos.xml", "servos.urdf", "isaac_actuators.json", "report.html"} <= names
+    assert "delay" in (out / "not_in_the_files.txt").read_text()
+    assert "Simulated and measured" in (out / "report.md").read_text()
+    assert dynid.runs.read_run(out)["finished"]
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--law", "law.toml", "--correlation", "2"), "is no correlation"),
+        (("--law", "map.toml"), "kind is None"),
+    ],
+)
+def test_wrong_words_are_refused(folder: Path, words: tuple[str, ...], reason: str) -> None:
+    code, output = _run(folder, "log1.csv", *words)
+    assert code != 0
+    assert reason in output
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('kind = "position"\nfree = ["kt"]\n', "no parameter 'kt'"),
+        ('kind = "position"\nfree = ["mass"]\n', "no parameter 'mass'"),
+        ('kind = "position"\nkp = 1.0\n[start]\nviscous = 1.0\n', "not free"),
+        ('kind = "motor"\nkd = 1.0\n', "kd"),
+    ],
+)
+def test_wrong_files_are_refused(folder: Path, tmp_path: Path, text: str, reason: str) -> None:
+    (tmp_path / "law.toml").write_text(text)
+    code, output = _run(folder, "log1.csv", "--law", str(tmp_path / "law.toml"))
+    assert code != 0
+    assert reason in output
