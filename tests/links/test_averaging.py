@@ -49,6 +49,21 @@ def test_every_parameter_is_the_mean_over_the_models(equations: Samples, shares:
     assert any("3 sets of further terms predict left-out parts" in f.message for f in fit.estimate.findings)
 
 
+def test_the_spread_of_the_models_counts_among_the_errors(equations: Samples) -> None:
+    estimator = FeasibleWLS(prior_weight=1.0)
+    widest = identify_equations(equations, estimator).estimate
+    fit = identify_equations(equations, estimator, Selection(terms=(*ROOTS, *SIGNS), steps=(), models=MODELS)).estimate
+    alone = np.zeros((len(MODELS), len(equations.names)))
+    for row, model in zip(alone, MODELS, strict=True):
+        found = identify_equations(equations.keep(model), estimator).estimate
+        row[[equations.names.index(name) for name in found.names]] = found.values
+    added = np.diagonal(fit.covariance) - np.diagonal(widest.covariance)
+    # alone, each model has weights of its own, from its own residuals
+    np.testing.assert_allclose(added, alone.var(axis=0), rtol=0.3, atol=0.05 * np.diagonal(widest.covariance).max())
+    assert np.all(added >= 0.0)
+    assert added.max() > 0.0
+
+
 def test_models_count_by_how_well_they_predict() -> None:
     runs = [planted_run(ROBOT, samples=600, noise=0.02, seed=seed) for seed in (1, 2)]
     planted = [torque_of_terms(ROBOT, ROOTS, np.full(ROBOT.dof, 0.5), run) for run in runs]

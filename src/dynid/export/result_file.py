@@ -21,6 +21,7 @@ from dynid.files import write_atomically
 from dynid.files.schema import (
     DIGEST,
     anything,
+    bounded,
     check_content,
     either,
     list_of,
@@ -56,7 +57,8 @@ SCHEMA = 2
 """Version of the file's layout."""
 _REMEDY = "Run dynid identify again."
 _OPTIONAL_NUMBER = either(one_of(None), number())
-_NUMBERS = list_of(number())
+LARGEST = 1e12
+"""Largest number of a robot, a term or a parameter in SI units (convention, as in logs and loads)."""
 _DATA = table(
     {
         "source": text(),
@@ -73,13 +75,13 @@ _RESULT = table(
         "robot": text(),
         "joint_names": list_of(text()),
         "training_error_percent": mapping_of(_OPTIONAL_NUMBER),
-        "standard_parameters": mapping_of(number()),
-        "identified_parameters": _NUMBERS,
-        "carried_parameters": _NUMBERS,
+        "standard_parameters": mapping_of(number(-LARGEST, LARGEST)),
+        "identified_parameters": list_of(number(-LARGEST, LARGEST)),
+        "carried_parameters": list_of(number(-LARGEST, LARGEST)),
         "data": list_of(_DATA),
         "band_hz": either(one_of(None), number(0.0)),
-        "model": mapping_of(anything),
-        "terms": list_of(anything),
+        "model": mapping_of(bounded(LARGEST)),
+        "terms": list_of(bounded(LARGEST)),
         "estimate": mapping_of(anything),
         "base_parameters": list_of(
             table({"name": text(), "value": number(), "std": _OPTIONAL_NUMBER, "unit": text()}, others=True)

@@ -22,6 +22,7 @@ __all__ = [
     "FILE_NAME",
     "Check",
     "anything",
+    "bounded",
     "check_content",
     "either",
     "flag",
@@ -39,6 +40,8 @@ Check = Callable[[Any, str], None]
 
 LONGEST_TEXT = 100_000
 """Most letters of one text in a file (convention: the longest command line of usual systems)."""
+LONGEST_PLACE = 200
+"""Most letters of a place in a file (convention)."""
 SHOWN = 60
 """Letters of a wrong value that an error shows (convention)."""
 
@@ -195,6 +198,22 @@ def either(*checks: Check) -> Check:
             except DataError:
                 continue
         return checks[-1](value, place)
+
+    return check
+
+
+def bounded(most: float) -> Check:
+    """Anything whose numbers, also those in lists and tables inside it, are at most ``most`` in magnitude."""
+
+    def check(value: Any, place: str) -> None:
+        if isinstance(value, dict):
+            for key, item in value.items():
+                check(item, f"{place}.{key}"[:LONGEST_PLACE])
+        elif isinstance(value, list):
+            for number, item in enumerate(value):
+                check(item, f"{place}[{number}]"[:LONGEST_PLACE])
+        elif isinstance(value, int | float) and not isinstance(value, bool) and abs(value) > most:
+            raise DataError(f"{str(value)[:SHOWN]} is beyond {most:g}", place=place)
 
     return check
 

@@ -15,6 +15,7 @@ from dynid.errors import ArgumentError, DataError
 from dynid.findings import Finding, QualityReport
 from dynid.gate.command_checks import check_commands
 from dynid.gate.hypotheses import check_hypotheses
+from dynid.gate.lost_rows import check_lost_rows
 from dynid.gate.model_checks import (
     check_changes,
     check_compensation,
@@ -95,6 +96,7 @@ def check_and_process(
     clock = [] if recording.isolated else check_clock(recording)  # the time of isolated rows only counts
     findings = [*recording.findings, *clock, *check_signals(recording), *check_velocities(recording)]
     findings.extend(check_commands(recording))
+    findings.extend(check_lost_rows(recording))
     if robot is not None:
         findings.extend(check_limits(robot, recording))
     if recording.isolated:
