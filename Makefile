@@ -80,6 +80,8 @@ campaigns:
 	@echo "control                 tracking with an identified model, writes docs/control.md"
 	@echo "controller              the example controller in C at 1 kHz"
 	@echo "coverage                95 % intervals on 5 robots x 1000 runs"
+	@echo "selection-coverage      95 % intervals of the default with selection: Stribeck, load friction, ripple, quantised, AR(1) (200 runs, 3 robots)"
+	@echo "lost-rows               rows taken out of the real logs, their stamps written anew"
 	@echo "interval-conditions     95 % intervals under coloured noise, quantised encoders, ripple, missing terms, changing runs"
 	@echo "real-halves             halves of real logs against one another, within their intervals"
 	@echo "gain-coverage           200 loads by torques with gains of drives that are 10 % wrong"
@@ -191,6 +193,13 @@ controller: $(DEMO_STAMP)
 
 coverage: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/coverage.py 1000
+
+.PHONY: lost-rows selection-coverage
+selection-coverage: $(STAMP)
+	$(BIN)/python -m tests.campaigns.selection_coverage 200
+
+lost-rows: $(STAMP)
+	$(BIN)/python -m tests.campaigns.lost_rows
 
 .PHONY: own-robot wrong-calls interval-conditions real-halves
 interval-conditions: $(STAMP)

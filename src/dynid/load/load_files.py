@@ -97,6 +97,8 @@ def read_load(path: str | PathLike[str]) -> Load:
     )
     if not np.isfinite(load.vector).all() or not np.isfinite(load.covariance).all():
         raise DataError("the load has numbers that are not finite", path=path, remedy=_REMEDY_LOAD)
+    if np.any(np.diagonal(load.covariance) < 0.0):
+        raise DataError("a variance is negative", path=path, place="covariance", remedy=_REMEDY_LOAD)
     return load
 
 

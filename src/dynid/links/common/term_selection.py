@@ -10,12 +10,15 @@ from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.selection import ForwardSelection, Selection, standard_candidates
 from dynid.stages import in_stage
-from dynid.terms.base import Reference
+from dynid.terms.base import Reference, Term
 
 __all__ = ["select_terms"]
 
 SHORTEST_MEMORY = 50
 """Samples that gap-free stretches must have on average for friction with memory to be tried (convention)."""
+REFERENCES = 1
+"""Number of fits that better the torques on which selected terms depend (convention: each leaves the product of the
+former error and the size of the term; two gave the same coverage)."""
 REPEATED = 1e-6
 """Share of a term's torque that must be new for it to be a term of its own (convention: well above rounding)."""
 
@@ -42,7 +45,38 @@ def select_terms(equations: Samples, rule: ForwardSelection) -> tuple[Samples, S
     R = chosen.information.weight().R
     news = np.abs(np.diagonal(R)) > REPEATED * np.maximum(np.linalg.norm(R, axis=0), 1e-300)
     terms = tuple(f for f, new in zip(selection.terms, news[len(equations.names) :], strict=True) if new)
-    if terms == selection.terms:
+    if terms != selection.terms:
+        models = tuple(tuple(term for term in model if term in terms) for model in selection.models)
+        selection = replace(selection, terms=terms, models=models)
+        chosen = wide.keep((*equations.terms, *terms))
+    return _with_better_reference(chosen, selection, present=equations.terms, blocks=max(rule.folds))
+
+
+def _with_better_reference(
+    chosen: Samples, selection: Selection, *, present: tuple[Term, ...], blocks: int
+) -> tuple[Samples, Selection]:
+    """Let terms of the links' torques take these from a fit that has the terms.
+
+    The fit without them, which selection starts from, puts a part of what they explain into the links. With friction
+    of 5 % of the load the intervals of the links' parameters then covered 72 % for ddarm and 88 % for scara; with this
+    step 88 % and 93 % (tests/campaigns/selection_coverage.py, 20 runs).
+    """
+    if not any(_has_reference(term) for term in selection.terms):
         return chosen, selection
-    models = tuple(tuple(term for term in model if term in terms) for model in selection.models)
-    return wide.keep((*equations.terms, *terms)), replace(selection, terms=terms, models=models)
+    for _ in range(REFERENCES):
+        reference = Reference(chosen.representative(WLS().solve(chosen).values))
+        better = {
+            term: replace(term, reference=reference) if _has_reference(term) else term  # type: ignore[call-arg]
+            for term in selection.terms
+        }
+        models = tuple(tuple(better[term] for term in model) for model in selection.models)
+        selection = replace(selection, terms=tuple(better.values()), models=models)
+        chosen = build_equations(
+            chosen.robot, chosen.experiments, base=chosen.base, terms=[*present, *selection.terms],
+            band_hz=chosen.band_hz, blocks=blocks,
+        )  # fmt: skip
+    return chosen, selection
+
+
+def _has_reference(term: Term) -> bool:
+    return isinstance(getattr(term, "reference", None), Reference)
