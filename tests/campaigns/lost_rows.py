@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dynid.gate.lost_rows import check_lost_rows
+from dynid.gate.signal_checks import check_lost_rows
 from dynid.logs.recording import Recording
 
 sys.path.insert(0, str(Path(__file__).parent))  # the campaigns on real logs are scripts

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dynid.gate.lost_rows import check_lost_rows
 from dynid.gate.quality import check_recording
+from dynid.gate.signal_checks import check_lost_rows
 from dynid.logs.recording import Recording
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot import zoo

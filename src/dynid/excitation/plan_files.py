@@ -51,6 +51,9 @@ _PLAN = table(
 MOST_NUMBERS = 3e7
 """Largest count of numbers in one trajectory file: some hundred megabytes. Convention."""
 
+SHORTEST_S = 1e-6
+"""Shortest time of a plan [s] (convention: no controller has shorter periods)."""
+
 
 def plan_contents(plan: Excitation) -> dict[str, Any]:
     """The plan in numbers, as plain data: coefficients, criterion, margins, predicted deviations, history."""
@@ -178,6 +181,8 @@ def read_trajectory(path: str | os.PathLike[str]) -> tuple[FourierTrajectory, di
         facts = read_json(path)
         check_content(facts, _PLAN, path=path)
         start, end = facts["recorded_s"]
+        if 0.0 < start < SHORTEST_S or not end - start >= SHORTEST_S:
+            return None
         coefficients = np.array(facts["coefficients"], dtype=float)
         trajectory = FourierTrajectory(coefficients=coefficients, period_s=end - start, lead_s=start)
     except (ValueError, DataError, ArgumentError):  # rows of different lengths are a ValueError

@@ -15,7 +15,6 @@ from dynid.errors import ArgumentError, DataError
 from dynid.findings import Finding, QualityReport
 from dynid.gate.command_checks import check_commands
 from dynid.gate.hypotheses import check_hypotheses
-from dynid.gate.lost_rows import check_lost_rows
 from dynid.gate.model_checks import (
     check_changes,
     check_compensation,
@@ -28,7 +27,7 @@ from dynid.gate.model_checks import (
     measured_delay,
 )
 from dynid.gate.quick_fit import Samples
-from dynid.gate.signal_checks import check_clock, check_signals, check_velocities
+from dynid.gate.signal_checks import check_clock, check_lost_rows, check_signals, check_velocities
 from dynid.gate.torque_noise import filtered_noise
 from dynid.gate.within_log import check_within
 from dynid.gate.wrench_checks import check_drift
