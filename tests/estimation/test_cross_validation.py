@@ -73,3 +73,14 @@ def test_absent_parameters_are_zero(equations: Samples) -> None:
     base, _ = fits.solve(np.arange(len(folds)), np.zeros(0, dtype=np.int64))
     of_friction = [k for k, column in enumerate(equations.base.columns) if column in friction]
     np.testing.assert_allclose(base[:, 0, of_friction], 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("absent", [(), (3, 11, 41)])
+def test_a_model_alone_is_fitted_as_one_of_many(equations: Samples, absent: tuple[int, ...]) -> None:
+    folds = Folds(equations, np.ones(ROBOT.dof), (BLOCKS,))
+    kept, everything = np.arange(len(FURTHER)), np.arange(len(folds))
+    base, unknowns = folds._fit_whole(kept, absent, WEIGHTS)
+    for place, weight in enumerate(WEIGHTS):
+        expected = folds._without(weight, absent).solve(everything, kept)
+        np.testing.assert_allclose(base[:, place], expected[0][:, 0], rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(unknowns[:, place], expected[1][:, 0], rtol=1e-6, atol=1e-9)

@@ -207,11 +207,42 @@ class Folds:
         if (key := (tuple(terms), tuple(absent))) in self._best:
             return self._best[key]
         kept, everything = self._columns(terms), np.arange(len(self))
-        found = [self._without(weight, absent).solve(everything, kept) for weight in WEIGHTS]
-        base, unknowns = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
+        if len(kept) == len(self.equations.terms):
+            base, unknowns = self._fit_whole(kept, absent, WEIGHTS)
+        else:  # other models will come, which share what is eliminated
+            found = [self._without(weight, absent).solve(everything, kept) for weight in WEIGHTS]
+            base, unknowns = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
         errors = self._squares(self._weighted, everything, kept, base, unknowns).sum(axis=0)
         self._best[key] = max(w for w, error in zip(WEIGHTS, errors, strict=True) if error <= NEAR_BEST * errors.min())
         return self._best[key]
+
+    def _fit_whole(self, kept: Ints, absent: Sequence[int], weights: Sequence[float]) -> tuple[Floats, Floats]:
+        """Base parameters (folds, weights, b) and scaled unknowns of the terms (folds, weights, k), fit by fit.
+
+        It is what `_Fits.solve` gives, for one model alone: all unknowns are solved for at once.
+
+        Args:
+            kept: (k,) terms of the model.
+            absent: Places of standard parameters that are zero.
+            weights: Weights of the prior.
+        """
+        rigid = len(self.equations.base.layout)
+        standard = np.array([k for k in range(rigid) if k not in absent])
+        size, used = standard.size, np.concatenate([standard, rigid + kept])
+        matrices = np.empty((len(self), used.size, used.size))
+        matrices[:, :size, :size] = self.standard[:, standard[:, None], standard]
+        matrices[:, size:, :size] = self.mixed[:, kept[:, None], standard]
+        matrices[:, :size, size:] = matrices[:, size:, :size].swapaxes(1, 2)
+        matrices[:, size:, size:] = self.further[:, kept[:, None], kept]
+        torque = np.concatenate([self.mixed[:, -1, standard], self.further[:, kept, -1]], axis=1)
+        pull, centre, solve = self.coordinates.pull[used], self.coordinates.centre[used], lapack().dpotrs
+        found = np.array(
+            [
+                [solve(_root(matrix, weight * pull), right + weight * pull * centre, lower=1)[0] for weight in weights]
+                for matrix, right in zip(matrices, torque, strict=True)
+            ]
+        )
+        return found[:, :, :size] @ self.to_base[:, standard].T, found[:, :, size:]
 
 
 class _Fits:

@@ -29,7 +29,7 @@ from dynid.checks import check_kind
 from dynid.errors import ArgumentError
 from dynid.estimation.cross_validation import Folds
 from dynid.estimation.equations import Factors
-from dynid.estimation.linear.least_squares import least_squares_estimate, refined_weights
+from dynid.estimation.linear.least_squares import noise_weights
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.public_calls import public
 from dynid.robot.model import Robot
@@ -130,9 +130,7 @@ class ForwardSelection:
             present: Terms that are in the model in any case.
         """
         before = equations.keep(present)
-        plain = least_squares_estimate(before, refined_weights(before), "before selection")
-        weights = 1.0 / (plain.noise_std**2 * plain.inflation)
-        folds = Folds(equations, weights, self.folds, runs=self.average)
+        folds = Folds(equations, noise_weights(before), self.folds, runs=self.average)
         trials = _Trials(folds, tuple(candidates), tuple(present))
         count = len(self.folds)
         blocks = np.concatenate([folds.partition(k) for k in range(count)])

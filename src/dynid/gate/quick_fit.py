@@ -341,15 +341,14 @@ def _free_rest(robot: Robot, samples: Samples) -> Floats:
     along = equations.along(tau, samples.weight, used)
     products = equations.products[used]
     # the normal equations are accurate enough to tell 1e-4 from 1e-3, and ten times as fast
-    whole = np.tensordot(samples.weight[used] ** 2, products, axes=1)
-    scale = np.sqrt(np.diagonal(whole))
+    scale = np.sqrt(samples.weight[used] ** 2 @ np.diagonal(products, axis1=1, axis2=2))
     seen = np.flatnonzero(scale > 1e-9 * scale.max())
     shrink, brakes = 1.0 / scale[seen], _brakes(samples, equations.columns, equations.width)
     brakes = brakes[:, seen] * shrink
     left = np.ones(used.size)
     for _ in range(2):
         whole = np.tensordot(samples.weight[used] ** 2 / left, products, axes=1)
-        G = whole[np.ix_(seen, seen)] * shrink[:, None] * shrink
+        G = (whole if seen.size == len(whole) else whole[np.ix_(seen, seen)]) * shrink[:, None] * shrink
         theta = np.zeros(scale.size)
         theta[seen] = shrink * _solve_braking(G, (along @ (1.0 / left))[seen] * shrink, brakes)
         rest = tau - equations.torques(theta, samples.weight, used)

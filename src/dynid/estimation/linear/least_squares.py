@@ -18,7 +18,7 @@ from dynid.findings import Finding
 from dynid.information import Factor
 from dynid.public_calls import public
 
-__all__ = ["OLS", "WLS", "least_squares_estimate", "refined_weights", "sandwich"]
+__all__ = ["OLS", "WLS", "least_squares_estimate", "noise_weights", "refined_weights", "sandwich"]
 
 Floats = NDArray[np.float64]
 
@@ -110,6 +110,12 @@ def refined_weights(equations: Factors, rounds: int = 3) -> Floats:
         beta = equations.information.weight(weights).solve(minimum_norm=True)
         weights = 1.0 / joint_variances(equations, beta)
     return weights
+
+
+def noise_weights(equations: Factors) -> Floats:
+    """(n,) inverse variance of each joint's residuals, raised by their correlation in time, without a covariance."""
+    beta = equations.information.weight(refined_weights(equations)).solve(minimum_norm=True)
+    return np.asarray(1.0 / (np.sqrt(joint_variances(equations, beta)) ** 2 * correlation_inflation(equations, beta)))
 
 
 def least_squares_estimate(

@@ -24,12 +24,13 @@ from dynid.errors import DataError
 from dynid.estimation.cross_validation import FOLDS, Folds
 from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.estimate import Estimate
-from dynid.estimation.linear.least_squares import least_squares_estimate, refined_weights
+from dynid.estimation.linear.least_squares import noise_weights
 from dynid.findings import Finding
 from dynid.parameters.base import BaseParameters, choose_base
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import HIGHEST_CUTOFF, HIGHEST_IN_BAND, LOWEST_IN_BAND, Chain
 from dynid.robot.model import Robot
+from dynid.stages import in_stage
 from dynid.terms.base import Term
 
 __all__ = ["CommonCutoff", "CutoffChoice", "choose_common_cutoff"]
@@ -125,6 +126,7 @@ class CutoffChoice:
         return replace(estimate, findings=(*estimate.findings, *notes))
 
 
+@in_stage("process")
 def choose_common_cutoff(
     robot: Robot,
     chains: Sequence[Chain],
@@ -208,8 +210,7 @@ def _on_the_same_samples(trials: Sequence[Sequence[Experiment]]) -> list[list[Ex
 
 def _left_out_squares(equations: Samples) -> Floats:
     """(folds,) squared torque error of each left-out part, predicted from the others [(N m)^2]."""
-    plain = least_squares_estimate(equations, refined_weights(equations), "cutoff")
-    folds = Folds(equations, 1.0 / (plain.noise_std**2 * plain.inflation))
+    folds = Folds(equations, noise_weights(equations))
     return folds.errors(equations.terms, [], folds.best_weight(equations.terms))[0]
 
 
