@@ -326,7 +326,7 @@ def energy_matrix(robot: Robot, points: dict[str, list[list[float]]], folder: Pa
 
 @pytest.mark.usefixtures("brief")
 def test_points_of_the_paper_s_robot(tmp_path: Path) -> None:
-    words = ["gautier_khalil_3r", "--method", "energy-points", "--points", 15, "--acceleration", 10]
+    words = ["gautier_khalil_3r", "--method", "energy-points", "--set", "points=15", "--acceleration", 10]
     words += ["--set", "velocity=2", "--set", "starts=1", "--set", "rate_hz=200", "--out"]
     text = good(*words, tmp_path / "plan")
     plan = json.loads((tmp_path / "plan" / "plan.json").read_text())
@@ -352,8 +352,8 @@ def test_points_of_the_paper_s_robot(tmp_path: Path) -> None:
     ("words", "expected"),
     [
         (["--method", "energy-points", "--acceleration", "5", "--period", "7"], 'period_s belongs to method "fourier"'),
-        (["--points", "20"], 'points belongs to method "energy-points"'),
-        (["--method", "energy-points", "--points", "3", "--acceleration", "5"], "cannot reveal"),
+        (["--set", "points=20"], 'points belongs to method "energy-points"'),
+        (["--method", "energy-points", "--set", "points=3", "--acceleration", "5"], "cannot reveal"),
         (["--method", "energy-points"], "needs a limit of acceleration for a, b, c"),
     ],
 )
@@ -362,3 +362,27 @@ def test_settings_of_another_method_are_refused(beams: Path, tmp_path: Path, wor
     assert result.exit_code == 2, result.output
     assert expected in result.output
     assert not (tmp_path / "new").exists()
+
+
+def test_commands_for_logs_without_torque(tmp_path: Path) -> None:
+    words = [
+        "excite",
+        "gautier_khalil_3r",
+        "--commands",
+        "--set",
+        "velocity=2",
+        "--set",
+        "torque_off_s=0.5",
+        "--acceleration",
+        "10",
+    ]
+    done = CliRunner().invoke(main, [*words, "--out", str(tmp_path / "plan")])
+    assert done.exit_code == 0, done.output
+    assert "torque off: friction without back-EMF" in done.output
+    rows = np.loadtxt(tmp_path / "plan" / "commands.csv", delimiter=",", skiprows=1)
+    assert rows.shape[1] == 1 + 3 + 3
+    speed = np.abs(np.diff(rows[:, 1:4], axis=0)) * 100.0
+    assert speed.max() < 2.0 * 0.8 + 1e-6
+    assert np.count_nonzero(rows[:, 4] == 0.0) == 0.5 * 2 * 100
+    both = CliRunner().invoke(main, [*words, "--method", "fourier", "--out", str(tmp_path / "other")])
+    assert both.exit_code == 2

@@ -297,7 +297,9 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "map for a robot": (["check", "arm.urdf", "--map", "map.toml"], 2, "--map belongs to the check of a log"),
     "delay for a robot": (["check", "arm.urdf", "--delay", "0.01"], 2, "--delay belongs to the check of a log"),
     "rows for a robot": (["check", "arm.urdf", "--rows", "1:9"], 2, "--rows belongs to the check of a log"),
-    "points of a series": (["excite", "arm.urdf", "--points", "5", "--out", "new"], 2, "choose --method energy-points"),
+    "points of a series": (
+        ["excite", "arm.urdf", "--set", "points=5", "--out", "new"], 2, "choose --method energy-points"
+    ),
     "law without a loop": (
         identify("run1.csv", *PLAIN, "--set", "law=law.toml", out="lawless"), 0, "law has no effect"
     ),

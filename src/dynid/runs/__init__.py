@@ -11,7 +11,7 @@ NAMES = {
     "fleet_run": ["FleetRun", "run_fleet"],
     "identification_run": ["IdentificationRun", "run_identification"],
     "load_run": ["LoadRecipe", "LoadRun", "run_load"],
-    "plan_run": ["PlanRecipe", "run_design"],
+    "plan_run": ["PlanRecipe", "run_command_design", "run_design"],
     "run_folder": ["RunFolder", "RunRequest", "read_run"],
     "validation_run": ["run_validation"],
 }

@@ -12,6 +12,7 @@ from dynid.runs.load_run import LoadRecipe as LoadRecipe
 from dynid.runs.load_run import LoadRun as LoadRun
 from dynid.runs.load_run import run_load as run_load
 from dynid.runs.plan_run import PlanRecipe as PlanRecipe
+from dynid.runs.plan_run import run_command_design as run_command_design
 from dynid.runs.plan_run import run_design as run_design
 from dynid.runs.run_folder import RunFolder as RunFolder
 from dynid.runs.run_folder import RunRequest as RunRequest

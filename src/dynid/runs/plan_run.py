@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -12,6 +13,7 @@ from dynid.checks import check_number
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.excitation.collision.geometry import urdf_hulls
 from dynid.excitation.collision.hulls import Hull
+from dynid.excitation.command_motion import CommandPlan, CommandSettings, design_commands
 from dynid.excitation.constraints import build_constraints
 from dynid.excitation.criteria import (
     ConditionNumber,
@@ -49,13 +51,14 @@ from dynid.robot.parts import Joint
 from dynid.runs.run_folder import Origin, RunFolder, RunRequest, open_run
 from dynid.settings import TomlSettings
 
-__all__ = ["PlanRecipe", "run_design"]
+__all__ = ["PlanRecipe", "run_command_design", "run_design"]
 
 LOWEST_FLOOR_M, HIGHEST_FLOOR_M = -100.0, 100.0
 """Heights of a floor that are accepted [m] (convention, against a height in millimetres)."""
 METHOD_KEYS = {
     "fourier": ("period_s", "harmonics", "speed_coverage", "time_limit_s", "processes", "scheduler", "start_from"),
     "energy-points": ("points", "condition", "condition_weight", "equilibrium_weight", "starts"),
+    "commands": ("band_hz", "amplitude", "hold_s", "torque_off_s", "command_rate_hz"),
 }
 """Settings that only one method reads."""
 CONDITIONS: dict[str, Criterion] = {
@@ -72,9 +75,19 @@ class PlanRecipe(TomlSettings):
 
     file_keys: ClassVar[tuple[str, ...]] = ("meshes", "start_from")
 
-    method: Literal["fourier", "energy-points"] = "fourier"
-    """How the motion is found: a Fourier series, or points whose energies reveal the parameters, joined by fifth-order
-    segments (Gautier and Khalil 1992)."""
+    method: Literal["fourier", "energy-points", "commands"] = "fourier"
+    """How the motion is found: a Fourier series, points whose energies reveal the parameters, joined by fifth-order
+    segments (Gautier and Khalil 1992), or stretches of commands for logs without torque."""
+    band_hz: tuple[float, ...] = (0.3, 5.0)
+    """Lowest and highest frequency of "commands" [Hz]; the highest should reach the bandwidth of the drives."""
+    amplitude: float = 0.5
+    """Share of the position ranges that "commands" use, about their middle."""
+    hold_s: float = 1.0
+    """Rest of "commands" at every level [s]."""
+    torque_off_s: float = 0.0
+    """Time for which "commands" switch the drives off, twice [s]; 0 for never: joints may fall."""
+    command_rate_hz: float = 100.0
+    """Rate of "commands" [Hz]."""
     points: int | None = None
     """Number r of energy differences of "energy-points"; None takes twice the number of base parameters."""
     condition: Literal["svd", "qr", "frobenius"] = "svd"
@@ -156,13 +169,16 @@ class PlanRecipe(TomlSettings):
 
     def _check_method(self) -> None:
         """Refuse settings that the chosen method does not read."""
-        other = next(name for name in METHOD_KEYS if name != self.method)
         defaults = {field.name: field.default for field in fields(self)}
-        if odd := [key for key in METHOD_KEYS[other] if getattr(self, key) != defaults[key]]:
-            raise ArgumentError(
-                f'{", ".join(odd)} belongs to method "{other}", not to "{self.method}"',
-                remedy=f"Leave it out, or choose --method {other}.",
-            )
+        for other in (name for name in METHOD_KEYS if name != self.method):
+            if odd := [key for key in METHOD_KEYS[other] if getattr(self, key) != defaults[key]]:
+                choice = "--commands" if other == "commands" else f"--method {other}"
+                raise ArgumentError(
+                    f'{", ".join(odd)} belongs to method "{other}", not to "{self.method}"',
+                    remedy=f"Leave it out, or choose {choice}.",
+                )
+        if len(self.band_hz) != 2:
+            raise ArgumentError(f"band_hz is {self.band_hz}", remedy="Give two frequencies: --set band_hz=0.3,5.")
 
     def cost(self) -> Criterion:
         """The cost that the points of "energy-points" minimise."""
@@ -226,6 +242,50 @@ class PlanRecipe(TomlSettings):
         if not hulls:
             _note(notice, "assumed-shape", f"floor: joint origins stand for the bodies: {reason}")
         return hulls
+
+
+@public
+def run_command_design(
+    robot: Robot, recipe: PlanRecipe, *, out: RunRequest | str | Path, notice: Notice = log_finding
+) -> tuple[CommandPlan, list[Path]]:
+    """Design commands for a log without torque, and write them to a run folder.
+
+    Args:
+        robot: The robot, whose position and velocity limits the commands keep.
+        recipe: All settings.
+        out: Folder for the commands and what each stretch of them shows.
+        notice: Called with every finding that a person should see at once.
+
+    Returns:
+        The plan, and the files that hold it.
+
+    Raises:
+        ArgumentError: A setting does not fit the robot.
+
+    Example:
+        >>> recipe = dynid.runs.PlanRecipe(method="commands", acceleration=(5.0,))
+        >>> plan, files = dynid.runs.run_command_design(pendulum, recipe, out=folder / "commands")
+        >>> [file.name for file in files]
+        ['commands.csv', 'plan.txt', 'plan.json']
+    """
+    limits = recipe.limits(_with_limits(robot, recipe, notice), notice)
+    settings = CommandSettings(
+        band_hz=(recipe.band_hz[0], recipe.band_hz[1]),
+        amplitude=recipe.amplitude,
+        hold_s=recipe.hold_s,
+        torque_off_s=recipe.torque_off_s,
+        rate_hz=recipe.command_rate_hz,
+    )
+    plan = design_commands(limits, settings)
+    names = ["commands.csv", "plan.txt", "plan.json"]
+    origin = Origin.of_call("run_command_design", recipe.to_dict(), recipe.input_files())
+    with open_run(RunRequest.of(out), origin, [*names, "recipe.toml"]) as run:
+        plan.write_csv(run.path / "commands.csv", force=True)
+        run.write("plan.txt", plan.summary() + "\n")
+        run.write("plan.json", json.dumps(plan.contents(), indent=1) + "\n")
+        run.write("recipe.toml", recipe.to_toml())
+        run.finish("plan.json", 0)
+    return plan, [run.folder / name for name in names]
 
 
 @public

@@ -30,14 +30,16 @@ __all__ = ["excite"]
     "dynid excite ur10 --out plan",
     "dynid excite arm.urdf --set scale=0.5 --period 20 --time-limit 60 --out plan",
     "dynid excite arm.urdf --set floor=0.05 --set clearance=0.02 --out plan",
-    "dynid excite arm.urdf --method energy-points --points 30 --acceleration 5 --out plan",
+    "dynid excite arm.urdf --method energy-points --set points=30 --acceleration 5 --out plan",
+    "dynid excite arm.urdf --commands --set band_hz=0.3,8 --out commands",
 )
 @robot_argument
 @click.option("--method", type=click.Choice(["fourier", "energy-points"]),
               help="A Fourier series (default), or points whose energies reveal the parameters best, joined by "
               "fifth-order segments in minimal time.")  # fmt: skip
-@click.option("--points", type=click.IntRange(min=1), metavar="NUMBER",
-              help="Energy differences of energy-points; twice the number of base parameters by default.")  # fmt: skip
+@click.option("--commands", is_flag=True,
+              help="Commands for logs without torque: rests, levels, ramps and fast motion, with what each "
+              "shows.")  # fmt: skip
 @click.option("--period", "period_s", type=POSITIVE, metavar="SECONDS",
               help="Period of a Fourier series [s]; 10 by default.")  # fmt: skip
 @click.option("--acceleration", metavar="NUMBER[,NUMBER...]",
@@ -53,7 +55,7 @@ __all__ = ["excite"]
 def excite(
     robot: Robot,
     method: str | None,
-    points: int | None,
+    commands: bool,
     period_s: float | None,
     acceleration: str | None,
     time_limit_s: float | None,
@@ -68,18 +70,27 @@ def excite(
     that are unknown and not checked.
     """
     from dynid.excitation.plan_files import plan_contents
-    from dynid.runs.plan_run import PlanRecipe, run_design
+    from dynid.runs.plan_run import PlanRecipe, run_command_design, run_design
 
+    if commands and method is not None:
+        raise click.UsageError("--commands is a method of its own: leave --method out")
     recipe = read_recipe(
         PlanRecipe,
-        method=method,
-        points=points,
+        method="commands" if commands else method,
         period_s=period_s,
         acceleration=acceleration,
         time_limit_s=time_limit_s,
     )
     request = run_request(out, force, recipe)
     assert request is not None
+    if recipe.method == "commands":
+        designed, written = run_command_design(robot, recipe, out=request, notice=show_finding)
+        if as_json:
+            print_json(designed.contents())
+        else:
+            echo(designed.summary())
+            echo(f"written: {', '.join(map(str, written))}")
+        return
     with progress("searching") as advance:
         plan, files = run_design(robot, recipe, out=request, progress=advance, notice=show_finding)
     if plan.interrupted:
