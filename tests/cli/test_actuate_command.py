@@ -74,18 +74,32 @@ def test_the_truth_is_printed_with_intervals(folder: Path) -> None:
 
 def test_the_folder_holds_report_and_files_for_simulators(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "servos"
-    code, output = _run(folder, "log1.csv", "--law", "law.toml", "--out", str(out))
+    code, output = _run(folder, "log1.csv", "log2.csv", "--law", "law.toml", "--out", str(out))
     assert code == 0, output
     names = {path.name for path in out.iterdir()}
     assert {"servos.json", "servos.txt", "servos.xml", "servos.urdf", "isaac_actuators.json", "report.html"} <= names
     assert "delay" in (out / "not_in_the_files.txt").read_text()
-    assert "Simulated and measured" in (out / "report.md").read_text()
+    report = (out / "report.md").read_text()
+    assert "Simulated and measured" in report
+    assert report.split("Each recording alone")[1].count("agree") >= 7
     assert dynid.runs.read_run(out)["finished"]
+
+
+def test_commands_are_designed(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "commands"
+    words = ["actuate", str(folder / "arm.urdf"), "--law", str(folder / "law.toml"), "--design", "2", "--out", str(out)]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    assert "can be told" in done.output
+    table = np.loadtxt(out / "commands.csv", delimiter=",", skiprows=1)
+    assert table.shape == (201, 3)
+    assert np.ptp(table[:, 1:], axis=0).min() > 0.1
 
 
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
+        (("--law", "law.toml", "--design", "2"), "either logs or --design"),
         (("--law", "law.toml", "--correlation", "2"), "is no correlation"),
         (("--law", "map.toml"), "kind is None"),
     ],

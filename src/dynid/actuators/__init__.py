@@ -6,6 +6,7 @@ from dynid.lazy import lazy_names
 
 NAMES = {
     "alike": ["AlikeTest", "compare_joints", "compare_repeats"],
+    "command_design": ["CommandDesign", "design_commands"],
     "drive_laws": ["DriveLaw", "MotorLaw", "PositionLaw"],
     "identify_actuators": ["ActuatorEstimate", "MotionError", "identify_actuators"],
     "kinds": ["KINDS", "ParameterKind"],

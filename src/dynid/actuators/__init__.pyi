@@ -3,6 +3,8 @@
 from dynid.actuators.alike import AlikeTest as AlikeTest
 from dynid.actuators.alike import compare_joints as compare_joints
 from dynid.actuators.alike import compare_repeats as compare_repeats
+from dynid.actuators.command_design import CommandDesign as CommandDesign
+from dynid.actuators.command_design import design_commands as design_commands
 from dynid.actuators.drive_laws import DriveLaw as DriveLaw
 from dynid.actuators.drive_laws import MotorLaw as MotorLaw
 from dynid.actuators.drive_laws import PositionLaw as PositionLaw

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from dynid.errors import ArgumentError
 __all__ = ["CommandedMotion"]
 
 Floats = NDArray[np.float64]
+MARGIN = 8
+"""Samples around an instant whose slope is its velocity, and the fewest of a window. Convention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -96,6 +99,32 @@ class CommandedMotion:
         fields = ("time", "command", "position", "command_velocity", "velocity", "enabled")
         cut: dict[str, Any] = {field: _cut(getattr(self, field), rows) for field in fields}
         return replace(self, **cut, name=self.name if name is None else name)
+
+    def windows(self, length_s: float) -> tuple[CommandedMotion, ...]:
+        """The motion in consecutive parts, each with its own first state: for a prediction that forgets its errors.
+
+        First velocities are measured ones, or slopes of a straight line through the samples around the start. Before
+        its first sample the first command of a part counts as held.
+
+        Args:
+            length_s: Length of a part [s]; what is left at the end is joined to the last part.
+        """
+        as_number("length_s", length_s, above=0.0)
+        size = max(MARGIN, round(length_s / self.period_s))
+        cuts = [*range(0, max(1, len(self.time) - size + 1), size), len(self.time)]
+        whole = self if self.velocity is not None else replace(self, velocity=self._slopes())
+        return tuple(
+            whole.part(slice(start, stop), f"{self.name} {number}")
+            for number, (start, stop) in enumerate(pairwise(cuts), start=1)
+        )
+
+    def _slopes(self) -> Floats:
+        """(N, n) slopes of straight lines through the samples around each sample."""
+        slopes = np.empty_like(self.position)
+        for k in range(len(self.time)):
+            near = slice(max(0, k - MARGIN // 2), k + MARGIN // 2 + 1)
+            slopes[k] = np.polynomial.polynomial.polyfit(self.time[near] - self.time[k], self.position[near], 1)[1]
+        return slopes
 
     def of_joints(self, columns: list[int]) -> CommandedMotion:
         """The same motion of some joints only, in the given order."""

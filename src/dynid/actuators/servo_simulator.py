@@ -32,8 +32,6 @@ class Simulated:
     """(N, n) simulated readings of the encoders [rad or m]."""
     slopes: Floats
     """(N, n, P) derivatives of the readings by the entries of the model."""
-    start_slopes: Floats
-    """(N, n, 2) derivatives of each joint's readings by its own first reading and first velocity."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,7 +158,7 @@ def differentiate_servos(model: ServoModel, values: ArrayLike, motion: Commanded
     """Simulate a motion and differentiate it; arguments and errors as for `simulate_servos`."""
     prepared = _Prepared(model, values, motion)
     N, n = motion.position.shape
-    position, slopes, starts = np.empty((N, n)), np.zeros((N, n, len(model.entries))), np.zeros((N, n, 2))
+    position, slopes = np.empty((N, n)), np.zeros((N, n, len(model.entries)))
     for chain, places in split_chains(model.robot):
         joints, m = list(places), len(places)
         plant = ServoPlant(chain, model.law, model.kinds)
@@ -178,11 +176,7 @@ def differentiate_servos(model: ServoModel, values: ArrayLike, motion: Commanded
             if mine:
                 own = found[:, :, mine[0]] if len(mine) == 1 else found[:, :, mine].sum(axis=2)
                 slopes[1:, where, place] = own
-        first = plant.cells + m
-        for i, j in enumerate(joints):
-            starts[1:, j] = found[:, i, [first + i, first + m + i]]
-            starts[0, j, 0] = 1.0
-    return Simulated(position, slopes, starts)
+    return Simulated(position, slopes)
 
 
 def _even_slice(places: list[int]) -> slice | list[int]:

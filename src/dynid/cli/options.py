@@ -305,7 +305,7 @@ def refuse_robot(name: str) -> None:
         )
 
 
-def logs_argument(function: Function) -> Function:
+def logs_argument(function: Function, required: bool = True) -> Function:
     """Add the argument LOGS: one or more logs; a folder of runs stands for its runs where there is a channel map."""
 
     @functools.wraps(function)
@@ -316,7 +316,7 @@ def logs_argument(function: Function) -> Function:
         runs = [str(run) for log in logs for run in runs_in(log, options["channel_map"])] if known else logs
         function(*args, logs=tuple(runs), **options)
 
-    return click.argument("logs", nargs=-1, required=True, type=LogPath())(with_runs)
+    return click.argument("logs", nargs=-1, required=required, type=LogPath())(with_runs)
 
 
 def recipe_options(

@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from dynid.actuators.alike import AlikeTest, compare_repeats
+from dynid.actuators.command_design import design_commands
 from dynid.actuators.identify_actuators import ActuatorEstimate, fit_servos
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.recorded_motion import commanded_motion
@@ -27,7 +29,7 @@ from dynid.robot.model import Robot
 from dynid.runs.run_folder import Origin, RunFolder, RunRequest, open_run
 from dynid.tables import Table
 
-__all__ = ["ActuatorRun", "run_actuators"]
+__all__ = ["ActuatorRun", "run_actuators", "run_command_design"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -37,6 +39,8 @@ class ActuatorRun:
     found: ActuatorEstimate
     before: tuple[OpenDirection, ...]
     """What the motions could not tell, judged before the fit."""
+    repeats: tuple[AlikeTest, ...]
+    """Whether the recordings, each fitted alone, agree within their intervals; empty for a single one."""
     text: str
     """Table and remarks."""
     content: dict[str, Any]
@@ -90,10 +94,36 @@ def run_actuators(
         motions, others = (_motions(group, robot, channel_map) for group in (logs, held_out))
         before = judge_servo_motions(model, motions)
         found = fit_servos(model, motions, others, correlation=correlation, starts=starts)
-        result = ActuatorRun(found=found, before=before, text=_text(found), content=_content(found))
+        repeats = _repeats(found, motions)
+        text, content = _text(found, repeats), _content(found)
+        result = ActuatorRun(found=found, before=before, repeats=repeats, text=text, content=content)
         if run is not None:
             _write(run, result, others or motions)
         return result
+
+
+def run_command_design(robot: Robot, law: str | Path, duration_s: float, *, out: RunRequest) -> str:
+    """Write ``commands.csv`` that reveal the parameters of a model best; returns what they will tell.
+
+    Args:
+        robot: The robot on a fixed base.
+        law: File of the model, with rough values under ``[start]``.
+        duration_s: Length of the motion [s].
+        out: Folder for the commands.
+    """
+    origin = Origin.of_call("run_command_design", {"duration_s": duration_s}, [law])
+    with open_run(out, origin, ["commands.csv"]) as run:
+        design = design_commands(read_servo_model(law, robot), duration_s=duration_s)
+        motion = design.motion
+        header = ",".join(["time", *motion.joint_names])
+        table = np.column_stack([motion.time, motion.command])
+        rows = [",".join(f"{value:.6f}" for value in row) for row in table.tolist()]
+        run.write("commands.csv", "\n".join([header, *rows]) + "\n")
+        run.finish("commands.csv", 0)
+    told = [f"Open whatever the log: {direction}." for direction in design.open_directions]
+    gain = f"variances {design.gain:.3g} times smaller than under the mean candidate"
+    told = told or ["Every parameter of the model can be told."]
+    return "\n".join([f"{len(motion.time)} commands of {motion.dof} joints; {gain}", *told])
 
 
 def _motions(
@@ -104,8 +134,15 @@ def _motions(
     )
 
 
-def _text(found: ActuatorEstimate) -> str:
-    """Table of the parameters, open combinations, errors of the motions."""
+def _repeats(found: ActuatorEstimate, motions: Sequence[CommandedMotion]) -> tuple[AlikeTest, ...]:
+    """Each recording fitted alone from what all gave, and compared; nothing for a single one."""
+    if len(motions) < 2:
+        return ()
+    return compare_repeats([fit_servos(found.model, [motion], correlation=found.correlation) for motion in motions])
+
+
+def _text(found: ActuatorEstimate, repeats: Sequence[AlikeTest]) -> str:
+    """Table of the parameters, open combinations, errors of the motions, disagreement of recordings."""
     table = servo_table(found)
     lines = [str(Table.of(table.header, table.rows)), ""]
     lines += [f"Open: {direction}." for direction in found.open_directions]
@@ -115,6 +152,9 @@ def _text(found: ActuatorEstimate) -> str:
             f"{error.name} ({seen}): mean error {1e3 * error.mean_absolute:.3g} mrad, rms {1e3 * error.rms:.3g} mrad; "
             f"commands alone {1e3 * error.command_rms:.3g} mrad"
         )
+    odd = [test.kind for test in repeats if not test.alike]
+    if odd:
+        lines.append(f"Recordings fitted alone differ by more than their intervals say: {', '.join(odd)}.")
     return "\n".join(lines)
 
 
@@ -161,5 +201,5 @@ def _write(run: RunFolder, result: ActuatorRun, shown: Sequence[CommandedMotion]
         except ExportError as error:
             missing.append(f"{name} is not written: {error.reason}")
     run.write("not_in_the_files.txt", "\n".join(missing) + "\n")
-    run.write_page(servo_page(found, shown[:3], result.before, [run.settings()]))
+    run.write_page(servo_page(found, shown[:3], result.before, result.repeats, [run.settings()]))
     run.finish("servos.json", 0)

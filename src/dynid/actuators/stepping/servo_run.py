@@ -32,7 +32,7 @@ class ServoRun:
         """Compile the steps, or load them from the cache; the derivatives follow when they are first needed."""
         self.plant, self._backend = plant, backend
         n = plant.dof
-        self.width = pad_width(plant.cells + n + plant.state)
+        self.width = pad_width(plant.cells + 2 * n)
         self._tape = step_tape(plant)
         self._steps = self._carry = None
         self._slopes: Program | None = None
@@ -76,9 +76,9 @@ class ServoRun:
         command_slopes: tuple[Floats, Floats],
         noted: Flags,
     ) -> Floats:
-        """(noted, n, kinds n + n + s) derivatives of the positions after the noted steps.
+        """(noted, n, kinds n + n) derivatives of the positions after the noted steps.
 
-        By the parameters, by what moves the command of each joint (a delay), and by the first state.
+        By the parameters, and by what moves the command of each joint (a delay); the first state is given.
 
         Args:
             trace: (K + 1, s) states from `trace`.
@@ -88,11 +88,10 @@ class ServoRun:
             command_slopes: (K, n) changes of each command and of each commanded velocity by what moves it.
             noted: (K,) 1 for steps after which the derivatives are wanted, 0 for others.
         """
-        plant, n, s = self.plant, self.plant.dof, self.plant.state
+        plant, n = self.plant, self.plant.dof
         if self._slopes is None:
             self._slopes = compile_tape(slope_tape(plant, self.width), self._backend)
-        S = np.zeros((s, self.width))
-        S[:, plant.cells + n : plant.cells + n + s] = np.eye(s)
+        S = np.zeros((plant.state, self.width))
         out = np.empty((int(noted.sum()), n, self.width))
         done, rates_move = 0, bool(command_slopes[1].any())
         for first in range(0, len(samples), CHUNK):
@@ -104,12 +103,12 @@ class ServoRun:
             if rates_move:
                 rates = columns[:, :, moved : moved + n] * command_slopes[1][part, None, :]
                 columns[:, :, plant.cells : moved] += rates
-            columns[:, :, moved : moved + n] = 0.0  # what is left is the first state, which acts no more
+            columns[:, :, moved : moved + n] = 0.0
             steps = np.ascontiguousarray(samples[part, 0])
             count = int(noted[part].sum())
             self._follow(S, steps, found["transition"], columns, noted[part], out[done : done + count])
             done += count
-        return out[:, :, : plant.cells + n + s]
+        return out[:, :, : plant.cells + n]
 
     def _follow(self, S: Floats, steps: Floats, transition: Floats, columns: Floats, noted: Flags, out: Floats) -> None:
         """Carry the derivatives S (s, width) through some steps, in place."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
-from dynid.cli.options import EXISTING, FORCE, JSON, MAP, command, logs_argument, robot_argument
+from dynid.cli.options import EXISTING, FORCE, JSON, MAP, POSITIVE, command, logs_argument, robot_argument
 from dynid.cli.screen import echo, print_json, print_written
 
 if TYPE_CHECKING:
@@ -18,10 +19,11 @@ __all__ = ["actuate"]
 
 @command(
     "dynid actuate pendulum.urdf kp100.json kp200.json --law servo.toml --map xl330.toml --held-out kp800.json",
+    "dynid actuate pendulum.urdf --law servo.toml --design 20 --out commands",
     "dynid actuate go2.xml log.pt --hold base_joint1 --law go2_law.toml --map go2.toml --correlation 0.95 --out legs",
 )
 @robot_argument
-@logs_argument
+@partial(logs_argument, required=False)
 @click.option("--law", required=True, type=EXISTING, metavar="FILE",
               help="TOML file with the law of the drives and the parameters to find.")  # fmt: skip
 @MAP
@@ -30,6 +32,8 @@ __all__ = ["actuate"]
 @click.option("--correlation", default="0", metavar="NUMBER|estimated",
               help="Correlation of the position errors from sample to sample that is filtered out.")  # fmt: skip
 @click.option("--starts", default=1, type=click.IntRange(1, 100), help="Number of first guesses; 1 by default.")
+@click.option("--design", "design_s", type=POSITIVE, metavar="SECONDS",
+              help="Instead of reading logs, write commands of this length that reveal most.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path),
               help="Folder for the servos, files for simulators, and a report.")  # fmt: skip
 @FORCE
@@ -42,6 +46,7 @@ def actuate(
     held_out: tuple[str, ...],
     correlation: str,
     starts: int,
+    design_s: float | None,
     out: Path | None,
     force: bool,
     as_json: bool,
@@ -51,8 +56,18 @@ def actuate(
     The logs say where the joints were sent and where they went. The command prints armature, friction, gains, delay and
     the like with their standard deviations, and what the motions do not tell.
     """
-    from dynid.runs.actuator_run import run_actuators
+    from dynid.errors import ArgumentError
+    from dynid.runs.actuator_run import run_actuators, run_command_design
     from dynid.runs.run_folder import RunRequest
+
+    if (design_s is None) == (not logs):
+        raise ArgumentError("either logs or --design is needed", remedy="Give logs to explain, or --design SECONDS.")
+    if design_s is not None:
+        if out is None:
+            raise ArgumentError("--design writes commands and needs --out", remedy="Give a folder: --out commands.")
+        echo(run_command_design(robot, law, design_s, out=RunRequest(path=out, force=force)))
+        print_written(out)
+        return
 
     run = run_actuators(
         robot, logs, law, held_out=held_out, channel_map=channel_map, correlation=_correlation(correlation),

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynid.actuators.alike import compare_joints
+from dynid.actuators.alike import AlikeTest, compare_joints
 from dynid.actuators.identify_actuators import ActuatorEstimate
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.servo_identifiability import OpenDirection
 from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Plot, Rows, Text
 from dynid.report.page import Page, Section
 
-__all__ = ["AlikeJoints", "ServoMotions", "ServoValues", "joint_groups", "servo_page", "servo_table"]
+__all__ = ["AlikeJoints", "Repeats", "ServoMotions", "ServoValues", "joint_groups", "servo_page", "servo_table"]
 
 MOST_JOINTS = 12
 """Joints of which curves are drawn. Convention: a page of a few hundred kilobytes."""
@@ -138,12 +138,36 @@ class AlikeJoints(Section):
         return [Text(hint, "hint"), Rows(header, rows)]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Repeats(Section):
+    """How much estimates from single recordings disagree, beside what their intervals say."""
+
+    tests: Sequence[AlikeTest]
+
+    @property
+    def title(self) -> str:
+        """Heading."""
+        return "Each recording alone"
+
+    def blocks(self) -> Sequence[Block]:
+        """One row per parameter; nothing for a single recording."""
+        if not self.tests:
+            return []
+        rows = tuple(
+            (t.kind, t.mean, t.spread, t.expected, t.p_value, "agree" if t.alike else "disagree") for t in self.tests
+        )
+        header = ("parameter", "common value", "spread of the recordings", "as the intervals state", "p", "")
+        hint = "Disagree: the recordings differ by more than their intervals say (5 %); the model misses something."
+        return [Text(hint, "hint"), Rows(header, rows)]
+
+
 def servo_page(
     found: ActuatorEstimate,
     shown: Sequence[CommandedMotion] = (),
     before: tuple[OpenDirection, ...] = (),
+    repeats: Sequence[AlikeTest] = (),
     extra: Sequence[Section] = (),
 ) -> Page:
     """The page of identified servos."""
-    sections = [ServoValues(found, before), ServoMotions(found, shown), AlikeJoints(found), *extra]
+    sections = [ServoValues(found, before), ServoMotions(found, shown), AlikeJoints(found), Repeats(repeats), *extra]
     return Page.of(f"{found.model.robot.name}: identified servos", sections)
