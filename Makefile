@@ -75,6 +75,7 @@ campaigns:
 	@echo "watch                   watches over the real logs: false alarms and planted pushes, beside the usual practice"
 	@echo "fleet-cluster           1e8 samples on a Dask cluster of this machine: speed-up, memory, killed workers"
 	@echo "fleet-differences       fleets of 100 simulated arms with planted differences: found, accused falsely"
+	@echo "tracker-steps           ten million steps of the load tracker in C"
 	@echo "c-observer              the momentum observer in C: 1e6 steps against Python, time beside Pinocchio's C++"
 	@echo "c-speed                 generated C beside Pinocchio's C++ and CasADi's C"
 	@echo "control                 tracking with an identified model, writes docs/control.md"
@@ -178,6 +179,9 @@ c-robots: $(STAMP)
 
 watch: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/watch.py
+
+tracker-steps: $(STAMP)
+	$(CAMPAIGN)/tracker_steps.py
 
 c-observer: $(VENV)/.ready-bench
 	$(CAMPAIGN)/c_observer.py

@@ -20,7 +20,7 @@ from c_speed import DEFINITIONS
 
 import dynid
 from dynid.export.c.c_check import find_compiler
-from dynid.export.observer_code import CHECKED_GAIN, observer_files, run_observer, wandering_states
+from dynid.export.running.observer_code import CHECKED_GAIN, observer_files, run_observer, wandering_states
 from dynid.kernels import kernel
 from dynid.links.whole_model import WholeModel
 from dynid.monitor.observer import MomentumObserver

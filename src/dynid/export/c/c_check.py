@@ -156,9 +156,9 @@ def compile_c(folder: str, sources: Sequence[str], program: str, flags: Sequence
     return target
 
 
-def run_program(program: str, stdin: bytes) -> bytes:
-    """Run a compiled program on some bytes; returns what it wrote."""
-    return _execute([program], stdin)
+def run_program(program: str, stdin: bytes, words: Sequence[str] = ()) -> bytes:
+    """Run a compiled program on some bytes, with arguments; returns what it wrote."""
+    return _execute([program, *words], stdin)
 
 
 def _execute(command: list[str], stdin: bytes, folder: str | None = None, remedy: str | None = None) -> bytes:

@@ -27,8 +27,8 @@ from dynid.export.c.c_reference import reference
 from dynid.export.c.c_source import TOLERANCE, CodeText, header_text, operation_table, source_text
 from dynid.export.c.c_two_rate_text import two_rate_header, two_rate_source
 from dynid.export.model_code import model_files
-from dynid.export.observer_code import check_observer, observer_files
 from dynid.export.result_file import SavedResult
+from dynid.export.running.observer_code import check_observer, observer_files
 from dynid.files import make_folder, write_atomically
 from dynid.links.identify import Identification
 from dynid.links.pruning import PrunedRobot

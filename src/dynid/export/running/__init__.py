@@ -1,0 +1,1 @@
+"""C code that runs beside a robot: observers and trackers with a state."""
