@@ -320,3 +320,12 @@ def test_what_is_said_of_the_map_is_said_once_and_without_the_gate(tmp_path: Pat
     )
     reader.experiments([tmp_path / "one.csv", tmp_path / "two.csv"])
     assert [finding.code for finding in told] == ["joint-order"]
+
+
+def test_one_number_per_line(tmp_path: Path) -> None:
+    """A file per quantity, the joints of a sample one below the other; the clock has a file of its own."""
+    for name, values in (("time", MOTION.time), ("positions", MOTION.q), ("torques", MOTION.effort)):
+        np.savetxt(tmp_path / f"traj_{name}.txt", values.ravel(), fmt="%.17g")
+    recording = read_recording(tmp_path, ARM, channel_map=tomllib.loads(inspect_log(tmp_path, ARM).toml))
+    np.testing.assert_array_equal(recording.q, MOTION.q)
+    np.testing.assert_array_equal(recording.effort, MOTION.effort)

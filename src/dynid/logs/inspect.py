@@ -299,6 +299,10 @@ def _section(
     ]
     if len(tables) > 1:
         lines.insert(0, f"file = {_quoted(keys[signal.file])}")
+    if signal.folded:
+        lines.append('width = "joints"')
+        reason = "it has one number per line, one for each joint at each time"
+        guesses.append(Guess(section=quantity, text="width", reason=reason, certain=False))
     values = [tables[signal.file].columns[name] for name in names]
     if any(array.ndim == 2 and array.shape[0] < array.shape[1] for array in values):
         lines.append("transpose = true")

@@ -56,6 +56,8 @@ class FoundSignal:
     """Whether the log declares the unit."""
     why: str
     """Why these columns."""
+    folded: bool = False
+    """Whether the file has one number per line, the joints of a sample one below the other."""
     other_names: bool = False
     """Whether they have names of joints, but not of the robot's, so that their order is the log's."""
 
@@ -132,11 +134,13 @@ def _time_unit(reading: Reading, values: Floats, table: Table, nanos: str | None
 
 def find_signals(tables: Mapping[str, Table], robot: Robot | None, time: FoundTime | None) -> dict[str, FoundSignal]:
     """Quantity -> its columns; also "reference" for commanded positions."""
+    folded = _one_number_per_line(tables, robot, time)
+    tables = {file: folded.get(file, table) for file, table in tables.items()}
     candidates = [
         (file, family, quantity)
         for file, table in tables.items()
         for family, quantity in _candidates(file, table, robot, several=len(tables) > 1)
-        if time is None or family.columns != [time.column]
+        if time is None or (file, family.columns) != (time.file, [time.column])
     ]
     found: dict[str, FoundSignal] = {}
     for quantity in QUANTITIES:
@@ -148,12 +152,25 @@ def find_signals(tables: Mapping[str, Table], robot: Robot | None, time: FoundTi
         ]
         if fitting:
             _, file, family = max(fitting, key=lambda item: item[0])
-            found[quantity] = _signal(quantity, file, family, tables, robot)
+            found[quantity] = replace(_signal(quantity, file, family, tables, robot), folded=file in folded)
     if "effort" in found and has_no_sign(_stack(found["effort"], tables)):
         del found["effort"]
     if "velocity" in found and "position" in found and time is not None:
         found["velocity"] = _same_scale(found["velocity"], found["position"], tables, time)
     return {**found, **_reference(candidates, found, tables, robot)}
+
+
+def _one_number_per_line(tables: Mapping[str, Table], robot: Robot | None, time: FoundTime | None) -> dict[str, Table]:
+    """File -> its table with a row per sample, where it has one number per line and as many as all joints need."""
+    if robot is None or robot.dof < 2 or time is None or len(tables) < 2:
+        return {}
+    samples = len(tables[time.file].columns[time.column])
+    found = {}
+    for file, table in tables.items():
+        column = next(iter(table.columns.values())) if len(table.columns) == 1 else None
+        if column is not None and column.shape == (samples * robot.dof,) and file != time.file:
+            found[file] = replace(table, columns={table.names[0]: column.reshape(samples, robot.dof)})
+    return found
 
 
 def _candidates(file: str, table: Table, robot: Robot | None, *, several: bool) -> list[tuple[Family, str]]:
