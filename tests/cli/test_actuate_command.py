@@ -83,6 +83,9 @@ def test_the_folder_holds_report_and_files_for_simulators(folder: Path, tmp_path
     assert "Simulated and measured" in report
     assert report.split("Each recording alone")[1].count("agree") >= 7
     assert dynid.runs.read_run(out)["finished"]
+    again = CliRunner().invoke(main, ["rerun", str(out), "--out", str(tmp_path / "again")])
+    assert again.exit_code == 0, again.output
+    assert (tmp_path / "again" / "servos.json").read_bytes() == (out / "servos.json").read_bytes()
 
 
 def test_commands_are_designed(folder: Path, tmp_path: Path) -> None:

@@ -501,14 +501,14 @@ def _no_robot(name: str) -> errors.ArgumentError:
     )
 
 
-def run_request(out: Path | None, force: bool, recipe: TomlSettings) -> RunRequest | None:
-    """Describe the run folder of the present command; None without a folder."""
+def run_request(out: Path | None, force: bool, recipe: TomlSettings | None) -> RunRequest | None:
+    """Describe the run folder of the present command, which may have no recipe; None without a folder."""
     from dynid.runs.run_folder import RunRequest
 
     return None if out is None else RunRequest(path=out, force=force, origin=_origin(recipe))
 
 
-def _origin(recipe: TomlSettings) -> Origin:
+def _origin(recipe: TomlSettings | None) -> Origin:
     """Describe the present command with its settings and its input files."""
     from dynid.runs.run_folder import Origin
 
@@ -525,8 +525,8 @@ def _origin(recipe: TomlSettings) -> Origin:
             *(["--allow-unphysical"] if _is_given("allow_unphysical") else []),
             *_arguments(given, _absolute),
         ],
-        options={**options, **recipe.to_dict()},
-        inputs=[*inputs, *recipe.input_files()],
+        options=options if recipe is None else {**options, **recipe.to_dict()},
+        inputs=inputs if recipe is None else [*inputs, *recipe.input_files()],
     )
 
 

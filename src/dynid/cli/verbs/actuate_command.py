@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from dynid.cli.options import EXISTING, FORCE, JSON, MAP, POSITIVE, command, logs_argument, robot_argument
+from dynid.cli.options import EXISTING, FORCE, JSON, MAP, POSITIVE, command, logs_argument, robot_argument, run_request
 from dynid.cli.screen import echo, print_json, print_written
 
 if TYPE_CHECKING:
@@ -58,20 +58,20 @@ def actuate(
     """
     from dynid.errors import ArgumentError
     from dynid.runs.actuator_run import run_actuators, run_command_design
-    from dynid.runs.run_folder import RunRequest
 
+    request = run_request(out, force, None)
     if (design_s is None) == (not logs):
         raise ArgumentError("either logs or --design is needed", remedy="Give logs to explain, or --design SECONDS.")
     if design_s is not None:
-        if out is None:
+        if request is None:
             raise ArgumentError("--design writes commands and needs --out", remedy="Give a folder: --out commands.")
-        echo(run_command_design(robot, law, design_s, out=RunRequest(path=out, force=force)))
-        print_written(out)
+        echo(run_command_design(robot, law, design_s, out=request))
+        print_written(request.path)
         return
 
     run = run_actuators(
         robot, logs, law, held_out=held_out, channel_map=channel_map, correlation=_correlation(correlation),
-        starts=starts, out=None if out is None else RunRequest(path=out, force=force),
+        starts=starts, out=request,
     )  # fmt: skip
     if as_json:
         print_json(run.content)

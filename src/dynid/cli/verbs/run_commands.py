@@ -175,7 +175,7 @@ def _digest(path: str) -> str:
     return file_digest(path)
 
 
-REPEATABLE = ("identify", "load", "validate", "excite")
+REPEATABLE = ("identify", "load", "validate", "excite", "actuate")
 """Commands whose runs can be repeated."""
 WRITING = ("--out", "--force", "--save-recipe", "--help", "-h")
 """Options that a record must not name: where results go is decided by the one who repeats the run."""
