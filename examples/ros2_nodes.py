@@ -1,14 +1,16 @@
-"""Two ROS 2 nodes: one records a log for dynid, the other identifies a load while the robot moves.
+"""Three ROS 2 nodes: one records a log for dynid, one identifies a load while the robot moves, one watches for pushes.
 
     python ros2_nodes.py record arm.urdf --out run1
     dynid identify arm.urdf run1/run.csv --map run1/map.toml --out result
 
     python ros2_nodes.py load arm.urdf --link tool0 --wrench /ft_sensor/wrench
 
+    python ros2_nodes.py watch result
+
 The nodes subscribe to sensor_msgs/JointState, whose joints are matched by name in every message, and to
 geometry_msgs/WrenchStamped. The second publishes geometry_msgs/InertiaStamped on ``~/load`` once a second. rclpy and
-the message packages are imported by `main` only: `Recorder` and `LoadTracker` take any objects with the fields of the
-messages. dynid does not import this file.
+the message packages are imported by `main` only: `Recorder`, `LoadTracker` and `Watcher` take any objects with the
+fields of the messages; the last one prints alarms. dynid does not import this file.
 """
 
 from __future__ import annotations
@@ -175,11 +177,46 @@ class LoadTracker:
         return True
 
 
+class Watcher:
+    """Tells what pushes against the arm, from joint states with positions, velocities and efforts."""
+
+    def __init__(self, guard: dynid.monitor.LiveWatch, robot: dynid.Robot) -> None:
+        self.guard, self.states = guard, JointStates(robot)
+        self.alarms: list[dynid.monitor.Alarm] = []
+        self.last = -np.inf
+
+    @classmethod
+    def of(cls, folder: str, per_hour: float) -> Watcher:
+        """A watch with a result of dynid identify, calibrated from its own logs."""
+        fit = dynid.read_result(folder).identification()
+        known = dynid.runs.calibrate_result(Path(folder), fit)
+        return cls(dynid.monitor.LiveWatch(fit, known, per_hour=per_hour), fit.robot)
+
+    def joint_state(self, message) -> None:
+        """Take one message; incomplete, repeated and late ones are left out."""
+        rows = [self.states.row(message, field) for field in ("position", "velocity", "effort")]
+        time = stamp_of(message)
+        if any(row is None or not np.isfinite(row).all() for row in rows) or time <= self.last:
+            return
+        self.last = time
+        for alarm in self.guard.step(time, *rows):
+            self.alarms.append(alarm)
+            print(f"{alarm.time_s:.3f} s: {alarm.kind} at {alarm.joint}, {alarm.torque:.3g} N m or N", flush=True)
+
+
+def make_taker(given: argparse.Namespace) -> Recorder | LoadTracker | Watcher:
+    """What takes the messages of a node."""
+    if given.node == "watch":
+        return Watcher.of(given.robot, given.per_hour)
+    robot = dynid.read_urdf(given.robot)
+    return Recorder(robot) if given.node == "record" else LoadTracker(robot, given.link, sign=given.sign)
+
+
 def main(words: list[str] | None = None) -> None:
     """Run one of the nodes until it is interrupted."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("node", choices=["record", "load"])
-    parser.add_argument("robot", help="URDF of the robot")
+    parser.add_argument("node", choices=["record", "load", "watch"])
+    parser.add_argument("robot", help="URDF of the robot; for watch a folder that dynid identify wrote")
     parser.add_argument("--joints", default="/joint_states", help="topic of the joint states")
     parser.add_argument("--wrench", help="topic of the wrench")
     parser.add_argument("--out", default="run", help="folder for the log (record)")
@@ -187,6 +224,7 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument(
         "--sign", type=float, default=1.0, help="-1 if the sensor reports what the load does to it (load)"
     )
+    parser.add_argument("--per-hour", type=float, default=1.0, help="rate of false alarms (watch) [1/h]")
     given = parser.parse_args(words)
     if given.node == "load" and not (given.link and given.wrench):
         parser.error("the node load needs --link and --wrench")
@@ -195,12 +233,11 @@ def main(words: list[str] | None = None) -> None:
     from rclpy.qos import qos_profile_sensor_data
     from sensor_msgs.msg import JointState
 
-    robot = dynid.read_urdf(given.robot)
-    taker = Recorder(robot) if given.node == "record" else LoadTracker(robot, given.link, sign=given.sign)
+    taker = make_taker(given)
     rclpy.init()
     node = rclpy.create_node(f"dynid_{given.node}")
     node.create_subscription(JointState, given.joints, taker.joint_state, qos_profile_sensor_data)
-    if given.wrench:
+    if given.wrench and given.node != "watch":
         node.create_subscription(WrenchStamped, given.wrench, taker.wrench, qos_profile_sensor_data)
     if isinstance(taker, LoadTracker):
         publisher = node.create_publisher(InertiaStamped, "~/load", 1)

@@ -13,6 +13,7 @@ import pytest
 
 import dynid
 from dynid.processing.simulation import sum_of_sines
+from support.small_fit import small_fit
 
 SCRIPT = Path(__file__).parents[1] / "examples" / "ros2_nodes.py"
 RATE_HZ = 125.0
@@ -106,6 +107,20 @@ def test_the_load_comes_from_messages(nodes: ModuleType) -> None:
     tracker.wrench(wrench_stamped(time[-1] + 5.0, wrench[-1]))  # no joint state belongs to it
     tracker.wrench(wrench_stamped(time[-1] + 0.001, np.full(6, np.nan)))
     assert tracker.online.samples == count
+
+
+def test_a_push_is_told_from_messages(nodes: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    fit, run = small_fit()
+    guard = dynid.monitor.LiveWatch(fit, dynid.monitor.calibrate(fit, folds=2))
+    watcher = nodes.Watcher(guard, fit.robot)
+    names = ["gripper", *reversed(fit.robot.joint_names)]
+    for k in range(400):
+        push = [0.0, -3.0 if k >= 300 else 0.0, 0.0]
+        rows = [[0.0, *reversed(row)] for row in (run.q[k], run.dq[k], run.effort[k] + push)]
+        watcher.joint_state(joint_state(float(run.time[k]), names, *rows))
+        watcher.joint_state(joint_state(float(run.time[k]), names[:2], rows[0][:2]))  # incomplete
+    assert watcher.alarms[0].joint == "joint2"
+    assert "contact at joint2" in capsys.readouterr().out
 
 
 class StandIn:
