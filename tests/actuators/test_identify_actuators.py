@@ -56,6 +56,23 @@ def test_correlated_errors_are_filtered_and_widen_the_intervals() -> None:
     assert np.abs((found.values - model.start) / found.std).max() < 4.0
 
 
+def test_links_are_found_and_a_prior_decides_what_the_motion_does_not_tell() -> None:
+    """The first moment of a rod is seen; the mass of the first rod is not, and its prior alone says what it is."""
+    kinds = {"armature": 0.03, "coulomb": 0.15, "link_mz": -0.02}
+    model = ServoModel(double_pendulum(), LAW, tuple(ServoParameter(k, start=v) for k, v in kinds.items()))
+    motion = planted(model, model.start, chirp(model.robot), 2e-4, seed=3)
+    blank = tuple(ServoParameter(k) for k in kinds)
+    found = fit_servos(ServoModel(model.robot, LAW, blank), [motion])
+    assert np.abs((found.values - model.start) / found.std).max() < 4.0
+    known = ServoParameter("link_mass", prior=(0.05, 0.01))
+    prior = fit_servos(ServoModel(model.robot, LAW, (*blank, known)), [motion])
+    place = prior.names.index("link_mass first")
+    assert prior.values[place] == pytest.approx(0.05, abs=1e-4)
+    assert prior.std[place] == pytest.approx(0.01, rel=0.05)
+    free = fit_servos(ServoModel(model.robot, LAW, (*blank, "link_mass")), [motion])
+    assert np.isinf(free.std[free.names.index("link_mass first")])
+
+
 def test_several_starts_find_the_better_minimum() -> None:
     model = _model()
     motion = planted(model, model.start, chirp(model.robot, duration_s=3.0), 1e-4, seed=2)

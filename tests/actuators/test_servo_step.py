@@ -32,6 +32,7 @@ def _run(plant: ServoPlant, steps: int = 400, h: float = 0.0025) -> tuple[ServoR
     samples[:, 1 + 2 * n :] = 1.0
     given = np.repeat([40.0, 2.0, 5.0, 7.4], n)
     rest = {"gain_scale": 0.9, "kt": 0.9, "resistance": 0.7, "effort_limit": 8.0, "current_limit": 9.0}
+    rest |= {"link_mass": 0.1, "link_mz": -0.02, "link_yy": 0.004}
     table = dict(zip(KINDS, VALUES, strict=True)) | rest | {"stall_torque": 9.0, "no_load_speed": 6.0}
     parameters = np.concatenate([np.full(n, table[kind]) * (1.0 + 0.1 * np.arange(n)) for kind in plant.kinds])
     start = np.zeros(plant.state)
@@ -39,7 +40,7 @@ def _run(plant: ServoPlant, steps: int = 400, h: float = 0.0025) -> tuple[ServoR
 
 
 LAWS = [
-    (PositionLaw(kp=1.0, kd=1.0), (*KINDS, "gain_scale")),
+    (PositionLaw(kp=1.0, kd=1.0), (*KINDS, "gain_scale", "link_mass", "link_mz", "link_yy")),
     (PositionLaw(kp=1.0, kd=1.0, ki=1.0), ("armature", "coulomb", "effort_limit", "stall_torque", "no_load_speed")),
     (MotorLaw(), (*KINDS, "kt", "resistance", "current_limit")),
 ]

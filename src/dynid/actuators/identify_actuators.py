@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -139,12 +139,23 @@ def fit_servos(
     level = 0.0 if isinstance(correlation, str) else float(correlation)
     equations = ServoEquations(model, tuple(motions), level)
     found = _search(equations, model.start, starts)
+    equations, found = _with_prior(equations, found)
     if isinstance(correlation, str):
         for _ in range(ROUNDS):
             plain = ServoEquations(model, tuple(motions)).residuals(found.values)
-            equations = ServoEquations(model, tuple(motions), lag_correlation(plain))
-            found = _search(equations, found.values, 1)
+            equations = ServoEquations(model, tuple(motions), lag_correlation(plain), equations.variance)
+            equations, found = _with_prior(equations, _search(equations, found.values, 1))
     return _judge(equations, found, held_out)
+
+
+def _with_prior(equations: ServoEquations, found: Search) -> tuple[ServoEquations, Search]:
+    """The search once more with priors, which weigh by the variance of the residuals that were left."""
+    if all(entry.prior is None for entry in equations.model.entries):
+        return equations, found
+    residuals = equations.residuals(found.values)
+    variance = sum(float(np.sum(e**2)) for e in residuals) / max(1, sum(e.size for e in residuals) - found.values.size)
+    weighed = replace(equations, variance=variance)
+    return weighed, _search(weighed, found.values, 1)
 
 
 def _bounds(model: ServoModel) -> tuple[Floats, Floats]:
@@ -189,6 +200,7 @@ def _judge(equations: ServoEquations, found: Search, held_out: Sequence[Commande
     known = [int(k) for k in inside if entries[k].name not in opened]
     if known:
         spread = score_spread([rows[:, inside] for rows in scores]) * samples / max(1, samples - P)
+        spread += np.diag(equations.variance * equations.prior_weights[inside])  # a prior is one more measurement
         size = entry_sizes(entries, values)[inside]
         scaled = information[np.ix_(inside, inside)] * np.outer(size, size)
         eigenvalues, vectors = eigh(scaled)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from dynid.errors import ArgumentError
 
-__all__ = ["DELAY", "KINDS", "ParameterKind", "kind_of"]
+__all__ = ["DELAY", "KINDS", "LINKS", "ParameterKind", "kind_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,22 @@ _TABLE = (
     ("kt", "N m/A", "torque per current and voltage per speed, at the joint", 1.0, 0.5, 1e-3, 50.0, 0.1),
     ("resistance", "Ohm", "resistance of the windings", 1.0, 4.0, 1e-2, 100.0, 1.0),
     ("current_limit", "A", "largest current", 1e6, 2.0, 1e-2, 1e6, 1.0),
+    ("link_mass", "kg", "mass of the joint's body, above the description's", 0.0, 0.0, -5.0, 5.0, 0.1),
+    ("link_mx", "kg m", "first moment of the body along x, above the description's", 0.0, 0.0, -1.0, 1.0, 0.01),
+    ("link_my", "kg m", "first moment of the body along y, above the description's", 0.0, 0.0, -1.0, 1.0, 0.01),
+    ("link_mz", "kg m", "first moment of the body along z, above the description's", 0.0, 0.0, -1.0, 1.0, 0.01),
+    ("link_xx", "kg m^2", "moment of inertia about x, above the description's", 0.0, 0.0, -1.0, 1.0, 0.001),
+    ("link_yy", "kg m^2", "moment of inertia about y, above the description's", 0.0, 0.0, -1.0, 1.0, 0.001),
+    ("link_zz", "kg m^2", "moment of inertia about z, above the description's", 0.0, 0.0, -1.0, 1.0, 0.001),
 )
 """Every kind. Starts, bounds and scales are conventions for joints of a few N m; a model may state its own."""
 
 KINDS = {row[0]: ParameterKind(*row) for row in _TABLE}
 """The kinds by name."""
+LINKS = {
+    "link_xx": 0, "link_yy": 3, "link_zz": 5, "link_mx": 6, "link_my": 7, "link_mz": 8, "link_mass": 9,
+}  # fmt: skip
+"""Kinds that change the body of a joint -> place among its ten parameters XX XY XZ YY YZ ZZ MX MY MZ M."""
 DELAY = "delay"
 """The kind that shifts the command and does not stand in the equations of motion."""
 

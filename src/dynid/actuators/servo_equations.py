@@ -49,11 +49,13 @@ class ServoEquations:
     motions: tuple[CommandedMotion, ...]
     correlation: float = 0.0
     """Correlation of residuals from sample to sample that is filtered out."""
+    variance: float = 0.0
+    """Variance of a filtered residual, by which priors weigh; zero leaves priors out."""
 
     def cost(self, values: Floats) -> float:
         """Sum of squared residuals; infinite where a motion runs away."""
         try:
-            return sum(float(np.sum(e**2)) for e in self.residuals(values))
+            return sum(float(np.sum(e**2)) for e in self.residuals(values)) + self._prior(values)[0]
         except EstimationError:
             return float("inf")
 
@@ -71,17 +73,30 @@ class ServoEquations:
         for error, slopes in self._pieces(values):
             J, e = slopes.reshape(-1, P), error.ravel()
             cost, information, score = cost + float(e @ e), information + J.T @ J, score + J.T @ e
-        return Normal(cost, information, score)
+        extra, weight, way = self._prior(values)
+        return Normal(cost + extra, information + np.diag(weight), score + way)
+
+    @property
+    def prior_weights(self) -> Floats:
+        """(P,) weights of priors in ``J' J``."""
+        return self._prior(self.model.start)[1]
+
+    def _prior(self, values: Floats) -> tuple[float, Floats, Floats]:
+        """Cost, weights (P,) and way back (P,) of what is known before."""
+        known = [entry.prior for entry in self.model.entries]
+        weight = np.array([0.0 if prior is None else self.variance / prior[1] ** 2 for prior in known])
+        back = np.array([0.0 if prior is None else prior[0] for prior in known]) - values
+        return float(np.sum(weight * back**2)), weight, weight * back
 
     def scores(self, values: Floats) -> tuple[Floats, list[Floats]]:
-        """(P, P) ``J' J``, and the (N, P) scores ``J' e`` of every sample of every motion."""
+        """(P, P) ``J' J`` with priors, and the (N, P) scores ``J' e`` of every sample of every motion."""
         P = len(self.model.entries)
         information, scores = np.zeros((P, P)), []
         for error, slopes in self._pieces(values):
             J = slopes.reshape(-1, P)
             information += J.T @ J
             scores.append(np.einsum("kj,kjp->kp", error, slopes))
-        return information, scores
+        return information + np.diag(self._prior(values)[1]), scores
 
     def _pieces(self, values: Floats) -> list[tuple[Floats, Floats]]:
         pieces = []

@@ -34,7 +34,7 @@ def read_servo_model(path: str | Path, robot: Robot) -> ServoModel:
 
     The file has the ``kind`` of law, "position" (kp, kd, ki) or "motor" (kp, voltage, duty_per_gain), the parameters
     that are ``free`` in each joint and those that are ``shared`` by all, and tables ``[start]``, ``[fixed]``,
-    ``[lower]`` and ``[upper]`` with numbers for parameters.
+    ``[lower]``, ``[upper]`` and ``[prior]`` (value and standard deviation) with numbers for parameters.
 
     Args:
         path: The file.
@@ -57,7 +57,8 @@ def read_servo_model(path: str | Path, robot: Robot) -> ServoModel:
         raise ArgumentError(f"kind is {kind!r}", path=path, remedy=f"Give kind, one of {', '.join(_LAWS)}.")
     make, names = _LAWS[kind]
     lists = {"free": list_of(text()), "shared": list_of(text())}
-    numbers = {"start": mapping_of(_NUMBERS), "fixed": mapping_of(_NUMBERS), "lower": _BOUNDS, "upper": _BOUNDS}
+    numbers = {"start": mapping_of(_NUMBERS), "fixed": mapping_of(_NUMBERS), "lower": _BOUNDS, "upper": _BOUNDS,
+               "prior": mapping_of(list_of(number(-LARGEST, LARGEST), least=2, most=2))}  # fmt: skip
     fields = {name: _NUMBERS for name in names} | lists | numbers
     check_content(content, table({"kind": one_of(kind)}, fields), path=path, remedy=_REMEDY, error=ArgumentError)
     law: DriveLaw = make(**{name: content[name] for name in names if name in content})
@@ -73,7 +74,8 @@ def _parameters(content: dict[str, Any]) -> list[ServoParameter]:
     bounds = {side: content.get(side, {}) for side in ("lower", "upper")}
     shared = list(content.get("shared", ()))
     named = [*content.get("free", ()), *shared]
-    for name in (*start, *bounds["lower"], *bounds["upper"]):
+    prior = content.get("prior", {})
+    for name in (*start, *prior, *bounds["lower"], *bounds["upper"]):
         if name not in named:
             raise ArgumentError(f"'{name}' has numbers but is not free", remedy="Name it under free or shared.")
     found = [
@@ -83,6 +85,7 @@ def _parameters(content: dict[str, Any]) -> list[ServoParameter]:
             share="all" if name in shared else "each",
             lower=bounds["lower"].get(name),
             upper=bounds["upper"].get(name),
+            prior=(prior[name][0], prior[name][1]) if name in prior else None,
         )
         for name in named
     ]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.actuators.drive_laws import DriveLaw
-from dynid.actuators.kinds import DELAY, KINDS, kind_of
+from dynid.actuators.kinds import DELAY, KINDS, LINKS, kind_of
 from dynid.errors import ArgumentError
 from dynid.robot.model import Robot
 
@@ -19,7 +19,7 @@ __all__ = ["Entry", "ServoModel", "ServoParameter"]
 
 Floats = NDArray[np.float64]
 EVERYWHERE = ("armature", "viscous", "coulomb", "breakaway", "stribeck_speed", "load_drive", "load_external", "zero",
-              "offset", DELAY)  # fmt: skip
+              "offset", DELAY, *LINKS)  # fmt: skip
 """Kinds that every law allows."""
 
 
@@ -39,6 +39,8 @@ class ServoParameter:
     """Smallest value; the kind's own by default."""
     upper: float | None = None
     """Largest value; the kind's own by default."""
+    prior: tuple[float, float] | None = None
+    """What is known before: value and standard deviation, the same for every joint; None for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ class Entry:
     lower: float
     upper: float
     scale: float
+    prior: tuple[float, float] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +90,12 @@ class ServoModel:
         for missing in self._needed(table):
             table[missing] = ServoParameter(missing, free=False)
         object.__setattr__(self, "_known", table)
-        for name in table:
+        for name, parameter in table.items():
             self.starts(name)
+            if parameter.prior is not None and not parameter.prior[1] > 0.0:
+                raise ArgumentError(
+                    f"the prior of '{name}' is {parameter.prior}", remedy="Give (value, spread above 0)."
+                )
 
     def _needed(self, table: dict[str, ServoParameter]) -> list[str]:
         """Kinds without which others of the model have no meaning."""
@@ -134,7 +141,9 @@ class ServoModel:
         for group in self._groups(parameter):
             shown = "" if len(group) == self.dof > 1 else " " + "+".join(names[j] for j in group)
             start = float(np.clip(starts[list(group)].mean(), lower, upper))
-            entries.append(Entry(kind.name, group, kind.name + shown, kind.unit, start, lower, upper, kind.scale))
+            entries.append(
+                Entry(kind.name, group, kind.name + shown, kind.unit, start, lower, upper, kind.scale, parameter.prior)
+            )
         return entries
 
     def _groups(self, parameter: ServoParameter) -> list[tuple[int, ...]]:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from dynid.actuators.drive_laws import DriveLaw, Seen
+from dynid.actuators.kinds import LINKS
 from dynid.dynamics.inertia_matrix import composite_inertia_matrix
 from dynid.dynamics.inverse_dynamics import rigid_body_torque
 from dynid.dynamics.symmetric_solve import solve_symmetric
@@ -86,6 +87,8 @@ class _Forces:
     """What acts during a step; every field (n,) but the step."""
 
     h: Any
+    theta: Any
+    """(10 n,) inertial parameters of the bodies."""
     q: Any
     """Positions of the description in the middle of the step."""
     v: Any
@@ -109,6 +112,7 @@ def _forces(plant: ServoPlant, state: Any, sample: Any, given: Any, parameters: 
     q = z - table.get("zero", nothing) + 0.5 * h * v
     error = sample[1 : 1 + n] - z - 0.5 * h * v
     drive, slope = _drive(plant, table, error, state, sample, given)
+    theta = _inertial(plant, table)
     bound = table.get("coulomb", nothing)
     if "breakaway" in table:
         ratio = v / table["stribeck_speed"]
@@ -116,11 +120,12 @@ def _forces(plant: ServoPlant, state: Any, sample: Any, given: Any, parameters: 
     if "load_drive" in table:
         bound = bound + table["load_drive"] * np.abs(drive)
     if "load_external" in table:
-        weight = rigid_body_torque(plant.robot, plant.robot.parameter_vector, q, nothing, nothing)
+        weight = rigid_body_torque(plant.robot, theta, q, nothing, nothing)
         bound = bound + table["load_external"] * np.abs(weight)
     viscous = table.get("viscous", nothing)
     return _Forces(
         h=h,
+        theta=theta,
         q=q,
         v=v,
         drive=drive + table.get("offset", nothing),
@@ -130,6 +135,19 @@ def _forces(plant: ServoPlant, state: Any, sample: Any, given: Any, parameters: 
         bound=bound,
         error=error,
     )
+
+
+def _inertial(plant: ServoPlant, table: dict[str, Any]) -> Any:
+    """(10 n,) parameters of the bodies: those of the description, changed by kinds of links."""
+    theta: Any = plant.robot.inertial_vector
+    changes = {kind: place for kind, place in LINKS.items() if kind in table}
+    if not changes:
+        return theta
+    changed = np.array(theta, dtype=object)
+    for kind, place in changes.items():
+        for j in range(plant.dof):
+            changed[10 * j + place] = changed[10 * j + place] + table[kind][j]
+    return changed
 
 
 def _drive(
@@ -153,12 +171,11 @@ def _drive(
 def step_tape(plant: ServoPlant) -> Tape:
     """``(state, sample, given, parameters) -> state`` one step later."""
     n, robot = plant.dof, plant.robot
-    theta = robot.parameter_vector
 
     def step(state: Any, sample: Any, given: Any, parameters: Any) -> Any:
         f = _forces(plant, state, sample, given, parameters)
-        A = composite_inertia_matrix(robot, theta, f.q) + np.diag(f.armature + 0.5 * f.h * f.damping)
-        bias = rigid_body_torque(robot, theta, f.q, f.v, np.zeros(n))
+        A = composite_inertia_matrix(robot, f.theta, f.q) + np.diag(f.armature + 0.5 * f.h * f.damping)
+        bias = rigid_body_torque(robot, f.theta, f.q, f.v, np.zeros(n))
         right = A @ f.v + f.h * (f.drive - f.viscous * f.v - bias)
         signs = _signs(A, right, f.h * f.bound, f.v)
         later = _solve_sliding(A, right - f.h * f.bound * signs, np.abs(signs))
@@ -208,14 +225,13 @@ def slope_tape(plant: ServoPlant, width: int) -> Tape:
     parameters, then by commands and by commanded velocities of the n joints, filled up with zeros.
     """
     n, s, robot = plant.dof, plant.state, plant.robot
-    theta = robot.parameter_vector
     shapes = plant.shapes | {"later": (n,)}
 
     def unbalance(state: Any, sample: Any, given: Any, parameters: Any, later: Any) -> Any:
         """What the equations of the step leave over; its derivatives at given v' are those of v', solved."""
         f = _forces(plant, state, sample, given, parameters)
         change = later - f.v
-        links = rigid_body_torque(robot, theta, f.q, f.v, change / f.h)
+        links = rigid_body_torque(robot, f.theta, f.q, f.v, change / f.h)
         rest = f.drive - f.viscous * f.v - links - f.bound * np.sign(later)
         return f.h * rest - (f.armature + 0.5 * f.h * f.damping) * change
 
@@ -224,7 +240,7 @@ def slope_tape(plant: ServoPlant, width: int) -> Tape:
     inputs = {name: recorder.input(name, shape) for name, shape in shapes.items()}
     slopes = _slopes(tape, ("state", "parameters", "sample"), recorder, list(inputs.values()))
     f = _forces(plant, *list(inputs.values())[:4])
-    A = composite_inertia_matrix(robot, theta, f.q) + np.diag(f.armature + 0.5 * f.h * f.damping)
+    A = composite_inertia_matrix(robot, f.theta, f.q) + np.diag(f.armature + 0.5 * f.h * f.damping)
     first = plant.shapes["state"][0] + 1  # the inputs come in the tape's order: state, sample, parameters
     order = [*range(s), *range(s + 1 + 3 * n, s + 1 + 3 * n + plant.cells), *range(first, first + 2 * n)]
     solved = _solve_sliding(A, slopes[:, order], np.abs(np.array([np.sign(x) for x in inputs["later"]])))
