@@ -134,6 +134,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="share of the full counts")
     parser.add_argument("--only", nargs="*", choices=[attack.name for attack in ATTACKS])
+    parser.add_argument("--parts", nargs="*", help="kinds of file or formats; all by default")
     parser.add_argument("--again", action="store_true", help="forget earlier results")
     parser.add_argument("--write", action="store_true", help="write docs/reliability.md")
     options = parser.parse_args()
@@ -142,6 +143,7 @@ def main() -> int:
     results = json.loads(file.read_text()) if file.exists() and not options.again else {}
     for attack, part in ((one, part) for one in ATTACKS for part in one.parts):
         is_wanted = options.only is None or attack.name in options.only
+        is_wanted &= options.parts is None or part in options.parts
         earlier = results.get(attack.key(part))
         if not is_wanted or (
             earlier is not None and earlier["passed"] and earlier["tried"] >= attack.tried(options.scale)
