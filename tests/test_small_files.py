@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
@@ -144,3 +145,16 @@ def test_a_hundred_mutants_of_each_kind_of_file(kind: str) -> None:
     tally = fuzz(kind, 100, seed=1)
     assert tally.findings == []
     assert tally.refused + tally.read == 100
+
+
+@pytest.mark.parametrize(("row", "column", "value"), [(0, 0, -1.0), (0, 1, 1.0), (9, 9, -1e-9)])
+def test_a_covariance_that_no_errors_have_is_refused(row: int, column: int, value: float, tmp_path: Path) -> None:
+    kind = KINDS["load"]
+    kind.make(tmp_path)
+    file = tmp_path / kind.name
+    content = json.loads(file.read_text())
+    kind.use(file)
+    content["covariance"][row][column] = value
+    file.write_text(json.dumps(content))
+    with pytest.raises(DataError, match="no errors have this covariance"):
+        kind.use(file)

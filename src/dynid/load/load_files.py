@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError, DataError
 from dynid.files.schema import (
     anything,
@@ -30,6 +31,8 @@ from dynid.public_calls import public
 
 __all__ = ["read_library", "read_load", "read_load_logs"]
 
+ROUNDING = 1e-6
+"""Part of a correlation by which rounding may spoil a covariance that was written with its digits (convention)."""
 LARGEST = 1e12
 """Largest parameter of a load, in SI units (convention: its square is a number, and no load has it)."""
 _PARAMETER = either(one_of(None), number(-LARGEST, LARGEST))
@@ -97,8 +100,11 @@ def read_load(path: str | PathLike[str]) -> Load:
     )
     if not np.isfinite(load.vector).all() or not np.isfinite(load.covariance).all():
         raise DataError("the load has numbers that are not finite", path=path, remedy=_REMEDY_LOAD)
-    if np.any(np.diagonal(load.covariance) < 0.0):
-        raise DataError("a variance is negative", path=path, place="covariance", remedy=_REMEDY_LOAD)
+    if not _is_covariance(load.covariance):
+        raise DataError(
+            "no errors have this covariance: it is not symmetric, or a variance is negative", path=path,
+            place="covariance", remedy=_REMEDY_LOAD,
+        )  # fmt: skip
     return load
 
 
@@ -106,6 +112,17 @@ def _covariance(rows: Any, is_open: NDArray[np.bool_]) -> NDArray[np.float64]:
     """(10, 10) covariance; zero for open parameters, for which a file holds null."""
     found = np.array(rows, dtype=float).reshape(10, 10)  # null becomes NaN
     return np.where(is_open[:, None] | is_open, 0.0, found)
+
+
+def _is_covariance(matrix: NDArray[np.float64]) -> bool:
+    """Whether a matrix is symmetric and has no negative eigenvalue, but for rounding."""
+    size = np.sqrt(np.maximum(np.diagonal(matrix), 0.0))
+    bound = np.outer(size, size)
+    if np.any(np.diagonal(matrix) < 0.0) or np.any(np.abs(matrix) > (1.0 + ROUNDING) * bound):
+        return False
+    correlation = np.divide(matrix, bound, out=np.zeros_like(matrix), where=bound > 0.0)
+    is_symmetric = bool(np.abs(correlation - correlation.T).max() <= ROUNDING)
+    return is_symmetric and bool(eigvalsh(correlation).min() >= -ROUNDING)
 
 
 def read_load_logs(path: str | PathLike[str]) -> dict[str, str]:
