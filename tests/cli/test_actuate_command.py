@@ -113,6 +113,22 @@ def test_wrong_words_are_refused(folder: Path, words: tuple[str, ...], reason: s
     assert reason in output
 
 
+EXCHANGED = MAP.replace("first_sent", "a").replace("second_sent", "b")
+EXCHANGED = EXCHANGED.replace('"first", "second"', '"first_sent", "second_sent"').replace(
+    '"a", "b"', '"first", "second"'
+)
+DEGREES = MAP.rpartition('"rad"')[0] + '"deg"\n'
+
+
+@pytest.mark.parametrize("wrong", [EXCHANGED, DEGREES], ids=["exchanged", "degrees"])
+def test_wrong_maps_are_refused(folder: Path, tmp_path: Path, wrong: str) -> None:
+    (tmp_path / "map.toml").write_text(wrong)
+    words = [str(folder / name) for name in ("arm.urdf", "log1.csv")]
+    options = ["--law", str(folder / "law.toml"), "--map", str(tmp_path / "map.toml")]
+    done = CliRunner().invoke(main, ["actuate", *words, *options])
+    assert done.exit_code == 3, done.output
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

@@ -18,9 +18,10 @@ from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.recorded_motion import commanded_motion
 from dynid.actuators.servo_files import read_servo_model
 from dynid.actuators.servo_identifiability import OpenDirection, judge_servo_motions
-from dynid.errors import ExportError
+from dynid.errors import DataError, ExportError
 from dynid.export.servos.servo_config import isaac_actuators, servo_friction_json
 from dynid.export.servos.servo_robot import write_servo_mjcf, write_servo_urdf
+from dynid.gate.quality import check_recording
 from dynid.links.log_reader import ChannelMapSource
 from dynid.logs.reading import read_recording
 from dynid.public_calls import public
@@ -73,7 +74,7 @@ def run_actuators(
 
     Raises:
         ArgumentError: The model does not fit the robot.
-        DataError: A log cannot be used.
+        DataError: A log cannot be used, or the gate finds an error in it.
         EstimationError: The first guess cannot be simulated.
 
     Example:
@@ -129,9 +130,16 @@ def run_command_design(robot: Robot, law: str | Path, duration_s: float, *, out:
 def _motions(
     logs: Sequence[str | Path], robot: Robot, channel_map: ChannelMapSource | None
 ) -> tuple[CommandedMotion, ...]:
-    return tuple(
-        commanded_motion(read_recording(log, robot, channel_map=channel_map), robot, Path(log).name) for log in logs
-    )
+    """The logs as motions; a log in which the gate finds an error is refused."""
+    motions = []
+    for log in logs:
+        recording = read_recording(log, robot, channel_map=channel_map)
+        wrong = [finding for finding in check_recording(recording).findings if finding.severity == "error"]
+        if wrong:
+            reason = "; ".join(finding.sentence for finding in wrong)
+            raise DataError(reason, path=log, remedy="Mend the channel map or the log; dynid check shows all findings.")
+        motions.append(commanded_motion(recording, robot, Path(log).name))
+    return tuple(motions)
 
 
 def _repeats(found: ActuatorEstimate, motions: Sequence[CommandedMotion]) -> tuple[AlikeTest, ...]:
