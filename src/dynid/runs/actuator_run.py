@@ -21,7 +21,7 @@ from dynid.actuators.servo_identifiability import OpenDirection, judge_servo_mot
 from dynid.errors import DataError, ExportError
 from dynid.export.servos.servo_config import isaac_actuators, servo_friction_json
 from dynid.export.servos.servo_robot import write_servo_mjcf, write_servo_urdf
-from dynid.gate.quality import check_recording
+from dynid.gate.command_checks import check_commands
 from dynid.links.log_reader import ChannelMapSource
 from dynid.logs.reading import read_recording
 from dynid.public_calls import public
@@ -74,7 +74,7 @@ def run_actuators(
 
     Raises:
         ArgumentError: The model does not fit the robot.
-        DataError: A log cannot be used, or the gate finds an error in it.
+        DataError: A log cannot be used, or its commands do not fit its positions.
         EstimationError: The first guess cannot be simulated.
 
     Example:
@@ -130,11 +130,11 @@ def run_command_design(robot: Robot, law: str | Path, duration_s: float, *, out:
 def _motions(
     logs: Sequence[str | Path], robot: Robot, channel_map: ChannelMapSource | None
 ) -> tuple[CommandedMotion, ...]:
-    """The logs as motions; a log in which the gate finds an error is refused."""
+    """The logs as motions; a log whose commands do not fit its positions is refused."""
     motions = []
     for log in logs:
         recording = read_recording(log, robot, channel_map=channel_map)
-        wrong = [finding for finding in check_recording(recording).findings if finding.severity == "error"]
+        wrong = [finding for finding in check_commands(recording) if finding.severity == "error"]
         if wrong:
             reason = "; ".join(finding.sentence for finding in wrong)
             raise DataError(reason, path=log, remedy="Mend the channel map or the log; dynid check shows all findings.")
