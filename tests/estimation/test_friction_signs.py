@@ -23,7 +23,7 @@ def log(level: float, rotor: float = 0.05) -> dynid.Recording:
     q = 0.5 * np.sin(turn) + 0.3 * np.sin(2.3 * turn + 1.0)
     dq = np.gradient(q, time, axis=0)
     ddq = np.gradient(dq, time, axis=0)
-    torque = dynid.inverse_dynamics(ROBOT.with_terms(RotorInertia(rotor), Viscous(0.4)), q, dq, ddq)
+    torque = dynid.inverse_dynamics(ROBOT.with_terms(Viscous(0.4)), q, dq, ddq) + rotor * ddq
     noise = np.random.default_rng(0).normal(scale=0.01, size=q.shape)
     return dynid.Recording(time=time, q=q, effort=torque + level * np.sign(dq) + noise, joint_names=ROBOT.joint_names)
 
