@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import struct
 import zipfile
 from pathlib import Path
@@ -12,12 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from campaigns.fuzz_readers import mutate
 from campaigns.log_writers import low_cmd, low_state, planted, torch_pickle, write_unitree
 from dynid import Recipe, Robot, identify, read_recording
 from dynid.errors import DataError, LogReadError
 from dynid.gate.quality import check_recording
 from dynid.logs import Commands, Recording, inspect_log, match_joints, read_lerobot, runs_in
-from dynid.logs.readers import Options, read_table
+from dynid.logs.readers import Options, read_table, torch_archive
 from dynid.logs.readers.bags.unitree import decode_motors
 from dynid.robot.zoo import ddarm
 
@@ -349,3 +351,16 @@ def test_lerobot_actions_are_commands(tmp_path: Path) -> None:
     info["features"]["action"] = {"dtype": "float32", "shape": [4], "names": None}  # type: ignore[index]
     (tmp_path / "meta" / "info.json").write_text(json.dumps(info))
     assert read_lerobot(tmp_path, unit="deg")[0].commands is None
+
+
+def test_broken_descriptions_of_torch_archives_only_raise_our_errors(tmp_path: Path) -> None:
+    """The zip's checksums hide most damage from the reader of the pickle, so the pickle itself is broken here."""
+    good, refused = torch_pickle({"t": np.zeros(3), "q": np.zeros((3, 2))}), 0
+    for seed in range(300):
+        broken = mutate(random.Random(seed), good)
+        path = write_archive(tmp_path / "log.pt", broken, {"data/0": bytes(24), "data/1": bytes(48)})
+        try:
+            torch_archive.read(path, Options())
+        except LogReadError:
+            refused += 1
+    assert refused > 200
