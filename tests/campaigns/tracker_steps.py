@@ -18,6 +18,7 @@ from dynid.processing.simulation import sum_of_sines
 
 RATE, NOISE = 100.0, 0.3
 MEMORIES_S = (60.0, 600.0)
+FLAGS = ("-std=c99", "-O3")
 ONE = dynid.Inertia.from_com(1.0, [0.02, -0.03, 0.06], 1e-3 * np.eye(3))
 
 
@@ -31,9 +32,9 @@ def main() -> None:
     samples = np.hstack([*motion, dynid.inverse_dynamics(holding, *motion) + noise])
     rounds = -(-steps // len(samples))
     std = np.full(6, NOISE)
-    early, _ = run_tracker(arm, samples, std, RATE, memories_s=MEMORIES_S, rounds=max(1, rounds // 10))
+    early, _ = run_tracker(arm, samples, std, RATE, memories_s=MEMORIES_S, rounds=max(1, rounds // 10), flags=FLAGS)
     start = time.perf_counter()
-    late, variances = run_tracker(arm, samples, std, RATE, memories_s=MEMORIES_S, rounds=rounds)
+    late, variances = run_tracker(arm, samples, std, RATE, memories_s=MEMORIES_S, rounds=rounds, flags=FLAGS)
     spent = time.perf_counter() - start
     change = float(np.abs(late - early).max())
     error, sigma = abs(late[9] - 1.0), float(np.sqrt(variances[9]))

@@ -116,6 +116,11 @@ def guide_by_hand(
 
     Returns:
         The force at the hand.
+
+    Example:
+        >>> plant, law = dynid.control.RungeKuttaPlant(robot), dynid.control.HandGuiding(robot)
+        >>> dynid.control.guide_by_hand(plant, law, q, dynid.control.Hand("link3", duration_s=0.02)).force.shape
+        (10, 3)
     """
     robot, n = plant.robot, plant.robot.dof
     state = np.concatenate([as_row("q", q, n), np.zeros(n + 1)])
