@@ -69,3 +69,9 @@ def test_identifying_loads_no_package_of_scipy(log, tmp_path):
         "ndimage",
     )
     assert {"pandas", *(f"scipy.{name}" for name in packages)}.isdisjoint(loaded)
+
+
+def test_no_verb_is_loaded_before_it_is_asked_for():
+    words = ("-c", "import sys; from dynid.cli import main; print(*(n for n in sys.modules if 'cli.verbs.' in n))")
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == []

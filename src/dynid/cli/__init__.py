@@ -12,20 +12,6 @@ try:
 
     from dynid.cli.group import EXIT_CODES, ErrorGroup, Verbs
     from dynid.cli.screen import echo
-    from dynid.cli.verbs import (
-        base_command,
-        check_command,
-        codegen_command,
-        compare_command,
-        excite_command,
-        identify_command,
-        inspect_command,
-        load_command,
-        run_commands,
-        tool_commands,
-        validate_command,
-        watch_command,
-    )
 except KeyboardInterrupt:  # no command has started that could report it
     sys.stderr.write("dynid: interrupted. Nothing was started.\n")
     sys.exit(130)
@@ -73,6 +59,7 @@ main.commands = Verbs(
         "excite_command": ["excite"],
         "identify_command": ["identify"],
         "validate_command": ["validate"],
+        "watch_command": ["watch", "compare-runs"],
         "fleet_command": ["fleet"],
         "load_command": ["load", "drives"],
         "actuate_command": ["actuate"],
@@ -82,27 +69,3 @@ main.commands = Verbs(
         "tool_commands": ["bench", "demo", "doctor", "reproduce", "completion"],
     }
 )
-for command in (
-    base_command.base,
-    check_command.check,
-    inspect_command.inspect,
-    excite_command.excite,
-    identify_command.identify,
-    validate_command.validate,
-    watch_command.watch,
-    load_command.load,
-    load_command.drives,
-    codegen_command.codegen,
-    run_commands.export,
-    run_commands.report,
-    run_commands.rerun,
-    base_command.robots,
-    compare_command.compare,
-    watch_command.compare_runs,
-    tool_commands.bench,
-    tool_commands.demo,
-    tool_commands.doctor,
-    tool_commands.reproduce,
-    tool_commands.completion,
-):
-    main.add_command(command)

@@ -62,7 +62,7 @@ class Verbs(MutableMapping[str, click.Command]):
     def __getitem__(self, name: str) -> click.Command:
         if name not in self._loaded:
             module = import_module(f"dynid.cli.verbs.{self._files[name]}")
-            self._loaded[name] = getattr(module, name)
+            self._loaded[name] = getattr(module, name.replace("-", "_"))
         return self._loaded[name]
 
     def __setitem__(self, name: str, command: click.Command) -> None:
