@@ -211,6 +211,7 @@ EXPLAINED: dict[str, dict[str, tuple[tuple[str, str], ...]]] = {
             (r"_ holds _ values, not (one number|_ numbers)", "MuJoCo takes the first ones of an <option>"),
             (r"the attribute _ is missing", "MuJoCo invents an inertia at its own place"),
             (r"two orientations: \w+ and \w+", "MuJoCo takes one of them; which one is meant is not known"),
+            (r"the text is not well-formed XML: junk after document element", "MuJoCo ignores what follows"),
             (r"the geom has a volume of _ m\^_, so small .*", "MuJoCo leaves the mass out"),
         ),
         "theirs": (

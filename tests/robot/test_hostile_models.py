@@ -349,6 +349,7 @@ MISPLACED = {
     "a joint in a joint": ('axis="1 0 0"/>', 'axis="1 0 0"><inertial pos="0 0 0" mass="9"/></joint>', "in <joint>"),
     "a named default": ("<default><joint ", '<default><joint name="x" ', "has a name, although it stands in <default>"),
     "three armatures": ('armature="0.2"', 'armature="0 0 0"', "'armature' holds 3 numbers"),
+    "four sizes": ('size="0.1 0.1 0.2"', 'size="0.1 0.1 0.2 0"', "'size' holds 4 numbers"),
     "a geom without volume": ('size="0.1 0.1 0.2" density', 'size="1e-9 1e-9 1e-9" density', "leaves its mass out"),
 }
 """What MuJoCo refuses or leaves out -> text of a right file, that of the wrong one, part of the error."""

@@ -132,6 +132,8 @@ def geom_inertia(settings: MjcfSettings, geom: Element, *, moving: bool) -> Iner
 def _size_and_pose(settings: MjcfSettings, geom: Element, kind: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     document, count = settings.document, _SHAPES[kind][0]
     size = document.number_list(geom, "size")
+    if size.size > 3:
+        raise document.error(geom, f"'size' holds {size.size} numbers", "Give three at most, as MuJoCo takes them.")
     if "fromto" not in geom.attributes or kind == "sphere":
         if size.size < count:
             raise document.error(geom, f"a {kind} needs {count} sizes, not {size.size}", "Complete 'size'.")
