@@ -47,6 +47,15 @@ Floats = NDArray[np.float64]
 WRIST = {"joint5": 1.0, "joint6": 1.0}
 
 
+def with_values(robot: Robot, *terms: RotorInertia | Viscous | Coulomb | Offset) -> Robot:
+    """The robot with terms of any values, also such that no joint has: `with_terms` refuses those."""
+    plain = robot.with_terms(*(type(term)(abs(term.value)) for term in terms))
+    theta = plain.parameter_vector.copy()
+    for place, placed in enumerate(plain.terms, start=10 * plain.dof):
+        theta[place] = next(term.value for term in terms if type(term) is type(placed.term))
+    return plain.with_parameters(theta)
+
+
 def pendulum() -> Robot:
     body = Inertia.from_com(2.0, (0.3, 0.0, 0.0), np.diag([0.01, 0.02, 0.02]))
     robot = from_dh([DH(alpha=np.pi / 2)], name="pendulum", inertias=[body])
@@ -127,7 +136,7 @@ FRICTION: dict[str, tuple[tuple[Term, ...], tuple[float, ...]]] = {
 def fed_equations(name: str, coulomb: float) -> Samples:
     """A pendulum whose friction feeds power in at some speeds: no robot."""
     terms, values = FRICTION[name]
-    planted = pendulum().with_terms(RotorInertia(0.05), Viscous(0.2), Coulomb(coulomb), Offset(0.1))
+    planted = with_values(pendulum(), RotorInertia(0.05), Viscous(0.2), Coulomb(coulomb), Offset(0.1))
     run = planted_run(planted, samples=1500, amplitude=1.2)
     torque = inverse_dynamics(planted, run.q, run.dq, run.ddq)
     effort = torque + torque_of_terms(planted, terms, np.array(values), run)
@@ -170,7 +179,7 @@ def test_without_the_constraint_that_friction_feeds_power_in() -> None:
 
 def test_dry_friction_may_be_negative_where_the_sum_is_not() -> None:
     terms = (SmoothSign(joint=0, scale=0.01), LaggedSign(joint=0, scale=0.05))
-    planted = pendulum().with_terms(RotorInertia(0.05), Viscous(0.4), Coulomb(-0.5), Offset(0.1))
+    planted = with_values(pendulum(), RotorInertia(0.05), Viscous(0.4), Coulomb(-0.5), Offset(0.1))
     run = planted_run(planted, samples=2000, amplitude=1.2, noise=0.005)
     columns = [term.along(run.q[:, 0], run.dq[:, 0], run.ddq[:, 0], run.rate_hz) for term in terms]
     effort = run.effort + (0.2 * columns[0] + 1.2 * columns[1])[:, None]
@@ -207,7 +216,7 @@ def _motion(run: Experiment) -> Motion:
 
 
 def test_rotor_inertia_is_not_negative_beside_selected_terms() -> None:
-    planted = pendulum().with_terms(RotorInertia(-0.1), Viscous(0.4), Coulomb(0.6), Offset(0.1))
+    planted = with_values(pendulum(), RotorInertia(-0.1), Viscous(0.4), Coulomb(0.6), Offset(0.1))
     term = SmoothSign(joint=0, scale=0.1)
     equations = build_equations(pendulum(), planted_run(planted, noise=0.01), terms=[term])
     found = identify_equations(equations, FeasibleWLS())
@@ -290,7 +299,7 @@ def test_possible_robots_have_a_definite_inertia_matrix(name: str) -> None:
     robot = zoo.get(name).with_terms(RotorInertia(0.1), Viscous(0.1), Coulomb(0.1), Offset())
     equations = build_equations(robot, planted_run(robot, samples=300))
     assert not check_inertia(equations, robot.parameter_vector, np.zeros(0))
-    impossible = robot.with_terms(RotorInertia(-5.0), Viscous(0.1), Coulomb(0.1), Offset())
+    impossible = with_values(robot, RotorInertia(-5.0), Viscous(0.1), Coulomb(0.1), Offset())
     (finding,) = check_inertia(equations, impossible.parameter_vector, np.zeros(0))
     assert finding.code == "indefinite-inertia"
 

@@ -105,7 +105,7 @@ def test_the_command_line_shows_how_far_a_file_is(tmp_path: Path, monkeypatch: p
     assert shown == sorted(shown)
 
 
-@pytest.mark.parametrize("module", ["click", "dynid.cli.verbs.identify_command"])
+@pytest.mark.parametrize("module", ["click", "dynid.cli.verbs.base_command"])
 def test_an_interrupt_while_the_command_line_loads_is_one_line(module: str) -> None:
     program = f"""
 import sys

@@ -32,7 +32,7 @@ def place() -> Iterator[Path]:
 def as_nobody(act: Callable[[], bool]) -> bool:
     """Whether an action of the other user succeeds."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # newer versions warn of threads
+        warnings.simplefilter("ignore")  # newer versions of Python, and JAX, warn of threads
         child = os.fork()
     if child == 0:
         code = 2
