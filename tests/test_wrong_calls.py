@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import dynid
@@ -96,6 +97,13 @@ WRONG: dict[str, str] = {
     'dynid.links.cross_validate(robot, run, folds="five")': "folds is 'five'. Give a whole number, 2 or larger",
     "dynid.excitation.minimum_jerk(0.0, np.ones(3), duration_s=1.0)": "q_start has the shape ()",
     "dynid.information.reduce_stream(robot, [3])": "a piece is int. Give tuples (q, dq, ddq, tau) or experiments",
+    "dynid.from_pinocchio(robot)": "model is a dynid Robot already. Use it as it is",
+    'dynid.from_pinocchio("arm.urdf")': "model is 'arm.urdf'. Read the file with dynid.read_urdf(path)",
+    "dynid.from_pinocchio(3)": "model is of the kind int. Give a pinocchio.Model: pinocchio.buildModelFromUrdf(path)",
+    'dynid.from_mujoco("x.xml")': "or give a mujoco.MjModel: mujoco.MjModel.from_xml_path(path)",
+    "dynid.logs.from_sysid_series(1, robot)": "sensordata is of the kind int. Give a mujoco.sysid.TimeSeries",
+    'dynid.read_urdf("<robot name=\'a\'>" + 999 * "<link/>" + "</robot>")': "the path is the text of a description",
+    'dynid.validate(dynid.read_result(dynid.write_result(fit, folder / "s", force=True)), 1)': "fit is a SavedResult",
     # unknown and missing arguments
     "dynid.identify(robot, log, band_hz=20)": "It is a setting of the recipe: dynid.Recipe(band_hz=...)",
     "dynid.process(log, cutoff=10)": "Processing has no argument 'cutoff'. Did you mean cutoff_hz?",
@@ -132,6 +140,22 @@ def test_a_wrong_call(call: str, names: dict[str, Any], tmp_path: Path, monkeypa
         eval(call, dict(names))
     assert WRONG[call] in str(caught.value)
     assert not list(tmp_path.iterdir())  # nothing was written on the way
+
+
+@pytest.mark.parametrize(
+    ("time", "words"),
+    [
+        (np.arange(20) / 100.0, r"the log has 20 samples \(0\.2 s\), and at least \d+ samples \(.* s at 100 Hz\) are "),
+        (np.ones(500), "the time stamps never increase"),
+    ],
+)
+def test_a_log_that_nothing_can_use_is_not_offered_to_be_used(time: np.ndarray, words: str) -> None:
+    robot = dynid.robots.ddarm()
+    wave = np.sin(0.03 * np.arange(time.size)[:, None] + np.arange(3))
+    log = dynid.Recording(time=time, q=wave, effort=wave, joint_names=robot.joint_names)
+    with pytest.raises(dynid.DynidError, match=words) as caught:
+        dynid.identify(robot, log)
+    assert "gate" not in str(caught.value)
 
 
 def public_functions() -> Iterator[tuple[str, Any]]:

@@ -309,8 +309,9 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "file for a run": (["report", "run1.csv"], 3, "this is a file, not the folder of a run"),
     "result for a run": (["rerun", "res/result.json"], 3, "this is a file, not the folder of a run"),
     "map for a recipe": (identify("run1.csv", "--recipe", "map.toml"), 2, "this is a channel map, not a recipe"),
-    "robot to inspect": (["inspect", "arm.urdf"], 2, "describes a robot where a log is expected"),
+    "robot to inspect": (["inspect", "arm.urdf"], 2, "Inspect wants a log, and the robot as an option"),
     "log to generate code": (["codegen", "run1.csv", "--out", "new"], 2, "seems to be a log where a robot is expected"),
+    "code in a run's folder": (["codegen", "arm.urdf", "--out", "res", "--force"], 2, "such as --out res_code"),
     "robot to prune": (["codegen", "arm.urdf", "--prune", "1%", "--out", "new"], 2, "needs the data of a run"),
     "help as a command": (["help"], 2, "dynid COMMAND --help explains one"),
     "log for all and for the proof": (
@@ -322,7 +323,7 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     ),
     # values
     "hold-out without a percent sign": (identify("run1.csv", "--hold-out", "30"), 2, "Write 40% for the last 40 %"),
-    "hold-out of more than all": (identify("run1.csv", "--hold-out", "130%"), 2, "a hold-out of 130 %"),
+    "hold-out of more than all": (identify("run1.csv", "--hold-out", "130%"), 2, "130 % leaves no data to"),
     "hold-out beyond the log": (identify("run1.csv", "--hold-out", "100:200"), 3, "run1.csv: none of the log's 8 s"),
     "every block held out": (identify("run1.csv", "--hold-out", "every:1:1"), 2, "leaves nothing to identify from"),
     "time beyond the log": (["check", "run1.csv", *VALIDATE, "--time", "100:"], 3, "run1.csv: nothing is left"),

@@ -11,7 +11,7 @@ import dynid
 from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import WLS
 from dynid.findings import Finding
-from dynid.links.common.kept_faults import unmended
+from dynid.links.common.kept_faults import check_kept_terms, unmended
 from dynid.links.identify import identify_equations
 from dynid.links.recipe import add_terms
 from dynid.processing.experiment import Experiment
@@ -61,10 +61,17 @@ def test_each_kind_has_its_own_finding(robot: Robot, run: Experiment) -> None:
         BaseTilt(axis=0, reference=reference),
         CrossTalk(joint=0, source=1, reference=reference),
     )
-    found = {finding.message.split(": ")[1][:13]: finding for finding in _findings(robot, run, *terms)}
-    assert set(found) == {"the base is t", "the torque of", "the torque se"}
-    assert found["the torque of"].severity == "warning"
-    for kind in ("the base is t", "the torque se"):  # nothing of this was planted
+    found = {finding.remedy.split(",")[0]: finding for finding in _findings(robot, run, *terms)}
+    assert set(found) == {
+        "Measure how the robot stands",
+        "Check the gain",
+        "Check the sensors and the order of the joints; a spring or a cable may look the same.",
+    }
+    assert found["Check the gain"].severity == "warning"
+    for kind in (
+        "Measure how the robot stands",
+        "Check the sensors and the order of the joints; a spring or a cable may look the same.",
+    ):  # nothing of this was planted
         (value,) = found[kind].evidence.values()
         assert abs(value) < 1.0
 
@@ -102,3 +109,13 @@ def test_a_delay_that_is_named_and_not_mended_is_not_called_passed(robot: Robot)
     mended = run_identification(prior, late[:1], replace(recipe, delay_s=0.02), held_out=late[1:]).validation
     assert mended is not None
     assert mended.passed
+
+
+def test_a_value_far_below_its_error_is_not_printed(robot: Robot, run: Experiment) -> None:
+    term = DriveGain(joint=2, reference=Reference(robot.parameter_vector))
+    estimate = identify_equations(build_equations(robot, [run], terms=(term,)), WLS()).estimate
+    vague = replace(estimate, covariance=estimate.covariance * 1e8)
+    (found,) = check_kept_terms(robot, (term,), vague)
+    assert found.severity == "note"
+    assert found.message.startswith("the logs do not tell the gain of a torque, which the model holds")
+    assert "+-" not in found.message

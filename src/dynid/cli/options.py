@@ -288,11 +288,11 @@ class LogPath(ExistingPath):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = super().convert(value, param, ctx)
-        refuse_robot(str(value))
+        refuse_robot(str(value), verb=(ctx and ctx.info_name) or "identify")
         return path
 
 
-def refuse_robot(name: str) -> None:
+def refuse_robot(name: str, verb: str = "identify") -> None:
     """Refuse the file of a robot where a log is expected."""
     from dynid.robot.formats import is_robot_file
 
@@ -301,7 +301,9 @@ def refuse_robot(name: str) -> None:
     if is_robot_file(name):
         raise errors.ArgumentError(
             f"'{name}' describes a robot where a log is expected",
-            remedy="The robot comes first, then the logs: dynid identify arm.urdf run1.csv.",
+            remedy="Inspect wants a log, and the robot as an option: dynid inspect run1.csv --robot arm.urdf."
+            if verb == "inspect"
+            else "The robot comes first, then the logs: dynid identify arm.urdf run1.csv.",
         )
 
 

@@ -108,7 +108,7 @@ def check_and_process(
             chain = Chain.start(recording, by_default, progress=lambda share, note: report(0.3 + 0.3 * share, note))
             motion = chain.experiment(filter_effort=True)
     except DataError as error:
-        if not any(_reports_already(finding) for finding in findings):
+        if not any(prevents_processing(finding) for finding in findings):
             findings.append(_unusable(error))
         return QualityReport.of(recording.source, findings), None
     findings.extend(_report_rest(recording, motion))
@@ -135,10 +135,10 @@ _NO_ACCELERATION = Finding(
 )
 
 
-def _reports_already(finding: Finding) -> bool:
+def prevents_processing(finding: Finding) -> bool:
     """Whether a finding says why a log cannot be processed: its clock runs back, or a column holds no number."""
     empty = finding.code == "not-finite" and finding.where in ("q", "effort") and finding.evidence["share"] == 1.0
-    return finding.severity == "error" and (finding.code == "backward-time" or empty)
+    return finding.severity == "error" and (finding.code in ("backward-time", "unusable") or empty)
 
 
 def _unusable(error: DataError) -> Finding:

@@ -54,7 +54,10 @@ class LastPart(HoldOut):
     def __post_init__(self) -> None:
         """Refuse shares that leave one side empty."""
         if not 0.0 < self.share < 1.0:
-            raise ArgumentError(f"a hold-out of {100 * self.share:g} %", remedy=f"Write {FORMS}.")
+            lacking = "to validate with" if self.share <= 0.0 else "to identify from"
+            raise ArgumentError(
+                f"a hold-out of {100 * self.share:g} % leaves no data {lacking}", remedy=f"Write {FORMS}."
+            )
 
     def select(self, since_start: Floats, duration_s: float) -> Mask:
         return np.asarray(since_start >= (1.0 - self.share) * duration_s)

@@ -25,7 +25,7 @@ from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.files import file_digest, size_mb
 from dynid.findings import Finding, QualityReport
 from dynid.gate.model_delay import resolve_delay
-from dynid.gate.quality import check_and_process
+from dynid.gate.quality import check_and_process, prevents_processing
 from dynid.gate.stream_check import StreamCheck
 from dynid.links.hold_out import HoldOut, mask_training, split_recording
 from dynid.links.log_part import cut_recording
@@ -429,10 +429,12 @@ class LogReader:
         if wrong:
             first, more = wrong[0], f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
             where = first.where if first.joint is None else f"{first.where} of {first.joint}"
-            remedy = (
-                f"{first.remedy} dynid check lists everything. The setting gate=false of the recipe (--set gate=false, "
-                "or Recipe(gate=False) in Python) uses the log all the same."
-            )
+            remedy = f"{first.remedy} dynid check lists everything."
+            if not any(prevents_processing(finding) for finding in wrong):
+                remedy += (
+                    " The setting gate=false of the recipe (--set gate=false, or Recipe(gate=False) in Python) uses "
+                    "the log all the same."
+                )
             raise DataError(f"{first.message}{more}", path=_path(log), place=where, remedy=remedy)
         self._warn(log, findings)
 

@@ -184,6 +184,11 @@ def validate(
         False
     """
     as_number("limit", limit, above=0.0)
+    if hasattr(fit, "identification"):  # what `read_result` gives
+        raise ArgumentError(
+            f"fit is a {type(fit).__name__}, the content of a result file",
+            remedy="Restore the identification first: dynid.validate(saved.identification(), experiment).",
+        )
     band = fit.equations.band_hz if band_hz is None else band_hz
     runs = matched_runs(fit.robot, experiments)
     if any(_shares_samples(run, used) for run in runs for used in fit.equations.excerpts):

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.errors import DataError, ExportError
+from dynid.errors import ArgumentError, DataError, ExportError
 from dynid.files import write_atomically
 from dynid.logs.recording import Recording
 from dynid.public_calls import public
@@ -120,7 +120,7 @@ def from_sysid_series(sensordata: Any, control: Any | None = None) -> Recording:
         >>> dynid.logs.from_sysid_series(*files).joint_names
         ('joint1', 'joint2', 'joint3')
     """
-    times, data, mapping = _series(sensordata)
+    times, data, mapping = _series(sensordata, "sensordata")
     positions = _columns(mapping, QPOS)
     if not positions:
         raise DataError("the series has no positions of joints", remedy="Give a series with signals JOINT_qpos.")
@@ -131,7 +131,7 @@ def from_sysid_series(sensordata: Any, control: Any | None = None) -> Recording:
     dq = data[:, [velocities[name] for name in names]] if set(names) <= set(velocities) else None
     if control is None:
         return Recording(time=times, q=q, dq=dq, joint_names=names, source=source)
-    own, torques, controls = _series(control)
+    own, torques, controls = _series(control, "control")
     motors = _columns(controls, CTRL)
     if set(motors) != set(names):
         raise DataError(
@@ -154,9 +154,13 @@ def _columns(mapping: dict[str, tuple[int, list[int]]], kind: int) -> dict[str, 
     }
 
 
-def _series(given: Any) -> tuple[Floats, Floats, dict[str, tuple[int, list[int]]]]:
+def _series(given: Any, argument: str) -> tuple[Floats, Floats, dict[str, tuple[int, list[int]]]]:
     """Times, data and signals of a series in memory or on disk."""
     if not isinstance(given, str | os.PathLike):
+        if not all(hasattr(given, name) for name in ("signal_mapping", "times", "data")):
+            kind = type(given).__name__
+            remedy = "Give a mujoco.sysid.TimeSeries or the path of its .npz file."
+            raise ArgumentError(f"{argument} is of the kind {kind}", remedy=remedy)
         signals = given.signal_mapping or {}
         mapping = {
             name: (int(kind.value), np.atleast_1d(columns).tolist()) for name, (kind, columns) in signals.items()

@@ -242,10 +242,7 @@ class Chain:
         dropped = Counter(uniform.dropped)
         dropped[Dropped.SHORT_STRETCH] += sum(s.q.size for s in uniform.stretches) - sum(s.q.size for s in long)
         if not long:
-            raise DataError(
-                f"no gap-free stretch is longer than twice the transient of {trim / uniform.rate_hz:.3g} s",
-                remedy="Raise the cutoff (cutoff_hz), trim less (trim_s), or allow longer gaps (max_gap_s).",
-            )
+            raise _too_short(recording, uniform, shortest)
         pieces = tuple(_Piece(s, *options.differentiation.motion(s.q, s.dq, smoothing)) for s in long)
         return cls(
             recording=recording,
@@ -431,6 +428,21 @@ def _trim_samples(options: Processing, smoothing: Smoothing) -> int:
     unfiltered = smoothing.cutoff_hz is None and options.trim_s == "auto"
     shortest = 0 if unfiltered else int(np.ceil(trim_s * smoothing.rate_hz))
     return max(shortest, options.differentiation.margin() if options.trim_s == "auto" else 0)
+
+
+def _too_short(recording: Recording, uniform: UniformRecording, needed: int) -> DataError:
+    """The error for a log without a stretch of the needed number of samples: how long it is, and must be."""
+    longest = max((stretch.time.size for stretch in uniform.stretches), default=0)
+    rate = uniform.rate_hz
+    has = f"{longest} samples ({longest / rate:.3g} s)"
+    wanted = f"{needed} samples ({needed / rate:.3g} s at {rate:.4g} Hz)"
+    if recording.time.size < needed:
+        return DataError(f"the log has {has}, and at least {wanted} are needed", remedy="Record a longer motion.")
+    return DataError(
+        f"the longest part of the log without a gap has {has}, and at least {wanted} are needed",
+        remedy="Record without gaps, bridge longer gaps (max_gap_s), raise the cutoff (cutoff_hz) or trim less "
+        "(trim_s).",
+    )
 
 
 def _thinning(options: Processing, rate_hz: float) -> int:

@@ -88,6 +88,11 @@ def codegen(
     from dynid.export.c.c_check import find_compiler
     from dynid.export.c.c_package import generate_c
 
+    if (out / "run.json").exists():
+        remedy = f"Give the code a folder of its own, such as --out {out.name}_code."
+        raise errors.ArgumentError(
+            f"'{out}' is the folder of a run, and C files would mix with its files", remedy=remedy
+        )
     source = _source(model, hold)
     pruned = None if prune is None else _pruned(Path(model), source, prune)
     code = generate_c(

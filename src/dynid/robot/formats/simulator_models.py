@@ -5,6 +5,7 @@ Nothing is written to disk. The libraries are imported when a function needs the
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from dynid.checks import require_library
 from dynid.errors import ArgumentError
-from dynid.public_calls import public
+from dynid.public_calls import LONGEST_VALUE, public
 from dynid.robot.formats.mjcf.write import mjcf_text
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
@@ -46,6 +47,18 @@ def _limits(lower: float, upper: float, velocity: float, effort: float) -> Joint
     return JointLimits(lower=float(low), upper=float(high), velocity=most[0], effort=most[1])
 
 
+def _no_model(given: Any, wanted: str, way: str) -> ArgumentError:
+    """The error for an argument that is no model of a library."""
+    if isinstance(given, Robot):
+        return ArgumentError("model is a dynid Robot already", remedy="Use it as it is.")
+    if isinstance(given, str | os.PathLike):
+        name = str(given)
+        shown = repr(name) if len(name) <= LONGEST_VALUE else "a text"
+        reader = "dynid.read_urdf(path) or dynid.read_mjcf(path)"
+        return ArgumentError(f"model is {shown}", remedy=f"Read the file with {reader}, or give {wanted}: {way}.")
+    return ArgumentError(f"model is of the kind {type(given).__name__}", remedy=f"Give {wanted}: {way}.")
+
+
 @public
 def from_pinocchio(model: Any) -> Robot:
     """The robot of a ``pinocchio.Model`` with a fixed base; joints of one coordinate only.
@@ -61,6 +74,8 @@ def from_pinocchio(model: Any) -> Robot:
         >>> dynid.from_pinocchio(model).joint_names
         ('joint1', 'joint2', 'joint3')
     """
+    if not hasattr(model, "createData"):
+        raise _no_model(model, "a pinocchio.Model", "pinocchio.buildModelFromUrdf(path)")
     pin = require_library("pinocchio", "pin")
     data = model.createData()
     pin.computeJointJacobians(model, data, pin.neutral(model))
@@ -173,6 +188,8 @@ def from_mujoco(model: Any) -> Robot:
         >>> dynid.from_mujoco(model).joint_names
         ('joint1', 'joint2', 'joint3', 'joint4')
     """
+    if not hasattr(model, "opt"):
+        raise _no_model(model, "a mujoco.MjModel", "mujoco.MjModel.from_xml_path(path)")
     gravity = np.array(model.opt.gravity)
     name_of = {body: model.body(body).name or f"body{body}" for body in range(model.nbody)}
     links, joints = [Link(name=name_of[0])], []

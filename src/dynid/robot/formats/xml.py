@@ -36,6 +36,8 @@ __all__ = [
 
 MAX_BYTES = 16 * 2**20
 """Size of the largest description that is read [bytes] (convention; the largest humanoids stay below 1 MB)."""
+SHOWN_TEXT = 80
+"""Characters of a text in place of a path that an error shows (convention: the sentence stays readable)."""
 MAX_DEPTH = 64
 """Deepest nesting of elements (convention)."""
 MAX_ELEMENTS = 100_000
@@ -180,6 +182,12 @@ def read_document(path: str | os.PathLike[str]) -> XmlDocument:
         DescriptionError: The file cannot be read, is too large, or is not the XML of a robot description.
     """
     path = os.fspath(path)  # a number would be taken for an open file
+    if isinstance(path, str) and path.lstrip().startswith("<"):
+        start = " ".join(path[:SHOWN_TEXT].split())
+        raise DescriptionError(
+            f"the path is the text of a description, which begins with '{start}'",
+            remedy="Write the text to a file, and give the path of that file.",
+        )
     try:
         with open(path, "rb", opener=_open_without_waiting) as file:
             status = os.fstat(file.fileno())
