@@ -52,7 +52,7 @@ def with_values(robot: Robot, *terms: RotorInertia | Viscous | Coulomb | Offset)
     plain = robot.with_terms(*(type(term)(abs(term.value)) for term in terms))
     theta = plain.parameter_vector.copy()
     for place, placed in enumerate(plain.terms, start=10 * plain.dof):
-        theta[place] = next(term.value for term in terms if type(term) is type(placed.term))
+        theta[place] = next((term.value for term in terms if type(term) is type(placed.term)), theta[place])
     return plain.with_parameters(theta)
 
 

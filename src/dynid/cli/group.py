@@ -34,6 +34,7 @@ Exit codes:
   70   internal error of dynid
   130  interrupted"""
 
+UNSTARTED = "interrupted. Nothing was started."
 INTERRUPTED = "interrupted. Finished parts are kept; the same command continues from there."
 
 ANYWHERE = ("--no-snap", "--allow-unphysical")
@@ -61,7 +62,10 @@ class Verbs(MutableMapping[str, click.Command]):
 
     def __getitem__(self, name: str) -> click.Command:
         if name not in self._loaded:
-            module = import_module(f"dynid.cli.verbs.{self._files[name]}")
+            try:
+                module = import_module(f"dynid.cli.verbs.{self._files[name]}")
+            except KeyboardInterrupt:
+                _fail(UNSTARTED, 130)
             self._loaded[name] = getattr(module, name.replace("-", "_"))
         return self._loaded[name]
 
