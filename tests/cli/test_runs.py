@@ -126,6 +126,22 @@ def test_a_saved_result_is_judged_on_new_logs(bench: Path) -> None:
     assert "exceeds the limit" in strict.output
 
 
+def test_a_delay_in_the_new_log_is_not_called_passed(bench: Path) -> None:
+    table = np.loadtxt(bench / "run3.csv", delimiter=",", skiprows=1)
+    table[:, 4:] = np.roll(table[:, 4:], 2, axis=0)  # 20 ms
+    head = (bench / "run3.csv").read_text().splitlines()[0]
+    np.savetxt(bench / "late.csv", table, delimiter=",", header=head, comments="")
+    words = ("validate", bench / "res", bench / "late.csv", "--map", bench / "map.toml", "--limit", "60")
+    late = run(*words, "--out", bench / "late")
+    assert late.exit_code == 1
+    assert "not passed: " in late.stdout
+    verdict = json.loads((bench / "late" / "validation.json").read_text())
+    assert verdict["relative_error_percent"] < verdict["limit_percent"]
+    assert "delayed by" in verdict["doubts"][0]
+    assert "delayed by" in (bench / "late" / "report.md").read_text()
+    assert run(*words, "--set", "delay_s=0.02").exit_code == 0
+
+
 def test_a_result_of_a_band_knows_its_training_error(bench: Path) -> None:
     first = json.loads(identify(bench, "banded", "--set", "band_hz=5", "--json").stdout)
     arguments = ("validate", bench / "banded", bench / "run3.csv", "--map", bench / "map.toml")

@@ -92,3 +92,15 @@ def test_nothing_compared_is_json() -> None:
     silent = replace(RUNS[1], valid=np.zeros_like(RUNS[1].valid))
     check = validate(identify(PRIOR, RUNS[0], Recipe.bare()), silent)
     assert json.loads(json.dumps(check.to_json(), allow_nan=False))["relative_error_percent"] is None
+
+
+def test_the_summary_names_joints_above_the_limit_though_the_whole_passes() -> None:
+    check = validate(identify(PRIOR, RUNS[:2], Recipe.bare()), RUNS[2])
+    assert "Above the limit" not in check.summary()
+    errors = check.per_joint.copy()
+    errors[1] = 25.04
+    uneven = replace(check, per_joint=errors)
+    assert uneven.passed
+    verdict, below, *_ = uneven.summary().splitlines()
+    assert verdict == check.verdict
+    assert below.startswith(f"Above the limit of 15 %: {TRUTH.joint_names[1]} (25 %);")

@@ -35,6 +35,7 @@ __all__ = [
     "check_changes",
     "check_compensation",
     "check_delay",
+    "check_effort_limits",
     "check_excitation",
     "check_gravity_and_units",
     "check_gravity_direction",
@@ -50,7 +51,10 @@ BEYOND_LIMITS = 1.5
 LONGEST_SLIDE = 10.0
 """Range of a slide without limits [m] (convention: gantries are shorter, and 10 m are 10 000 mm)."""
 MOST_BEYOND = 0.05
-"""Share of such positions above which the unit is wrong (convention)."""
+"""Share of such positions or torques above which the unit is wrong (convention)."""
+BEYOND_EFFORT = 10.0
+"""Ratio of a torque to the joint's effort limit above which the torque lies far beyond it (convention: peak torques
+stay below a few times the rated torque that some files state, and mistaken units are factors of 1000 or of a gear)."""
 USUAL_FACTOR = (0.25, 4.0)
 """Ratios of measured to expected torques within which the masses of the model may be wrong and the unit right
 (convention)."""
@@ -101,6 +105,30 @@ def check_limits(robot: Robot, recording: Recording) -> Iterator[Finding]:
                 message=f"positions lie far beyond the joint's range, as if {mistaken} were taken for {unit}",
                 evidence={"99th percentile": largest, "range": reach, "share beyond": float(np.mean(beyond))},
                 remedy="Declare the unit of position in the channel map.",
+            )
+
+
+def check_effort_limits(robot: Robot, recording: Recording) -> Iterator[Finding]:
+    """Report torques beyond 10 times the robot's effort limits, joint by joint: the unit or the gear is wrong."""
+    if recording.effort is None:
+        return
+    for joint, effort in zip(robot.moving_joints, np.abs(recording.effort).T, strict=True):
+        limit = joint.limits.effort  # zero in a file means that nobody stated a limit
+        known = effort[np.isfinite(effort)]
+        share = float(np.mean(known > BEYOND_EFFORT * limit)) if known.size and limit > 0.0 else 0.0
+        if share > MOST_BEYOND:
+            largest = float(np.percentile(known, 99.0))
+            unit = "N" if joint.kind == "prismatic" else "N m"
+            yield Finding(
+                code="unit",
+                severity="error",
+                where="effort",
+                joint=joint.name,
+                message=f"torques of up to {largest:.4g} {unit} are {largest / limit:.3g} times the effort limit of "
+                f"the robot file, {limit:g} {unit}, as if in another unit",
+                evidence={f"99th percentile [{unit}]": largest, f"limit [{unit}]": limit, "share beyond": share},
+                remedy="Declare the unit of this joint's torque and its gear in the channel map, or mend the limit in "
+                "the robot file.",
             )
 
 

@@ -19,6 +19,7 @@ from dynid.gate.model_checks import (
     check_changes,
     check_compensation,
     check_delay,
+    check_effort_limits,
     check_excitation,
     check_gravity_and_units,
     check_gravity_direction,
@@ -97,7 +98,7 @@ def check_and_process(
     findings.extend(check_commands(recording))
     findings.extend(check_lost_rows(recording))
     if robot is not None:
-        findings.extend(check_limits(robot, recording))
+        findings.extend((*check_limits(robot, recording), *check_effort_limits(robot, recording)))
     if recording.isolated:
         findings.append(_NO_ACCELERATION)
     by_default = replace(Processing(), effort_delay_s=options.effort_delay_s)

@@ -106,9 +106,22 @@ class Validation:
         training = f"training {self.training_error:.2f} %, " if np.isfinite(self.training_error) else ""
         return f"passed: {error} ({training}prior model {self.prior_error:.2f} %)"
 
+    @property
+    def joints_above_limit(self) -> str:
+        """A sentence that names the joints whose own error exceeds the limit; empty where there are none."""
+        above = [
+            f"{name} ({error:.3g} %)"
+            for name, error in zip(self.joint_names, self.per_joint, strict=True)
+            if error > self.limit
+        ]
+        if not above:
+            return ""
+        return f"Above the limit of {self.limit:g} %: {', '.join(above)}; the verdict judges all joints together."
+
     def summary(self) -> str:
-        """Verdict and a table per joint."""
-        return f"{self.verdict}\n\n{self.table().to_text()}"
+        """Verdict, the joints above the limit, and a table per joint."""
+        head = "\n".join(filter(None, (self.verdict, self.joints_above_limit)))
+        return f"{head}\n\n{self.table().to_text()}"
 
     def table(self) -> Table:
         """Errors of every joint."""

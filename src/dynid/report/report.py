@@ -59,7 +59,7 @@ def identification_page(
     settings = [section for section in extra if isinstance(section, Settings)]
     written = [section for section in extra if isinstance(section, WrittenFiles)]
     files = tuple(file for section in written for file in section.files)
-    commands = NextCommands.of(settings[0].command if settings else "")
+    commands = _next_commands(settings)
     torques = joint_torques(fit, (held or used)[0])
     friction = joint_friction(fit, held if not any(run.samples for run in used) else None)
     sections = [
@@ -78,6 +78,11 @@ def identification_page(
     return Page.of(f"{fit.robot.name}: identified dynamics", sections)
 
 
+def _next_commands(settings: Sequence[Settings]) -> NextCommands:
+    """The commands to run next, after the run of these settings."""
+    return NextCommands.of(settings[0].command, settings[0].options) if settings else NextCommands()
+
+
 def refusal_page(robot: Robot, error: DynidError, findings: Sequence[Finding], extra: Sequence[Section] = ()) -> Page:
     """Make the page of an identification that refused a log: why, and everything that was found.
 
@@ -88,7 +93,7 @@ def refusal_page(robot: Robot, error: DynidError, findings: Sequence[Finding], e
         extra: Further sections; the command of `Settings` gives the commands to run next.
     """
     settings = [section for section in extra if isinstance(section, Settings)]
-    commands = NextCommands.of(settings[0].command if settings else "")
+    commands = _next_commands(settings)
     return Page.of(f"{robot.name}: nothing was identified", [Refusal(error, tuple(findings), commands), *extra])
 
 

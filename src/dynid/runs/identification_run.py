@@ -39,7 +39,7 @@ from dynid.robot.model import Robot
 from dynid.runs.run_folder import Origin, RunFolder, RunRequest, open_run
 from dynid.stages import in_stage
 
-__all__ = ["IdentificationRun", "run_identification"]
+__all__ = ["IdentificationRun", "gather_too", "run_identification"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -114,7 +114,7 @@ def run_identification(
     with nullcontext() if out is None else open_run(RunRequest.of(out), origin, files) as run:
         gathered: list[Finding] = []
         reader = LogReader(robot=model, recipe=chosen, channel_map=channel_map, progress=progress,
-                           notice=_gather_too(gathered, notice), check=_gather_checks(gathered),
+                           notice=gather_too(gathered, notice), check=_gather_checks(gathered),
                            cache=None if run is None else run.experiment)  # fmt: skip
         if run is not None:
             run.report_continuation(notice)
@@ -146,7 +146,7 @@ def _pruning_cost(
     return pruning_cost(fit, verdict, pruned)
 
 
-def _gather_too(gathered: list[Finding], notice: Notice) -> Notice:
+def gather_too(gathered: list[Finding], notice: Notice) -> Notice:
     """A notice that also keeps the findings."""
 
     def keep(finding: Finding) -> None:

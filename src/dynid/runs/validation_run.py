@@ -12,19 +12,21 @@ from typing import Any
 from dynid.errors import ArgumentError
 from dynid.export.result_file import read_result
 from dynid.findings import Finding
+from dynid.links.common.kept_faults import unmended
 from dynid.links.log_reader import ChannelMapSource, LogReader, Notice, Progress, check_copies, log_finding
 from dynid.links.recipe import Recipe
 from dynid.links.validation import Validation, validate
 from dynid.logs.reading import log_digest
 from dynid.public_calls import public
 from dynid.report.report import identification_page
+from dynid.runs.identification_run import gather_too
 from dynid.runs.run_folder import Origin, RunRequest, open_run
 
 __all__ = ["USED_SETTINGS", "common_cutoff", "run_validation"]
 
 USED_SETTINGS = (
     "gate", "cutoff_hz", "band_hz", "delay_s", "dead_band", "rows", "time", "max_gap_s", "judge_rest", "trim_s",
-    "limit_percent",
+    "limit_percent", "per_run",
 )  # fmt: skip
 """Settings of a recipe that a validation uses; the others belong to the identification."""
 
@@ -78,18 +80,21 @@ def run_validation(
     chosen = replace(given, band_hz=fit.equations.band_hz) if given.band_hz is None else given
     origin = Origin.of_call("run_validation", chosen.to_dict(), [result, *logs, channel_map])
     with nullcontext() if out is None else open_run(RunRequest.of(out), origin, ["validation.json"]) as run:
-        reader = LogReader(robot=fit.robot, recipe=chosen, channel_map=channel_map, progress=progress, notice=notice,
+        gathered: list[Finding] = []
+        reader = LogReader(robot=fit.robot, recipe=chosen, channel_map=channel_map, progress=progress,
+                           notice=gather_too(gathered, notice),
                            cache=None if run is None else run.experiment)  # fmt: skip
         runs = reader.experiments(logs, for_validation=True, cutoff_hz=common_cutoff(saved.content["data"]))
         for log, experiment in zip(logs, runs, strict=True):
             # a folder whose files a map names is known only once it is read
             _check_unseen(log, experiment.sha256, used)
         verdict = validate(fit, runs, limit=chosen.limit_percent, band_hz=chosen.band_hz, trim_s=chosen.trim_s)
+        verdict = replace(verdict, doubts=unmended([*gathered, *fit.estimate.findings], chosen.per_run))
         if chosen.band_hz is not None and chosen.band_hz == fit.equations.band_hz:  # a result holds no samples
             verdict = replace(verdict, training_error=saved.training_error_in_band)
         if run is not None:
             run.write("validation.json", json.dumps(verdict.to_json(), indent=1) + "\n")
-            run.write_page(identification_page(fit, verdict, runs, [run.settings()], saved.content["data"]))
+            run.write_page(identification_page(fit, verdict, runs, [run.settings()], saved.content["data"], gathered))
             run.finish("validation.json", 0 if verdict.passed else 1)
     return verdict
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 __all__ = ["NextCommands"]
@@ -28,6 +28,8 @@ AGAIN: Mapping[str, str] = MappingProxyType(
     }
 )
 """Code -> option with which the identification is repeated."""
+OFF = frozenset({"", "none", "false"})
+"""Words of a setting that is turned off."""
 EXCITE = frozenset({"low-excitation", "no-acceleration", "not-exciting", "open-parameters", "slow-motion"})
 """Codes that ask for a better motion."""
 CHECK = frozenset(
@@ -48,10 +50,13 @@ class NextCommands:
     logs: tuple[str, ...] = ("LOG",)
     options: tuple[str, ...] = ()
     """Options of the command, without ``--out`` and ``--force``."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the run, whether given or usual: what is set already is not proposed."""
 
     @classmethod
-    def of(cls, command: str) -> NextCommands:
+    def of(cls, command: str, settings: Mapping[str, str] | None = None) -> NextCommands:
         """Read the words of a ``dynid identify`` command; anything else gives placeholders."""
+        known = dict(settings or {})
         words = shlex.split(command) if command.startswith("dynid identify ") else []
         given, options, k = [], [], 2
         while k < len(words):
@@ -63,12 +68,14 @@ class NextCommands:
             if words[k].split("=")[0] not in ("--out", "--force", "--json"):
                 options += words[k : k + size]
             k += size
-        return cls(given[0], tuple(given[1:]), tuple(options)) if len(given) > 1 else cls()
+        if len(given) < 2:
+            return cls(settings=known)
+        return cls(given[0], tuple(given[1:]), tuple(options), known)
 
     def after(self, code: str) -> str:
         """The command to run after a finding with this code; empty where nothing is to be run."""
         if code in AGAIN:
-            return self._again(AGAIN[code])
+            return "" if self._is_set(AGAIN[code]) else self._again(AGAIN[code])
         if code in EXCITE:
             return shlex.join(["dynid", "excite", *self._values("--hold"), self.robot, "--out", "plan"])
         if code in CHECK:
@@ -78,6 +85,16 @@ class NextCommands:
             first = [*self.options, self.robot, self.logs[0], "--out", "first-run-alone"]
             return shlex.join(["dynid", "identify", *first])
         return ""
+
+    def _is_set(self, extra: str) -> bool:
+        """Whether the run had this option, given or by default, so that it would change nothing."""
+        key, _, value = (
+            extra.removeprefix("--set ").removeprefix("--").replace("-", "_").replace(" ", "=").partition("=")
+        )
+        present = self.settings.get(key)
+        if present is None:
+            return False
+        return present.lower() not in OFF if value == "true" else present == value
 
     def _again(self, extra: str) -> str:
         words, added = list(self.options), extra.split()
