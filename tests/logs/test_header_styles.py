@@ -83,6 +83,99 @@ def test_degrees_beside_millimetres_and_torques_beside_forces(
         np.testing.assert_allclose(recording.dq, dq)
 
 
+BOOM = ("turntable", "shoulder", "boom_slide", "wrist_roll", "wrist_bend")
+"""Joints of an arm whose third one slides."""
+UNIT_STYLES = {
+    "load": ("t [s]", ("#.angle(deg)", "#.travel(mm)"), ("#.load(Nm)", "#.load(N)")),
+    "load endings": ("t", ("#_angle_deg", "#_travel_mm"), ("#_load_Nm", "#_load_N")),
+    "spaced": ("Time [s]", ("# position [deg]", "# position [mm]"), ("# load [N m]", "# load [N]")),
+    "moment": ("time_s", ("#_angle_deg", "#_stroke_mm"), ("#_moment_Nm", "#_force_N")),
+    "prefix": ("time", ("q_act_#_deg", "q_act_#_mm"), ("tau_act_#_Nm", "tau_act_#_N")),
+    "plc": ("Time [s]", ("MAIN.#.ActPos[deg]", "MAIN.#.ActPos[mm]"), ("MAIN.#.ActTorque[Nm]", "MAIN.#.ActTorque[N]")),
+    "signs": ("Elapsed (s)", ("#: Rotation (°)", "#: Displacement (mm)"), ("#: Torque (N·m)", "#: Force (N)")),
+    "slashes": ("t", ("#/angle_deg", "#/extension_mm"), ("#/effort_Nm", "#/effort_N")),
+    "german": ("Zeit [s]", ("# Position [deg]", "# Position [mm]"), ("# Drehmoment [Nm]", "# Drehmoment [N]")),
+    "trq": ("t", ("#_pos_deg", "#_pos_mm"), ("#_trq_Nm", "#_trq_N")),
+    "unit only": ("t", ("# [deg]", "# [mm]"), ("# [Nm]", "# [N]")),
+    "unknown words": ("t", ("#.drehgeber (deg)", "#.lineal (mm)"), ("#.sensor (Nm)", "#.zelle (N)")),
+    "false words": ("t", ("#.T (deg)", "#.T (mm)"), ("#.position (Nm)", "#.position (N)")),
+}  # fmt: skip
+"""Style -> names of time, and of positions and efforts of a turning and of a sliding joint; # is the joint's name."""
+
+
+def boom() -> dynid.Robot:
+    kinds = ["prismatic" if name == "boom_slide" else "revolute" for name in BOOM]
+    joints = [
+        dynid.Joint(name=name, kind=kind, parent=f"link{k}", child=f"link{k + 1}")
+        for k, (name, kind) in enumerate(zip(BOOM, kinds, strict=True))
+    ]
+    return dynid.Robot(name="boom", links=[dynid.Link(name=f"link{k}") for k in range(6)], joints=joints)
+
+
+@pytest.mark.parametrize("style", UNIT_STYLES)
+@pytest.mark.parametrize("order", [[4, 2, 0, 3, 1], [2, 0, 1, 3, 4]], ids=["turn first", "slide first"])
+def test_units_decide_the_quantity_and_names_the_order(style: str, order: list[int], tmp_path: Path) -> None:
+    slides = np.array([name == "boom_slide" for name in BOOM])
+    q, effort = MOTION.q[:, :5] * np.where(slides, 0.2, 1.0), MOTION.effort[:, :5]
+    clock, *pairs = UNIT_STYLES[style]
+    names = [pair[int(slides[j])].replace("#", BOOM[j]) for pair in pairs for j in order]
+    written = q * np.where(slides, 1e3, 180.0 / np.pi)
+    path = tmp_path / "run.csv"
+    table = np.column_stack([MOTION.time, written[:, order], effort[:, order]])
+    path.write_text(
+        "\n".join([";".join([clock, *names]), *(";".join(f"{x:.17g}" for x in row) for row in table)]), encoding="utf-8"
+    )
+    proposal = inspect_log(path, boom())
+    recording = read_recording(path, boom(), channel_map=tomllib.loads(proposal.toml))
+    np.testing.assert_allclose(recording.q, q)
+    np.testing.assert_allclose(recording.effort, effort)
+    assert "not mapped" not in proposal.explanation
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ("t,a_pos,b_pos,a_load,b_load", "[unknown quantity] not mapped: a_load, b_load"),
+        (
+            "t,a_pos,b_pos,a load [permille],b load [permille]",
+            "[unknown quantity] not mapped: a load [permille], b load [permille]",
+        ),
+        ("t,a_pos,b_pos,a_tau", "[effort] not mapped: a_tau: they do not make one column for each joint; robot 'ab'"),
+        ("t,a_pos,b_pos,a_pos2 [deg],b_pos2 [Nm]", "[effort] not mapped: b_pos2 [Nm]"),
+        (
+            "t,a_pos,b_pos,a_cmd_tau,b_cmd_tau",
+            "[commanded effort] not mapped: a_cmd_tau, b_cmd_tau: they are commanded",
+        ),
+    ],
+)
+def test_columns_outside_the_map_are_named(header: str, said: str, tmp_path: Path) -> None:
+    joints = [dynid.Joint(name=name, kind="revolute", parent=f"l{k}", child=f"l{k + 1}") for k, name in enumerate("ab")]
+    robot = dynid.Robot(name="ab", links=[dynid.Link(name=f"l{k}") for k in range(3)], joints=joints)
+    path = tmp_path / "run.csv"
+    rows = [[0.01 * k, *((-1) ** k * 0.1 * j for j in range(1, header.count(",") + 1))] for k in range(5)]
+    path.write_text("\n".join([header, *(",".join(map(str, row)) for row in rows)]))
+    proposal = inspect_log(path, robot)
+    assert tomllib.loads(proposal.toml)["position"]["columns"] == ["a_pos", "b_pos"]
+    assert said in proposal.explanation
+
+
+def test_the_template_names_columns_that_are_there(tmp_path: Path) -> None:
+    path = tmp_path / "run.csv"
+    path.write_text("t_ms,one,two\n0,1,2\n1,2,3\n2,3,4\n")
+    assert '# columns = ["one", "two"]' in inspect_log(path).toml
+    path.write_text("0,1,2\n1,2,3\n2,3,4\n")
+    assert '# columns = "c{2..7}"' in inspect_log(path).toml
+
+
+def test_a_unit_spelled_otherwise_overrides_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "run.csv"
+    path.write_text("t [s],q1 (rad),tau1 (Nm)\n0,0,1\n0.01,0.1,2\n0.02,0.2,1\n")
+    for unit, overrides in (("N m", False), ("mN m", True)):
+        channel_map = tomllib.loads(inspect_log(path).toml) | {"effort": {"columns": "tau1 (Nm)", "unit": unit}}
+        notes = read_recording(path, channel_map=channel_map).notes
+        assert any("overrides Nm" in note for note in notes) == overrides
+
+
 def test_a_log_of_another_robot_is_told_by_its_joints(tmp_path: Path) -> None:
     """Names come first: nothing is said of units while the joints differ."""
     style = next(style for style in STYLES if style.name == "by_name")

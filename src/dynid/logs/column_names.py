@@ -1,9 +1,9 @@
 """What the name of a column says: quantity, unit, joint, and whether it is measured or commanded.
 
 A name is cut into words at blanks, marks, digits and changes of case: ``J1_angle_deg`` has the words j, 1, angle, and
-the unit deg. Words say the quantity; the robot's joint names, or a number, say the joint. Columns that differ in their
-joint only are one `Family`. Columns of turning and of sliding joints may differ in their unit and in the word for the
-quantity as well (``J1_torque_Nm`` and ``J3_force_N``): `joined` puts their families together.
+the unit deg. A declared unit, else the words, say the quantity; the robot's joint names, or a number, say the joint.
+Columns that differ in their joint only are one `Family`. Columns of turning and of sliding joints may differ in their
+unit and in the word for the quantity as well (``J1_torque_Nm`` and ``J3_force_N``): `joined` puts them together.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dynid.logs.units import declared_unit
+from dynid.logs.units import ACCEPTED, declared_unit, known_unit
 
 __all__ = [
     "COMMANDED",
@@ -26,6 +26,7 @@ __all__ = [
     "joined",
     "quantity_in",
     "read_name",
+    "says_a_quantity",
     "words_of",
 ]
 
@@ -34,20 +35,28 @@ _NANO = frozenset({"nanosec", "nanosecs", "nanoseconds", "nsec", "nsecs", "ns"})
 _SECONDS = frozenset({"sec", "secs", "seconds"})
 
 QUANTITY_WORDS: Mapping[str, frozenset[str]] = {
-    "time": frozenset({"t", "time", "times", "timestamp", "timestamps", "stamp", "clock", "ipoc", *_SECONDS, *_NANO}),
+    "time": frozenset(
+        {"t", "time", "times", "timestamp", "timestamps", "stamp", "clock", "ipoc", "elapsed", "zeit", *_SECONDS,
+         *_NANO}
+    ),
     "position": frozenset(
-        {"q", "pos", "position", "positions", "qpos", "theta", "angle", "angles", "ang", "jointpos", "jointpositions"}
+        {"q", "pos", "position", "positions", "qpos", "theta", "angle", "angles", "ang", "jointpos", "jointpositions",
+         "travel", "stroke", "extension", "displacement", "winkel"}
     ),
     "velocity": frozenset(
-        {"dq", "qd", "qdot", "v", "vel", "velocity", "velocities", "speed", "speeds", "qvel", "omega", "jointvel"}
+        {"dq", "qd", "qdot", "v", "vel", "velocity", "velocities", "speed", "speeds", "qvel", "omega", "jointvel",
+         "geschwindigkeit"}
     ),
     "effort": frozenset(
-        {"tau", "torque", "torques", "effort", "efforts", "eff", "moment", "moments", "trq", "qfrc", "jointtorque"}
+        {"tau", "torque", "torques", "effort", "efforts", "eff", "moment", "moments", "trq", "qfrc", "jointtorque",
+         "drehmoment", "drehmomente"}
     ),
     "current": frozenset({"i", "cur", "curr", "current", "currents", "amps"}),
-    "force": frozenset({"f", "force", "forces", "frc"}),
-}
+    "force": frozenset({"f", "force", "forces", "frc", "kraft"}),
+}  # fmt: skip
 """Quantity -> words that say it; gathered from the headers of robot loggers. A force is the effort of a slide."""
+_BY_UNIT: Mapping[str, str] = {"load": "effort", "rotation": "position"}
+"""Words that say a quantity only beside a unit of it: a load may be the side of a gear, a share or a payload."""
 COMMANDED = frozenset(
     {"target", "cmd", "command", "commanded", "desired", "des", "ref", "reference", "setpoint", "set", "goal", "wanted",
      "action", "nominal"}
@@ -75,11 +84,18 @@ _DIMENSION = {
     "time": ("s", "ms", "us", "ns"),
     "position": ("deg", "rad", "mm", "m"),
     "velocity": ("deg/s", "rad/s", "rpm", "mm/s", "m/s"),
-    "effort": ("mN m", "N m", "%"),
+    "effort": ("mN m", "N m", "kN", "N", "%"),
     "current": ("mA", "A", "%"),
     "force": ("kN", "N", "%"),
 }
-"""Quantity -> units that the end of a name may state for it."""
+"""Quantity -> units that the end of a name may state for it; loggers call the force of a slide a torque, too."""
+_TELLING_ENDINGS = frozenset({"deg", "rad", "mm", "N m", "mN m", "deg/s", "rad/s", "rpm", "mm/s"})
+"""Units at the end of a name that no other word ends in; single letters, ``ms`` and ``ma`` may be anything."""
+_QUANTITY_OF = {
+    "time": "time", "angle": "position", "length": "position", "angular velocity": "velocity", "velocity": "velocity",
+    "torque": "effort", "force": "force", "current": "current",
+}  # fmt: skip
+"""Dimension of a unit -> the quantity of a column that declares it."""
 
 
 def words_of(text: str) -> tuple[str, ...]:
@@ -146,6 +162,8 @@ class Reading:
     measured: bool
     other: bool
     """Whether a word says that it is another quantity, or not a joint's own."""
+    said: bool
+    """Whether a word says the quantity, and not only the unit."""
     rest: tuple[str, ...]
     """The words without the joint, which columns of one family share; ``#`` where the joint stood."""
     context: frozenset[str]
@@ -166,9 +184,10 @@ def quantity_in(words: Iterable[str]) -> str | None:
     return found
 
 
-def read_name(column: str, joints: JointNames) -> Reading:
-    """Read the name of a column."""
-    base, unit = declared_unit(column)
+def read_name(column: str, joints: JointNames, unit: str | None = None) -> Reading:
+    """Read the name of a column; `unit` is what the log declares for it elsewhere, as in a line of units."""
+    base, bracketed = declared_unit(column)
+    unit = bracketed or unit or None
     words = words_of(base)
     declared = unit is not None
     place = joints.find(words)
@@ -184,10 +203,13 @@ def read_name(column: str, joints: JointNames) -> Reading:
         quantity = "position"
     if core == ["action"]:
         quantity = "position"
-    ending = ""
-    if unit is None and quantity is not None:
-        unit, ending = _unit_at_end(words, quantity)
-    spelled = QUANTITY_WORDS.get(quantity or "", frozenset()) | set(ending.split("_"))
+    word, ending = quantity, ""
+    named = place is not None or number is not None
+    if declared:
+        quantity = _declared_quantity(unit, word, core, named)
+    else:
+        quantity, unit, ending = _quantity_at_end(words, word, core, named)
+    spelled = _words_for(quantity) | set(ending.split("_"))
     desired = "d" in core and core.index("d") > 0  # libfranka: q_d is the desired position, dq the velocity
     return Reading(
         column=column,
@@ -199,9 +221,63 @@ def read_name(column: str, joints: JointNames) -> Reading:
         commanded=desired or bool(COMMANDED & set(core)),
         measured=bool(MEASURED & set(core)),
         other=bool(_OTHERS & set(core)),
+        said=quantity is not None and (word == quantity or bool(_words_for(quantity) & set(core))),
         rest=words,
         context=frozenset(core) - spelled,
     )
+
+
+def _words_for(quantity: str | None) -> frozenset[str]:
+    """The words that say a quantity, by themselves or beside its unit."""
+    return QUANTITY_WORDS.get(quantity or "", frozenset()) | {
+        word for word, said in _BY_UNIT.items() if said == quantity
+    }
+
+
+def says_a_quantity(reading: Reading) -> bool:
+    """Whether a name says what the column holds, by a word or a declared unit, even if no channel map knows it."""
+    return reading.quantity is not None or reading.declared or bool(_BY_UNIT.keys() & set(reading.rest))
+
+
+def _declared_quantity(unit: str | None, word: str | None, core: Sequence[str], named: bool) -> str | None:
+    """The quantity of a column that declares its unit: the unit decides, words only where it fits several.
+
+    Args:
+        unit: The declared unit.
+        word: The quantity that the words say.
+        core: The words without the joint.
+        named: Whether the name names a joint, or its number.
+    """
+    known = known_unit(unit)
+    if known is None:
+        return word
+    if known.dimension != "share":  # a share may be one of anything
+        word = word or next((_BY_UNIT[said] for said in core if said in _BY_UNIT), None)
+    if word is not None and known.dimension in ACCEPTED["effort" if word == "force" else word]:
+        return word if known.dimension != "torque" else "effort"
+    own = _QUANTITY_OF.get(known.dimension)
+    return own if named or word is not None or own == "time" else None
+
+
+def _quantity_at_end(
+    words: tuple[str, ...], word: str | None, core: Sequence[str], named: bool
+) -> tuple[str | None, str | None, str]:
+    """The quantity, the unit that the last words spell, and these words.
+
+    Words say the quantity. The unit does where they say none, where one letter says it, or where a position has the
+    unit of a velocity (``theta_rad_s``).
+    """
+    weak = word or next((_BY_UNIT[said] for said in core if said in _BY_UNIT), None)
+    if weak is not None and (found := _unit_at_end(words, weak))[0] is not None and found[0] != "%":
+        return weak, *found
+    letter = word is not None and not any(len(said) > 1 for said in core if said in QUANTITY_WORDS[word])
+    for quantity in ("velocity", "position", "effort"):
+        unit, ending = _unit_at_end(words, quantity)
+        if unit not in _TELLING_ENDINGS:
+            continue
+        if (word is None and named) or letter or (word, quantity) == ("position", "velocity"):
+            return quantity, unit, ending
+    return word, *(_unit_at_end(words, word) if word is not None else (None, ""))
 
 
 def _number_place(words: tuple[str, ...]) -> int | None:
@@ -247,7 +323,16 @@ def families(readings: Sequence[Reading], joints: JointNames) -> list[Family]:
         kind = "name" if reading.joint is not None else "number"
         key = (reading.column,) if alone else (kind, reading.rest)
         groups.setdefault(key, []).append(reading)
-    return [_family(group, joints) for group in groups.values()]
+    return [_family(group, joints) for whole in groups.values() for group in _by_quantity(whole)]
+
+
+def _by_quantity(group: list[Reading]) -> list[list[Reading]]:
+    """Columns whose names differ in their joint only, apart where their units say different quantities."""
+    kinds = ["effort" if reading.quantity == "force" else reading.quantity for reading in group]
+    listed = [kind for kind in dict.fromkeys(kinds) if kind is not None]
+    if len(listed) < 2:
+        return [group]
+    return [[reading for reading, own in zip(group, kinds) if own == kind] for kind in dict.fromkeys(kinds)]
 
 
 def _family(group: list[Reading], joints: JointNames) -> Family:
@@ -283,7 +368,19 @@ def joined(found: Sequence[tuple[Family, str]], joints: JointNames) -> list[tupl
     for (kind, _), members in groups.items():
         merged = _together([family for family, _ in members], joints) if len(members) > 1 else None
         whole += members if merged is None else [(merged, kind)]
-    return whole
+    return whole + _joined_by_unit(whole, joints)
+
+
+def _joined_by_unit(found: Sequence[tuple[Family, str]], joints: JointNames) -> list[tuple[Family, str]]:
+    """Families with different words put together by their declared units, where none of the quantity is complete."""
+    more = []
+    for kind in ("position", "velocity", "effort"):
+        parts = [family for family, quantity in found if ("effort" if quantity == "force" else quantity) == kind]
+        parts = [family for family in parts if family.first.declared and family.first.joint is not None]
+        complete = any(len(family.readings) == len(joints.names) for family in parts)
+        merged = _together(parts, joints) if len(parts) > 1 and not complete else None
+        more += [] if merged is None else [(merged, kind)]
+    return more
 
 
 def _together(parts: Sequence[Family], joints: JointNames) -> Family | None:
@@ -305,7 +402,7 @@ def alike(readings: Sequence[Reading]) -> list[tuple[Family, str]]:
     """
     groups: dict[tuple[str, bool, bool, tuple[str, ...]], list[Reading]] = {}
     for reading in readings:
-        said = QUANTITY_WORDS.get(reading.quantity or "", frozenset())
+        said = _words_for(reading.quantity)
         places = [k for k, word in enumerate(reading.rest) if word in said]
         if reading.quantity is None or reading.other or not places:
             continue

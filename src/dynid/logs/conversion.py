@@ -22,7 +22,7 @@ from dynid.logs.joint_order import (
 )
 from dynid.logs.readers.base import Floats, Table
 from dynid.logs.recording import Commands
-from dynid.logs.units import Unit, parse_unit
+from dynid.logs.units import Unit, known_unit, parse_unit
 from dynid.robot.model import Robot
 
 __all__ = ["Converter"]
@@ -292,9 +292,11 @@ class Converter:
         """The unit of each column: the map's, else the one the format declares; never a guess."""
         declared = tuple(picked.table.units.get(name, "") for name in picked.names)
         names = signal.unit or (("number",) if quantity in _PLAIN_NUMBERS else declared)
-        if signal.unit and any(unit not in ("", "SI", *signal.unit) for unit in declared):
-            self._notes.append(f"{quantity}: the map's unit overrides {declared[0]}, which the log declares")
         names = names * width if len(names) == 1 else names
+        given = zip(names, declared * width if len(declared) == 1 else declared) if signal.unit else ()
+        other = [said for own, said in given if said not in ("", "SI") and known_unit(said) != known_unit(own)]
+        if other:
+            self._notes.append(f"{quantity}: the map's unit overrides {other[0]}, which the log declares")
         if not all(names):
             raise DataError(
                 f"the unit of {quantity} is not declared",

@@ -20,7 +20,15 @@ from dynid.logs.joint_order import other_joints
 from dynid.logs.readers import Options, Table
 from dynid.logs.readers.dispatch import is_bag
 from dynid.logs.reading import Progress, folder_contents, matching_profiles, read_tables
-from dynid.logs.signal_guess import FoundSignal, FoundTime, find_drive_columns, find_signals, find_time, has_no_sign
+from dynid.logs.signal_guess import (
+    FoundSignal,
+    FoundTime,
+    find_drive_columns,
+    find_signals,
+    find_time,
+    has_no_sign,
+    left_out,
+)
 from dynid.logs.units import declared_unit
 from dynid.public_calls import public
 from dynid.robot.model import Robot
@@ -69,6 +77,8 @@ class Proposal:
         return [f"{title}:\n" + "\n".join(lines) for title, lines in parts.items() if lines]
 
 
+MOST_NAMED = 12
+"""Columns that one line about columns outside the map names (convention: a line for a terminal)."""
 _WRENCH = ("fx", "fy", "fz", "tx", "ty", "tz")
 _NUMBERED = re.compile(r"^(.*?)[_\s.]*\[?(\d{1,2})\]?$")
 
@@ -228,7 +238,8 @@ def _from_names(tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, 
             sections.append(body)
             guesses += why
             break
-    first, several = _nameless(tables)
+    guesses += _left_out(tables, robot, time, signals)
+    first, several = _nameless(tables, {name for signal in signals.values() for name in signal.family.columns}, time)
     if time is None:
         sections.insert(
             0,
@@ -239,9 +250,42 @@ def _from_names(tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, 
         sections.append(
             f"# no positions were recognised{_other_count(tables, robot, time)}: name the columns of positions, "
             "velocities and torques\n"
-            f'# [position]\n# columns = {_quoted(several)}\n# unit = "rad"'
+            f'# [position]\n# columns = {_listed(several)}\n# unit = "rad"'
         )
     return "\n\n".join(sections) + "\n", guesses
+
+
+def _left_out(
+    tables: Mapping[str, Table], robot: Robot | None, time: FoundTime | None, signals: Mapping[str, FoundSignal]
+) -> list[Guess]:
+    """A line for each quantity with columns that look like it and that the map does not name."""
+    used = {(signal.file, name) for signal in signals.values() for name in signal.family.columns}
+    used |= {(file, name) for file, table in tables.items() for name in _wrench_columns(table)}
+    used |= {(file, name) for file, names in find_drive_columns(tables).values() for name in names}
+    if time is not None:
+        used |= {(file, name) for file in tables for name in (time.column, time.fraction or "")}
+    guesses = []
+    for kind, names in left_out(tables, robot, used).items():
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        reason = _why_left_out(kind, names, tables, robot, kind in signals)
+        text = f"not mapped: {', '.join(names[:MOST_NAMED])}{more}"
+        guesses.append(Guess(section=kind, text=text, reason=reason, certain=False))
+    return guesses
+
+
+def _why_left_out(kind: str, names: list[str], tables: Mapping[str, Table], robot: Robot | None, found: bool) -> str:
+    """Why columns that look like a quantity stay outside the map; `found` says that the map has others of it."""
+    if kind.startswith("commanded"):
+        return "they are commanded, not measured"
+    if kind.startswith("unknown"):
+        return "their words and units say no quantity of a joint"
+    if found:
+        return "other columns fit better"
+    values = [values for table in tables.values() for name, values in table.columns.items() if name in names]
+    if kind == "effort" and all(has_no_sign(column) for column in values):
+        return "they are never negative: amounts, no torques"
+    count = f"; robot '{robot.name}' has {robot.dof} joints" if robot is not None else ""
+    return f"they do not make one column for each joint{count}"
 
 
 def _other_count(tables: Mapping[str, Table], robot: Robot | None, time: FoundTime | None) -> str:
@@ -354,19 +398,23 @@ def _wrench_section(names: list[str], file: str) -> tuple[str, list[Guess]]:
     return f"[wrench]\n{file}columns = {_listed(names)}\nunit = {unit}  # check: {reason}", guesses
 
 
-def _nameless(tables: Mapping[str, Table]) -> tuple[str, str]:
+def _nameless(tables: Mapping[str, Table], taken: set[str], time: FoundTime | None) -> tuple[str, list[str]]:
     """How the map would name the first column, and six columns after it, of a log whose columns have no telling names.
 
-    Those of a matrix count from 0, those of a text without a header are numbered from 1.
+    Those of a matrix count from 0, those of a text without a header are numbered from 1. Others are listed,
+    except those that the map has `taken` for another quantity.
     """
     table = next(iter(tables.values()))
     wide = next((name for name, values in table.columns.items() if values.ndim == 2), None)
     if wide is not None:
-        return f"{wide}[0]", f"{wide}[{{1..6}}]"
+        return f"{wide}[0]", [f"{wide}[{{1..6}}]"]
     first = next(iter(table.names), "c1")
     numbered = re.fullmatch(r"(.*?)(\d+)", first)
-    stem, start = (numbered[1], int(numbered[2])) if numbered else (first, 1)
-    return first, f"{stem}{{{start + 1}..{start + 6}}}"
+    if numbered and f"{numbered[1]}{int(numbered[2]) + 1}" in table.names:
+        start = int(numbered[2])
+        return first, [f"{numbered[1]}{{{start + 1}..{start + 6}}}"]
+    taken = taken | {first if time is None else time.column}
+    return first, [name for name in table.names if name not in taken][:6] or ["..."]
 
 
 def _quoted(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
@@ -20,12 +20,22 @@ from dynid.logs.column_names import (
     joined,
     quantity_in,
     read_name,
+    says_a_quantity,
     words_of,
 )
 from dynid.logs.readers.base import Floats, Table
+from dynid.logs.units import known_unit
 from dynid.robot.model import Robot
 
-__all__ = ["FoundSignal", "FoundTime", "find_drive_columns", "find_signals", "find_time", "has_no_sign"]
+__all__ = [
+    "FoundSignal",
+    "FoundTime",
+    "find_drive_columns",
+    "find_signals",
+    "find_time",
+    "has_no_sign",
+    "left_out",
+]
 
 QUANTITIES = ("position", "velocity", "effort", "current")
 _DEFAULT = {"position": ("rad", "m"), "velocity": ("rad/s", "m/s"), "effort": ("N m", "N"), "current": ("A", "A")}
@@ -80,7 +90,8 @@ def find_time(tables: Mapping[str, Table]) -> FoundTime | None:
     found: list[tuple[int, FoundTime]] = []
     for file, table in tables.items():
         about = _aliases(table, JointNames(()))
-        readings = [read_name(about.get(name, name), JointNames(())) for name in table.names]
+        units = table.units
+        readings = [read_name(about.get(name, name), JointNames(()), units.get(name)) for name in table.names]
         readings = [replace(reading, column=name) for reading, name in zip(readings, table.names, strict=True)]
         alone = len(table.names) == 1 and quantity_in(words_of(PurePath(file).stem)) == "time"
         for reading in readings:
@@ -96,7 +107,7 @@ def find_time(tables: Mapping[str, Table]) -> FoundTime | None:
             time = FoundTime(
                 file=file, column=reading.column, unit=unit, reason=reason, certain=certain, fraction=nanos
             )
-            found.append((0 if stamped else 1, time))
+            found.append((0 if stamped else 1 if reading.said else 2, time))
     return min(found, key=lambda pair: pair[0])[1] if found else None
 
 
@@ -177,14 +188,17 @@ def _candidates(file: str, table: Table, robot: Robot | None, *, several: bool) 
     """The families of a table with the quantity that their names, or the file's, say."""
     joints = JointNames(robot.joint_names if robot else ())
     about = _aliases(table, joints)
-    readings = [replace(read_name(about.get(name, name), joints), column=name) for name in table.names]
+    readings = [
+        replace(read_name(about.get(name, name), joints, table.units.get(name)), column=name) for name in table.names
+    ]
     if several and {*COMMANDED, "control"} & set(words_of(PurePath(file).stem)):
         readings = [replace(reading, commanded=True) for reading in readings]
     by_file = quantity_in(words_of(PurePath(file).stem))
     found = []
     for family in families(readings, joints):
-        quantity = family.first.quantity
-        if quantity is None and not family.first.other:
+        kinds = {reading.quantity for reading in family.readings}
+        quantity = "effort" if kinds == {"effort", "force"} else family.first.quantity
+        if not says_a_quantity(family.first) and not family.first.other:
             plain = not [word for word in family.first.rest if word not in ("#", "c", *_PLAIN)]
             unnamed = plain or (family.by_name and len(family.readings) > 1)
             named = family.first.joint is not None or family.first.number is not None
@@ -203,6 +217,30 @@ def _candidates(file: str, table: Table, robot: Robot | None, *, several: bool) 
         for family, quantity in whole
         if len({len(_tall(table.columns[name])) for name in family.columns}) == 1
     ]
+
+
+def left_out(tables: Mapping[str, Table], robot: Robot | None, used: Set[tuple[str, str]]) -> dict[str, list[str]]:
+    """What they look like -> columns that look like a joint's quantity, and that no section of the map names.
+
+    Args:
+        tables: The tables of the log.
+        robot: The robot whose joints the columns may name.
+        used: Table and column of all that the map names.
+    """
+    joints = JointNames(robot.joint_names if robot else ())
+    found: dict[str, list[str]] = {}
+    for file, table in tables.items():
+        for name in table.names:
+            reading = read_name(name, joints, table.units.get(name))
+            kind = "effort" if reading.quantity == "force" else reading.quantity
+            named = reading.joint is not None or reading.number is not None
+            unit = known_unit(reading.unit)
+            if kind is None and named and says_a_quantity(reading) and (unit is None or unit.dimension != "voltage"):
+                kind = "unknown quantity"
+            if (file, name) in used or reading.other or kind not in (*QUANTITIES, "unknown quantity"):
+                continue
+            found.setdefault(f"commanded {kind}" if reading.commanded else kind, []).append(name)
+    return found
 
 
 _PLAIN = ("joint", "joints", "axis", "j", "a", "actuator", "motor", "array")
@@ -246,14 +284,17 @@ def _unnamed_echo(table: Table, named: Mapping[str, str]) -> dict[str, str]:
 
 
 def _rank(family: Family, table: Table, robot: Robot | None) -> tuple[bool | int, ...] | None:
-    """How well a family fits: by name, several columns, measured, by unit; None if the robot has not as many joints."""
+    """How well a family fits: by name, by a word for the quantity, several columns, measured, by unit.
+
+    None if the robot has not as many joints.
+    """
     width = sum(1 if (column := table.columns[name]).ndim == 1 else min(column.shape) for name in family.columns)
     if robot is not None and width != robot.dof:
         return None
     first = family.first
     whole = 0 if first.context else 1  # names such as wrist_1 count the parts of one joint's name, not all joints
     count = width if robot is None and not whole else 0
-    return family.by_name, width > 1, first.measured, first.unit is not None, whole, count, -len(first.rest)
+    return family.by_name, first.said, width > 1, first.measured, first.unit is not None, whole, count, -len(first.rest)
 
 
 def _signal(quantity: str, file: str, family: Family, tables: Mapping[str, Table], robot: Robot | None) -> FoundSignal:

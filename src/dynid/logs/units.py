@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from dynid.errors import DataError
 
-__all__ = ["ACCEPTED", "UNITS", "Unit", "declared_unit", "parse_unit"]
+__all__ = ["ACCEPTED", "UNITS", "Unit", "declared_unit", "known_unit", "parse_unit"]
 
-_BRACKETED = re.compile(r"(.*?)\s*[\[(]\s*([A-Za-z%/·. ]{1,12})\s*[\])]\s*")
+_BRACKETED = re.compile(r"(.*?)\s*[\[(]\s*([A-Za-z%°/·. ]{1,12})\s*[\])]\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,13 @@ def declared_unit(name: str) -> tuple[str, str | None]:
 
 
 def _plain(text: str) -> str:
-    """A unit's name without blanks, dots and multiplication signs."""
-    return "".join(mark for mark in text if mark not in " .*·_⋅")
+    """A unit's name without blanks, dots and multiplication signs; the sign for degrees is spelled out."""
+    return "".join(mark for mark in text.replace("°", "deg") if mark not in " .*·_⋅")
+
+
+def known_unit(text: str | None) -> Unit | None:
+    """The unit of that name, which is the same for ``Nm`` and ``N m``; None where it is unknown."""
+    return UNITS.get(_plain(text or ""))
 
 
 def parse_unit(text: str, quantity: str) -> Unit:
@@ -85,7 +90,7 @@ def parse_unit(text: str, quantity: str) -> Unit:
     Raises:
         DataError: If it is unknown, or not a unit of this quantity; the remedy lists those that are.
     """
-    unit = UNITS.get(_plain(text))
+    unit = known_unit(text)
     known = [name for name, candidate in UNITS.items() if candidate.dimension in ACCEPTED[quantity]]
     if unit is None or unit.dimension not in ACCEPTED[quantity]:
         raise DataError(f"'{text}' is no unit of {quantity}", remedy=f"Use one of: {', '.join(known)}.")
