@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+import dynid
 from dynid.cli import main
 from dynid.cli.screen import remaining_time, wrap_lines
 
@@ -115,3 +116,12 @@ def test_many_options_are_grouped_in_the_help() -> None:
     text = CliRunner().invoke(main, ["identify", "--help"]).output
     data, method, output = (text.index(f"\n{title}:\n") for title in ("Data", "Method", "Output"))
     assert data < text.index("--map") < method < text.index("--estimator") < output < text.index("--out PATH")
+
+
+def test_sentences_and_formulas_fit_the_terminal() -> None:
+    for words in (["base", "puma560"], ["check", "ddarm"]):
+        lines = CliRunner().invoke(main, words).stdout.splitlines()
+        assert lines
+        assert max(map(len, lines)) <= 80
+    whole = dynid.base_parameters(dynid.robots.puma560()).to_text()
+    assert CliRunner().invoke(main, ["base", "puma560"]).stdout.split() == whole.split()  # nothing is lost

@@ -33,10 +33,10 @@ Examples:
 @click.version_option(package_name="dynid")
 @click.option("--timing", is_flag=True, help="Print the processor time of every stage of the command.")
 @click.option("--allow-unphysical", is_flag=True,
-              help="Use robot files with impossible masses or tensors as they are; may stand behind the command, "
-              "too.")  # fmt: skip
+              help="Use robot files with impossible masses or tensors as they are; may also be written after the "
+              "name of the command.")  # fmt: skip
 @click.option("--no-snap", is_flag=True, help="Take rounded right angles of URDF files (1.5708) as they are "
-              "written; may stand behind the command, too.")  # fmt: skip
+              "written; may also be written after the name of the command.")  # fmt: skip
 @click.pass_context
 def main(ctx: click.Context, timing: bool, no_snap: bool, allow_unphysical: bool) -> None:
     """Identify the dynamics of robots from logs of their motion.

@@ -38,7 +38,7 @@ UNSTARTED = "interrupted. Nothing was started."
 INTERRUPTED = "interrupted. Finished parts are kept; the same command continues from there."
 
 ANYWHERE = ("--no-snap", "--allow-unphysical")
-"""Options of the whole program that may stand behind the name of a command."""
+"""Options of the whole program that may also be written after the name of a command."""
 _CODES: list[tuple[type[errors.DynidError], int]] = [
     (errors.ArgumentError, 2),
     (errors.DescriptionError, 3),

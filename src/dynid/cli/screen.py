@@ -99,16 +99,24 @@ def show_finding(finding: Finding) -> None:
     click.echo(click.style(head, fg=colour, bold=True) + text.removeprefix(head), err=True)
 
 
-def wrap_lines(text: str) -> str:
-    """Break sentences at the width of the terminal, at most 80 columns; rows of tables stay as they are."""
+def wrap_lines(text: str, *, tables: bool = True) -> str:
+    """Break sentences at the width of the terminal, at most 80 columns; rows of tables stay as they are.
+
+    Args:
+        text: The lines.
+        tables: Whether lines with two spaces inside are rows of tables.
+    """
     width = min(LINE, shutil.get_terminal_size().columns)
     lines = []
     for line in text.splitlines():
-        is_table = "  " in line.strip() or set(line.strip()) <= {"-", " "}
+        is_table = (tables and "  " in line.strip()) or set(line.strip()) <= {"-", " "}
         if is_table or len(line) <= width:
             lines.append(line)
         else:
-            lines += textwrap.wrap(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+            further = " " * (len(line) - len(line.lstrip()) + 2)
+            lines += textwrap.wrap(
+                line, width, subsequent_indent=further, break_long_words=False, break_on_hyphens=False
+            )
     return "\n".join(lines)
 
 

@@ -447,7 +447,8 @@ def _cross_validated_weight(equations: Factors, weights: Floats) -> tuple[float,
     folds = Folds(equations, weights)
     weight = folds.best_weight(equations.terms)
     message = (
-        f"the values of the robot file fill in what the data tell badly; of all weights, {weight:g} predicts left-out "
+        "where the data say little about a parameter, the value of the robot file counts more; the weight of these "
+        f"values is {weight:g}, because the fit then predicts best the parts of the data that were left out of it "
+        f"({len(folds)} parts in turn)"
     )
-    message += f"parts of the data best ({len(folds)} parts, each left out once)"
     return weight, (Finding(code="prior-weight", severity="note", where="prior", message=message),)

@@ -180,7 +180,7 @@ class EstimateBounds:
         if np.isinf(self.largest_changes).all():
             return "Nothing is determined yet: the equations leave every parameter open, so nothing bounds its error"
         percent = 100.0 * self.overall.target_error
-        size = f"Worst case: torque errors of {percent:.3g} %, all in the most harmful direction, change "
+        size = f"Worst case: torque errors of {percent:.3g} % could change "
         if not np.isfinite(self.overall.condition):
             return size + "the parameters without bound: the motion leaves some of them open"
         if self.overall.matrix_bound >= 1.0:
@@ -192,11 +192,11 @@ class EstimateBounds:
         if not np.isfinite(self.overall.bound):
             return size + "the parameters without bound: the estimate is zero, to which nothing can be relative"
         if self.overall.matrix_error > 0.0:
-            matrix = f" % and errors of the equations' matrix of {100.0 * self.overall.matrix_error:.3g} %,"
-            size = size.replace(" %, all", matrix + " all")
+            matrix = f" % and errors of the equations' matrix of {100.0 * self.overall.matrix_error:.3g} % could"
+            size = size.replace(" % could", matrix)
         return (
-            f"{size}the parameters by {100.0 * self.overall.bound:.3g} % (each counted by the torque that it causes); "
-            "the usual change is that of the intervals"
+            f"{size}the parameters, weighed by the torques that they cause, by up to {100.0 * self.overall.bound:.3g} "
+            "%; their standard errors show the usual change"
         )
 
     def table(self) -> Table:

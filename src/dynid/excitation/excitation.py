@@ -229,12 +229,12 @@ class Excitation:
         rows = [[m.limit, m.where, f"{m.margin:.4g} {m.unit}", f"{100 * m.relative:.1f} %"] for m in nearest.values()]
         lines = [
             f"Excitation of '{self.robot}': {self.trajectory.duration:g} s, of which {end - start:g} s to record",
-            f"condition number (columns scaled) {self.condition_number:.3g}, log det of information {self.log_det:.4g}",
+            f"condition number of the regressor with scaled columns {self.condition_number:.3g}",
             *([] if self.points is None else [str(self.points)]),
             f"speed reached: {self.speed_text}",
             *(f"caution: {caution.message}. {caution.remedy}" for caution in self.cautions),
             "",
-            Table.of(["limit", "closest at", "margin", "free share"], rows).to_text(),
+            Table.of(["limit", "closest at", "margin", "margin, share of the limit"], rows).to_text(),
             "",
             self.checks_summary,
             "",

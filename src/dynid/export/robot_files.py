@@ -121,6 +121,10 @@ PRESLIDING = RobotFormat(
 """A further file for friction with memory; older versions of MuJoCo refuse it."""
 
 
+ROTOR = "rotor inertia"
+"""What `RobotFile.kinds` calls `RotorInertia`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RobotFile:
     """A written robot file, judged by itself."""
@@ -147,10 +151,16 @@ class RobotFile:
         if self.error is None or self.judged is None:
             figures = f"{self.format}: not judged, because no data were held out"
         else:
-            figures = f"{self.format}: {self.error:.2f} % on held-out data, the whole model {self.judged:.2f} %"
+            figures = f"{self.format}: torque error {self.error:.2f} % on held-out data, against {self.judged:.2f} % "
+            figures += "of the whole model"
             if self.is_near:
-                return figures
-        return f"{figures}; the format cannot hold {', '.join(self.kinds)}" if self.kinds else figures
+                return figures + self._absorbed
+        return f"{figures}; the format cannot hold {', '.join(self.kinds)}{self._absorbed}" if self.kinds else figures
+
+    @property
+    def _absorbed(self) -> str:
+        """What the masses of the file stand for where it cannot hold rotor inertias."""
+        return "; its masses and inertias absorb the rotor inertias" if ROTOR in self.kinds else ""
 
     def to_json(self) -> dict[str, object]:
         """The judgement as values that JSON can hold."""

@@ -147,7 +147,7 @@ KINDS: dict[str, Kind] = {
         0.02,
         0.6,
         "the axis seems to be turned by {size} about ({axis}) of {link}",
-        "Check the angles of the model beside the drawing.",
+        "Compare the angles of the model with the drawing of the robot.",
     ),
 }
 """The kinds of causes."""
@@ -315,8 +315,8 @@ def untestable(robot: Robot, causes: list[Cause], amounts: Amounts) -> Iterator[
             severity="note",
             where="model",
             message=f"this log cannot show {'; '.join(parts)}",
-            evidence={f"number of {kind}s": len(names) for kind, names in hidden.items()},
-            remedy="Check them beside the drawing; wider and faster motions with more load show more.",
+            evidence={f"{kind}s": len(names) for kind, names in hidden.items() if names},
+            remedy="Compare them with the data sheet of the robot; wider and faster motions with more load show more.",
         )
 
 

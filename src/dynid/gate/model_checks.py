@@ -290,13 +290,13 @@ def check_delay(robot: Robot, experiment: Experiment, max_delay_s: float = 0.1) 
 def measured_delay(delay: Delay) -> Finding:
     """The note that states a delay which is not surely different from zero."""
     error = f"{1e3 * delay.stderr_s:.2g} ms" if np.isfinite(delay.stderr_s) else "unknown"
-    side = "after" if delay.seconds >= 0.0 else "before"
+    side = "late" if delay.seconds >= 0.0 else "early"
     return Finding(
         code="measured-delay",
         severity="note",
         where="effort",
-        message=f"the torques come {abs(1e3 * delay.seconds):.2g} ms {side} the motion that they belong to, with a "
-        f"standard error of {error}: this log shows no delay",
+        message=f"this log shows no delay between torques and motion: the estimate is that the torques are "
+        f"{abs(1e3 * delay.seconds):.2g} ms {side}, with a standard error of {error}",
         evidence=_delay_evidence(delay),
         remedy="There is nothing to do.",
     )

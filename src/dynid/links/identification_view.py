@@ -28,7 +28,7 @@ def parameter_tables(estimate: Estimate) -> list[str]:
         return ["", estimate.table().to_text()]
     titles: dict[Source, str] = {
         "data": "Determined by the data:",
-        "prior": "Determined by the prior more than by the data (its distance from them counts as an error):",
+        "prior": "Determined by the prior more than by the data (the errors include the distance to the data):",
         "open": "Left open by the motion:",
     }
     return [

@@ -332,7 +332,8 @@ class Identification:
         physical = [name for name in estimate.at_bound if name not in estimate.given_bounds]
         if physical:
             lines.append(
-                f"At the border of what is possible, beyond which the data alone would go: {', '.join(physical)}."
+                "Held at the limit of what is physically possible (the data alone would give impossible values): "
+                f"{', '.join(physical)}."
             )
         if estimate.given_bounds:
             lines.append(f"At a bound that was given: {', '.join(estimate.given_bounds)}.")

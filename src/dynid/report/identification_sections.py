@@ -79,7 +79,9 @@ class Verdict(Section):
         estimate = self.fit.estimate
         notes = []
         physical = [name for name in estimate.at_bound if name not in estimate.given_bounds]
-        impossible = "At the border of what is possible, beyond which the data alone would go (IA: rotor inertia)"
+        impossible = (
+            "Held at the limit of what is possible; the data alone would give impossible values (IA: rotor inertia)"
+        )
         for words, names in ((impossible, physical), ("Held at a bound that was given", estimate.given_bounds)):
             if names:
                 notes.append((words, ", ".join(names)))
@@ -297,7 +299,7 @@ class Residuals(Section):
         text = (
             "Each joint has three plots. The first shows the distribution of the residuals. The second shows their "
             "autocorrelation: that of white noise falls to zero at once, and a slow decay means model error. The third "
-            "shows the mean residual over speed: any shape other than zero is friction that the model lacks."
+            "shows the mean residual over speed: any shape beyond the noise is friction that the model lacks."
         )
         plots: list[Block] = []
         for joint in self.joints:

@@ -8,7 +8,7 @@ import click
 
 from dynid import errors
 from dynid.cli.options import JSON, command, robot_argument
-from dynid.cli.screen import echo, print_json
+from dynid.cli.screen import echo, print_json, wrap_lines
 
 if TYPE_CHECKING:
     from dynid.robot.model import Robot
@@ -97,7 +97,8 @@ def base(
         echo(getattr(formulas, torques)().rstrip("\n"))
         return
     render = {"text": result.to_text, "markdown": result.to_markdown, "latex": result.to_latex, "json": result.to_json}
-    echo(render[style]())
+    shown = render[style]()
+    echo(wrap_lines(shown, tables=False) if style == "text" else shown)
     if counts:
         echo(f"\nInverse dynamics of this robot's links: {count_inverse_dynamics(robot)}")
         if has_closed_form(robot.with_terms()):

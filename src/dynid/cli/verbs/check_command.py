@@ -25,7 +25,7 @@ from dynid.cli.options import (
     read_robot,
     refuse_robot,
 )
-from dynid.cli.screen import echo, print_json, progress
+from dynid.cli.screen import echo, print_json, progress, wrap_lines
 
 if TYPE_CHECKING:
     from dynid.findings import QualityReport
@@ -82,9 +82,7 @@ def check(
     if as_json:
         print_json([finding.to_dict() for finding in result.findings])
     else:
-        echo(str(result))
-        for note in notes:
-            echo(f"  read: {note}")
+        echo(wrap_lines("\n".join([str(result), *(f"  read: {note}" for note in notes)]), tables=False))
     sys.exit(0 if result.ok else 1)
 
 

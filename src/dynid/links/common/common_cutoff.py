@@ -73,7 +73,11 @@ class CommonCutoff:
     def reason(self) -> str:
         """One sentence on the choice, for `Experiment.processing_steps`."""
         error = self.errors[self.cutoffs_hz.index(self.hz)]
-        margin = "" if self.is_clear else "; others predict as well, this one is nearest to the spectra"
+        margin = (
+            ""
+            if self.is_clear
+            else "; others predict equally well, and this one is nearest to the one that the noise suggests"
+        )
         return (
             f"cutoff {self.hz:.3g} Hz, chosen by the error on {self.folds} left-out parts of the data: {error:.3g} %, "
             f"beside {min(self.errors):.3g} to {max(self.errors):.3g} % for {self.cutoffs_hz[0]:.3g} to "
@@ -86,9 +90,9 @@ class CommonCutoff:
         logs = "the log" if len(self.suggested_hz) == 1 else f"all {len(self.suggested_hz)} logs"
         spectra = ", ".join(f"{hz:.3g}" for hz in self.suggested_hz)
         clear = (
-            "with this cutoff the model predicts left-out parts of the data best; the noise in the signals suggests"
+            "with this cutoff the model predicts best the data that were left out of its fit; the noise alone suggests"
             if self.is_clear
-            else "other cutoffs predict left-out parts of the data as well; this is nearest to what the noise suggests"
+            else "several cutoffs predict equally well; of them, this one is nearest to the one that the noise suggests"
         )
         return Finding(
             code="common-cutoff", severity="note", where="recipe",
