@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from dynid.errors import ArgumentError
 from dynid.export import robot_files
 from dynid.export.result_file import read_result, write_result
-from dynid.export.robot_files import FORMATS, PRESLIDING, describe_files, write_robot_files
+from dynid.export.robot_files import FORMATS, PRESLIDING, RobotFile, describe_files, write_robot_files
 from dynid.kernels import inverse_dynamics
 from dynid.links.identify import identify
 from dynid.links.recipe import Recipe
@@ -234,3 +235,13 @@ def test_a_file_with_actuators_keeps_them(scaled, tmp_path):
     _, mjcf = write_robot_files(own, tmp_path, run, check=validate(fit, run))
     assert set(mjcf.lacks) == {"KG1", "KG3"}
     assert mjcf.path.read_text().count("<motor") == 1
+
+
+def test_the_note_on_a_urdf_says_where_the_rotor_inertias_went() -> None:
+    kinds = (robot_files._describe_kind(RotorInertia(0.1)),)
+    for error in (2.33, 5.36):
+        sentence = RobotFile(
+            format="URDF", path=Path("a.urdf"), error=error, judged=2.32, lacks=("IA1",), kinds=kinds
+        ).sentence
+        assert sentence.startswith(f"URDF: torque error {error} % on held-out data, against 2.32 % of the whole model")
+        assert sentence.endswith("its masses and inertias absorb the rotor inertias")

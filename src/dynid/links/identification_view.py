@@ -28,7 +28,8 @@ def parameter_tables(estimate: Estimate) -> list[str]:
         return ["", estimate.table().to_text()]
     titles: dict[Source, str] = {
         "data": "Determined by the data:",
-        "prior": "Determined by the prior more than by the data (the errors include the distance to the data):",
+        "prior": "Determined by the prior more than by the data (the standard errors include the distance from the "
+        "values that the data alone give):",
         "open": "Left open by the motion:",
     }
     return [
