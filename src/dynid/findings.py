@@ -99,6 +99,9 @@ CODES: Mapping[str, str] = MappingProxyType(
         "never-enabled": "A drive is never on.",
         "stale": "Rows repeat the row before while joints move: packets were lost.",
         "unsigned-effort": "Torques have no sign: they are amounts of currents.",
+        # identified servos, from actuators/
+        "law-misfit": "The law of the drives, its gains or its terms do not explain the motion.",
+        "not-converged": "The search for the parameters of servos stopped before it reached a minimum.",
         # designed motions, from excitation/
         "absurd-deviation": "A predicted standard deviation is so large that the motion does not show the parameter.",
         "always-beyond": "A link is beyond a wall in every position, so the motion was not checked against that wall.",

@@ -46,6 +46,8 @@ class DriveLaw(ABC):
 
     kinds: ClassVar[tuple[str, ...]]
     """Kinds of parameters that it can read; those that a model does not use have their neutral value."""
+    needs: ClassVar[tuple[str, ...]] = ()
+    """What the law or the motion must state, such as kp."""
     integrates: bool
     """Whether it uses the integral of the position error."""
 
@@ -78,6 +80,8 @@ def _row(given: ArrayLike | None, dof: int, name: str) -> Any:
     array = np.asarray(0.0 if given is None else given, dtype=float)
     if array.ndim > 1 or array.size not in (1, dof) or not np.isfinite(array).all():
         raise ArgumentError(f"{name} of the law is {given!r}", remedy=f"Give one number, or {dof}, one per joint.")
+    if (array < 0.0).any():
+        raise ArgumentError(f"{name} of the law is {given!r}", remedy="Give numbers that are not negative.")
     return np.broadcast_to(array, (dof,))
 
 
@@ -94,6 +98,7 @@ class PositionLaw(DriveLaw):
     """Gains of the velocity error where motions state none [N m s/rad or N s/m]."""
     ki: ArrayLike | None = None
     """Gains of the integral where motions state none [N m/(rad s) or N/(m s)]; None: no integral."""
+    needs = ("kp",)
     kinds: ClassVar[tuple[str, ...]] = (
         "gain_scale", "kp_scale", "kd_scale", "ki_scale", "effort_limit", "stall_torque", "no_load_speed",
     )  # fmt: skip
@@ -134,6 +139,7 @@ class MotorLaw(DriveLaw):
     """Supply voltage where motions state none [V]."""
     duty_per_gain: float = 1.0
     """Duty cycle per position error and unit of kp; for gains in the register's unit of a servo [1/rad]."""
+    needs = ("kp", "voltage")
     kinds: ClassVar[tuple[str, ...]] = ("gain_scale", "kt", "resistance", "current_limit")
     integrates = False
 

@@ -17,7 +17,7 @@ from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.servo_model import ServoModel
 from dynid.actuators.servo_search import Normal
 from dynid.actuators.servo_simulator import differentiate_servos, simulate_servos
-from dynid.errors import EstimationError
+from dynid.errors import ArgumentError, EstimationError
 
 __all__ = ["ServoEquations", "filtered", "lag_correlation", "score_spread"]
 
@@ -51,6 +51,11 @@ class ServoEquations:
     """Correlation of residuals from sample to sample that is filtered out."""
     variance: float = 0.0
     """Variance of a filtered residual, by which priors weigh; zero leaves priors out."""
+
+    def __post_init__(self) -> None:
+        """Refuse a model of which nothing is to be found."""
+        if not self.model.entries:
+            raise ArgumentError("nothing of the model is free", remedy="Name the parameters that are to be found.")
 
     def cost(self, values: Floats) -> float:
         """Sum of squared residuals; infinite where a motion runs away."""

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.actuators.drive_laws import DriveLaw
 from dynid.actuators.kinds import DELAY, KINDS, LINKS, kind_of
+from dynid.checks import as_number
 from dynid.errors import ArgumentError
 from dynid.robot.model import Robot
 
@@ -90,8 +91,14 @@ class ServoModel:
         for missing in self._needed(table):
             table[missing] = ServoParameter(missing, free=False)
         object.__setattr__(self, "_known", table)
+        as_number("step_s", self.step_s, above=0.0)
         for name, parameter in table.items():
             self.starts(name)
+            lower, upper = self._range(parameter)
+            if not lower <= upper:
+                raise ArgumentError(
+                    f"the bounds of '{name}' are {lower:g} and {upper:g}", remedy="Give the smaller one as lower."
+                )
             if parameter.prior is not None and not parameter.prior[1] > 0.0:
                 raise ArgumentError(
                     f"the prior of '{name}' is {parameter.prior}", remedy="Give (value, spread above 0)."
@@ -135,8 +142,7 @@ class ServoModel:
         if not parameter.free:
             return []
         names, kind, starts = self.robot.joint_names, kind_of(parameter.kind), self.starts(parameter.kind)
-        lower = kind.lower if parameter.lower is None else parameter.lower
-        upper = kind.upper if parameter.upper is None else parameter.upper
+        lower, upper = self._range(parameter)
         entries = []
         for group in self._groups(parameter):
             shown = "" if len(group) == self.dof > 1 else " " + "+".join(names[j] for j in group)
@@ -145,6 +151,13 @@ class ServoModel:
                 Entry(kind.name, group, kind.name + shown, kind.unit, start, lower, upper, kind.scale, parameter.prior)
             )
         return entries
+
+    @staticmethod
+    def _range(parameter: ServoParameter) -> tuple[float, float]:
+        """Smallest and largest value."""
+        kind = kind_of(parameter.kind)
+        lower = kind.lower if parameter.lower is None else parameter.lower
+        return lower, kind.upper if parameter.upper is None else parameter.upper
 
     def _groups(self, parameter: ServoParameter) -> list[tuple[int, ...]]:
         if parameter.share == "all":
@@ -167,6 +180,11 @@ class ServoModel:
     def table(self, values: ArrayLike) -> dict[str, Floats]:
         """(n,) values of every kind, with the entries at the given values (P,)."""
         numbers = np.asarray(values, dtype=float)
+        if numbers.shape != (len(self.entries),) or not np.isfinite(numbers).all():
+            names = ", ".join(entry.name for entry in self.entries)
+            raise ArgumentError(
+                f"the values are {numbers.tolist()}", remedy=f"Give {len(self.entries)} finite numbers: {names}."
+            )
         found = {kind: self.starts(kind) for kind in (*self.kinds, DELAY)}
         for entry, value in zip(self.entries, numbers, strict=True):
             found[entry.kind][list(entry.joints)] = value

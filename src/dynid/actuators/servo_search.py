@@ -17,6 +17,9 @@ FIRST_DAMPING = 1e-3
 """First damping, as a share of the diagonal of the equations. Convention of Marquardt's method."""
 MOST_DAMPING = 1e8
 """Damping at which a search gives up: steps are then far below any useful resolution. Convention."""
+FLAT = 1e-3
+"""Share of the sum that the linear equations still promise to take away, below which a search that finds no better step
+stands at the minimum. Convention: about one standard deviation of one parameter with a thousand free samples."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +45,7 @@ class Search:
     iterations: int
     """Steps that were tried."""
     converged: bool
-    """Whether the last accepted step changed the sum by less than the tolerance."""
+    """Whether accepted steps no longer changed the sum, or no step helps where the equations promise nothing either."""
 
 
 def search_servos(
@@ -82,7 +85,7 @@ def search_servos(
         there = cost(trial)
         if there >= here.cost:
             if np.allclose(trial, values, rtol=1e-12, atol=1e-15):
-                return Search(values, here.cost, tried, True)
+                return Search(values, here.cost, tried, _is_flat(here, values, bounds))
             damping *= 8.0
             continue
         gain = (here.cost - there) / here.cost if here.cost > 0.0 else 0.0
@@ -90,7 +93,15 @@ def search_servos(
         quiet = quiet + 1 if gain < tolerance else 0
         if quiet == 2:
             return Search(values, here.cost, tried, True)
-    return Search(values, here.cost, tried, quiet > 0 or damping >= MOST_DAMPING)
+    return Search(values, here.cost, tried, quiet > 0 or _is_flat(here, values, bounds))
+
+
+def _is_flat(here: Normal, values: Floats, bounds: tuple[Floats, Floats]) -> bool:
+    """Whether the linear equations promise no smaller sum within the bounds."""
+    lower, upper = bounds
+    step = np.clip(values + _step(here, values, bounds, FIRST_DAMPING), lower, upper) - values
+    promise = 2.0 * float(step @ here.score) - float(step @ here.information @ step)
+    return promise <= FLAT * here.cost
 
 
 def _step(here: Normal, values: Floats, bounds: tuple[Floats, Floats], damping: float) -> Floats:

@@ -99,6 +99,12 @@ class _Prepared:
             self.on = motion.enabled[self.grid.interval].astype(float)
         own = {name: getattr(motion, name) for name in ("kp", "kd", "ki")}
         own["voltage"] = None if motion.voltage is None else np.full(model.dof, motion.voltage)
+        for name in model.law.needs:
+            if own[name] is None and getattr(model.law, name) is None:
+                raise ArgumentError(
+                    f"neither the law nor '{motion.name}' states {name}",
+                    remedy=f"Give {name} in the law, or its column in the channel map.",
+                )
         default = model.law.gains(model.dof)
         nothing = np.zeros(model.dof)
         self.given = np.stack([default.get(g, nothing) if own[g] is None else own[g] for g in GIVEN])

@@ -139,6 +139,9 @@ def _check_numbers(told: Commands, recording: Recording) -> Iterator[Finding]:
     if told.time.size < 2 or recording.time.size < 2:
         yield _finding("unusable", "commands", "the log holds fewer than two samples")
         return
+    if (np.isfinite(recording.q).all(axis=1) & np.isfinite(recording.time)).sum() < 2:
+        yield _finding("unusable", "q", "fewer than two samples have the positions of all joints")
+        return
     bad = ~np.isfinite(told.position).all(axis=1) | ~np.isfinite(told.time)
     if bad.any():
         severity: Severity = "error" if bad.mean() > 0.5 else "warning"

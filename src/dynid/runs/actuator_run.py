@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +21,14 @@ from dynid.actuators.servo_identifiability import OpenDirection, judge_servo_mot
 from dynid.errors import DataError, ExportError
 from dynid.export.servos.servo_config import isaac_actuators, servo_friction_json
 from dynid.export.servos.servo_robot import write_servo_mjcf, write_servo_urdf
+from dynid.findings import Finding
 from dynid.gate.command_checks import check_commands
-from dynid.links.log_reader import ChannelMapSource
+from dynid.gate.model_checks import check_limits
+from dynid.gate.signal_checks import check_clock
+from dynid.links.log_reader import ChannelMapSource, check_copies
+from dynid.logs.joint_order import column_order
 from dynid.logs.reading import read_recording
+from dynid.logs.recording import Recording
 from dynid.public_calls import public
 from dynid.report.sections.servo_sections import servo_page, servo_table
 from dynid.robot.model import Robot
@@ -92,6 +97,8 @@ def run_actuators(
     origin = Origin.of_call("run_actuators", options, [*logs, *held_out, law, channel_map])
     with nullcontext() if out is None else open_run(RunRequest.of(out), origin, ["servos.json"]) as run:
         model = read_servo_model(law, robot)
+        remedy = "Hold out a log that the fit does not see."
+        check_copies(logs, held_out, why="that is trained on", remedy=remedy)
         motions, others = (_motions(group, robot, channel_map) for group in (logs, held_out))
         before = judge_servo_motions(model, motions)
         found = fit_servos(model, motions, others, correlation=correlation, starts=starts)
@@ -134,12 +141,21 @@ def _motions(
     motions = []
     for log in logs:
         recording = read_recording(log, robot, channel_map=channel_map)
-        wrong = [finding for finding in check_commands(recording) if finding.severity == "error"]
+        checks = (check_clock(recording), _check_reach(recording, robot), check_commands(recording))
+        wrong = [finding for check in checks for finding in check if finding.severity == "error"]
         if wrong:
-            reason = "; ".join(finding.sentence for finding in wrong)
+            reason = "; ".join(finding.sentence.removesuffix(".") for finding in wrong)
             raise DataError(reason, path=log, remedy="Mend the channel map or the log; dynid check shows all findings.")
         motions.append(commanded_motion(recording, robot, Path(log).name))
     return tuple(motions)
+
+
+def _check_reach(recording: Recording, robot: Robot) -> Iterator[Finding]:
+    """Positions far beyond the robot's limits, where the columns are those of its joints."""
+    order = column_order(recording.joint_names, robot)
+    q = recording.q if order is None else recording.q[:, order]
+    if q.shape[1] == robot.dof:
+        yield from check_limits(robot, Recording(time=recording.time, q=q, joint_names=robot.joint_names))
 
 
 def _repeats(found: ActuatorEstimate, motions: Sequence[CommandedMotion]) -> tuple[AlikeTest, ...]:
@@ -152,7 +168,7 @@ def _repeats(found: ActuatorEstimate, motions: Sequence[CommandedMotion]) -> tup
 def _text(found: ActuatorEstimate, repeats: Sequence[AlikeTest]) -> str:
     """Table of the parameters, open combinations, errors of the motions, disagreement of recordings."""
     table = servo_table(found)
-    lines = [str(Table.of(table.header, table.rows)), ""]
+    lines = [str(Table.of(table.header, table.rows)), "", *(str(finding) for finding in found.findings)]
     lines += [f"Open: {direction}." for direction in found.open_directions]
     for error in found.errors:
         seen = "trained" if error.trained else "held out"
@@ -184,9 +200,10 @@ def _content(found: ActuatorEstimate) -> dict[str, Any]:
         "at_bound": list(found.at_bound),
         "correlation": found.correlation,
         "converged": found.converged,
+        "findings": [finding.to_dict() for finding in found.findings],
         "motions": [
             {"name": e.name, "trained": e.trained, "mean_absolute": e.mean_absolute, "rms": e.rms,
-             "command_rms": e.command_rms, "sum_of_squares": e.sum_of_squares}
+             "command_rms": e.command_rms, "noise": e.noise, "sum_of_squares": e.sum_of_squares}
             for e in found.errors
         ],
     }  # fmt: skip

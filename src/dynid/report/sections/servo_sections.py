@@ -27,7 +27,15 @@ def servo_table(found: ActuatorEstimate) -> Rows:
     for k, entry in enumerate(found.model.entries):
         std, known = float(found.std[k]), bool(np.isfinite(found.std[k]))
         low, high = (float(x) if known else None for x in found.interval[k])
-        remark = "open" if entry.name in opened else "at its bound" if entry.name in found.at_bound else ""
+        remark = (
+            "not converged"
+            if not found.converged
+            else "open"
+            if entry.name in opened
+            else "at its bound"
+            if entry.name in found.at_bound
+            else ""
+        )
         rows.append((entry.name, float(found.values[k]), std if known else None, low, high, entry.unit, remark))
     return Rows(("parameter", "value", "standard deviation", "95 % from", "to", "unit", ""), tuple(rows))
 
@@ -68,13 +76,14 @@ class ServoValues(Section):
             (f"error of the simulated position on {where}, rms [mrad or mm]", f"{1e3 * rms:.3g}"),
             ("error of the command itself, rms [mrad or mm]", f"{1e3 * command:.3g}"),
             ("parameters", f"{len(found.values)}"),
-            ("of these left open", f"{int(np.isinf(found.std).sum())}"),
+            ("of these left open", f"{len({name for direction in found.open_directions for name in direction.names})}"),
         )
-        remarks = [("Open", f"{direction}.") for direction in found.open_directions]
+        remarks = [
+            (finding.severity.capitalize(), f"{finding.where}: {finding.sentence}") for finding in found.findings
+        ]
+        remarks += [("Open", f"{direction}.") for direction in found.open_directions]
         remarks += [("Open before the fit", f"{direction}.") for direction in self.before]
-        remarks += [("At a bound", f"{name}: the data want a value beyond it.") for name in found.at_bound]
-        if not found.converged:
-            remarks.append(("Not finished", "the search was still gaining when it ended."))
+        remarks += [("At a bound", f"{name}: no estimate; the data want a value beyond it.") for name in found.at_bound]
         return [Cards(cards), Bullets(tuple(remarks)), servo_table(found)]
 
 

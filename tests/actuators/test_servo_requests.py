@@ -1,0 +1,98 @@
+"""Requests that cannot be fitted are refused in one sentence; fits that failed say so and give no intervals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynid.actuators import MotorLaw, PositionLaw, ServoModel, ServoParameter, judge_servo_motions, simulate_servos
+from dynid.actuators.identify_actuators import fit_servos
+from dynid.actuators.servo_search import Normal, search_servos
+from dynid.errors import ArgumentError
+from dynid.gate.command_checks import check_commands
+from dynid.logs.recording import Commands, Recording
+from support.planted_servos import chirp, planted
+from support.servo_logs import pendulum
+
+LAW = PositionLaw(kp=20.0, kd=1.0)
+MODEL = ServoModel(pendulum(), LAW, ("armature", "viscous", "coulomb"))
+TRUTH = [0.03, 0.2, 0.15]
+MOTION = planted(MODEL, TRUTH, chirp(MODEL.robot, duration_s=3.0), 2e-4, seed=1)
+
+
+def test_a_search_that_never_moves_has_not_converged() -> None:
+    """The equations promise nine tenths of the sum, but no step lowers it."""
+    bounds = (np.array([-10.0]), np.array([10.0]))
+    normal = Normal(cost=1.0, information=np.eye(1), score=np.array([0.95]))
+    stuck = search_servos(lambda _: normal, lambda _: 2.0, np.zeros(1), bounds)
+    assert not stuck.converged
+    flat = replace(normal, score=np.array([1e-9]))
+    assert search_servos(lambda _: flat, lambda _: 2.0, np.zeros(1), bounds).converged
+
+
+def test_a_fit_that_has_not_converged_gives_no_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    good = fit_servos(MODEL, [MOTION])
+    assert good.converged
+    assert good.findings == ()
+    assert good.errors[0].noise == pytest.approx(2e-4, rel=0.2)
+
+    def stopped(*args: Any, **options: Any) -> Any:
+        return replace(search_servos(*args, **options), converged=False)
+
+    monkeypatch.setattr("dynid.actuators.identify_actuators.search_servos", stopped)
+    found = fit_servos(MODEL, [MOTION])
+    assert np.isinf(found.std).all()
+    assert [finding.code for finding in found.findings] == ["not-converged"]
+
+
+def test_a_law_that_does_not_fit_is_named() -> None:
+    late = ServoModel(pendulum(), LAW, ("viscous", ServoParameter("delay", start=2.0, free=False)))
+    assert [(f.code, f.severity) for f in fit_servos(late, [MOTION]).findings] == [("law-misfit", "error")]
+    rigid = ServoModel(pendulum(), replace(LAW, kp=40.0), ("armature",))
+    assert [(f.code, f.severity) for f in fit_servos(rigid, [MOTION]).findings] == [("law-misfit", "warning")]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"correlation": 1.0}, "the correlation is 1.0"),
+        ({"correlation": float("nan")}, "the correlation is nan"),
+        ({"correlation": "guessed"}, "the correlation is 'guessed'"),
+        ({"starts": 0}, "starts"),
+        ({"held_out": [replace(MOTION)]}, "is fitted and held out"),
+        ({"motions": [MOTION, replace(MOTION, name="copy")]}, "'copy' is given twice"),
+        ({"model": ServoModel(pendulum(), LAW, ())}, "nothing of the model is free"),
+        ({"model": ServoModel(pendulum(), PositionLaw(kd=1.0))}, "states kp"),
+        ({"model": ServoModel(pendulum(), replace(LAW, kp=-1.0))}, "kp of the law is -1.0"),
+        ({"model": ServoModel(pendulum(), MotorLaw(kp=1.0, voltage=-5.0))}, "voltage of the law is -5.0"),
+    ],
+)
+def test_wrong_requests_are_refused(options: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ArgumentError, match=reason):
+        fit_servos(**({"model": MODEL, "motions": [MOTION]} | options))
+
+
+def test_wrong_models_and_values_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="the bounds of 'delay'"):
+        ServoModel(pendulum(), LAW, (ServoParameter("delay", lower=0.1, upper=0.01),))
+    with pytest.raises(ArgumentError, match="step_s"):
+        replace(MODEL, step_s=0.0)
+    with pytest.raises(ArgumentError, match="the values are"):
+        simulate_servos(MODEL, [0.03], MOTION)
+    with pytest.raises(ArgumentError, match="nothing of the model is free"):
+        judge_servo_motions(ServoModel(pendulum(), LAW, ()), [MOTION])
+
+
+@pytest.mark.parametrize("empty", ["positions", "commands"])
+def test_logs_without_numbers_are_refused(empty: str) -> None:
+    nothing = np.full_like(MOTION.position, np.nan)
+    sent = nothing if empty == "commands" else MOTION.command
+    log = Recording(
+        time=MOTION.time,
+        q=nothing if empty == "positions" else MOTION.position,
+        commands=Commands(time=MOTION.time, position=sent),
+    )
+    assert {finding.severity for finding in check_commands(log)} == {"error"}
