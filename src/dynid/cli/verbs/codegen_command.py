@@ -88,11 +88,6 @@ def codegen(
     from dynid.export.c.c_check import find_compiler
     from dynid.export.c.c_package import generate_c
 
-    if (out / "run.json").exists():
-        remedy = f"Give the code a folder of its own, such as --out {out.name}_code."
-        raise errors.ArgumentError(
-            f"'{out}' is the folder of a run, and C files would mix with its files", remedy=remedy
-        )
     source = _source(model, hold)
     pruned = None if prune is None else _pruned(Path(model), source, prune)
     code = generate_c(
@@ -102,6 +97,11 @@ def codegen(
         parameters=parameters,
         load="struct" if load else None,
     )
+    if (out / "run.json").exists():
+        remedy = f"Give the code a folder of its own, such as --out {out.name}_code."
+        raise errors.ArgumentError(
+            f"'{out}' is the folder of a run, and C files would mix with its files", remedy=remedy
+        )
     compiled = verify and find_compiler() is not None
     if compiled:
         code.check(samples=200)
