@@ -103,7 +103,6 @@ WRONG: dict[str, str] = {
     'dynid.from_mujoco("x.xml")': "or give a mujoco.MjModel: mujoco.MjModel.from_xml_path(path)",
     "dynid.logs.from_sysid_series(1, robot)": "sensordata is of the kind int. Give a mujoco.sysid.TimeSeries",
     'dynid.read_urdf("<robot name=\'a\'>" + 999 * "<link/>" + "</robot>")': "the path is the text of a description",
-    'dynid.validate(dynid.read_result(dynid.write_result(fit, folder / "s", force=True)), 1)': "fit is a SavedResult",
     # unknown and missing arguments
     "dynid.identify(robot, log, band_hz=20)": "It is a setting of the recipe: dynid.Recipe(band_hz=...)",
     "dynid.process(log, cutoff=10)": "Processing has no argument 'cutoff'. Did you mean cutoff_hz?",
@@ -156,6 +155,15 @@ def test_a_log_that_nothing_can_use_is_not_offered_to_be_used(time: np.ndarray, 
     with pytest.raises(dynid.DynidError, match=words) as caught:
         dynid.identify(robot, log)
     assert "gate" not in str(caught.value)
+
+
+def test_a_saved_result_is_restored_before_it_is_validated(names: dict[str, Any], tmp_path: Path) -> None:
+    saved = dynid.read_result(dynid.write_result(names["fit"], tmp_path / "result.json"))
+    with pytest.raises(
+        dynid.DynidError, match=r"fit is a SavedResult, .* dynid\.validate\(saved\.identification\(\), "
+    ):
+        dynid.validate(saved, names["other"])  # type: ignore[arg-type]
+    assert dynid.validate(saved.identification(), names["other"]).relative_error > 0.0
 
 
 def public_functions() -> Iterator[tuple[str, Any]]:
