@@ -27,6 +27,7 @@ def test_designed_commands_keep_the_limits_and_identify_better_than_the_worst_ca
         command = design.motion.command
         assert (command >= -0.5).all()
         assert (command <= 1.0).all()
+        assert (np.abs(np.diff(command, axis=0)) <= 3.0 * 0.01 * (1.0 + 1e-9)).all()
         assert design.open_directions == ()
         found = fit_servos(model, [planted(model, model.start, design.motion, 2e-4, seed=1)])
         spreads.append(np.log(found.std).mean())
@@ -34,8 +35,28 @@ def test_designed_commands_keep_the_limits_and_identify_better_than_the_worst_ca
     assert designs[1].gain > 1.0
 
 
+def test_moves_between_holds_keep_the_velocity_limit() -> None:
+    """Many single candidates: some of their joints move between holds."""
+    limits = JointLimits(lower=-0.5, upper=1.0, velocity=0.5)
+    model = ServoModel(pendulum().with_limits({"servo": limits}), LAW)
+    held = 0
+    for seed in range(8):
+        steps = np.abs(np.diff(design_commands(model, duration_s=4.0, candidates=1, seed=seed).motion.command, axis=0))
+        assert steps.max() <= 0.5 * 0.01 * (1.0 + 1e-9)
+        held += bool(np.mean(steps < 1e-12) > 0.1)
+    assert held
+
+
+def test_a_joint_without_limits_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="has no limit of position or velocity"):
+        design_commands(ServoModel(double_pendulum(), LAW))
+
+
 def test_what_no_command_tells_is_said() -> None:
-    model = ServoModel(pendulum(), LAW, (ServoParameter("viscous"), ServoParameter("kd_scale")))
+    limits = JointLimits(lower=-1.0, upper=1.0, velocity=3.0)
+    model = ServoModel(
+        pendulum().with_limits({"servo": limits}), LAW, (ServoParameter("viscous"), ServoParameter("kd_scale"))
+    )
     (direction,) = design_commands(model, duration_s=3.0, candidates=3).open_directions
     assert set(direction.names) == {"viscous servo", "kd_scale servo"}
 

@@ -1,6 +1,6 @@
 """Servos and legs on real logs without torque: xl330, go2 and so101 of the shared data sets.
 
-Run ``python tests/campaigns/actuators_real.py [xl330] [go2] [so101]``; all three by default, about two minutes.
+Run ``python tests/campaigns/actuators_real.py [xl330] [go2] [halves] [so101]``; all by default, about two minutes.
 """
 
 from __future__ import annotations
@@ -99,6 +99,7 @@ def go2() -> None:
         scores = [score(found, motion, rows) for rows in (slice(0, part), slice(part, None))]
         print(f"go2, {len(found.values)} parameters, correlation {correlation}: {scores[0]:.6f} in training, "
               f"{scores[1]:.6f} on the last 30 %, fit in {seconds:.1f} s of one processor")  # fmt: skip
+        print(f"  converged: {found.converged}, findings: {', '.join(f.code for f in found.findings)}")
         print(f"  open: {len(found.open_directions)} directions, at bounds: {len(found.at_bound)} values")
         for direction in found.open_directions:
             print(f"    {direction}")
@@ -108,6 +109,19 @@ def go2() -> None:
                 print(f"  {test.kind} of {len(test.names)} {test.names[0].split('_')[1]}s: {test.mean:.3g}, spread "
                       f"{test.spread:.2g}, intervals state {test.expected:.2g}: "
                       f"{'alike' if test.alike else 'different'}")  # fmt: skip
+
+
+def go2_halves() -> None:
+    """The first 55 % and the rest fitted alone: how often their values agree within their 95 % intervals."""
+    motion = go2_motion()
+    part = int(0.55 * len(motion.time))
+    rows = (slice(0, part), slice(part, None))
+    one, two = (fit_servos(go2_model(), [motion.part(half)], correlation=0.95) for half in rows)
+    spread = np.hypot(one.std, two.std)
+    known = np.isfinite(spread) & (spread > 0.0)
+    agree = np.abs(one.values - two.values)[known] < 1.96 * spread[known]
+    print(f"go2, halves (converged: {one.converged}, {two.converged}): of {len(spread)} values {int(known.sum())} are "
+          f"comparable, of which {int(agree.sum())} agree within their intervals ({agree.mean():.0%})")  # fmt: skip
 
 
 def so101_model(signs: tuple[float, float, float]) -> ServoModel:
@@ -147,6 +161,6 @@ def so101() -> None:
 
 
 if __name__ == "__main__":
-    chosen = sys.argv[1:] or ["xl330", "go2", "so101"]
+    chosen = sys.argv[1:] or ["xl330", "go2", "halves", "so101"]
     for name in chosen:
-        {"xl330": xl330, "go2": go2, "so101": so101}[name]()
+        {"xl330": xl330, "go2": go2, "halves": go2_halves, "so101": so101}[name]()

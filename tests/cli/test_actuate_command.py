@@ -12,6 +12,7 @@ from click.testing import CliRunner
 import dynid
 from dynid.actuators import PositionLaw, ServoModel, ServoParameter
 from dynid.cli import main
+from dynid.robot.parts import JointLimits
 from support.planted_servos import chirp, planted
 from support.servo_logs import double_pendulum
 
@@ -42,6 +43,7 @@ TRUTH = {"armature": [0.03, 0.02], "viscous": [0.2, 0.1], "coulomb": [0.15, 0.3]
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A robot, its law, a map and two logs."""
     place, robot = tmp_path_factory.mktemp("actuate"), double_pendulum()
+    robot = robot.with_limits(dict.fromkeys(robot.joint_names, JointLimits(lower=-3.0, upper=3.0, velocity=5.0)))
     parameters = tuple(ServoParameter(kind, start=value, free=False) for kind, value in TRUTH.items())
     model = ServoModel(robot, PositionLaw(kp=20.0, kd=1.0), parameters)
     dynid.write_urdf(robot, place / "arm.urdf")
@@ -94,6 +96,8 @@ def test_commands_are_designed(folder: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
     assert "can be told" in done.output
+    assert "report.html" not in done.output
+    assert {path.name for path in out.iterdir()} >= {"commands.csv"}
     table = np.loadtxt(out / "commands.csv", delimiter=",", skiprows=1)
     assert table.shape == (201, 3)
     assert np.ptp(table[:, 1:], axis=0).min() > 0.1
@@ -105,6 +109,8 @@ def test_commands_are_designed(folder: Path, tmp_path: Path) -> None:
         (("--law", "law.toml", "--design", "2"), "either logs or --design"),
         (("--law", "law.toml", "--correlation", "2"), "is no correlation"),
         (("--law", "map.toml"), "kind is None"),
+        (("log1.csv", "--law", "law.toml"), "is given twice"),
+        (("--law", "law.toml", "--held-out", "log1.csv"), "is a log that is trained on"),
     ],
 )
 def test_wrong_words_are_refused(folder: Path, words: tuple[str, ...], reason: str) -> None:
@@ -129,6 +135,19 @@ def test_wrong_maps_are_refused(folder: Path, tmp_path: Path, wrong: str) -> Non
     assert done.exit_code == 3, done.output
 
 
+@pytest.mark.parametrize(("columns", "factor"), [(slice(0, 1), 1e3), (slice(1, None), 180.0 / np.pi)])
+def test_milliseconds_and_degrees_are_refused_before_the_fit(
+    folder: Path, tmp_path: Path, columns: slice, factor: float
+) -> None:
+    table = np.loadtxt(folder / "log1.csv", delimiter=",", skiprows=1)
+    table[:, columns] *= factor
+    header = "t,first,second,first_sent,second_sent"
+    np.savetxt(tmp_path / "wrong.csv", table, delimiter=",", header=header, comments="")
+    code, output = _run(folder, str(tmp_path / "wrong.csv"), "--law", "law.toml")
+    assert code == 3, output
+    assert "Declare the unit" in output
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -136,6 +155,7 @@ def test_wrong_maps_are_refused(folder: Path, tmp_path: Path, wrong: str) -> Non
         ('kind = "position"\nfree = ["mass"]\n', "no parameter 'mass'"),
         ('kind = "position"\nkp = 1.0\n[start]\nviscous = 1.0\n', "not free"),
         ('kind = "motor"\nkd = 1.0\n', "kd"),
+        ('kind = "position"\nkp = 1.0\nfree = []\n', "nothing of the model is free"),
     ],
 )
 def test_wrong_files_are_refused(folder: Path, tmp_path: Path, text: str, reason: str) -> None:

@@ -22,8 +22,6 @@ __all__ = ["CommandDesign", "design_commands"]
 Floats = NDArray[np.float64]
 SHARE = 0.8
 """Share of a joint's range that commands use. Convention."""
-FALLBACK_RANGE = (-0.8, 0.8)
-"""Range of a joint without limits [rad or m]. Convention."""
 FREQUENCIES_HZ = (0.1, 2.0)
 """Lowest and highest frequency of the sines [Hz]. Convention: what servos of a few N m follow."""
 FLOOR = 1e-14
@@ -48,8 +46,9 @@ def design_commands(
 ) -> CommandDesign:
     """Design commands under which the parameters of servos can be found best.
 
-    Each candidate mixes sums of sines, ramps, and steps with holds, within the joints' limits of position and (but for
-    steps) velocity. The best has the largest determinant of the information at the model's first guess.
+    Each candidate mixes sums of sines, ramps, and moves with holds, within the joints' limits of position and velocity.
+    Accelerations, torques and collisions are not checked. The best has the largest determinant of the information at
+    the model's first guess.
 
     Args:
         model: The robot and its servos, with rough values as first guess.
@@ -59,6 +58,7 @@ def design_commands(
         seed: Seed of the candidates; equal seeds give equal commands.
 
     Raises:
+        ArgumentError: A joint has no limit of position or velocity.
         EstimationError: No candidate can be simulated.
 
     Example:
@@ -70,6 +70,7 @@ def design_commands(
     as_number("rate_hz", rate_hz, above=0.0)
     if not model.entries:
         raise ArgumentError("nothing of the model is free", remedy="Name the parameters that are to be found.")
+    _check_limits(model)
     rng = np.random.default_rng(seed)
     time = np.arange(round(duration_s * rate_hz) + 1) / rate_hz
     found: list[tuple[float, CommandedMotion, Floats]] = []
@@ -102,24 +103,38 @@ def _candidate(model: ServoModel, time: Floats, rng: np.random.Generator) -> Com
     """Random commands of all joints."""
     columns = []
     for joint in model.robot.moving_joints:
-        low, high = _range(joint.limits.lower, joint.limits.upper)
+        low, high, limit = joint.limits.lower, joint.limits.upper, joint.limits.velocity
         shape = rng.choice(["sines", "ramps", "holds"], p=[0.4, 0.3, 0.3])
         wave = {"sines": _sines, "ramps": _ramps, "holds": _holds}[str(shape)](time, rng)
         wave *= rng.uniform(0.4, 1.0) * 0.5 * SHARE * (high - low)
-        limit = joint.limits.velocity
-        fastest = float(np.abs(np.diff(wave)).max() / np.diff(time)[0])
-        if limit is not None and shape != "holds" and fastest > limit:
-            wave *= limit / fastest
+        farthest, fastest = limit * float(np.diff(time)[0]), float(np.abs(np.diff(wave)).max())
+        if shape == "holds":
+            wave = _slowed(wave, farthest)
+        elif fastest > farthest:
+            wave *= farthest / fastest
         columns.append(0.5 * (low + high) + wave)
     command = np.stack(columns, axis=1)
     names = model.robot.joint_names
     return CommandedMotion(joint_names=names, time=time, command=command, position=np.repeat(command[:1], time.size, 0))
 
 
-def _range(lower: float | None, upper: float | None) -> tuple[float, float]:
-    if lower is None or upper is None or not np.isfinite([lower, upper]).all():
-        return FALLBACK_RANGE
-    return float(lower), float(upper)
+def _check_limits(model: ServoModel) -> None:
+    """Refuse joints without limits: commands for them might do harm."""
+    for joint in model.robot.moving_joints:
+        limits = joint.limits
+        if not np.isfinite([limits.lower, limits.upper, limits.velocity]).all():
+            raise ArgumentError(
+                f"the joint '{joint.name}' has no limit of position or velocity",
+                remedy='Write <limit lower="..." upper="..." velocity="..."/> into the file, or use Robot.with_limits.',
+            )
+
+
+def _slowed(wave: Floats, farthest: float) -> Floats:
+    """(N,) the same levels, approached by at most `farthest` from sample to sample."""
+    slow = np.array(wave)
+    for k in range(1, len(slow)):
+        slow[k] = slow[k - 1] + np.clip(wave[k] - slow[k - 1], -farthest, farthest)
+    return slow
 
 
 def _sines(time: Floats, rng: np.random.Generator) -> Floats:
@@ -137,7 +152,7 @@ def _ramps(time: Floats, rng: np.random.Generator) -> Floats:
 
 
 def _holds(time: Floats, rng: np.random.Generator) -> Floats:
-    """Steps between random positions, each held for a while."""
+    """Jumps between random positions, each held for a while."""
     count = max(3, int(time[-1] / rng.uniform(0.5, 1.5)))
     levels = np.concatenate([[0.0], rng.uniform(-1.0, 1.0, count)])
     place = np.minimum((time / time[-1] * len(levels)).astype(np.int64), count)

@@ -20,6 +20,9 @@ MOST_DAMPING = 1e8
 FLAT = 1e-3
 """Share of the sum that the linear equations still promise to take away, below which a search that finds no better step
 stands at the minimum. Convention: about one standard deviation of one parameter with a thousand free samples."""
+STILL = 1e-6
+"""Relative change of the values that is none: readings without noise leave a sum of rounding errors, of which any share
+can be promised. Convention."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,11 +100,11 @@ def search_servos(
 
 
 def _is_flat(here: Normal, values: Floats, bounds: tuple[Floats, Floats]) -> bool:
-    """Whether the linear equations promise no smaller sum within the bounds."""
+    """Whether the linear equations promise no smaller sum within the bounds, or ask for no other values."""
     lower, upper = bounds
     step = np.clip(values + _step(here, values, bounds, FIRST_DAMPING), lower, upper) - values
     promise = 2.0 * float(step @ here.score) - float(step @ here.information @ step)
-    return promise <= FLAT * here.cost
+    return promise <= FLAT * here.cost or np.allclose(values + step, values, rtol=STILL, atol=STILL**2)
 
 
 def _step(here: Normal, values: Floats, bounds: tuple[Floats, Floats], damping: float) -> Floats:

@@ -66,7 +66,7 @@ def actuate(
         if request is None:
             raise ArgumentError("--design writes commands and needs --out", remedy="Give a folder: --out commands.")
         echo(run_command_design(robot, law, design_s, out=request))
-        print_written(request.path)
+        echo(f"written: {request.path / 'commands.csv'}")
         return
 
     run = run_actuators(
