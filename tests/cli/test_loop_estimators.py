@@ -12,19 +12,9 @@ from click.testing import CliRunner, Result
 from dynid.cli import main
 from dynid.export.result_file import read_result
 from support.closed_loops import scene
+from support.three_joints import MAP
 
 CHOSEN = scene("gautier_khalil_3r", duration_s=12.0, friction_speed=None)
-MAP = """
-[time]
-column = "t"
-unit = "s"
-[position]
-columns = "q{1..3}"
-unit = "rad"
-[effort]
-columns = "tau{1..3}"
-unit = "N m"
-"""
 
 
 @pytest.fixture(scope="module")

@@ -13,17 +13,7 @@ import dynid
 from dynid.cli import main
 from dynid.processing.simulation import sum_of_sines
 from dynid.runs.drift_run import compare_runs
-
-MAP = """[time]
-column = "t"
-unit = "s"
-[position]
-columns = "q{1..3}"
-unit = "rad"
-[effort]
-columns = "tau{1..3}"
-unit = "N m"
-"""
+from support.three_joints import MAP
 
 
 @pytest.fixture(scope="module")

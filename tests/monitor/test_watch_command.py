@@ -20,17 +20,7 @@ from dynid.monitor.live_watch import LiveWatch
 from dynid.monitor.watched_signals import watched_stretches
 from dynid.processing.simulation import sum_of_sines
 from support.small_fit import small_fit
-
-MAP = """[time]
-column = "t"
-unit = "s"
-[position]
-columns = "q{1..3}"
-unit = "rad"
-[effort]
-columns = "tau{1..3}"
-unit = "N m"
-"""
+from support.three_joints import MAP
 
 
 @cache
