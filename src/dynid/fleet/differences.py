@@ -34,6 +34,13 @@ FEWEST_ARMS = 5
 """Smallest fleet whose scatter can be judged (convention)."""
 RESOLUTION = 1e-8
 """Relative singular value of a cause's columns below which a direction is not determined (convention)."""
+SPARE_GAIN = 2.0
+"""Gain per further parameter, in units of the usual one, that a general change may have beyond a load before it is
+preferred (convention: twice what chance gives)."""
+SPARE_SHARE = 0.1
+"""Share of the gain that a load need not explain to be preferred (convention: no model is perfect)."""
+OPEN = 1e-6
+"""Share of a cause's parameter in a direction without equations that leaves it open (as for single robots)."""
 KNOWN_MASS = 0.3
 """Largest standard deviation of a load's mass, relative to it, with which the mass is stated (convention)."""
 
@@ -194,7 +201,7 @@ def _gain(pool: Pool, arm: int, present: Sequence[int], cause: Cause) -> _Gain:
     good = values > RESOLUTION * max(float(values.max(initial=0.0)), 1e-300)
     inverse = (Vt[good].T / values[good]) / scale[:, None]
     part = U[:, good].T @ x
-    is_open = np.any(np.abs(Vt[~good]) > 1e-6, axis=0) if np.any(~good) else np.zeros(len(scale), dtype=bool)
+    is_open = np.any(np.abs(Vt[~good]) > OPEN, axis=0) if np.any(~good) else np.zeros(len(scale), dtype=bool)
     std = np.where(is_open, np.inf, np.linalg.norm(inverse, axis=1))
     return _Gain(float(part @ part), int(np.count_nonzero(good)), inverse @ part, std)
 
@@ -228,7 +235,8 @@ def _simplest(
     for other, cause in enumerate(causes):
         if cause.name:
             missing = (best.size - gains[other][place].size) / usual[number]
-            if missing <= 2.0 * max(best.rank - gains[other][place].rank, 1) + 0.1 * best.size / usual[number]:
+            spare = max(best.rank - gains[other][place].rank, 1)
+            if missing <= SPARE_GAIN * spare + SPARE_SHARE * best.size / usual[number]:
                 return other
     return number
 

@@ -44,7 +44,7 @@ __all__ = [
 
 MOST_BLOCKS = 8
 """Number of blocks of time of a log at which neighbours are joined (convention: four to eight are left, enough to see
-correlated errors; a leaf of seven joints then takes about half a megabyte)."""
+correlated errors; a leaf of seven joints then takes about 0.2 MB)."""
 FIRST_BLOCK = 256
 """Length of the first blocks [samples] (convention: short logs have several blocks, too)."""
 DRAWN = 500
