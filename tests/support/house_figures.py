@@ -103,13 +103,16 @@ def _is_number(node: ast.AST) -> bool:
 
 
 def write_column(page: Path, values: dict[str, object]) -> None:
-    """Write figures into the last column of the page's rows that begin with their names."""
-    lines = page.read_text(encoding="utf-8").splitlines()
-    for number, line in enumerate(lines):
+    """Write figures into the last column of the page's rows that begin with their names, one row for each."""
+    lines: list[str] = []
+    waiting = dict(values)
+    for line in page.read_text(encoding="utf-8").splitlines():
         cells = line.split(" | ")
         name = cells[0].removeprefix("| ")
-        if line.startswith("| ") and name in values:
-            lines[number] = " | ".join([*cells[:-1], f"{values[name]} |"])
+        if not line.startswith("| ") or name not in values:
+            lines.append(line)
+        elif name in waiting:
+            lines.append(" | ".join([*cells[:-1], f"{waiting.pop(name)} |"]))
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
