@@ -3,7 +3,8 @@
 Run ``python tests/campaigns/fleet_cluster.py`` (``--samples 1e8 --files 200 --workers 4 --kills 20``). The samples are
 those of eight distinct logs of a simulated three-joint arm, linked under as many names as there are files. It prints
 samples per second by one worker and by all, the largest memory of a worker, and whether the result after kills at
-random moments is the same to the last bit.
+random moments is the same to the last bit. What the machine itself allows is measured beside it: processes that know
+nothing of each other, one for each processor, against one such process.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import os
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -23,7 +25,7 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 
-from dynid.engines import DaskCluster, Engine
+from dynid.engines import DaskCluster, Engine, Local
 from dynid.links.common.leaves import Leaf, leaf_tasks, make_leaf
 from dynid.links.recipe import Recipe
 from dynid.parameters.base import base_parameters
@@ -112,18 +114,42 @@ def timed(
     return bits(leaves), seconds, watch
 
 
+def alone(processes: int, paths: Sequence[Path]) -> float:
+    """Files per second by processes without an engine, each of which reduces all paths."""
+    command = [sys.executable, __file__, "--alone", *map(str, paths)]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(processes)]
+    seconds = [float(process.communicate()[0]) for process in running]
+    return sum(len(paths) / one for one in seconds)
+
+
+def reduce_alone(paths: Sequence[Path]) -> None:
+    """Reduce the logs in this process and print how long it took, without start and compilation."""
+    reduce_all(Local(), paths[:1])
+    start = time.perf_counter()
+    reduce_all(Local(), paths)
+    print(time.perf_counter() - start)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=float, default=1e8)
     parser.add_argument("--files", type=int, default=200)
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--alone", type=Path, nargs="*", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.alone:
+        reduce_alone(options.alone)
+        return 0
     with tempfile.TemporaryDirectory(prefix="dynid-cluster-") as folder:
         each = int(options.samples) // options.files
         paths = write_logs(Path(folder), options.files, each)
         total = each * options.files
         print(f"{total:.3g} samples in {options.files} files; {os.cpu_count()} processors", flush=True)
+        processors = os.cpu_count() or 1
+        some = paths[: min(24, options.files)]
+        gain = alone(processors, some) / alone(1, some)
+        print(f"{processors} processes that know nothing of each other: {gain:.2f} times one", flush=True)
         few = paths[: max(options.workers, options.files // 4)]  # one worker needs as long for a quarter
         expected, single_s, one = timed(1, few)
         rate = each * len(few) / single_s
