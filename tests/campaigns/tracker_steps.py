@@ -32,17 +32,20 @@ def main() -> None:
     samples = np.hstack([*motion, dynid.inverse_dynamics(holding, *motion) + noise])
     rounds = -(-steps // len(samples))
     std = np.full(6, NOISE)
-    early, _ = run_tracker(arm, samples, std, RATE, memories_s=MEMORIES_S, rounds=max(1, rounds // 10), flags=FLAGS)
+    early, *_ = run_tracker(arm, samples, std, RATE, memories_s=MEMORIES_S, rounds=max(1, rounds // 10), flags=FLAGS)
     start = time.perf_counter()
-    late, variances = run_tracker(arm, samples, std, RATE, memories_s=MEMORIES_S, rounds=rounds, flags=FLAGS)
+    late, variances, jumps = run_tracker(arm, samples, std, RATE, memories_s=MEMORIES_S, rounds=rounds, flags=FLAGS)
     spent = time.perf_counter() - start
     change = float(np.abs(late - early).max())
     error, sigma = abs(late[9] - 1.0), float(np.sqrt(variances[9]))
-    good = bool(change < 1e-6 and error < 3.0 * sigma and np.isfinite(variances).all())
+    good = bool(
+        change < 1e-6 and error < 3.0 * sigma and np.isfinite(variances).all() and len(jumps) <= 1
+    )  # the load is there from the start
     count = rounds * len(samples)
     print(
         f"{'ok  ' if good else 'MISS'} {count} steps in {spent:.0f} s, compiling included: mass {late[9]:.4f} kg, "
-        f"standard deviation {sigma:.4f} kg; largest change since a tenth of the steps {change:.1e}"
+        f"standard deviation {sigma:.4f} kg; largest change since a tenth of the steps {change:.1e}; "
+        f"{len(jumps)} jumps"
     )
     sys.exit(0 if good else 1)
 

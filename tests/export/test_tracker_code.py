@@ -1,4 +1,4 @@
-"""The load tracker in C: equal to Python, with and without forgetting."""
+"""The load tracker in C: equal to Python, with and without forgetting, and with the same jumps of the load."""
 
 from __future__ import annotations
 
@@ -20,28 +20,33 @@ def arm() -> dynid.Robot:
     return dynid.robots.gautier_khalil_3r().with_terms(dynid.Viscous(0.4), dynid.Coulomb(0.6))
 
 
-def samples() -> np.ndarray:
+def samples(gripped: slice = slice(0, 0)) -> np.ndarray:
     motion = sum_of_sines(3, period_s=4.0, seed=2)(np.arange(300) / RATE)
-    torque = dynid.inverse_dynamics(arm(), *motion) * 1.1
+    torque = dynid.inverse_dynamics(arm(), *motion) + NOISE * np.random.default_rng(0).normal(size=motion[0].shape)
+    load = dynid.Inertia.from_com(2.0, [0.1, 0.0, 0.0], 1e-3 * np.eye(3))
+    holding = arm().with_body("load", parent=arm().bodies[-1].joint.child, inertia=load)
+    torque[gripped] += (dynid.inverse_dynamics(holding, *motion) - dynid.inverse_dynamics(arm(), *motion))[gripped]
     return np.hstack([*motion, torque])
 
 
-@pytest.mark.parametrize("memories", [(0.0, 0.0), (2.0, 20.0)])
-def test_c_and_python_agree(memories: tuple[float, float]) -> None:
-    rows = samples()
+@pytest.mark.parametrize(("memories", "gripped"), [((0.0, 0.0), slice(0, 0)), ((2.0, 20.0), slice(100, 200))])
+def test_c_and_python_agree(memories: tuple[float, float], gripped: slice) -> None:
+    rows = samples(gripped)
     infinite = [memory or np.inf for memory in memories]
     tracker = LoadTracker(
         arm(), noise_std=NOISE, rate_hz=RATE, load_memory_s=infinite[0], friction_memory_s=infinite[1]
     )
-    tracker._errors = type(tracker._errors)(maxlen=10**9)  # the C version looks for no jumps
-    for row in rows:
-        tracker.update(*row.reshape(4, 3))
+    jumped = [k for k, row in enumerate(rows) if tracker.update(*row.reshape(4, 3))]
     flags = [*FLAGS, "-fsanitize=address,undefined"] if memories[0] else FLAGS
-    values, variances = run_tracker(arm(), rows, NOISE, RATE, memories_s=memories, flags=flags)
+    values, variances, jumps = run_tracker(arm(), rows, NOISE, RATE, memories_s=memories, flags=flags)
     now = tracker.now()
     np.testing.assert_allclose(values[:10], now.parameters, rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(values[10:], now.friction.ravel(), rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(variances[:10], now.stderr**2, rtol=1e-8)
+    assert jumps == jumped
+    grips = [] if not memories[0] else [100, 200]  # gripped after a second, dropped after two
+    assert len(jumps) == len(grips)
+    assert all(0 <= jump - grip <= 30 for jump, grip in zip(jumps, grips, strict=True))
 
 
 def test_no_allocation() -> None:

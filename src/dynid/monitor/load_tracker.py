@@ -38,6 +38,8 @@ FRICTION = 0.5
 """Standard deviation of changes of friction before any sample, over the model's friction (convention)."""
 WINDOW_S = 0.2
 """Time over which improbable torques are summed [s] (convention: longer than a reversal, shorter than a motion)."""
+MOST_WINDOW = 2000
+"""Most samples of this time (convention: 10 000 a second; generated code holds this many numbers)."""
 JUMP = 8.0
 """Mean square of the prediction errors over their expectation from which on the load has changed (convention: normal
 noise that lasts a fifth of a second reaches it never)."""
@@ -113,7 +115,7 @@ class LoadTracker:
         self._step = _compiled(n)
         self._load_rows = kernel(model, "regressor", columns=range(LOAD * (n - 1), LOAD * n)).single
         self._torque = kernel(model, "inverse_dynamics").single
-        self._errors: deque[float] = deque(maxlen=max(1, round(WINDOW_S * rate_hz)))
+        self._errors: deque[float] = deque(maxlen=min(max(1, int(WINDOW_S * rate_hz + 0.5)), MOST_WINDOW))
         self.samples, self.jumps = 0, 0
         self._restart()
 

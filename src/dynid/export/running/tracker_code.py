@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dynid.export.c.c_check import FLAGS, compile_c, run_program
 from dynid.export.c.c_printer import called_functions, fast_function
 from dynid.kernels import kernel
-from dynid.monitor.load_tracker import FRICTION, LOAD, PRIOR
+from dynid.monitor.load_tracker import FRICTION, JUMP, LOAD, MOST_WINDOW, PRIOR, WINDOW_S
 from dynid.public_calls import public
 from dynid.robot.model import Robot
 
@@ -29,12 +29,13 @@ _HEADER = """/*
  *
  *     {name}_tracker tracker;
  *     {name}_tracker_begin(&tracker, noise_std, rate_hz, load_memory_s, friction_memory_s);
- *     {name}_tracker_update(&tracker, q, dq, ddq, torque);          every sample
+ *     if ({name}_tracker_update(&tracker, q, dq, ddq, torque)) ...  every sample; 1 where a load was gripped or dropped
  *     {name}_tracker_now(&tracker, values, variances);              whenever it is asked
  *
  * Values: XX XY XZ YY YZ ZZ [kg m^2], MX MY MZ [kg m], M [kg] of the load in the frame of the last link, then changes
  * of viscous and dry friction of each joint. A memory of 0 s forgets nothing. No function allocates memory or waits.
- * Jumps of the load are not looked for here: begin anew when a load is gripped.
+ * A fifth of a second of improbable torques is a jump: the load is forgotten then and learnt anew. Above {fastest:g} Hz
+ * the window holds the last {window} samples.
  */
 #ifndef {upper}_TRACKER_H
 #define {upper}_TRACKER_H
@@ -43,20 +44,25 @@ _HEADER = """/*
 extern "C" {{
 #endif
 
-enum {{ {upper}_TRACKED = {k} }};
+enum {{ {upper}_TRACKED = {k}, {upper}_WINDOW = {window} }};
 
 typedef struct {{
     double triangle[{size}][{size}];
     double shrink[{k}]; /* growth of the standard deviations per sample, inverted */
     double scale[{n}]; /* one over the standard deviations of the torques */
+    double errors[{window}]; /* mean squares of the prediction errors over their expectation: a ring */
+    long jumps; /* found so far */
+    int window; /* samples of the ring in use */
+    int filled; /* samples since the beginning or the last jump, at most the window */
+    int next; /* place of the next sample in the ring */
     int forgets;
 }} {name}_tracker;
 
 void {name}_tracker_begin({name}_tracker *tracker, const double noise_std[{n}], double rate_hz, double load_memory_s,
                           double friction_memory_s);
 
-void {name}_tracker_update({name}_tracker *tracker, const double q[{n}], const double dq[{n}], const double ddq[{n}],
-                           const double torque[{n}]);
+int {name}_tracker_update({name}_tracker *tracker, const double q[{n}], const double dq[{n}], const double ddq[{n}],
+                          const double torque[{n}]);
 
 void {name}_tracker_now(const {name}_tracker *tracker, double values[{k}], double variances[{k}]);
 
@@ -91,8 +97,16 @@ static void {name}_tracker_solve(const {name}_tracker *tracker, double values[{k
 void {name}_tracker_begin({name}_tracker *tracker, const double noise_std[{n}], double rate_hz, double load_memory_s,
                           double friction_memory_s)
 {{
+    const double span = floor(({span} * rate_hz) + 0.5);
     int i;
     int j;
+    tracker->window = (span < 1.0) ? 1 : ((span > {window}.0) ? {window} : (int)span);
+    tracker->filled = 0;
+    tracker->next = 0;
+    tracker->jumps = 0;
+    for (i = 0; i < {window}; i++) {{
+        tracker->errors[i] = 0.0;
+    }}
     tracker->forgets = ((load_memory_s > 0.0) || (friction_memory_s > 0.0)) ? 1 : 0;
     for (i = 0; i < {size}; i++) {{
         for (j = 0; j < {size}; j++) {{
@@ -109,7 +123,7 @@ void {name}_tracker_begin({name}_tracker *tracker, const double noise_std[{n}], 
     }}
 }}
 
-static void {name}_tracker_forget({name}_tracker *tracker)
+static void {name}_tracker_forget({name}_tracker *tracker, const double shrink[{k}])
 {{
     double values[{k}];
     int i;
@@ -118,15 +132,75 @@ static void {name}_tracker_forget({name}_tracker *tracker)
     for (i = 0; i < {k}; i++) {{
         double side = 0.0;
         for (j = i; j < {k}; j++) {{
-            tracker->triangle[i][j] *= tracker->shrink[j];
+            tracker->triangle[i][j] *= shrink[j];
             side += tracker->triangle[i][j] * values[j];
         }}
         tracker->triangle[i][{k}] = side;
     }}
 }}
 
-void {name}_tracker_update({name}_tracker *tracker, const double q[{n}], const double dq[{n}], const double ddq[{n}],
-                           const double torque[{n}])
+/* The mean square of the prediction errors of one sample over its expectation; rows and torques are weighted. */
+static double {name}_tracker_surprise(const {name}_tracker *tracker, double row[{n}][{size}])
+{{
+    double values[{k}];
+    double side[{k}];
+    double sum = 0.0;
+    int i;
+    int j;
+    int c;
+    {name}_tracker_solve(tracker, values);
+    for (i = 0; i < {n}; i++) {{
+        double error = row[i][{k}];
+        double spread = 1.0; /* the noise of a weighted torque */
+        for (j = 0; j < {k}; j++) {{ /* side = row times the inverse of the triangle */
+            double rest = row[i][j];
+            for (c = 0; c < j; c++) {{
+                rest -= tracker->triangle[c][j] * side[c];
+            }}
+            side[j] = rest / tracker->triangle[j][j];
+            spread += side[j] * side[j];
+            error -= row[i][j] * values[j];
+        }}
+        sum += (error * error) / spread;
+    }}
+    return sum / {n}.0;
+}}
+
+/* Takes the surprise of one sample; forgets the load where those of the whole window are too large. */
+static int {name}_tracker_watch({name}_tracker *tracker, double surprise)
+{{
+    double shrink[{k}];
+    double sum = 0.0;
+    int i;
+    int j;
+    tracker->errors[tracker->next] = surprise;
+    tracker->next = (tracker->next + 1) % tracker->window;
+    tracker->filled += (tracker->filled < tracker->window) ? 1 : 0;
+    for (i = 0; i < tracker->filled; i++) {{
+        sum += tracker->errors[i];
+    }}
+    if ((tracker->filled < tracker->window) || (sum < ({jump} * tracker->window))) {{
+        return 0;
+    }}
+    for (j = 0; j < {k}; j++) {{
+        double square = 0.0;
+        for (i = 0; i <= j; i++) {{
+            square += tracker->triangle[i][j] * tracker->triangle[i][j];
+        }}
+        shrink[j] = 1.0 / ({name}_tracker_prior[j] * sqrt(square));
+        if ((j >= {load}) || (shrink[j] > 1.0)) {{
+            shrink[j] = 1.0;
+        }}
+    }}
+    {name}_tracker_forget(tracker, shrink);
+    tracker->filled = 0;
+    tracker->next = 0;
+    tracker->jumps++;
+    return 1;
+}}
+
+int {name}_tracker_update({name}_tracker *tracker, const double q[{n}], const double dq[{n}], const double ddq[{n}],
+                          const double torque[{n}])
 {{
     double load[{cells}];
     double model[{n}];
@@ -134,6 +208,7 @@ void {name}_tracker_update({name}_tracker *tracker, const double q[{n}], const d
     int i;
     int j;
     int c;
+    int jumped;
     {name}_tracker_rows_values(q, dq, ddq, load);
     {name}_tracker_torque_values(q, dq, ddq, model);
     for (i = 0; i < {n}; i++) {{
@@ -145,8 +220,9 @@ void {name}_tracker_update({name}_tracker *tracker, const double q[{n}], const d
         row[i][{load} + (2 * i) + 1] = direction * tracker->scale[i];
         row[i][{k}] = (torque[i] - model[i]) * tracker->scale[i];
     }}
+    jumped = {name}_tracker_watch(tracker, {name}_tracker_surprise(tracker, row));
     if (tracker->forgets != 0) {{
-        {name}_tracker_forget(tracker);
+        {name}_tracker_forget(tracker, tracker->shrink);
     }}
     for (j = 0; j < {size}; j++) {{
         double *own = tracker->triangle[j];
@@ -171,6 +247,7 @@ void {name}_tracker_update({name}_tracker *tracker, const double q[{n}], const d
             }}
         }}
     }}
+    return jumped;
 }}
 
 void {name}_tracker_now(const {name}_tracker *tracker, double values[{k}], double variances[{k}])
@@ -201,17 +278,21 @@ _DRIVER = """#include <stdio.h>
 
 #include "{name}_tracker.h"
 
-/* Arguments: times to go through the samples, rate, memories. Input: noise, then samples. Output: values, variances. */
+/*
+ * Arguments: times to go through the samples, rate, memories. Input: noise, then samples.
+ * Output: values, variances, the first jumps.
+ */
 int main(int count, char **words)
 {{
     static {name}_tracker tracker;
     static double in[{most}][{inputs}];
     double noise[{n}];
-    double answer[2 * {k}];
+    double answer[(2 * {k}) + {shown}];
     long rounds;
     long r;
     size_t samples;
     size_t s;
+    int shown = 0;
     if ((count != 5) || (fread(noise, sizeof(double), {n}, stdin) != {n})) {{
         return 1;
     }}
@@ -220,15 +301,22 @@ int main(int count, char **words)
     {name}_tracker_begin(&tracker, noise, strtod(words[2], NULL), strtod(words[3], NULL), strtod(words[4], NULL));
     for (r = 0; r < rounds; r++) {{
         for (s = 0; s < samples; s++) {{
-            {name}_tracker_update(&tracker, &in[s][0], &in[s][{n}], &in[s][{twice}], &in[s][{thrice}]);
+            if ({name}_tracker_update(&tracker, &in[s][0], &in[s][{n}], &in[s][{twice}], &in[s][{thrice}])
+                && (shown < {shown})) {{
+                answer[(2 * {k}) + shown] = ((double)r * (double)samples) + (double)s;
+                shown++;
+            }}
         }}
     }}
     {name}_tracker_now(&tracker, answer, answer + {k});
-    return (fwrite(answer, sizeof(double), 2 * {k}, stdout) == 2 * {k}) ? 0 : 1;
+    s = (2 * {k}) + (size_t)shown;
+    return (fwrite(answer, sizeof(double), s, stdout) == s) ? 0 : 1;
 }}
 """
 MOST = 10000
 """Samples that the driver holds (convention)."""
+SHOWN = 64
+"""Jumps that the driver tells (convention)."""
 
 
 @public
@@ -263,7 +351,8 @@ def tracker_files(model: Robot, name: str) -> dict[str, str]:
     prior = ", ".join(repr(float(value)) for value in (*PRIOR, *[FRICTION] * (2 * n)))
     words = {
         "name": name, "upper": name.upper(), "n": n, "k": k, "size": k + 1, "load": LOAD, "cells": LOAD * n,
-        "prior": prior, "functions": "\n".join(functions),
+        "prior": prior, "functions": "\n".join(functions), "span": repr(WINDOW_S), "jump": repr(JUMP),
+        "window": MOST_WINDOW, "fastest": MOST_WINDOW / WINDOW_S,
     }  # fmt: skip
     return {f"{name}_tracker.h": _HEADER.format(**words), f"{name}_tracker.c": _SOURCE.format(**words)}
 
@@ -277,7 +366,7 @@ def run_tracker(
     memories_s: tuple[float, float] = (0.0, 0.0),
     rounds: int = 1,
     flags: Sequence[str] = FLAGS,
-) -> tuple[Floats, Floats]:
+) -> tuple[Floats, Floats, list[int]]:
     """Compile the tracker and run it over samples, several times over.
 
     Args:
@@ -290,16 +379,16 @@ def run_tracker(
         flags: Options of the compiler.
 
     Returns:
-        Values (k,) and variances (k,).
+        Values (k,), variances (k,), and the indices of the samples at which the load jumped, 64 at most.
     """
     n, name = model.dof, "arm"
     k = LOAD + 2 * n
-    driver = _DRIVER.format(name=name, n=n, k=k, inputs=4 * n, twice=2 * n, thrice=3 * n, most=MOST)
+    driver = _DRIVER.format(name=name, n=n, k=k, inputs=4 * n, twice=2 * n, thrice=3 * n, most=MOST, shown=SHOWN)
     with tempfile.TemporaryDirectory(prefix="dynid_") as folder:
         for file, content in {**tracker_files(model, name), "tracker_driver.c": driver}.items():
             Path(folder, file).write_text(content)
         program = compile_c(folder, [f"{name}_tracker.c", "tracker_driver.c"], "tracker_driver", flags)
         words = [str(rounds), repr(float(rate_hz)), *(repr(float(memory)) for memory in memories_s)]
         answer = run_program(program, np.concatenate([noise_std, samples[:MOST].ravel()]).tobytes(), words)
-    found = np.frombuffer(answer).reshape(2, k)
-    return found[0], found[1]
+    found = np.frombuffer(answer)
+    return found[:k], found[k : 2 * k], [int(index) for index in found[2 * k :]]
