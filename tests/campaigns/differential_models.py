@@ -28,6 +28,7 @@ import numpy as np
 import dynid
 from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.errors import DynidError
+from dynid.robot.check import impossible_inertias
 from dynid.robot.model import Robot
 
 from .fuzz_files import break_xml
@@ -45,6 +46,8 @@ class Tally:
     compared: int = 0
     both_refuse: int = 0
     left_out: int = 0
+    impossible: int = 0
+    """Files with other torques whose inertias no body can have, so that every command refuses the robot."""
     ours_refuses: Counter[str] = field(default_factory=Counter)
     """Reason of dynid -> files that the other program reads."""
     theirs_refuses: Counter[str] = field(default_factory=Counter)
@@ -212,6 +215,7 @@ EXPLAINED: dict[str, dict[str, tuple[tuple[str, str], ...]]] = {
             (r"the attribute _ is missing", "MuJoCo invents an inertia at its own place"),
             (r"two orientations: \w+ and \w+", "MuJoCo takes one of them; which one is meant is not known"),
             (r"the text is not well-formed XML: junk after document element", "MuJoCo ignores what follows"),
+            (r"the text is not well-formed XML: not well-formed \(invalid token\)", "MuJoCo's reader is not strict"),
             (r"the geom has a volume of _ m\^_, so small .*", "MuJoCo leaves the mass out"),
         ),
         "theirs": (
@@ -281,7 +285,11 @@ def _compare_one(tally: Tally, name: str, texts: tuple[str, str], read: Callable
         tally.left_out += 1
         return
     tally.compared += 1
-    if not _agree(first, second):
+    if _agree(first, second):
+        return
+    if impossible_inertias(ours):
+        tally.impossible += 1
+    else:
         tally.findings.append(f"{name}: {first.tolist()} against {second.tolist()}: {xml[:3000]}")
 
 
@@ -354,7 +362,8 @@ def main() -> int:
         sys.stdout.write(
             f"{name}: {tally.compared} compared, {tally.both_refuse} refused by both, "
             f"{alone[0]} by dynid alone, {alone[1]} by the other alone, "
-            f"{tally.left_out} left out, {len(tally.findings)} findings, {len(missing)} reasons without explanation\n"
+            f"{tally.left_out} left out, {tally.impossible} with impossible inertias, {len(tally.findings)} findings, "
+            f"{len(missing)} reasons without explanation\n"
         )
         sys.stdout.writelines(f"    {line}\n" for line in (*missing, *tally.findings[:10]))
         for who, reasons in (("dynid", tally.ours_refuses), ("the other", tally.theirs_refuses)):
