@@ -35,7 +35,7 @@ def test_alike_and_different_joints_are_told_apart() -> None:
     model = _model()
     motion = planted(model, model.start, chirp(model.robot), 2e-4, seed=5)
     found = fit_servos(model, [motion])
-    verdicts = {test.kind: test.alike for test in compare_joints(found, [("first", "second")])}
+    verdicts = {test.kind: test.alike for test in compare_joints(found, [motion], [("first", "second")])}
     assert verdicts == {"armature": True, "viscous": True, "coulomb": False}
     again = fit_servos(model, [planted(model, model.start, chirp(model.robot, seed=9), 2e-4, seed=6)])
     assert sum(test.alike for test in compare_repeats([found, again])) >= 5

@@ -1,6 +1,7 @@
 """Servos and legs on real logs without torque: xl330, go2 and so101 of the shared data sets.
 
-Run ``python tests/campaigns/actuators_real.py [xl330] [go2] [halves] [so101]``; all by default, about two minutes.
+Run ``python tests/campaigns/actuators_real.py [xl330] [go2] [legs] [halves] [so101]``; all by default, about
+three minutes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from dynid.actuators import (
     PositionLaw,
     ServoModel,
     ServoParameter,
-    compare_joints,
+    decide_sharing,
     simulate_servos,
 )
 from dynid.actuators.identify_actuators import fit_servos
@@ -103,12 +104,23 @@ def go2() -> None:
         print(f"  open: {len(found.open_directions)} directions, at bounds: {len(found.at_bound)} values")
         for direction in found.open_directions:
             print(f"    {direction}")
-        groups = [tuple(f"{leg}_{part}_joint" for leg in ("FL", "FR", "RL", "RR")) for part in ("hip", "thigh", "calf")]
-        for test in compare_joints(found, groups):
-            if test.kind in GO2_COMMON:
-                print(f"  {test.kind} of {len(test.names)} {test.names[0].split('_')[1]}s: {test.mean:.3g}, spread "
-                      f"{test.spread:.2g}, intervals state {test.expected:.2g}: "
-                      f"{'alike' if test.alike else 'different'}")  # fmt: skip
+
+
+def go2_legs() -> None:
+    """Shared or separate values of four legs, decided on the first 70 % and tried on the last 30 %."""
+    motion = go2_motion()
+    part = int(0.7 * len(motion.time))
+    for correlation in (0.9, 0.95, 0.97):
+        sharing = decide_sharing(go2_model(), [motion.part(slice(0, part))], correlation=correlation)
+        print(f"go2, legs, correlation {correlation}:")
+        for test in sharing.tests:
+            values = ", ".join(f"{value:.3g}" for value in test.values)
+            verdict = "shared" if test.alike else f"separate: {', '.join(name[:2] for name in test.odd)}"
+            print(f"  {test.kind} of {test.joints[0].split('_')[1]}s {values} {test.unit}: {verdict}")
+        for name, found in sharing.models:
+            scores = [score(found, motion, rows) for rows in (slice(0, part), slice(part, None))]
+            print(f"  {name}: {len(found.values)} parameters, {scores[0]:.6f} in training, {scores[1]:.6f} on the last "
+                  f"30 %, converged: {found.converged}")  # fmt: skip
 
 
 def go2_halves() -> None:
@@ -161,6 +173,6 @@ def so101() -> None:
 
 
 if __name__ == "__main__":
-    chosen = sys.argv[1:] or ["xl330", "go2", "halves", "so101"]
+    chosen = sys.argv[1:] or ["xl330", "go2", "legs", "halves", "so101"]
     for name in chosen:
-        {"xl330": xl330, "go2": go2, "halves": go2_halves, "so101": so101}[name]()
+        {"xl330": xl330, "go2": go2, "legs": go2_legs, "halves": go2_halves, "so101": so101}[name]()

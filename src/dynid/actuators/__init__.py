@@ -5,7 +5,7 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
-    "alike": ["AlikeTest", "compare_joints", "compare_repeats"],
+    "alike": ["AlikeTest", "JointTest", "Sharing", "compare_joints", "compare_repeats", "decide_sharing"],
     "command_design": ["CommandDesign", "design_commands"],
     "drive_laws": ["DriveLaw", "MotorLaw", "PositionLaw"],
     "identify_actuators": ["ActuatorEstimate", "MotionError", "identify_actuators"],

@@ -1,8 +1,11 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
 from dynid.actuators.alike import AlikeTest as AlikeTest
+from dynid.actuators.alike import JointTest as JointTest
+from dynid.actuators.alike import Sharing as Sharing
 from dynid.actuators.alike import compare_joints as compare_joints
 from dynid.actuators.alike import compare_repeats as compare_repeats
+from dynid.actuators.alike import decide_sharing as decide_sharing
 from dynid.actuators.command_design import CommandDesign as CommandDesign
 from dynid.actuators.command_design import design_commands as design_commands
 from dynid.actuators.drive_laws import DriveLaw as DriveLaw

@@ -112,11 +112,27 @@ class CommandedMotion:
         as_number("length_s", length_s, above=0.0)
         size = max(MARGIN, round(length_s / self.period_s))
         cuts = [*range(0, max(1, len(self.time) - size + 1), size), len(self.time)]
-        whole = self if self.velocity is not None else replace(self, velocity=self._slopes())
+        whole = self._with_velocity()
         return tuple(
             whole.part(slice(start, stop), f"{self.name} {number}")
             for number, (start, stop) in enumerate(pairwise(cuts), start=1)
         )
+
+    def hold_out(self, share: float) -> tuple[CommandedMotion, CommandedMotion]:
+        """The beginning, and the rest with its own first state as in `windows`.
+
+        Args:
+            share: Share of the samples at the end, above 0 and at most 0.9.
+        """
+        as_number("share", share, above=0.0, most=0.9)
+        cut = round((1.0 - share) * len(self.time))
+        if min(cut, len(self.time) - cut) < MARGIN:
+            raise ArgumentError(f"'{self.name}' has {len(self.time)} samples", remedy="Hold out a log of its own.")
+        rest = self._with_velocity().part(slice(cut, None), f"{self.name}, last {100.0 * share:.3g} %")
+        return self.part(slice(0, cut), f"{self.name}, first {100.0 * (1.0 - share):.3g} %"), rest
+
+    def _with_velocity(self) -> CommandedMotion:
+        return self if self.velocity is not None else replace(self, velocity=self._slopes())
 
     def _slopes(self) -> Floats:
         """(N, n) slopes of straight lines through the samples around each sample."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from dynid.actuators.alike import joint_groups
 from dynid.actuators.drive_laws import DriveLaw, MotorLaw, PositionLaw
 from dynid.actuators.kinds import KINDS
 from dynid.actuators.servo_model import ServoModel, ServoParameter
 from dynid.errors import ArgumentError
-from dynid.files.schema import check_content, either, list_of, mapping_of, number, one_of, table, text
+from dynid.files.schema import check_content, either, flag, list_of, mapping_of, number, one_of, table, text
 from dynid.files.small_files import read_toml
 from dynid.public_calls import public
 from dynid.robot.model import Robot
@@ -34,7 +35,9 @@ def read_servo_model(path: str | Path, robot: Robot) -> ServoModel:
 
     The file has the ``kind`` of law, "position" (kp, kd, ki) or "motor" (kp, voltage, duty_per_gain), the parameters
     that are ``free`` in each joint and those that are ``shared`` by all, and tables ``[start]``, ``[fixed]``,
-    ``[lower]``, ``[upper]`` and ``[prior]`` (value and standard deviation) with numbers for parameters.
+    ``[lower]``, ``[upper]`` and ``[prior]`` (value and standard deviation) with numbers for parameters. ``alike`` names
+    joints of one type, such as the hips of four legs, as a list of lists; ``alike = true`` stands for joints whose
+    names differ in the first word only. Tests then decide which parameters they share.
 
     Args:
         path: The file.
@@ -56,16 +59,30 @@ def read_servo_model(path: str | Path, robot: Robot) -> ServoModel:
     if kind not in _LAWS:
         raise ArgumentError(f"kind is {kind!r}", path=path, remedy=f"Give kind, one of {', '.join(_LAWS)}.")
     make, names = _LAWS[kind]
-    lists = {"free": list_of(text()), "shared": list_of(text())}
+    alike = either(flag, list_of(list_of(text(), least=2)))
+    lists = {"free": list_of(text()), "shared": list_of(text()), "alike": alike}
     numbers = {"start": mapping_of(_NUMBERS), "fixed": mapping_of(_NUMBERS), "lower": _BOUNDS, "upper": _BOUNDS,
                "prior": mapping_of(list_of(number(-LARGEST, LARGEST), least=2, most=2))}  # fmt: skip
     fields = {name: _NUMBERS for name in names} | lists | numbers
     check_content(content, table({"kind": one_of(kind)}, fields), path=path, remedy=_REMEDY, error=ArgumentError)
     law: DriveLaw = make(**{name: content[name] for name in names if name in content})
     try:
-        return ServoModel(robot, law, tuple(_parameters(content)))
+        return ServoModel(robot, law, tuple(_parameters(content)), alike=_alike(content.get("alike", False), robot))
     except ArgumentError as error:
         raise ArgumentError(error.reason, path=path, remedy=error.remedy) from error
+
+
+def _alike(given: bool | list[list[str]], robot: Robot) -> tuple[tuple[str, ...], ...]:
+    """Groups of alike joints as a file states them."""
+    if not isinstance(given, bool):
+        return tuple(tuple(group) for group in given)
+    found = tuple(joint_groups(robot.joint_names)) if given else ()
+    if given and not found:
+        raise ArgumentError(
+            "alike is true, and no joints have names that differ in the first word only",
+            remedy='List them: alike = [["left_hip", "right_hip"], ...].',
+        )
+    return found
 
 
 def _parameters(content: dict[str, Any]) -> list[ServoParameter]:

@@ -72,6 +72,8 @@ class ServoModel:
     """The kinds that the servos have; a bare name is free in each joint."""
     step_s: float = 0.0025
     """Longest time step of the simulation [s]; tests/actuators/test_servo_accuracy.py halves it."""
+    alike: tuple[tuple[str, ...], ...] = ()
+    """Groups of joints of one type, such as the hips of four legs: `decide_sharing` finds out what they share."""
     _known: dict[str, ServoParameter] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -92,6 +94,7 @@ class ServoModel:
             table[missing] = ServoParameter(missing, free=False)
         object.__setattr__(self, "_known", table)
         as_number("step_s", self.step_s, above=0.0)
+        self._check_alike()
         for name, parameter in table.items():
             self.starts(name)
             lower, upper = self._range(parameter)
@@ -103,6 +106,15 @@ class ServoModel:
                 raise ArgumentError(
                     f"the prior of '{name}' is {parameter.prior}", remedy="Give (value, spread above 0)."
                 )
+
+    def _check_alike(self) -> None:
+        """Refuse groups of alike joints that name unknown joints, or one joint twice."""
+        named = [name for group in self.alike for name in group]
+        for place, name in enumerate(named):
+            if name not in self.robot.joint_names or name in named[:place]:
+                reason = f"no joint is called {name}" if name not in self.robot.joint_names else f"{name} comes twice"
+                remedy = f"Give each joint once, of {', '.join(self.robot.joint_names)}."
+                raise ArgumentError(f"alike joints: {reason}", remedy=remedy)
 
     def _needed(self, table: dict[str, ServoParameter]) -> list[str]:
         """Kinds without which others of the model have no meaning."""

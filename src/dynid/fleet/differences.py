@@ -14,13 +14,14 @@ unusual a value is; so a small fleet can only tell of large differences.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.decompositions import svd
+from dynid.estimation.intervals.odd_ones import OddOne, odd_ones
 from dynid.fleet.pooling import ArmEquations, Pool, share_of_others
 from dynid.parameters.base import BaseParameters
 from dynid.robot.model import Robot
@@ -135,41 +136,37 @@ def unusual_values(names: Sequence[str], units: Sequence[str], arms: Sequence[st
     std = np.array([own.std for own in pool.own])
     found = []
     for k, (name, unit) in enumerate(zip(names, units, strict=True)):
-        for arm, size, mean in _outliers(values[:, k], std[:, k], CHANCE / max(values.size, 1)):
-            value = float(values[arm, k])
+        for odd in _outliers(values[:, k], std[:, k], CHANCE / max(values.size, 1)):
+            value, mean = float(values[odd.place, k]), odd.mean
             share = f", {100.0 * (value / mean - 1.0):+.0f} %" if abs(value - mean) < 10.0 * abs(mean) else ""
             sentence = (
                 f"{name} is {value:.4g} {unit} against {mean:.4g} {unit} of the fleet{share} "
-                f"({abs(size):.2g} standard deviations)"
+                f"({abs(odd.deviations):.2g} standard deviations)"
             )
             found.append(
-                Difference(arm=arms[arm], what=name, kind="own", deviations=abs(size), sentence=sentence)
-            )  # fmt: skip
+                Difference(
+                    arm=arms[odd.place], what=name, kind="own", deviations=abs(odd.deviations), sentence=sentence
+                )
+            )
     return sorted(found, key=lambda difference: -difference.deviations)
 
 
-def _outliers(values: Floats, std: Floats, chance: float) -> Iterator[tuple[int, float, float]]:
-    """Arms whose value is far from the others', the farthest first, with its distance and the others' mean.
+def _outliers(values: Floats, std: Floats, chance: float) -> list[OddOne]:
+    """Arms whose value is far from the others', the farthest first.
 
-    Each arm is compared with all others; the farthest is taken out and the rest is compared again.
+    Arms scatter by nature: the others tell by how much, beyond their own uncertainty.
     """
-    from scipy.special import stdtrit
 
-    present = np.flatnonzero(np.isfinite(std)).tolist()
-    while len(present) >= FEWEST_ARMS:
-        best, size, mean = -1, 0.0, 0.0
-        for arm in present:
-            others = [k for k in present if k != arm]
-            middle = float(values[others].mean())
-            natural = max(float(values[others].var(ddof=1)) - float(np.mean(std[others] ** 2)), 0.0)
-            spread = np.sqrt((natural + std[arm] ** 2) + natural / len(others))
-            distance = float((values[arm] - middle) / max(float(spread), 1e-300))
-            if abs(distance) > abs(size):
-                best, size, mean = arm, distance, middle
-        if best < 0 or abs(size) <= float(stdtrit(len(present) - 2, 1.0 - 0.5 * chance)):
-            return
-        yield best, size, mean
-        present.remove(best)
+    def variance(arm: int, others: Sequence[int]) -> float:
+        own = std[others] ** 2
+        natural = max(float(values[others].var(ddof=1)) - float(own.mean()), 0.0)
+        return natural + float(std[arm]) ** 2 + (natural + float(own.mean())) / len(others)
+
+    known = np.flatnonzero(np.isfinite(std)).tolist()
+    found = odd_ones(
+        values, variance, places=known, freedom=lambda _, others: len(others) - 1.0, chance=chance, fewest=FEWEST_ARMS
+    )
+    return [odd for odd in found if odd.p_value <= chance]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,14 +11,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dynid.actuators.alike import AlikeTest, compare_repeats
+from dynid.actuators.alike import AlikeTest, Sharing, compare_repeats, decide_sharing
 from dynid.actuators.command_design import design_commands
 from dynid.actuators.identify_actuators import ActuatorEstimate, fit_servos
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.recorded_motion import commanded_motion
 from dynid.actuators.servo_files import read_servo_model
 from dynid.actuators.servo_identifiability import OpenDirection, judge_servo_motions
-from dynid.errors import DataError, ExportError
+from dynid.errors import ArgumentError, DataError, ExportError
 from dynid.export.servos.servo_config import isaac_actuators, servo_friction_json
 from dynid.export.servos.servo_robot import write_servo_mjcf, write_servo_urdf
 from dynid.findings import Finding
@@ -30,7 +30,7 @@ from dynid.logs.joint_order import column_order
 from dynid.logs.reading import read_recording
 from dynid.logs.recording import Recording
 from dynid.public_calls import public
-from dynid.report.sections.servo_sections import servo_page, servo_table
+from dynid.report.sections.servo_sections import servo_page, servo_table, sharing_errors, sharing_tests
 from dynid.robot.model import Robot
 from dynid.runs.run_folder import Origin, RunFolder, RunRequest, open_run
 from dynid.tables import Table
@@ -47,6 +47,8 @@ class ActuatorRun:
     """What the motions could not tell, judged before the fit."""
     repeats: tuple[AlikeTest, ...]
     """Whether the recordings, each fitted alone, agree within their intervals; empty for a single one."""
+    sharing: Sharing | None
+    """Which parameters alike joints share; None where the model names no alike joints."""
     text: str
     """Table and remarks."""
     content: dict[str, Any]
@@ -71,7 +73,7 @@ def run_actuators(
         robot: The robot on a fixed base.
         logs: The logs to explain.
         law: File with the law of the drives and the parameters to find, see `dynid.actuators.read_servo_model`.
-        held_out: Logs that the result is tried on.
+        held_out: Logs that the result is tried on; a share such as "30%" is the end of every log.
         channel_map: Channel map of the logs, its file, or the name of a built-in one.
         correlation: Correlation of the residuals that is filtered out, or ``estimated``.
         starts: Number of first guesses.
@@ -94,17 +96,28 @@ def run_actuators(
         [0.05, 0.4, 0.3]
     """
     options = {"correlation": correlation, "starts": starts}
-    origin = Origin.of_call("run_actuators", options, [*logs, *held_out, law, channel_map])
+    share, apart = _held_out(held_out)
+    origin = Origin.of_call("run_actuators", options, [*logs, *apart, law, channel_map])
     with nullcontext() if out is None else open_run(RunRequest.of(out), origin, ["servos.json"]) as run:
         model = read_servo_model(law, robot)
         remedy = "Hold out a log that the fit does not see."
-        check_copies(logs, held_out, why="that is trained on", remedy=remedy)
-        motions, others = (_motions(group, robot, channel_map) for group in (logs, held_out))
+        check_copies(logs, apart, why="that is trained on", remedy=remedy)
+        motions, others = (_motions(group, robot, channel_map) for group in (logs, apart))
+        if share is not None:
+            parts = [motion.hold_out(share) for motion in motions]
+            motions, others = tuple(first for first, _ in parts), tuple(rest for _, rest in parts)
         before = judge_servo_motions(model, motions)
-        found = fit_servos(model, motions, others, correlation=correlation, starts=starts)
+        sharing = None
+        if model.alike:
+            sharing = decide_sharing(model, motions, held_out=others, correlation=correlation, starts=starts)
+        found = sharing.decided if sharing is not None else fit_servos(
+            model, motions, others, correlation=correlation, starts=starts
+        )  # fmt: skip
         repeats = _repeats(found, motions)
-        text, content = _text(found, repeats), _content(found)
-        result = ActuatorRun(found=found, before=before, repeats=repeats, text=text, content=content)
+        text, content = _text(found, repeats, sharing), _content(found, sharing)
+        result = ActuatorRun(
+            found=found, before=before, repeats=repeats, sharing=sharing, text=text, content=content
+        )  # fmt: skip
         if run is not None:
             _write(run, result, others or motions)
         return result
@@ -132,6 +145,20 @@ def run_command_design(robot: Robot, law: str | Path, duration_s: float, *, out:
     gain = f"variances {design.gain:.3g} times smaller than under the mean candidate"
     told = told or ["Every parameter of the model can be told."]
     return "\n".join([f"{len(motion.time)} commands of {motion.dof} joints; {gain}", *told])
+
+
+def _held_out(given: Sequence[str | Path]) -> tuple[float | None, list[str | Path]]:
+    """The share of every log that is held out, or the logs that are."""
+    shares = [word for word in given if isinstance(word, str) and word.endswith("%")]
+    if not shares:
+        return None, list(given)
+    try:
+        (word,) = given
+        share = float(str(word)[:-1]) / 100.0
+    except ValueError as error:
+        remedy = "Give one share such as 30%, or logs."
+        raise ArgumentError(f"held out are {', '.join(map(str, given))}", remedy=remedy) from error
+    return share, []
 
 
 def _motions(
@@ -165,7 +192,7 @@ def _repeats(found: ActuatorEstimate, motions: Sequence[CommandedMotion]) -> tup
     return compare_repeats([fit_servos(found.model, [motion], correlation=found.correlation) for motion in motions])
 
 
-def _text(found: ActuatorEstimate, repeats: Sequence[AlikeTest]) -> str:
+def _text(found: ActuatorEstimate, repeats: Sequence[AlikeTest], sharing: Sharing | None) -> str:
     """Table of the parameters, open combinations, errors of the motions, disagreement of recordings."""
     table = servo_table(found)
     lines = [str(Table.of(table.header, table.rows)), "", *(str(finding) for finding in found.findings)]
@@ -179,10 +206,13 @@ def _text(found: ActuatorEstimate, repeats: Sequence[AlikeTest]) -> str:
     odd = [test.kind for test in repeats if not test.alike]
     if odd:
         lines.append(f"Recordings fitted alone differ by more than their intervals say: {', '.join(odd)}.")
+    if sharing is not None:
+        for rows in (sharing_tests(sharing), sharing_errors(sharing)):
+            lines += ["", str(Table.of(rows.header, rows.rows))]
     return "\n".join(lines)
 
 
-def _content(found: ActuatorEstimate) -> dict[str, Any]:
+def _content(found: ActuatorEstimate, sharing: Sharing | None) -> dict[str, Any]:
     """The result as JSON holds it: None for what is not known."""
 
     def number(value: float) -> float | None:
@@ -206,6 +236,23 @@ def _content(found: ActuatorEstimate) -> dict[str, Any]:
              "command_rms": e.command_rms, "noise": e.noise, "sum_of_squares": e.sum_of_squares}
             for e in found.errors
         ],
+    } | ({} if sharing is None else {"sharing": _sharing_content(sharing)})  # fmt: skip
+
+
+def _sharing_content(sharing: Sharing) -> dict[str, Any]:
+    """The tests of alike joints and the three models, as JSON holds them."""
+    return {
+        "tests": [
+            {"kind": t.kind, "joints": list(t.joints), "values": list(t.values), "separate": list(t.odd),
+             "standard_deviations": t.deviations, "p": t.p_value}
+            for t in sharing.tests
+        ],
+        "models": [
+            {"name": name, "parameters": len(found.values), "converged": found.converged,
+             "motions": [{"name": e.name, "trained": e.trained, "rms": e.rms, "sum_of_squares": e.sum_of_squares}
+                         for e in found.errors]}
+            for name, found in sharing.models
+        ],
     }  # fmt: skip
 
 
@@ -226,5 +273,5 @@ def _write(run: RunFolder, result: ActuatorRun, shown: Sequence[CommandedMotion]
         except ExportError as error:
             missing.append(f"{name} is not written: {error.reason}")
     run.write("not_in_the_files.txt", "\n".join(missing) + "\n")
-    run.write_page(servo_page(found, shown[:3], result.before, result.repeats, [run.settings()]))
+    run.write_page(servo_page(found, shown[:3], result.before, result.repeats, [run.settings()], result.sharing))
     run.finish("servos.json", 0)

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from dynid.cli.options import EXISTING, FORCE, JSON, MAP, POSITIVE, command, logs_argument, robot_argument, run_request
+from dynid.cli.options import (
+    EXISTING,
+    FORCE,
+    JSON,
+    MAP,
+    POSITIVE,
+    LogPath,
+    command,
+    logs_argument,
+    robot_argument,
+    run_request,
+)
 from dynid.cli.screen import echo, print_json, print_written
 
 if TYPE_CHECKING:
@@ -17,18 +28,26 @@ if TYPE_CHECKING:
 __all__ = ["actuate"]
 
 
+class LogOrShare(LogPath):
+    """The path of a log, or a share of all logs such as ``30%``."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if str(value).endswith("%") else super().convert(value, param, ctx)
+
+
 @command(
     "dynid actuate pendulum.urdf kp100.json kp200.json --law servo.toml --map xl330.toml --held-out kp800.json",
     "dynid actuate pendulum.urdf --law servo.toml --design 20 --out commands",
-    "dynid actuate go2.xml log.pt --hold base_joint1 --law go2_law.toml --map go2.toml --correlation 0.95 --out legs",
+    "dynid actuate go2.xml log.pt --hold base_joint1 --law go2_law.toml --map go2.toml --held-out 30% --out legs",
 )
 @robot_argument
 @partial(logs_argument, required=False)
 @click.option("--law", required=True, type=EXISTING, metavar="FILE",
               help="TOML file with the law of the drives and the parameters to find.")  # fmt: skip
 @MAP
-@click.option("--held-out", multiple=True, type=EXISTING, metavar="LOG",
-              help="Log that the result is tried on; repeatable.")  # fmt: skip
+@click.option("--held-out", multiple=True, type=LogOrShare(), metavar="LOG|SHARE",
+              help="Log that the result is tried on, repeatable; or a share such as 30%: the end of "
+              "every log.")  # fmt: skip
 @click.option("--correlation", default="0", metavar="NUMBER|estimated",
               help="Correlation of the position errors from sample to sample that is filtered out.")  # fmt: skip
 @click.option("--starts", default=1, type=click.IntRange(1, 100), help="Number of first guesses; 1 by default.")
@@ -54,7 +73,8 @@ def actuate(
     """Identify servos from commands and encoders, without torque.
 
     The logs say where the joints were sent and where they went. The command prints armature, friction, gains, delay and
-    the like with their standard deviations, and what the motions do not tell.
+    the like with their standard deviations, and what the motions do not tell. With alike = true in the law's file,
+    tests decide which parameters the joints of several legs share.
     """
     from dynid.errors import ArgumentError
     from dynid.runs.actuator_run import run_actuators, run_command_design

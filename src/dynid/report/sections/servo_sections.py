@@ -7,14 +7,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynid.actuators.alike import AlikeTest, compare_joints
+from dynid.actuators.alike import BLOCKS, LEVEL, AlikeTest, Sharing
 from dynid.actuators.identify_actuators import ActuatorEstimate
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.servo_identifiability import OpenDirection
 from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Plot, Rows, Text
 from dynid.report.page import Page, Section
 
-__all__ = ["AlikeJoints", "Repeats", "ServoMotions", "ServoValues", "joint_groups", "servo_page", "servo_table"]
+__all__ = [
+    "AlikeJoints",
+    "Repeats",
+    "ServoMotions",
+    "ServoValues",
+    "servo_page",
+    "servo_table",
+    "sharing_errors",
+    "sharing_tests",
+]
 
 MOST_JOINTS = 12
 """Joints of which curves are drawn. Convention: a page of a few hundred kilobytes."""
@@ -38,17 +47,6 @@ def servo_table(found: ActuatorEstimate) -> Rows:
         )
         rows.append((entry.name, float(found.values[k]), std if known else None, low, high, entry.unit, remark))
     return Rows(("parameter", "value", "standard deviation", "95 % from", "to", "unit", ""), tuple(rows))
-
-
-def joint_groups(names: Sequence[str]) -> list[tuple[str, ...]]:
-    """Joints whose names differ in one word only, such as FL_hip_joint and RR_hip_joint."""
-    groups: dict[tuple[int, tuple[str, ...]], list[str]] = {}
-    for name in names:
-        words = name.replace("-", "_").split("_")
-        for place in range(len(words)):
-            groups.setdefault((place, (*words[:place], "*", *words[place + 1 :])), []).append(name)
-    found = [tuple(group) for (place, _), group in groups.items() if len(group) > 1 and place == 0]
-    return found if any(len(name.split("_")) > 1 for name in names) else []
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,29 +120,58 @@ class ServoMotions(Section):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AlikeJoints(Section):
-    """Which joints share a value within their intervals."""
+    """Which parameters alike joints share, decided by test, and the errors of the three models."""
 
-    found: ActuatorEstimate
+    sharing: Sharing | None
 
     @property
     def title(self) -> str:
         """Heading."""
-        return "Alike joints"
+        return "Shared or separate"
 
     def blocks(self) -> Sequence[Block]:
-        """One row per kind and group; nothing where no joints have similar names."""
-        groups = joint_groups(self.found.model.robot.joint_names)
-        tests = compare_joints(self.found, groups) if groups else ()
-        if not tests:
+        """The tests, then the three models side by side; nothing where no joints are named as alike."""
+        if self.sharing is None:
             return []
-        rows = tuple(
-            (t.kind, ", ".join(name.split(maxsplit=1)[-1] for name in t.names), t.mean, t.spread, t.expected, t.p_value,
-             "alike" if t.alike else "different")
-            for t in tests
-        )  # fmt: skip
-        header = ("parameter", "joints", "common value", "spread", "as the intervals state", "p", "")
-        hint = "Different means that one value for these joints would contradict the intervals (5 %)."
-        return [Text(hint, "hint"), Rows(header, rows)]
+        hint = (
+            f"The estimate is made again without each of {BLOCKS} blocks of time in turn; a joint is separate where "
+            "its difference from its mates is too large for what it varies by when a block is left out. What is least "
+            "contradicted is shared first, and the rest is tested again. The probability that "
+            f"anything is called separate where all is alike is {100.0 * LEVEL:.0f} %, over all joints and parameters."
+        )
+        return [Text(hint, "hint"), sharing_tests(self.sharing), Heading("Three models"), sharing_errors(self.sharing)]
+
+
+def sharing_tests(sharing: Sharing) -> Rows:
+    """One row per kind and group of joints."""
+    rows = tuple(
+        (t.kind, _group_name(t.joints), min(t.values), max(t.values), t.unit, t.deviations, t.p_value,
+         "shared" if t.alike else "separate" if not t.shared else f"separate: {', '.join(t.odd)}")
+        for t in sharing.tests
+    )  # fmt: skip
+    header = ("parameter", "joints", "smallest", "largest", "unit", "standard deviations", "p", "")
+    return Rows(header, rows)
+
+
+def _group_name(joints: Sequence[str]) -> str:
+    """Joints whose names differ in the first word only as ``hip_joint of FL, FR``; others one by one."""
+    words = [joint.partition("_") for joint in joints]
+    rest = {end for _, _, end in words}
+    return f"{rest.pop()} of {', '.join(start for start, _, _ in words)}" if len(rest) == 1 and "" not in rest else (
+        ", ".join(joints))  # fmt: skip
+
+
+def sharing_errors(sharing: Sharing) -> Rows:
+    """One row per model: its size, and its errors in training and on held-out motions."""
+    rows = []
+    for name, found in sharing.models:
+        squares = [
+            [error.sum_of_squares for error in found.errors if error.trained == trained] for trained in (True, False)
+        ]
+        means = [float(np.mean(part)) if part else None for part in squares]
+        rows.append((name, len(found.values), *means, "" if found.converged else "not converged"))
+    header = ("model", "parameters", "sum over joints, trained [rad^2]", "held out [rad^2]", "")
+    return Rows(header, tuple(rows))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,7 +203,8 @@ def servo_page(
     before: tuple[OpenDirection, ...] = (),
     repeats: Sequence[AlikeTest] = (),
     extra: Sequence[Section] = (),
+    sharing: Sharing | None = None,
 ) -> Page:
     """The page of identified servos."""
-    sections = [ServoValues(found, before), ServoMotions(found, shown), AlikeJoints(found), Repeats(repeats), *extra]
+    sections = [ServoValues(found, before), ServoMotions(found, shown), AlikeJoints(sharing), Repeats(repeats), *extra]
     return Page.of(f"{found.model.robot.name}: identified servos", sections)
