@@ -76,3 +76,31 @@ def test_other_joints_and_no_logs_are_refused() -> None:
         stream_equations(zoo.panda(), [lambda: pieces(recording(1))])
     with pytest.raises(ArgumentError, match="no log"):
         stream_equations(ROBOT, [])
+
+
+@pytest.mark.parametrize("gap", [False, True])
+def test_a_long_log_is_streamed_once_and_has_nearly_the_blocks_of_memory(
+    gap: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = [recording(1, gap), recording(2)]
+    exact = stream_equations(ROBOT, [lambda log=log: pieces(log) for log in logs])  # type: ignore[misc]
+    monkeypatch.setattr("dynid.estimation.streamed_logs.LONG", 1)
+    monkeypatch.setattr("dynid.estimation.streamed_logs.CHUNK", 60)
+    starts = []
+
+    def stream(log: Recording) -> Iterator[Experiment]:
+        starts.append(log)
+        return pieces(log)
+
+    once = stream_equations(ROBOT, [lambda log=log: stream(log) for log in logs])  # type: ignore[misc]
+    assert len(starts) == len(logs)
+    assert [len(blocks) for blocks in once.blocks] == [len(blocks) for blocks in exact.blocks]
+    assert np.array_equal(once.counts, exact.counts)
+    lengths = exact.information.samples[:, 0]
+    aside = np.abs(np.cumsum(once.information.samples, axis=0) - np.cumsum(exact.information.samples, axis=0))
+    assert aside.max() <= lengths.max() / 6.0  # where a gap ends a block it does so in both
+    for joint in range(ROBOT.dof):
+        one, other = (R.T @ R for R in (e.information.factor(joint) for e in (once, exact)))
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * np.abs(other).max())
+    a, b = (WLS().solve(equations) for equations in (once, exact))
+    np.testing.assert_allclose(a.values, b.values, rtol=1e-9, atol=1e-12)

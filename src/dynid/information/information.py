@@ -155,6 +155,26 @@ class Information:
         counts = tuple(int(count) for count in self.samples.sum(axis=0))
         return replace(self, parts=(Part(segment, 0, 0, self._joint_totals, counts),))
 
+    def group(self, numbers: Mapping[int, int]) -> Information:
+        """The same with segments joined to fewer; neither can be merged further with parts of this log.
+
+        Args:
+            numbers: Segment -> number of the one that it becomes a part of.
+        """
+        members: dict[int, list[int]] = {}
+        for segment in self.segments:
+            members.setdefault(numbers[segment], []).append(segment)
+        totals = self._segment_totals
+        places = {segment: place for place, segment in enumerate(self.segments)}
+        parts = []
+        for number, joined in sorted(members.items()):
+            matrices = tuple(
+                total((totals[segment][joint] for segment in joined), self._combine) for joint in range(self.dof)
+            )
+            counts = self.samples[[places[segment] for segment in joined]].sum(axis=0)
+            parts.append(Part(number, 0, 0, matrices, tuple(counts.tolist())))
+        return replace(self, parts=tuple(parts))
+
     def without(self, *segments: int) -> Information:
         """The same without some segments, for cross-validation; nothing is subtracted, the others are taken anew."""
         self._check_segments(segments)
