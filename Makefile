@@ -60,6 +60,7 @@ campaigns:
 	@echo "faults                  2 000 faults in simulated and real logs"
 	@echo "gate-evidence           clean logs and wrong masses: false accusations of the gate"
 	@echo "faults-within           gains, drifts, loads and lengths planted within a log"
+	@echo "joint-units             the torque of one joint in a wrong unit: three own robots and four real logs"
 	@echo "hypotheses              lengths, zeros, gains, tilts, springs, drifts, delays planted in logs of three own robots"
 	@echo "loop-delays             200 delays planted in PD loops with friction"
 	@echo "throughput              1e7 samples from npy and Parquet to information"
@@ -141,6 +142,10 @@ faults-within: $(STAMP)
 hypotheses: $(STAMP)
 	$(CAMPAIGN)/hypotheses.py 1080
 	$(CAMPAIGN)/hypotheses.py freed 120
+
+joint-units: $(STAMP)
+	$(CAMPAIGN)/joint_units.py
+	$(CAMPAIGN)/joint_units.py real
 
 loop-delays: $(STAMP)
 	$(CAMPAIGN)/loop_delays.py

@@ -3,6 +3,9 @@
 Each function here takes one state, arrays (n,), or many, arrays (N, n), and returns one result or N of them. The first
 call on a robot records its equations and compiles them in some milliseconds; later calls on the same robot, or on an
 equal one, reuse the kernel.
+
+NaN and infinity in a state are not refused: as in NumPy and Pinocchio, they give NaN in every number that depends on
+them, and the other states of a batch keep their results. A check would cost as much as the call for one state.
 """
 
 from __future__ import annotations
@@ -192,7 +195,7 @@ def inverse_dynamics(
 
     Args:
         robot: The robot with its parameter values.
-        q: (N, n) or (n,) joint positions [rad or m].
+        q: (N, n) or (n,) joint positions [rad or m]; NaN and infinity give NaN, here and in its siblings.
         dq: (N, n) or (n,) joint velocities.
         ddq: (N, n) or (n,) joint accelerations.
         form: ``"standard"`` computes with the parameters of the links, ``"minimal"`` with the minimal linear

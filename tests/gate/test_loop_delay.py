@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from campaigns import loop_delays as campaign
+from dynid.gate.model_checks import measured_delay
 from dynid.gate.quality import check_recording
+from dynid.processing.delay import Delay
 
 
 @pytest.mark.parametrize("planted_ms", [0.0, 6.0])
@@ -26,3 +28,11 @@ def test_the_estimate_is_always_printed(planted_ms, code):
     assert finding.code == code
     assert finding.evidence["delay [s]"] == pytest.approx(late, abs=0.003)
     assert (finding.severity == "note") == (planted_ms == 0.0)
+
+
+@pytest.mark.parametrize(
+    ("error_s", "words"), [(0.001, "shows no delay"), (0.3, "does not show whether"), (float("inf"), "is unknown")]
+)
+def test_a_delay_that_the_log_does_not_tell_is_not_called_zero(error_s, words):
+    delay = Delay(seconds=0.0007, stderr_s=error_s, residual_before=0.1, residual_after=0.1, period_s=0.01)
+    assert words in measured_delay(delay).message

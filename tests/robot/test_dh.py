@@ -138,6 +138,21 @@ def test_a_row_refuses_what_is_no_number(field: str, value: object) -> None:
         DH(**{field: value})  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("row", [DH(alpha=-90), DH(theta=180), StandardDH(alpha=90)])
+def test_degrees_in_place_of_radians_are_refused(row: DH | StandardDH) -> None:
+    convention = "modified" if isinstance(row, DH) else "standard"
+    with pytest.raises(DescriptionError, match=r"row 1: .* rad, which is more than a whole turn.*degrees=True"):
+        from_dh([row], convention=convention)  # type: ignore[arg-type]
+    assert from_dh([row], convention=convention, degrees=True).dof == 1  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("angle", [np.pi / 2, -1.5708, 3.1416, 1.571])
+def test_radians_in_place_of_degrees_are_refused(angle: float) -> None:
+    with pytest.raises(DescriptionError, match=r"row 2: alpha is .* degrees, which is a right angle in radians"):
+        from_dh([DH(), DH(alpha=angle)], degrees=True)
+    assert from_dh([DH(), DH(alpha=1.5)], degrees=True).dof == 2
+
+
 @pytest.mark.parametrize("sigma", [2, -1, 0.5])
 def test_sigma_is_zero_or_one(sigma: float) -> None:
     with pytest.raises(DescriptionError, match="sigma") as caught:

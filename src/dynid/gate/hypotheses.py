@@ -13,7 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.findings import Finding
-from dynid.gate.quick_fit import Samples, block_losses, dissipation, has_prior, residuals
+from dynid.gate.model_checks import likely_unit, torque_ratios
+from dynid.gate.profiled_fit import ProfiledFit
+from dynid.gate.quick_fit import (
+    Samples,
+    block_losses,
+    dissipation,
+    free_rows,
+    has_prior,
+    residuals,
+    solve_singular,
+)
 from dynid.robot.model import Robot
 
 __all__ = ["check_hypotheses"]
@@ -52,6 +62,19 @@ hypotheses that were true gave at most 0.89, except for exchanged joints of a wr
 false at least 0.91; moved zeros and other gravities, false ones, down to 0.81, so that they need `BETTER`."""
 PARTS = 10
 """Number of parts of the log whose gains are compared (convention)."""
+FAINT = 1e-4
+"""Weight of a joint's equations, over those of the others, with which they change no shared parameter (convention)."""
+ZOOM = (1.5, 1.2, 1.08)
+"""Steps of the factors that are tried, up and down, around that which the other joints imply (convention)."""
+SMALLEST_FACTOR = 4.0
+"""Factor of one joint's torque, or one over it, from which on it is a mistaken unit or gear (convention: a wrong gain
+is smaller, and a third of the masses may be wrong)."""
+NEAR_ENOUGH = 0.3
+"""Relative correction of a factor, and its standard error, up to which a linear fit gives it (convention)."""
+IMPOSSIBLE_RATIO = 300.0
+"""Ratio of a joint's torque to that of the model's masses, or one over it, from which on the masses alone show a wrong
+unit, if all other joints are below `SMALLEST_FACTOR`: no robot is that much heavier or lighter than its model, and a
+load changes the last joints by less (convention)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,11 +84,15 @@ class _Hypothesis:
     says: str
     remedy: str
     samples: Samples
+    factor: float = 1.0
+    """By how much the torque of the joint is too large."""
+    by_masses: bool = False
+    """Whether the masses of the model alone show it."""
 
     @property
     def shows_without_masses(self) -> bool:
         """Whether a fit of all parameters would improve: the direction of gravity may show by the masses alone."""
-        return self.code not in ("gravity-direction", "gravity-compensated")
+        return self.code not in ("gravity-direction", "gravity-compensated") and not self.by_masses
 
     @property
     def largest_ratio(self) -> float:
@@ -100,8 +127,10 @@ def check_hypotheses(robot: Robot, samples: Samples) -> Iterator[Finding]:
 def _best_hypothesis(robot: Robot, samples: Samples, free: float, prior: float) -> Finding | None:
     """Find the hypothesis under which the log is most likely, if it is clearly more likely than without one."""
     few = samples.thin_out(max(3, samples.q.shape[0] // ROUGH))
-    rough = [float(block_losses(robot, hypothesis.samples, 1).sum()) for hypothesis in _hypotheses(robot, few)]
-    whole, judged = list(_hypotheses(robot, samples)), []
+    factors = dict(_torque_factors(robot, few))
+    tried = [*_hypotheses(robot, few), *_units(robot, few, factors)]
+    rough = [float(block_losses(robot, hypothesis.samples, 1).sum()) for hypothesis in tried]
+    whole, judged = [*_hypotheses(robot, samples), *_units(robot, samples, factors)], []
     for place in sorted(range(len(rough)), key=lambda place: rough[place])[:FINALISTS]:
         judged.append((block_losses(robot, whole[place].samples, PARTS), whole[place]))
     losses, best = min(judged, key=lambda item: float(item[0].sum()))
@@ -114,14 +143,17 @@ def _best_hypothesis(robot: Robot, samples: Samples, free: float, prior: float) 
         return None  # the masses of the model alone speak for it, and they are what is to be identified
     shown = free_gain > SIGMAS * free_error and free_h < best.largest_ratio * free
     shown = shown or (not best.shows_without_masses and has_prior(robot))
+    says, amount, is_known = _said(robot, best)
+    shown = shown or is_known
     sure = shown and free_h * prior_h < BETTER * free * prior
     return Finding(
         code=best.code,
         severity="error" if sure else "warning" if shown else "note",
         where="model",
         joint=best.joint,
-        message=f"the log fits {'' if sure else 'somewhat ' if shown else 'slightly '}better if {best.says}",
+        message=f"the log fits {'' if sure else 'somewhat ' if shown else 'slightly '}better if {says}",
         evidence={
+            **amount,
             "free residual before": free,
             "free residual after": free_h,
             "prior residual before": prior,
@@ -131,6 +163,87 @@ def _best_hypothesis(robot: Robot, samples: Samples, free: float, prior: float) 
         },
         remedy=best.remedy if shown else f"This motion hardly shows it. If you doubt the channel map: {best.remedy}",
     )
+
+
+def _torque_factors(robot: Robot, samples: Samples) -> Iterator[tuple[int, tuple[float, bool]]]:
+    """For joints whose torque may be in another unit: the best factor, and whether the model's masses alone show it."""
+    ratio, error = torque_ratios(robot, samples) if has_prior(robot) else np.full((2, robot.dof), np.nan)
+    known = (ratio > 3.0 * error) & np.isfinite(ratio)
+    size = np.where(known, np.abs(np.log(np.where(known, ratio, 1.0))), 0.0)
+    implied = dict(_implied_factors(robot, samples))
+    for j in np.flatnonzero(samples.trust > 0.0).tolist():
+        others = np.delete(size, j)[np.delete(known, j)]
+        alone = bool(others.size) and bool(np.all(others < np.log(SMALLEST_FACTOR)))
+        by_masses = alone and bool(size[j] > np.log(IMPOSSIBLE_RATIO))
+        starts = [implied[j]] if j in implied else []
+        starts += [float(ratio[j])] if by_masses else []
+        best = min(starts, key=lambda f: _loss(robot, samples, j, f), default=1.0)
+        if abs(np.log(best)) < np.log(SMALLEST_FACTOR / ZOOM[0]):
+            continue
+        for step in ZOOM:
+            best = min((best / step, best, best * step), key=lambda f: _loss(robot, samples, j, f))
+        if abs(np.log(best)) > np.log(SMALLEST_FACTOR):
+            yield j, (best, by_masses)
+
+
+def _implied_factors(robot: Robot, samples: Samples) -> Iterator[tuple[int, float]]:
+    """For each joint the factor of its torque that the parameters of the other joints' equations imply.
+
+    With equations Y_i theta = tau_i of the others and Y_j theta - g tau_j = 0 of the joint, which count so little that
+    they settle only what the others leave open, least squares gives theta and g; the factor is 1 / g.
+    """
+    rows, torque = free_rows(robot, samples)
+    joints = np.flatnonzero(samples.used).tolist()
+    scale = np.linalg.norm(rows, axis=0)
+    seen = scale > 1e-9 * scale.max(initial=1e-300)
+    Y = (rows[:, seen] / scale[seen]).reshape(len(samples.q), len(joints), -1)
+    tau = torque.reshape(len(samples.q), -1)
+    products, along = np.einsum("mjp,mjq->jpq", Y, Y, optimize=True), np.einsum("mjp,mj->jp", Y, tau)
+    for place, j in enumerate(joints if len(joints) > 1 else []):
+        G = products.sum(axis=0) - products[place]
+        shared = np.diagonal(G) > 1e-12 * np.diagonal(products[place])
+        more = np.diagonal(products[place])[shared] / np.diagonal(G)[shared]
+        if not more.any() or not samples.trust[j]:
+            continue
+        weight = FAINT / float(more.max())
+        joined = np.zeros((len(G) + 1, len(G) + 1))
+        joined[:-1, :-1] = G + weight * products[place]
+        joined[-1, :-1] = joined[:-1, -1] = -weight * along[place]
+        joined[-1, -1] = weight * float(tau[:, place] @ tau[:, place])
+        right = np.append(along.sum(axis=0) - along[place], 0.0)
+        size = np.sqrt(np.maximum(np.diagonal(joined), 1e-12 * float(np.diagonal(joined).max())))
+        share = float((solve_singular(joined / np.outer(size, size), right / size) / size)[-1])
+        if share > 0.0:
+            yield j, 1.0 / share
+
+
+def _loss(robot: Robot, samples: Samples, joint: int, factor: float) -> float:
+    return float(block_losses(robot, samples.with_torque_scaled(joint, 1.0 / factor), 1).sum())
+
+
+def _units(robot: Robot, samples: Samples, factors: dict[int, tuple[float, bool]]) -> Iterator[_Hypothesis]:
+    """The hypotheses that one joint's torque is in another unit."""
+    remedy = "Declare the unit of this joint's torque in the channel map, and its gear or torque constant."
+    for j, (factor, by_masses) in factors.items():
+        scaled = samples.with_torque_scaled(j, 1.0 / factor)
+        yield _Hypothesis("unit", robot.joint_names[j], "", remedy, scaled, factor, by_masses)
+
+
+def _said(robot: Robot, hypothesis: _Hypothesis) -> tuple[str, dict[str, float], bool]:
+    """What a hypothesis says; of a mistaken unit with the factor, also as evidence, and whether the log tells it."""
+    if hypothesis.says or hypothesis.joint is None:
+        return hypothesis.says, {}, False
+    joint = robot.joint_names.index(hypothesis.joint)
+    fit = ProfiledFit.of(robot, hypothesis.samples)
+    place = fit.joints.index(joint)
+    rest = fit.judge(fit.at_joint(place, fit.explained[:, place])[:, None])
+    more, error = float(np.nan_to_num(rest.value[0])), float(rest.error[0])
+    known = error < NEAR_ENOUGH and abs(more) < NEAR_ENOUGH
+    value = hypothesis.factor * (1.0 + more) if known else hypothesis.factor
+    shown = f"{value:.4g} +- {2.0 * value * error:.2g}" if known else f"about {value:.2g}"
+    unit = likely_unit(value, slide=robot.moving_joints[joint].kind == "prismatic")
+    cause = f"as if it were in {unit}" if unit else "as if a gear, a torque constant or a rated torque were missing"
+    return f"the torque of {hypothesis.joint} is divided by {shown}, {cause}", {"factor": value}, known
 
 
 def _total(gains: Floats) -> tuple[float, float]:

@@ -41,7 +41,10 @@ __all__ = [
     "check_gravity_direction",
     "check_limits",
     "check_noise",
+    "check_torque_sizes",
+    "likely_unit",
     "measured_delay",
+    "torque_ratios",
 ]
 
 Floats = NDArray[np.float64]
@@ -73,6 +76,18 @@ COMPENSATED = 0.3
 ELSEWHERE_SIGMAS = 4.0
 """Deviation of gravity from its direction, in standard errors, from which on it points elsewhere
 (convention)."""
+LARGEST_SIZE = 10.0
+"""Rms of a joint's torque over the largest rms that the model's masses need at any joint, above which the unit is wrong
+(convention: shoulders carry the arm, and no wrist needs ten times as much) ..."""
+SMALLEST_SIZE = 1.0 / 30.0
+"""... and rms of a joint's torque over that of the model's masses at this joint below which it is wrong as well
+(convention: no link weighs a thirtieth of its model) ..."""
+TINY_SIZE = 5e-4
+"""... and rms of a joint's torque over the largest of all joints below which it is wrong, too (convention: the last
+joint of the Panda has a hundredth)."""
+UNTOLD_S = 0.05
+"""Standard error of a delay from which on the log does not tell it [s] (convention: half of the longest delay that is
+tried)."""
 SLOW = 0.02
 """Inertial torques below this share of the gravity torques are not used (convention)."""
 BLOCKS = 20
@@ -174,16 +189,59 @@ def check_gravity_and_units(robot: Robot, samples: Samples) -> Iterator[Finding]
     both = along > 3.0 * error and abs(np.log(max(inertial, 1e-300) / along)) < 2.0
     both_large = both and min(along - 3.0 * error, inertial) > high
     both_small = both and not np.isclose(inertial, along, rtol=1e-6) and max(along + 3.0 * error, inertial) < low
-    if strength and (one_factor or both_large or both_small):
+    if strength and (one_factor or both_large or both_small) and _most_are_beyond(robot, samples, low, high):
         yield Finding(
             code="unit",
             severity="note" if made_up else "error",
             where="effort",
             message=f"torques are {inertial:.3g} times those of the model"
-            + (", whose masses look made up" if made_up else _likely_unit(inertial)),
+            + (", whose masses look made up" if made_up else _as_if_in(inertial)),
             evidence=evidence,
             remedy="Declare the unit of torque (N m, mN m, A, %) and the gears in the channel map"
             + (", unless the masses are wrong." if made_up else "."),
+        )
+
+
+def _most_are_beyond(robot: Robot, samples: Samples, low: float, high: float) -> bool:
+    """Whether most joints' torques are beyond those of the model, so that no single joint pretends it for all."""
+    ratio, error = torque_ratios(robot, samples)
+    known = ratio[ratio > 3.0 * error]
+    return not known.size or not low < float(np.median(known)) < high
+
+
+def check_torque_sizes(robot: Robot, samples: Samples) -> Iterator[Finding]:
+    """Report joints whose torque has an impossible size beside the model's masses, where the equations show no unit.
+
+    Friction may be all that a joint of the wrist shows, and friction has any gain; but no friction of one joint exceeds
+    by far the torque of the whole arm's weight, and none makes a torque smaller than the masses need.
+    """
+    if not has_prior(robot):
+        return
+    needed = np.sqrt(np.mean(own_torque(robot, samples) ** 2, axis=0))
+    sizes = np.sqrt(np.mean(samples.effort**2, axis=0)) * samples.used
+    slides = np.array([joint.kind == "prismatic" for joint in robot.moving_joints])
+    for j in np.flatnonzero(samples.used).tolist():
+        size, unit = float(sizes[j]), "N" if slides[j] else "N m"
+        alike = slides == slides[j]
+        most = float(needed[alike].max())
+        largest = int(np.argmax(np.where(alike & (sizes <= LARGEST_SIZE * most), sizes, 0.0)))
+        if size > LARGEST_SIZE * most > 0.0:
+            beside = f"the masses of the model need {most:.3g} {unit} at most at any joint"
+        elif size < SMALLEST_SIZE * float(needed[j]):
+            beside = f"the masses of the model need {needed[j]:.3g} {unit} there"
+        elif size < TINY_SIZE * float(sizes[largest]):
+            beside = f"that of {robot.joint_names[largest]} has {sizes[largest]:.3g} {unit}"
+        else:
+            continue
+        yield Finding(
+            code="unit",
+            severity="warning",
+            where="effort",
+            joint=robot.joint_names[j],
+            message=f"the torque has an rms of {size:.3g} {unit}, while {beside}, as if in another unit or without its "
+            "gear",
+            evidence={f"rms [{unit}]": size, f"rms of the masses [{unit}]": float(needed[j])},
+            remedy="Declare the unit of this joint's torque and its gear or torque constant in the channel map.",
         )
 
 
@@ -227,10 +285,51 @@ def check_compensation(robot: Robot, samples: Samples) -> Iterator[Finding]:
         )
 
 
-def _likely_unit(factor: float) -> str:
-    known = {1000.0: "N mm or mN m", 0.001: "kN m", 100.0: "percent or N cm", 0.10197: "kgf m", 10.197: "kgf cm"}
-    near = [name for value, name in known.items() if abs(np.log(factor / value)) < 0.35]
-    return f", as if in {near[0]}" if near else "; currents, motor-side torques or percent?"
+UNIT_FACTORS = {
+    1000.0: ("N mm or mN m", "mN"),
+    100.0: ("N cm or percent", "percent"),
+    10.197: ("kgf cm", ""),
+    8.851: ("lbf in", ""),
+    141.6: ("ozf in", ""),
+    0.7376: ("lbf ft", ""),
+    0.2248: ("", "lbf"),
+    0.10197: ("kgf m", "kgf"),
+    0.01: ("shares of 1 of the rated torque", "shares of 1 of the rated force"),
+    0.001: ("kN m", "kN"),
+}
+"""Number of a unit in one N m or N -> units of torques and of forces that have it (definitions of the units)."""
+NEAR_UNIT = 0.55
+"""Natural logarithm of a factor over that of a unit up to which the unit is named (convention: loads and wrong masses
+change the factor)."""
+
+
+def likely_unit(factor: float, *, slide: bool = False) -> str:
+    """The unit in which torques, or the forces of a slide, look that many times too large; empty where none is near."""
+    named = {value: names[slide] for value, names in UNIT_FACTORS.items() if names[slide]}
+    nearest = min(named, key=lambda value: abs(np.log(factor / value)))
+    return named[nearest] if abs(np.log(factor / nearest)) < NEAR_UNIT else ""
+
+
+def _as_if_in(factor: float) -> str:
+    unit = likely_unit(factor)
+    return f", as if in {unit}" if unit else "; currents, motor-side torques or percent?"
+
+
+def torque_ratios(robot: Robot, samples: Samples) -> tuple[Floats, Floats]:
+    """(n,) torque of each joint over that of the model's masses, friction and offset removed, and its standard error.
+
+    Both are NaN where the model's masses hardly load the joint.
+    """
+    own, bases = own_torque(robot, samples), friction_bases(robot, samples)
+    ratio, error = np.full((2, robot.dof), np.nan)
+    for j in np.flatnonzero(samples.used).tolist():
+        x, y = (v - bases[j] @ (bases[j].T @ v) for v in (own[:, j], samples.effort[:, j]))
+        size = float(x @ x)
+        if size > SLOW**2 * float(own[:, j] @ own[:, j]):
+            ratio[j] = float(x @ y) / size
+            spread = float(np.mean((y - ratio[j] * x) ** 2))
+            error[j] = np.sqrt(10.0 * spread / size)  # neighbouring samples are not independent
+    return ratio, error
 
 
 def _fit_gravity(robot: Robot, samples: Samples) -> tuple[Floats, float, Floats] | None:
@@ -288,8 +387,18 @@ def check_delay(robot: Robot, experiment: Experiment, max_delay_s: float = 0.1) 
 
 
 def measured_delay(delay: Delay) -> Finding:
-    """The note that states a delay which is not surely different from zero."""
+    """The note that states a delay which is not surely different from zero, or that the log does not tell it."""
     error = f"{1e3 * delay.stderr_s:.2g} ms" if np.isfinite(delay.stderr_s) else "unknown"
+    if not delay.stderr_s < UNTOLD_S:
+        return Finding(
+            code="measured-delay",
+            severity="note",
+            where="effort",
+            message="this log does not show whether torques and motion were recorded at the same time: the standard "
+            f"error of the delay is {error}",
+            evidence=_delay_evidence(delay),
+            remedy="Faster motions with more reversals show it; state a delay that you know in the recipe (delay_s).",
+        )
     side = "late" if delay.seconds >= 0.0 else "early"
     return Finding(
         code="measured-delay",

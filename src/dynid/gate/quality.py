@@ -25,6 +25,7 @@ from dynid.gate.model_checks import (
     check_gravity_direction,
     check_limits,
     check_noise,
+    check_torque_sizes,
     measured_delay,
 )
 from dynid.gate.quick_fit import Samples
@@ -201,7 +202,12 @@ def check_samples(robot: Robot, samples: Samples, experiment: Experiment | None)
     units = list(check_gravity_and_units(robot, samples))
     yield from units
     if all(finding.severity == "note" for finding in units):
-        yield from _find_causes(robot, samples, experiment)
+        causes = list(_find_causes(robot, samples, experiment))
+        told = any(f.code == "unit" and f.severity != "note" for f in causes)
+        sizes = [] if told else list(check_torque_sizes(robot, samples))
+        # a torque that is too small says nothing about gravity
+        yield from (f for f in causes if not sizes or f.code not in ("gravity-compensated", "gravity-direction"))
+        yield from sizes
     yield from check_excitation(robot, samples)
 
 
@@ -211,7 +217,7 @@ def _find_causes(robot: Robot, samples: Samples, experiment: Experiment | None) 
     causes: list[Finding] = []
     if not _is_explained(late):
         causes = list(check_hypotheses(robot, samples))
-        if all(cause.severity != "error" for cause in causes):
+        if all(cause.severity != "error" and cause.code != "unit" for cause in causes):
             checks = (check_gravity_direction, check_compensation, check_changes)
             found = [finding for check in checks for finding in check(robot, samples)]
             if all(finding.severity == "note" for finding in found):

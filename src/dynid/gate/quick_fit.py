@@ -41,6 +41,7 @@ __all__ = [
     "pick",
     "residuals",
     "rest_of_fit",
+    "solve_singular",
     "with_friction",
     "with_smooth_sign",
 ]
@@ -148,6 +149,12 @@ class Samples:
         effort = self.effort.copy()
         effort[:, joint] *= -1.0
         return replace(self, effort=effort)
+
+    def with_torque_scaled(self, joint: int, factor: float) -> Samples:
+        """The samples with one joint's torque, and its noise, multiplied by a factor."""
+        scale = np.where(np.arange(self.q.shape[1]) == joint, factor, 1.0)
+        slope = None if self.slope is None else self.slope * scale
+        return replace(self, effort=self.effort * scale, noise=self.noise * scale, slope=slope)
 
     def with_position_sign(self, joint: int) -> Samples:
         """The samples with the sign of one joint's motion reversed."""
@@ -417,11 +424,11 @@ def _solve_braking(G: Floats, b: Floats, brakes: Floats) -> Floats:
     Unconstrained friction would explain a flipped torque by driving the joint, which no friction does.
     """
     resting = np.zeros(len(brakes), dtype=bool)
-    theta = _solve(G, b)
+    theta = solve_singular(G, b)
     while (driven := (brakes @ theta < 0.0) & ~resting).any():
         resting |= driven
         kept = _directions_without(brakes[resting])
-        theta = kept @ _solve(kept.T @ G @ kept, kept.T @ b)
+        theta = kept @ solve_singular(kept.T @ G @ kept, kept.T @ b)
     return theta
 
 
@@ -459,7 +466,7 @@ def dissipation(robot: Robot, samples: Samples) -> tuple[Floats, Floats]:
 
     def power(total: Floats) -> Floats:
         theta = np.zeros(scale.size)
-        theta[seen] = _solve(total[:-1, :-1], total[:-1, -1]) / scale[seen]
+        theta[seen] = solve_singular(total[:-1, :-1], total[:-1, -1]) / scale[seen]
         values = theta[10 * joints : 14 * joints].reshape(joints, 4)
         taken = values[:, 1] * viscous + values[:, 2] * dry
         return np.where(samples.trust > 0.0, taken / np.maximum(size, 1e-300), 0.0)
@@ -497,7 +504,7 @@ def body_columns(robot: Robot, samples: Samples) -> Floats:
     return np.ascontiguousarray(Y.reshape(-1, 4))
 
 
-def _solve(G: Floats, b: Floats) -> Floats:
+def solve_singular(G: Floats, b: Floats) -> Floats:
     """A short solution of singular normal equations; the damping is too small to change the residual."""
     return np.asarray(np.linalg.solve(G + 1e-9 * max(float(np.trace(G)), 1e-300) * np.eye(len(G)), b))
 
@@ -512,7 +519,7 @@ def normal_equations(robot: Robot, samples: Samples, blocks: int) -> tuple[float
     seen = scale > 1e-9 * scale.max()
     joined = np.column_stack([rows[:, seen] / scale[seen], tau])
     whole = joined.T @ joined
-    residual = tau - joined[:, :-1] @ _solve(whole[:-1, :-1], whole[:-1, -1])
+    residual = tau - joined[:, :-1] @ solve_singular(whole[:-1, :-1], whole[:-1, -1])
     joints = int(samples.used.sum())
     left = np.sqrt(np.mean(residual.reshape(-1, joints) ** 2, axis=0))
     joined /= np.tile(np.maximum(left, 1e-3), samples.q.shape[0])[:, None]
@@ -525,7 +532,7 @@ def rest_of_fit(parts: list[Floats]) -> float:
     """Residual sum of squares of a free fit to blocks of `normal_equations`."""
     total = np.sum(parts, axis=0)
     G, b, square = total[:-1, :-1], total[:-1, -1], total[-1, -1]
-    return max(float(square - b @ _solve(G, b)), 1e-12 * float(square))
+    return max(float(square - b @ solve_singular(G, b)), 1e-12 * float(square))
 
 
 def prior_residual(robot: Robot, samples: Samples) -> float:

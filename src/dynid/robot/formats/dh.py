@@ -29,6 +29,9 @@ __all__ = ["DH", "StandardDH", "from_dh"]
 _T = TypeVar("_T")
 RIGHT_ANGLE = 1e-12
 """Distance of an angle from a multiple of 90 degrees [rad] up to which it is exactly that (convention: rounding)."""
+ROUNDED_ANGLE = 5e-4
+"""Distance from a multiple of 90 degrees [rad] up to which a number that is called degrees looks like radians: 1.571,
+1.5708, 3.1416 (convention: rounded to three digits)."""
 _X, _Z = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
 
 
@@ -144,12 +147,17 @@ def from_dh(
 
     Angles within 1e-12 rad of a multiple of 90 degrees give exact zeros and ones.
 
+    Raises:
+        ArgumentError: Rows of the other convention, or another number of inertias, limits or terms than of rows.
+        DescriptionError: An angle above a whole turn without ``degrees``, or a right angle in radians with it.
+
     Example:
         >>> dynid.from_dh([dynid.DH(d=0.5), dynid.DH(alpha=1.5708, r=0.1)])
         Robot('robot', 2 joints RR, 3 links, gravity (0, 0, -9.81) m/s^2)
     """
     n = len(rows)
     _check_rows(rows, convention)
+    _check_angles(rows, degrees)
     inertias = _one_per_joint("inertias", inertias, [Inertia.zero()] * n)
     limits = _one_per_joint("limits", limits, [JointLimits()] * n)
     terms = _one_per_joint("terms", terms, [()] * n)
@@ -190,6 +198,25 @@ def _check_rows(rows: Sequence[DH] | Sequence[StandardDH], convention: str) -> N
                 place=f"row {index + 1}",
                 remedy="Use DH rows with convention='modified', StandardDH rows with convention='standard'.",
             )
+
+
+def _check_angles(rows: Sequence[DH] | Sequence[StandardDH], degrees: bool) -> None:
+    """Refuse angles that look like degrees where radians are meant, and the other way round."""
+    for number, row in enumerate(rows, start=1):
+        for name, angle in (("alpha", row.alpha), ("theta", row.theta)):
+            turns = round(angle / (np.pi / 2))
+            if not degrees and abs(angle) > 2.0 * np.pi + RIGHT_ANGLE:
+                raise DescriptionError(
+                    f"{name} is {angle:g} rad, which is more than a whole turn",
+                    place=f"row {number}",
+                    remedy="Give radians, or say that all angles are degrees: from_dh(rows, degrees=True).",
+                )
+            if degrees and turns and abs(angle) < 2.0 * np.pi + 1.0 and abs(angle - turns * np.pi / 2) < ROUNDED_ANGLE:
+                raise DescriptionError(
+                    f"{name} is {angle:g} degrees, which is a right angle in radians",
+                    place=f"row {number}",
+                    remedy="Leave degrees=True out if the angles are radians.",
+                )
 
 
 def _one_per_joint(what: str, given: Sequence[_T] | None, default: Sequence[_T]) -> Sequence[_T]:

@@ -1,0 +1,97 @@
+"""A wrong unit of one joint's torque is named with its factor, without effort limits; clean logs are not accused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from campaigns import hypotheses, joint_units
+from dynid.gate.model_checks import check_torque_sizes, likely_unit
+from dynid.gate.quality import check_recording
+from dynid.gate.quick_fit import Samples
+from dynid.logs.recording import Recording
+from dynid.processing.process import process
+from dynid.robot.model import Robot
+
+
+@cache
+def clean(name: str) -> tuple[Robot, Recording]:
+    case = hypotheses.make_case("nothing", name, 1)
+    return case.robot, case.log
+
+
+@pytest.mark.parametrize("name", hypotheses.TABLES)
+def test_a_clean_log_is_not_accused(name: str) -> None:
+    robot, log = clean(name)
+    assert not np.isfinite([joint.limits.effort for joint in robot.moving_joints]).any()
+    for model in (robot, joint_units.placeholders(robot)):
+        report = check_recording(log, model)
+        assert "unit" not in report.codes
+        assert report.ok
+
+
+@pytest.mark.parametrize(
+    ("name", "joint", "factor"),
+    [
+        ("elbow", 1, 1000.0), ("elbow", 3, 0.001), ("elbow", 4, 10.0), ("elbow", 0, 0.1),
+        ("snake", 6, 1000.0), ("snake", 2, 0.001), ("snake", 1, 10.0), ("snake", 5, 0.1),
+        ("rail", 0, 1000.0), ("rail", 4, 0.001), ("rail", 2, 10.0), ("rail", 3, 0.1),
+    ],
+)  # fmt: skip
+def test_the_joint_is_named_with_its_factor(name: str, joint: int, factor: float) -> None:
+    robot, log = clean(name)
+    word, found = joint_units.judge(robot, joint_units.scaled(log, joint, factor), robot.joint_names[joint], factor)
+    assert word == "named", [f.sentence for f in found]
+    assert [f.code for f in found] == ["unit"]  # neither a link's length nor a spring stands beside it
+
+
+@pytest.mark.parametrize(("joint", "factor"), [(2, 10.0), (3, 0.1), (4, 0.001)])
+def test_equations_alone_show_it_where_masses_are_placeholders(joint: int, factor: float) -> None:
+    robot, log = clean("elbow")
+    model = joint_units.placeholders(robot)
+    assert (
+        joint_units.judge(model, joint_units.scaled(log, joint, factor), robot.joint_names[joint], factor)[0] == "named"
+    )
+
+
+def test_a_factor_that_is_no_unit_is_a_missing_gear() -> None:
+    robot, log = clean("rail")
+    (found,) = check_recording(joint_units.scaled(log, 2, 36.0), robot).about("unit")
+    assert found.evidence["factor"] == pytest.approx(36.0, rel=0.05)
+    assert "a gear, a torque constant or a rated torque" in found.message
+
+
+def test_all_torques_in_another_unit_are_told_from_one_joint() -> None:
+    robot, log = clean("elbow")
+    (found,) = check_recording(joint_units.scaled(log, slice(None), 1000.0), robot).about("unit")
+    assert found.joint is None
+    assert "N mm or mN m" in found.message
+
+
+def test_units_are_named_by_their_factor() -> None:
+    assert likely_unit(990.0) == "N mm or mN m"
+    assert likely_unit(9.6) == "kgf cm"
+    assert likely_unit(0.1, slide=True) == "kgf"
+    assert likely_unit(36.0) == ""
+
+
+@pytest.mark.parametrize(("factor", "words"), [(1e4, "at most at any joint"), (1e-4, "masses of the model need 0.06")])
+def test_friction_alone_cannot_be_that_large_or_small(factor: float, words: str) -> None:
+    """The last joint shows nothing but friction: no equation tells its gain, but its size does."""
+    robot, log = clean("elbow")
+    assert log.effort is not None
+    motion = process(log)
+    effort = np.array(motion.effort)
+    effort[:, 5] = 5.0 * np.sign(motion.dq[:, 5]) * factor
+    samples = Samples.of(robot, replace(motion, effort=effort))
+    assert samples is not None
+    (found,) = check_torque_sizes(robot, samples)
+    assert found.joint == "joint6"
+    assert words in found.message
+    effort[:, 5] /= factor
+    plain = Samples.of(robot, replace(motion, effort=effort))
+    assert plain is not None
+    assert not list(check_torque_sizes(robot, plain))
