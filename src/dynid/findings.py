@@ -100,6 +100,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "stale": "Rows repeat the row before while joints move: packets were lost.",
         "unsigned-effort": "Torques have no sign: they are amounts of currents.",
         # identified servos, from actuators/
+        "at-bound": "A value stands at a bound of the search: it is no estimate.",
         "law-misfit": "The law of the drives, its gains or its terms do not explain the motion.",
         "not-converged": "The search for the parameters of servos stopped before it reached a minimum.",
         # designed motions, from excitation/

@@ -50,7 +50,8 @@ def test_a_fit_that_has_not_converged_gives_no_intervals(monkeypatch: pytest.Mon
 
 def test_a_law_that_does_not_fit_is_named() -> None:
     late = ServoModel(pendulum(), LAW, ("viscous", ServoParameter("delay", start=2.0, free=False)))
-    assert [(f.code, f.severity) for f in fit_servos(late, [MOTION]).findings] == [("law-misfit", "error")]
+    found = [(f.code, f.severity) for f in fit_servos(late, [MOTION]).findings]
+    assert found == [("law-misfit", "error"), ("at-bound", "warning")]
     rigid = ServoModel(pendulum(), replace(LAW, kp=40.0), ("armature",))
     assert [(f.code, f.severity) for f in fit_servos(rigid, [MOTION]).findings] == [("law-misfit", "warning")]
 

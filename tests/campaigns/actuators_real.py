@@ -45,8 +45,6 @@ XL330 = ("armature", "viscous", "coulomb", "load_drive", "load_external", "offse
 GO2_COMMON = ("armature", "viscous", "coulomb", "zero")
 GO2_BETTER = ("load_drive", "load_external", "offset", "gain_scale")
 """Chosen with the errors on the last 30 % in view, among eleven sets of terms; the correlation is not, see `choose`."""
-HELD_S = 0.0025
-"""Smallest delay of the go2 log [s]: commands hold for 5 ms, and straight lines between them are half of that early."""
 CORRELATIONS = (0.0, 0.9, 0.95, 0.97)
 
 
@@ -66,7 +64,7 @@ def xl330() -> None:
 
 def go2_model(*more: str) -> ServoModel:
     """Twelve joints with armature, viscous and dry friction and encoder zero each, and one delay."""
-    delay = ServoParameter("delay", share="all", lower=HELD_S)
+    delay = ServoParameter("delay", share="all", lower=0.0)
     return ServoModel(go2_robot(), PositionLaw(kp=20.0, kd=1.5), (*GO2_COMMON, delay, *more))
 
 
@@ -123,17 +121,43 @@ def go2_legs() -> None:
                   f"30 %, converged: {found.converged}")  # fmt: skip
 
 
-def go2_halves() -> None:
-    """The first 55 % and the rest fitted alone: how often their values agree within their 95 % intervals."""
-    motion = go2_motion()
-    part = int(0.55 * len(motion.time))
-    rows = (slice(0, part), slice(part, None))
-    one, two = (fit_servos(go2_model(), [motion.part(half)], correlation=0.95) for half in rows)
-    spread = np.hypot(one.std, two.std)
-    known = np.isfinite(spread) & (spread > 0.0)
-    agree = np.abs(one.values - two.values)[known] < 1.96 * spread[known]
-    print(f"go2, halves (converged: {one.converged}, {two.converged}): of {len(spread)} values {int(known.sum())} are "
-          f"comparable, of which {int(agree.sum())} agree within their intervals ({agree.mean():.0%})")  # fmt: skip
+def agreement(pairs: list[tuple[ActuatorEstimate, ActuatorEstimate]], name: str) -> None:
+    """Print how often the values of two estimates from different data agree within their 95 % intervals."""
+    inside = total = 0
+    for one, two in pairs:
+        spread = np.hypot(one.std, two.std)
+        known = np.isfinite(spread) & (spread > 0.0)
+        inside += int((np.abs(one.values - two.values)[known] < 1.96 * spread[known]).sum())
+        total += int(known.sum())
+    stopped = sum(not found.converged for pair in pairs for found in pair)
+    print(f"{name}: {inside} of {total} comparable values agree within their intervals ({inside / total:.0%}); "
+          f"{stopped} of {2 * len(pairs)} searches stopped")  # fmt: skip
+
+
+def splits(motions: list[CommandedMotion]) -> list[tuple[list[CommandedMotion], list[CommandedMotion]]]:
+    """Twelve motions in two sets of six, three ways."""
+    ways = [[k % 2 == 0 for k in range(12)], [k < 6 for k in range(12)], [k % 4 < 2 for k in range(12)]]
+    return [([m for m, mine in zip(motions, way, strict=True) if mine],
+             [m for m, mine in zip(motions, way, strict=True) if not mine]) for way in ways]  # fmt: skip
+
+
+def halves() -> None:
+    """Parts of real logs fitted alone: how often their values agree within their 95 % intervals."""
+    motion, pairs = go2_motion(), []
+    for share in (0.35, 0.5, 0.55, 0.7):
+        part = int(share * len(motion.time))
+        rows = (slice(0, part), slice(part, None))
+        one, two = (fit_servos(go2_model(), [motion.part(half)], correlation=0.95) for half in rows)
+        pairs.append((one, two))
+        agreement(pairs[-1:], f"go2, before and after {share:.0%} of the log")
+    agreement(pairs, "go2, all four cuts")
+    motions, model = xl330_motions(), ServoModel(pendulum(), MotorLaw(duty_per_gain=XL330_DUTY), XL330)
+    alone = [(fit_servos(model, [one]), fit_servos(model, [m for m in motions if m is not one])) for one in motions]
+    agreement(alone, "xl330, each motion and the other eleven")
+    agreement([(fit_servos(model, a), fit_servos(model, b)) for a, b in splits(motions)], "xl330, six and six motions")
+    arm = [so101_motion(name).of_joints([0, 1, 2, 3, 4]).part(slice(0, 1200)) for name in so101_names()]
+    whole = so101_model((1.0, 1.0, 1.0))
+    agreement([(fit_servos(whole, a), fit_servos(whole, b)) for a, b in splits(arm)], "so101, six and six motions")
 
 
 def so101_model(signs: tuple[float, float, float]) -> ServoModel:
@@ -175,4 +199,4 @@ def so101() -> None:
 if __name__ == "__main__":
     chosen = sys.argv[1:] or ["xl330", "go2", "legs", "halves", "so101"]
     for name in chosen:
-        {"xl330": xl330, "go2": go2, "legs": go2_legs, "halves": go2_halves, "so101": so101}[name]()
+        {"xl330": xl330, "go2": go2, "legs": go2_legs, "halves": halves, "so101": so101}[name]()

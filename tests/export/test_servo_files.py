@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from dynid.actuators import ActuatorEstimate, CommandedMotion, MotorLaw, Positio
 from dynid.actuators.identify_actuators import fit_servos
 from dynid.errors import ExportError
 from support.planted_servos import chirp, planted
-from support.servo_logs import double_pendulum, pendulum
+from support.servo_logs import DATASETS, double_pendulum, go2_motion, pendulum
 
 KINDS = (
     ServoParameter("armature", start=0.03), ServoParameter("viscous", start=0.2), ServoParameter("coulomb", start=0.15),
@@ -27,25 +28,113 @@ def _found(*more: ServoParameter) -> tuple[ActuatorEstimate, CommandedMotion]:
     return fit_servos(model, [motion]), motion
 
 
-def test_mujoco_simulates_the_written_file_as_we_do(tmp_path: Path) -> None:
+def _in_mujoco(path: Path, motion: CommandedMotion, every: int = 20) -> np.ndarray:
+    """(N, n) positions that MuJoCo gives with the written file, each command held until the next one."""
     mujoco = pytest.importorskip("mujoco")
-    found, motion = _found(ServoParameter("effort_limit", start=6.0))
-    written = dynid.export.write_servo_mjcf(found, tmp_path / "servos.xml")
-    assert written.missing == ()
-    model = mujoco.MjModel.from_xml_path(str(written.path))
-    every = 20
+    model = mujoco.MjModel.from_xml_path(str(path))
     model.opt.timestep = motion.period_s / every
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     data = mujoco.MjData(model)
     data.qpos[:] = motion.position[0]
     rows = [data.qpos.copy()]
-    for before, after in zip(motion.command[:-1], motion.command[1:], strict=True):
-        for i in range(every):
-            data.ctrl[:] = before + (i + 0.5) / every * (after - before)
+    for command in motion.command[:-1]:
+        data.ctrl[:] = command
+        for _ in range(every):
             mujoco.mj_step(model, data)
         rows.append(data.qpos.copy())
-    assert np.abs(found.simulate(motion) - np.array(rows)).max() < 3e-3
+    return np.array(rows)
+
+
+def test_mujoco_simulates_the_written_file_as_we_do(tmp_path: Path) -> None:
+    found, motion = _found(ServoParameter("effort_limit", start=6.0), ServoParameter("offset", start=0.3))
+    written = dynid.export.write_servo_mjcf(found, tmp_path / "servos.xml")
+    assert written.missing == ()
+    assert np.abs(found.simulate(motion) - _in_mujoco(written.path, motion)).max() < 3e-3
     assert np.abs(motion.command - motion.position).max() > 0.1
+
+
+def test_mujoco_simulates_a_motor_with_its_back_emf_and_changed_links(tmp_path: Path) -> None:
+    """At full duty cycle the back-EMF still brakes."""
+    parameters = (
+        *KINDS, ServoParameter("kt", start=0.9, free=False), ServoParameter("resistance", start=4.0, free=False),
+        ServoParameter("link_mz", start=-0.02),
+    )  # fmt: skip
+    robot = double_pendulum()
+    model = ServoModel(robot, MotorLaw(kp=6.0, voltage=24.0), parameters, step_s=0.0005)
+    motion = planted(model, model.start, chirp(robot, duration_s=3.0), 1e-4, seed=0)
+    assert np.abs(6.0 * (motion.command - motion.position)).max() > 1.0  # the duty cycle is limited
+    found = fit_servos(model, [motion])
+    written = dynid.export.write_servo_mjcf(found, tmp_path / "servos.xml")
+    assert np.abs(found.simulate(motion) - _in_mujoco(written.path, motion)).max() < 3e-3
+
+
+@pytest.fixture(scope="module")
+def hung_up(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ActuatorEstimate, CommandedMotion]:
+    """The go2 file without meshes, with sensors of its motors, and servos for it."""
+    pytest.importorskip("mujoco")
+    if not DATASETS.exists():
+        pytest.skip("the shared data sets are not here")
+    text = (DATASETS / "go2" / "go2.xml").read_text()
+    text = re.sub(r"<mesh [^>]*/>|<geom[^>]*mesh=[^>]*/>", "", text)
+    text = text.replace("<sensor>", '<sensor><actuatorfrc name="felt" actuator="FL_calf"/>')
+    text = text.replace('<key name="home"', '<key name="home" ctrl="0 0 0 0 0 0 0 0 0 0 0 0"')
+    folder = tmp_path_factory.mktemp("go2")
+    (folder / "go2.xml").write_text(text)
+    robot = dynid.read_mjcf(folder / "go2.xml", hold={"base_joint1": 0.0})
+    values = {"armature": 0.03, "viscous": 0.3, "coulomb": 0.4}
+    model = ServoModel(robot, PositionLaw(kp=20.0, kd=1.5), tuple(ServoParameter(k, v) for k, v in values.items()))
+    motion = go2_motion().part(slice(0, 300))
+    motion = planted(model, model.start, motion, 1e-4, seed=1)
+    return folder, fit_servos(model, [motion]), motion
+
+
+def test_mujoco_simulates_the_written_quadruped_as_we_do(
+    hung_up: tuple[Path, ActuatorEstimate, CommandedMotion],
+) -> None:
+    folder, found, motion = hung_up
+    written = dynid.export.write_servo_mjcf(found, folder / "hung.xml", release=False)
+    assert any("keyframes" in text for text in written.missing)
+    assert np.abs(found.simulate(motion) - _in_mujoco(written.path, motion)).max() < 3e-3
+    assert np.ptp(motion.position, axis=0).min() > 0.2
+
+
+def test_the_written_quadruped_keeps_its_file(hung_up: tuple[Path, ActuatorEstimate, CommandedMotion]) -> None:
+    """Free joint, limits of joints, names of actuators and sensors of the robot's own file."""
+    mujoco = pytest.importorskip("mujoco")
+    folder, found, _ = hung_up
+    written = dynid.export.write_servo_mjcf(found, folder / "free.xml")
+    assert any("base_joint1: held in the identification" in text for text in written.missing)
+    assert any("controls" in text for text in written.missing)
+    before, after = (mujoco.MjModel.from_xml_path(str(folder / name)) for name in ("go2.xml", "free.xml"))
+    assert after.jnt_type[0] == mujoco.mjtJoint.mjJNT_FREE
+    np.testing.assert_array_equal(after.jnt_range, before.jnt_range)
+    assert [after.actuator(k).name for k in range(after.nu)] == [before.actuator(k).name for k in range(before.nu)]
+    assert after.nsensor == before.nsensor
+    np.testing.assert_array_equal(after.actuator_gear, before.actuator_gear)
+
+
+def test_actuators_that_go_take_their_sensors_along(tmp_path: Path) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    dynid.write_mjcf(double_pendulum(), tmp_path / "arm.xml")
+    more = (
+        '<default><motor gear="7" ctrlrange="-1 1"/></default><actuator><motor name="a" joint="first"/>'
+        '<motor name="b" joint="first"/></actuator><sensor><actuatorfrc name="s" actuator="b"/>'
+        '<actuatorfrc name="t" actuator="a"/></sensor></mujoco>'
+    )
+    text = (tmp_path / "arm.xml").read_text().replace("</mujoco>", more)
+    (tmp_path / "arm.xml").write_text(text)
+    robot = dynid.read_mjcf(tmp_path / "arm.xml")
+    model = ServoModel(robot, PositionLaw(kp=20.0, kd=1.0, ki=2.0), KINDS)
+    motion = planted(model, model.start, chirp(robot, duration_s=2.0), 1e-4, seed=0)
+    found = fit_servos(model, [motion])
+    written = dynid.export.write_servo_mjcf(found, tmp_path / "servos.xml")
+    assert {text.split(":")[0] for text in written.missing} == {"ki", "b", "s"}
+    loaded = mujoco.MjModel.from_xml_path(str(written.path))
+    assert [loaded.actuator(k).name for k in range(loaded.nu)] == ["a", "second_servo"]
+    assert loaded.nsensor == 1
+    np.testing.assert_array_equal(loaded.actuator_gear[:, 0], 1.0)
+    assert not loaded.actuator_ctrllimited.any()
+    assert any(text.startswith("ki") for text in dynid.export.isaac_actuators(found)["missing"])
 
 
 def test_mujoco_reads_the_joint_attributes(tmp_path: Path) -> None:
@@ -62,7 +151,7 @@ def test_what_a_format_cannot_hold_is_said(tmp_path: Path) -> None:
     missing = dynid.export.write_servo_mjcf(found, tmp_path / "servos.xml").missing
     assert {text.split(":")[0] for text in missing} == {"delay", "zero"}
     urdf = dynid.export.write_servo_urdf(found, tmp_path / "servos.urdf")
-    assert {text.split(":")[0] for text in urdf.missing} == {"delay", "zero", "armature"}
+    assert {text.split(":")[0] for text in urdf.missing} == {"delay", "zero", "armature", "the law of the drives"}
     terms = dynid.read_urdf(urdf.path).terms
     np.testing.assert_allclose(terms[0].term.value, found.values[2], rtol=1e-6)
 

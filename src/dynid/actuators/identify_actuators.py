@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.actuators.drive_laws import DriveLaw
+from dynid.actuators.judgement.servo_covariance import TimeBlocks, servo_covariance, time_blocks
 from dynid.actuators.motion import CommandedMotion
-from dynid.actuators.servo_equations import ServoEquations, lag_correlation, score_spread
+from dynid.actuators.servo_equations import ServoEquations, lag_correlation
 from dynid.actuators.servo_identifiability import NO_SIGNAL, OpenDirection, entry_sizes, find_open_directions
 from dynid.actuators.servo_model import ServoModel, ServoParameter
 from dynid.actuators.servo_search import Search, search_servos
@@ -117,9 +118,20 @@ class ActuatorEstimate:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is to be known before the values are used: a search that stopped, a law that does not fit."""
+        """What is to be known before the values are used: a search that stopped, a law that does not fit, bounds."""
         misfits = [error.finding for error in self.errors]
         found = [finding for finding in misfits if finding is not None]
+        entries = {entry.name: entry for entry in self.model.entries}
+        for name in self.at_bound:
+            entry, value = entries[name], float(self.values[self.names.index(name)])
+            side = "lower" if value <= entry.lower else "upper"
+            found.append(Finding(
+                code="at-bound", severity="warning", where=name,
+                message=f"the value stands at its {side} bound {value:g}: it is no estimate and has no interval",
+                remedy=f"Give another bound ([{side}] {entry.kind} = ...), or take the parameter out: the data want a "
+                       "value beyond it, or the motions do not show it.",
+                evidence={"bound": value},
+            ))  # fmt: skip
         if not self.converged:
             found.insert(0, Finding(
                 code="not-converged", severity="warning", where="search",
@@ -230,31 +242,17 @@ def _judge(equations: ServoEquations, found: Search, held_out: Sequence[Commande
     """The estimate with its covariance, open directions and errors."""
     model, values, entries = equations.model, found.values, equations.model.entries
     lower, upper = _bounds(model)
-    information, scores = equations.scores(values)
+    blocks = time_blocks(equations, values)
     at_bound = (values <= lower) | (values >= upper)
-    inside = np.flatnonzero(~at_bound)
-    P, samples = len(entries), sum(len(rows) for rows in scores) * model.dof
-    variance = found.cost / max(1, samples - P)
+    variance = found.cost / max(1.0, float(blocks.counts.sum()) - len(entries))
     # all entries: a value at its bound does not make its partner known
-    open_directions = find_open_directions(entries, values, information, variance)
-    covariance, std = np.full((P, P), np.nan), np.full(P, np.nan)
+    open_directions = find_open_directions(entries, values, blocks.information, variance)
     opened = {name for direction in open_directions for name in direction.names}
-    std[[k for k in range(P) if entries[k].name in opened]] = np.inf
-    known = [int(k) for k in inside if entries[k].name not in opened]
-    if known:
-        spread = score_spread([rows[:, inside] for rows in scores]) * samples / max(1, samples - P)
-        spread += np.diag(equations.variance * equations.prior_weights[inside])  # a prior is one more measurement
-        size = entry_sizes(entries, values)[inside]
-        scaled = information[np.ix_(inside, inside)] * np.outer(size, size)
-        eigenvalues, vectors = eigh(scaled)
-        told = eigenvalues > NO_SIGNAL * eigenvalues[-1]
-        bread = (vectors[:, told] / eigenvalues[told]) @ vectors[:, told].T
-        whole = bread @ (spread * np.outer(size, size)) @ bread * np.outer(size, size)
-        places = [int(np.flatnonzero(inside == k)[0]) for k in known]
-        covariance[np.ix_(known, known)] = whole[np.ix_(places, places)]
-        std[known] = np.sqrt(np.diagonal(covariance)[known])
+    is_open = np.array([entry.name in opened for entry in entries])
+    covariance = _covariance(blocks, model, values, np.flatnonzero(~at_bound), ~at_bound & ~is_open)
+    std = np.where(is_open, np.inf, np.sqrt(np.diagonal(covariance)))
     if not found.converged:  # where a search merely stopped, the curvature says nothing of the distance to the truth
-        covariance, std = np.full((P, P), np.nan), np.full(P, np.inf)
+        covariance, std = np.full_like(covariance, np.nan), np.full(len(entries), np.inf)
     return ActuatorEstimate(
         model=model.with_values(values),
         values=values,
@@ -271,6 +269,25 @@ def _judge(equations: ServoEquations, found: Search, held_out: Sequence[Commande
         iterations=found.iterations,
         converged=found.converged,
     )
+
+
+def _covariance(
+    blocks: TimeBlocks, model: ServoModel, values: Floats, inside: NDArray[np.int64], known: NDArray[np.bool_]
+) -> Floats:
+    """(P, P) covariance of the known entries, NaN elsewhere; `inside` are the places of those that are at no bound."""
+    covariance = np.full((len(values), len(values)), np.nan)
+    sizes = entry_sizes(model.entries, values)
+    seen = np.diagonal(blocks.information) * sizes**2
+    inside = inside[seen[inside] > NO_SIGNAL * seen.max(initial=0.0)]  # others have no effect at all, and are open
+    if known.any():
+        size = sizes[inside]
+        eigenvalues, vectors = eigh(blocks.information[np.ix_(inside, inside)] * np.outer(size, size))
+        told = eigenvalues > NO_SIGNAL * eigenvalues[-1]
+        root = size[:, None] * vectors[:, told] / np.sqrt(eigenvalues[told])
+        whole = servo_covariance(blocks, inside.tolist(), root, tuple(model.entries[k].kind for k in inside))
+        mine = known[inside]
+        covariance[np.ix_(known, known)] = whole[np.ix_(mine, mine)]
+    return covariance
 
 
 def _error(model: ServoModel, values: Floats, motion: CommandedMotion, trained: bool) -> MotionError:

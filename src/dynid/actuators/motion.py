@@ -45,6 +45,9 @@ class CommandedMotion:
     """(n,) gains of the integral of the position error, in the law's unit; None if the law states them."""
     voltage: float | None = None
     """Supply voltage [V]; None if it is not known or the law does not need it."""
+    held: bool = True
+    """Whether the drives keep each command from its time on until that of the next one; otherwise straight lines join
+    the commands, as where the log shows samples of a set point that moves between them."""
     name: str = "motion"
     """A name for reports, such as the file's."""
 

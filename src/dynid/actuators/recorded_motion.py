@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from dynid.actuators.motion import CommandedMotion
 from dynid.errors import DataError
 from dynid.logs.joint_order import column_order, count_mismatch
-from dynid.logs.recording import Recording
+from dynid.logs.recording import Commands, Recording
 from dynid.public_calls import public
 from dynid.robot.model import Robot
 
@@ -23,7 +23,8 @@ CHANGE = 1e-6
 def commanded_motion(recording: Recording, robot: Robot, name: str | None = None) -> CommandedMotion:
     """The commands and readings of a recording, in the order of the robot's joints.
 
-    Commands on a clock of their own hold until the next one. Rows with missing samples are left out.
+    Rows with missing samples are left out. Commands on a clock of their own are averaged over the time until the next
+    reading, or interpolated where straight lines join them, so that a delay counts from the time of the command.
 
     Args:
         recording: A log that says where the joints were sent.
@@ -63,7 +64,7 @@ def commanded_motion(recording: Recording, robot: Robot, name: str | None = None
     return CommandedMotion(
         joint_names=robot.joint_names,
         time=recording.time[kept],
-        command=sent.position[held][kept],
+        command=_at_readings(sent, recording.time[kept]),
         position=q[kept],
         command_velocity=None if sent.velocity is None else np.nan_to_num(sent.velocity[held][kept]),
         velocity=velocity,
@@ -71,8 +72,23 @@ def commanded_motion(recording: Recording, robot: Robot, name: str | None = None
         kp=_constant(sent.kp, "kp", recording),
         kd=_constant(sent.kd, "kd", recording),
         voltage=supply,
+        held=sent.held,
         name=recording.source if name is None else name,
     )
+
+
+def _at_readings(sent: Commands, time: Floats) -> Floats:
+    """(N, n) commands at the times of readings (N,): means until the next reading, or points of straight lines."""
+    known = np.isfinite(sent.position).all(axis=1)
+    own, position = sent.time[known], sent.position[known]
+    if not sent.held:
+        return np.stack([np.interp(time, own, column) for column in position.T], axis=1)
+    here = np.clip(np.searchsorted(own, time, side="right") - 1, 0, None)
+    total = np.concatenate([np.zeros((1, position.shape[1])), np.cumsum(np.diff(own)[:, None] * position[:-1], axis=0)])
+    integral = total[here] + (time - own[here])[:, None] * position[here]
+    same = here[1:] - here[:-1] == (time[1:] == own[here[1:]])  # one command all the time: its very number
+    means = np.diff(integral, axis=0) / np.diff(time)[:, None]
+    return np.concatenate([np.where(same[:, None], position[here[:-1]], means), position[here[-1:]]])
 
 
 def _constant(gains: Floats | None, name: str, recording: Recording) -> Floats | None:

@@ -1,8 +1,8 @@
-"""Measured minus simulated motion as equations for the parameters of servos, and their covariance.
+"""Measured minus simulated motion as equations for the parameters of servos.
 
 Residuals of a simulated motion are strongly correlated in time, mostly because no model of friction is perfect. Their
 correlation r from sample to sample can be filtered out (``e[k] - r e[k-1]``: least squares under first-order
-noise); whatever is left enters the covariance, by sums of scores over overlapping blocks of time.
+noise); whatever is left enters the covariance (`dynid.actuators.judgement.servo_covariance`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dynid.actuators.servo_search import Normal
 from dynid.actuators.servo_simulator import differentiate_servos, simulate_servos
 from dynid.errors import ArgumentError, EstimationError
 
-__all__ = ["ServoEquations", "filtered", "lag_correlation", "score_spread"]
+__all__ = ["ServoEquations", "filtered", "lag_correlation"]
 
 Floats = NDArray[np.float64]
 MOST_CORRELATION = 0.99
@@ -75,9 +75,10 @@ class ServoEquations:
         """The normal equations."""
         P = len(self.model.entries)
         cost, information, score = 0.0, np.zeros((P, P)), np.zeros(P)
-        for error, slopes in self._pieces(values):
+        for error, slopes in self.pieces(values):
             J, e = slopes.reshape(-1, P), error.ravel()
-            cost, information, score = cost + float(e @ e), information + J.T @ J, score + J.T @ e
+            with np.errstate(over="ignore", invalid="ignore"):  # an unstable motion: the search goes another way
+                cost, information, score = cost + float(e @ e), information + J.T @ J, score + J.T @ e
         extra, weight, way = self._prior(values)
         return Normal(cost + extra, information + np.diag(weight), score + way)
 
@@ -93,41 +94,11 @@ class ServoEquations:
         back = np.array([0.0 if prior is None else prior[0] for prior in known]) - values
         return float(np.sum(weight * back**2)), weight, weight * back
 
-    def scores(self, values: Floats) -> tuple[Floats, list[Floats]]:
-        """(P, P) ``J' J`` with priors, and the (N, P) scores ``J' e`` of every sample of every motion."""
-        P = len(self.model.entries)
-        information, scores = np.zeros((P, P)), []
-        for error, slopes in self._pieces(values):
-            J = slopes.reshape(-1, P)
-            information += J.T @ J
-            scores.append(np.einsum("kj,kjp->kp", error, slopes))
-        return information + np.diag(self._prior(values)[1]), scores
-
-    def _pieces(self, values: Floats) -> list[tuple[Floats, Floats]]:
+    def pieces(self, values: Floats) -> list[tuple[Floats, Floats]]:
+        """(N, n) filtered residuals of every motion, and the (N, n, P) derivatives of what is simulated."""
         pieces = []
         for motion in self.motions:
             found = differentiate_servos(self.model, values, motion)
             error = filtered(motion.position - found.position, self.correlation)
             pieces.append((error, filtered(found.slopes, self.correlation)))
         return pieces
-
-
-def score_spread(scores: Sequence[Floats]) -> Floats:
-    """(P, P) covariance of the sum of scores that are correlated in time, each motion on its own.
-
-    With c the mean correlation of the scores from sample to sample, the blocks have the length that is best for
-    first-order noise (Andrews 1991, Bartlett weights): ``1.1447 (4 c^2 / (1 - c^2)^2 N)^(1/3)``.
-    """
-    P = scores[0].shape[1]
-    spread = np.zeros((P, P))
-    for rows in scores:
-        size = np.sqrt(np.mean(rows**2, axis=0))
-        unit = rows[:, size > 0.0] / size[size > 0.0]
-        c = float(np.clip(np.sum(unit[1:] * unit[:-1]) / max(np.sum(unit**2), 1e-300), 0.0, 0.999))
-        length = 1 + int(1.1447 * (4.0 * c**2 / (1.0 - c**2) ** 2 * len(rows)) ** (1.0 / 3.0))
-        length = min(length, max(1, len(rows) // 4))
-        total = np.concatenate([np.zeros((1, P)), np.cumsum(rows, axis=0)])
-        ends = np.arange(1, len(rows) + length)
-        blocks = total[np.minimum(ends, len(rows))] - total[np.maximum(ends - length, 0)]
-        spread += blocks.T @ blocks / length
-    return spread

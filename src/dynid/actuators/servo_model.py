@@ -102,6 +102,12 @@ class ServoModel:
                 raise ArgumentError(
                     f"the bounds of '{name}' are {lower:g} and {upper:g}", remedy="Give the smaller one as lower."
                 )
+            first = np.asarray(lower if parameter.start is None else parameter.start, dtype=float)
+            if parameter.free and ((first < lower) | (first > upper)).any():
+                raise ArgumentError(
+                    f"the start of '{name}' is {parameter.start!r}, outside its bounds {lower:g} and {upper:g}",
+                    remedy="Start within the bounds, or give other bounds (lower, upper).",
+                )
             if parameter.prior is not None and not parameter.prior[1] > 0.0:
                 raise ArgumentError(
                     f"the prior of '{name}' is {parameter.prior}", remedy="Give (value, spread above 0)."

@@ -36,6 +36,11 @@ class Normal:
     score: Floats
     """(P,) ``J' residuals``: the way down."""
 
+    @property
+    def is_finite(self) -> bool:
+        """Whether a step can be computed from it."""
+        return bool(np.isfinite(self.cost) and np.isfinite(self.information).all() and np.isfinite(self.score).all())
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Search:
@@ -79,20 +84,21 @@ def search_servos(
     lower, upper = bounds
     values = np.clip(start, lower, upper)
     here = evaluate(values)
-    if not np.isfinite(here.cost):
+    if not here.is_finite:
         raise EstimationError("the first guess cannot be simulated", remedy="Start from other values.")
     damping, tried, quiet = FIRST_DAMPING, 0, 0
     while tried < iterations and damping < MOST_DAMPING:
         tried += 1
         trial = np.clip(values + _step(here, values, bounds, damping), lower, upper)
         there = cost(trial)
-        if there >= here.cost:
+        after = evaluate(trial) if there < here.cost else here
+        if after is here or not after.is_finite:  # derivatives may overflow where the motion itself does not
             if np.allclose(trial, values, rtol=1e-12, atol=1e-15):
                 return Search(values, here.cost, tried, _is_flat(here, values, bounds))
             damping *= 8.0
             continue
         gain = (here.cost - there) / here.cost if here.cost > 0.0 else 0.0
-        values, here, damping = trial, evaluate(trial), max(damping / 8.0, 1e-9)
+        values, here, damping = trial, after, max(damping / 8.0, 1e-9)
         quiet = quiet + 1 if gain < tolerance else 0
         if quiet == 2:
             return Search(values, here.cost, tried, True)

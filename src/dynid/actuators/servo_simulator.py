@@ -60,21 +60,36 @@ def _grid(motion: CommandedMotion, step_s: float) -> _Grid:
 
 
 def _shifted(motion: CommandedMotion, values: Floats, grid: _Grid, delay: Floats) -> tuple[Floats, Floats]:
-    """(K, n) samples of a signal (N, n) at the steps' middles, late by each joint's delay, and slopes by the delay.
+    """(K, n) a signal (N, n) during the steps, late by each joint's delay, and slopes by the delay.
 
-    Between samples the signal is a straight line, before the first and after the last it is constant.
+    Before the first sample the signal has its first value, after the last one its last.
     """
-    rates = np.diff(values, axis=0) / np.diff(motion.time)[:, None]
     shifted, slopes = np.empty((grid.h.size, motion.dof)), np.empty((grid.h.size, motion.dof))
+    during = _held if motion.held else _joined
     for late in np.unique(delay):
         joints = np.flatnonzero(delay == late)
-        times = np.clip(grid.middle - late, motion.time[0], motion.time[-1])
-        left = np.clip(np.searchsorted(motion.time, times, side="right") - 1, 0, motion.time.size - 2)
-        inside = (grid.middle - late > motion.time[0])[:, None]
-        here = rates[left][:, joints]
-        shifted[:, joints] = values[left][:, joints] + (times - motion.time[left])[:, None] * here
-        slopes[:, joints] = np.where(inside, -here, 0.0)
+        shifted[:, joints], slopes[:, joints] = during(motion.time, values[:, joints], grid, float(late))
     return shifted, slopes
+
+
+def _held(time: Floats, values: Floats, grid: _Grid, late: float) -> tuple[Floats, Floats]:
+    """Means over the steps of a signal that keeps each sample until the next one: they move evenly with the delay."""
+    total = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(np.diff(time)[:, None] * values[:-1], axis=0)])
+    ends = np.stack([grid.middle - 0.5 * grid.h, grid.middle + 0.5 * grid.h]) - late
+    here = np.clip(np.searchsorted(time, ends, side="right") - 1, 0, time.size - 1)
+    integral = total[here] + (ends - time[here])[:, :, None] * values[here]
+    h = grid.h[:, None]
+    return (integral[1] - integral[0]) / h, (values[here[0]] - values[here[1]]) / h
+
+
+def _joined(time: Floats, values: Floats, grid: _Grid, late: float) -> tuple[Floats, Floats]:
+    """A signal that is a straight line between its samples, in the middles of the steps."""
+    rates = np.diff(values, axis=0) / np.diff(time)[:, None]
+    times = np.clip(grid.middle - late, time[0], time[-1])
+    left = np.clip(np.searchsorted(time, times, side="right") - 1, 0, time.size - 2)
+    inside = (grid.middle - late > time[0])[:, None]
+    shifted = values[left] + (times - time[left])[:, None] * rates[left]
+    return shifted, np.where(inside, -rates[left], 0.0)
 
 
 class _Prepared:

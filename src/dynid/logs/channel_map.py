@@ -31,6 +31,7 @@ Example::
 
 Beside [reference] a log of servos may have ``[reference_velocity]``, ``[enabled]`` (above zero: the drive is on),
 ``[kp]`` and ``[kd]`` (gains in the drive's unit) and ``[supply]`` (a voltage); one column may stand for all joints.
+A drive keeps each commanded position until the next one; with ``held = false`` straight lines join them.
 
 Motor-side signals name their gear: positions and velocities of motors are ``gear @ joint``, joint torques are
 ``gear @ motor torque``. The two matrices are separate, for a coupled wrist has a different one each way. A signal is
@@ -141,6 +142,8 @@ class Signal:
     """Current: joint torque per current [N m/A or N/A], from which the effort is computed. Effort: a factor."""
     optional: bool = False
     """Whether the log may lack this quantity."""
+    held: bool = True
+    """Commanded positions only: whether a drive keeps each one until the next; otherwise straight lines join them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -405,6 +408,7 @@ _SIGNAL: dict[str, Parser] = {
     "torque_constant": _numbers,
     "gain": _gains,
     "optional": _flag,
+    "held": _flag,
 }
 
 
@@ -467,6 +471,7 @@ def _check_factors(quantity: str, signal: Signal) -> None:
     if signal.gain is not None and not np.all(signal.gain.value):
         raise _wrong(f"{where} gain", "other than zero", signal.gain.value.tolist())
     useless = {
+        "held": (not signal.held and quantity != "reference", "only commanded positions are held or joined"),
         "gain": (
             signal.gain is not None and quantity not in ("current", "effort"),
             "only torques and currents have one",

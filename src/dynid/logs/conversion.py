@@ -147,6 +147,7 @@ class Converter:
             kp=values.get("kp"),
             kd=values.get("kd"),
             supply=None if supply is None else supply[:, 0],
+            held=self._signals["reference"].held,
         )
 
     def _picked_command(self, quantity: str) -> Picked | None:

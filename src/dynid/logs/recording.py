@@ -83,6 +83,8 @@ class Commands:
     """(M, n) gain of the velocity error as the log states it, in the drive's own unit."""
     supply: Floats | None = None
     """(M,) supply voltage [V]."""
+    held: bool = True
+    """Whether a drive keeps each command until the next one; otherwise straight lines join them."""
 
     def __post_init__(self) -> None:
         """Check shapes and freeze the arrays."""

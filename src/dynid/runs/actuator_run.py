@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ from dynid.actuators.recorded_motion import commanded_motion
 from dynid.actuators.servo_files import read_servo_model
 from dynid.actuators.servo_identifiability import OpenDirection, judge_servo_motions
 from dynid.errors import ArgumentError, DataError, ExportError
+from dynid.export.servos.mjcf_actuators import held_joints
 from dynid.export.servos.servo_config import isaac_actuators, servo_friction_json
 from dynid.export.servos.servo_robot import write_servo_mjcf, write_servo_urdf
 from dynid.findings import Finding
@@ -223,7 +225,8 @@ def _content(found: ActuatorEstimate, sharing: Sharing | None) -> dict[str, Any]
         "law": type(found.model.law).__name__,
         "parameters": [
             {"name": e.name, "kind": e.kind, "joints": [found.model.robot.joint_names[j] for j in e.joints],
-             "value": float(v), "std": number(s), "unit": e.unit}
+             "value": float(v), "std": number(s), "unit": e.unit, "at_bound": e.name in found.at_bound,
+             "lower": e.lower, "upper": e.upper}
             for e, v, s in zip(found.model.entries, found.values, found.std, strict=True)
         ],
         "open": [{"names": list(d.names), "changes": list(d.changes)} for d in found.open_directions],
@@ -262,7 +265,10 @@ def _write(run: RunFolder, result: ActuatorRun, shown: Sequence[CommandedMotion]
     run.write("servos.json", json.dumps(result.content, indent=1) + "\n")
     run.write("servos.txt", result.text + "\n")
     missing = []
-    for name, write in (("servos.xml", write_servo_mjcf), ("servos.urdf", write_servo_urdf)):
+    writers = {"servos.xml": write_servo_mjcf, "servos.urdf": write_servo_urdf}
+    if held_joints(found.model.robot):
+        writers["servos_held.xml"] = partial(write_servo_mjcf, release=False)
+    for name, write in writers.items():
         try:
             missing += [f"{name}: {text}" for text in write(found, run.path / name, force=True).missing]
         except ExportError as error:

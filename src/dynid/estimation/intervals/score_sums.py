@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from dynid.decompositions import eigh
 from dynid.estimation.intervals.between_runs import RunSums
-from dynid.estimation.intervals.waves import has_many_runs, make_waves, student_factor
+from dynid.estimation.intervals.waves import WAVES, has_many_runs, make_waves, student_factor
 
 __all__ = ["ScoreSums"]
 
@@ -47,20 +47,21 @@ TOGETHER = 32
 class ScoreSums:
     """Sums over blocks of time; every block is shown once, and no more than some are kept."""
 
-    def __init__(self, root: Floats, counts: Floats, runs: NDArray[np.int64]) -> None:
+    def __init__(self, root: Floats, counts: Floats, runs: NDArray[np.int64], waves: int = WAVES) -> None:
         """Nothing is seen yet.
 
         Args:
             root: (b, r) matrix L with ``L' A L = 1``: parameters = L @ coordinates, without what is undetermined.
             counts: (S,) number of equations of each block, in the order of time.
             runs: (S,) number of each block's run.
+            waves: Number of waves.
         """
-        self._root, self._waves = root, make_waves(counts, runs)
+        self._root, self._waves = root, make_waves(counts, runs, waves)
         m, r = len(self._waves), root.shape[1]
         self._bread, self._filling, self._crossed = np.zeros((m, r, r)), np.zeros((m, r, r)), np.zeros((m, m, r, r))
         self._scores, self._whole = np.zeros((m, r)), np.zeros((r, r))
         self._waiting: list[tuple[int, Floats, Floats]] = []
-        few = np.unique(runs).size > 1 and not has_many_runs(runs)
+        few = np.unique(runs).size > 1 and not has_many_runs(runs, waves)
         self._runs = RunSums(root, runs) if few else None
 
     def add(self, place: int, bread: Floats, filling: Floats, score: Floats) -> None:
@@ -114,6 +115,20 @@ class ScoreSums:
         if self._runs is not None:
             whole = whole + self._runs.covariance(kinds, covariance, plain)
         return np.asarray(whole)
+
+    def excess(self) -> tuple[float, int]:
+        """How large the sums are over what independent residuals give, squared, and its degrees of freedom, about.
+
+        It is 1 on average where residuals are independent in time.
+        """
+        if self._waiting:
+            self._add_waiting()
+        if not self._waves.size or not self._whole.any():
+            return 1.0, 0
+        rescaling, whitening, lost = self._rescaling(np.einsum("kkij->ij", self._expected()))
+        r = self._root.shape[1] - lost.shape[1]
+        z = self._scores @ rescaling.T @ whitening.T
+        return float(np.sum(z**2)) / max(r, 1), r * len(self._waves)
 
     def _expected(self) -> Floats:
         """(m, m, r, r) covariances C_kl of the sums if residuals were independent in time."""

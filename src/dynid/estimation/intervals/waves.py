@@ -36,16 +36,17 @@ def student_factor(freedom: ArrayLike) -> Floats:
     return np.asarray(ratios).reshape(degrees.shape)
 
 
-def has_many_runs(runs: NDArray[np.int64]) -> bool:
+def has_many_runs(runs: NDArray[np.int64], waves: int = WAVES) -> bool:
     """Whether there are enough runs for the waves to go from run to run.
 
     Args:
         runs: (S,) number of each block's run.
+        waves: Number of waves.
     """
-    return np.unique(runs).size > WAVES
+    return np.unique(runs).size > waves
 
 
-def make_waves(counts: Floats, runs: NDArray[np.int64]) -> Floats:
+def make_waves(counts: Floats, runs: NDArray[np.int64], waves: int = WAVES) -> Floats:
     """(m, S) weights of the scores of S blocks in m sums.
 
     Over one run they are the slowest cosines of time. Over a few runs each has its own ones, as many together. Over
@@ -54,15 +55,16 @@ def make_waves(counts: Floats, runs: NDArray[np.int64]) -> Floats:
     Args:
         counts: (S,) number of equations of each block, in the order of time.
         runs: (S,) number of each block's run.
+        waves: Number of waves m, about.
     """
     names = np.unique(runs)
-    if has_many_runs(runs):
+    if has_many_runs(runs, waves):
         sums = np.array([counts[runs == name].sum() for name in names])
-        return _cosines(sums, WAVES)[:, np.searchsorted(names, runs)]
+        return _cosines(sums, waves)[:, np.searchsorted(names, runs)]
     rows = []
     for name in names:
         mine = runs == name
-        table = np.zeros((min(-(-WAVES // names.size), int(mine.sum()) - 1), runs.size))
+        table = np.zeros((min(-(-waves // names.size), int(mine.sum()) - 1), runs.size))
         table[:, mine] = _cosines(counts[mine], len(table))
         rows.append(table)
     return np.vstack([np.zeros((0, runs.size)), *rows])

@@ -9,7 +9,7 @@ import numpy as np
 from dynid.actuators.drive_laws import MotorLaw
 from dynid.actuators.identify_actuators import ActuatorEstimate
 from dynid.errors import ExportError
-from dynid.export.servos.servo_robot import drive_gains
+from dynid.export.servos.servo_robot import drive_gains, missing_in
 from dynid.public_calls import public
 
 __all__ = ["isaac_actuators", "servo_friction_json"]
@@ -19,8 +19,8 @@ __all__ = ["isaac_actuators", "servo_friction_json"]
 def isaac_actuators(found: ActuatorEstimate, step_s: float = 0.005) -> dict[str, Any]:
     """Settings of one Isaac Lab actuator group as plain data.
 
-    The class is DelayedPDActuatorCfg where there is a delay, DCMotorCfg where there is a torque-speed line, and
-    IdealPDActuatorCfg otherwise; ``missing`` says what none of them holds.
+    The class is DCMotorCfg where there is a motor or a torque-speed line, DelayedPDActuatorCfg where there is a delay,
+    and IdealPDActuatorCfg otherwise; ``missing`` says what that class does not hold. Nothing here runs Isaac Lab.
 
     Args:
         found: Identified servos whose law states the gains.
@@ -52,17 +52,35 @@ def isaac_actuators(found: ActuatorEstimate, step_s: float = 0.005) -> dict[str,
         "effort_limit": "effort_limit",
     }
     settings |= {field: by_joint(table[kind]) for kind, field in fields.items() if kind in table}
-    delay = round(float(np.max(table["delay"])) / step_s)
-    if "stall_torque" in table:
-        lines = {"saturation_effort": "stall_torque", "velocity_limit": "no_load_speed"}
-        settings |= {"class": "DCMotorCfg"} | {field: by_joint(table[kind]) for field, kind in lines.items()}
+    held, delay = ["armature", "effort_limit"], round(float(np.max(table["delay"])) / step_s)
+    line = _torque_speed_line(found)
+    if line is not None:
+        settings |= {"class": "DCMotorCfg"} | {field: by_joint(values) for field, values in line.items()}
+        held += ["stall_torque", "no_load_speed", "current_limit"]
     elif delay > 0:
         settings |= {"class": "DelayedPDActuatorCfg", "min_delay": delay, "max_delay": delay}
-    others = ("zero", "offset", "breakaway", "load_drive", "load_external")
-    settings["missing"] = [kind for kind in others if kind in table and np.any(table[kind] != 0.0)]
-    if "stall_torque" in table and delay > 0:
-        settings["missing"].append("delay")
+        held += ["delay"] if np.ptp(table["delay"]) == 0.0 else []
+    settings["missing"] = list(missing_in(found, tuple(held)))
     return settings
+
+
+def _torque_speed_line(found: ActuatorEstimate) -> dict[str, Any] | None:
+    """Fields of a motor's torque-speed line (n,); None without one.
+
+    A duty cycle of one gives ``kt V / R`` at rest and nothing at ``V / kt``; against its motion a motor reaches twice
+    the torque at rest before its speed is that at which it idles.
+    """
+    table, law = found.model.table(found.values), found.model.law
+    if isinstance(law, MotorLaw):
+        voltage = law.gains(found.model.dof)["voltage"]
+        stall = table["kt"] * voltage / table["resistance"]
+        largest = table["kt"] * table["current_limit"] if "current_limit" in table else 2.0 * stall
+        return {"saturation_effort": stall, "velocity_limit": voltage / table["kt"], "effort_limit": largest}
+    if "stall_torque" in table:
+        largest = table.get("effort_limit", 2.0 * table["stall_torque"])
+        return {"saturation_effort": table["stall_torque"], "velocity_limit": table["no_load_speed"],
+                "effort_limit": largest}  # fmt: skip
+    return None
 
 
 @public

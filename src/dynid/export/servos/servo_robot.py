@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,16 +13,34 @@ from numpy.typing import NDArray
 
 from dynid.actuators.drive_laws import MotorLaw, PositionLaw
 from dynid.actuators.identify_actuators import ActuatorEstimate
+from dynid.actuators.kinds import LINKS
 from dynid.errors import ExportError
+from dynid.export.servos.mjcf_actuators import (
+    drop_keyframes,
+    exclude_contacts,
+    held_joints,
+    put_actuators,
+    servo_attributes,
+    without_held,
+)
 from dynid.files import write_atomically
 from dynid.public_calls import public
 from dynid.robot.formats.mjcf.write import mjcf_text
 from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.model import Robot
+from dynid.terms.base import StateTerm
 from dynid.terms.friction import Coulomb, Viscous
-from dynid.terms.motors import RotorInertia
+from dynid.terms.motors import Offset, RotorInertia
 
-__all__ = ["ServoFile", "drive_gains", "servo_terms", "write_servo_mjcf", "write_servo_urdf"]
+__all__ = [
+    "ServoFile",
+    "drive_gains",
+    "limits_of",
+    "missing_in",
+    "servo_terms",
+    "write_servo_mjcf",
+    "write_servo_urdf",
+]
 
 Floats = NDArray[np.float64]
 STIFF_FRICTION = "0.002 1"
@@ -39,13 +58,29 @@ class ServoFile:
 
 
 def servo_terms(found: ActuatorEstimate) -> Robot:
-    """The robot with armature, viscous and dry friction of its servos as terms."""
-    robot, table = found.model.robot.with_terms(), found.model.table(found.values)
+    """The robot with the links, armature, viscous and dry friction and constant torque of its servos.
+
+    The back-EMF of a `MotorLaw` is viscous friction here: it acts outside the limit of the duty cycle.
+    """
+    table, law = found.model.table(found.values), found.model.law
+    robot = _changed_links(found.model.robot.with_terms(), table)
+    braking = table["kt"] ** 2 / table["resistance"] if isinstance(law, MotorLaw) else np.zeros(robot.dof)
     for j, name in enumerate(robot.joint_names):
-        values = {kind: float(table[kind][j]) if kind in table else 0.0 for kind in ("armature", "viscous", "coulomb")}
-        terms = (RotorInertia(values["armature"]), Viscous(values["viscous"]), Coulomb(values["coulomb"]))
+        kinds = ("armature", "viscous", "coulomb", "offset")
+        values = {kind: float(table[kind][j]) if kind in table else 0.0 for kind in kinds}
+        terms: list[StateTerm] = [RotorInertia(values["armature"]), Viscous(values["viscous"] + float(braking[j]))]
+        terms += [Coulomb(values["coulomb"])]
+        terms += [Offset(-values["offset"])] if values["offset"] else []  # a term is on the drive's side of the balance
         robot = robot.with_terms(*terms, joints=[name])
     return robot
+
+
+def _changed_links(robot: Robot, table: Mapping[str, Floats]) -> Robot:
+    """The robot with the changes of its bodies that were found."""
+    theta, changes = np.array(robot.inertial_vector), {k: v for k, v in LINKS.items() if k in table}
+    for kind, place in changes.items():
+        theta[place::10] += table[kind]
+    return robot.with_parameters(theta) if changes else robot
 
 
 def drive_gains(found: ActuatorEstimate) -> tuple[Floats, Floats]:
@@ -73,18 +108,18 @@ def drive_gains(found: ActuatorEstimate) -> tuple[Floats, Floats]:
     return np.asarray(kp), np.asarray(kd)
 
 
-def _limits(found: ActuatorEstimate) -> Floats | None:
-    """(n,) largest torques, where the model has them."""
+def limits_of(found: ActuatorEstimate) -> Floats | None:
+    """(n,) largest torques of the drives, where the model has them."""
     table, law = found.model.table(found.values), found.model.law
-    if "effort_limit" in table:
-        return table["effort_limit"]
     if isinstance(law, MotorLaw):
-        return np.asarray(table["kt"] / table["resistance"] * law.gains(found.model.dof)["voltage"])
-    return None
+        largest = table["kt"] / table["resistance"] * law.gains(found.model.dof)["voltage"]
+        return np.asarray(np.minimum(largest, table["kt"] * table.get("current_limit", np.inf)))
+    given = [table[kind] for kind in ("effort_limit", "stall_torque") if kind in table]
+    return np.minimum.reduce(given) if given else None
 
 
-def _missing(found: ActuatorEstimate, held: tuple[str, ...]) -> tuple[str, ...]:
-    """What a format does not hold."""
+def missing_in(found: ActuatorEstimate, held: tuple[str, ...]) -> tuple[str, ...]:
+    """What a format does not hold, and what to do about each; values at bounds, which are no estimates."""
     remedies = {
         "zero": "subtract it from commands and add it to positions",
         "delay": "send commands later by this time",
@@ -92,57 +127,71 @@ def _missing(found: ActuatorEstimate, held: tuple[str, ...]) -> tuple[str, ...]:
         "breakaway": "dry friction is written without it",
         "load_drive": "dry friction is written without it",
         "load_external": "dry friction is written without it",
-        "ki_scale": "the written actuator has no integral",
-        "stall_torque": "the written actuator has no torque-speed line",
+        "stall_torque": "the torque is limited by it at any speed",
+        "no_load_speed": "the written actuator has no torque-speed line",
+        "current_limit": "the back-EMF does not lower the written torque limit",
         "armature": "the simulated joint is too light without it",
+        "effort_limit": "limit the torque in the controller",
     }
-    table = found.model.table(found.values)
-    return tuple(
-        f"{kind}: {remedy}"
-        for kind, remedy in remedies.items()
-        if kind not in held and kind in table and np.any(table[kind] != 0.0)
-    )
+    table, law = found.model.table(found.values), found.model.law
+    told = [f"{kind}: {remedy}" for kind, remedy in remedies.items()
+            if kind not in held and kind in table and np.any(table[kind] != 0.0)]  # fmt: skip
+    if law.integrates and np.any(law.gains(found.model.dof)["ki"] != 0.0):
+        told.append("ki: the written actuator has no integral; add it in the controller")
+    return (*told, *(f"{name}: at a bound of the search, no estimate; written as it stands" for name in found.at_bound))
 
 
 @public
-def write_servo_mjcf(found: ActuatorEstimate, path: str | os.PathLike[str], *, force: bool = False) -> ServoFile:
+def write_servo_mjcf(
+    found: ActuatorEstimate, path: str | os.PathLike[str], *, release: bool = True, force: bool = False
+) -> ServoFile:
     """Write the robot as MJCF with armature, damping and friction loss of its joints and one position actuator each.
+
+    A robot that was read from MJCF keeps the rest of its file: limits of joints, geometry, other actuators. An actuator
+    that drove a joint keeps its name and place, so that sensors and the order of the controls stay as they were.
 
     Args:
         found: Identified servos whose law states the gains.
         path: The file to write.
+        release: Whether joints that the identification held, such as the free joint of a quadruped that was hung up,
+            move in the file as they do in the robot's own; otherwise they are taken out, as in the log.
         force: Whether an existing file may be replaced.
 
     Returns:
         The file, and what MJCF cannot hold.
 
     Raises:
-        ExportError: The file exists, cannot be written, or the law is none of gains.
+        ExportError: The file exists, cannot be written, or the law is none of gains; or a held joint cannot be taken
+            out.
 
     Example:
         >>> dynid.export.write_servo_mjcf(servos, folder / "servos.xml").missing
         ()
     """
     kp, kd = drive_gains(found)
-    limits, names = _limits(found), found.model.robot.joint_names
-    root = ElementTree.fromstring(mjcf_text(servo_terms(found), folder=Path(path).parent))
+    robot = servo_terms(found)
+    text = mjcf_text(robot, folder=Path(path).parent)
+    root = ElementTree.fromstring(text if release else without_held(robot, text))
+    notes = [] if release else drop_keyframes(root)
+    if not release:
+        exclude_contacts(root, robot)
+    names = robot.joint_names
     for joint in root.iter("joint"):
         if joint.get("name") in names:
             joint.set("solreffriction", STIFF_FRICTION)
-    for old in root.findall("actuator"):
-        root.remove(old)
-    block = ElementTree.SubElement(root, "actuator")
-    for j, name in enumerate(names):
-        actuator = ElementTree.SubElement(block, "general", name=f"{name}_servo", joint=name, biastype="affine")
-        actuator.set("gainprm", f"{float(kp[j])!r} 0 0")
-        actuator.set("biasprm", f"0 {-float(kp[j])!r} {-float(kd[j])!r}")
-        if limits is not None:
-            actuator.set("forcelimited", "true")
-            actuator.set("forcerange", f"{-float(limits[j])!r} {float(limits[j])!r}")
+    limits = limits_of(found)
+    if isinstance(found.model.law, MotorLaw):
+        kd = np.zeros_like(kd)  # it is the damping of the joint
+    servos = {
+        name: servo_attributes(kp[j], kd[j], None if limits is None else limits[j]) for j, name in enumerate(names)
+    }
+    notes += put_actuators(root, servos)
+    if release and (held := held_joints(robot)):
+        notes.append(f"{', '.join(held)}: held in the identification, moves in this file as in the robot's own")
     ElementTree.indent(root)
     write_atomically(path, ElementTree.tostring(root, encoding="utf-8"), force=force)
-    held = ("armature", "viscous", "coulomb", "gain_scale", "kp_scale", "kd_scale", "effort_limit")
-    return ServoFile(Path(path), _missing(found, held))
+    own = ("armature", "offset", "effort_limit")
+    return ServoFile(Path(path), (*missing_in(found, own), *notes))
 
 
 @public
@@ -161,13 +210,15 @@ def write_servo_urdf(found: ActuatorEstimate, path: str | os.PathLike[str], *, f
         ExportError: The file exists or cannot be written.
 
     Example:
-        >>> dynid.export.write_servo_urdf(servos, folder / "servos.urdf").missing
-        ('armature: the simulated joint is too light without it',)
+        >>> dynid.export.write_servo_urdf(servos, folder / "servos.urdf").missing[0]
+        'armature: the simulated joint is too light without it'
     """
-    robot, table = found.model.robot.with_terms(), found.model.table(found.values)
+    table = found.model.table(found.values)
+    robot = _changed_links(found.model.robot.with_terms(), table)
     for j, name in enumerate(robot.joint_names):
         terms = [(Viscous, "viscous"), (Coulomb, "coulomb")]
         own = [kind(float(table[key][j])) for kind, key in terms if key in table]
         robot = robot.with_terms(*own, joints=[name]) if own else robot
     write_urdf(robot, path, force=force)
-    return ServoFile(Path(path), _missing(found, ("viscous", "coulomb")))
+    gains = ("the law of the drives: URDF has no actuators; the controller needs its gains",)
+    return ServoFile(Path(path), (*missing_in(found, ()), *gains))

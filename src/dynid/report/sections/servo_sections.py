@@ -41,7 +41,7 @@ def servo_table(found: ActuatorEstimate) -> Rows:
             if not found.converged
             else "open"
             if entry.name in opened
-            else "at its bound"
+            else "at its bound: no estimate"
             if entry.name in found.at_bound
             else ""
         )
@@ -81,7 +81,6 @@ class ServoValues(Section):
         ]
         remarks += [("Open", f"{direction}.") for direction in found.open_directions]
         remarks += [("Open before the fit", f"{direction}.") for direction in self.before]
-        remarks += [("At a bound", f"{name}: no estimate; the data want a value beyond it.") for name in found.at_bound]
         return [Cards(cards), Bullets(tuple(remarks)), servo_table(found)]
 
 
