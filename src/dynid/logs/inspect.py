@@ -17,6 +17,7 @@ from dynid.logs.channel_map import read_profile
 from dynid.logs.column_names import JointNames, quantity_in, words_of
 from dynid.logs.conversion import Converter
 from dynid.logs.joint_order import other_joints
+from dynid.logs.lerobot import is_lerobot
 from dynid.logs.readers import Options, Table
 from dynid.logs.readers.dispatch import is_bag
 from dynid.logs.reading import Progress, folder_contents, matching_profiles, read_tables
@@ -142,6 +143,8 @@ def _one_run(given: list[Path]) -> tuple[list[Path], int]:
     folder = given[0]
     if len(given) > 1 or not folder.is_dir() or is_bag(folder):
         return given, 0
+    if is_lerobot(folder) and (episodes := sorted((folder / "data").rglob("*.parquet"))):
+        return episodes[:1], len(episodes) - 1
     logs, runs = folder_contents(folder)
     if logs or not runs:
         return logs or given, 0

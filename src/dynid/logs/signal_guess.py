@@ -205,6 +205,9 @@ def _candidates(file: str, table: Table, robot: Robot | None, *, several: bool) 
             quantity = by_file if unnamed and by_file in QUANTITIES else None
             if quantity is None and unnamed and named and not several and "c" not in family.first.rest:
                 quantity = "position"
+            # joint1_cmd says no quantity: servos are sent positions; `_reference` asks whether the joints went there
+            if quantity is None and named and not set(family.first.rest) - {"#", *_PLAIN, *COMMANDED}:
+                quantity = "position"
         if quantity in (*QUANTITIES, "force") and not family.first.other:
             found.append((family, str(quantity)))
     slides = robot is not None and all(joint.kind == "prismatic" for joint in robot.moving_joints)

@@ -28,7 +28,9 @@ from dynid.gate.command_checks import check_commands
 from dynid.gate.model_checks import check_limits
 from dynid.gate.signal_checks import check_clock
 from dynid.links.log_reader import ChannelMapSource, check_copies
+from dynid.logs.channel_map import read_channel_map
 from dynid.logs.joint_order import column_order
+from dynid.logs.lerobot import is_lerobot, read_lerobot
 from dynid.logs.reading import read_recording
 from dynid.logs.recording import Recording
 from dynid.public_calls import public
@@ -168,15 +170,31 @@ def _motions(
 ) -> tuple[CommandedMotion, ...]:
     """The logs as motions; a log whose commands do not fit its positions is refused."""
     motions = []
-    for log in logs:
-        recording = read_recording(log, robot, channel_map=channel_map)
+    for log, name, recording in _recordings(logs, robot, channel_map):
         checks = (check_clock(recording), _check_reach(recording, robot), check_commands(recording))
         wrong = [finding for check in checks for finding in check if finding.severity == "error"]
         if wrong:
             reason = "; ".join(finding.sentence.removesuffix(".") for finding in wrong)
             raise DataError(reason, path=log, remedy="Mend the channel map or the log; dynid check shows all findings.")
-        motions.append(commanded_motion(recording, robot, Path(log).name))
+        motions.append(commanded_motion(recording, robot, name))
     return tuple(motions)
+
+
+def _recordings(
+    logs: Sequence[str | Path], robot: Robot, channel_map: ChannelMapSource | None
+) -> Iterator[tuple[str | Path, str, Recording]]:
+    """Each log, its name and its recording; every episode of a LeRobot data set is one of its own."""
+    for log in logs:
+        name = Path(log).name
+        if not is_lerobot(log):
+            yield log, name, read_recording(log, robot, channel_map=channel_map)
+            continue
+        position = None if channel_map is None else read_channel_map(channel_map).signals.get("position")
+        if position is None or not position.unit:
+            remedy = "Give --map lerobot_rad or --map lerobot_deg."
+            raise DataError("a LeRobot data set does not declare the unit of its positions", path=log, remedy=remedy)
+        for recording in read_lerobot(log, robot, unit=position.unit[0]):
+            yield log, f"{name} {recording.source.rpartition(' episode ')[2]}", recording
 
 
 def _check_reach(recording: Recording, robot: Robot) -> Iterator[Finding]:
