@@ -67,7 +67,7 @@ _DATA = table(
         "recipe": list_of(text()),
         "dropped": mapping_of(whole()),
     },
-    {"samples": whole(), "cutoff_hz": _OPTIONAL_NUMBER},
+    {"samples": whole(), "cutoff_hz": _OPTIONAL_NUMBER, "temperature_degC": list_of(_OPTIONAL_NUMBER)},
 )
 _RESULT = table(
     {
@@ -215,8 +215,13 @@ def _experiment_without_samples(robot: Robot, facts: Mapping[str, Any]) -> Exper
         time=np.zeros(0), q=none, dq=none, ddq=none, effort=none, valid=none.astype(bool),
         segment=np.zeros(0, dtype=np.int64), rate_hz=facts["rate_hz"], joint_names=robot.joint_names,
         processing_steps=tuple(facts["recipe"]), dropped=dict(facts["dropped"]),
-        source=facts["source"], sha256=facts["sha256"],
+        source=facts["source"], sha256=facts["sha256"], temperature=_temperature(facts.get("temperature_degC")),
     )  # fmt: skip
+
+
+def _temperature(given: Sequence[float | None] | None) -> NDArray[np.float64] | None:
+    """(n,) temperatures as an experiment holds them."""
+    return None if given is None else np.array([np.nan if value is None else value for value in given])
 
 
 def data_facts(run: Experiment) -> dict[str, Any]:
@@ -229,7 +234,7 @@ def data_facts(run: Experiment) -> dict[str, Any]:
         "cutoff_hz": None if run.derivation is None else run.derivation.smoothing.cutoff_hz,
         "recipe": list(run.processing_steps),
         "dropped": dict(run.dropped),
-    }
+    } | ({} if run.temperature is None else {"temperature_degC": [finite_or_none(t) for t in run.temperature]})
 
 
 def result_json(

@@ -9,7 +9,7 @@ NAMES = {
     "fleet_logs": ["FleetLog", "find_logs"],
     "pooling": ["ArmEquations", "Pool", "pool_arms", "weigh_arm"],
     "differences": ["Difference"],
-    "history": ["History", "Window"],
+    "history": ["History", "TemperatureEffect", "Window"],
 }
 """Module -> its public names, loaded at first use."""
 

@@ -17,7 +17,15 @@ from dynid.estimation.equations import Factors, merge_information, next_segment
 from dynid.findings import Finding
 from dynid.fleet.differences import Difference, different_arms, shared_causes, unusual_values
 from dynid.fleet.fleet_logs import FleetLog, find_logs
-from dynid.fleet.history import DAY_S, History, arm_history, changed_values
+from dynid.fleet.history import (
+    DAY_S,
+    History,
+    TemperatureEffect,
+    arm_history,
+    changed_values,
+    temperature_effects,
+    window_logs,
+)
 from dynid.fleet.pooling import OwnPart, Pool, pool_arms, weigh_arm
 from dynid.fleet.store import LeafStore, settings_digest
 from dynid.information import Information
@@ -78,6 +86,10 @@ class Fleet:
     """(k,) names of the parameters that every arm has for itself."""
     own_units: tuple[str, ...]
     """(k,) their units."""
+    own_joints: tuple[int, ...]
+    """(k,) joint in which each acts; of several the last."""
+    warmth: tuple[TemperatureEffect, ...]
+    """How own parameters depend on temperature; empty where the logs have none, or hardly different ones."""
     failed: tuple[FailedLog, ...]
     """Logs that could not be used."""
     read: int
@@ -128,6 +140,7 @@ class Fleet:
         lines += [f"{arm.name}: {difference.sentence}" for arm in self.outliers for difference in arm.differences]
         if not self.outliers:
             lines.append("No arm differs from the others.")
+        lines += [f"{effect.sentence}." for effect in self.warmth if effect.is_sure]
         lines += [f"Left out: {log.path} ({log.arm}): {log.reason}" for log in self.failed]
         return "\n".join(lines)
 
@@ -273,7 +286,7 @@ def _assemble(
     """Pool the arms, compare them, and identify the typical one."""
     names = tuple(leaves)
     equations = [_equations(robot, base, leaves[name]) for name in names]
-    windows = [_windows(leaves[name], window_s) for name in names]
+    windows = [window_logs(leaves[name], window_s) for name in names]
     arms = [
         weigh_arm(
             name, mine.information, [_equations(robot, base, [leaf]) for leaf in leaves[name]],
@@ -285,12 +298,11 @@ def _assemble(
     odd, pool = different_arms(arms, pool, shared_causes(robot, base, pool.shared_places))
     own_names = (*(base.names[place] for place in pool.own_places), *_gain_names(robot, pool))
     own_units = (*(base.units[place] for place in pool.own_places), *("",) * (len(own_names) - len(pool.own_places)))
-    histories = [
-        arm_history(pool, k, arms[k], [[leaf.start_s for leaf in window] for window in windows[k]])
-        for k in range(len(names))
-    ]
+    joints = _own_joints(robot, base, pool)
+    histories = [arm_history(pool, k, arms[k], windows[k]) for k in range(len(names))]
     differences = [
-        *odd, *unusual_values(own_names, own_units, names, pool), *changed_values(own_names, own_units, histories)
+        *odd, *unusual_values(own_names, own_units, names, pool),
+        *changed_values(own_names, own_units, joints, histories),
     ]  # fmt: skip
     of_arm = {
         name: tuple(sorted((d for d in differences if d.arm == name), key=lambda d: -d.deviations)) for name in names
@@ -302,7 +314,8 @@ def _assemble(
         for k, name in enumerate(names)
     )  # fmt: skip
     return Fleet(
-        typical=typical, pool=pool, arms=members, own_names=own_names, own_units=own_units, failed=(), read=0,
+        typical=typical, pool=pool, arms=members, own_names=own_names, own_units=own_units, own_joints=joints,
+        warmth=temperature_effects(own_names, own_units, joints, histories), failed=(), read=0,
         findings=tuple(map(_finding, differences)),
     )  # fmt: skip
 
@@ -317,21 +330,19 @@ def _own_places(robot: Robot, base: BaseParameters) -> list[int]:
     ]
 
 
+def _own_joints(robot: Robot, base: BaseParameters, pool: Pool) -> tuple[int, ...]:
+    """The joint of each own parameter, gains last."""
+    terms = [robot.terms[base.columns[place] - 10 * robot.dof] for place in pool.own_places]
+    gains = range(robot.dof) if pool.gain_spread > 0.0 else ()
+    return (*(term.joints[-1] for term in terms), *gains)
+
+
 def _gain_names(robot: Robot, pool: Pool) -> tuple[str, ...]:
     return tuple(f"gain of {name}" for name in robot.joint_names) if pool.gain_spread > 0.0 else ()
 
 
 def _equations(robot: Robot, base: BaseParameters, leaves: Sequence[Leaf]) -> Factors:
     return leaf_equations(robot, base, leaves, excerpts=False)
-
-
-def _windows(leaves: Sequence[Leaf], window_s: float) -> list[list[Leaf]]:
-    """The leaves of an arm by windows of time, counted from its first log."""
-    first = min(leaf.start_s for leaf in leaves)
-    grouped: dict[int, list[Leaf]] = {}
-    for leaf in leaves:
-        grouped.setdefault(int((leaf.start_s - first) // window_s), []).append(leaf)
-    return [grouped[place] for place in sorted(grouped)]
 
 
 def _typical(

@@ -1,14 +1,15 @@
-"""Own parameters of every arm over time: friction that rises, a gear that wears, an offset that drifts.
+"""Own parameters of every arm over time and temperature: friction that rises, a gear that wears, an offset that drifts.
 
-The logs of an arm are put into windows of time. In each window the arm's own parameters are estimated at the shared
-ones of the fleet, which are the same for all windows, so that their error does not feign a change. A line through the
-windows, weighted by their information, tells the trend; what the windows of all arms scatter about their lines beyond
-their own uncertainty (temperature, other motions) sets the scale by which a trend is judged.
+The logs of an arm are put into windows of time, and within them of temperature where it was logged. In each window the
+arm's own parameters are estimated at the shared ones of the fleet, which are the same for all windows, so that their
+error does not feign a change. A line through the windows, weighted by their information, tells the trend in time and
+the effect of temperature (`dynid.fleet.trends`); what the windows of all arms scatter about their lines beyond their
+own uncertainty (other motions, warmth that was not logged) sets the scale by which a trend is judged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -17,26 +18,42 @@ from numpy.typing import NDArray
 
 from dynid.fleet.differences import Difference
 from dynid.fleet.pooling import ArmEquations, OwnPart, Pool, own_values
+from dynid.fleet.trends import Trend, excess_scatter, fit_trend
+from dynid.links.common.leaves import Leaf
 
-__all__ = ["DAY_S", "History", "Window", "arm_history", "changed_values", "date_of"]
+__all__ = [
+    "DAY_S",
+    "History",
+    "TemperatureEffect",
+    "Window",
+    "arm_history",
+    "changed_values",
+    "date_of",
+    "temperature_effects",
+    "window_logs",
+]
 
 Floats = NDArray[np.float64]
 DAY_S = 86400.0
 """Length of a day [s]."""
-FEWEST_WINDOWS = 4
-"""Smallest number of windows of which a trend can be judged (convention: two more than a line has parameters)."""
 CHANCE = 1e-2
 """Probability that any arm of a fleet without changes is reported, over all arms and parameters."""
+SURE = 3.0
+"""Standard deviations from which on an effect of temperature is stated (convention)."""
+WINDOW_K = 4.0
+"""Width of the windows of temperature [K] (convention: friction changes by a few per cent over it)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Window:
-    """The own parameters of an arm in one window of time."""
+    """The own parameters of an arm in one window of time and temperature."""
 
     time_s: float
     """Mean start of the logs in the window [s, Unix time where the logs have it]."""
     logs: int
     own: OwnPart
+    temperature: Floats | None = None
+    """(n,) mean temperature of each joint [degC], NaN where it is not known; None where no log has any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -48,45 +65,113 @@ class History:
 
     def values(self, parameter: int) -> tuple[Floats, Floats, Floats]:
         """Times [s], values and standard deviations of one own parameter, where it is known."""
-        known = [window for window in self.windows if np.isfinite(window.own.std[parameter])]
+        known = self._known(parameter)
         return (
             np.array([window.time_s for window in known]),
             np.array([window.own.values[parameter] for window in known]),
             np.array([window.own.std[parameter] for window in known]),
         )
 
+    def temperatures(self, parameter: int, joint: int) -> Floats:
+        """Temperatures of a joint [degC] in the windows where a parameter is known; NaN where no log has it."""
+        known = self._known(parameter)
+        return np.array([np.nan if w.temperature is None else float(w.temperature[joint]) for w in known])
 
-def arm_history(pool: Pool, number: int, arm: ArmEquations, times_s: Sequence[Sequence[float]]) -> History:
+    def _known(self, parameter: int) -> list[Window]:
+        return [window for window in self.windows if np.isfinite(window.own.std[parameter])]
+
+    def trend(self, parameter: int, joint: int) -> Trend | None:
+        """The line through the windows of one own parameter, which acts in a joint."""
+        times, values, std = self.values(parameter)
+        return fit_trend(times, self.temperatures(parameter, joint), values, std)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemperatureEffect:
+    """How an own parameter depends on the temperature of its joint, over all arms that tell."""
+
+    name: str
+    unit: str
+    per_kelvin: float
+    """Change per kelvin, mean of the arms weighted by their variances."""
+    std: float
+    """Its standard deviation, with the scatter of the windows about their lines."""
+    value: float
+    """Mean value of the parameter at the mean temperature."""
+    arms: int
+    """Arms whose logs tell."""
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it is clear of zero."""
+        return abs(self.per_kelvin) > SURE * self.std
+
+    @property
+    def sentence(self) -> str:
+        """The effect with its 95 % interval, relative to the value where that is clear of zero."""
+        half = 1.96 * self.std
+        share = 100.0 / self.value if self.value else np.inf
+        relative = f" ({self.per_kelvin * share:+.2g} ± {abs(half * share):.1g} %/K)" if abs(share) < 1e6 else ""
+        return f"{self.name} changes by {self.per_kelvin:+.3g} ± {half:.2g} {self.unit}/K{relative} with temperature"
+
+
+def window_logs(leaves: Sequence[Leaf], window_s: float) -> list[list[Leaf]]:
+    """The leaves of an arm by windows of time, counted from its first log, and of temperature where it is known."""
+    first = min(leaf.start_s for leaf in leaves)
+    grouped: dict[tuple[int, int], list[Leaf]] = {}
+    for leaf in leaves:
+        known = np.empty(0) if leaf.temperature is None else leaf.temperature[np.isfinite(leaf.temperature)]
+        warmth = int(known.mean() // WINDOW_K) if known.size else 0
+        grouped.setdefault((int((leaf.start_s - first) // window_s), warmth), []).append(leaf)
+    return [grouped[place] for place in sorted(grouped)]
+
+
+def arm_history(pool: Pool, number: int, arm: ArmEquations, windows: Sequence[Sequence[Leaf]]) -> History:
     """Estimate an arm's own parameters window by window.
 
     Args:
         pool: The fleet.
         number: Number of the arm in it.
         arm: Its equations.
-        times_s: For each of its windows the starts of the logs [s].
+        windows: For each of its windows the logs.
     """
-    windows = [
-        Window(time_s=float(np.mean(starts)), logs=len(starts), own=own_values(arm, pool, number, window))
-        for window, starts in enumerate(times_s)
-    ]
-    return History(arm=arm.name, windows=tuple(windows))
+    made = [
+        Window(
+            time_s=float(np.mean([leaf.start_s for leaf in logs])), logs=len(logs),
+            own=own_values(arm, pool, number, window), temperature=_mean_temperature(logs),
+        )
+        for window, logs in enumerate(windows)
+    ]  # fmt: skip
+    return History(arm=arm.name, windows=tuple(sorted(made, key=lambda window: window.time_s)))
 
 
-def changed_values(names: Sequence[str], units: Sequence[str], histories: Sequence[History]) -> list[Difference]:
-    """Own parameters that changed in the course of time.
+def _mean_temperature(logs: Sequence[Leaf]) -> Floats | None:
+    """(n,) mean over logs that all have temperatures, weighted by their samples."""
+    known = [leaf.temperature for leaf in logs if leaf.temperature is not None]
+    if len(known) < len(logs):
+        return None
+    return np.asarray(np.average(known, axis=0, weights=[leaf.samples for leaf in logs]))
+
+
+def changed_values(
+    names: Sequence[str], units: Sequence[str], joints: Sequence[int], histories: Sequence[History]
+) -> list[Difference]:
+    """Own parameters that changed in the course of time, beyond what temperature explains.
 
     Args:
         names: (k,) names of the own parameters.
         units: (k,) their units.
+        joints: (k,) joint whose temperature acts on each.
         histories: Those of all arms.
     """
     from scipy.special import stdtr
 
     found = []
-    trends = {k: _trends(histories, k) for k in range(len(names))}
+    trends = {k: _trends(histories, k, joint) for k, joint in enumerate(joints)}
     tests = sum(map(len, trends.values()))
     for k, of_arms in trends.items():
-        scatter, freedom = _scatter(list(of_arms.values())), sum(trend.freedom for trend in of_arms.values())
+        scatter = excess_scatter(list(of_arms.values()))
+        freedom = sum(trend.freedom for trend in of_arms.values())
         for history in histories:
             trend = of_arms.get(history.arm)
             if trend is None:
@@ -97,56 +182,42 @@ def changed_values(names: Sequence[str], units: Sequence[str], histories: Sequen
     return sorted(found, key=lambda difference: -difference.deviations)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Trend:
-    """A line through the values of one parameter of one arm."""
-
-    slope: float
-    """Per second."""
-    std: float
-    """Standard deviation of the slope, if the values scatter about the line as they should."""
-    left_over: float
-    """Weighted squares of what the values deviate from the line."""
-    freedom: int
-    """Windows beyond two."""
-
-
-def _trends(histories: Sequence[History], parameter: int) -> dict[str, _Trend]:
-    """Arm -> trend of a parameter, for arms with windows enough."""
-    found = {}
-    for history in histories:
-        times, values, std = history.values(parameter)
-        if len(times) < FEWEST_WINDOWS or np.ptp(times) <= 0.0:
+def temperature_effects(
+    names: Sequence[str], units: Sequence[str], joints: Sequence[int], histories: Sequence[History]
+) -> tuple[TemperatureEffect, ...]:
+    """How own parameters depend on temperature; arguments as for `changed_values`. Empty where no log tells."""
+    found = []
+    for k, joint in enumerate(joints):
+        of_arms = _trends(histories, k, joint)
+        told = [trend for trend in of_arms.values() if np.isfinite(trend.per_kelvin)]
+        if not told:
             continue
-        weight = 1.0 / np.maximum(std, 1e-12 * max(float(np.abs(values).max()), 1e-300)) ** 2
-        centred = times - float(weight @ times / weight.sum())
-        lever = float(weight @ centred**2)
-        middle = float(weight @ values / weight.sum())
-        slope = float(weight @ (centred * (values - middle))) / lever
-        left = values - middle - slope * centred
-        found[history.arm] = _Trend(slope, lever**-0.5, float(weight @ left**2), len(times) - 2)
-    return found
+        weight = np.array([trend.per_kelvin_std**-2 for trend in told])
+        scatter = excess_scatter(list(of_arms.values()))
+        mean = float(weight @ np.array([trend.per_kelvin for trend in told]) / weight.sum())
+        value = float(weight @ np.array([trend.middle for trend in told]) / weight.sum())
+        found.append(
+            TemperatureEffect(name=names[k], unit=units[k], per_kelvin=mean, std=float(np.sqrt(scatter / weight.sum())),
+                              value=value, arms=len(told))
+        )  # fmt: skip
+    return tuple(found)
 
 
-def _scatter(trends: Sequence[_Trend]) -> float:
-    """How much more the values of a parameter scatter about the arms' lines than their uncertainty says; at least one.
-
-    The median over the arms, set against that of the distribution: a few arms that change otherwise do not count.
-    """
-    from scipy.special import chdtri
-
-    ratios = [trend.left_over / float(chdtri(trend.freedom, 0.5)) for trend in trends]
-    return max(1.0, float(np.median(ratios))) if ratios else 1.0
+def _trends(histories: Sequence[History], parameter: int, joint: int) -> Mapping[str, Trend]:
+    """Arm -> trend of a parameter, for arms with windows enough."""
+    found = {history.arm: history.trend(parameter, joint) for history in histories}
+    return {arm: trend for arm, trend in found.items() if trend is not None}
 
 
-def _change(history: History, parameter: int, trend: _Trend, size: float, name: str, unit: str) -> Difference:
+def _change(history: History, parameter: int, trend: Trend, size: float, name: str, unit: str) -> Difference:
     times, values, std = history.values(parameter)
     change, before = trend.slope * float(times[-1] - times[0]), float(values[0])
     share = f", {100.0 * change / before:+.0f} %" if abs(before) > 2.0 * float(std[0]) else ""
+    warm = " at constant temperature" if np.isfinite(trend.per_kelvin) else ""
     return Difference(
         arm=history.arm, what=name, kind="change", deviations=size,
-        sentence=f"{name} changed by {change:+.3g} {unit}{share} from {date_of(times[0])} to {date_of(times[-1])} "
-        f"({size:.2g} standard deviations)",
+        sentence=f"{name} changed by {change:+.3g} {unit}{share}{warm} from {date_of(times[0])} to "
+        f"{date_of(times[-1])} ({size:.2g} standard deviations)",
     )  # fmt: skip
 
 

@@ -10,10 +10,14 @@ import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dynid.errors import DataError
 from dynid.files import make_folder, write_atomically
-from dynid.files.schema import check_content, list_of, mapping_of, number, table, text, whole
+from dynid.files.schema import check_content, either, list_of, mapping_of, number, one_of, table, text, whole
 from dynid.files.small_files import read_json
 from dynid.findings import CODES, Finding
 from dynid.fleet.fleet_logs import FleetLog
@@ -29,7 +33,8 @@ _LEAF = table(
         "samples": whole(0),
         "warnings": list_of(list_of(text(), least=3, most=3)),
         "dropped": mapping_of(whole(0)),
-    }
+    },
+    {"temperature_degC": list_of(either(one_of(None), number()))},
 )
 """What ``KEY.json`` holds."""
 _CUTOFF = table({"cutoff_hz": number(0.0)})
@@ -62,17 +67,19 @@ class LeafStore:
         )
         return Leaf(
             log=str(log.path), information=information, start_s=facts["start_s"], samples=facts["samples"],
-            findings=warnings, dropped=dict(facts["dropped"]),
+            findings=warnings, dropped=dict(facts["dropped"]), temperature=_temperature(facts.get("temperature_degC")),
         )  # fmt: skip
 
     def put(self, log: FleetLog, settings: str, leaf: Leaf) -> None:
         """Keep a leaf."""
         key = self._key(log, settings)
         leaf.information.save(self._folder / f"{key}.information", force=True)
-        facts = {
+        facts: dict[str, Any] = {
             "log": leaf.log, "start_s": leaf.start_s, "samples": leaf.samples, "dropped": leaf.dropped,
             "warnings": [[finding.code, finding.where, finding.message] for finding in leaf.findings],
         }  # fmt: skip
+        if leaf.temperature is not None:
+            facts["temperature_degC"] = [value if np.isfinite(value) else None for value in leaf.temperature.tolist()]
         write_atomically(self._folder / f"{key}.json", json.dumps(facts) + "\n", force=True)
 
     def cutoff_hz(self, settings: str) -> float | None:
@@ -92,6 +99,10 @@ class LeafStore:
     @staticmethod
     def _key(log: FleetLog, settings: str) -> str:
         return hashlib.sha256(f"{log.path}\n{log.identity}\n{settings}".encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _temperature(given: list[float | None] | None) -> NDArray[np.float64] | None:
+    return None if given is None else np.array([np.nan if value is None else value for value in given])
 
 
 def settings_digest(task: LeafTask) -> str:

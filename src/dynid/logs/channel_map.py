@@ -33,6 +33,9 @@ Beside [reference] a log of servos may have ``[reference_velocity]``, ``[enabled
 ``[kp]`` and ``[kd]`` (gains in the drive's unit) and ``[supply]`` (a voltage); one column may stand for all joints.
 A drive keeps each commanded position until the next one; with ``held = false`` straight lines join them.
 
+A log may hold temperatures of its joints: ``[temperature]`` with unit degC, K or degF, one column, or one per joint.
+`dynid fleet` and `dynid compare-runs` follow friction over them; nothing else uses them.
+
 Motor-side signals name their gear: positions and velocities of motors are ``gear @ joint``, joint torques are
 ``gear @ motor torque``. The two matrices are separate, for a coupled wrist has a different one each way. A signal is
 computed in this order: unit, sign, gear, offset.
@@ -165,6 +168,8 @@ class ChannelMap:
     """The commanded positions, where the log has them."""
     drive: Mapping[str, Signal] = field(default_factory=dict)
     """Quantity of `DRIVE_QUANTITIES` -> signal."""
+    temperature: Signal | None = None
+    """Temperatures of the joints, or one for all, where the log has them."""
 
     @property
     def commands(self) -> Mapping[str, Signal]:
@@ -176,7 +181,7 @@ class ChannelMap:
         """The map that reads the commanded positions as if they were the measured ones; None where there are none."""
         if self.reference is None:
             return None
-        return replace(self, signals={"position": self.reference}, reference=None, drive={})
+        return replace(self, signals={"position": self.reference}, reference=None, drive={}, temperature=None)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ChannelMap:
@@ -194,6 +199,7 @@ class ChannelMap:
             "reader",
             "time",
             "reference",
+            "temperature",
             *QUANTITIES,
             *DRIVE_QUANTITIES,
         }
@@ -214,6 +220,7 @@ class ChannelMap:
             signals={**base.signals, **{key: _signal(key, data[key]) for key in QUANTITIES if key in data}},
             reference=_signal("reference", data["reference"]) if "reference" in data else base.reference,
             drive=drive,
+            temperature=_signal("temperature", data["temperature"]) if "temperature" in data else base.temperature,
         )
 
 

@@ -1,4 +1,4 @@
-"""Picking the columns a channel map names.
+"""Picking the columns a channel map names, and putting them side by side.
 
 A name stands for one column, or is a pattern: by number (``q_{0..5}``), by joint (``{joint}``), or with a wildcard
 (``*``) that fits exactly one column.
@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+
+import numpy as np
 
 from dynid.errors import DataError
 from dynid.logs.channel_map import Signal
 from dynid.logs.readers.base import MAX_COLUMNS, Floats, Table
 
-__all__ = ["Picked", "match_pattern", "pick"]
+__all__ = ["Picked", "match_pattern", "pick", "refuse_huge", "side_by_side"]
 
+LARGEST = 1e12
+"""Largest position, velocity, torque or current in SI units (convention: no robot reaches it)."""
 _NUMBER_RANGE = re.compile(r"\{(\d{1,3})\.\.(\d{1,3})\}")
 
 
@@ -247,3 +251,35 @@ def _by_joint(table: Table, pattern: str, quantity: str, joints: tuple[str, ...]
                 remedy="Name the column (or ROS topic) in full instead of using '*'.",
             )
     return [columns_of[joint][0] for joint in wanted], wanted
+
+
+def side_by_side(columns: list[Floats]) -> Floats:
+    """(N, k) of columns (N, 1) or wider; neighbours in one array are taken together, which is several times as fast."""
+    owner, first = columns[0].base, columns[0]
+    apart = [column.__array_interface__["data"][0] - first.__array_interface__["data"][0] for column in columns]
+    neighbours = isinstance(owner, np.ndarray) and all(
+        column.base is owner and column.shape[1] == 1 and column.strides == first.strides and place == 8 * k
+        for k, (column, place) in enumerate(zip(columns, apart, strict=True))
+    )
+    if len(columns) == 1 or not neighbours:
+        return np.concatenate(columns, axis=1) if len(columns) > 1 else first
+    wide = np.lib.stride_tricks.as_strided(first, (len(first), len(columns)), (first.strides[0], 8), writeable=False)
+    item = np.dtype((np.void, 8 * len(columns)))  # a row's numbers as one, which NumPy copies at once
+    return np.ascontiguousarray(wide.view(item)).view(np.float64)
+
+
+def refuse_huge(quantity: str, names: Sequence[str], values: Floats) -> None:
+    """Refuse finite numbers that no signal of a robot has: their squares would overflow much later."""
+    flat = values.ravel(order="K")
+    with np.errstate(all="ignore"):
+        if flat @ flat <= LARGEST**2:
+            return
+    peaks = np.max(np.abs(values), axis=0, initial=0.0, where=np.isfinite(values))
+    worst = int(np.argmax(peaks)) if peaks.size else 0
+    if peaks.size and peaks[worst] > LARGEST:
+        name = names[worst] if len(names) == peaks.size else quantity
+        raise DataError(
+            f"'{name}' reaches {peaks[worst]:.3g} in SI units, which no robot does",
+            place=f"[{quantity}]",
+            remedy="Check the column, its unit and its gear.",
+        )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dynid.errors import DataError
 from dynid.findings import Finding
 from dynid.logs.channel_map import ChannelMap, Signal, StatedGain
-from dynid.logs.columns import Picked, pick
+from dynid.logs.columns import Picked, pick, refuse_huge, side_by_side
 from dynid.logs.joint_order import (
     column_order,
     count_mismatch,
@@ -21,17 +21,15 @@ from dynid.logs.joint_order import (
     unnamed_findings,
 )
 from dynid.logs.readers.base import Floats, Table
-from dynid.logs.recording import Commands
+from dynid.logs.recording import Commands, Temperatures
 from dynid.logs.units import Unit, known_unit, parse_unit
 from dynid.robot.model import Robot
 
 __all__ = ["Converter"]
 
 _FIELDS = {"position": "q", "velocity": "dq", "effort": "effort", "current": "current", "wrench": "wrench"}
-LARGEST = 1e12
-"""Largest position, velocity, torque or current in SI units (convention: no robot reaches it)."""
 _EXAMPLE = {"position": "rad", "velocity": "rad/s", "effort": "N m", "current": "A", "wrench": "N", "time": "s"}
-_EXAMPLE |= {"reference": "rad", "reference_velocity": "rad/s", "supply": "V"}
+_EXAMPLE |= {"reference": "rad", "reference_velocity": "rad/s", "supply": "V", "temperature": "degC"}
 _PLAIN_NUMBERS = ("enabled", "kp", "kd")
 """Quantities of drives that have no unit unless one is declared."""
 _COMPONENTS = ("force", "force", "force", "torque", "torque", "torque")
@@ -47,6 +45,8 @@ class Converter:
         self._first_row = first_row
         self._map = channel_map
         self._signals = {**channel_map.signals, **channel_map.commands}
+        if channel_map.temperature is not None:
+            self._signals["temperature"] = channel_map.temperature
         self._tables = tables
         self._robot = robot
         self._order_of: Mapping[str, NDArray[np.int64]] = {}
@@ -88,8 +88,10 @@ class Converter:
             spread = self._torque_from_current(values, times)
             values = {quantity: self._in_robot_order(quantity, array) for quantity, array in values.items()}
             commands = self._commands(values["position"].shape[1])
+            temperature = self._temperature(values["position"].shape[1])
         return {
             "commands": commands,
+            "temperature": temperature,
             "constants": {name: number for table in self._tables.values() for name, number in table.constants.items()},
             "gain_std": None if spread is None else self._in_robot_order("effort", spread[None])[0],
             **{_FIELDS[quantity]: array for quantity, array in values.items()},
@@ -149,6 +151,31 @@ class Converter:
             supply=None if supply is None else supply[:, 0],
             held=self._signals["reference"].held,
         )
+
+    def _temperature(self, width: int) -> Temperatures | None:
+        """Temperatures of the joints; one column stands for all of them."""
+        signal = self._map.temperature
+        if signal is None:
+            return None
+        try:
+            picked = self._pick(signal, "temperature")
+        except DataError:
+            if not signal.optional:
+                raise
+            return None
+        values = self._values("temperature", picked)
+        if values.shape[1] not in (1, width):
+            raise DataError(
+                f"temperature has {values.shape[1]} columns, position {width}",
+                place="[temperature]",
+                remedy="Name one column, or one per joint.",
+            )
+        if values.shape[1] == width:
+            self._order_of = {**self._order_of, **self._orders({"temperature": picked})}
+            values = self._in_robot_order("temperature", values)
+        self._told = {**self._told, "temperature": picked}
+        time = self._time("temperature", picked, len(values))
+        return Temperatures(time=time, values=np.broadcast_to(values, (len(values), width)))
 
     def _picked_command(self, quantity: str) -> Picked | None:
         """The columns of something that the drives were told; None where it is optional and missing."""
@@ -247,6 +274,8 @@ class Converter:
         if signal.sign is not None:
             factors = factors * self._per_joint(quantity, "sign", signal.sign, raw.shape[1])
         values = raw if np.all(factors == 1.0) else raw * factors  # large logs are mostly in SI units already
+        if any(unit.zero for unit in units):
+            values = values + np.array([unit.zero for unit in units])
         if signal.gear is not None and quantity != "current":  # a current stays the motor's; its torque passes the gear
             values = self._through_gear(quantity, signal, values)
         if signal.offset is not None:
@@ -262,7 +291,7 @@ class Converter:
             scale = np.array([unit.factor for unit in declared])
             values = values + scale * self._per_joint(quantity, "offset", signal.offset, values.shape[1])
         self._note_conversion(quantity, signal, units)
-        _refuse_huge(quantity, picked.names, np.asarray(values))
+        refuse_huge(quantity, picked.names, np.asarray(values))
         return np.asarray(values)
 
     def _shaped(self, quantity: str, signal: Signal, picked: Picked) -> Floats:
@@ -277,7 +306,7 @@ class Converter:
                 place=f"[{quantity}]",
                 remedy="Name columns of one length; give others a time of their own.",
             )
-        raw = _side_by_side(wide)
+        raw = side_by_side(wide)
         if signal.width is None:
             return raw
         width = signal.width or (self._robot.dof if self._robot else len(self._joints))
@@ -328,7 +357,7 @@ class Converter:
         names = columns if len(columns) == len(units) else [f"{quantity} {k + 1}" for k in range(len(units))]
         for joint, unit, name in zip(joints, units, names):
             slides = joint.kind == "prismatic"
-            if quantity == "current" or unit.dimension in ("SI", "share", "voltage", "number"):
+            if quantity == "current" or unit.dimension in ("SI", "share", "voltage", "number", "temperature"):
                 continue
             if slides != (unit.dimension in ("length", "velocity", "force")):
                 raise DataError(
@@ -560,35 +589,3 @@ def _orientation_note(signal: Signal | None) -> str:
     if signal is not None and signal.transpose:
         return "Take transpose out, which is for samples along the second axis"
     return "Set transpose = true where samples run along the second axis"
-
-
-def _side_by_side(columns: list[Floats]) -> Floats:
-    """(N, k) of columns (N, 1) or wider; neighbours in one array are taken together, which is several times as fast."""
-    owner, first = columns[0].base, columns[0]
-    apart = [column.__array_interface__["data"][0] - first.__array_interface__["data"][0] for column in columns]
-    neighbours = isinstance(owner, np.ndarray) and all(
-        column.base is owner and column.shape[1] == 1 and column.strides == first.strides and place == 8 * k
-        for k, (column, place) in enumerate(zip(columns, apart, strict=True))
-    )
-    if len(columns) == 1 or not neighbours:
-        return np.concatenate(columns, axis=1) if len(columns) > 1 else first
-    wide = np.lib.stride_tricks.as_strided(first, (len(first), len(columns)), (first.strides[0], 8), writeable=False)
-    item = np.dtype((np.void, 8 * len(columns)))  # a row's numbers as one, which NumPy copies at once
-    return np.ascontiguousarray(wide.view(item)).view(np.float64)
-
-
-def _refuse_huge(quantity: str, names: Sequence[str], values: Floats) -> None:
-    """Refuse finite numbers that no signal of a robot has: their squares would overflow much later."""
-    flat = values.ravel(order="K")
-    with np.errstate(all="ignore"):
-        if flat @ flat <= LARGEST**2:
-            return
-    peaks = np.max(np.abs(values), axis=0, initial=0.0, where=np.isfinite(values))
-    worst = int(np.argmax(peaks)) if peaks.size else 0
-    if peaks.size and peaks[worst] > LARGEST:
-        name = names[worst] if len(names) == peaks.size else quantity
-        raise DataError(
-            f"'{name}' reaches {peaks[worst]:.3g} in SI units, which no robot does",
-            place=f"[{quantity}]",
-            remedy="Check the column, its unit and its gear.",
-        )

@@ -225,5 +225,6 @@ def match_joints(recording: Recording, robot: Robot | None) -> Recording:
     ordered: dict[str, Any] = {name: None if values is None else values[:, order] for name, values in channels.items()}
     ordered["gain_std"] = None if recording.gain_std is None else recording.gain_std[order]
     ordered["commands"] = None if recording.commands is None else recording.commands.columns(order)
+    ordered["temperature"] = None if recording.temperature is None else recording.temperature.columns(order)
     finding = order_finding(recording.joint_names, robot, declared=False)
     return replace(recording, **ordered, joint_names=robot.joint_names, findings=(*recording.findings, finding))

@@ -17,7 +17,7 @@ from dynid.findings import Finding
 from dynid.public_calls import public
 from dynid.tables import Table, html_card
 
-__all__ = ["Commands", "Recording", "all_finite", "as_signal", "freeze", "seal", "torque_remedy"]
+__all__ = ["Commands", "Recording", "Temperatures", "all_finite", "as_signal", "freeze", "seal", "torque_remedy"]
 
 Floats = NDArray[np.float64]
 
@@ -113,6 +113,45 @@ class Commands:
         return replace(self, **ordered)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Temperatures:
+    """Temperatures of the joints, on a clock of their own. NaN marks a missing sample."""
+
+    time: Floats
+    """(M,) on the clock of the recording [s]."""
+    values: Floats
+    """(M, n) [degC]"""
+
+    def __post_init__(self) -> None:
+        """Check shapes and freeze the arrays."""
+        object.__setattr__(self, "time", freeze(self.time).reshape(-1))
+        object.__setattr__(self, "values", as_signal("temperature.values", self.values, self.time.size, None))
+
+    def mean(self, start_s: float, end_s: float) -> Floats | None:
+        """(n,) mean over a stretch of time [degC], or the last value before it; None where nothing is known."""
+        inside = np.flatnonzero((self.time >= start_s) & (self.time <= end_s))
+        if not inside.size:
+            before = np.flatnonzero(self.time <= start_s)
+            inside = before[-1:] if before.size else np.arange(min(1, self.time.size))
+        rows = self.values[inside]
+        known = np.isfinite(rows)
+        if not known.any():
+            return None
+        total = np.where(known, rows, 0.0).sum(axis=0)
+        return np.where(known.any(axis=0), total / np.maximum(known.sum(axis=0), 1), np.nan)
+
+    def columns(self, order: NDArray[np.int64]) -> Temperatures:
+        """The same temperatures with their joints in another order."""
+        return replace(self, values=self.values[:, order])
+
+    def followed_by(self, later: Temperatures | None, start_s: float) -> Temperatures:
+        """These temperatures from a time on [s], and later ones."""
+        kept = self.time >= start_s
+        parts = [(self.time[kept], self.values[kept]), *([] if later is None else [(later.time, later.values)])]
+        times, values = zip(*parts, strict=True)
+        return Temperatures(time=np.concatenate(times), values=np.concatenate(values))
+
+
 @public
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Recording:
@@ -136,6 +175,8 @@ class Recording:
     """Clock of the wrench [s], where it differs from `time`."""
     commands: Commands | None = None
     """What the drives were told, where the log says it; all that a log without torques has beside its positions."""
+    temperature: Temperatures | None = None
+    """Temperatures of the joints, where the log has them."""
     constants: Mapping[str, float] = field(default_factory=dict)
     """Numbers that hold for the whole log and stand in it by name, such as the load on a test bench."""
     joint_names: tuple[str, ...] = ()
@@ -187,6 +228,19 @@ class Recording:
                 f"{self.commands.position.shape[1]} columns of commanded positions for {width} columns of q",
                 remedy="Give one commanded position for every joint.",
             )
+        if self.temperature is not None and self.temperature.values.shape[1] != width:
+            raise DataError(
+                f"{self.temperature.values.shape[1]} columns of temperatures for {width} columns of q",
+                remedy="Give one temperature for every joint.",
+            )
+
+    @property
+    def mean_temperature(self) -> Floats | None:
+        """(n,) mean temperature of each joint [degC], NaN where it is not known; None where none is."""
+        stamps = self.time[np.isfinite(self.time)]
+        if self.temperature is None or not stamps.size:
+            return None
+        return self.temperature.mean(float(stamps.min()), float(stamps.max()))
 
     @property
     def duration(self) -> float:
@@ -195,7 +249,7 @@ class Recording:
 
     def __repr__(self) -> str:
         """Size, duration and channels in one line."""
-        names = ("dq", "effort", "current", "wrench", "commands")
+        names = ("dq", "effort", "current", "wrench", "commands", "temperature")
         channels = ", ".join(["q", *(name for name in names if getattr(self, name) is not None)])
         joints = f"{len(self.joint_names)} joints"
         return f"Recording('{self.source}', {self.time.size} samples of {joints} in {self.duration:.4g} s: {channels})"
@@ -213,7 +267,7 @@ class Recording:
         return html_card(repr(self), self.notes, Table.of(header, rows))
 
     def rows(self, rows: slice) -> Recording:
-        """Some rows of a recording whose channels share one clock; commands have a clock of their own and stay."""
+        """Some rows of a recording whose channels share one clock; commands and temperatures, with their own, stay."""
         channels = ("time", "q", "dq", "effort", "current", "wrench")
         parts: dict[str, Any] = {name: getattr(self, name) for name in channels}
         cut: dict[str, Any] = {name: None if x is None else x[rows] for name, x in parts.items()}

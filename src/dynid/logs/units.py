@@ -21,7 +21,9 @@ class Unit:
     factor: float
     """Value of one such unit in SI units."""
     si: str
-    """The SI unit that it is converted to."""
+    """The SI unit that it is converted to; of temperatures the degree Celsius."""
+    zero: float = 0.0
+    """Value of its zero in that unit."""
 
 
 _TABLE: dict[tuple[str, str], dict[str, float]] = {
@@ -42,11 +44,16 @@ _TABLE: dict[tuple[str, str], dict[str, float]] = {
     ("voltage", "V"): {"V": 1.0, "mV": 1e-3},
     ("number", "number"): {"number": 1.0},
     ("SI", "SI"): {"SI": 1.0},
+    ("temperature", "degC"): {"degC": 1.0, "C": 1.0, "K": 1.0, "degF": 5.0 / 9.0},
     ("share", "1"): {"%": 1e-2, "permille": 1e-3, "1": 1.0},
 }
 
+_ZEROS = {"K": -273.15, "degF": -32.0 * 5.0 / 9.0}
+"""Zeros of scales of temperature [degC]."""
 UNITS: dict[str, Unit] = {
-    name: Unit(dimension, factor, si) for (dimension, si), units in _TABLE.items() for name, factor in units.items()
+    name: Unit(dimension, factor, si, _ZEROS.get(name, 0.0))
+    for (dimension, si), units in _TABLE.items()
+    for name, factor in units.items()
 }
 """Every unit by its name without blanks and dots: ``Nm``, ``deg/s``, ``%``."""
 
@@ -63,6 +70,7 @@ ACCEPTED: dict[str, tuple[str, ...]] = {
     "kp": ("number",),
     "kd": ("number",),
     "supply": ("voltage",),
+    "temperature": ("temperature",),
 }
 """Dimensions a quantity may have. A share (per cent) needs the rated value it is a share of; "SI" stands for rad or m,
 N m or N, whichever the joint has, as in messages of ROS. A "number" is one of the drive's own, such as a gain."""

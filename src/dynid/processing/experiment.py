@@ -78,6 +78,8 @@ class Experiment:
     """The low-pass that the torques went through, for columns that must go through the same."""
     gain_std: Floats | None = None
     """(n,) relative standard deviation of the gains that the torques were computed with; see `Recording`."""
+    temperature: Floats | None = None
+    """(n,) mean temperature of each joint [degC], NaN where it is not known; None where the log has none."""
     derivation: Derivation | None = None
     """How the motion was made from measured positions; None where it is exact, or not known."""
     loop: Loop | None = None
@@ -138,7 +140,9 @@ class Experiment:
             )
         names = ("q", "dq", "ddq", "effort", "valid")
         ordered: dict[str, Any] = {name: getattr(self, name)[:, order] for name in names}
-        ordered["gain_std"] = None if self.gain_std is None else self.gain_std[order]
+        for name in ("gain_std", "temperature"):
+            values = getattr(self, name)
+            ordered[name] = None if values is None else values[order]
         return replace(self, **ordered, joint_names=robot.joint_names)
 
     def as_recorded(self, columns: Floats, robot: Robot) -> Floats:

@@ -493,6 +493,7 @@ def _join_parts(recording: Recording, parts: list[dict[str, NDArray[Any]]], **fa
         source=recording.source,
         sha256=recording.sha256,
         gain_std=recording.gain_std,
+        temperature=recording.mean_temperature,
         **facts,
     )
 
@@ -527,4 +528,5 @@ def isolated_rows(recording: Recording, options: Processing) -> Experiment:
         source=recording.source,
         sha256=recording.sha256,
         gain_std=recording.gain_std,
+        temperature=recording.mean_temperature,
     )

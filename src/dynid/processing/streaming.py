@@ -179,4 +179,7 @@ def _join(first: Recording, second: Recording) -> Recording:
     for name in _CHANNELS:
         a, b = getattr(first, name), getattr(second, name)
         joined[name] = None if a is None or b is None else seal(np.concatenate([a, b]))
+    warmth = first.temperature
+    if warmth is not None:
+        joined["temperature"] = warmth.followed_by(second.temperature, float(first.time[0]))
     return replace(second, **joined)

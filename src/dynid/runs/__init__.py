@@ -6,7 +6,7 @@ from dynid.lazy import lazy_names
 
 NAMES = {
     "actuator_run": ["ActuatorRun", "run_actuators"],
-    "drift_run": ["Drift", "compare_runs"],
+    "drift_run": ["Drift", "FrictionTrend", "compare_runs"],
     "drives_run": ["calibrate_drives"],
     "export_run": ["run_export"],
     "fleet_run": ["FleetRun", "run_fleet"],

@@ -3,6 +3,7 @@
 from dynid.runs.actuator_run import ActuatorRun as ActuatorRun
 from dynid.runs.actuator_run import run_actuators as run_actuators
 from dynid.runs.drift_run import Drift as Drift
+from dynid.runs.drift_run import FrictionTrend as FrictionTrend
 from dynid.runs.drift_run import compare_runs as compare_runs
 from dynid.runs.drives_run import calibrate_drives as calibrate_drives
 from dynid.runs.export_run import run_export as run_export

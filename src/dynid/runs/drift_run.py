@@ -22,6 +22,8 @@ from dynid.errors import ArgumentError
 from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import WLS
 from dynid.export.result_file import read_result
+from dynid.fleet.history import DAY_S, EARLIEST_S
+from dynid.fleet.trends import Trend, excess_scatter, fit_trend
 from dynid.links.friction_summary import JointFriction, joint_friction
 from dynid.links.identify import Identification, identify_equations
 from dynid.links.log_reader import ChannelMapSource, LogReader
@@ -32,8 +34,10 @@ from dynid.report.sections.drift_section import drift_page
 from dynid.runs.run_folder import Origin, RunRequest, open_run
 from dynid.runs.validation_run import common_cutoff
 
-__all__ = ["Drift", "Moved", "Occasion", "compare_runs"]
+__all__ = ["Drift", "FrictionTrend", "Moved", "Occasion", "compare_runs"]
 
+NORMAL_95 = 1.96
+"""Standard deviations of a 95 % interval of the normal distribution."""
 FALSE_MOVES = 0.05
 """Probability that any parameter of an unchanged robot is called moved (convention: one comparison in twenty)."""
 
@@ -43,11 +47,45 @@ class Occasion:
     """What a robot was at one time."""
 
     name: str
-    date: str
-    """Date of the file, UTC, as ISO 8601."""
+    time_s: float
+    """First stamp of the log where it is a Unix time, else the time of the file [s, Unix time]."""
     fit: Identification
     friction: tuple[JointFriction, ...]
     """Of every joint; empty for a stored result whose logs are not read."""
+
+    @property
+    def date(self) -> str:
+        """Date of the log or the file, UTC, as ISO 8601."""
+        return datetime.fromtimestamp(self.time_s, tz=UTC).isoformat(timespec="seconds")
+
+    def temperature(self, joint: str) -> float:
+        """Mean temperature of a joint, or of the last of several joined by ``+`` [degC]; NaN where it is not known."""
+        place = self.fit.robot.joint_names.index(joint.split("+")[-1])
+        known = [run.temperature[place] for run in self.fit.equations.excerpts if run.temperature is not None]
+        return float(np.mean(known)) if known else float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class FrictionTrend:
+    """How one kind of friction of a joint changed with time and with temperature."""
+
+    joint: str
+    kind: str
+    """``dry`` or ``viscous``."""
+    unit: str
+    trend: Trend
+    scatter: float
+    """Variance of the values about the line over that which their uncertainty states; at least one."""
+
+    @property
+    def per_kelvin(self) -> tuple[float, float]:
+        """Change per kelvin, and half of its 95 % interval."""
+        return self.trend.per_kelvin, NORMAL_95 * self.trend.per_kelvin_std * float(np.sqrt(self.scatter))
+
+    @property
+    def per_day(self) -> tuple[float, float]:
+        """Change per day at constant temperature, and half of its 95 % interval."""
+        return self.trend.slope * DAY_S, NORMAL_95 * self.trend.std * DAY_S * float(np.sqrt(self.scatter))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +126,31 @@ class Drift:
         return tuple(sorted(found, key=lambda one: (order.get(one.joint, len(order)), -one.sigmas)))
 
     @property
+    def trends(self) -> tuple[FrictionTrend, ...]:
+        """Lines through the friction of every joint over time and temperature; empty without enough temperatures."""
+        occasions = [one for one in (self.stored, *self.later) if one.friction]
+        found = []
+        for joint in dict.fromkeys(friction.name for one in occasions for friction in one.friction):
+            pairs = [
+                (one, friction)
+                for one in occasions
+                for friction in one.friction
+                if friction.name == joint and np.isfinite(one.temperature(joint))
+            ]
+            times, warmth = (
+                np.array([one.time_s for one, _ in pairs]), np.array([one.temperature(joint) for one, _ in pairs])
+            )  # fmt: skip
+            for kind in ("dry", "viscous"):
+                figures = [getattr(friction, kind) for _, friction in pairs]
+                values, std = np.array([f.value for f in figures]), np.array([f.stderr for f in figures])
+                trend = fit_trend(times, warmth, values, std) if np.isfinite(std).all() else None
+                if trend is not None and np.isfinite(trend.per_kelvin):
+                    unit = pairs[0][1].unit if kind == "dry" else f"{pairs[0][1].unit}/({pairs[0][1].speed_unit})"
+                    found.append((joint, kind, unit, trend))
+        scatter = excess_scatter([trend for *_, trend in found])
+        return tuple(FrictionTrend(*one, scatter) for one in found)
+
+    @property
     def has_moved(self) -> bool:
         """Whether any parameter moved."""
         return any(self.moved(later) for later in self.later)
@@ -118,7 +181,16 @@ class Drift:
                 }
                 for later in self.later
             ],
-        }  # fmt: skip
+        } | ({} if not self.trends else {"friction_and_temperature": [
+            {"joint": one.joint, "kind": one.kind, "unit": one.unit, "per_kelvin": one.per_kelvin[0],
+             "per_kelvin_half_width": one.per_kelvin[1], "per_day": _finite(one.per_day[0]),
+             "per_day_half_width": _finite(one.per_day[1])}
+            for one in self.trends
+        ]})  # fmt: skip
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
 
 
 def _joints(fit: Identification) -> dict[str, str]:
@@ -162,7 +234,7 @@ def compare_runs(
     cutoff = common_cutoff(saved.content["data"])
     occasions = tuple(_occasion(fit, Path(path), channel_map, cutoff) for path in later)
     runs = [run for one in occasions for run in one.fit.equations.excerpts if run.samples]
-    first = Occasion(Path(stored).name, _date(Path(stored)), fit, joint_friction(fit, runs) if runs else ())
+    first = Occasion(Path(stored).name, _file_time(Path(stored)), fit, joint_friction(fit, runs) if runs else ())
     drift = Drift(first, occasions)
     origin = Origin.of_call("compare-runs", {}, [stored, *later, channel_map])
     with nullcontext() if out is None else open_run(RunRequest.of(out), origin, ["drift.json"]) as run:
@@ -181,7 +253,7 @@ def _occasion(
         if fit.robot.joint_names != stored.robot.joint_names:
             raise ArgumentError("the result is that of a robot with other joints", path=path,
                                 remedy="Compare results of one robot.")  # fmt: skip
-        return Occasion(path.name, _date(path), fit, ())
+        return Occasion(path.name, _file_time(path), fit, ())
     recipe = replace(Recipe.bare(), gate=False)
     reader = LogReader(robot=stored.robot, recipe=recipe, channel_map=channel_map)
     run: Experiment = reader.experiments([path], for_validation=False, cutoff_hz=cutoff)[0]
@@ -189,9 +261,11 @@ def _occasion(
         stored.robot, [run], base=stored.base, terms=stored.terms, band_hz=stored.equations.band_hz
     )
     fit = identify_equations(equations, WLS())
-    return Occasion(path.name, _date(path), fit, joint_friction(fit))
+    start = float(run.time[0]) if run.samples else 0.0
+    return Occasion(path.name, start if start >= EARLIEST_S else _file_time(path), fit, joint_friction(fit))
 
 
-def _date(path: Path) -> str:
+def _file_time(path: Path) -> float:
+    """Time of the last change of a result or log [s, Unix time]."""
     file = path / "result.json" if (path / "result.json").exists() else path
-    return datetime.fromtimestamp(file.stat().st_mtime, tz=UTC).isoformat(timespec="seconds")
+    return file.stat().st_mtime

@@ -12,6 +12,7 @@ from typing import Any
 
 from dynid.export.robot_files import write_robot_files
 from dynid.fleet.fleet import MONTH_DAYS, Fleet, FleetData, identify_fleet
+from dynid.fleet.history import Window
 from dynid.links.log_reader import ChannelMapSource, Progress
 from dynid.links.recipe import Recipe
 from dynid.public_calls import public
@@ -114,6 +115,7 @@ def fleet_content(fleet: Fleet) -> dict[str, Any]:
                     {
                         "time_s": window.time_s,
                         "logs": window.logs,
+                        **_temperature(window),
                         "values": _finite(window.own.values.tolist()),
                         "std": _finite(window.own.std.tolist()),
                     }
@@ -122,9 +124,24 @@ def fleet_content(fleet: Fleet) -> dict[str, Any]:
             }
             for arm in fleet.arms
         },
+        "temperature": [
+            {
+                "name": e.name,
+                "unit": f"{e.unit}/K",
+                "per_kelvin": e.per_kelvin,
+                "std": e.std,
+                "value": e.value,
+                "arms": e.arms,
+            }
+            for e in fleet.warmth
+        ],
         "left_out": [{"arm": log.arm, "path": log.path, "reason": log.reason} for log in fleet.failed],
         "logs_read": fleet.read,
     }
+
+
+def _temperature(window: Window) -> dict[str, Any]:
+    return {} if window.temperature is None else {"temperature_degC": _finite(window.temperature.tolist())}
 
 
 def _entries(

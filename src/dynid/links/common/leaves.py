@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynid.engines.base import Engine
 from dynid.errors import ArgumentError, DataError, EngineError
@@ -88,6 +89,8 @@ class Leaf:
     """Warnings of the gate."""
     dropped: dict[str, int] = field(default_factory=dict)
     """Samples that were left out, by reason."""
+    temperature: NDArray[np.float64] | None = None
+    """(n,) mean temperature of each joint [degC], NaN where it is not known; None where the log has none."""
 
 
 def leaf_tasks(
@@ -136,6 +139,7 @@ def make_leaf(task: LeafTask) -> Leaf:
     return Leaf(
         log=_name(task.log), information=information, start_s=float(pieces.first.time[0]), samples=pieces.samples,
         beginning=pieces.first, findings=tuple(warnings), dropped=pieces.dropped,
+        temperature=pieces.temperature,
     )  # fmt: skip
 
 
@@ -255,12 +259,25 @@ class _Watched:
         self.first: Experiment | None = None
         self.samples = 0
         self.dropped: dict[str, int] = {}
+        self._warmth: list[tuple[int, NDArray[np.float64]]] = []
+
+    @property
+    def temperature(self) -> NDArray[np.float64] | None:
+        """(n,) mean of all pieces, each weighted by its samples."""
+        if not self._warmth:
+            return None
+        weights = np.array([[float(samples)] for samples, _ in self._warmth])
+        values = np.array([values for _, values in self._warmth])
+        total = np.where(np.isfinite(values), weights, 0.0).sum(axis=0)
+        return np.where(total > 0.0, np.nansum(weights * values, axis=0) / np.maximum(total, 1.0), np.nan)
 
     def __iter__(self) -> Iterator[Experiment]:
         for piece in self._pieces:
             if self.first is None:
                 self.first = piece.rows(slice(0, DRAWN))
             self.samples += piece.samples
+            if piece.temperature is not None and piece.samples:
+                self._warmth.append((piece.samples, piece.temperature))
             for reason, count in piece.dropped.items():
                 self.dropped[reason] = self.dropped.get(reason, 0) + count
             yield piece

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dynid.report.html_blocks import Block, Heading, Rows, Text
+import numpy as np
+
+from dynid.report.html_blocks import Block, Heading, Plot, Rows, Text
 from dynid.report.page import Page, Section
 from dynid.tables import Cell
 
@@ -64,17 +66,67 @@ class FrictionOverTime(Section):
     def blocks(self) -> Sequence[Block]:
         """One table; occasions without samples have none."""
         occasions = [one for one in (self.drift.stored, *self.drift.later) if one.friction]
-        rows: list[tuple[Cell, ...]] = [
-            (friction.name, one.date, one.name, friction.dry.text, friction.viscous.text, friction.unit)
+        pairs = [
+            (one, friction)
             for joint in dict.fromkeys(f.name for one in occasions for f in one.friction)
             for one in occasions
             for friction in one.friction
             if friction.name == joint
         ]
-        return [Rows(("joint", "date", "occasion", "dry", "viscous", "unit"), tuple(rows))] if rows else []
+        warm = any(np.isfinite(one.temperature(friction.name)) for one, friction in pairs)
+        rows: list[tuple[Cell, ...]] = [
+            (friction.name, one.date, one.name, *((_known(one.temperature(friction.name)),) if warm else ()),
+             friction.dry.text, friction.viscous.text, friction.unit)
+            for one, friction in pairs
+        ]  # fmt: skip
+        header = ("joint", "date", "occasion", *(("temperature [°C]",) if warm else ()), "dry", "viscous", "unit")
+        return [Rows(header, tuple(rows))] if rows else []
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FrictionOverTemperature(Section):
+    """What temperature and what time did to the friction, where logs have temperatures."""
+
+    drift: Any
+
+    @property
+    def title(self) -> str:
+        """Heading."""
+        return "Friction over temperature"
+
+    def blocks(self) -> Sequence[Block]:
+        """The effects of both, and a plot for every joint and kind."""
+        trends = self.drift.trends
+        if not trends:
+            return []
+        rows = tuple(
+            (one.joint, one.kind, one.trend.middle, one.unit, *one.per_kelvin, *map(_known, one.per_day))
+            for one in trends
+        )
+        header = ("joint", "friction", "mean", "unit", "change per K", "± (95 %)", "per day at constant temperature",
+                  "± (95 %)")  # fmt: skip
+        hint = "Time and temperature are fitted together; each log counts with its mean temperature."
+        return [Text(hint, "hint"), Rows(header, rows), *map(self._plot, trends)]
+
+    def _plot(self, one: Any) -> Plot:
+        found = [
+            (occasion.temperature(one.joint), getattr(friction, one.kind))
+            for occasion in (self.drift.stored, *self.drift.later)
+            for friction in occasion.friction
+            if friction.name == one.joint and np.isfinite(occasion.temperature(one.joint))
+        ]
+        found.sort(key=lambda pair: pair[0])
+        values = [figure.value for _, figure in found]
+        return Plot.of(f"{one.kind} friction of {one.joint} over temperature", "temperature [°C]",
+                       f"{one.kind} [{one.unit}]", [warm for warm, _ in found], [(one.kind, values)],
+                       half=[2.0 * figure.stderr for _, figure in found], small=True)  # fmt: skip
+
+
+def _known(value: float) -> float | None:
+    return value if np.isfinite(value) else None
 
 
 def drift_page(drift: Any, extra: Sequence[Section] = ()) -> Page:
     """Make the page of a comparison over time."""
     title = f"{drift.stored.fit.robot.name}: changes since {drift.stored.date}"
-    return Page.of(title, [MovedParameters(drift), FrictionOverTime(drift), *extra])
+    return Page.of(title, [MovedParameters(drift), FrictionOverTime(drift), FrictionOverTemperature(drift), *extra])

@@ -26,7 +26,14 @@ def fleet_page(fleet: Fleet, further: Sequence[Section] = ()) -> Page:
         fleet: The fleet.
         further: Sections at the end, such as the settings of a run.
     """
-    sections = [Overview(fleet), OwnParameters(fleet), Course(fleet), SharedParameters(fleet), LostLogs(fleet)]
+    sections = [
+        Overview(fleet),
+        OwnParameters(fleet),
+        Course(fleet),
+        Warmth(fleet),
+        SharedParameters(fleet),
+        LostLogs(fleet),
+    ]
     return Page.of(f"Fleet of {len(fleet.arms)} arms of {fleet.typical.robot.name}", [*sections, *further])
 
 
@@ -119,13 +126,19 @@ class Course(_OfFleet):
             changed = [arm for arm in self.ordered() if _changed(arm, name)][:MOST_CURVES]
             for arm in changed:
                 times, values, std = arm.history.values(k)
-                days = (times - times[0]) / DAY_S
+                days, joint = (times - times[0]) / DAY_S, self.fleet.own_joints[k]
+                trend = arm.history.trend(k, joint)
+                at = "" if trend is None or not np.isfinite(trend.per_kelvin) else f" at {trend.temperature:.3g} °C"
+                values = values if trend is None else trend.at_mean_temperature(
+                    values, arm.history.temperatures(k, joint)
+                )  # fmt: skip
                 middle = float(np.median([other.own.values[k] for other in self.fleet.arms]))
                 curves = [(arm.name, values), ("median of the fleet", np.full(len(days), middle))]
                 unit = self.fleet.own_units[k]
                 blocks.append(
-                    Plot.of(f"{name} of {arm.name} over time", f"days since {date_of(times[0])}", f"{name} [{unit}]",
-                            days, curves, dashed=["median of the fleet"], half=2.0 * std, small=True)
+                    Plot.of(f"{name} of {arm.name} over time{at}", f"days since {date_of(times[0])}",
+                            f"{name} [{unit}]", days, curves, dashed=["median of the fleet"], half=2.0 * std,
+                            small=True)
                 )  # fmt: skip
         if not blocks and any(len(arm.history.windows) > 1 for arm in self.fleet.arms):
             return [Text("No parameter changed beyond its uncertainty.")]
@@ -134,6 +147,38 @@ class Course(_OfFleet):
 
 def _changed(arm: Arm, name: str) -> bool:
     return any(difference.kind == "change" and difference.what == name for difference in arm.differences)
+
+
+class Warmth(_OfFleet):
+    """How own parameters depend on temperature."""
+
+    @property
+    def title(self) -> str:
+        """Heading."""
+        return "Friction and temperature"
+
+    def blocks(self) -> Sequence[Block]:
+        """A table of all effects, and for each sure one the values of the arm with most windows; else nothing."""
+        if not self.fleet.warmth:
+            return []
+        rows = tuple(
+            (e.name, e.value, e.unit, e.per_kelvin, 1.96 * e.std, 100.0 * e.per_kelvin / e.value if e.value else None,
+             e.arms, "" if e.is_sure else "not clear of zero")
+            for e in self.fleet.warmth
+        )  # fmt: skip
+        header = ("parameter", "mean value", "unit", "change per K", "± (95 %)", "% per K", "arms", "")
+        hint = "At constant age: time and temperature are fitted together, arm by arm. One temperature counts per log."
+        return [Text(hint, "hint"), Rows(header, rows), *(self._plot(e.name) for e in self.fleet.warmth if e.is_sure)]
+
+    def _plot(self, name: str) -> Plot:
+        k = self.fleet.own_names.index(name)
+        arm = max(self.fleet.arms, key=lambda arm: len(arm.history.values(k)[0]))
+        _, values, std = arm.history.values(k)
+        warmth = arm.history.temperatures(k, self.fleet.own_joints[k])
+        order = np.argsort(warmth, kind="stable")
+        return Plot.of(f"{name} of {arm.name} over temperature", "temperature [°C]",
+                       f"{name} [{self.fleet.own_units[k]}]", warmth[order], [(arm.name, values[order])],
+                       half=2.0 * std[order], small=True)  # fmt: skip
 
 
 class SharedParameters(_OfFleet):
