@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import shutil
+import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -57,6 +59,9 @@ def progress(task: str) -> Iterator[Advance]:
     Args:
         task: Description of the task.
     """
+    if not (sys.stderr.isatty() or os.environ.get("FORCE_COLOR")):
+        yield lambda share, note: None  # without the packages that draw
+        return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
     from rich.text import Text

@@ -92,7 +92,8 @@ class Information:
             joint: Index of the joint.
             segment: Number of the segment; all of them together by default.
         """
-        self._check_segments(() if segment is None else (segment,))
+        if segment is not None and segment not in self._by_segment:
+            self._check_segments((segment,))
         if not 0 <= joint < self.dof:
             raise ArgumentError(f"there is no joint of index {joint}", remedy=f"Give 0 to {self.dof - 1}.")
         matrix = self._joint_totals[joint] if segment is None else self._segment_totals[segment][joint]

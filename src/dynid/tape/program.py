@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol, get_args
@@ -126,7 +127,8 @@ def real_array(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
     Raises:
         ArgumentError: if it has something else, or masked elements, whose values would be used all the same.
     """
-    if np.ma.isMaskedArray(value) and np.ma.getmaskarray(value).any():
+    # nothing is masked before this part of NumPy is loaded, which would take longer than a first torque may
+    if "numpy.ma" in sys.modules and np.ma.isMaskedArray(value) and np.ma.getmaskarray(value).any():
         raise ArgumentError(f"{name!r} has masked elements", remedy="Leave them out, or fill them")
     try:
         array = np.asarray(value)

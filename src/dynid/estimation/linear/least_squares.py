@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from dynid.findings import Finding
 from dynid.information import Factor
 from dynid.public_calls import public
 
-__all__ = ["OLS", "WLS", "least_squares_estimate", "noise_weights", "refined_weights", "sandwich"]
+__all__ = ["OLS", "WLS", "least_squares_estimate", "noise_weights", "refined_weights", "sandwich", "weighted_values"]
 
 Floats = NDArray[np.float64]
 
@@ -102,14 +103,29 @@ def _file_weights(equations: Factors, beta: Floats, weights: Floats) -> Floats:
     return np.asarray(found * count.sum() / (found @ count))
 
 
+_WEIGHTS: WeakKeyDictionary[Factors, dict[int, Floats]] = WeakKeyDictionary()
+"""Equations -> number of rounds -> refined weights."""
+_SOLUTIONS: WeakKeyDictionary[Factors, dict[bytes, Estimate]] = WeakKeyDictionary()
+"""Equations -> weights -> estimate. Selection, estimators, robot files and reports ask for the same, and equations do
+not change."""
+
+
 def refined_weights(equations: Factors, rounds: int = 3) -> Floats:
     """(n,) inverse residual variance of each joint, from repeated weighted fits."""
-    check_data(equations)
-    weights = np.ones(equations.robot.dof)
-    for _ in range(rounds):
-        beta = equations.information.weight(weights).solve(minimum_norm=True)
-        weights = 1.0 / joint_variances(equations, beta)
-    return weights
+    known = _WEIGHTS.setdefault(equations, {})
+    if rounds not in known:
+        check_data(equations)
+        weights = np.ones(equations.robot.dof)
+        for _ in range(rounds):
+            beta = equations.information.weight(weights).solve(minimum_norm=True)
+            weights = 1.0 / joint_variances(equations, beta)
+        known[rounds] = weights
+    return known[rounds].copy()
+
+
+def weighted_values(equations: Factors) -> Floats:
+    """(b + k,) the values of `WLS`, without their covariance."""
+    return equations.information.weight(refined_weights(equations)).solve(minimum_norm=True)
 
 
 def noise_weights(equations: Factors) -> Floats:
@@ -134,6 +150,19 @@ def least_squares_estimate(
         findings: What a person should know.
         segments: Weight of some segments, as the inverse of their variance relative to that of the others.
     """
+    if segments is None:
+        known = _SOLUTIONS.setdefault(equations, {})
+        key = weights.tobytes()
+        if key not in known:
+            known[key] = _solved(equations, weights, segments)
+        found = known[key]
+    else:
+        found = _solved(equations, weights, segments)
+    return replace(found, method=method, findings=(*findings, *found.findings))
+
+
+def _solved(equations: Factors, weights: Floats, segments: Mapping[int, float] | None) -> Estimate:
+    """The estimate without its name."""
     check_data(equations)
     factor = equations.information.weight(weights, segments)
     beta = factor.solve(minimum_norm=True)  # [Atkeson1986] eq. (19)
@@ -150,8 +179,7 @@ def least_squares_estimate(
         noise_std=np.sqrt(variances),
         inflation=inflation,
         condition=factor.condition,
-        method=method,
-        findings=findings,
+        method="",
     )
 
 

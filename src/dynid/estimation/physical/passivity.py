@@ -102,7 +102,13 @@ class Passivity:
 
     @classmethod
     def of(cls, equations: Factors) -> Passivity:
-        """The constraints of a robot and its terms, over the motion of the equations."""
+        """The constraints of a robot and its terms, over the motion of the equations; found once."""
+        if equations not in _CONSTRAINTS:
+            _CONSTRAINTS[equations] = cls._of(equations)
+        return _CONSTRAINTS[equations]
+
+    @classmethod
+    def _of(cls, equations: Factors) -> Passivity:
         names, placed = equations.robot.joint_names, all_terms(equations)
         inertias = [t.inertia(t.acts_on(names)) if isinstance(t, RecordableTerm) else {} for t in placed]
         viscous = [t.viscosity(t.acts_on(names)) if isinstance(t, RecordableTerm) else {} for t in placed]
@@ -165,6 +171,10 @@ class Passivity:
     def nothing(width: int) -> Passivity:
         """No constraints on so many unknowns."""
         return Passivity(nonnegative=(), rows=np.zeros((0, width)), allowed=np.zeros(0), names=(), blocks=(), shares=0)
+
+
+_CONSTRAINTS: WeakKeyDictionary[Factors, Passivity] = WeakKeyDictionary()
+"""What was found for equations, which do not change: a refit solves several programs with the same constraints."""
 
 
 def all_terms(equations: Factors) -> list[Term]:

@@ -45,9 +45,10 @@ def average_models(equations: Factors, settings: FeasibleWLS, widest: Estimate, 
         shares[model] = shares.get(model, 0.0) + share
     weights = 1.0 / (widest.noise_std**2 * widest.inflation)
     fits = []
+    together = replace(equations, information=equations.information.as_one())  # weights are those of the widest model
     for model in shares:
         terms = (*present, *model)
-        part = equations.keep(terms)
+        part = together.keep(terms)
         fit = feasible_parameters(part, part.information.weight(weights), widest.extras["prior_weight"], settings)
         theta = np.zeros(size + len(equations.terms))
         theta[[*range(size), *(size + equations.terms.index(term) for term in terms)]] = fit.theta

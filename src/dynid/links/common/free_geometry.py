@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, DataError
 from dynid.estimation.equations import Factors
-from dynid.estimation.linear.least_squares import WLS
+from dynid.estimation.linear.least_squares import weighted_values
 from dynid.findings import Finding
 from dynid.gate.causes import KINDS, SURE, Cause, placement_errors
 from dynid.gate.measured_samples import measured_samples
@@ -120,7 +120,7 @@ def is_tilted(equations: Factors) -> bool:
     """Whether a base tilt among the terms is so large that its term, linear in the angle, is not exact enough."""
     if not any(isinstance(term, BaseTilt) for term in equations.terms):
         return False
-    values = WLS().solve(equations).values[equations.base.rank :].tolist()
+    values = weighted_values(equations)[equations.base.rank :].tolist()
     return any(
         isinstance(term, BaseTilt) and abs(value) > EXACT_TILT
         for term, value in zip(equations.terms, values, strict=True)

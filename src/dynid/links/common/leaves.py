@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -286,6 +285,8 @@ class _Watched:
 @cache
 def installed_version() -> str:
     """Version of dynid in this process."""
+    from importlib.metadata import PackageNotFoundError, version  # loads the packages of e-mails
+
     with suppress(PackageNotFoundError):
         return version("dynid")
     return "unknown"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from dynid.estimation.equations import Samples, build_equations
-from dynid.estimation.linear.least_squares import WLS
+from dynid.estimation.linear.least_squares import weighted_values
 from dynid.estimation.selection import ForwardSelection, Selection, standard_candidates
 from dynid.stages import in_stage
 from dynid.terms.base import Reference, Term
@@ -26,7 +26,7 @@ REPEATED = 1e-6
 @in_stage("select")
 def select_terms(equations: Samples, rule: ForwardSelection) -> tuple[Samples, Selection]:
     """Add the standard candidates that pass the rule to the equations."""
-    reference = Reference(equations.representative(WLS().solve(equations).values))
+    reference = Reference(equations.representative(weighted_values(equations)))
     stretches = sum(int(run.segment[-1]) + 1 for run in equations.experiments)
     samples = sum(run.samples for run in equations.experiments)
     # isolated rows do not follow one another in time, so friction with memory makes no sense
@@ -64,7 +64,7 @@ def _with_better_reference(
     if not any(_has_reference(term) for term in selection.terms):
         return chosen, selection
     for _ in range(REFERENCES):
-        reference = Reference(chosen.representative(WLS().solve(chosen).values))
+        reference = Reference(chosen.representative(weighted_values(chosen)))
         better = {
             term: replace(term, reference=reference) if _has_reference(term) else term  # type: ignore[call-arg]
             for term in selection.terms
