@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,9 +130,10 @@ def _best_hypothesis(robot: Robot, samples: Samples, free: float, prior: float) 
     factors = dict(_torque_factors(robot, few))
     tried = [*_hypotheses(robot, few), *_units(robot, few, factors)]
     rough = [float(block_losses(robot, hypothesis.samples, 1).sum()) for hypothesis in tried]
-    whole, judged = [*_hypotheses(robot, samples), *_units(robot, samples, factors)], []
-    for place in sorted(range(len(rough)), key=lambda place: rough[place])[:FINALISTS]:
-        judged.append((block_losses(robot, whole[place].samples, PARTS), whole[place]))
+    finalists = sorted(range(len(rough)), key=lambda place: rough[place])[:FINALISTS]
+    every = enumerate(chain(_hypotheses(robot, samples), _units(robot, samples, factors)))
+    whole = {place: hypothesis for place, hypothesis in every if place in finalists}
+    judged = [(block_losses(robot, whole[place].samples, PARTS), whole[place]) for place in finalists]
     losses, best = min(judged, key=lambda item: float(item[0].sum()))
     gains = block_losses(robot, samples, PARTS) - losses
     (gain, error), (free_gain, free_error) = _total(gains.sum(axis=0)), _total(gains[0])

@@ -326,8 +326,9 @@ def _friction_bases(robot: Robot, samples: Samples) -> Floats:
         motor = np.column_stack([samples.ddq @ ratios, speed, np.sign(speed)])
         columns = np.concatenate([columns, (ratios != 0.0)[:, None, None] * motor], axis=2)
     length = np.maximum(np.linalg.norm(columns, axis=1, keepdims=True), 1e-300)
-    U, s, _ = svd(columns / length, full_matrices=False)
-    return np.asarray(U * (s > 1e-8)[:, None, :])
+    Q, R = np.linalg.qr(columns / length)  # the singular values are those of the small triangles
+    U, s, _ = svd(R, full_matrices=False)
+    return np.asarray(Q @ (U * (s > 1e-8)[:, None, :]))
 
 
 def residuals(robot: Robot, samples: Samples) -> tuple[float, float]:
@@ -421,30 +422,18 @@ def _brakes(samples: Samples, columns: NDArray[np.int64], width: int) -> Floats:
 def _solve_braking(G: Floats, b: Floats, brakes: Floats) -> Floats:
     """Solve normal equations (p, p) and (p,) with friction that drives no joint: where it would, it is zero.
 
-    Unconstrained friction would explain a flipped torque by driving the joint, which no friction does.
+    Unconstrained friction would explain a flipped torque by driving the joint, which no friction does. The equations
+    are factorised once: powers (r, p) are held at zero by forces ``G^-1 brakes.T`` (Lagrange's multipliers).
     """
-    resting = np.zeros(len(brakes), dtype=bool)
-    theta = solve_singular(G, b)
+    moves = solve_singular(G, np.column_stack([b, brakes.T]))
+    free, forces = moves[:, 0], moves[:, 1:]
+    resting, theta = np.zeros(len(brakes), dtype=bool), free
+    powers, across = brakes @ free, brakes @ forces
     while (driven := (brakes @ theta < 0.0) & ~resting).any():
         resting |= driven
-        kept = _directions_without(brakes[resting])
-        theta = kept @ solve_singular(kept.T @ G @ kept, kept.T @ b)
+        held = np.flatnonzero(resting)
+        theta = free - forces[:, held] @ np.linalg.solve(across[np.ix_(held, held)], powers[held])
     return theta
-
-
-def _directions_without(brakes: Floats) -> Floats:
-    """(p, p - r) orthonormal directions of the parameters that change none of r powers (r, p).
-
-    A power depends on one or two parameters, the viscous and the dry friction of its own joint.
-    """
-    kept, dropped = np.eye(brakes.shape[1]), []
-    for power in brakes:
-        own = np.flatnonzero(power)
-        if own.size == 2:
-            viscous, dry = power[own] / np.linalg.norm(power[own])
-            kept[own, own[0]] = -dry, viscous
-        dropped.append(own[-1])
-    return np.delete(kept, dropped, axis=1)
 
 
 def dissipation(robot: Robot, samples: Samples) -> tuple[Floats, Floats]:

@@ -1,0 +1,51 @@
+"""Fits of the gate: friction that would drive a joint is held, and spans of friction are orthonormal."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dynid.gate.quick_fit import Floats, Samples, _solve_braking, friction_bases
+from dynid.robot import zoo
+
+
+def solve_in_directions(G: Floats, b: Floats, brakes: Floats) -> Floats:
+    """The same by a basis of the directions that change none of the held powers."""
+    held = np.zeros(len(brakes), dtype=bool)
+    theta: Floats = np.linalg.solve(G, b)
+    while (driven := (brakes @ theta < 0.0) & ~held).any():
+        held |= driven
+        kept = np.linalg.svd(brakes[held])[2][held.sum() :].T
+        theta = kept @ np.linalg.solve(kept.T @ G @ kept, kept.T @ b)
+    return theta
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000), joints=st.integers(1, 4))
+def test_friction_that_would_drive_a_joint_is_held(seed: int, joints: int) -> None:
+    rng = np.random.default_rng(seed)
+    size = 2 * joints + 5
+    rows = rng.normal(size=(3 * size, size))
+    brakes = np.zeros((joints, size))
+    for joint in range(joints):  # viscous and dry friction of the joint
+        brakes[joint, 2 * joint : 2 * joint + 2] = rng.uniform(0.1, 1.0, 2)
+    G, b = rows.T @ rows, rows.T @ rng.normal(size=len(rows))
+    found, wanted = _solve_braking(G, b, brakes), solve_in_directions(G, b, brakes)
+    np.testing.assert_allclose(found, wanted, atol=1e-6 * np.abs(wanted).max())
+    assert (brakes @ found >= -1e-9 * np.abs(found).max()).all()
+
+
+def test_bases_of_friction_are_orthonormal_and_span_it() -> None:
+    robot, rng = zoo.ddarm(), np.random.default_rng(0)
+    q, dq, ddq, effort = rng.normal(size=(4, 80, 3))
+    dq[:, 2] = ddq[:, 2] = 0.0  # stands still: the offset alone is left
+    used = np.ones(3, dtype=bool)
+    samples = Samples(q=q, dq=dq, ddq=ddq, effort=effort, sign=np.sign(dq), used=used, gravity=robot.gravity)
+    bases = friction_bases(robot, samples)
+    for joint, rank in enumerate((4, 4, 1)):
+        Q = bases[joint]
+        products = np.sort(np.linalg.eigvalsh(Q.T @ Q))[::-1]
+        np.testing.assert_allclose(products, [1.0] * rank + [0.0] * (4 - rank), atol=1e-12)
+        columns = np.column_stack([ddq[:, joint], dq[:, joint], np.sign(dq[:, joint]), np.ones(80)])
+        np.testing.assert_allclose(Q @ (Q.T @ columns), columns, atol=1e-12)
