@@ -5,7 +5,7 @@ Some terms depend on the torques of the links; `RobotTorques` gives them the tor
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from weakref import WeakKeyDictionary
@@ -124,8 +124,13 @@ def reduce_rows(
         further=(*_further_columns(robot, terms, run), *further),
         low_pass=None if band_hz is None else partial(_low_pass, rate_hz=run.rate_hz, band_hz=band_hz),
         step=1 if band_hz is None else _step(run.rate_hz, band_hz),
+        known=_FILTERED.setdefault(run, {}).setdefault((robot.fingerprint, base.columns, band_hz), {}),
     )
     return reduce_extended(robot, run, extension, columns=base.columns, segments=blocks)
+
+
+_FILTERED: WeakKeyDictionary[Experiment, dict[Hashable, dict[int, list[Floats]]]] = WeakKeyDictionary()
+"""Run -> robot, base columns and band -> filtered rows: selection, estimate and files ask for them in turn."""
 
 
 def _further_columns(robot: Robot, terms: Sequence[Term], run: Experiment) -> tuple[dict[int, Floats], ...]:

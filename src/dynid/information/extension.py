@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -32,6 +32,8 @@ Rows = Callable[[Chunk], list[Floats]]
 
 TABLE_SAMPLES = 8192
 """Samples whose rows are formed at a time where no filter needs a whole stretch (convention: some megabytes)."""
+MOST_KEPT = 2_000_000
+"""Numbers of the filtered rows of a stretch up to which they are kept (convention: 16 MB)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -46,6 +48,9 @@ class Extension:
     """A linear filter (N, k) -> (N, k) for the rows of a gap-free stretch; None for no filter."""
     step: int = 1
     """Every step-th filtered row is kept."""
+    known: dict[int, list[Floats]] = field(default_factory=dict)
+    """First sample of a stretch -> for each joint the filtered rows of the tape's columns and of the torque; filled on
+    the way. Equations of one run with other further columns may share it, if robot, columns and filter are the same."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,27 +164,36 @@ def _spans(stretch: NDArray[np.int64], *, filtered: bool) -> Iterator[slice]:
 
 def _tables(whole: Piece, span: slice, valid: Masks, extension: Extension, rows: Rows) -> list[Floats]:
     """For each joint the table of a span: the tape's columns, the further ones, the torque; filtered."""
+    result = []
+    for joint, own in enumerate(_own_tables(whole, span, valid, extension, rows)):
+        acting = _acting(extension, joint)
+        further = np.empty((span.stop - span.start, len(acting)))
+        for place, k in enumerate(acting):
+            np.copyto(further[:, place], np.where(valid[:, joint], extension.further[k][joint][span], 0.0))
+            _check_finite(further[:, place], k, joint, span.start)
+        if extension.low_pass is not None and acting:
+            further = _filtered(further, valid[:, joint], extension.low_pass, extension.step)
+        result.append(np.concatenate([own[:, :-1], further[: len(own)], own[:, -1:]], axis=1))
+    return result
+
+
+def _own_tables(whole: Piece, span: slice, valid: Masks, extension: Extension, rows: Rows) -> list[Floats]:
+    """For each joint the table of a span without further columns; filtered ones, which are short, are kept."""
+    if span.start in extension.known:
+        return extension.known[span.start]
     pieces = []
     for start in range(span.start, span.stop, TABLE_SAMPLES):
         part = slice(start, min(start + TABLE_SAMPLES, span.stop))
         mask = None if whole.valid is None else whole.valid[part]
         pieces.append(rows(Chunk(0, 0, start, tuple(array[part] for array in whole.arrays), mask).check()))
-    result = []
-    for joint, parts in enumerate(zip(*pieces, strict=True)):
-        acting = _acting(extension, joint)
-        rigid = parts[0].shape[1] - 1
-        table = np.empty((span.stop - span.start, rigid + len(acting) + 1))
-        np.concatenate([part[:, :rigid] for part in parts], out=table[:, :rigid])
-        np.concatenate([part[:, rigid] for part in parts], out=table[:, -1])
-        for place, k in enumerate(acting, start=rigid):
-            np.copyto(table[:, place], np.where(valid[:, joint], extension.further[k][joint][span], 0.0))
-            _check_finite(table[:, place], k, joint, span.start)
-        result.append(
-            table
-            if extension.low_pass is None
-            else _filtered(table, valid[:, joint], extension.low_pass, extension.step)
-        )
-    return result
+    tables = [np.concatenate(parts) if len(parts) > 1 else parts[0] for parts in zip(*pieces, strict=True)]
+    if extension.low_pass is None:
+        return tables
+    low_pass, step = extension.low_pass, extension.step
+    kept = [_filtered(table, valid[:, joint], low_pass, step) for joint, table in enumerate(tables)]
+    if sum(table.size for table in kept) <= MOST_KEPT:
+        extension.known[span.start] = kept
+    return kept
 
 
 def _check_finite(column: Floats, number: int, joint: int, first: int) -> None:
