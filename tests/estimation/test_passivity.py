@@ -16,7 +16,7 @@ from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.physical.bounds import Bounds
 from dynid.estimation.physical.definiteness import check_inertia, random_poses
 from dynid.estimation.physical.feasible import FeasibleWLS
-from dynid.estimation.physical.passivity import FED_IN, Passivity
+from dynid.estimation.physical.passivity import FED_IN, Passivity, distinct_rows
 from dynid.estimation.rows import RobotTorques, torque_of_terms
 from dynid.kernels import inertia_matrix, inverse_dynamics
 from dynid.links.identify import identify_equations
@@ -357,3 +357,9 @@ def test_intervals_cover_motors_at_the_border_of_what_is_possible() -> None:
         truth = base.project(planted.parameter_vector)
         hits.append((low <= truth) & (truth <= high))
     assert np.mean(hits) > 0.94
+
+
+@given(seed=st.integers(0, 1000), rows=st.integers(1, 60), columns=st.integers(1, 4))
+def test_distinct_rows_are_those_of_numpy(seed: int, rows: int, columns: int) -> None:
+    table = np.random.default_rng(seed).integers(-2, 3, size=(rows, columns)) * 0.5
+    assert np.array_equal(distinct_rows(table), np.unique(table, axis=0, return_index=True)[1])

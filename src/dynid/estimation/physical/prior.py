@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +75,7 @@ class PriorCoordinates:
     @classmethod
     def of(cls, robot: Robot, lengths: Floats) -> PriorCoordinates:
         """Around a robot; terms are scaled by the lengths (k,) of their weighted columns."""
-        bodies = [WhitenedBody.around(body.inertia, body.joint.child) for body in robot.bodies]
+        bodies = _whitened(robot)
         models = np.concatenate([robot.parameter_vector[10 * robot.dof :], np.zeros(lengths.size)])
         count = 10 * len(bodies) + models.size
         from_scaled = np.zeros((count, count))
@@ -93,6 +94,17 @@ class PriorCoordinates:
             pull,
             tuple(finding for body in bodies for finding in body.findings),
         )
+
+
+_WHITENED: WeakKeyDictionary[Robot, tuple[WhitenedBody, ...]] = WeakKeyDictionary()
+"""Robot -> its bodies: many programs are solved around one robot."""
+
+
+def _whitened(robot: Robot) -> tuple[WhitenedBody, ...]:
+    """The coordinates of each body, found once."""
+    if robot not in _WHITENED:
+        _WHITENED[robot] = tuple(WhitenedBody.around(body.inertia, body.joint.child) for body in robot.bodies)
+    return _WHITENED[robot]
 
 
 def term_signs(robot: Robot) -> list[bool]:

@@ -320,7 +320,8 @@ def _short(text: str, length: int = 60) -> str:
 
 
 _ATTRIBUTE = re.compile(rb"""\s+([^\s=/>"']+)\s*=\s*("[^"]*"|'[^']*')""")
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_XML = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+"""What no XML file may hold; compiled where something is written, because that takes as long as a small package."""
 
 
 class TextEdits:
@@ -420,7 +421,7 @@ def format_numbers(values: Iterable[float]) -> str:
 
 
 def _escape(value: str) -> str:
-    bad = _NOT_XML.search(value)
+    bad = re.search(_NOT_XML, value)
     if bad:
         raise ExportError(
             f"{value[:60]!a} holds a character that XML cannot hold: {bad.group()!a}",
