@@ -136,7 +136,8 @@ def identification_overview(fit: Identification) -> str:
     friction = [(f.name, f.dry.text, f.unit, f.viscous.text, "N s/m" if f.unit == "N" else "N m s/rad") for f in joints]
     lines = [
         f"{fit.robot.name}: {len(estimate.names)} base parameters by {estimate.method}",
-        f"condition number {condition}, training error {fit.training_error[-1]:.3g} %",
+        f"condition number {condition}, training error {fit.training_error[-1]:.3g} % of the torques as "
+        "they enter the fit, noise included",
         fit.bounds.sentence,
     ]
     if friction:

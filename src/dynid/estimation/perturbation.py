@@ -195,8 +195,8 @@ class EstimateBounds:
             matrix = f" % and errors of the equations' matrix of {100.0 * self.overall.matrix_error:.3g} % could"
             size = size.replace(" % could", matrix)
         return (
-            f"{size}the parameters, weighed by the torques that they cause, by up to {100.0 * self.overall.bound:.3g} "
-            "%; their standard errors show the usual change"
+            f"{size}the parameters by up to {100.0 * self.overall.bound:.3g} %, each weighed by the torque that it "
+            "causes; their intervals state the usual change"
         )
 
     def table(self) -> Table:

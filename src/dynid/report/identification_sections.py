@@ -80,7 +80,8 @@ class Verdict(Section):
         notes = []
         physical = [name for name in estimate.at_bound if name not in estimate.given_bounds]
         impossible = (
-            "Held at the limit of what is possible; the data alone would give impossible values (IA: rotor inertia)"
+            "Held at the limit of what is physically possible, because the data alone would give impossible values (a "
+            "link's name stands for its inertia, IA for a rotor inertia)"
         )
         for words, names in ((impossible, physical), ("Held at a bound that was given", estimate.given_bounds)):
             if names:
@@ -172,7 +173,7 @@ class Verdict(Section):
                 found = residuals[j]
                 cells = (*cells, beyond, found.reason, found.noise_percent, found.correlation_s)
             rows.append(cells)
-        header: tuple[str, ...] = ("joint", "held-out error %", "prior model error %", "rms residual")
+        header: tuple[str, ...] = ("joint", "held-out error %", "prior model error %", "rms residual [N m or N]")
         note = (
             "The error is the norm of measured minus predicted torque, divided by the norm of the measured torque, on "
             "held-out data."
@@ -182,7 +183,8 @@ class Verdict(Section):
             header = (*header, limit, "residual is mostly", "noise in the residual %", "correlation time [s]")
             note += (
                 " The share of noise is estimated from the torques above the band of the motion; the rest of the "
-                "residual comes from errors of the model. The correlation time is that of the unfiltered residuals."
+                "residual comes from errors of the model. The correlation time is how long an unfiltered residual "
+                "stays alike: about one sampling period means noise."
             )
         return [Heading("Comparison with the prior model"), Text(note, "hint"), Rows(header, tuple(rows))]
 

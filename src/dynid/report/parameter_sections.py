@@ -16,6 +16,7 @@ from dynid.links.identify import Identification
 from dynid.links.pruning import PruningCost
 from dynid.report.html_blocks import Block, Bullets, Heading, Intervals, Rows, Text
 from dynid.report.page import Section
+from dynid.robot.term_names import term_words
 from dynid.tables import Cell
 
 __all__ = ["Parameters", "SignificantParameters", "base_marks", "standard_marks"]
@@ -67,6 +68,22 @@ BARS = (
     "blue dot is the result. Point at a drawing to read the numbers; click a heading to sort."
 )
 """How to read the drawings."""
+
+
+NAMES = (
+    "XX3 to ZZ3 are moments and products of inertia of the third moving link about the origin of its frame, MX3, MY3 "
+    "and MZ3 its first moments (mass times centre of mass), M3 its mass; an R as in ZZR3 marks a sum with parameters of "
+    "other links"
+)
+"""What the names of the links' parameters mean."""
+
+
+def _names(fit: Identification) -> str:
+    """What the names of the parameters mean: those of the links, and of the terms that this model has."""
+    terms = [*(placed.term for placed in fit.robot.terms), *fit.terms]
+    words = {term.symbol.strip("*@"): term_words([term]) for term in terms}
+    named = [f"{symbol}: {word}" for symbol, word in words.items() if symbol]
+    return f"Names: {NAMES}{'; ' if named else ''}{', '.join(named)}."
 
 
 def _data_alone(fit: Identification) -> tuple[Floats, Floats]:
@@ -128,6 +145,7 @@ class Parameters(Section):
         hidden = tuple(self.fit.base.reasons.items())
         why: list[Block] = [Heading("Parameters without effect on the torques"), Bullets(hidden)] if hidden else []
         return [
+            Text(_names(self.fit), "hint"),
             Text(BARS, "hint"),
             *self._found(),
             Heading("What the marks mean"),

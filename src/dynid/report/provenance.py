@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dynid.links.identify import Identification
+from dynid.processing.experiment import Dropped
 from dynid.report.html_blocks import Block, Bullets, Code, Heading, Rows, Text
 from dynid.report.page import Section
 
@@ -67,18 +68,42 @@ class Provenance(Section):
                 strict=False,
             )
         )
-        header = ("joint", "samples", "residual std", "autocorrelation factor", "training error %")
+        header = ("joint", "equations", "residual std [N m or N]", "autocorrelation factor", "training error %")
+        note = (
+            "Equations are the samples that count in the fit, after filtering to its band. The autocorrelation factor "
+            "says how many neighbouring equations tell as much as one independent equation. The training error is that "
+            "of the torques as they enter the fit, noise included; the verdict states it for the band of the motion."
+        )
         how = f"Base parameters were found by the method {self.fit.base.method}, their values by {estimate.method}."
         papers: list[Block] = [
             Heading("Papers to cite"),
             Bullets(citations([*self.fit.base.references, *estimate.references])),
         ]
-        return [Text(how), Rows(header, joints), *(block for run in self.data for block in _run(run)), *papers]
+        return [
+            Text(how),
+            Text(note, "hint"),
+            Rows(header, joints),
+            *(block for run in self.data for block in _run(run)),
+            *papers,
+        ]
+
+
+REASONS: Mapping[str, str] = {
+    Dropped.SHORT_STRETCH: "in stretches between gaps that are too short for the filter",
+    Dropped.TRANSIENT: "at the ends of stretches, where the filter has not settled",
+    Dropped.NEAR_GAP: "beside missing torques",
+    Dropped.AT_REST: "at rest, where dry friction has no value",
+    Dropped.DEAD_BAND: "slower than dead_band, where dry friction is uncertain",
+}
+"""Why joint samples were left out, where the word of the experiment does not tell it."""
 
 
 def _run(run: Mapping[str, Any]) -> list[Block]:
-    dropped = ", ".join(f"{count} {reason}" for reason, count in run["dropped"].items()) or "nothing"
-    facts = f"sha256 {run['sha256'] or 'none'}; {run['samples']} samples at {run['rate_hz']:g} Hz; dropped: {dropped}"
+    counts = [f"{count} {REASONS.get(reason, reason)}" for reason, count in run["dropped"].items()]
+    dropped = f"left out, counted joint by joint: {', '.join(counts)}" if counts else "none left out"
+    facts = (
+        f"{run['samples']} samples at {run['rate_hz']:g} Hz; {dropped}. SHA-256 of the files: {run['sha256'] or 'none'}"
+    )
     return [Heading(run["source"]), Text(facts, "hint"), Bullets(tuple(("", step) for step in run["recipe"]))]
 
 

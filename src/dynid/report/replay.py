@@ -63,8 +63,9 @@ def play_motion(robot: Robot, time: Floats, q: Floats) -> list[Block]:
     if shapes:
         data |= {"poses": pack(_pose_table(turned, moved)), "meshes": [_packed(shape) for shape in shapes]}
     hint = (
-        f"{'The shapes are those of the robot file. ' if shapes else ''}The orange solid ellipsoids have the masses "
-        "and inertias of the bodies. Drag or use the arrow keys to turn the view; press space to pause."
+        f"{'The shapes are those of the robot file. ' if shapes else ''}Each orange ellipsoid is a solid body with the "
+        "mass, the centre of mass and the inertia of its link: one that reaches far beyond its link shows an inertia "
+        "that no such link has. Drag or use the arrow keys to turn the view; press space to pause."
     )
     return [Text(hint, "hint"), Player("the robot's motion, with the inertia ellipsoids of its bodies", data)]
 

@@ -34,7 +34,8 @@ class Friction(Section):
             "against the motion, at the mean load of the data. Dry and viscous friction are the intercept and the "
             "slope of the straight line through the fast part; breakaway is the largest torque at creep speed without "
             "the viscous part; the Stribeck speed is where the difference between the two has fallen to 1/e; the "
-            "load share is the friction per torque that presses on the joint. Intervals and bands are 95 %."
+            "load share is the dry friction that each N m of load on the joint adds (0.05 means 5 % of the load). A "
+            "value smaller than its interval is not surely there. Intervals and bands are 95 %."
         )
         header = ["joint", "dry", "breakaway", "unit", "viscous", "unit", "Stribeck speed"]
         optional = {
