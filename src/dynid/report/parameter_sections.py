@@ -72,7 +72,7 @@ BARS = (
 
 NAMES = (
     "XX3 to ZZ3 are moments and products of inertia of the third moving link about the origin of its frame, MX3, MY3 "
-    "and MZ3 its first moments (mass times centre of mass), M3 its mass; an R as in ZZR3 marks a sum with parameters of "
+    "and MZ3 its first moments (mass times centre of mass), M3 its mass; the R of ZZR3 marks a sum with parameters of "
     "other links"
 )
 """What the names of the links' parameters mean."""
