@@ -422,3 +422,27 @@ def test_one_number_per_line(tmp_path: Path) -> None:
     recording = read_recording(tmp_path, ARM, channel_map=tomllib.loads(inspect_log(tmp_path, ARM).toml))
     np.testing.assert_array_equal(recording.q, MOTION.q)
     np.testing.assert_array_equal(recording.effort, MOTION.effort)
+
+
+@pytest.mark.parametrize("robot", [None, "ddarm"])
+def test_each_joint_may_have_its_own_word_for_the_torque(robot: str | None, tmp_path: Path) -> None:
+    header = "t,shoulder angle,elbow angle,wrist angle,shoulder torque,elbow moment,wrist effort"
+    (tmp_path / "run.csv").write_text(header + "\n" + "".join(f"{0.01 * k},1,2,{k},4,-5,-{k}\n" for k in range(30)))
+    arm = None if robot is None else dynid.robots.ddarm()
+    found = tomllib.loads(inspect_log(tmp_path / "run.csv", arm).toml)
+    assert found["effort"]["columns"] == ["shoulder torque", "elbow moment", "wrist effort"]
+    assert found["position"]["columns"] == ["shoulder angle", "elbow angle", "wrist angle"]
+
+
+def test_two_sets_of_torques_are_not_one(tmp_path: Path) -> None:
+    header = "t,a angle,b angle,a torque,b torque,a effort,b effort"
+    (tmp_path / "run.csv").write_text(header + "\n" + "".join(f"{0.01 * k},1,{k},4,-{k},3,{k}\n" for k in range(30)))
+    found = tomllib.loads(inspect_log(tmp_path / "run.csv").toml)
+    assert len(found["effort"]["columns"]) == 2
+
+
+def test_a_percent_sign_within_a_header_is_no_comment(tmp_path: Path) -> None:
+    header = "t,Axis1 Position [deg],Axis2 Position [deg],Axis1 Torque [%],Axis2 Torque [%]"
+    (tmp_path / "run.csv").write_text(header + "\n" + "".join(f"{0.01 * k},1,{k},4,-{k}\n" for k in range(30)))
+    found = tomllib.loads(inspect_log(tmp_path / "run.csv").toml)
+    assert found["effort"] == {"columns": ["Axis1 Torque [%]", "Axis2 Torque [%]"], "unit": "%"}

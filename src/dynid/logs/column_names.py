@@ -401,13 +401,19 @@ def alike(readings: Sequence[Reading]) -> list[tuple[Family, str]]:
     two arms, are not put together.
     """
     groups: dict[tuple[str, bool, bool, tuple[str, ...]], list[Reading]] = {}
-    for reading in readings:
-        said = _words_for(reading.quantity)
+    joints: Counter[tuple[str, tuple[str, ...], int | None]] = Counter()
+    told = [(reading, _words_for(reading.quantity)) for reading in readings if reading.quantity and not reading.other]
+    for reading, said in told:
+        own = tuple(word for word in reading.rest if word not in said)
+        joints[str(reading.quantity), own, reading.number] += 1
+    for reading, said in told:
         places = [k for k, word in enumerate(reading.rest) if word in said]
-        if reading.quantity is None or reading.other or not places:
+        if not places:
             continue
         same = reading.rest[: places[-1] + 1] if places[0] == 0 else ("*", *reading.rest[places[-1] :])
-        groups.setdefault((reading.quantity, reading.commanded, reading.measured, same), []).append(reading)
+        if max(count for (kind, _, _), count in joints.items() if kind == reading.quantity) == 1:
+            same = tuple("=" if word in said else word for word in same)  # each joint has its own word: torque, moment
+        groups.setdefault((str(reading.quantity), reading.commanded, reading.measured, same), []).append(reading)
     return [
         (Family(readings=tuple(group), by_name=False, reordered=False), quantity)
         for (quantity, _, _, _), group in groups.items()

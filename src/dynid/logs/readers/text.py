@@ -340,7 +340,7 @@ LONGEST_NUMBER = 1100
 """Most letters of a number (derivation: a double needs at most 767 digits, or 1077 when it is written in full)."""
 LONGEST_NAME = 1000
 """Most letters of the name of a column (convention)."""
-_COMMENT = re.compile(r"\s*(?:#|%|//)\s*")
+_COMMENT = re.compile(r"\A\s*(?:#|%|//)\s*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
