@@ -75,6 +75,7 @@ campaigns:
 	@echo "c-robots                generated C of 200 random robots and the built-in ones through all tools (an hour; resumes)"
 	@echo "watch                   watches over the real logs: false alarms and planted pushes, beside the usual practice"
 	@echo "fleet-cluster           1e8 samples on a Dask cluster of this machine: speed-up, memory, killed workers"
+	@echo "fleet-workers           a small fleet by 1, 2 and 8 workers: the same bits"
 	@echo "legs-alike              four simulated legs: equal ones called shared, a worn one found"
 	@echo "fleet-differences       fleets of 100 simulated arms with planted differences: found, accused falsely"
 	@echo "tracker-steps           ten million steps of the load tracker in C"
@@ -243,6 +244,9 @@ command-evidence: $(STAMP)
 
 fleet-cluster: $(STAMP)
 	$(CAMPAIGN)/fleet_cluster.py
+
+fleet-workers: $(STAMP)
+	$(CAMPAIGN)/fleet_workers.py
 
 legs-alike: $(STAMP)
 	$(CAMPAIGN)/legs_alike.py

@@ -24,6 +24,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "arm-changed": "A parameter of one arm of a fleet changed in the course of time.",
         "arm-differs": "An arm of a fleet differs from the others.",
         "log-left-out": "A log of a fleet could not be used; the others were.",
+        "store-not-written": "Reduced logs of a fleet could not be kept; the next run reads these logs again.",
         # robot models, from robot/check.py
         "copied-inertia": "Three links or more of one chain have the same mass and inertia, as if from a template.",
         "far-centre-of-mass": "The centre of mass is far away from the link.",

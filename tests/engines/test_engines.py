@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -110,3 +112,43 @@ def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("dynid.engines.dask_cluster.CONNECT_S", 0.5)
     with pytest.raises(EngineError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
         make_engine("dask", scheduler="tcp://127.0.0.1:9")
+
+
+def finish_after_others(path: Path) -> str:
+    """The task called 0 ends when three others have ended, as if its worker were slow."""
+    if path.name == "0":
+        for _ in range(6000):
+            if len(list(path.parent.iterdir())) >= 3:
+                break
+            time.sleep(0.01)
+        return f"0 after {min(len(list(path.parent.iterdir())), 3)}"
+    path.write_text("done")
+    return path.name
+
+
+def test_a_slow_worker_does_not_hold_up_the_others(engine: Engine, tmp_path: Path) -> None:
+    if type(engine).__name__ == "Local":
+        pytest.skip("the engine has no workers")
+    found = engine.map(finish_after_others, [tmp_path / str(number) for number in NUMBERS])
+    assert found == ["0 after 3", *map(str, NUMBERS[1:])]
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "what"),
+    [
+        ("{work}", 30, "would run the whole script again"),
+        ("print(__name__)\n{work}", 80, "no process could be started"),
+        (None, 30, "a script that is no file"),
+    ],
+)
+def test_a_script_without_the_usual_guard_gets_a_sentence(
+    tmp_path: Path, text: str | None, most: int, what: str
+) -> None:
+    work = "from dynid.engines import make_engine\nmake_engine('processes', workers=1).map(abs, [-1])\n"
+    (tmp_path / "script.py").write_text((text or "").format(work=work))
+    words = [sys.executable, "-" if text is None else str(tmp_path / "script.py")]
+    done = subprocess.run(words, input=work, capture_output=True, text=True, check=False)
+    last = done.stderr.strip().splitlines()
+    assert what in last[-1]
+    assert "__main__" in last[-1] or "as a file" in last[-1]
+    assert len(last) < most  # no storm

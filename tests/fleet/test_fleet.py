@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from dynid.engines import make_engine
-from dynid.errors import ArgumentError, DataError, EngineError, IdentifiabilityError
+from dynid.engines.base import Local, Outcome
+from dynid.errors import ArgumentError, DataError, EngineError, ExportError, IdentifiabilityError
 from dynid.fleet import Fleet, find_logs, identify_fleet
 from dynid.fleet import fleet as fleet_module
+from dynid.fleet import store as store_module
 from dynid.links.common import leaves
 from dynid.links.common.leaves import leaf_tasks, make_leaf
 from dynid.links.identify import identify
@@ -182,3 +186,42 @@ def test_identify_gives_the_same_by_every_engine(folder: Path) -> None:
     bad.write_bytes(b"no log")
     with pytest.raises(DataError, match="bad"):
         identify(ROBOT, [*logs, bad], replace(RECIPE, engine="processes", workers=1), channel_map=MAP)
+
+
+def test_a_full_disk_costs_the_store_and_not_the_run(
+    found: Fleet, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pattern, kept = f"{folder}/{{arm}}/*.csv", 0
+    write = store_module.write_atomically
+
+    def full(path: Path, content: str, *, force: bool) -> Path:
+        nonlocal kept
+        kept += 1
+        if kept > 3:
+            raise ExportError("the file cannot be written: No space left on device", path=path)
+        return write(path, content, force=force)
+
+    monkeypatch.setattr(store_module, "write_atomically", full)
+    run = identify_fleet(ROBOT, pattern, RECIPE, channel_map=MAP, store=tmp_path / "factors")
+    assert bits(run) == bits(found)
+    (lost,) = [finding for finding in run.findings if finding.code == "store-not-written"]
+    assert "No space left" in lost.message
+    assert "Not kept:" in run.summary()
+    monkeypatch.undo()
+    again = identify_fleet(ROBOT, pattern, RECIPE, channel_map=MAP, store=tmp_path / "factors")
+    assert (again.read, bits(again)) == (DAYS * ARMS - 3, bits(found))
+
+
+class Shuffled(Local):
+    """Outcomes come in a random order, as from many workers."""
+
+    def run(self, function: Any, tasks: Any) -> Iterator[Outcome[Any]]:
+        outcomes = list(super().run(function, tasks))
+        yield from (outcomes[k] for k in np.random.default_rng(0).permutation(len(outcomes)))
+
+
+def test_the_order_in_which_workers_finish_does_not_matter(
+    found: Fleet, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet_module, "make_engine", lambda *_, **__: Shuffled())
+    assert bits(identify_fleet(ROBOT, f"{folder}/{{arm}}/*.csv", RECIPE, channel_map=MAP)) == bits(found)

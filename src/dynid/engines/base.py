@@ -7,15 +7,17 @@ result does not depend on the engine or on the number of workers.
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
-from dynid.errors import DynidError
+from dynid.errors import DynidError, EngineError
 
-__all__ = ["Engine", "Local", "Outcome"]
+__all__ = ["Engine", "Local", "Outcome", "refuse_bare_script"]
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -40,6 +42,34 @@ class Outcome(Generic[Result]):
         if self.error is not None:
             raise self.error
         return self.value  # type: ignore[return-value]  # a task without error has its function's result
+
+
+GUARD = 'Put the work of the script under `if __name__ == "__main__":`, or use the engine local.'
+"""What to do about a script that starts processes."""
+
+
+def refuse_bare_script() -> None:
+    """Refuse to start processes from a script without the usual guard: each of them would run the script again.
+
+    Raises:
+        EngineError: The script that runs never asks for its ``__name__``, or this is such a process already.
+    """
+    main = sys.modules.get("__main__")
+    file = getattr(main, "__file__", None)
+    started = sys.modules.get("__mp_main__", main) is not main  # this process imports the script of its parent just now
+    if not started:
+        if file is None or getattr(main, "__spec__", None) is not None:  # an interactive session, or python -m
+            return
+        try:
+            source = Path(file).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            raise EngineError(
+                "processes cannot be started from a script that is no file", path=file,
+                remedy="Save it as a file and run that, or use the engine local.",
+            ) from None  # fmt: skip
+        if "__name__" in source:
+            return
+    raise EngineError("every process that is started would run the whole script again", path=file, remedy=GUARD)
 
 
 class Engine(ABC):

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from dynid.engines.base import Engine, Outcome, Result, Task
+from dynid.engines.base import Engine, Outcome, Result, Task, refuse_bare_script
 from dynid.errors import ArgumentError, DynidError, EngineError
 
 __all__ = ["DaskCluster"]
@@ -47,6 +47,7 @@ class DaskCluster(Engine):
         library: Any = distributed  # it has no types
         self._cluster: Any = None
         if scheduler is None:
+            refuse_bare_script()
             with dask.config.set({"distributed.scheduler.allowed-failures": ALLOWED_LOSSES}):
                 self._cluster = library.LocalCluster(
                     n_workers=workers or os.cpu_count() or 1, threads_per_worker=1, host="127.0.0.1",

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
+from multiprocessing.synchronize import Event
 
-from dynid.engines.base import Engine, Outcome, Result, Task
+from dynid.engines.base import GUARD, Engine, Outcome, Result, Task, refuse_bare_script
 from dynid.errors import DynidError, EngineError
 
 __all__ = ["Processes"]
@@ -27,6 +28,8 @@ class Processes(Engine):
         """A pool of some processes, as many as there are processors by default; none is started yet."""
         self._workers = workers or os.cpu_count() or 1
         self._pool: ProcessPoolExecutor | None = None
+        self._context = get_context("spawn")  # forking a process that has threads is unsafe
+        self._started_once = self._context.Event()
 
     @property
     def workers(self) -> int:
@@ -54,6 +57,7 @@ class Processes(Engine):
             if lost:
                 lost += running.values()
                 running.clear()
+                self._refuse_unstarted()
                 self.close()
             for number in sorted(lost, reverse=True):
                 losses[number] += 1
@@ -74,9 +78,17 @@ class Processes(Engine):
     def _started(self) -> ProcessPoolExecutor:
         """The pool; started afresh after a loss."""
         if self._pool is None:
-            # forking a process that has threads is unsafe
-            self._pool = ProcessPoolExecutor(self._workers, get_context("spawn"), initializer=_ignore_interrupts)
+            refuse_bare_script()
+            self._pool = ProcessPoolExecutor(
+                self._workers, self._context, initializer=_begin_work, initargs=(self._started_once,)
+            )
         return self._pool
+
+    def _refuse_unstarted(self) -> None:
+        """Give up where no process ever reached its first task: another attempt would end alike."""
+        if not self._started_once.is_set():
+            self.close()
+            raise EngineError("no process could be started; its error stands above", remedy=GUARD)
 
     @staticmethod
     def _outcome(number: int, future: Future[Result]) -> Outcome[Result]:
@@ -94,8 +106,9 @@ class Processes(Engine):
             self._pool = None
 
 
-def _ignore_interrupts() -> None:
-    """Leave interrupts (Ctrl-C) to the parent process, which ends the others."""
+def _begin_work(started: Event) -> None:
+    """Tell the parent process that this one works; leave interrupts (Ctrl-C) to it, which ends the others."""
+    started.set()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -142,6 +142,7 @@ class Fleet:
             lines.append("No arm differs from the others.")
         lines += [f"{effect.sentence}." for effect in self.warmth if effect.is_sure]
         lines += [f"Left out: {log.path} ({log.arm}): {log.reason}" for log in self.failed]
+        lines += [f"Not kept: {f.where}: {f.message}" for f in self.findings if f.code == "store-not-written"]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -196,11 +197,13 @@ def identify_fleet(
     reading = _Reading(model, base, chosen, channel_map, None if store is None else LeafStore(Path(store)))
     with make_engine(chosen.engine, workers=chosen.workers, scheduler=chosen.scheduler) as engine:
         leaves, failed, read = reading.leaves(logs, engine, progress)
+        lost = reading.lost
     if not leaves:
         reasons = "; ".join(dict.fromkeys(log.reason for log in failed))
         raise IdentifiabilityError(f"no log of the fleet can be used: {reasons}", remedy="See dynid check.")
     fleet = _assemble(model, base, leaves, gain_spread, window_days * DAY_S, chosen)
-    return replace(fleet, failed=tuple(failed), read=read, findings=(*fleet.findings, *map(_left_out, failed)))
+    findings = (*fleet.findings, *map(_left_out, failed), *lost)
+    return replace(fleet, failed=tuple(failed), read=read, findings=findings)
 
 
 def _refuse_unusable(recipe: Recipe) -> None:
@@ -227,6 +230,8 @@ class _Reading:
     recipe: Recipe
     channel_map: ChannelMapSource | None
     store: LeafStore | None
+    lost: list[Finding] = field(default_factory=list)
+    """That leaves could not be kept."""
 
     def leaves(
         self, logs: Sequence[FleetLog], engine: Engine, progress: Progress | None
@@ -247,8 +252,7 @@ class _Reading:
                 errors[number] = outcome.error
                 continue
             found[number] = outcome.result()
-            if self.store is not None and logs[number].identity:
-                self.store.put(logs[number], settings, found[number])
+            self._keep(logs[number], settings, found[number])
             if progress is not None:
                 progress(done / len(missing), f"{done} of {len(missing)} logs reduced")
         by_arm: dict[str, list[Leaf]] = {}
@@ -259,6 +263,18 @@ class _Reading:
         failed = [FailedLog(arm=logs[number].arm, path=_name(logs[number]), reason=_reason(errors[number]))
                   for number in sorted(errors)]  # fmt: skip
         return by_arm, failed, len(missing)
+
+    def _keep(self, log: FleetLog, settings: str, leaf: Leaf) -> None:
+        """Keep a leaf; a store that cannot be written, as on a full disk, costs the next run time but not this one."""
+        if self.store is None or not log.identity or self.lost:
+            return
+        try:
+            self.store.put(log, settings, leaf)
+        except DynidError as error:
+            self.lost.append(Finding(
+                code="store-not-written", severity="warning", where=str(error.path or "store"), message=error.reason,
+                remedy="This run goes on without it. Make room, or choose another folder: --store FOLDER.",
+            ))  # fmt: skip
 
     def _with_cutoff(self, logs: Sequence[FleetLog]) -> Recipe:
         """The recipe with one cutoff for all logs; an earlier choice of the store holds."""
