@@ -4,8 +4,9 @@
 
 Robots, motions and disturbances are those of `interval_conditions`, with load-dependent friction beside them: 5 % of
 the links' torque, in the direction of motion. The prior is off by random factors (e^0.2). Printed is the share of
-intervals that hold the planted value, for every group of parameters, and in brackets the largest share by which one
-parameter misses. `--plain` fits without selection, so that its effect can be told.
+intervals that hold the planted value, for every group of parameters that the data determine, and in brackets the
+smallest share of a single one. The last column is of parameters that the prior knows better than the data: theirs are
+cautious by intention. `--plain` fits without selection, so that its effect can be told.
 
 Several terms share the friction of a joint after selection, and a single coefficient means nothing then. Dry and
 viscous friction are those of the joint as a whole (`joint_friction`: the line through the fast part of its friction),
@@ -18,7 +19,7 @@ import argparse
 import os
 import sys
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small: more threads only wait for one another
 
@@ -54,36 +55,62 @@ def recorded(robot: Robot, condition: str, seed: int) -> Experiment:
     return replace(run, effort=run.effort + LOAD_SHARE * np.abs(links) * np.tanh(run.dq / LOAD_SPEED))
 
 
-def hits(name: str, condition: str, runs: int, *, plain: bool) -> tuple[tuple[str, ...], NDArray[np.bool_]]:
-    """Names of the parameters, and (runs, b) whether each interval holds the planted value."""
+def planted_load(run: Experiment, robot: Robot) -> NDArray[np.float64]:
+    """(n,) mean magnitude of the links' torque along a run [N m or N]."""
+    return np.asarray(np.abs(inverse_dynamics(robot.with_terms(), run.q, run.dq, run.ddq)).mean(axis=0))
+
+
+@dataclass(frozen=True)
+class Hits:
+    """Which intervals hold the planted value."""
+
+    names: tuple[str, ...]
+    held: NDArray[np.bool_]
+    """(runs, b)"""
+    by_data: NDArray[np.bool_]
+    """(runs, b) whether the data determine the parameter more than the prior does."""
+
+
+def hits(name: str, condition: str, runs: int, *, plain: bool) -> Hits:
+    """Identify many runs."""
     robot = make_robot(name)
     base = base_parameters(robot)
     truth = base.project(robot.parameter_vector)
     recipe = Recipe(selection=None) if plain else Recipe()
-    found = []
+    found, sources = [], []
     for seed in range(runs):
         run = recorded(robot, condition, seed)
         fit = identify_experiments(wrong_prior(robot, seed), [run], recipe, FeasibleWLS(), base=base)
         interval = fit.estimate.interval()[: base.rank]
         held = (interval[:, 0] <= truth) & (truth <= interval[:, 1])
+        extra = LOAD_SHARE * planted_load(run, robot) * (condition == "load-friction")
         for joint, friction in enumerate(joint_friction(fit)):
-            extra = LOAD_SHARE * friction.load if condition == "load-friction" else 0.0
-            for symbol, figure, planted in (("FC", friction.dry, DRY + extra), ("FV", friction.viscous, VISCOUS)):
+            for symbol, figure, planted in (
+                ("FC", friction.dry, DRY + extra[joint]),
+                ("FV", friction.viscous, VISCOUS),
+            ):
                 place = base.names.index(f"{symbol}{joint + 1}")
                 held[place] = abs(figure.value - planted) <= TWO_SIDED_95 * figure.stderr
         found.append(held)
-    return tuple(base.names), np.array(found)
+        sources.append([source == "data" for source in fit.estimate.sources[: base.rank]])
+    return Hits(tuple(base.names), np.array(found), np.array(sources))
 
 
-def describe(names: tuple[str, ...], table: NDArray[np.bool_]) -> str:
-    """Shares of the groups [%], with the smallest of a single parameter."""
-    marks = {group: np.array([name.startswith(prefix) for name in names]) for group, prefix in GROUPS.items() if prefix}
+def describe(found: Hits) -> str:
+    """Shares of the groups [%], with the smallest of a parameter that the data determine in most runs."""
+    marks = {
+        group: np.array([name.startswith(prefix) for name in found.names]) for group, prefix in GROUPS.items() if prefix
+    }
     marks["inertial"] = ~np.any(list(marks.values()), axis=0)
     cells = []
     for group in GROUPS:
-        part = table[:, marks[group]]
-        cells.append(f"{100 * part.mean():6.1f} ({100 * part.mean(axis=0).min():3.0f})" if part.size else f"{'-':>12s}")
-    return "".join(cells)
+        counted = found.by_data & marks[group]
+        often = counted.mean(axis=0) > 0.5
+        shares = (found.held & counted).sum(axis=0) / np.maximum(counted.sum(axis=0), 1)
+        smallest = f"({100 * shares[often].min():3.0f})" if often.any() else ""
+        cells.append(f"{100 * found.held[counted].mean():6.1f} {smallest:5s}" if counted.any() else f"{'-':>12s}")
+    left = found.held[~found.by_data]
+    return "".join(cells) + (f"{100 * left.mean():7.1f} of {left.size / len(found.held):.1f}" if left.size else "")
 
 
 def main() -> None:
@@ -94,13 +121,13 @@ def main() -> None:
     parser.add_argument("--robot", choices=ROBOTS)
     parser.add_argument("--plain", action="store_true", help="without selection")
     options = parser.parse_args()
-    sys.stdout.write(f"{'condition':14s}{'robot':18s}" + "".join(f"{group:>12s}" for group in GROUPS) + "\n")
+    sys.stdout.write(f"{'condition':14s}{'robot':18s}" + "".join(f"{group:>12s}" for group in GROUPS) + "  prior\n")
     for condition in options.conditions or CONDITIONS:
         for name in [options.robot] if options.robot else ROBOTS:
             started = time.process_time()
-            names, table = hits(name, condition, options.runs, plain=options.plain)
+            found = hits(name, condition, options.runs, plain=options.plain)
             spent = (time.process_time() - started) / options.runs
-            sys.stdout.write(f"{condition:14s}{name:18s}{describe(names, table)}   {spent:.1f} s a run\n")
+            sys.stdout.write(f"{condition:14s}{name:18s}{describe(found)}   {spent:.1f} s a run\n")
             sys.stdout.flush()
 
 

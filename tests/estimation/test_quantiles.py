@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
+from scipy.stats import ncx2
 
 from dynid.estimation.intervals import quantiles
+from dynid.estimation.intervals.displaced import displaced_std
 
 FREEDOM = st.integers(1, 3000)
 CLOSE = 1e-9
@@ -32,6 +35,19 @@ def test_student(freedom: float, probability: float) -> None:
     assert quantiles.student_quantile(freedom, probability) == pytest.approx(expected, rel=CLOSE)
     ratio = quantiles.student_ratio(freedom, probability)
     assert ratio == pytest.approx(expected / float(special.ndtri(probability)), rel=CLOSE)
+
+
+@given(st.floats(0.01, 30.0))
+def test_displaced(mean: float) -> None:
+    expected = float(np.sqrt(ncx2.ppf(0.95, 1, mean**2)))  # squares of such numbers are noncentral chi-squared
+    assert quantiles.displaced_quantile(mean) == pytest.approx(expected, rel=1e-6)
+
+
+@given(st.floats(0.0, 30.0), st.floats(1e-3, 1e3))
+def test_displaced_standard_deviation(ratio: float, spread: float) -> None:
+    mean = ratio * spread
+    found = displaced_std(np.array([spread**2 + mean**2]), np.array([mean]))[0]
+    assert found == pytest.approx(spread * quantiles.displaced_quantile(ratio) / 1.959963984540054, rel=2e-3)
 
 
 def test_limits() -> None:

@@ -50,18 +50,32 @@ def test_every_parameter_is_the_mean_over_the_models(equations: Samples, shares:
 
 
 def test_the_spread_of_the_models_counts_among_the_errors(equations: Samples) -> None:
-    estimator = FeasibleWLS(prior_weight=1.0)
-    widest = identify_equations(equations, estimator).estimate
-    fit = identify_equations(equations, estimator, Selection(terms=(*ROOTS, *SIGNS), steps=(), models=MODELS)).estimate
-    alone = np.zeros((len(MODELS), len(equations.names)))
-    for row, model in zip(alone, MODELS, strict=True):
+    """Each model may be the right one by its chance: the moments of the mixture of their errors."""
+    estimator, chances = FeasibleWLS(prior_weight=1.0), (0.3, 0.3, 0.2, 0.2)
+    selection = Selection(terms=(*ROOTS, *SIGNS), steps=(), models=MODELS, chances=chances)
+    fit = identify_equations(equations, estimator, selection).estimate
+    guesses, squares = (np.zeros((len(MODELS), len(equations.names))) for _ in range(2))
+    for guess, square, model in zip(guesses, squares, MODELS, strict=True):
         found = identify_equations(equations.keep(model), estimator).estimate
-        row[[equations.names.index(name) for name in found.names]] = found.values
-    added = np.diagonal(fit.covariance) - np.diagonal(widest.covariance)
+        places = [equations.names.index(name) for name in found.names]
+        assert found.bias is not None
+        guess[places] = found.values - found.bias
+        square[places] = np.diagonal(found.covariance) - found.bias**2
+    expected = chances @ (squares + (guesses - fit.values) ** 2)
+    counted = np.array([source == "data" for source in fit.sources])
     # alone, each model has weights of its own, from its own residuals
-    np.testing.assert_allclose(added, alone.var(axis=0), rtol=0.3, atol=0.05 * np.diagonal(widest.covariance).max())
-    assert np.all(added >= 0.0)
-    assert added.max() > 0.0
+    np.testing.assert_allclose(np.diagonal(fit.covariance)[counted], expected[counted], rtol=0.3)
+    assert np.any(expected > 1.3 * (chances @ squares))  # the spread of the models is a clear part of some
+
+
+def test_a_model_that_is_clearly_worse_has_no_chance() -> None:
+    run = planted_run(ROBOT, samples=1200, noise=0.02)
+    torque = torque_of_terms(ROBOT, ROOTS, np.full(ROBOT.dof, 0.5), run)
+    equations = build_equations(ROBOT, replace(run, effort=run.effort + torque), terms=ROOTS, blocks=24)
+    selection = ForwardSelection().run(equations, (Candidate("roots", ROOTS),))
+    assert selection.models[-1] == ()
+    assert selection.chances[-1] < 1e-3 < selection.shares[-1]
+    assert sum(selection.chances) == pytest.approx(1.0)
 
 
 def test_models_count_by_how_well_they_predict() -> None:

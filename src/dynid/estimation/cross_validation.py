@@ -99,6 +99,10 @@ class Folds:
         """Places of the folds of one partition; of all by default."""
         return np.flatnonzero((self._partition == number) | (number is None))
 
+    def partitions(self, places: Ints) -> int:
+        """Number of partitions that folds at these places are of."""
+        return int(np.unique(self._partition[places]).size)
+
     def _products(self, groups: Sequence[Ints], weights: Sequence[Floats]) -> Floats:
         """(weights, groups, p, p) cross products of all columns and the torque over groups of segments."""
         information = self.equations.information

@@ -19,6 +19,7 @@ class in `dynid.terms.TERMS` declares its candidates; see `Term.candidates`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -82,6 +83,9 @@ class Selection:
     """Terms of each model whose fits are averaged; the same model may occur more than once. Empty for no averaging."""
     shares: tuple[float, ...] = ()
     """How much each of the models counts in the mean; they add up to one. Empty where all count alike."""
+    chances: tuple[float, ...] = ()
+    """How likely each of the models is the right one among them, for intervals; they add up to one. What is clearly
+    worse on what was left out counts a little in the mean, and is not right. Empty where all are alike."""
 
     def table(self) -> Table:
         """One row per round."""
@@ -146,7 +150,8 @@ class ForwardSelection:
         # what another run asks of a model, the runs tell; blocks of time where there is only one
         judges = folds.partition(count) if folds.across_runs else blocks
         union = dict.fromkeys(term for model in models for term in model)
-        return Selection(terms=tuple(union), steps=steps, models=models, shares=trials.shares(models, judges))
+        shares, chances = trials.shares(models, judges)
+        return Selection(terms=tuple(union), steps=steps, models=models, shares=shares, chances=chances)
 
     def _search(
         self, trials: _Trials, counted: NDArray[np.int64]
@@ -228,16 +233,29 @@ class _Trials:
         before, after = self._known[key, candidate]
         return before[counted], after[counted]
 
-    def shares(self, models: Sequence[Sequence[Term]], counted: NDArray[np.int64]) -> tuple[float, ...]:
-        """How much each model counts in their mean: by the inverse of its squared error on left-out folds."""
-        known = {frozenset(model): self._left_out(model, counted) for model in models}
-        inverse = np.array([1.0 / max(known[frozenset(model)], 1e-300) for model in models])
-        return tuple((inverse / inverse.sum()).tolist())
+    def shares(
+        self, models: Sequence[Sequence[Term]], counted: NDArray[np.int64]
+    ) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """How much each model counts in their mean, and how likely it is the right one.
 
-    def _left_out(self, model: Sequence[Term], counted: NDArray[np.int64]) -> float:
-        """The squared error of a model on left-out folds, as the mean of logarithms."""
+        It counts by the inverse of its squared error on left-out folds. It is as likely as it counts, times the chance
+        that folds scatter so much that it seems to be worse than the best model although it is not.
+        """
+        known = {frozenset(model): self._left_out(model, counted) for model in models}
+        errors = np.array([known[frozenset(model)] for model in models])  # (models, folds), logarithms of squares
+        means = errors.mean(axis=1)
+        inverse = 1.0 / np.maximum(np.exp(means), 1e-300)
+        behind = errors - errors[np.argmin(means)]
+        # partitions cut the same data several times: together they tell no more than the average one
+        spread = behind.std(axis=1) / np.sqrt(max(len(counted) / self._folds.partitions(counted) - 1.0, 1.0))
+        ratio = np.divide(behind.mean(axis=1), spread, out=np.zeros(len(errors)), where=spread > 0.0)
+        likely = inverse * np.array([math.erfc(each / math.sqrt(2.0)) for each in ratio.tolist()])
+        return tuple((inverse / inverse.sum()).tolist()), tuple((likely / likely.sum()).tolist())
+
+    def _left_out(self, model: Sequence[Term], counted: NDArray[np.int64]) -> Floats:
+        """(folds,) logarithms of the squared errors of a model on left-out folds."""
         squares, _ = self._folds.errors([*self._present, *model], [], self._weight(model), counted)
-        return float(np.exp(np.mean(np.log(np.maximum(squares, 1e-300)))))
+        return np.asarray(np.log(np.maximum(squares, 1e-300)))
 
     def _nothing(self) -> Floats:
         return np.full(len(self._folds), np.nan)

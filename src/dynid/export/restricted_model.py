@@ -31,6 +31,8 @@ POWERS = (CubicViscous, QuadraticViscous, Viscous, Coulomb)
 """Terms of the polynomial of friction in the speed, highest power first."""
 STEADY_SPEEDS = 20
 """Number of speeds at which the powers are drawn to the friction of the whole model (convention)."""
+LARGEST_GAIN = 2.0
+"""Factor up to which a gain is that of a drive (convention): further off, a selected gain makes up for other terms."""
 ROUNDING = 1e-9
 """Share of the terms' sizes by which a sum of friction may be negative, as rounding (convention)."""
 
@@ -132,12 +134,13 @@ def _refit(fit: Identification, capacity: Capacity, carried: list[Term], further
 def _drive_gains(fit: Identification, carried: Sequence[Term]) -> dict[str, float]:
     """Joint -> torque that the log states over that of the robot, for the carried gains.
 
-    Gains that are not positive are no gains of a drive, and those that the data leave open count as one.
+    Those that the data leave open count as one. Gains of which one is none of a drive stand for something else, which
+    the format lacks, and all count as one.
     """
     found = np.where(fit.estimate.undetermined, 0.0, fit.estimate.values)[fit.base.rank :]
     values = dict(zip(fit.terms, found.tolist(), strict=True))
     gains = {fit.robot.joint_names[t.joint]: 1.0 + values[t] for t in carried if isinstance(t, DriveGain)}
-    return {name: gain for name, gain in gains.items() if gain > 0.0}
+    return gains if all(1.0 / LARGEST_GAIN < gain < LARGEST_GAIN for gain in gains.values()) else {}
 
 
 def _steady_torques(fit: Identification, kept: Sequence[Term], dropped: Sequence[str]) -> list[SteadyTorque]:

@@ -14,13 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.decompositions import pinv
-from dynid.estimation.estimate import TWO_SIDED_95
+from dynid.estimation.estimate import TWO_SIDED_95, Estimate
 from dynid.estimation.physical.passivity import all_terms
+from dynid.kernels import kernel
 from dynid.links.identify import Identification
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.public_calls import public
+from dynid.robot.model import Robot
 from dynid.robot.term_names import term_words
-from dynid.terms.base import SteadyMotion, Surface, Term
+from dynid.terms.base import Reference, SteadyMotion, Surface, Term
+from dynid.terms.load_dependent import LoadFriction
 
 __all__ = ["Figure", "JointFriction", "joint_friction"]
 
@@ -68,7 +71,7 @@ class JointFriction:
     stderr: Floats
     """(m,) its standard deviation [N m or N]."""
     load: float
-    """Mean magnitude of the joint's torque in the data, for which the curve holds [N m or N]."""
+    """Mean magnitude of the links' torque on the joint in the data, for which the curve holds [N m or N]."""
     dry: Figure
     """Torque at which the straight line through the fast part meets zero speed, mean of both directions [N m or N]."""
     viscous: Figure
@@ -122,19 +125,34 @@ def joint_friction(fit: Identification, runs: Sequence[Experiment] | None = None
         surface = term.surface(names)
         if surface is not None:
             members.setdefault(surface, []).append((first + place, term))
+    links, loads = Reference(fit.torque_parameters).of_links(fit.robot.dof), dict[int, Floats]()
     found = []
     for surface in sorted(members, key=lambda surface: (len(surface), surface)):
-        friction = _of_surface(fit, surface, members[surface], used)
+        # the load as the terms that depend on it have it, so that their friction under it is right
+        pressing = [term.reference for _, term in members[surface] if isinstance(term, LoadFriction)]
+        reference = pressing[0] if pressing else links
+        if id(reference) not in loads:
+            loads[id(reference)] = _mean_loads(fit.robot, reference, used)
+        states = _States.of(fit, surface, used, float(loads[id(reference)][surface[-1][0]]))
+        friction = _of_surface(fit, members[surface], states)
         if friction is not None:
             found.append(friction)
     return tuple(found)
 
 
-def _of_surface(
-    fit: Identification, surface: Surface, members: Sequence[tuple[int, Term]], runs: Sequence[Experiment]
-) -> JointFriction | None:
+def _mean_loads(robot: Robot, reference: Reference, runs: Sequence[Experiment]) -> Floats:
+    """(n,) mean magnitude of the torque of the links on each joint, over the samples that count [N m or N]."""
+    evaluate = kernel(robot, "inverse_dynamics", symbolic_parameters=True)
+    total, count = np.zeros(robot.dof), np.zeros(robot.dof)
+    for run in runs:
+        total += np.sum(np.abs(evaluate(run.q, run.dq, run.ddq, reference.theta)) * run.valid, axis=0)
+        count += np.sum(run.valid, axis=0)
+    return np.asarray(total / np.maximum(count, 1.0))
+
+
+def _of_surface(fit: Identification, members: Sequence[tuple[int, Term]], states: _States) -> JointFriction | None:
     """The friction of one surface; None where its terms have no torque at constant speed."""
-    states = _States.of(fit, surface, runs)
+    surface = states.surface
     columns = np.column_stack([states.curve(term, states.load) for _, term in members])
     acting = np.asarray(columns.any(axis=0))
     if not acting.any():
@@ -143,10 +161,11 @@ def _of_surface(
         columns[:, acting],
         [member for member, acts in zip(members, acting.tolist(), strict=True) if acts],
     )
-    values, covariance = _parameters(fit, [place for place, _ in members])
+    parameters = _Parameters.of(fit, [place for place, _ in members])
+    values = parameters.values
 
     def figure(row: Floats) -> Figure:
-        return Figure(float(row @ values), _spread(row[None], covariance)[0])
+        return Figure(float(row @ values), float(parameters.spread(row[None])[0]))
 
     half = states.speeds.size
     odd, even = 0.5 * (columns[half:] - columns[:half][::-1]), 0.5 * (columns[half:] + columns[:half][::-1])
@@ -164,12 +183,12 @@ def _of_surface(
         speed_unit="m/s" if body.is_prismatic else "rad/s",
         speed=np.concatenate([-states.speeds[::-1], states.speeds]),
         torque=columns @ values,
-        stderr=_spread(columns, covariance),
+        stderr=parameters.spread(columns),
         load=states.load,
         dry=figure(line[0]),
         viscous=figure(line[1]),
         breakaway=figure(excess[peak]),
-        stribeck_speed=_stribeck_speed(states.speeds, excess, line[0], peak, values, covariance),
+        stribeck_speed=_stribeck_speed(states.speeds, excess, line[0], peak, parameters),
         load_share=figure(pressed) if pressed.any() else None,
         asymmetry=figure(even[fast].mean(axis=0)) if even[fast].any() else None,
         terms=tuple(layout[place] for place, _ in members),
@@ -181,6 +200,7 @@ def _of_surface(
 class _States:
     """Speeds, positions and load of a surface in the data."""
 
+    surface: Surface
     speeds: Floats
     """(h,) ascending, positive [rad/s or m/s]."""
     places: Floats
@@ -188,18 +208,16 @@ class _States:
     load: float
 
     @classmethod
-    def of(cls, fit: Identification, surface: Surface, runs: Sequence[Experiment]) -> _States:
-        """The states of a surface in experiments; the limit of the joint's speed where there are none."""
+    def of(cls, fit: Identification, surface: Surface, runs: Sequence[Experiment], load: float) -> _States:
+        """The states of a surface in experiments under a load; the limit of the joint's speed where there are none."""
         joint = surface[-1][0]
         q = [sum(ratio * run.q[:, j] for j, ratio in surface) for run in runs]
         dq = [np.abs(sum(ratio * run.dq[:, j] for j, ratio in surface)) for run in runs]
-        effort = [np.abs(run.effort[run.valid[:, joint], joint]) for run in runs]
         limit = fit.robot.moving_joints[joint].limits.velocity
         high = max((float(x.max(initial=0.0)) for x in dq), default=0.0) or (limit if np.isfinite(limit) else 1.0)
         slow = np.geomspace(SLOWEST, CREEP, POINTS, endpoint=False)
         places = np.quantile(np.concatenate(q), np.linspace(0.05, 0.95, PLACES)) if q else np.zeros(1)
-        load = float(np.concatenate(effort).mean()) if sum(x.size for x in effort) else 0.0
-        return cls(high * np.concatenate([slow, np.linspace(CREEP, 1.0, POINTS)]), places, load)
+        return cls(surface, high * np.concatenate([slow, np.linspace(CREEP, 1.0, POINTS)]), places, load)
 
     def curve(self, term: Term, load: float) -> Floats:
         """(2 h,) torque per unit of a term's parameter over ascending speeds, averaged over the positions."""
@@ -209,41 +227,42 @@ class _States:
         return np.asarray(term.steady_torque(steady).reshape(speeds.size, -1).mean(axis=1))
 
 
-def _parameters(fit: Identification, places: Sequence[int]) -> tuple[Floats, Floats]:
-    """Values (k,) of the parameters at places among standard parameters and further terms, and covariance (k, k).
+@dataclass(frozen=True, slots=True, eq=False)
+class _Parameters:
+    """The parameters of the terms of a surface."""
 
-    The variance is infinite where the data do not determine a parameter by itself.
-    """
-    size, base = fit.standard.size, fit.base
-    alone = {base.layout.index(name) for name in base.identifiable}
-    row_of = {column: row for row, column in enumerate(base.columns) if column in alone}
-    rows = [row_of.get(place, -1) if place < size else base.rank + place - size for place in places]
-    estimate, standard = fit.estimate, fit.torque_parameters
-    values = [estimate.values[row] if row >= 0 else standard[place] for row, place in zip(rows, places, strict=True)]
-    covariance = np.zeros((len(rows), len(rows)))
-    known = np.array([row >= 0 and not estimate.undetermined[row] for row in rows])
-    inner = np.flatnonzero(known)
-    chosen = [rows[k] for k in inner]
-    covariance[np.ix_(inner, inner)] = estimate.covariance[np.ix_(chosen, chosen)]
-    covariance[~known, ~known] = np.inf
-    return np.array(values, dtype=float), covariance
+    values: Floats
+    """(k,)"""
+    estimate: Estimate
+    rows: Floats
+    """(k, b) each of them as a combination of the estimate's values; zero where it is none."""
+    known: NDArray[np.bool_]
+    """(k,) whether the data determine the parameter by itself."""
+
+    @classmethod
+    def of(cls, fit: Identification, places: Sequence[int]) -> _Parameters:
+        """The parameters at places among standard parameters and further terms."""
+        size, base, estimate = fit.standard.size, fit.base, fit.estimate
+        alone = {base.layout.index(name) for name in base.identifiable}
+        row_of = {column: row for row, column in enumerate(base.columns) if column in alone}
+        rows = [row_of.get(place, -1) if place < size else base.rank + place - size for place in places]
+        pairs = list(zip(rows, places, strict=True))
+        standard = fit.torque_parameters
+        values = np.array([estimate.values[row] if row >= 0 else standard[place] for row, place in pairs], dtype=float)
+        known = np.array([row >= 0 and not estimate.undetermined[row] for row in rows])
+        return cls(values, estimate, np.eye(len(estimate.names))[rows] * known[:, None], known)
+
+    def spread(self, rows: Floats) -> Floats:
+        """(m,) standard deviations of linear combinations (m, k); infinite where the data determine a part not."""
+        is_open = (rows[:, ~self.known] != 0.0).any(axis=1)
+        return np.where(is_open, np.inf, self.estimate.spread(rows @ self.rows))
 
 
-def _spread(rows: Floats, covariance: Floats) -> Floats:
-    """Standard deviations (m,) of linear combinations (m, k) of parameters."""
-    free = np.isinf(np.diag(covariance))
-    finite = np.where(np.isfinite(covariance), covariance, 0.0)
-    variance = np.einsum("ij,jk,ik->i", rows, finite, rows)
-    return np.where((rows[:, free] != 0.0).any(axis=1), np.inf, np.sqrt(np.maximum(variance, 0.0)))
-
-
-def _stribeck_speed(
-    speeds: Floats, excess: Floats, dry: Floats, peak: int, values: Floats, covariance: Floats
-) -> float | None:
+def _stribeck_speed(speeds: Floats, excess: Floats, dry: Floats, peak: int, parameters: _Parameters) -> float | None:
     """Speed at which the excess over dry friction has fallen to 1/e of its peak."""
-    above = (excess - dry) @ values
-    uncertain = TWO_SIDED_95 * _spread((excess[peak] - dry)[None], covariance)[0]
-    if not above[peak] > max(uncertain, EXCESS * abs(float(dry @ values))):
+    above = (excess - dry) @ parameters.values
+    uncertain = TWO_SIDED_95 * float(parameters.spread((excess[peak] - dry)[None])[0])
+    if not above[peak] > max(uncertain, EXCESS * abs(float(dry @ parameters.values))):
         return None
     below = np.flatnonzero(above[peak:] <= above[peak] / np.e)
     if not below.size:

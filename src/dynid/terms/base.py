@@ -89,6 +89,12 @@ class Reference:
     theta: Floats
     """(p,) in the order of `Robot.parameter_vector`."""
 
+    def of_links(self, joints: int) -> Reference:
+        """The parameters of the links of that many joints; those of the robot's own terms are zero."""
+        theta = self.theta.copy()
+        theta[10 * joints :] = 0.0
+        return Reference(theta)
+
 
 class LinkTorques(Protocol):
     """The robot as terms see it: its joints' names, its gravity and its torques along a motion."""

@@ -33,11 +33,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class LoadFriction(Term):
-    """Dry friction that grows with the load: ``|torque|`` times the friction's own column."""
+    """Dry friction that grows with the load: ``|torque|`` times the friction's own column.
+
+    Selection takes the torque of the links for the load: what presses the teeth of a gear on one another is what they
+    pass on, without the friction of the motor's side and what its rotor takes.
+    """
 
     friction: JointTerm
     """How the friction depends on the joint's motion."""
     reference: Reference
+    """Parameters that give the load; those of the robot's own terms are zero where the links alone press."""
     symbol: ClassVar[str] = "*T"
     base_unit: ClassVar[str] = "1"
 
@@ -76,9 +81,10 @@ class LoadFriction(Term):
 
     @classmethod
     def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
+        load = sizes.reference.of_links(len(sizes.joints))
         return {
             f"load friction {part:g}": tuple(
-                cls(friction=SmoothSign(joint=j, scale=float(part * sizes.speed[j])), reference=sizes.reference)
+                cls(friction=SmoothSign(joint=j, scale=float(part * sizes.speed[j])), reference=load)
                 for j in sizes.joints
             )
             for part in SPEEDS

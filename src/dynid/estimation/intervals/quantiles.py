@@ -11,7 +11,14 @@ import functools
 import math
 from collections.abc import Callable
 
-__all__ = ["chi_squared_quantile", "f_probability", "normal_quantile", "student_quantile", "student_ratio"]
+__all__ = [
+    "chi_squared_quantile",
+    "displaced_quantile",
+    "f_probability",
+    "normal_quantile",
+    "student_quantile",
+    "student_ratio",
+]
 
 MOST_TERMS = 100_000
 """Largest number of terms of a series (convention): the sums converge long before."""
@@ -19,6 +26,8 @@ ENOUGH = 1e-16
 """Relative size of a term below which it changes nothing (double precision)."""
 TINY = 1e-300
 """What stands for zero in a denominator of a continued fraction (Lentz's rule)."""
+FAR_FROM_ZERO = 8.0
+"""Mean beyond which a normal number of variance one is never negative (derivation: a chance of 6e-16)."""
 HALVINGS = 200
 """Largest number of bisections (derivation: a double has 64 bits, and the bracket may have to grow before)."""
 
@@ -47,6 +56,24 @@ def normal_quantile(probability: float) -> float:
     """The value below which a standard normal number lies with a probability above one half."""
     chance = 1.0 - probability
     return _root(lambda x: chance - 0.5 * math.erfc(x / math.sqrt(2.0)), 1.0)
+
+
+def displaced_quantile(mean: float, probability: float = 0.95) -> float:
+    """The value that the magnitude of a normal number of variance one does not exceed with a probability.
+
+    Args:
+        mean: Mean of the number.
+        probability: The probability; above one half.
+    """
+    root = math.sqrt(2.0)
+    one_sided = normal_quantile(probability)
+    if mean > FAR_FROM_ZERO:
+        return mean + one_sided  # the other tail is empty
+
+    def above(value: float) -> float:
+        return probability - 0.5 * (math.erf((value - mean) / root) + math.erf((value + mean) / root))
+
+    return _root(lambda value: -above(value), mean + one_sided)
 
 
 @functools.cache

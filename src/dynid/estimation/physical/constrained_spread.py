@@ -1,9 +1,9 @@
 """What constraints and a prior do to the uncertainty of an estimate.
 
 - *Equalities* (known bodies, symmetries) are knowledge: only what they leave free is uncertain.
-- *Inequalities and the prior* move the estimate away from what the data alone say. That shift may be an error of
-  theirs, so it counts as one: ``covariance + shift shift^T``. Intervals then hold whether the prior is right or not;
-  they are wider than those of a believer, who would take the prior's word for data.
+- *Inequalities and the prior* move the estimate away from what the data alone say. How far that is an error of theirs,
+  `prior_bias` asks the data. Here, where equalities hold, all of the shift counts as one: intervals then hold
+  whether the prior is right or not; they are wider than those of a believer, who would take its word for data.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.decompositions import lstsq, svd
+from dynid.estimation.cross_validation import Weighing
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.intervals.score_covariance import BlockWeights, score_covariance, solution_root
 from dynid.estimation.linear.least_squares import sandwich
+from dynid.estimation.physical.prior_bias import Draw, drawn_spread
 from dynid.information import Factor
 
-__all__ = ["prior_dominated", "shifted_estimate", "within_equalities"]
+__all__ = ["drawn_estimate", "prior_dominated", "shifted_estimate", "within_equalities"]
 
 Floats = NDArray[np.float64]
 
@@ -69,7 +71,25 @@ def _restricted(factor: Factor, free: Floats, start: Floats) -> Factor:
 def shifted_estimate(estimate: Estimate, values: Floats) -> Estimate:
     """The estimate moved to other values (b,), the shift counted among its errors."""
     shift = np.where(estimate.undetermined, 0.0, values - estimate.values)
-    return replace(estimate, values=values, covariance=estimate.covariance + np.outer(shift, shift))
+    return replace(estimate, values=values, covariance=estimate.covariance + np.outer(shift, shift), bias=shift)
+
+
+def drawn_estimate(
+    equations: Factors, weighing: Weighing, draw: Draw, values: Floats, dominated: tuple[str, ...]
+) -> Estimate:
+    """The estimate of the data alone moved to the values (b,) that a prior drew, with the errors that this leaves.
+
+    Args:
+        equations: The equations.
+        weighing: Weights of data and prior, and what the data alone say.
+        draw: The prior.
+        values: (b,) the estimate.
+        dominated: Parameters that the prior knows better than the data.
+    """
+    plain = weighing.plain
+    weights = BlockWeights(weighing.weights / plain.inflation, plain.noise_std**2 * plain.inflation)
+    found = drawn_spread(equations, weights, draw, values, dominated)
+    return replace(plain, values=values, covariance=found.covariance, undetermined=found.undetermined, bias=found.bias)
 
 
 def prior_dominated(plain: Estimate, held: Estimate, factor: Factor, to_base: Floats, pull: Floats) -> tuple[str, ...]:

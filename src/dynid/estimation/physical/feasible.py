@@ -25,9 +25,15 @@ from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.intervals.quantiles import chi_squared_quantile
 from dynid.estimation.physical.bounds import Bounds, Constraint
 from dynid.estimation.physical.conic import ConeProgram, is_contradictory, solve_by_log_cholesky, solve_cone_program
-from dynid.estimation.physical.constrained_spread import prior_dominated, shifted_estimate, within_equalities
+from dynid.estimation.physical.constrained_spread import (
+    drawn_estimate,
+    prior_dominated,
+    shifted_estimate,
+    within_equalities,
+)
 from dynid.estimation.physical.passivity import Passivity
 from dynid.estimation.physical.prior import Distance, PriorCoordinates, check_distance, prior_residual
+from dynid.estimation.physical.prior_bias import Draw
 from dynid.estimation.physical.pseudo_inertia import unsvec
 from dynid.findings import Finding
 from dynid.information import Factor
@@ -86,13 +92,20 @@ class FeasibleWLS(Estimator):
         held, costs = _bounds_held(equations, weighing.factor, weighing.prior_weight, self, solution)
         program, to_base = solution.program, equations.grouping @ solution.from_scaled
         data = within_equalities(equations, plain, weighing.weights, to_base, program.equal, program.value)
+        values = equations.grouping @ solution.theta
+        dominated = prior_dominated(plain, data, weighing.factor, to_base, program.pull)
+        if len(program.equal):  # what the prior says within equalities is not known direction by direction
+            found = shifted_estimate(data, values)
+        else:
+            draw = Draw(to_base, program.centre, program.pull)
+            found = drawn_estimate(equations, weighing, draw, values, dominated)
         return replace(
-            shifted_estimate(data, equations.grouping @ solution.theta),
+            found,
             standard=solution.theta[: len(equations.base.layout)],
             findings=(*plain.findings, *solution.findings, *weighing.findings, *costs),
             at_bound=(*solution.at_bound, *held),
             given_bounds=tuple(held),
-            prior_dominated=prior_dominated(plain, data, weighing.factor, to_base, program.pull),
+            prior_dominated=dominated,
             extras={"prior_weight": weighing.prior_weight, "solver_gap": solution.gap},
         )
 

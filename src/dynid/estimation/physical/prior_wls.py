@@ -17,8 +17,9 @@ from dynid.errors import ArgumentError
 from dynid.estimation.cross_validation import weigh_prior
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
-from dynid.estimation.physical.constrained_spread import prior_dominated, shifted_estimate
+from dynid.estimation.physical.constrained_spread import drawn_estimate, prior_dominated
 from dynid.estimation.physical.prior import PriorCoordinates
+from dynid.estimation.physical.prior_bias import Draw
 
 __all__ = ["PriorWLS"]
 
@@ -54,9 +55,11 @@ class PriorWLS(Estimator):
         pull = weighing.prior_weight * coordinates.pull
         rows = np.vstack([factor.R @ to_base, np.diag(np.sqrt(pull))])
         y = lstsq(rows, np.concatenate([factor.z, np.sqrt(pull) * coordinates.centre]))
+        dominated = prior_dominated(plain, plain, factor, to_base, pull)
+        draw = Draw(to_base, coordinates.centre, pull)
         return replace(
-            shifted_estimate(plain, to_base @ y),
+            drawn_estimate(equations, weighing, draw, to_base @ y, dominated),
             findings=(*plain.findings, *coordinates.findings, *weighing.findings),
-            prior_dominated=prior_dominated(plain, plain, factor, to_base, pull),
+            prior_dominated=dominated,
             extras={"prior_weight": weighing.prior_weight},
         )

@@ -9,8 +9,10 @@ import numpy as np
 from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.linear.least_squares import weighted_values
 from dynid.estimation.selection import ForwardSelection, Selection, standard_candidates
+from dynid.links.common.term_widths import refine_widths
 from dynid.stages import in_stage
 from dynid.terms.base import Reference, Term
+from dynid.terms.load_dependent import LoadFriction
 
 __all__ = ["select_terms"]
 
@@ -49,7 +51,22 @@ def select_terms(equations: Samples, rule: ForwardSelection) -> tuple[Samples, S
         models = tuple(tuple(term for term in model if term in terms) for model in selection.models)
         selection = replace(selection, terms=terms, models=models)
         chosen = wide.keep((*equations.terms, *terms))
-    return _with_better_reference(chosen, selection, present=equations.terms, blocks=max(rule.folds))
+    chosen, selection = _with_better_reference(chosen, selection, present=equations.terms, blocks=max(rule.folds))
+    return _with_better_widths(chosen, selection, present=equations.terms, blocks=max(rule.folds))
+
+
+def _with_better_widths(
+    chosen: Samples, selection: Selection, *, present: tuple[Term, ...], blocks: int
+) -> tuple[Samples, Selection]:
+    """Give the selected terms the widths that the data tell; see `refine_widths`."""
+    better = refine_widths(chosen, selection.terms)
+    if all(term == new for term, new in better.items()) or len(set(better.values())) < len(better):
+        return chosen, selection
+    models = tuple(tuple(better[term] for term in model) for model in selection.models)
+    return build_equations(
+        chosen.robot, chosen.experiments, base=chosen.base, terms=[*present, *better.values()],
+        band_hz=chosen.band_hz, blocks=blocks,
+    ), replace(selection, terms=tuple(better.values()), models=models)  # fmt: skip
 
 
 def _with_better_reference(
@@ -65,8 +82,11 @@ def _with_better_reference(
         return chosen, selection
     for _ in range(REFERENCES):
         reference = Reference(chosen.representative(weighted_values(chosen)))
+        load = reference.of_links(chosen.robot.dof)
         better = {
-            term: replace(term, reference=reference) if _has_reference(term) else term  # type: ignore[call-arg]
+            term: replace(term, reference=load if isinstance(term, LoadFriction) else reference)  # type: ignore[call-arg]
+            if _has_reference(term)
+            else term
             for term in selection.terms
         }
         models = tuple(tuple(better[term] for term in model) for model in selection.models)

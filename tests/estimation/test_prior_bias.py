@@ -1,0 +1,77 @@
+"""How far a prior moves an estimate, and what of it is an error."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from campaigns.interval_conditions import make_robot, record, wrong_prior
+from dynid.estimation.equations import Samples, build_equations
+from dynid.estimation.estimate import convert_estimate
+from dynid.estimation.linear.least_squares import WLS
+from dynid.estimation.physical.feasible import FeasibleWLS
+from dynid.estimation.physical.prior_bias import shown_variance
+from dynid.estimation.physical.prior_wls import PriorWLS
+from dynid.parameters.base import base_parameters
+
+
+@pytest.fixture(scope="module")
+def equations() -> Samples:
+    robot = make_robot("scara")
+    return build_equations(wrong_prior(robot, 3), [record(robot, "white", 3)], base=base_parameters(robot))
+
+
+def test_the_factor_of_a_prior_is_found() -> None:
+    rng = np.random.default_rng(2)
+    root = rng.normal(size=(400, 400)) / 20.0
+    parts = [root @ np.diag(mask) @ root.T for mask in (np.repeat([1.0, 0.0], 200), np.repeat([0.0, 1.0], 200))]
+    true = 50.0 * parts[0] + 8.0 * parts[1] + np.eye(400)
+    distance = np.linalg.cholesky(true) @ rng.normal(size=400)
+    found = shown_variance(distance, np.eye(400), parts)
+    for part, factor in zip(parts, (50.0, 8.0), strict=True):
+        share = np.sum(found * part) / np.sum((50.0 * parts[0] + 8.0 * parts[1]) * part)
+        assert share == pytest.approx(1.0, abs=0.25), factor
+
+
+def test_a_prior_is_never_taken_to_be_better_than_its_weight_says() -> None:
+    stated = np.diag([4.0, 1.0, 0.25])
+    assert np.all(np.diagonal(shown_variance(np.zeros(3), np.eye(3), [stated])) >= np.diagonal(stated))
+
+
+def test_where_the_data_decide_the_interval_is_theirs(equations: Samples) -> None:
+    weak, plain = PriorWLS(prior_weight=1e-6).solve(equations), WLS().solve(equations)
+    counted = np.array([source == "data" for source in weak.sources])
+    assert counted.sum() > 15
+    np.testing.assert_allclose(weak.stderr[counted], plain.stderr[counted], rtol=0.15)
+
+
+def test_a_prior_that_is_far_off_is_not_believed(equations: Samples) -> None:
+    """However strong its weight: the interval then holds what the data alone say."""
+    robot, base = equations.robot, equations.base
+    heavy = replace(equations, robot=robot.with_parameters(2.0 * robot.parameter_vector))
+    plain = WLS().solve(equations)
+    for weight in (1.0, 1e3):
+        found = PriorWLS(prior_weight=weight).solve(heavy)
+        low, high = found.interval().T
+        known = plain.stderr < 0.05 * np.abs(plain.values)
+        assert known.sum() > 10
+        assert np.all((low <= plain.values)[known] & (plain.values <= high)[known])
+    assert base.rank == len(plain.names)
+
+
+def test_bias_is_part_of_the_covariance_and_follows_conversions(equations: Samples) -> None:
+    found = FeasibleWLS().solve(equations)
+    assert found.bias is not None
+    variance = np.diagonal(found.covariance)
+    assert np.all(variance * (1.0 + 1e-9) >= found.bias**2)
+    assert np.all(found.stderr <= np.sqrt(variance) * 1.001)
+    moved = np.abs(found.bias) > 3.0 * np.sqrt(np.maximum(variance - found.bias**2, 0.0))
+    assert np.all(1.97 * found.stderr[moved] >= np.abs(found.bias[moved]))
+    other = base_parameters(equations.robot, "numeric")
+    there = convert_estimate(found, equations.base, other)
+    back = convert_estimate(there, other, equations.base)
+    assert back.bias is not None
+    np.testing.assert_allclose(back.bias, found.bias, atol=1e-9)
+    np.testing.assert_allclose(back.stderr, found.stderr, rtol=1e-6)

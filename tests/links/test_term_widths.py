@@ -1,0 +1,45 @@
+"""Widths of selected friction terms are those of the data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from campaigns.interval_conditions import make_robot, record
+from dynid.estimation.equations import build_equations
+from dynid.kernels import inverse_dynamics
+from dynid.links.common.term_widths import refine_widths
+from dynid.terms.base import Reference
+from dynid.terms.friction import SmoothSign, Stribeck
+from dynid.terms.load_dependent import LoadFriction
+
+
+@pytest.mark.parametrize("width", [0.03, 0.1, 0.3])
+def test_a_planted_width_is_found(width: float) -> None:
+    robot = make_robot("ddarm")
+    run = record(robot, "white", 5)
+    links = inverse_dynamics(robot.with_terms(), run.q, run.dq, run.ddq)
+    planted = replace(run, effort=run.effort + 0.1 * np.abs(links) * np.tanh(run.dq / width))
+    load = Reference(robot.parameter_vector).of_links(3)
+    terms = [LoadFriction(friction=SmoothSign(joint=j, scale=0.1), reference=load) for j in range(3)]
+    found = refine_widths(build_equations(robot, [planted], terms=terms), terms)
+    scales = [term.friction.scale for term in found.values() if isinstance(term, LoadFriction)]  # type: ignore[attr-defined]
+    assert len(scales) == 3
+    np.testing.assert_allclose(np.log(scales), np.log(width), atol=0.3)
+
+
+def test_without_evidence_widths_stay() -> None:
+    robot = make_robot("ddarm")
+    run = record(robot, "white", 5)
+    terms = [Stribeck(joint=j, scale=0.2) for j in range(3)]
+    assert refine_widths(build_equations(robot, [run], terms=terms), terms) == {term: term for term in terms}
+
+
+def test_the_load_of_the_links_leaves_friction_out() -> None:
+    robot = make_robot("ddarm")
+    run = record(robot, "white", 5)
+    theta = Reference(robot.parameter_vector).of_links(3).theta
+    found = inverse_dynamics(robot.with_parameters(theta), run.q, run.dq, run.ddq)
+    np.testing.assert_allclose(found, inverse_dynamics(robot.with_terms(), run.q, run.dq, run.ddq), atol=1e-12)
