@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,8 +118,20 @@ def joint_friction(fit: Identification, runs: Sequence[Experiment] | None = None
         >>> [friction.name for friction in dynid.links.joint_friction(fit)]
         ['joint1', 'joint2', 'joint3']
     """
+    if runs is not None:
+        return _found_in(fit, matched_runs(fit.robot, runs))
+    if fit not in _KNOWN:
+        _KNOWN[fit] = _found_in(fit, fit.equations.excerpts)
+    return _KNOWN[fit]
+
+
+_KNOWN: WeakKeyDictionary[Identification, tuple[JointFriction, ...]] = WeakKeyDictionary()
+"""Identification -> friction over its own runs: screen and report show the same."""
+
+
+def _found_in(fit: Identification, given: Sequence[Experiment]) -> tuple[JointFriction, ...]:
+    """The friction of every joint and coupled motor over some runs."""
     names, first = fit.robot.joint_names, 10 * fit.robot.dof
-    given = fit.equations.excerpts if runs is None else matched_runs(fit.robot, runs)
     used = [run for run in given if run.samples]
     members: dict[Surface, list[tuple[int, Term]]] = {}
     for place, term in enumerate(all_terms(fit.equations)):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -262,6 +263,12 @@ class Identification:
         The columns are in the order of the experiment's own, also where that is not the robot's: the joints are matched
         by name, and ``run.effort - fit.torque(run)`` is the residual.
         """
+        known = _TORQUES.setdefault(self, WeakKeyDictionary())
+        if experiment not in known:
+            known[experiment] = self._torque(experiment)
+        return known[experiment].copy()
+
+    def _torque(self, experiment: Experiment) -> Floats:
         if self._by_base:
             return self.equations.torque(self.estimate.values, experiment)
         run = experiment.matched(self.robot)
@@ -343,6 +350,10 @@ class Identification:
         return self.summary()
 
     __repr__, _repr_html_ = identification_line, identification_card
+
+
+_TORQUES: WeakKeyDictionary[Identification, WeakKeyDictionary[Experiment, Floats]] = WeakKeyDictionary()
+"""Identification -> run -> torques: validation, files and report ask for those of the same runs."""
 
 
 def with_possible_links(robot: Robot, theta: Floats) -> Robot:
