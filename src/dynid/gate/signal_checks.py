@@ -305,8 +305,9 @@ def check_velocities(recording: Recording) -> Iterator[Finding]:
     mean = np.cumsum(np.vstack([np.zeros((1, q.shape[1])), dq]), axis=0)
     measured = ((mean[window:-1] - mean[: -window - 1]) / window)[good]
     derived = ((q[window:] - q[:-window]) / step[:, None])[good]
-    for j, name in enumerate(recording.joint_names):
-        yield from _compare_velocity(name, recording.joint_names, j, measured, derived)
+    limited = [_robust(column) for column in derived.T]
+    for j in range(q.shape[1]):
+        yield from _compare_velocity(recording.joint_names, j, _robust(measured[:, j]), limited)
 
 
 def _check_stuck(names: tuple[str, ...], time: Floats, q: Floats, dq: Floats) -> Iterator[Finding]:
@@ -339,15 +340,14 @@ def _check_stuck(names: tuple[str, ...], time: Floats, q: Floats, dq: Floats) ->
             )
 
 
-def _compare_velocity(
-    name: str, names: tuple[str, ...], j: int, measured: Floats, derived: Floats
-) -> Iterator[Finding]:
-    y = _robust(measured[:, j])
-    if _robust(derived[:, j]).std() < SLOW or y.std() == 0.0:
+def _compare_velocity(names: tuple[str, ...], j: int, y: Floats, derived: list[Floats]) -> Iterator[Finding]:
+    """Compare the measured velocity (N,) of joint j with the derivatives (N,) of all positions, outliers limited."""
+    name = names[j]
+    if derived[j].std() < SLOW or y.std() == 0.0:
         return
-    spread = np.array([_robust(column).std() for column in derived.T])
+    spread = np.array([column.std() for column in derived])
     with np.errstate(invalid="ignore", divide="ignore"):
-        correlation = np.array([np.corrcoef(_robust(column), y)[0, 1] for column in derived.T])
+        correlation = np.array([np.corrcoef(column, y)[0, 1] for column in derived])
     correlation = np.where(spread > SLOW, correlation, 0.0)
     best = int(np.argmax(np.abs(correlation)))
     ratio = float(y.std() / spread[j])
