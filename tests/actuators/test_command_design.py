@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dynid.actuators import PositionLaw, ServoModel, ServoParameter, design_commands
+from dynid.actuators import PositionLaw, ServoModel, ServoParameter, refine_commands
 from dynid.actuators.identify_actuators import fit_servos
 from dynid.errors import ArgumentError
 from dynid.robot.parts import JointLimits
@@ -21,7 +21,7 @@ def test_designed_commands_keep_the_limits_and_identify_better_than_the_worst_ca
     limits = JointLimits(lower=-0.5, upper=1.0, velocity=3.0)
     robot = double_pendulum().with_limits({"first": limits, "second": limits})
     model = ServoModel(robot, LAW, ("armature", "viscous", "coulomb"))
-    designs = [design_commands(model, duration_s=5.0, candidates=count, seed=3) for count in (1, 12)]
+    designs = [refine_commands(model, duration_s=5.0, candidates=count, seed=3) for count in (1, 12)]
     errors = []
     for design in designs:
         command = design.motion.command
@@ -42,7 +42,7 @@ def test_moves_between_holds_keep_the_velocity_limit() -> None:
     model = ServoModel(pendulum().with_limits({"servo": limits}), LAW)
     held = 0
     for seed in range(8):
-        steps = np.abs(np.diff(design_commands(model, duration_s=4.0, candidates=1, seed=seed).motion.command, axis=0))
+        steps = np.abs(np.diff(refine_commands(model, duration_s=4.0, candidates=1, seed=seed).motion.command, axis=0))
         assert steps.max() <= 0.5 * 0.01 * (1.0 + 1e-9)
         held += bool(np.mean(steps < 1e-12) > 0.1)
     assert held
@@ -50,7 +50,7 @@ def test_moves_between_holds_keep_the_velocity_limit() -> None:
 
 def test_a_joint_without_limits_is_refused() -> None:
     with pytest.raises(ArgumentError, match="has no limit of position or velocity"):
-        design_commands(ServoModel(double_pendulum(), LAW))
+        refine_commands(ServoModel(double_pendulum(), LAW))
 
 
 def test_what_no_command_tells_is_said() -> None:
@@ -58,11 +58,11 @@ def test_what_no_command_tells_is_said() -> None:
     model = ServoModel(
         pendulum().with_limits({"servo": limits}), LAW, (ServoParameter("viscous"), ServoParameter("kd_scale"))
     )
-    (direction,) = design_commands(model, duration_s=3.0, candidates=3).open_directions
+    (direction,) = refine_commands(model, duration_s=3.0, candidates=3).open_directions
     assert set(direction.names) == {"viscous servo", "kd_scale servo"}
 
 
 def test_a_model_without_free_parameters_is_refused() -> None:
     model = replace(ServoModel(pendulum(), LAW), parameters=())
     with pytest.raises(ArgumentError, match="nothing of the model is free"):
-        design_commands(model)
+        refine_commands(model)

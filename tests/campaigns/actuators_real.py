@@ -1,7 +1,7 @@
 """Servos and legs on real logs without torque: xl330, go2 and so101 of the shared data sets.
 
-Run ``python tests/campaigns/actuators_real.py [xl330] [go2] [legs] [halves] [so101]``; all by default, about
-three minutes.
+Run ``python tests/campaigns/actuators_real.py [xl330] [go2] [chosen] [legs] [halves] [so101]``; all by default,
+some minutes.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small: more threads only wait for one another
@@ -25,6 +26,7 @@ from dynid.actuators import (
     ServoModel,
     ServoParameter,
     decide_sharing,
+    select_terms,
     simulate_servos,
 )
 from dynid.actuators.identify_actuators import fit_servos
@@ -42,6 +44,8 @@ from support.servo_logs import (
 XL330 = ("armature", "viscous", "coulomb", "load_drive", "load_external", "offset", "delay", "gain_scale", "kt",
          "resistance")  # fmt: skip
 """Chosen with the leave-one-gain-out errors in view: offset took them from 47 to 39 mrad on average."""
+XL330_LEAST = ("armature", "viscous", "coulomb", "kt", "resistance")
+XL330_MORE = ("load_drive", "load_external", "offset", "delay", "gain_scale", "breakaway", "zero")
 GO2_COMMON = ("armature", "viscous", "coulomb", "zero")
 GO2_BETTER = ("load_drive", "load_external", "offset", "gain_scale")
 """Chosen with the errors on the last 30 % in view, among eleven sets of terms; the correlation is not, see `choose`."""
@@ -121,6 +125,32 @@ def go2_legs() -> None:
                   f"30 %, converged: {found.converged}")  # fmt: skip
 
 
+def chosen_terms() -> None:
+    """Terms chosen by `select_terms` inside the training part, as users get them, and the error on what is held out."""
+    motion = go2_motion()
+    part = int(0.7 * len(motion.time))
+    model, train = replace(go2_model(), candidates=(*GO2_BETTER, "breakaway")), motion.part(slice(0, part))
+    correlation = choose(go2_model(), motion)
+    began = time.process_time()
+    choice = select_terms(model, [train], correlation=correlation)
+    found = fit_servos(choice.model, [train], correlation=correlation)
+    scores = [score(found, motion, rows) for rows in (slice(0, part), slice(part, None))]
+    print(
+        f"go2, chosen inside the first 70 %: {', '.join(choice.chosen)}; {len(found.values)} parameters, "
+        f"{scores[0]:.6f} in training, {scores[1]:.6f} on the last 30 %, "
+        f"choice and fit in {time.process_time() - began:.0f} s"
+    )
+    motions, means = xl330_motions(), []
+    model = ServoModel(pendulum(), MotorLaw(duty_per_gain=XL330_DUTY), XL330_LEAST, candidates=XL330_MORE)
+    for gain in (100, 200, 800):
+        train, test = ([m for m in motions if m.kp is not None and (m.kp[0] == gain) == held] for held in (False, True))
+        choice = select_terms(model, train)
+        found = fit_servos(choice.model, train, test)
+        means.append(1e3 * float(np.mean([error.mean_absolute for error in found.errors if not error.trained])))
+        print(f"xl330, kp {gain} held out: chosen {', '.join(choice.chosen)}; {means[-1]:.1f} mrad")
+    print(f"xl330, chosen inside two gains, the third predicted: {np.mean(means):.1f} mrad on average")
+
+
 def agreement(pairs: list[tuple[ActuatorEstimate, ActuatorEstimate]], name: str) -> None:
     """Print how often the values of two estimates from different data agree within their 95 % intervals."""
     inside = total = 0
@@ -197,6 +227,6 @@ def so101() -> None:
 
 
 if __name__ == "__main__":
-    chosen = sys.argv[1:] or ["xl330", "go2", "legs", "halves", "so101"]
+    chosen = sys.argv[1:] or ["xl330", "go2", "chosen", "legs", "halves", "so101"]
     for name in chosen:
-        {"xl330": xl330, "go2": go2, "legs": go2_legs, "halves": halves, "so101": so101}[name]()
+        {"xl330": xl330, "go2": go2, "chosen": chosen_terms, "legs": go2_legs, "halves": halves, "so101": so101}[name]()

@@ -92,7 +92,8 @@ def test_the_folder_holds_report_and_files_for_simulators(folder: Path, tmp_path
 
 def test_commands_are_designed(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "commands"
-    words = ["actuate", str(folder / "arm.urdf"), "--law", str(folder / "law.toml"), "--design", "2", "--out", str(out)]
+    words = ["excite", str(folder / "arm.urdf"), "--commands", "--set", f"law={folder / 'law.toml'}"]
+    words += ["--set", "duration_s=2", "--out", str(out)]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
     assert "can be told" in done.output
@@ -106,7 +107,6 @@ def test_commands_are_designed(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("--law", "law.toml", "--design", "2"), "either logs or --design"),
         (("--law", "law.toml", "--correlation", "2"), "is no correlation"),
         (("--law", "map.toml"), "kind is None"),
         (("log1.csv", "--law", "law.toml"), "is given twice"),
@@ -186,3 +186,45 @@ def test_alike_joints_are_decided_by_test_and_tried_on_the_end_of_the_log(folder
     code, output = _run(folder, "log1.csv", "--law", "law.toml", "--held-out", "25%", "--held-out", "log2.csv")
     assert code == 2
     assert "one share such as 30%" in output
+
+
+def test_inspect_maps_a_log_by_its_names_and_candidates_are_tried(folder: Path, tmp_path: Path) -> None:
+    """A newcomer's way: inspect writes the map, and terms that are not there are left out."""
+    table = np.loadtxt(folder / "log1.csv", delimiter=",", skiprows=1)
+    log, chosen = tmp_path / "run.csv", tmp_path / "map.toml"
+    np.savetxt(log, table, delimiter=",", header="time,first,second,first_cmd,second_cmd", comments="", fmt="%.9f")
+    proposed = CliRunner().invoke(main, ["inspect", str(log), "--robot", str(folder / "arm.urdf")])
+    chosen.write_text(proposed.stdout)
+    assert 'columns = ["first_cmd", "second_cmd"]' in proposed.stdout
+    (tmp_path / "law.toml").write_text('candidates = ["offset"]\n' + LAW)
+    words = ["actuate", str(folder / "arm.urdf"), str(log), "--map", str(chosen), "--law", str(tmp_path / "law.toml")]
+    done = CliRunner().invoke(main, [*words, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    content = json.loads((tmp_path / "out" / "servos.json").read_text())
+    assert content["chosen"] == []
+    assert [trial["kinds"] for trial in content["trials"]] == [[], ["offset"], ["offset"]]
+    assert "values agree within their 95 % intervals" in done.output
+    assert "Chosen terms" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_episodes_of_a_lerobot_folder_are_motions(folder: Path, tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    tables = [np.loadtxt(folder / f"log{k}.csv", delimiter=",", skiprows=1) for k in (1, 2)]
+    feature = {"dtype": "float64", "shape": [2], "names": ["first.pos", "second.pos"]}
+    info = {"codebase_version": "v3.0", "fps": 200, "features": {"observation.state": feature, "action": feature}}
+    for place in ("meta", "data/chunk-000"):
+        (tmp_path / "set" / place).mkdir(parents=True)
+    (tmp_path / "set" / "meta" / "info.json").write_text(json.dumps(info))
+    rows = np.concatenate(tables)
+    columns = {"timestamp": rows[:, 0], "episode_index": np.repeat([0, 1], [len(table) for table in tables]),
+               "observation.state": list(rows[:, 1:3]), "action": list(rows[:, 3:5])}  # fmt: skip
+    pq.write_table(pa.table(columns), tmp_path / "set" / "data" / "chunk-000" / "file-000.parquet")
+    words = ["actuate", str(folder / "arm.urdf"), str(tmp_path / "set"), "--law", str(folder / "law.toml"), "--json"]
+    refused = CliRunner().invoke(main, words)
+    assert refused.exit_code == 3, refused.output
+    assert "--map lerobot_rad" in refused.output
+    done = CliRunner().invoke(main, [*words, "--map", "lerobot_rad"])
+    assert done.exit_code == 0, done.output
+    assert [motion["name"] for motion in json.loads(done.stdout)["motions"]] == ["set 0", "set 1"]
+    proposed = CliRunner().invoke(main, ["inspect", str(tmp_path / "set")])
+    assert "[reference]" in proposed.stdout, proposed.output

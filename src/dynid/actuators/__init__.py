@@ -6,9 +6,10 @@ from dynid.lazy import lazy_names
 
 NAMES = {
     "alike": ["AlikeTest", "JointTest", "Sharing", "compare_joints", "compare_repeats", "decide_sharing"],
-    "command_design": ["CommandDesign", "design_commands"],
+    "command_design": ["CommandDesign", "refine_commands"],
     "drive_laws": ["DriveLaw", "MotorLaw", "PositionLaw"],
     "identify_actuators": ["ActuatorEstimate", "MotionError", "identify_actuators"],
+    "judgement.servo_selection": ["TermChoice", "TermTrial", "select_terms"],
     "kinds": ["KINDS", "ParameterKind"],
     "motion": ["CommandedMotion"],
     "recorded_motion": ["commanded_motion"],

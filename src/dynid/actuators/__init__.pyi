@@ -7,13 +7,16 @@ from dynid.actuators.alike import compare_joints as compare_joints
 from dynid.actuators.alike import compare_repeats as compare_repeats
 from dynid.actuators.alike import decide_sharing as decide_sharing
 from dynid.actuators.command_design import CommandDesign as CommandDesign
-from dynid.actuators.command_design import design_commands as design_commands
+from dynid.actuators.command_design import refine_commands as refine_commands
 from dynid.actuators.drive_laws import DriveLaw as DriveLaw
 from dynid.actuators.drive_laws import MotorLaw as MotorLaw
 from dynid.actuators.drive_laws import PositionLaw as PositionLaw
 from dynid.actuators.identify_actuators import ActuatorEstimate as ActuatorEstimate
 from dynid.actuators.identify_actuators import MotionError as MotionError
 from dynid.actuators.identify_actuators import identify_actuators as identify_actuators
+from dynid.actuators.judgement.servo_selection import TermChoice as TermChoice
+from dynid.actuators.judgement.servo_selection import TermTrial as TermTrial
+from dynid.actuators.judgement.servo_selection import select_terms as select_terms
 from dynid.actuators.kinds import KINDS as KINDS
 from dynid.actuators.kinds import ParameterKind as ParameterKind
 from dynid.actuators.motion import CommandedMotion as CommandedMotion

@@ -17,7 +17,7 @@ from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError, EstimationError
 from dynid.public_calls import public
 
-__all__ = ["CommandDesign", "design_commands"]
+__all__ = ["CommandDesign", "refine_commands"]
 
 Floats = NDArray[np.float64]
 SHARE = 0.8
@@ -41,10 +41,13 @@ class CommandDesign:
 
 
 @public
-def design_commands(
+def refine_commands(
     model: ServoModel, *, duration_s: float = 20.0, rate_hz: float = 100.0, candidates: int = 32, seed: int = 0
 ) -> CommandDesign:
-    """Design commands under which the parameters of servos can be found best.
+    """Choose commands under which the parameters of a model can be found best.
+
+    They need a model with rough values, such as that of a first recording; `dynid.excitation.design_commands` needs the
+    limits of the robot only. ``dynid excite --commands`` gives those, with ``--set law=FILE`` these.
 
     Each candidate mixes sums of sines, ramps, and moves with holds, within the joints' limits of position and velocity.
     Accelerations, torques and collisions are not checked. The best has the largest determinant of the information at
@@ -62,7 +65,7 @@ def design_commands(
         EstimationError: No candidate can be simulated.
 
     Example:
-        >>> design = dynid.actuators.design_commands(servo, duration_s=4.0, candidates=4)
+        >>> design = dynid.actuators.refine_commands(servo, duration_s=4.0, candidates=4)
         >>> design.motion.command.shape, design.open_directions
         ((401, 1), ())
     """

@@ -35,7 +35,8 @@ def read_servo_model(path: str | Path, robot: Robot) -> ServoModel:
 
     The file has the ``kind`` of law, "position" (kp, kd, ki) or "motor" (kp, voltage, duty_per_gain), the parameters
     that are ``free`` in each joint and those that are ``shared`` by all, and tables ``[start]``, ``[fixed]``,
-    ``[lower]``, ``[upper]`` and ``[prior]`` (value and standard deviation) with numbers for parameters. ``alike`` names
+    ``[lower]``, ``[upper]`` and ``[prior]`` (value and standard deviation) with numbers for parameters. ``candidates``
+    are parameters that are taken up where they predict motions better (`dynid.actuators.select_terms`). ``alike`` names
     joints of one type, such as the hips of four legs, as a list of lists; ``alike = true`` stands for joints whose
     names differ in the first word only. Tests then decide which parameters they share.
 
@@ -60,14 +61,15 @@ def read_servo_model(path: str | Path, robot: Robot) -> ServoModel:
         raise ArgumentError(f"kind is {kind!r}", path=path, remedy=f"Give kind, one of {', '.join(_LAWS)}.")
     make, names = _LAWS[kind]
     alike = either(flag, list_of(list_of(text(), least=2)))
-    lists = {"free": list_of(text()), "shared": list_of(text()), "alike": alike}
+    lists = {"free": list_of(text()), "shared": list_of(text()), "candidates": list_of(text()), "alike": alike}
     numbers = {"start": mapping_of(_NUMBERS), "fixed": mapping_of(_NUMBERS), "lower": _BOUNDS, "upper": _BOUNDS,
                "prior": mapping_of(list_of(number(-LARGEST, LARGEST), least=2, most=2))}  # fmt: skip
     fields = {name: _NUMBERS for name in names} | lists | numbers
     check_content(content, table({"kind": one_of(kind)}, fields), path=path, remedy=_REMEDY, error=ArgumentError)
     law: DriveLaw = make(**{name: content[name] for name in names if name in content})
     try:
-        return ServoModel(robot, law, tuple(_parameters(content)), alike=_alike(content.get("alike", False), robot))
+        alike_joints, candidates = _alike(content.get("alike", False), robot), tuple(content.get("candidates", ()))
+        return ServoModel(robot, law, tuple(_parameters(content)), alike=alike_joints, candidates=candidates)
     except ArgumentError as error:
         raise ArgumentError(error.reason, path=path, remedy=error.remedy) from error
 

@@ -74,6 +74,8 @@ class ServoModel:
     """Longest time step of the simulation [s]; tests/actuators/test_servo_accuracy.py halves it."""
     alike: tuple[tuple[str, ...], ...] = ()
     """Groups of joints of one type, such as the hips of four legs: `decide_sharing` finds out what they share."""
+    candidates: tuple[str, ...] = ()
+    """Kinds that `select_terms` may take up, where they predict motions better."""
     _known: dict[str, ServoParameter] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -95,6 +97,10 @@ class ServoModel:
         object.__setattr__(self, "_known", table)
         as_number("step_s", self.step_s, above=0.0)
         self._check_alike()
+        for name in self.candidates:
+            if name in table or name not in (*EVERYWHERE, *self.law.kinds):
+                reason = "is a parameter of the model already" if name in table else "is no parameter of the law"
+                raise ArgumentError(f"the candidate '{name}' {reason}", remedy="Take it out of candidates.")
         for name, parameter in table.items():
             self.starts(name)
             lower, upper = self._range(parameter)

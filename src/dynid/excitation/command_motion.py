@@ -96,12 +96,14 @@ class CommandPlan:
     enabled: NDArray[np.bool_]
     """(N, n) whether the drives are on"""
     stretches: tuple[Stretch, ...]
+    notes: tuple[str, ...] = ()
+    """What is to be said about the whole."""
 
     def summary(self) -> str:
         """The stretches and the advice as text."""
         lines = [f"{self.time[-1]:.4g} s of commands for {len(self.joint_names)} joints"]
         lines += [f"{s.start_s:7.1f} to {s.stop_s:6.1f} s  {s.name}: {s.shows}" for s in self.stretches]
-        return "\n".join([*lines, "", *self.advice()])
+        return "\n".join([*lines, *self.notes, "", *self.advice()])
 
     def advice(self) -> tuple[str, ...]:
         """What the recording needs beside this motion."""
@@ -122,6 +124,7 @@ class CommandPlan:
             "joints": list(self.joint_names),
             "duration_s": float(self.time[-1]),
             "stretches": [asdict(stretch) for stretch in self.stretches],
+            "notes": list(self.notes),
             "advice": list(self.advice()),
         }
 
@@ -136,7 +139,10 @@ class CommandPlan:
 
 @public
 def design_commands(limits: MotionLimits, settings: CommandSettings | None = None) -> CommandPlan:
-    """Design commands for a log without torque, within position, velocity and acceleration limits.
+    """Design commands for a first log without torque, within position, velocity and acceleration limits.
+
+    No model of the drives is needed. With one, `dynid.actuators.refine_commands` chooses commands that reveal its
+    parameters best.
 
     Args:
         limits: The limits; walls, torques and collisions are not checked.

@@ -18,6 +18,7 @@ from dynid.logs.units import ACCEPTED, declared_unit, known_unit
 __all__ = [
     "COMMANDED",
     "MEASURED",
+    "QUANTITY_WORDS",
     "Family",
     "JointNames",
     "Reading",

@@ -17,9 +17,8 @@ from dynid.logs.channel_map import read_profile
 from dynid.logs.column_names import JointNames, quantity_in, words_of
 from dynid.logs.conversion import Converter
 from dynid.logs.joint_order import other_joints
-from dynid.logs.lerobot import is_lerobot
 from dynid.logs.readers import Options, Table
-from dynid.logs.readers.dispatch import is_bag
+from dynid.logs.readers.dispatch import is_bag, is_lerobot
 from dynid.logs.reading import Progress, folder_contents, matching_profiles, read_tables
 from dynid.logs.signal_guess import (
     FoundSignal,

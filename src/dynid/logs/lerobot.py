@@ -25,7 +25,7 @@ from dynid.logs.recording import Recording
 from dynid.public_calls import public
 from dynid.robot.model import Robot
 
-__all__ = ["is_lerobot", "read_lerobot"]
+__all__ = ["read_lerobot"]
 
 FEATURES = {
     "position": "observation.state",
@@ -90,11 +90,6 @@ def read_lerobot(
     if not found:
         raise LogReadError("it holds no episode that was asked for", path=root, remedy="Check the numbers of episodes.")
     return found
-
-
-def is_lerobot(path: str | Path) -> bool:
-    """Whether a path is the folder of a LeRobot data set."""
-    return (Path(path) / "meta" / "info.json").exists()
 
 
 def _info(root: Path) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from dynid.files import file_digest
 from dynid.logs.channel_map import ChannelMap, profile_names, read_channel_map, read_profile
 from dynid.logs.conversion import Converter
 from dynid.logs.readers import Options, Table, read_pieces, read_table
-from dynid.logs.readers.dispatch import bag_files, is_bag
+from dynid.logs.readers.dispatch import bag_files, is_bag, is_lerobot
 from dynid.logs.recording import Recording, seal
 from dynid.public_calls import public
 from dynid.robot.model import Robot
@@ -254,8 +254,8 @@ def folder_contents(folder: Path) -> tuple[list[Path], list[Path]]:
 def runs_in(path: str | Path, channel_map: ChannelMap | Mapping[str, Any] | str | Path | None = None) -> list[Path]:
     """The runs that a path stands for: itself, or those in a folder of runs.
 
-    A folder is one run if it is a ROS 2 bag, or if the map names the files of a run and they lie in it. Otherwise its
-    logs, or its folders, are a run each.
+    A folder stays whole if it is a ROS 2 bag or a LeRobot data set, or if the map names the files of a run and they lie
+    in it. Otherwise its logs, or its folders, are a run each.
 
     Args:
         path: A log, the folder of a run, or a folder of runs.
@@ -267,7 +267,7 @@ def runs_in(path: str | Path, channel_map: ChannelMap | Mapping[str, Any] | str 
     """
     folder = Path(path)
     chosen = None if channel_map is None else read_channel_map(channel_map)
-    if not folder.is_dir() or is_bag(folder):
+    if not folder.is_dir() or is_bag(folder) or is_lerobot(folder):
         return [folder]
     logs, folders = folder_contents(folder)
     if logs:

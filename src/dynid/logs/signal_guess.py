@@ -12,6 +12,7 @@ import numpy as np
 from dynid.logs.column_names import (
     COMMANDED,
     MEASURED,
+    QUANTITY_WORDS,
     Family,
     JointNames,
     Reading,
@@ -427,8 +428,9 @@ def _reference(
 
 
 def _without_roles(family: Family) -> tuple[str, ...]:
-    """The words of a family's names without those that say commanded or measured."""
-    return tuple(word for word in family.first.rest if word not in COMMANDED | MEASURED)
+    """The words of a family's names without those that say commanded, measured or a position."""
+    said = COMMANDED | MEASURED | QUANTITY_WORDS["position"] | {"observation", "state"}
+    return tuple(word for word in family.first.rest if word not in said)
 
 
 def has_no_sign(torques: Floats) -> bool:

@@ -13,8 +13,8 @@ from typing import Any, Literal
 import numpy as np
 
 from dynid.actuators.alike import AlikeTest, Sharing, compare_repeats, decide_sharing
-from dynid.actuators.command_design import design_commands
 from dynid.actuators.identify_actuators import ActuatorEstimate, fit_servos
+from dynid.actuators.judgement.servo_selection import TermChoice, select_terms
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.recorded_motion import commanded_motion
 from dynid.actuators.servo_files import read_servo_model
@@ -30,16 +30,27 @@ from dynid.gate.signal_checks import check_clock
 from dynid.links.log_reader import ChannelMapSource, check_copies
 from dynid.logs.channel_map import read_channel_map
 from dynid.logs.joint_order import column_order
-from dynid.logs.lerobot import is_lerobot, read_lerobot
+from dynid.logs.lerobot import read_lerobot
+from dynid.logs.readers.dispatch import is_lerobot
 from dynid.logs.reading import read_recording
 from dynid.logs.recording import Recording
 from dynid.public_calls import public
-from dynid.report.sections.servo_sections import servo_page, servo_table, sharing_errors, sharing_tests
+from dynid.report.sections.servo_sections import (
+    agreement_of,
+    choice_table,
+    servo_page,
+    servo_table,
+    sharing_errors,
+    sharing_tests,
+)
 from dynid.robot.model import Robot
 from dynid.runs.run_folder import Origin, RunFolder, RunRequest, open_run
 from dynid.tables import Table
 
-__all__ = ["ActuatorRun", "run_actuators", "run_command_design"]
+__all__ = ["ActuatorRun", "run_actuators"]
+
+SHORTEST = 200
+"""Samples of a single recording from which on its halves are fitted alone. Convention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,9 +61,11 @@ class ActuatorRun:
     before: tuple[OpenDirection, ...]
     """What the motions could not tell, judged before the fit."""
     repeats: tuple[AlikeTest, ...]
-    """Whether the recordings, each fitted alone, agree within their intervals; empty for a single one."""
+    """Whether the recordings, or the halves of a single one, each fitted alone, agree within their intervals."""
     sharing: Sharing | None
     """Which parameters alike joints share; None where the model names no alike joints."""
+    choice: TermChoice | None
+    """Which candidates were taken up; None where the model has none."""
     text: str
     """Table and remarks."""
     content: dict[str, Any]
@@ -110,6 +123,10 @@ def run_actuators(
         if share is not None:
             parts = [motion.hold_out(share) for motion in motions]
             motions, others = tuple(first for first, _ in parts), tuple(rest for _, rest in parts)
+        choice = None
+        if model.candidates:
+            choice = select_terms(model, motions, correlation=correlation, starts=starts)
+            model = choice.model
         before = judge_servo_motions(model, motions)
         sharing = None
         if model.alike:
@@ -118,37 +135,13 @@ def run_actuators(
             model, motions, others, correlation=correlation, starts=starts
         )  # fmt: skip
         repeats = _repeats(found, motions)
-        text, content = _text(found, repeats, sharing), _content(found, sharing)
+        text, content = _text(found, repeats, sharing, choice), _content(found, sharing, choice)
         result = ActuatorRun(
-            found=found, before=before, repeats=repeats, sharing=sharing, text=text, content=content
+            found=found, before=before, repeats=repeats, sharing=sharing, choice=choice, text=text, content=content
         )  # fmt: skip
         if run is not None:
             _write(run, result, others or motions)
         return result
-
-
-def run_command_design(robot: Robot, law: str | Path, duration_s: float, *, out: RunRequest) -> str:
-    """Write ``commands.csv`` that reveal the parameters of a model best; returns what they will tell.
-
-    Args:
-        robot: The robot on a fixed base.
-        law: File of the model, with rough values under ``[start]``.
-        duration_s: Length of the motion [s].
-        out: Folder for the commands.
-    """
-    origin = Origin.of_call("run_command_design", {"duration_s": duration_s}, [law])
-    with open_run(out, origin, ["commands.csv"]) as run:
-        design = design_commands(read_servo_model(law, robot), duration_s=duration_s)
-        motion = design.motion
-        header = ",".join(["time", *motion.joint_names])
-        table = np.column_stack([motion.time, motion.command])
-        rows = [",".join(f"{value:.6f}" for value in row) for row in table.tolist()]
-        run.write("commands.csv", "\n".join([header, *rows]) + "\n")
-        run.finish("commands.csv", 0)
-    told = [f"Open whatever the log: {direction}." for direction in design.open_directions]
-    gain = f"variances {design.gain:.3g} times smaller than under the mean candidate"
-    told = told or ["Every parameter of the model can be told."]
-    return "\n".join([f"{len(motion.time)} commands of {motion.dof} joints; {gain}", *told])
 
 
 def _held_out(given: Sequence[str | Path]) -> tuple[float | None, list[str | Path]]:
@@ -206,13 +199,17 @@ def _check_reach(recording: Recording, robot: Robot) -> Iterator[Finding]:
 
 
 def _repeats(found: ActuatorEstimate, motions: Sequence[CommandedMotion]) -> tuple[AlikeTest, ...]:
-    """Each recording fitted alone from what all gave, and compared; nothing for a single one."""
-    if len(motions) < 2:
+    """Each recording, or each half of a single one, fitted alone from what all gave, and compared."""
+    if len(motions) == 1 and len(motions[0].time) < SHORTEST:
         return ()
+    if len(motions) == 1:
+        motions = motions[0].hold_out(0.5)
     return compare_repeats([fit_servos(found.model, [motion], correlation=found.correlation) for motion in motions])
 
 
-def _text(found: ActuatorEstimate, repeats: Sequence[AlikeTest], sharing: Sharing | None) -> str:
+def _text(
+    found: ActuatorEstimate, repeats: Sequence[AlikeTest], sharing: Sharing | None, choice: TermChoice | None
+) -> str:
     """Table of the parameters, open combinations, errors of the motions, disagreement of recordings."""
     table = servo_table(found)
     lines = [str(Table.of(table.header, table.rows)), "", *(str(finding) for finding in found.findings)]
@@ -223,16 +220,19 @@ def _text(found: ActuatorEstimate, repeats: Sequence[AlikeTest], sharing: Sharin
             f"{error.name} ({seen}): mean error {1e3 * error.mean_absolute:.3g} mrad, rms {1e3 * error.rms:.3g} mrad; "
             f"commands alone {1e3 * error.command_rms:.3g} mrad"
         )
-    odd = [test.kind for test in repeats if not test.alike]
-    if odd:
-        lines.append(f"Recordings fitted alone differ by more than their intervals say: {', '.join(odd)}.")
+    if repeats:
+        lines.append(agreement_of(repeats))
+    if choice is not None:
+        rows = choice_table(choice)
+        lines += ["", "Terms chosen by predicting parts of the training logs from the others:"]
+        lines += [str(Table.of(rows.header, rows.rows))]
     if sharing is not None:
         for rows in (sharing_tests(sharing), sharing_errors(sharing)):
             lines += ["", str(Table.of(rows.header, rows.rows))]
     return "\n".join(lines)
 
 
-def _content(found: ActuatorEstimate, sharing: Sharing | None) -> dict[str, Any]:
+def _content(found: ActuatorEstimate, sharing: Sharing | None, choice: TermChoice | None) -> dict[str, Any]:
     """The result as JSON holds it: None for what is not known."""
 
     def number(value: float) -> float | None:
@@ -257,7 +257,11 @@ def _content(found: ActuatorEstimate, sharing: Sharing | None) -> dict[str, Any]
              "command_rms": e.command_rms, "noise": e.noise, "sum_of_squares": e.sum_of_squares}
             for e in found.errors
         ],
-    } | ({} if sharing is None else {"sharing": _sharing_content(sharing)})  # fmt: skip
+    } | ({} if sharing is None else {"sharing": _sharing_content(sharing)}) | (
+        {} if choice is None else {"chosen": list(choice.chosen), "trials": [
+            {"kinds": list(t.kinds), "rms": number(t.error), "folds_better": t.better, "kept": t.kept}
+            for t in choice.trials
+        ]})  # fmt: skip
 
 
 def _sharing_content(sharing: Sharing) -> dict[str, Any]:
@@ -297,5 +301,6 @@ def _write(run: RunFolder, result: ActuatorRun, shown: Sequence[CommandedMotion]
         except ExportError as error:
             missing.append(f"{name} is not written: {error.reason}")
     run.write("not_in_the_files.txt", "\n".join(missing) + "\n")
-    run.write_page(servo_page(found, shown[:3], result.before, result.repeats, [run.settings()], result.sharing))
+    run.write_page(servo_page(found, shown[:3], result.before, result.repeats, [run.settings()], result.sharing,
+                              result.choice))  # fmt: skip
     run.finish("servos.json", 0)

@@ -9,11 +9,15 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
+from dynid.actuators.command_design import refine_commands
+from dynid.actuators.servo_files import read_servo_model
 from dynid.checks import check_number
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.excitation.collision.geometry import urdf_hulls
 from dynid.excitation.collision.hulls import Hull
-from dynid.excitation.command_motion import CommandPlan, CommandSettings, design_commands
+from dynid.excitation.command_motion import CommandPlan, CommandSettings, Stretch, design_commands
 from dynid.excitation.constraints import build_constraints
 from dynid.excitation.criteria import (
     ConditionNumber,
@@ -58,7 +62,7 @@ LOWEST_FLOOR_M, HIGHEST_FLOOR_M = -100.0, 100.0
 METHOD_KEYS = {
     "fourier": ("period_s", "harmonics", "speed_coverage", "time_limit_s", "processes", "scheduler", "start_from"),
     "energy-points": ("points", "condition", "condition_weight", "equilibrium_weight", "starts"),
-    "commands": ("band_hz", "amplitude", "hold_s", "torque_off_s", "command_rate_hz"),
+    "commands": ("band_hz", "amplitude", "hold_s", "torque_off_s", "command_rate_hz", "law", "duration_s"),
 }
 """Settings that only one method reads."""
 CONDITIONS: dict[str, Criterion] = {
@@ -73,7 +77,7 @@ CONDITIONS: dict[str, Criterion] = {
 class PlanRecipe(TomlSettings):
     """All settings of a motion design."""
 
-    file_keys: ClassVar[tuple[str, ...]] = ("meshes", "start_from")
+    file_keys: ClassVar[tuple[str, ...]] = ("meshes", "start_from", "law")
 
     method: Literal["fourier", "energy-points", "commands"] = "fourier"
     """How the motion is found: a Fourier series, points whose energies reveal the parameters, joined by fifth-order
@@ -88,6 +92,11 @@ class PlanRecipe(TomlSettings):
     """Time for which "commands" switch the drives off, twice [s]; 0 for never: joints may fall."""
     command_rate_hz: float = 100.0
     """Rate of "commands" [Hz]."""
+    law: str | None = None
+    """File with the law of the drives, as for ``dynid actuate``: "commands" are then those that reveal its parameters
+    best; None for stretches that need no model."""
+    duration_s: float = 20.0
+    """Length of "commands" for a law [s]."""
     points: int | None = None
     """Number r of energy differences of "energy-points"; None takes twice the number of base parameters."""
     condition: Literal["svd", "qr", "frobenius"] = "svd"
@@ -150,7 +159,7 @@ class PlanRecipe(TomlSettings):
             if getattr(self, name) not in known:
                 raise ArgumentError(f"{name} is {getattr(self, name)!r}", remedy=f"Choose from {', '.join(known)}.")
         self.settle_kinds()
-        positive = ("period_s", "velocity", "tool_speed", "rate_hz", "record_rate_hz", "time_limit_s")
+        positive = ("period_s", "duration_s", "velocity", "tool_speed", "rate_hz", "record_rate_hz", "time_limit_s")
         for name in (*positive, "condition_weight"):
             check_number(name, getattr(self, name), "a number above zero")
         check_number("equilibrium_weight", self.equilibrium_weight, "a weight from zero up", zero=True)
@@ -268,15 +277,8 @@ def run_command_design(
         >>> [file.name for file in files]
         ['commands.csv', 'plan.txt', 'plan.json']
     """
-    limits = recipe.limits(_with_limits(robot, recipe, notice), notice)
-    settings = CommandSettings(
-        band_hz=(recipe.band_hz[0], recipe.band_hz[1]),
-        amplitude=recipe.amplitude,
-        hold_s=recipe.hold_s,
-        torque_off_s=recipe.torque_off_s,
-        rate_hz=recipe.command_rate_hz,
-    )
-    plan = design_commands(limits, settings)
+    model = _with_limits(robot, recipe, notice)
+    plan = _staged_commands(model, recipe, notice) if recipe.law is None else _revealing_commands(model, recipe)
     names = ["commands.csv", "plan.txt", "plan.json"]
     origin = Origin.of_call("run_command_design", recipe.to_dict(), recipe.input_files())
     with open_run(RunRequest.of(out), origin, [*names, "recipe.toml"]) as run:
@@ -286,6 +288,38 @@ def run_command_design(
         run.write("recipe.toml", recipe.to_toml())
         run.finish("plan.json", 0)
     return plan, [run.folder / name for name in names]
+
+
+def _staged_commands(robot: Robot, recipe: PlanRecipe, notice: Notice) -> CommandPlan:
+    """Stretches that need no model."""
+    settings = CommandSettings(
+        band_hz=(recipe.band_hz[0], recipe.band_hz[1]),
+        amplitude=recipe.amplitude,
+        hold_s=recipe.hold_s,
+        torque_off_s=recipe.torque_off_s,
+        rate_hz=recipe.command_rate_hz,
+    )
+    return design_commands(recipe.limits(robot, notice), settings)
+
+
+def _revealing_commands(robot: Robot, recipe: PlanRecipe) -> CommandPlan:
+    """Commands that reveal the parameters of a law best."""
+    assert recipe.law is not None
+    model = read_servo_model(recipe.law, robot)
+    design = refine_commands(
+        model, duration_s=recipe.duration_s, rate_hz=recipe.command_rate_hz, seed=recipe.seed
+    )  # fmt: skip
+    told = [f"Open whatever the log: {direction}." for direction in design.open_directions]
+    told = told or ["Every parameter of the law can be told."]
+    gain = f"the parameters of the law; variances {design.gain:.3g} times smaller than under the mean candidate"
+    return CommandPlan(
+        joint_names=robot.joint_names,
+        time=design.motion.time,
+        position=design.motion.command,
+        enabled=np.ones(design.motion.command.shape, dtype=bool),
+        stretches=(Stretch("revealing", 0.0, float(design.motion.time[-1]), gain),),
+        notes=tuple(told),
+    )
 
 
 @public

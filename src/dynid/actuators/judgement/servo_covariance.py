@@ -24,10 +24,10 @@ BLOCKS = 64
 """Blocks of time of all motions together. Convention: eight for each wave of the covariance, so that their edges do not
 matter."""
 
-SERVO_WAVES = 4
-"""Number of waves over the blocks. Fewer than for torques: the errors of a simulated motion are what the model misses,
-and stay alike for much of a log. Four and eight were compared on parts of the go2 and xl330 logs before it was chosen
-(`python tests/campaigns/actuators_real.py halves`)."""
+SERVO_WAVES, SINGLE_WAVES = 4, 2
+"""Numbers of waves over the blocks of several motions, and of a single one. Fewer than for torques: the errors of a
+simulated motion are what the model misses, and stay alike for much of a log. Two, four and eight were compared on parts
+of the go2 and xl330 logs before they were chosen (`python tests/campaigns/actuators_real.py halves`)."""
 LAGS = (1, 2, 4, 8, 16, 32, 64)
 """Distances in samples at which residuals are compared with each other. Convention: from one sample to a tenth of a
 second and more."""
@@ -54,6 +54,8 @@ class TimeBlocks:
     """(S,) residuals of each block."""
     runs: NDArray[np.int64]
     """(S,) number of each block's motion; the halves of a single motion count as two."""
+    single: bool
+    """Whether there is one motion only."""
     variances: Floats
     """(n,) variance of the residuals of each joint."""
     repeated: tuple[float, int]
@@ -90,6 +92,7 @@ def time_blocks(equations: ServoEquations, values: Floats) -> TimeBlocks:
         scores=np.array(scores),
         counts=np.array(counts),
         runs=np.array(runs if run else np.arange(len(runs)) * PARTS // len(runs), dtype=np.int64),
+        single=run == 0,
         variances=np.asarray(variances),
         repeated=_repeated(errors),
     )
@@ -122,7 +125,7 @@ def servo_covariance(blocks: TimeBlocks, inside: Sequence[int], root: Floats, ki
         kinds: (b,) kind of each entry.
     """
     rows = np.ix_(inside, inside)
-    sums = ScoreSums(root, blocks.counts, blocks.runs, SERVO_WAVES)
+    sums = ScoreSums(root, blocks.counts, blocks.runs, SINGLE_WAVES if blocks.single else SERVO_WAVES)
     slow = ScoreSums(root, blocks.counts, np.zeros_like(blocks.runs))
     plain = np.zeros((root.shape[1],) * 2)
     for place, (bread, score) in enumerate(zip(blocks.breads, blocks.scores, strict=True)):

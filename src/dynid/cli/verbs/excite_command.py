@@ -32,6 +32,7 @@ __all__ = ["excite"]
     "dynid excite arm.urdf --set floor=0.05 --set clearance=0.02 --out plan",
     "dynid excite arm.urdf --method energy-points --set points=30 --acceleration 5 --out plan",
     "dynid excite arm.urdf --commands --set band_hz=0.3,8 --out commands",
+    "dynid excite arm.urdf --commands --set law=servo.toml --set duration_s=20 --out commands",
 )
 @robot_argument
 @click.option("--method", type=click.Choice(["fourier", "energy-points"]),

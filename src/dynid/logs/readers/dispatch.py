@@ -19,7 +19,7 @@ from dynid.logs.readers.base import Floats, Options, Table
 from dynid.logs.readers.log_formats import Format, detect_format, log_read_error, pieces_in_process
 from dynid.logs.readers.safe_child import SafeChild
 
-__all__ = ["bag_files", "is_bag", "join_tables", "read_pieces", "read_table"]
+__all__ = ["bag_files", "is_bag", "is_lerobot", "join_tables", "read_pieces", "read_table"]
 
 
 def read_table(path: str | Path, options: Options | None = None) -> Table:
@@ -131,6 +131,11 @@ def bag_files(folder: Path) -> list[Path]:
 def is_bag(folder: Path) -> bool:
     """Whether a folder is that of a ROS 2 bag: it has metadata or a file of a bag."""
     return any(entry.name == "metadata.yaml" or entry.name.endswith(_SUFFIXES) for entry in folder.iterdir())
+
+
+def is_lerobot(path: str | Path) -> bool:
+    """Whether a path is the folder of a LeRobot data set."""
+    return (Path(path) / "meta" / "info.json").exists()
 
 
 def _wrong_list(listed: list[str], present: list[str]) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from dynid.actuators.alike import BLOCKS, LEVEL, AlikeTest, Sharing
 from dynid.actuators.identify_actuators import ActuatorEstimate
+from dynid.actuators.judgement.servo_selection import TermChoice
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.servo_identifiability import OpenDirection
 from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Plot, Rows, Text
@@ -16,9 +17,12 @@ from dynid.report.page import Page, Section
 
 __all__ = [
     "AlikeJoints",
+    "ChosenTerms",
     "Repeats",
     "ServoMotions",
     "ServoValues",
+    "agreement_of",
+    "choice_table",
     "servo_page",
     "servo_table",
     "sharing_errors",
@@ -185,15 +189,55 @@ class Repeats(Section):
         return "Each recording alone"
 
     def blocks(self) -> Sequence[Block]:
-        """One row per parameter; nothing for a single recording."""
+        """One row per parameter."""
         if not self.tests:
             return []
         rows = tuple(
             (t.kind, t.mean, t.spread, t.expected, t.p_value, "agree" if t.alike else "disagree") for t in self.tests
         )
-        header = ("parameter", "common value", "spread of the recordings", "as the intervals state", "p", "")
-        hint = "Disagree: the recordings differ by more than their intervals say (5 %); the model misses something."
-        return [Text(hint, "hint"), Rows(header, rows)]
+        header = ("parameter", "common value", "spread", "as the intervals state", "p", "")
+        hint = "Disagree: they differ by more than their intervals say (5 %); the model misses something."
+        return [Text(agreement_of(self.tests)), Text(hint, "hint"), Rows(header, rows)]
+
+
+def agreement_of(tests: Sequence[AlikeTest]) -> str:
+    """How many values of recordings, or halves of one, agree within their intervals, as a sentence."""
+    odd = [test.kind for test in tests if not test.alike]
+    parts = ", ".join(dict.fromkeys(name for test in tests for name in test.names))
+    told = f"Fitted alone ({parts}), {len(tests) - len(odd)} of {len(tests)} values agree within their 95 % intervals"
+    return f"{told}; these differ by more: {', '.join(odd)}." if odd else f"{told}."
+
+
+def choice_table(choice: TermChoice) -> Rows:
+    """One row per model that was tried: what it has beyond the model, its error on parts that it was not fitted to."""
+    rows = tuple(
+        (" + ".join(t.kinds) or "the model itself", 1e3 * t.error if np.isfinite(t.error) else None,
+         f"{t.better} of {choice.folds}" if t.kinds else "", "taken up" if t.kept and t.kinds else "")
+        for t in choice.trials
+    )  # fmt: skip
+    return Rows(("with", "predicted, rms [mrad]", "folds better", ""), rows)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChosenTerms(Section):
+    """Which terms were chosen inside the training logs, and by what."""
+
+    choice: TermChoice | None
+
+    @property
+    def title(self) -> str:
+        """Heading."""
+        return "Chosen terms"
+
+    def blocks(self) -> Sequence[Block]:
+        """Everything that was tried; nothing where the law's file has no candidates."""
+        if self.choice is None:
+            return []
+        hint = (
+            "Parts of the training logs are predicted from the others. A term is taken up if it lowers the squared "
+            "error by 1 % and improves two thirds of the folds; held-out logs have no part in it."
+        )
+        return [Text(hint, "hint"), choice_table(self.choice)]
 
 
 def servo_page(
@@ -203,7 +247,9 @@ def servo_page(
     repeats: Sequence[AlikeTest] = (),
     extra: Sequence[Section] = (),
     sharing: Sharing | None = None,
+    choice: TermChoice | None = None,
 ) -> Page:
     """The page of identified servos."""
-    sections = [ServoValues(found, before), ServoMotions(found, shown), AlikeJoints(sharing), Repeats(repeats), *extra]
+    sections = [ServoValues(found, before), ServoMotions(found, shown), ChosenTerms(choice), AlikeJoints(sharing),
+                Repeats(repeats), *extra]  # fmt: skip
     return Page.of(f"{found.model.robot.name}: identified servos", sections)
