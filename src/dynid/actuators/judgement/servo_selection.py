@@ -47,7 +47,7 @@ class TermChoice:
     chosen: tuple[str, ...]
     """Kinds that were taken up."""
     trials: tuple[TermTrial, ...]
-    """All that was tried, in order: the model alone, each candidate alone, then one after the other."""
+    """All that was tried: the model alone, then each candidate alone and with those taken up before it."""
     folds: int
     """Number of folds."""
 
@@ -81,7 +81,7 @@ def select_terms(
     Example:
         >>> choice = dynid.actuators.select_terms(servo, [sensed], ["offset"])
         >>> choice.chosen, [trial.kinds for trial in choice.trials]
-        ((), [(), ('offset',), ('offset',)])
+        ((), [(), ('offset',)])
     """
     names = tuple(model.candidates if candidates is None else candidates)
     if not names:
@@ -92,10 +92,13 @@ def select_terms(
     base = search.tried(begun)
     trials = [TermTrial((), base.rms, 0, True)]
     alone = {name: search.tried(base.models, name) for name in names}
-    trials += [TermTrial((name,), one.rms, one.better(base), False) for name, one in alone.items()]
     chosen: tuple[str, ...] = ()
+    first = base
     for name in sorted(names, key=lambda name: alone[name].rms):
-        tried = alone[name] if not chosen else search.tried(base.models, name)
+        tried = alone[name]
+        if chosen:
+            trials.append(TermTrial((name,), tried.rms, tried.better(first), False))
+            tried = search.tried(base.models, name)
         better = tried.better(base)
         gain = 1.0 - (tried.rms / base.rms) ** 2 if base.rms > 0.0 else 0.0
         kept = bool(gain >= LEAST_GAIN and better >= LEAST_SHARE * len(search.folds))
