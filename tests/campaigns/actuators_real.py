@@ -1,6 +1,6 @@
 """Servos and legs on real logs without torque: xl330, go2 and so101 of the shared data sets.
 
-Run ``python tests/campaigns/actuators_real.py [xl330] [go2] [chosen] [legs] [halves] [so101]``; all by default,
+Run ``python tests/campaigns/actuators_real.py [xl330] [go2] [go2-chosen] [xl330-chosen] [legs] [halves] [so101]``; all by default,
 some minutes.
 """
 
@@ -125,7 +125,7 @@ def go2_legs() -> None:
                   f"30 %, converged: {found.converged}")  # fmt: skip
 
 
-def chosen_terms() -> None:
+def go2_chosen() -> None:
     """Terms chosen by `select_terms` inside the training part, as users get them, and the error on what is held out."""
     motion = go2_motion()
     part = int(0.7 * len(motion.time))
@@ -140,6 +140,10 @@ def chosen_terms() -> None:
         f"{scores[0]:.6f} in training, {scores[1]:.6f} on the last 30 %, "
         f"choice and fit in {time.process_time() - began:.0f} s"
     )
+
+
+def xl330_chosen() -> None:
+    """The same, with terms chosen inside two gains and tried on the third."""
     motions, means = xl330_motions(), []
     model = ServoModel(pendulum(), MotorLaw(duty_per_gain=XL330_DUTY), XL330_LEAST, candidates=XL330_MORE)
     for gain in (100, 200, 800):
@@ -227,6 +231,14 @@ def so101() -> None:
 
 
 if __name__ == "__main__":
-    chosen = sys.argv[1:] or ["xl330", "go2", "chosen", "legs", "halves", "so101"]
+    chosen = sys.argv[1:] or ["xl330", "go2", "go2-chosen", "xl330-chosen", "legs", "halves", "so101"]
     for name in chosen:
-        {"xl330": xl330, "go2": go2, "chosen": chosen_terms, "legs": go2_legs, "halves": halves, "so101": so101}[name]()
+        {
+            "xl330": xl330,
+            "go2": go2,
+            "go2-chosen": go2_chosen,
+            "xl330-chosen": xl330_chosen,
+            "legs": go2_legs,
+            "halves": halves,
+            "so101": so101,
+        }[name]()

@@ -18,7 +18,7 @@ from dynid.public_calls import public
 __all__ = ["TermChoice", "TermTrial", "select_terms"]
 
 FOLDS = 3
-"""Parts of a single motion, and groups of motions with one gain, that are predicted from the others. Convention."""
+"""Parts of a single motion, and groups of motions with few gains, that are predicted from the others. Convention."""
 LEAST_GAIN = 0.01
 """Share by which a term must lower the squared error of predicted motions; the rule of the real-data benchmark."""
 LEAST_SHARE = 2.0 / 3.0
@@ -63,7 +63,7 @@ def select_terms(
 ) -> TermChoice:
     """Choose the terms of a model by predicting motions, or parts of a motion, from the others.
 
-    Motions with several gains are predicted gain by gain, others in three groups; a single motion in three parts. Each
+    Motions with three gains or more are predicted gain by gain, others in three groups; one motion in three parts. Each
     candidate is tried alone; then, the best first, each is taken up if it lowers the squared error by 1 % and improves
     two thirds of the folds.
 
@@ -168,7 +168,7 @@ def _folds(motions: Sequence[CommandedMotion]) -> list[tuple[list[CommandedMotio
     gains = [None if motion.kp is None else tuple(motion.kp.tolist()) for motion in pieces]
     different = list(dict.fromkeys(gains))
     groups = [different.index(gain) for gain in gains]
-    if len(different) == 1:
+    if len(different) < FOLDS:  # with fewer, two thirds of the folds are all of them
         groups = [k % FOLDS for k in range(len(pieces))]
     found = [
         ([piece for piece, group in zip(pieces, groups, strict=True) if group != fold],
