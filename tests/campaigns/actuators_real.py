@@ -1,7 +1,7 @@
 """Servos and legs on real logs without torque: xl330, go2 and so101 of the shared data sets.
 
-Run ``python tests/campaigns/actuators_real.py [xl330] [go2] [go2-chosen] [xl330-chosen] [legs] [halves] [so101]``; all by default,
-some minutes.
+Run ``python tests/campaigns/actuators_real.py [xl330] [go2] [go2-chosen] [xl330-chosen] [legs] [halves] [so101]``; all
+by default, some minutes.
 """
 
 from __future__ import annotations
