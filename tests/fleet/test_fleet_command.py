@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from dynid.cli import main
-from dynid.fleet import identify_fleet
+from dynid.fleet import find_logs, identify_fleet
 from dynid.report.sections.fleet_sections import fleet_page
 from dynid.robot.formats.urdf import write_urdf
 from dynid.runs.fleet_run import fleet_content
@@ -52,18 +52,27 @@ def test_the_folder_holds_numbers_models_and_a_page(folder: Path, tmp_path: Path
     assert content["left_out"][0]["arm"] == "arm0"
     page = (tmp_path / "out" / "report.md").read_text()
     assert page.index("Conspicuous arms") < page.index("Every arm's own parameters") < page.index("Shared parameters")
-    assert "1 of 6 arms are conspicuous: arm3" in page
+    assert "1 of 6 arms is conspicuous: arm3" in page
     assert (tmp_path / "out" / "ddarm_identified.urdf").exists()
     code, text = run(folder, "--out", str(tmp_path / "second"), "--store", str(tmp_path / "factors"), "--json")
     assert json.loads(text)["logs_read"] == 1  # the one that cannot be used is tried again
 
 
-def test_a_quiet_fleet_says_so(folder: Path) -> None:
+def test_a_folder_stands_for_its_logs(folder: Path) -> None:
+    files = find_logs(str(folder / "logs" / "{arm}" / "*.csv"))
+    assert find_logs(str(folder / "logs" / "{arm}"), MAP) == files
+    assert [log.arm for log in files] == ["arm0", "arm0", "arm1", "arm2", "arm3", "arm4", "arm5"]
+
+
+def test_a_small_fleet_says_what_it_cannot_tell(folder: Path) -> None:
     logs = {f"arm{k}": [folder / "logs" / f"arm{k}" / "2026-02-01.csv"] for k in (0, 1, 2)}
     fleet = identify_fleet(ROBOT, logs, RECIPE, channel_map=MAP)
     assert not fleet.outliers
-    assert "No arm differs" in fleet.summary()
-    assert "none of the 3 arms differs" in fleet_page(fleet).to_markdown()
+    assert "3 arms cannot tell what is unusual: friction is compared from 5 arms on" in fleet.summary()
+    assert "The links of the 3 arms do not differ" in fleet_page(fleet).to_markdown()
+    one = identify_fleet(ROBOT, {"arm0": logs["arm0"]}, RECIPE, channel_map=MAP)
+    assert "Fleet of 1 arm of ddarm: 1 log" in one.summary()
+    assert "times better" not in one.summary()
     json.dumps(fleet_content(fleet), allow_nan=False)
 
 

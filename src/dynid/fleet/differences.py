@@ -33,6 +33,8 @@ CHANCE = 1e-2
 """Probability that any arm of a fleet without differences is reported, over all arms, causes and parameters."""
 FEWEST_ARMS = 5
 """Smallest fleet whose scatter can be judged (convention)."""
+FEWEST_SHARED = 3
+"""Smallest fleet in which the shared parameters of one arm are compared with those of the others (convention)."""
 RESOLUTION = 1e-8
 """Relative singular value of a cause's columns below which a direction is not determined (convention)."""
 SPARE_GAIN = 2.0
@@ -100,7 +102,7 @@ def different_arms(arms: Sequence[ArmEquations], pool: Pool, causes: Sequence[Ca
     found: list[Difference] = []
     shifts: dict[int, Floats] = {}
     present = list(range(len(arms)))
-    while len(present) >= 3:
+    while len(present) >= FEWEST_SHARED:
         gains = [[_gain(pool, arm, present, cause) for arm in present] for cause in causes]
         usual = [_usual(row) for row in gains]
         best: tuple[float, int, int] | None = None

@@ -15,7 +15,14 @@ from dynid.engines.engine_names import make_engine
 from dynid.errors import DynidError, IdentifiabilityError
 from dynid.estimation.equations import Factors, merge_information, next_segment
 from dynid.findings import Finding
-from dynid.fleet.differences import Difference, different_arms, shared_causes, unusual_values
+from dynid.fleet.differences import (
+    FEWEST_ARMS,
+    FEWEST_SHARED,
+    Difference,
+    different_arms,
+    shared_causes,
+    unusual_values,
+)
 from dynid.fleet.fleet_logs import FleetLog, find_logs
 from dynid.fleet.history import (
     DAY_S,
@@ -113,6 +120,24 @@ class Fleet:
         odd = [arm for arm in self.arms if arm.differences]
         return tuple(sorted(odd, key=lambda arm: -arm.differences[0].deviations))
 
+    @property
+    def title(self) -> str:
+        """Size and type."""
+        return f"Fleet of {_count(len(self.arms), 'arm')} of {self.typical.robot.name}"
+
+    @property
+    def verdict(self) -> str:
+        """Whether arms are conspicuous, as one sentence; small fleets cannot tell."""
+        arms, odd = len(self.arms), self.outliers
+        if odd:
+            names = ", ".join(arm.name for arm in odd)
+            return f"{len(odd)} of {_count(arms, 'arm')} {'is' if len(odd) == 1 else 'are'} conspicuous: {names}."
+        if arms >= FEWEST_ARMS:
+            return "No arm differs from the others."
+        rest = "" if arms < FEWEST_SHARED else f" The links of the {arms} arms do not differ."
+        few = f"friction is compared from {FEWEST_ARMS} arms on, links from {FEWEST_SHARED}"
+        return f"{_count(arms, 'arm')} cannot tell what is unusual: {few}.{rest}"
+
     def robot(self, name: str) -> Robot:
         """The robot of one arm: the typical one with the arm's own friction and offsets.
 
@@ -129,17 +154,16 @@ class Fleet:
 
     def summary(self) -> str:
         """A few lines for a terminal."""
-        ratio = _tightening(self.pool)
+        better = f" The shared ones are known {_tightening(self.pool):.3g} times better than by a single arm (median)."
         lines = [
-            f"Fleet of {len(self.arms)} arms of {self.typical.robot.name}: "
-            f"{sum(arm.logs for arm in self.arms)} logs, {sum(arm.samples for arm in self.arms)} samples, "
-            f"{self.read} {'log' if self.read == 1 else 'logs'} read now.",
-            f"{len(self.shared_names)} shared parameters, {len(self.own_names)} of every arm's own. "
-            f"The shared ones are known {ratio:.3g} times better than by a single arm (median).",
+            f"{self.title}: "
+            f"{_count(sum(arm.logs for arm in self.arms), 'log')}, {sum(arm.samples for arm in self.arms)} samples, "
+            f"{_count(self.read, 'log')} read now.",
+            f"{len(self.shared_names)} shared parameters, {len(self.own_names)} of every arm's own."
+            f"{better if len(self.arms) > 1 else ''}",
         ]
         lines += [f"{arm.name}: {difference.sentence}" for arm in self.outliers for difference in arm.differences]
-        if not self.outliers:
-            lines.append("No arm differs from the others.")
+        lines += [] if self.outliers else [self.verdict]
         lines += [f"{effect.sentence}." for effect in self.warmth if effect.is_sure]
         lines += [f"Left out: {log.path} ({log.arm}): {log.reason}" for log in self.failed]
         lines += [f"Not kept: {f.where}: {f.message}" for f in self.findings if f.code == "store-not-written"]
@@ -191,7 +215,7 @@ def identify_fleet(
     check_number("window_days", window_days, "a time above zero [days]")
     chosen = replace(recipe or Recipe(), selection=None)
     _refuse_unusable(chosen)
-    logs = _listed(data)
+    logs = _listed(data, channel_map)
     model = prepare_robot(robot, chosen, channel_map)
     base = require_kept_columns(base_parameters(model))
     reading = _Reading(model, base, chosen, channel_map, None if store is None else LeafStore(Path(store)))
@@ -211,14 +235,14 @@ def _refuse_unusable(recipe: Recipe) -> None:
     refuse_in_pieces([key for key in ("hold_out", "band_hz", "springs", "significant", "free") if getattr(recipe, key)])
 
 
-def _listed(data: FleetData) -> list[FleetLog]:
+def _listed(data: FleetData, channel_map: ChannelMapSource | None) -> list[FleetLog]:
     if isinstance(data, Mapping):
         return [
             FleetLog(arm=arm, path=log if isinstance(log, Recording) else str(log))
             for arm, logs in data.items()
             for log in logs
         ]
-    return find_logs(data)
+    return find_logs(data, channel_map)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -378,6 +402,10 @@ def _typical(
         equations[0], information=merge_information(parts), blocks=tuple(part.segments for part in parts), excerpts=()
     )
     return identify_equations(merged, make_estimator(recipe, robot, [], None))
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _tightening(pool: Pool) -> float:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import glob
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from dynid.errors import ArgumentError, DataError
+from dynid.logs.channel_map import ChannelMap
+from dynid.logs.reading import runs_in
 from dynid.logs.recording import Recording
 
 __all__ = ["FleetLog", "find_logs"]
@@ -37,12 +39,15 @@ class FleetLog:
     """Start that the file's name states [s, Unix time]; None takes the first stamp of the log."""
 
 
-def find_logs(patterns: str | Sequence[str]) -> list[FleetLog]:
+def find_logs(
+    patterns: str | Sequence[str], channel_map: ChannelMap | Mapping[str, Any] | str | Path | None = None
+) -> list[FleetLog]:
     """Find the logs of a fleet, sorted by arm and path.
 
     Args:
         patterns: One or several paths or URLs with ``{arm}``, optionally ``{date}``, and the wildcards ``*``, ``?`` and
-            ``**``.
+            ``**``. A folder on this machine stands for the logs in it.
+        channel_map: Channel map of the logs: it says whether the files of a folder are one log.
 
     Raises:
         ArgumentError: A pattern does not say where the arm's name stands.
@@ -60,7 +65,11 @@ def find_logs(patterns: str | Sequence[str]) -> list[FleetLog]:
             raise ArgumentError(f"'{pattern}': {sorted(rest)[0]} is not known", remedy="Use {arm} and {date}.")
         whole, names = _matches(pattern)
         expression = _expression(whole)
-        here = [_log(expression, path, identity) for path, identity in names]
+        here = [
+            _log(expression, path, run, identity or _local_identity(Path(run)))
+            for path, identity in names
+            for run in ([path] if "://" in path else map(str, runs_in(path, channel_map)))
+        ]
         logs = [log for log in here if log is not None]
         if not logs:
             raise DataError("no file fits the pattern", path=pattern, remedy=_REMEDY)
@@ -69,10 +78,10 @@ def find_logs(patterns: str | Sequence[str]) -> list[FleetLog]:
 
 
 def _matches(pattern: str) -> tuple[str, list[tuple[str, str]]]:
-    """A pattern as its store writes it, and the paths or URLs that may fit it, each with its identity."""
+    """A pattern as its store writes it, and the paths or URLs that may fit it, each with what the store says of it."""
     wild = PLACES.sub("*", pattern)
     if "://" not in pattern:
-        return pattern, [(path, _local_identity(Path(path))) for path in sorted(glob.glob(wild, recursive=True))]
+        return pattern, [(path, "") for path in sorted(glob.glob(wild, recursive=True))]
     try:
         import fsspec
     except ImportError as error:
@@ -118,13 +127,14 @@ def _expression(pattern: str) -> re.Pattern[str]:
     return re.compile("".join(parts))
 
 
-def _log(expression: re.Pattern[str], path: str, identity: str) -> FleetLog | None:
+def _log(expression: re.Pattern[str], path: str, run: str, identity: str) -> FleetLog | None:
+    """The log of a path that fits, or one in such a folder."""
     fits = expression.fullmatch(path) or expression.fullmatch(path.replace("\\", "/"))
     if fits is None:
         return None
     named = fits.groupdict()
     start = None if named.get("date") is None else _date(named["date"], path)
-    return FleetLog(arm=named["arm"], path=path, identity=identity, start_s=start)
+    return FleetLog(arm=named["arm"], path=run, identity=identity, start_s=start)
 
 
 def _date(text: str, path: str) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dynid.fleet.differences import FEWEST_ARMS
 from dynid.fleet.fleet import Arm, Fleet
 from dynid.fleet.history import DAY_S, date_of
 from dynid.report.html_blocks import Block, Cards, Notices, Plot, Rows, Text
@@ -34,7 +35,7 @@ def fleet_page(fleet: Fleet, further: Sequence[Section] = ()) -> Page:
         SharedParameters(fleet),
         LostLogs(fleet),
     ]
-    return Page.of(f"Fleet of {len(fleet.arms)} arms of {fleet.typical.robot.name}", [*sections, *further])
+    return Page.of(fleet.title, [*sections, *further])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,11 +62,8 @@ class Overview(_OfFleet):
         """A sentence, a few numbers, and every difference."""
         fleet = self.fleet
         odd = fleet.outliers
-        names = ", ".join(arm.name for arm in odd)
-        verdict = (
-            Text(f"{len(odd)} of {len(fleet.arms)} arms are conspicuous: {names}", "verdict bad") if odd
-            else Text(f"none of the {len(fleet.arms)} arms differs from the others", "verdict good")
-        )  # fmt: skip
+        told = "bad" if odd else "good" if len(fleet.arms) >= FEWEST_ARMS else "open"
+        verdict = Text(fleet.verdict.removesuffix("."), f"verdict {told}")
         cards = Cards(
             (
                 ("arms", str(len(fleet.arms))),
