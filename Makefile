@@ -78,6 +78,7 @@ campaigns:
 	@echo "fleet-workers           a small fleet by 1, 2 and 8 workers: the same bits"
 	@echo "legs-alike              four simulated legs: equal ones called shared, a worn one found"
 	@echo "fleet-differences       fleets of 100 simulated arms with planted differences: found, accused falsely"
+	@echo "contacts                contacts on every link and hand guiding, with models that are a little wrong"
 	@echo "tracker-steps           ten million steps of the load tracker in C"
 	@echo "c-observer              the momentum observer in C: 1e6 steps against Python, time beside Pinocchio's C++"
 	@echo "c-speed                 generated C beside Pinocchio's C++ and CasADi's C"
@@ -186,6 +187,9 @@ c-robots: $(STAMP)
 
 watch: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/watch.py
+
+contacts: $(STAMP)
+	$(CAMPAIGN)/contacts.py
 
 tracker-steps: $(STAMP)
 	$(CAMPAIGN)/tracker_steps.py

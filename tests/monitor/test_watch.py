@@ -9,16 +9,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.signal import lfilter
+from scipy.stats import norm
 
 import dynid
 from dynid.errors import ArgumentError, DataError
-from dynid.monitor.alarm_tails import Tail, block_maxima, fit_tail
-from dynid.monitor.alarms import first_excesses, watch_experiment
+from dynid.monitor.alarm_tails import Tail, find_peaks, fit_tail
+from dynid.monitor.alarms import find_alarms, watch_experiment
 from dynid.monitor.bands import fit_band
 from dynid.monitor.calibration import Calibration, calibrate, calibrate_stretches
 from dynid.monitor.jumps import fit_whitening, jump_statistic
-from dynid.monitor.planted_pushes import plant_pushes
-from dynid.monitor.watched_signals import WatchedStretch
+from dynid.monitor.planted_pushes import _best_power, plant_pushes
+from dynid.monitor.watched_signals import WatchedStretch, find_stale
 from support.small_fit import small_fit
 
 RATE = 100.0
@@ -29,16 +31,21 @@ def stretch(seconds: float, seed: int, *, memory: float = 0.9, at_rest: float = 
     rng = np.random.default_rng(seed)
     count = round(seconds * RATE)
     white = rng.normal(size=(count, 2)) * np.sqrt(1.0 - memory**2)
-    noise = np.empty_like(white)
-    noise[0] = rng.normal(size=2)
-    for k in range(1, count):
-        noise[k] = memory * noise[k - 1] + white[k]
+    white[0] = rng.normal(size=2)
+    noise = lfilter([1.0], [1.0, -memory], white, axis=0)
     time = np.arange(count) / RATE
     dq = np.column_stack([np.sin(time), np.cos(0.7 * time)])
     noise *= np.sqrt(1.0 + at_rest * np.exp(-((dq / 0.1) ** 2)))
     zeros = np.zeros_like(dq)
     return WatchedStretch(
-        time=time, rate_hz=RATE, raw=noise, dq=dq, torque=10.0 + zeros, spread=zeros, friction=np.sign(dq)
+        time=time,
+        rate_hz=RATE,
+        raw=noise,
+        dq=dq,
+        torque=10.0 + zeros,
+        spread=zeros,
+        friction=np.sign(dq),
+        stale=np.zeros(count, dtype=bool),
     )
 
 
@@ -56,19 +63,12 @@ def test_false_alarms_stay_within_the_stated_rate() -> None:
     """Twenty minutes of noise that the calibration has not seen, at one alarm a minute."""
     known = calibration()
     found = known.statistics(stretch(1200.0, seed=2))
-    levels = known.levels(60.0)
-    gap = round(0.25 * RATE)
-    alarms = [
-        k
-        for statistic, level in zip((found.jump, found.level), levels, strict=True)
-        for column in statistic.T
-        for k in first_excesses(column > level, gap)
-    ]
-    assert len(alarms) <= 2 * 20  # normal noise has lighter tails than the law of the level
-    often = 7200.0  # two blocks a second: here the law must hold in both directions
-    for statistic, level in zip((found.jump, found.level), known.levels(often), strict=True):
-        over = sum(int((block_maxima(column, RATE) > level).sum()) for column in statistic.T)
-        assert 0.5 < over / (0.5 * often * 1200.0 / 3600.0) < 2.0
+    alarms = list(find_alarms(found, known.joint_names, known.levels(60.0)))
+    assert len(alarms) <= 2 * 20
+    for statistic, tail in ((found.jump, known.jump), (found.level, known.level)):
+        often = 0.2  # [1/s] within the calibrated data, so that the law must hold in both directions
+        peaks = find_peaks(statistic.max(axis=1), RATE, tail.level(often))
+        assert 0.5 < len(peaks) / (often * 1200.0) < 2.0
 
 
 def test_a_step_is_seen_in_what_is_new_long_before_it_leaves_the_band() -> None:
@@ -112,20 +112,51 @@ def test_the_projection_on_pure_noise_has_unit_variance() -> None:
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.floats(0.5, 5.0), st.floats(0.1, 2.0), st.floats(1e-4, 1.0))
-def test_level_and_rate_are_inverse(location: float, scale: float, rate_hz: float) -> None:
-    tail = Tail(location, scale, 0.25)
+@given(st.floats(0.5, 5.0), st.floats(0.1, 2.0), st.floats(-0.2, 0.5), st.floats(1e-4, 0.9))
+def test_level_and_rate_are_inverse(threshold: float, scale: float, shape: float, rate_hz: float) -> None:
+    laws = np.array([scale, 1.5 * scale]), np.array([shape, 0.0]), np.array([0.4, 0.6])
+    tail = Tail(threshold, 1.0, *laws, peaks=20)
     assert tail.rate(tail.level(rate_hz)) == pytest.approx(rate_hz, rel=1e-6)
+    low, high = tail.interval(tail.level(rate_hz))
+    assert low <= rate_hz <= high
 
 
-def test_the_tail_of_gumbel_noise_is_found() -> None:
+def test_rates_hold_on_average_over_short_calibrations() -> None:
+    """A minute of exponential values, one a second: their true rate above a level is ``exp(-level)``."""
     rng = np.random.default_rng(0)
-    found = fit_tail([rng.gumbel(3.0, 0.7, size=4000)])
-    assert found.location == pytest.approx(3.0, abs=0.05)
-    assert found.scale == pytest.approx(0.7, abs=0.04)
-    assert block_maxima(np.array([1.0, 5.0, 2.0, np.nan]), 2.0, 1.0).tolist() == [5.0, 2.0]
-    with pytest.raises(DataError, match="too few"):
-        fit_tail([np.ones(3)])
+    for rate_hz in (0.1, 0.01):  # within a minute, and beyond it
+        levels = [fit_tail([rng.exponential(size=(60, 1))], 1.0).level(rate_hz) for _ in range(40)]
+        assert 0.5 < np.exp(-np.array(levels)).mean() / rate_hz < 2.0
+
+
+def test_heavy_tails_are_told_from_light_ones() -> None:
+    rng = np.random.default_rng(1)
+    heavy = fit_tail([rng.pareto(3.0, size=(2000, 1))], 1.0)
+    light = fit_tail([rng.uniform(size=(2000, 1))], 1.0)
+    assert heavy.shapes @ heavy.weights > 0.15
+    assert light.shapes @ light.weights < -0.15
+    with pytest.raises(DataError, match="too short"):
+        fit_tail([np.ones((3, 1))], 1.0)
+
+
+def test_the_best_detector_of_one_joint_is_the_two_sided_test() -> None:
+    chances = [0.01, 1e-4]
+    wanted = norm.cdf(4.0 - norm.isf(0.5 * np.array(chances)))
+    found = _best_power(np.array([4.0]), chances, np.random.default_rng(0))
+    assert found == pytest.approx(wanted, abs=0.02)
+
+
+def test_lost_samples_of_a_moving_arm_are_no_push() -> None:
+    time = np.arange(60) / RATE
+    torque = np.column_stack([np.sin(9.0 * time), np.cos(9.0 * time)])
+    repeated, filled = torque.copy(), torque.copy()
+    repeated[30:34] = repeated[29]
+    filled[30:34] = filled[29] + np.arange(1, 5)[:, None] / 5.0 * (filled[34] - filled[29])
+    moving = np.ones_like(torque)
+    assert not find_stale(torque, moving).any()
+    assert np.flatnonzero(find_stale(repeated, moving)).tolist() == list(range(30, 37))
+    assert np.flatnonzero(find_stale(filled, moving)).tolist() == list(range(31, 38))
+    assert not find_stale(repeated, 0.0 * moving).any()  # a robot at rest repeats itself
 
 
 def test_a_watch_over_a_pushed_experiment_names_joint_time_and_kind() -> None:

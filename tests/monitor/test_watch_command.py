@@ -15,7 +15,8 @@ import dynid
 from dynid.cli import main
 from dynid.errors import DataError
 from dynid.monitor.calibration import calibrate
-from dynid.monitor.live_lines import read_samples
+from dynid.monitor.live_checks import LiveChecks
+from dynid.monitor.live_lines import Sample, read_samples
 from dynid.monitor.live_watch import LiveWatch
 from dynid.monitor.watched_signals import watched_stretches
 from dynid.processing.simulation import sum_of_sines
@@ -54,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def watch(folder: Path, *words: str, stdin: str | None = None):
-    arguments = [w if w.startswith("-") or w.isdigit() else str(folder / w) for w in words]
+    arguments = [w if w.startswith("-") or w.replace(".", "").isdigit() else str(folder / w) for w in words]
     return CliRunner().invoke(main, ["watch", *arguments], input=stdin, catch_exceptions=False)
 
 
@@ -87,6 +88,10 @@ def test_live_lines_raise_the_same_alarm(folder: Path) -> None:
     done = watch(folder, "result", *words, stdin="\n".join(lines))
     assert done.exit_code == 1
     assert "joint2" in done.stdout.splitlines()[0]
+    learnt = watch(folder, "result", "--live", "--learn", "5.5", stdin="\n".join(lines))  # before the push
+    assert learnt.exit_code == 1
+    assert "joint2" in learnt.stdout.splitlines()[0]
+    assert "learning from 5.5 s" in learnt.stderr
     assert watch(folder, "result", "clean.csv", *words).exit_code == 2
 
 
@@ -110,9 +115,68 @@ def test_a_live_watch_has_the_statistics_of_the_whole_log() -> None:
 
 def test_lines_are_read_as_csv_and_json_and_refused_by_number() -> None:
     csv = ["time,q1,dq1,tau1", "0.0,1,2,3", "", "0.1,4,5,6"]
-    assert [sample.torque[0] for sample in read_samples(csv, 1)] == [3.0, 6.0]
-    assert next(read_samples(['{"time": 1, "q": [1], "dq": [2], "tau": [3]}'], 1)).time_s == 1.0
-    for lines, word in ((["time,q1", "0,1,2"], "line 2"), (["{"], "JSON"), (['{"time": 1}'], "no 'q1'"),
-                        (['{"time": 1, "q": ["x"], "dq": [2], "tau": [3]}'], "no number")):  # fmt: skip
+    assert [sample.torque[0] for sample in read_samples(csv, ["a"])] == [3.0, 6.0]
+    assert next(read_samples(['{"time": 1, "q": [1], "dq": [2], "tau": [3]}'], ["a"])).time_s == 1.0
+    broken = (
+        ("time,q1,dq1,tau1\n0,1,2", "line 2"), ("time,q1\n0,1", "header has no dq1"),
+        ("{", "JSON"), ('{"time": 1}', "no 'q1'"), ("0.0,1,2,3", "no header"),
+        ('{"time": 1, "q": ["x"], "dq": [2], "tau": [3]}', "no number"),
+        ('{"time": 1, "q": [NaN], "dq": [2], "tau": [3]}', "NaN"),
+        ('{"time": 1, "q": [1, 2], "dq": [2], "tau": [3]}', "numbers of joints"),
+        ('{"time": 1, "names": ["b"], "q": [1], "dq": [2], "tau": [3]}', "other joints"),
+    )  # fmt: skip
+    for lines, word in broken:
         with pytest.raises(DataError, match=word):
-            list(read_samples(lines, 1))
+            list(read_samples(lines.splitlines(), ["a"]))
+    refused: list[DataError] = []
+    assert len(list(read_samples([*csv, "broken", "0.2,1,2,3"], ["a"], refused.append))) == 3
+    assert len(refused) == 1
+    with pytest.raises(DataError, match="header"):
+        list(read_samples(["time,q1", "0,1"], ["a"], refused.append))
+    turned = '{"time": 1, "names": ["b", "a"], "q": [1, 2], "dq": [3, 4], "tau": [5, 6]}'
+    assert next(read_samples([turned], ["a", "b"])).torque.tolist() == [6.0, 5.0]
+
+
+def test_doubts_about_a_stream_are_said_once() -> None:
+    _, run, known = calibrated()
+    for change, word in ((lambda s: s, None), (lambda s: s._replace(dq=57.3 * s.dq), "velocity"),
+                         (lambda s: s._replace(q=57.3 * s.q), "times as far"),
+                         (lambda s: s._replace(torque=1e3 * s.torque), "torque"),
+                         (lambda s: s._replace(time_s=3.0 * s.time_s, dq=s.dq / 3.0), "Hz")):  # fmt: skip
+        checks = LiveChecks(known)
+        said = [
+            doubt
+            for k in range(250)
+            for doubt in checks.step(change(Sample(float(run.time[k]), run.q[k], run.dq[k], run.effort[k])))
+        ]
+        assert len(said) == len(set(said))
+        assert any(word in doubt for doubt in said) if word else not said
+
+
+def test_a_live_watch_survives_broken_lines_pauses_and_rest(folder: Path) -> None:
+    """A robot that stands still for a minute, a pause, broken lines and repeated times: no alarm, and no end."""
+    words = ("--live", "--clean", "clean.csv", "--map", "map.toml", "--per-hour", "1")
+    fit = dynid.read_result(folder / "result").identification()
+    rng = np.random.default_rng(0)
+    q = np.array([0.3, -0.2, 0.4])
+    weight = fit.torque(_resting(fit, q))[0]
+    lines = ["time,q1,q2,q3,dq1,dq2,dq3,tau1,tau2,tau3", "what", "0,0,0"]
+    for k in range(600):
+        stamp = 0.01 * k + (50.0 if k > 300 else 0.0)
+        row = [stamp, *q, *(0.0, 0.0, 0.0), *(weight + 0.05 * rng.normal(size=3))]
+        lines.append(",".join(f"{value:.6f}" for value in row))
+        if k == 100:
+            lines += [lines[-1], lines[-1].replace(lines[-1].split(",")[-1], "nan")]
+    done = watch(folder, "result", *words, stdin="\n".join(lines))
+    assert done.exit_code == 0
+    assert "left out: line 2" in done.stderr
+    assert "does not follow" in done.stderr
+
+
+def _resting(fit: dynid.Identification, q: np.ndarray) -> dynid.Experiment:
+    rows = np.tile(q, (4, 1))
+    zeros = np.zeros_like(rows)
+    return dynid.Experiment(
+        time=0.01 * np.arange(4), q=rows, dq=zeros, ddq=zeros, effort=zeros, valid=np.ones(rows.shape, dtype=bool),
+        segment=np.zeros(4, dtype=np.int64), rate_hz=100.0, joint_names=fit.robot.joint_names,
+    )  # fmt: skip

@@ -1,9 +1,11 @@
-"""How often a statistic exceeds a level: the tail of its largest values per block of time, fitted by Gumbel's law.
+"""How often a statistic exceeds a level: the law of its peaks above a threshold, and the uncertainty of this law.
 
-The largest value x of a block follows ``exp(-exp(-(x^k - location) / scale))``, with k = 2 for noise with normal tails
-and k = 1 for noise whose tails fall exponentially, as where friction breaks loose; the likelier one is taken. A level
-that is exceeded once in a long time follows from it, also where the time is longer than the log: an extrapolation, and
-stated as such.
+Peaks over a high threshold follow a generalised Pareto law, whatever the noise is. A clean log of some seconds holds
+few of them, so its scale and shape are not known well. The rate at a level is therefore the mean over all laws that
+are plausible after the peaks: with few peaks the level of a rate is higher, so that alarms come at the stated rate on
+average over calibrations. For times that are longer than the log this is an extrapolation, and stated as such.
+
+The peaks are those of the largest statistic over the joints: what reaches several joints at once is one alarm.
 """
 
 from __future__ import annotations
@@ -16,77 +18,127 @@ from numpy.typing import NDArray
 
 from dynid.errors import DataError
 
-__all__ = ["Tail", "block_maxima", "fit_tail"]
+__all__ = ["Tail", "find_peaks", "fit_tail"]
 
 Floats = NDArray[np.float64]
-BLOCK_S = 0.25
-"""Length of the blocks [s] (convention: longer than the noise remembers most of itself, and many in a short log)."""
-FEWEST = 20
-"""Fewest blocks from which a tail is fitted (convention)."""
+CLEAR_S = 0.25
+"""Time without excess after which a new excess is a new event [s] (convention)."""
+THRESHOLDS = (0.5, 0.6, 0.7, 0.8)
+"""Quantiles of the largest values in blocks of `CLEAR_S` above which peaks may count (convention)."""
+ENOUGH = 0.8
+"""Part of the most peaks that a threshold must leave; the highest such one is taken (convention: many peaks, and yet a
+tail)."""
+FEWEST_S = 5.0
+"""Shortest clean data from which a tail is fitted [s] (convention)."""
+SHAPES = np.linspace(-0.3, 0.8, 45)
+"""Shapes of the law that are considered [-]: negative for a finite end, zero exponential, positive heavy."""
+SHAPE_PRIOR = (0.0, 0.1)
+"""Mean and standard deviation of the shape before any peak (convention: about exponential)."""
+SCALES = np.geomspace(0.2, 5.0, 61)
+"""Scales that are considered, over the mean excess."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Tail:
-    """Gumbel's law of the largest value in a block of time."""
+    """The law of the peaks of the largest statistic over the joints, above a threshold."""
 
-    location: float
-    scale: float
-    block_s: float
-    """Length of a block [s]."""
-    power: int = 1
-    """The power k of the statistic: 2 for normal tails, 1 for exponential ones."""
+    threshold: float
+    events_hz: float
+    """Rate of events above the threshold [1/s]."""
+    scales: Floats
+    """(K,) scales of plausible laws."""
+    shapes: Floats
+    """(K,) their shapes."""
+    weights: Floats
+    """(K,) their probabilities after the peaks."""
+    peaks: int
+    """Number of peaks that the law was fitted to."""
 
-    def level(self, rate_hz: float) -> float:
-        """The level that is exceeded by blocks at a rate [1/s]."""
-        share = -np.log1p(-min(rate_hz * self.block_s, 1.0 - 1e-12))
-        return float(max(self.location - self.scale * np.log(share), 0.0) ** (1.0 / self.power))
+    def rates(self, level: float) -> Floats:
+        """(K,) rate of events above a level by each plausible law [1/s]; above the threshold only."""
+        excess = max(level - self.threshold, 0.0) / self.scales
+        inside = np.maximum(1.0 + self.shapes * excess, 0.0)
+        with np.errstate(divide="ignore"):
+            survival = np.where(
+                np.abs(self.shapes) < 1e-9, np.exp(-excess), inside ** (-1.0 / np.where(self.shapes, self.shapes, 1.0))
+            )
+        return np.asarray(self.events_hz * np.where(inside > 0.0, survival, 0.0))
 
     def rate(self, level: float) -> float:
-        """The rate of blocks that exceed a level [1/s]."""
-        return float(-np.expm1(-np.exp(-(level**self.power - self.location) / self.scale)) / self.block_s)
+        """The rate of events above a level, on average over the plausible laws [1/s]."""
+        return float(self.rates(level) @ self.weights)
+
+    def interval(self, level: float, share: float = 0.95) -> tuple[float, float]:
+        """Rates at a level between which the plausible laws lie with a probability [1/s]."""
+        rates = self.rates(level)
+        order = np.argsort(rates)
+        below = np.cumsum(self.weights[order])
+        ends = np.searchsorted(below, [0.5 * (1.0 - share), 0.5 * (1.0 + share)])
+        low, high = rates[order][np.minimum(ends, len(order) - 1)]
+        return float(low), float(high)
+
+    def level(self, rate_hz: float) -> float:
+        """The level that events exceed at a rate [1/s]; the threshold for all rates above its own."""
+        low, high = self.threshold, self.threshold + float(self.scales.max())
+        if rate_hz >= self.events_hz:
+            return low
+        while self.rate(high) > rate_hz:
+            high += high - low
+        for _ in range(60):  # bisection: the rate falls with the level
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if self.rate(middle) > rate_hz else (low, middle)
+        return high
 
 
-def block_maxima(statistic: Floats, rate_hz: float, block_s: float = BLOCK_S) -> Floats:
-    """(M,) largest values of the whole blocks of a statistic (N,); NaN counts as nothing."""
-    length = max(1, round(block_s * rate_hz))
-    count = len(statistic) // length
-    blocks = np.nan_to_num(statistic[: count * length], nan=-np.inf).reshape(count, length).max(axis=1)
-    return np.asarray(blocks[np.isfinite(blocks)])
+def find_peaks(statistic: Floats, rate_hz: float, threshold: float) -> Floats:
+    """(M,) largest value of each event above a threshold; events are `CLEAR_S` apart."""
+    places = np.flatnonzero(statistic > threshold)
+    if not places.size:
+        return np.zeros(0)
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(places) > CLEAR_S * rate_hz) + 1])
+    return np.asarray(np.maximum.reduceat(statistic[places], starts))
 
 
-def fit_tail(maxima: Sequence[Floats], block_s: float = BLOCK_S, power: int | None = None) -> Tail:
-    """Fit the tail by maximum likelihood.
+def _highest_threshold(statistics: Sequence[Floats], thresholds: Floats, rate_hz: float) -> tuple[float, Floats]:
+    """The highest threshold with enough peaks, and its peaks."""
+    found = [np.concatenate([find_peaks(one, rate_hz, level) for one in statistics]) for level in thresholds]
+    most = max(len(peaks) for peaks in found)
+    place = max(k for k, peaks in enumerate(found) if len(peaks) >= ENOUGH * most)
+    return float(thresholds[place]), found[place]
+
+
+def fit_tail(statistics: Sequence[Floats], rate_hz: float) -> Tail:
+    """Fit the law of the peaks.
 
     Args:
-        maxima: Largest values of blocks, as `block_maxima` gives them.
-        block_s: Length of the blocks [s].
-        power: Power of the statistic; the likelier one if None.
+        statistics: (N, n) along each clean stretch, one column per joint.
+        rate_hz: Samples per second.
 
     Raises:
-        DataError: There are too few blocks.
+        DataError: The stretches are too short.
     """
-    x = np.concatenate(list(maxima)) if maxima else np.zeros(0)
-    if x.size < FEWEST:
+    seconds = sum(len(one) for one in statistics) / rate_hz
+    if seconds < FEWEST_S:
         raise DataError(
-            f"{x.size} blocks of {block_s:g} s are too few for a rate of false alarms",
-            remedy=f"Calibrate from logs of at least {FEWEST * block_s:g} s in which nothing touches the robot.",
+            f"{seconds:.1f} s are too short for a rate of false alarms",
+            remedy=f"Calibrate from logs of at least {FEWEST_S:g} s in which nothing touches the robot.",
         )
-    fits = [(*_fit_gumbel(x**k), k) for k in ((1, 2) if power is None else (power,))]
-    # the density of x itself has the derivative of its power as a factor
-    likelihood = [one[2] + float(np.log(one[3] * np.maximum(x, 1e-12) ** (one[3] - 1)).sum()) for one in fits]
-    location, scale, _, chosen = fits[int(np.argmax(likelihood))]
-    return Tail(location, scale, block_s, chosen)
-
-
-def _fit_gumbel(x: Floats) -> tuple[float, float, float]:
-    """Location, scale and log likelihood of Gumbel's law."""
-    scale = max(float(np.std(x)) * float(np.sqrt(6.0)) / np.pi, 1e-12)
-    for _ in range(100):  # the fixed point of the likelihood equation, damped
-        weight = np.exp(-(x - x.min()) / scale)
-        better = float(x.mean() - (x * weight).sum() / weight.sum())
-        if abs(better - scale) < 1e-10 * scale:
-            break
-        scale = 0.5 * (scale + max(better, 1e-3 * scale))
-    location = float(x.min() - scale * np.log(np.exp(-(x - x.min()) / scale).mean()))
-    z = (x - location) / scale
-    return location, scale, float(np.sum(-np.log(scale) - z - np.exp(-z)))
+    length = max(1, round(CLEAR_S * rate_hz))
+    arm = [one.max(axis=1) for one in statistics]
+    blocks = [one[: len(one) // length * length].reshape(-1, length).max(axis=1) for one in arm]
+    threshold, peaks = _highest_threshold(arm, np.quantile(np.concatenate(blocks), THRESHOLDS), rate_hz)
+    excess = np.sort(peaks) - threshold
+    mean = max(float(excess.mean()), 1e-12) if excess.size else max(threshold, 1e-12)
+    scale, shape = (grid.ravel() for grid in np.meshgrid(mean * SCALES, SHAPES, indexing="ij"))
+    inside = 1.0 + shape[:, None] * excess / scale[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        curved = (1.0 + 1.0 / np.where(shape, shape, 1.0))[:, None] * np.log(inside)
+        each = np.where(np.abs(shape[:, None]) < 1e-9, excess / scale[:, None], curved)
+    likely = -np.log(scale) * excess.size - np.where(inside > 0.0, each, np.inf).sum(axis=1)
+    likely -= 0.5 * ((shape - SHAPE_PRIOR[0]) / SHAPE_PRIOR[1]) ** 2
+    weights = np.exp(likely - likely.max())
+    kept = weights > 1e-8 * weights.max()
+    return Tail(
+        threshold, max(excess.size, 0.5) / seconds, scale[kept], shape[kept], weights[kept] / weights[kept].sum(),
+        excess.size,
+    )  # fmt: skip

@@ -10,33 +10,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.links.identify import Identification
+from dynid.monitor.alarm_tails import CLEAR_S
 from dynid.monitor.calibration import Calibration, Statistics, calibrate
 from dynid.monitor.watched_signals import watched_stretches
 from dynid.processing.experiment import Experiment
 from dynid.public_calls import public
 from dynid.tables import Table, html_card
 
-__all__ = ["Alarm", "Watch", "watch_experiment"]
+__all__ = ["SAME_S", "Alarm", "Watch", "find_alarms", "watch_experiment"]
 
 Floats = NDArray[np.float64]
 Kind = Literal["contact", "disturbance"]
-CLEAR_S = 0.25
-"""Time without excess after which a new excess is a new alarm [s] (convention: a block of the fitted tails)."""
+SAME_S = 1.0
+"""Time after a contact in which the same joint may leave its band by the same push [s] (convention)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """One alarm."""
+    """One alarm of the arm."""
 
     time_s: float
     """When it came [s], on the clock of the log."""
     joint: str
+    """The joint with the largest statistic over its level."""
     kind: Kind
     """``contact`` for a sudden torque; ``disturbance`` for one that came slowly: a load, a cable, wear."""
     torque: float
-    """Torque from outside at the alarm [N m or N]."""
+    """Largest torque from outside within a quarter of a second; of a live watch that at the alarm [N m or N]."""
     excess: float
     """The statistic over its level [-]."""
+    joints: tuple[str, ...] = ()
+    """All joints that were reached within a quarter of a second, in the order of the robot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -75,8 +79,13 @@ class Watch:
 
     def table(self) -> Table:
         """All alarms."""
-        rows = [(f"{a.time_s:.3f}", a.joint, a.kind, a.torque, a.excess) for a in self.alarms]
-        return Table.of(["time [s]", "joint", "kind", "torque [N m or N]", "statistic over level"], rows)
+        rows = [
+            (f"{a.time_s:.3f}", a.joint, ", ".join(name for name in a.joints if name != a.joint) or "-", a.kind,
+             a.torque, a.excess)
+            for a in self.alarms
+        ]  # fmt: skip
+        header = ["time [s]", "joint", "joints reached too", "kind", "torque [N m or N]", "statistic over level"]
+        return Table.of(header, rows)
 
     def summary(self) -> str:
         """The verdict, and the table of alarms."""
@@ -91,10 +100,11 @@ class Watch:
             "false_alarms_per_hour": self.per_hour,
             "calibrated_seconds": self.calibrated_s,
             "alarms": [
-                {"time_s": a.time_s, "joint": a.joint, "kind": a.kind, "torque": a.torque, "excess": a.excess}
+                {"time_s": a.time_s, "joint": a.joint, "joints": list(a.joints), "kind": a.kind, "torque": a.torque,
+                 "excess": a.excess}
                 for a in self.alarms
             ],
-        }
+        }  # fmt: skip
 
     def __repr__(self) -> str:
         """The verdict in one line."""
@@ -133,7 +143,7 @@ def watch_experiment(
     found = [known.statistics(stretch) for stretch in watched_stretches(fit, run)]
     levels = known.levels(per_hour)
     alarms = sorted(
-        (alarm for one in found for alarm in _alarms(one, known.joint_names, levels)), key=lambda a: a.time_s
+        (alarm for one in found for alarm in find_alarms(one, known.joint_names, levels)), key=lambda a: a.time_s
     )
     return Watch(
         joint_names=known.joint_names,
@@ -151,21 +161,32 @@ def _joined(parts: Sequence[Floats], width: int) -> Floats:
     return np.concatenate(parts) if parts else np.zeros((0, width) if width else 0)
 
 
-def _alarms(found: Statistics, joints: Sequence[str], levels: tuple[float, float]) -> Iterator[Alarm]:
-    """The alarms of one stretch; a slow one beside a sudden one of the same joint is the same push."""
-    gap = max(1, round(CLEAR_S * found.stretch.rate_hz))
-    for j, joint in enumerate(joints):
-        sudden = first_excesses(found.jump[:, j] > levels[0], gap)
-        slow = first_excesses(found.level[:, j] > levels[1], gap)
-        alone = [k for k in slow if not any(0 <= k - s <= gap for s in sudden)]
-        kinds: list[tuple[Kind, list[int], Floats, float]] = [
-            ("contact", sudden, found.jump[:, j], levels[0]),
-            ("disturbance", alone, found.level[:, j], levels[1]),
-        ]
-        for kind, places, statistic, level in kinds:
-            for k in places:
-                torque = float(found.external[k, j])
-                yield Alarm(float(found.stretch.time[k]), joint, kind, torque, float(statistic[k] / level))
+def find_alarms(found: Statistics, joints: Sequence[str], levels: tuple[float, float]) -> Iterator[Alarm]:
+    """The alarms of one stretch: what begins on several joints within `CLEAR_S` is one push.
+
+    A joint that was touched may leave its band later: within `SAME_S` this is no other disturbance.
+    """
+    gap, same = (max(1, round(time_s * found.stretch.rate_hz)) for time_s in (CLEAR_S, SAME_S))
+    excess = {"contact": found.jump / levels[0], "disturbance": found.level / levels[1]}
+    onsets = sorted(
+        (k, kind != "contact", -float(over[k, j]), j)
+        for kind, over in excess.items()
+        for j in range(len(joints))
+        for k in first_excesses(over[:, j] > 1.0, gap)
+    )
+    touched = [(k, j) for k, is_slow, _, j in onsets if not is_slow]
+    onsets = [one for one in onsets if not (one[1] and any(j == one[3] and 0 < one[0] - k <= same for k, j in touched))]
+    while onsets:
+        first = onsets[0][0]
+        together = [one for one in onsets if one[0] - first <= gap]
+        onsets = onsets[len(together) :]
+        at_once = [one for one in together if one[0] == first]
+        k, _, size, j = min(at_once, key=lambda one: one[1:])
+        kind: Kind = "contact" if not all(one[1] for one in together) else "disturbance"
+        reached = tuple(joints[i] for i in sorted({one[3] for one in together}))
+        after = found.external[k : k + gap, j]
+        torque = float(after[np.abs(after).argmax()])
+        yield Alarm(float(found.stretch.time[k]), joints[j], kind, torque, -size, reached)
 
 
 def first_excesses(over: NDArray[np.bool_], gap: int) -> list[int]:

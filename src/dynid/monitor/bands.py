@@ -1,8 +1,8 @@
 """How far the torque from outside strays without any push: a standard deviation for every joint and instant.
 
 ``sqrt(Y S Y^T + noise)``: the covariance S of the identified parameters gives the first part. The noise is a sum of
-squares fitted to residuals: a constant, one that grows with the speed, one with the torque, and one near rest and
-reversals, where dry friction can be anything between its two values.
+squares fitted to residuals: a constant, one that grows with the speed, one with the torque, and some near rest and
+shortly after reversals, where dry friction can be anything between its two values.
 """
 
 from __future__ import annotations
@@ -12,24 +12,30 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import minimum_filter1d
 from scipy.optimize import nnls
 
 from dynid.monitor.watched_signals import WatchedStretch
 
-__all__ = ["Band", "fit_band"]
+__all__ = ["HOLDS_S", "Band", "fit_band"]
 
 Floats = NDArray[np.float64]
-WIDTHS = (0.01, 0.03, 0.1, 0.3)
-"""Widths of the range of speeds near rest that are tried, as parts of a joint's high speed (convention)."""
+WIDTHS = (0.003, 0.01, 0.03, 0.1, 0.3)
+"""Widths of the ranges of speeds near rest, as parts of a joint's high speed (convention)."""
+HOLDS_S = (0.0, 0.06)
+"""Times for which a reversal is remembered [s]: one period, in which the friction of the model changes its sign, and
+(derivation) memory of the noise and window of a jump."""
 HIGH = 0.95
 """Quantile of the speed, torque or friction of a joint that counts as high (convention)."""
-ROUNDS = 4
-"""Times that the weights of the fit are renewed (convention: they no longer change then)."""
-LEAST = 1e-6
+ROUNDS = 6
+"""Times that the weights of the fit are renewed (convention: they hardly change then)."""
+LEAST = 1e-4
 """Smallest part of a joint's mean square residual that the constant may have (convention: no band is zero)."""
 STILL_S = 0.1
 """Time for which a joint must stay near rest to be still, where any friction up to the dry one is possible [s]
 (convention: longer than a reversal)."""
+STILL = 0.01
+"""Part of a joint's high speed up to which it is near rest in this sense (convention)."""
 SLOW = 0.3
 """Part of a joint's high speed up to which its friction counts as dry (convention)."""
 
@@ -39,9 +45,8 @@ class Band:
     """The noise of the torque from outside: variances per joint, and the speeds and torques that scale them."""
 
     variances: Floats
-    """(4, n) of the constant, the speed, the torque and the rest [(N m)^2 or N^2]."""
-    rest_speed: Floats
-    """(n,) speed below which a joint is near rest [rad/s or m/s]."""
+    """(3 + 2 widths, n) of the constant, the speed, the torque, and the ranges near rest, now and shortly before
+    [(N m)^2 or N^2]."""
     high_speed: Floats
     """(n,) high speed of a joint [rad/s or m/s]."""
     high_torque: Floats
@@ -51,17 +56,18 @@ class Band:
 
     def noise(self, stretch: WatchedStretch) -> Floats:
         """(N, n) variance of the noise, without the spread of the model and without open friction."""
-        variance = np.zeros_like(stretch.dq)
-        for j in range(len(self.rest_speed)):
-            features = _features(stretch, j, self.rest_speed[j], self.high_speed[j], self.high_torque[j])
-            variance[:, j] = features @ self.variances[:, j]
-        return variance
+        return self.variance(stretch.dq, stretch.torque, [slowest_speed(stretch, hold) for hold in HOLDS_S])
+
+    def variance(self, dq: Floats, torque: Floats, slowest: Sequence[Floats]) -> Floats:
+        """(N, n) the same from velocities, torques, and the slowest speeds (N, n) for each of `HOLDS_S`."""
+        columns = _features(dq, torque, slowest, self.high_speed, self.high_torque)
+        return np.asarray(sum(part * column for part, column in zip(self.variances, columns, strict=True)))
 
     def still(self, stretch: WatchedStretch) -> NDArray[np.bool_]:
         """(N, n) whether a joint was near rest during the whole time `STILL_S` before: its friction is open then."""
-        near = np.abs(stretch.dq) < self.rest_speed
+        near = np.abs(stretch.dq) < STILL * self.high_speed
         window = max(1, round(STILL_S * stretch.rate_hz))
-        count = np.vstack([np.zeros((1, len(self.rest_speed)), dtype=np.int64), np.cumsum(near, axis=0)])
+        count = np.vstack([np.zeros((1, len(self.high_speed)), dtype=np.int64), np.cumsum(near, axis=0)])
         ends = np.arange(1, len(near) + 1)
         return np.asarray(count[ends] - count[np.maximum(ends - window, 0)] == window)
 
@@ -71,35 +77,49 @@ class Band:
         return np.sqrt(stretch.spread + self.noise(stretch) + np.square(open_friction))
 
 
-def _features(stretch: WatchedStretch, j: int, rest: float, speed: float, torque: float) -> Floats:
-    """(N, 4) what the variances are multiplied by."""
-    dq = stretch.dq[:, j]
-    return np.column_stack(
-        [np.ones(len(dq)), (dq / speed) ** 2, (stretch.torque[:, j] / torque) ** 2, np.exp(-((dq / rest) ** 2))]
-    )
+def slowest_speed(stretch: WatchedStretch, hold_s: float) -> Floats:
+    """(N, n) smallest speed of each joint during some time before, one period at least; zero after a reversal."""
+    speed = np.abs(stretch.dq)
+    speed[1:][stretch.dq[1:] * stretch.dq[:-1] < 0.0] = 0.0
+    window = 1 + max(1, round(hold_s * stretch.rate_hz))
+    return np.asarray(minimum_filter1d(speed, window, axis=0, origin=(window - 1) // 2, mode="nearest"))
 
 
-def fit_band(stretches: Sequence[WatchedStretch]) -> Band:
+def _features(
+    dq: Floats, torque: Floats, slowest: Sequence[Floats], speed: Floats, high_torque: Floats
+) -> list[Floats]:
+    """(N, n) what each of the 3 + 2 widths variances is multiplied by."""
+    near = [np.exp(-((slow / (width * speed)) ** 2)) for slow in slowest for width in WIDTHS]
+    return [np.ones_like(dq), (dq / speed) ** 2, (torque / high_torque) ** 2, *near]
+
+
+def fit_band(stretches: Sequence[WatchedStretch], least: Floats | None = None) -> Band:
     """Fit the noise to stretches in which nothing pushes, and which the model has not seen.
 
     The likelihood of independent normal residuals is maximised by weighted least squares on their squares.
+
+    Args:
+        stretches: Residuals and motion.
+        least: (n,) smallest constant part of the variance.
     """
     n = stretches[0].raw.shape[1]
     speed, torque = (
         np.maximum(np.quantile(np.abs(np.concatenate([getattr(s, name) for s in stretches])), HIGH, axis=0), 1e-9)
         for name in ("dq", "torque")
     )
-    variances, rest = np.zeros((4, n)), np.zeros(n)
+    features = np.concatenate(
+        [
+            np.stack(_features(s.dq, s.torque, [slowest_speed(s, hold) for hold in HOLDS_S], speed, torque), axis=2)
+            for s in stretches
+        ]
+    )
+    columns = []
     for j in range(n):
         square = np.concatenate([s.raw[:, j] ** 2 for s in stretches])
         spread = np.concatenate([s.spread[:, j] for s in stretches])
-        fits = []
-        for width in WIDTHS:
-            features = np.concatenate([_features(s, j, width * speed[j], speed[j], torque[j]) for s in stretches])
-            fits.append((*_fit_variances(features, square, spread), width * speed[j]))
-        _, found, width = min(fits, key=lambda one: one[0])
-        variances[:, j], rest[j] = found, width
-    return Band(variances, rest, speed, torque, _dry_friction(stretches, speed))
+        floor = max(LEAST * float(square.mean()), 0.0 if least is None else float(least[j]))
+        columns.append(_fit_variances(features[:, j], square, spread, floor))
+    return Band(np.column_stack(columns), speed, torque, _dry_friction(stretches, speed))
 
 
 def _dry_friction(stretches: Sequence[WatchedStretch], speed: Floats) -> Floats:
@@ -110,13 +130,12 @@ def _dry_friction(stretches: Sequence[WatchedStretch], speed: Floats) -> Floats:
     return np.array([np.quantile(column, HIGH) if column.size else 0.0 for column in columns])
 
 
-def _fit_variances(features: Floats, square: Floats, spread: Floats) -> tuple[float, Floats]:
-    """Minus twice the log likelihood, and the variances (4,), none negative."""
-    least = LEAST * float(square.mean())
-    found = np.array([float(square.mean()), 0.0, 0.0, 0.0])
+def _fit_variances(features: Floats, square: Floats, spread: Floats, least: float) -> Floats:
+    """The variances (3 + 2 widths,), none negative, the constant not below ``least``."""
+    found = np.zeros(features.shape[1])
+    found[0] = float(square.mean())
     for _ in range(ROUNDS):
         weight = 1.0 / np.maximum(features @ found + spread, least)
         found = nnls(features * weight[:, None], (square - spread) * weight)[0]
         found[0] = max(found[0], least)
-    variance = features @ found + spread
-    return float(np.sum(np.log(variance) + square / variance)), found
+    return np.asarray(found)

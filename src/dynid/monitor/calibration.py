@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from dynid.checks import as_number, as_whole
 from dynid.curves import lag_exponentially
 from dynid.errors import ArgumentError
-from dynid.estimation.equations import build_equations
+from dynid.estimation.equations import Factors, build_equations
+from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.links.identify import Identification, identify_equations
-from dynid.monitor.alarm_tails import Tail, block_maxima, fit_tail
+from dynid.monitor.alarm_tails import Tail, fit_tail
 from dynid.monitor.bands import Band, fit_band
 from dynid.monitor.jumps import Whitening, fit_whitening, jump_statistic
 from dynid.monitor.observer import GAIN
@@ -31,6 +32,8 @@ __all__ = ["Calibration", "Statistics", "calibrate"]
 Floats = NDArray[np.float64]
 FOLDS = 4
 """Parts of the training data, of which each is left out once (convention)."""
+ROUNDS = 2
+"""Times that the memory of the noise and the band of what is new are fitted in turn (convention: they settle)."""
 KINDS = 2
 """Statistics that share the rate of false alarms: jumps and levels."""
 
@@ -60,9 +63,9 @@ class Calibration:
     news: Band
     """Band of what is new in the residuals; its noise is one on average."""
     jump: Tail
-    """Tail of the jump statistic of one joint."""
+    """Tail of the largest jump statistic over the joints."""
     level: Tail
-    """Tail of the level statistic of one joint."""
+    """Tail of the largest level statistic over the joints."""
     seconds: float
     """Length of the data that the tails were fitted to [s]."""
     typical_spread: Floats
@@ -73,15 +76,27 @@ class Calibration:
     def levels(self, per_hour: float) -> tuple[float, float]:
         """Levels of both statistics for a rate of false alarms of the whole arm [1/h].
 
-        Every joint and both statistics get the same share of the rate.
+        Both statistics get the same share of the rate. The tails are those of the largest value over the joints.
         """
-        share = as_number("per_hour", per_hour, above=0.0) / 3600.0 / (KINDS * len(self.joint_names))
+        share = as_number("per_hour", per_hour, above=0.0) / 3600.0 / KINDS
         return self.jump.level(share), self.level.level(share)
 
     def rate(self, levels: tuple[float, float]) -> float:
         """Rate of false alarms of the whole arm at some levels [1/h]."""
-        both = self.jump.rate(levels[0]) + self.level.rate(levels[1])
-        return 3600.0 * len(self.joint_names) * both
+        return 3600.0 * (self.jump.rate(levels[0]) + self.level.rate(levels[1]))
+
+    @property
+    def open_news(self) -> Floats:
+        """(n,) variance of what is new while a joint stands still, by its dry friction, over that of the whitening."""
+        return np.asarray(np.square(self.band.dry_friction) / [model.variance for model in self.whitening.noise])
+
+    def news_std(self, stretch: WatchedStretch) -> Floats:
+        """(N, n) standard deviation of what is new, over that of the whitening; infinite where samples were lost.
+
+        The friction of a joint that stands still can change at once, that of its model with every error of its speed.
+        """
+        open_friction = np.where(self.band.still(stretch), self.open_news, 0.0)
+        return np.where(stretch.stale[:, None], np.inf, np.sqrt(self.news.noise(stretch) + open_friction))
 
     def statistics(self, stretch: WatchedStretch) -> Statistics:
         """Both statistics along a stretch."""
@@ -91,7 +106,7 @@ class Calibration:
             stretch=stretch,
             std=std,
             external=external,
-            jump=jump_statistic(self.whitening, stretch.sudden / std, np.sqrt(self.news.noise(stretch))),
+            jump=jump_statistic(self.whitening, stretch.sudden, self.news_std(stretch)),
             level=np.abs(external / std),
         )
 
@@ -146,26 +161,44 @@ def calibrate_stretches(fit: Identification, clean: Sequence[WatchedStretch], ga
         raise ArgumentError("no stretch has all torques", remedy="Calibrate from logs with the torque of every joint.")
     band = fit_band(clean)
     rate = float(np.median([stretch.rate_hz for stretch in clean]))
-    whitening = fit_whitening([stretch.sudden / band.std(stretch) for stretch in clean], rate)
-    news = fit_band([_news(whitening, band, stretch) for stretch in clean])
-    none = Tail(0.0, 1.0, 1.0)
+    sudden = [stretch.sudden for stretch in clean]
+    whitening = fit_whitening(sudden, rate)
+    for _ in range(ROUNDS):
+        parts = [_news(whitening, stretch) for stretch in clean]
+        news = fit_band([_fresh(part) for part in parts], whitening.least(sudden))
+        std = [np.where(part.stale[:, None], np.inf, np.sqrt(news.noise(part))) for part in parts]
+        whitening = fit_whitening(sudden, rate, std)
+    news = fit_band([_fresh(_news(whitening, stretch)) for stretch in clean], whitening.least(sudden))
+    none = Tail(0.0, 1.0, np.ones(1), np.zeros(1), np.ones(1), 0)
     spread = np.median(np.concatenate([stretch.spread for stretch in clean]), axis=0)
     positive = as_number("gain", gain, above=0.0)
     draft = Calibration(fit.robot.joint_names, band, whitening, news, none, none, 0.0, spread, positive)
     found = [draft.statistics(stretch) for stretch in clean]
-    tails = {
-        kind: fit_tail([block_maxima(column, one.stretch.rate_hz) for one in found for column in getattr(one, kind).T])
-        for kind in ("jump", "level")
-    }
+    jump, level = (fit_tail([getattr(one, kind) for one in found], rate) for kind in ("jump", "level"))
     seconds = sum(len(stretch.time) / stretch.rate_hz for stretch in clean)
-    return replace(draft, jump=tails["jump"], level=tails["level"], seconds=seconds)
+    return replace(draft, jump=jump, level=level, seconds=seconds)
 
 
-def _news(whitening: Whitening, band: Band, stretch: WatchedStretch) -> WatchedStretch:
-    """A stretch whose residuals are what is new in those over the band."""
-    new = whitening.innovations(stretch.sudden / band.std(stretch))
+def _news(whitening: Whitening, stretch: WatchedStretch) -> WatchedStretch:
+    """A stretch whose residuals are what is new in its own."""
+    new = whitening.innovations(stretch.sudden)
     rest = stretch.cut(slice(whitening.order, None))
     return replace(rest, raw=new, spread=np.zeros_like(new))
+
+
+def _fresh(stretch: WatchedStretch) -> WatchedStretch:
+    """The periods in which no samples were lost; all where there is no other."""
+    names = ("time", "raw", "dq", "torque", "spread", "friction", "stale")
+    kept = ~stretch.stale if not stretch.stale.all() else stretch.stale
+    return replace(stretch, **{name: getattr(stretch, name)[kept] for name in names})
+
+
+def fit_quickly(equations: Factors) -> Identification:
+    """Identify as `dynid.links.identify.identify_equations` does, without its checks."""
+    estimate = FeasibleWLS().solve(equations)
+    if estimate.standard is None:
+        return identify_equations(equations)
+    return Identification(equations=equations, estimate=estimate, standard=estimate.standard, selection=None)
 
 
 def _left_out(fit: Identification, data: Sequence[Experiment], folds: int) -> Iterator[WatchedStretch]:
@@ -174,10 +207,12 @@ def _left_out(fit: Identification, data: Sequence[Experiment], folds: int) -> It
     for fold in range(folds):
         masks = [np.arange(run.samples) * folds // run.samples == fold for run in runs]
         rest = [replace(run, valid=run.valid & ~mask[:, None]) for run, mask in zip(runs, masks, strict=True)]
-        refit = identify_equations(
+        refit = fit_quickly(
             build_equations(fit.robot, rest, base=fit.base, terms=fit.terms, band_hz=fit.equations.band_hz)
         )
         for run, mask in zip(runs, masks, strict=True):
             part = run.rows(np.flatnonzero(mask))
+            if not np.isfinite(part.effort).any(axis=0).all():
+                continue  # its torques are held out
             # a watch computes the spread of the model from all data: the band must hold with this one
             yield from watched_stretches(refit, part, spread_of=fit)

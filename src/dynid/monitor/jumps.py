@@ -1,4 +1,4 @@
-"""Sudden torques in coloured noise: residuals over their band are whitened, and a step is looked for in what remains.
+"""Sudden torques in coloured noise: residuals are whitened, and a step is looked for in what remains.
 
 Errors of a model change slowly, so that the residual at one instant is known from those before. What is new in it is
 small, and a push stands out of it long before it leaves the band. The step that began w periods ago has a known shape
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from dynid.curves import lag_exponentially
@@ -27,13 +28,22 @@ SLOW_S = 0.1
 come is slow)."""
 MEMORY_S = 0.04
 """Longest memory of the noise [s] (convention: twice the window)."""
+OWN = 0.005
+"""Part of the mean square residual that is taken as new in each sample (convention: smoothed torques seem to be known
+from those before to any accuracy, until friction breaks loose)."""
+UNREST, UNREST_S, MOST_UNREST = 0.7, 0.3, 16.0
+"""Part of the variance of what is new that follows its own average, time constant of the average [s], and largest
+square in it [-] (convention: vibrations last for some tenths of a second; chosen with figures of the real logs in
+view)."""
+SETTLE_S = 0.3
+"""Time after a gap until jumps are looked for [s] (derivation: three time constants of the average)."""
 MOST_ORDER = 24
 """Most samples that the noise remembers (convention)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Whitening:
-    """The memory of the residuals of each joint, over their band."""
+    """The memory of the residuals of each joint."""
 
     noise: tuple[Autoregression, ...]
     """(n,)"""
@@ -51,13 +61,24 @@ class Whitening:
         """Longest memory of a joint [periods]."""
         return max(model.order for model in self.noise)
 
+    @property
+    def settling(self) -> int:
+        """Periods after a gap until the statistic counts: memory, average and window are filled then."""
+        return max(self.order + self.windows[-1], round(SETTLE_S * self.rate_hz))
+
     def innovations(self, sudden: Floats) -> Floats:
-        """(N - order, n) what is new in sudden parts (N, n) over their band, with the variance one on average."""
+        """(N - order, n) what is new in sudden parts (N, n), with the variance one on average."""
         columns = [
             model.whiten(sudden[:, j])[self.order - model.order :] / np.sqrt(model.variance)
             for j, model in enumerate(self.noise)
         ]
         return np.column_stack(columns)
+
+    def least(self, sudden: Sequence[Floats]) -> Floats:
+        """(n,) variance of what is new of a residual's own noise, over that of the whitening."""
+        square = np.mean(np.concatenate(list(sudden)) ** 2, axis=0)
+        own = [OWN * float(np.square(model.taps).sum()) / model.variance for model in self.noise]
+        return np.asarray(square * np.array(own))
 
     def shape(self, joint: int, window: int) -> Floats:
         """(w,) a unit step after the whitening, over the standard deviation of the noise."""
@@ -75,8 +96,15 @@ def sudden_part(residual: Floats, rate_hz: float) -> Floats:
     return np.asarray(residual - before)
 
 
-def fit_whitening(sudden: Sequence[Floats], rate_hz: float) -> Whitening:
-    """Fit the memory of sudden parts over their band, (N, n) each, none of them pushed."""
+def fit_whitening(sudden: Sequence[Floats], rate_hz: float, std: Sequence[Floats] | None = None) -> Whitening:
+    """Fit the memory of sudden parts, none of them pushed.
+
+    Args:
+        sudden: (N, n) sudden parts [N m or N].
+        rate_hz: Their rate [Hz].
+        std: (N - p, n) standard deviations of what is new in them, by an earlier fit of the orders p; they weigh the
+            samples, so that the large errors at reversals do not decide alone.
+    """
     most = int(np.clip(round(MEMORY_S * rate_hz), 1, MOST_ORDER))
     models = []
     for j in range(sudden[0].shape[1]):
@@ -84,8 +112,30 @@ def fit_whitening(sudden: Sequence[Floats], rate_hz: float) -> Whitening:
         size = min(len(found[0]) for found in known)
         total = sum(count for _, count in known)
         covariances = sum(found[0][:size] * (found[1] / total) for found in known)
-        models.append(Autoregression.fit(np.asarray(covariances), total))
+        models.append(Autoregression.fit(np.asarray(covariances) * np.where(np.arange(size), 1.0, 1.0 + OWN), total))
+    if std is not None:
+        order = max(model.order for model in models)
+        models = [
+            _weighted([u[order - model.order :, j] for u in sudden], [s[:, j] for s in std], model)
+            for j, model in enumerate(models)
+        ]
     return Whitening(tuple(models), rate_hz)
+
+
+def _weighted(parts: Sequence[Floats], std: Sequence[Floats], model: Autoregression) -> Autoregression:
+    """The taps of the same order by weighted least squares."""
+    p = model.order
+    past = np.concatenate([sliding_window_view(x, p + 1) for x in parts])  # oldest first
+    weight = 1.0 / np.concatenate(list(std))
+    taps = np.ones(p + 1)
+    own = OWN * float(np.square(past[:, p]).mean())
+    if p:
+        A = past[:, :p] * weight[:, None]
+        G = A.T @ A + own * float(np.square(weight).sum()) * np.eye(p)
+        taps[1:] = -np.linalg.solve(G, A.T @ (past[:, p] * weight))[::-1]
+    new = past @ taps[::-1]
+    variance = float(np.square(new * weight).sum() / np.square(weight).sum())
+    return Autoregression(taps, variance + own * float(np.square(taps).sum()))
 
 
 def jump_statistic(whitening: Whitening, sudden: Floats, std: Floats) -> Floats:
@@ -93,13 +143,14 @@ def jump_statistic(whitening: Whitening, sudden: Floats, std: Floats) -> Floats:
 
     Args:
         whitening: The memory of the noise.
-        sudden: (N, n) sudden parts of residuals over their band; see `sudden_part`.
-        std: (N, n) standard deviation of what is new in them; one on average.
+        sudden: (N, n) sudden parts of residuals [N m or N]; see `sudden_part`.
+        std: (N, n) standard deviation of what is new in them over that of the whitening; one on average.
     """
     found = np.zeros(sudden.shape)
     for j, model in enumerate(whitening.noise):
         white = model.whiten(sudden[:, j]) / np.sqrt(model.variance)
         weight = 1.0 / np.square(std[model.order :, j])
+        weight /= unrest(np.square(white) * weight, weight > 0.0, whitening)
         for window in whitening.windows:
             shape = whitening.shape(j, window)
             if len(white) < window:
@@ -107,5 +158,21 @@ def jump_statistic(whitening: Whitening, sudden: Floats, std: Floats) -> Floats:
             projected = np.convolve(white * weight, shape[::-1], mode="valid")
             size = np.convolve(weight, np.square(shape[::-1]), mode="valid")
             place = found[model.order + window - 1 :, j]
-            np.maximum(place, np.abs(projected) / np.sqrt(size), out=place)
+            np.maximum(place, np.abs(projected) / np.sqrt(np.maximum(size, 1e-300)), out=place)
+    found[: whitening.settling] = 0.0
     return found
+
+
+def unrest(square: Floats, known: NDArray[np.bool_], whitening: Whitening) -> Floats:
+    """(N,) variance of what is new over its expectation, by what was new shortly before the window of a jump.
+
+    Args:
+        square: (N,) squares of what is new over their expectation.
+        known: (N,) whether they count.
+        whitening: Rate and windows.
+    """
+    keep = float(np.exp(-1.0 / (UNREST_S * whitening.rate_hz)))
+    one = np.where(known, np.minimum(square, MOST_UNREST), 1.0)
+    average = lag_exponentially(np.concatenate([[1.0], one])[:, None], keep)[1:, 0]
+    window = min(whitening.windows[-1], len(one))
+    return np.asarray(1.0 - UNREST + UNREST * np.concatenate([np.ones(window), average[: len(one) - window]]))

@@ -1,13 +1,13 @@
 """Samples as lines of text, one a sample: CSV with a header, or JSON objects, as a robot's own program can write them.
 
 The columns, or keys, are ``time`` [s], then ``q1 ... qn`` [rad or m], ``dq1 ... dqn`` and ``tau1 ... taun`` [N m or N];
-JSON may also have lists under ``q``, ``dq`` and ``tau``.
+JSON may also have lists under ``q``, ``dq`` and ``tau``, and their order under ``names``; without it that of the robot.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,10 @@ LONGEST = 100_000
 """Most characters of a line (convention: far beyond that of any arm)."""
 
 
+class _HeaderError(DataError):
+    """A header without a column that every sample needs: no line after it can be read."""
+
+
 class Sample(NamedTuple):
     """One sample."""
 
@@ -35,34 +39,66 @@ class Sample(NamedTuple):
     """(n,) torques [N m or N]."""
 
 
-def read_samples(lines: Iterable[str], joints: int) -> Iterator[Sample]:
+def read_samples(
+    lines: Iterable[str], joint_names: Sequence[str], refused: Callable[[DataError], None] | None = None
+) -> Iterator[Sample]:
     """Read samples from lines.
 
     Args:
         lines: CSV with a header, or one JSON object a line.
-        joints: Number of joints.
+        joint_names: Names of the joints, in the robot's order.
+        refused: Called with the error of a line that is no sample, which is then left out; an error ends all if None,
+            and always where the header lacks columns.
 
     Raises:
         DataError: A line is no sample; its number is named.
     """
-    header: list[str] | None = None
+    header: list[str] = []
     for number, line in enumerate(lines, start=1):
         words = line.strip()
         if not words:
             continue
-        if len(words) > LONGEST:
-            raise DataError(f"line {number} has {len(words)} characters", remedy="Write one sample a line.")
-        if words.startswith("{"):
-            yield _from_mapping(_json(words, number), joints, number)
-        elif header is None:
-            header = [name.strip() for name in words.split(",")]
-        else:
-            cells = words.split(",")
-            if len(cells) != len(header):
-                raise DataError(
-                    f"line {number} has {len(cells)} cells, the header {len(header)}", remedy="Write one sample a line."
-                )
-            yield _from_mapping(dict(zip(header, cells, strict=True)), joints, number)
+        try:
+            sample = _from_line(words, number, joint_names, header)
+        except DataError as error:
+            if refused is None or isinstance(error, _HeaderError):
+                raise
+            refused(error)
+            continue
+        if sample is not None:
+            yield sample
+
+
+def _from_line(words: str, number: int, joint_names: Sequence[str], header: list[str]) -> Sample | None:
+    """The sample of a line; None for the header, which is filled."""
+    if len(words) > LONGEST:
+        raise DataError(f"line {number} has {len(words)} characters", remedy="Write one sample a line.")
+    if words.startswith("{"):
+        return _from_mapping(_json(words, number), joint_names, number)
+    cells = [cell.strip() for cell in words.split(",")]
+    if not header:
+        if "time" not in cells:
+            raise DataError(
+                f"line {number} is no header: there is no column named time",
+                remedy=f"Begin with a line of names: {_wanted(len(joint_names))}.",
+            )
+        missing = [f"{name}{j + 1}" for name in CHANNELS for j in range(len(joint_names))]
+        missing = [name for name in missing if name not in cells]
+        if missing:
+            raise _HeaderError(
+                f"line {number}: the header has no {', '.join(missing)}", remedy=f"Give {_wanted(len(joint_names))}."
+            )
+        header.extend(cells)
+        return None
+    if len(cells) != len(header):
+        raise DataError(
+            f"line {number} has {len(cells)} cells, the header {len(header)}", remedy="Write one sample a line."
+        )
+    return _from_mapping(dict(zip(header, cells, strict=True)), joint_names, number)
+
+
+def _wanted(joints: int) -> str:
+    return ", ".join(["time", *(f"{name}1 to {name}{joints}" for name in CHANNELS)])
 
 
 def _json(text: str, number: int) -> Mapping[str, Any]:
@@ -72,7 +108,8 @@ def _json(text: str, number: int) -> Mapping[str, Any]:
         raise DataError(f"line {number} is no JSON object: {error}", remedy="Write one object a line.") from error
 
 
-def _from_mapping(values: Mapping[str, Any], joints: int, number: int) -> Sample:
+def _from_mapping(values: Mapping[str, Any], joint_names: Sequence[str], number: int) -> Sample:
+    joints = len(joint_names)
     try:
         channels = [
             np.array(values[name] if name in values else [values[f"{name}{j + 1}"] for j in range(joints)], dtype=float)
@@ -80,10 +117,23 @@ def _from_mapping(values: Mapping[str, Any], joints: int, number: int) -> Sample
         ]
         time_s = float(values["time"])
     except KeyError as error:
-        names = ", ".join(f"{name}1 to {name}{joints}" for name in CHANNELS)
-        raise DataError(f"line {number} has no {error}", remedy=f"Give time, {names}.") from error
+        raise DataError(f"line {number} has no {error}", remedy=f"Give {_wanted(joints)}.") from error
     except (TypeError, ValueError) as error:
         raise DataError(f"line {number} holds something that is no number: {error}", remedy="Write numbers.") from error
     if any(channel.shape != (joints,) for channel in channels):
         raise DataError(f"line {number} has other numbers of joints than {joints}", remedy="Give one number per joint.")
+    if not (np.isfinite(time_s) and all(np.isfinite(channel).all() for channel in channels)):
+        raise DataError(f"line {number} holds NaN or infinity", remedy="Leave such samples out.")
+    if "names" in values:
+        order = _order(values["names"], joint_names, number)
+        channels = [channel[order] for channel in channels]
     return Sample(time_s, *channels)
+
+
+def _order(given: Any, joint_names: Sequence[str], number: int) -> list[int]:
+    """Places of the robot's joints in a line that names its own order."""
+    if not isinstance(given, list) or sorted(map(str, given)) != sorted(joint_names):
+        raise DataError(
+            f"line {number} names other joints than the robot has", remedy=f"The joints are {', '.join(joint_names)}."
+        )
+    return [given.index(name) for name in joint_names]

@@ -12,15 +12,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import DataError
 from dynid.links.identify import Identification
-from dynid.monitor.alarms import CLEAR_S, Alarm, Kind
+from dynid.monitor.alarm_tails import CLEAR_S
+from dynid.monitor.alarms import SAME_S, Alarm, Kind
+from dynid.monitor.bands import HOLDS_S, STILL, STILL_S
 from dynid.monitor.calibration import Calibration
-from dynid.monitor.jumps import SLOW_S, WINDOW_S
+from dynid.monitor.jumps import MOST_UNREST, SLOW_S, UNREST, UNREST_S, WINDOW_S
 from dynid.monitor.observer import MomentumObserver, as_model
-from dynid.monitor.watched_signals import WatchedStretch
+from dynid.monitor.watched_signals import CATCH_UP, find_stale
 
 __all__ = ["LiveWatch"]
 
 Floats = NDArray[np.float64]
+WHOLE = 0.75
+"""Part of the period of a watch after which its samples are judged together (convention: between a half and one)."""
 GAP = 4.0
 """Periods without a sample after which a watch begins anew (convention)."""
 
@@ -57,8 +61,21 @@ class LiveWatch:
         self._taps = np.zeros((order + 1, len(calibration.joint_names)))
         for j, model in enumerate(calibration.whitening.noise):
             self._taps[: model.taps.size, j] = model.taps / np.sqrt(model.variance)
+        self._held = 2 + max(2, *(round(hold * self._rate) for hold in HOLDS_S))
+        self._still = max(1, round(STILL_S * self._rate))
+        self._calm = float(np.exp(-1.0 / (UNREST_S * self._rate)))
         self._cleared: dict[tuple[int, Kind], float] = {}
+        self._began, self._touched = -np.inf, np.full(len(calibration.joint_names), -np.inf)
         self.restart()
+
+    @property
+    def sentence(self) -> str:
+        """What is watched, as one sentence."""
+        names = self.calibration.joint_names
+        return (
+            f"watching {len(names)} joints ({', '.join(names)}) at up to {self._rate:.4g} Hz; "
+            f"levels from {self.calibration.seconds:.0f} s of clean motion"
+        )
 
     def restart(self) -> None:
         """Forget the samples so far, as after a gap."""
@@ -71,6 +88,12 @@ class LiveWatch:
         self._recent: deque[Floats] = deque(maxlen=len(self._taps))
         self._white: deque[Floats] = deque(maxlen=max(self._shapes))
         self._weights: deque[Floats] = deque(maxlen=max(self._shapes))
+        self._unrest = np.ones(n)
+        self._unrests: deque[Floats] = deque([np.ones(n)] * max(self._shapes), maxlen=max(self._shapes))
+        self._motion: deque[tuple[Floats, Floats]] = deque(maxlen=self._held)
+        self._near = np.zeros(n, dtype=np.int64)
+        self._stale, self._age = 0, 0
+        self._torque_sum, self._elapsed = np.zeros(n), 0.0
         self.external, self.limit = np.zeros(n), np.full(n, np.inf)
         self.jump, self.level = np.zeros(n), np.zeros(n)
 
@@ -97,27 +120,57 @@ class LiveWatch:
         if begins:
             return []
         keep = float(np.exp(-self.calibration.gain * period))
-        raw = (after - keep * before) / (1.0 - keep)
-        return self._judge(raw, np.asarray(dq, dtype=float), np.asarray(torque, dtype=float))
+        self._torque_sum = self._torque_sum + period * (after - keep * before) / (1.0 - keep)
+        self._elapsed += period
+        if self._elapsed < WHOLE / self._rate:  # the robot is quicker than the watch
+            return []
+        raw, self._torque_sum, self._elapsed = self._torque_sum / self._elapsed, np.zeros(after.size), 0.0
+        return self._judge(raw, np.array(dq, dtype=float), np.array(torque, dtype=float))
 
     def _judge(self, raw: Floats, dq: Floats, torque: Floats) -> list[Alarm]:
-        assert self._time is not None
         known = self.calibration
-        one = WatchedStretch(
-            time=np.array([self._time]), rate_hz=self._rate, raw=raw[None], dq=dq[None], torque=torque[None],
-            spread=known.typical_spread[None], friction=np.zeros((1, raw.size)),
-        )  # fmt: skip
-        std, news = np.sqrt(one.spread + known.band.noise(one))[0], known.news.noise(one)[0]
+        self._motion.append((dq, torque))
+        slowest = self._slowest()
+        self._near = np.where(np.abs(dq) < STILL * known.band.high_speed, self._near + 1, 0)
+        is_still = self._near >= self._still
+        open_friction = np.where(is_still, known.band.dry_friction, 0.0)
+        std = np.sqrt(known.typical_spread + known.band.variance(dq, torque, slowest) + np.square(open_friction))
+        news = np.sqrt(known.news.variance(dq, torque, slowest) + np.where(is_still, known.open_news, 0.0))
         self.external, self.limit = self._external, self.levels[1] * std
         self.level = np.abs(self.external) / std
-        self._recent.append((raw - self._before(raw)) / std)
+        self._recent.append(raw - self._before(raw))
         self.jump = np.zeros(raw.size)
+        self._age += 1
         if len(self._recent) == len(self._taps):
-            white = sum(taps * past for taps, past in zip(self._taps, reversed(self._recent), strict=True))
-            self._white.append(white / news)
-            self._weights.append(1.0 / news)
-            self._project()
+            self._take_news(news)
+            if self._age > known.whitening.settling:
+                self._project()
         return self._alarms()
+
+    def _take_news(self, news: Floats) -> None:
+        """Add what is new in the last residual, and its weight."""
+        white = np.asarray(sum(taps * past for taps, past in zip(self._taps, reversed(self._recent), strict=True)))
+        weight = 0.0 if self._is_stale() else 1.0 / np.square(news)
+        self._white.append(white)
+        self._weights.append(weight / (1.0 - UNREST + UNREST * self._unrests[0]))
+        square = np.minimum(np.square(white) * weight, MOST_UNREST) if np.any(weight) else np.ones(white.size)
+        self._unrest = self._calm * self._unrest + (1.0 - self._calm) * square
+        self._unrests.append(self._unrest)
+
+    def _slowest(self) -> list[Floats]:
+        """Smallest speeds for each time that a reversal is remembered; see `dynid.monitor.bands.slowest_speed`."""
+        dq = np.array([motion[0] for motion in self._motion])
+        speed = np.abs(dq)
+        speed[1:][dq[1:] * dq[:-1] < 0.0] = 0.0
+        return [speed[-1 - max(1, round(hold * self._rate)) :].min(axis=0) for hold in HOLDS_S]
+
+    def _is_stale(self) -> bool:
+        """Whether the last samples were lost; see `dynid.monitor.watched_signals.find_stale`."""
+        dq, torque = (np.array([pair[place] for pair in list(self._motion)[-3:]]) for place in (0, 1))
+        # the first samples of all are not judged: there are always more than three here
+        is_lost = bool(find_stale(torque, dq)[2]) if len(torque) == 3 else False
+        self._stale = CATCH_UP + 1 if is_lost else max(self._stale - 1, 0)
+        return self._stale > 0
 
     def _before(self, raw: Floats) -> Floats:
         """What the raw torque was on average before the window; see `dynid.monitor.jumps.sudden_part`."""
@@ -132,24 +185,34 @@ class LiveWatch:
         white, weights = np.array(self._white), np.array(self._weights)
         for window, shapes in self._shapes.items():
             if len(white) >= window:
-                projected = np.einsum("wj,jw->j", white[-window:], shapes)
+                projected = np.einsum("wj,jw->j", (white * weights)[-window:], shapes)
                 size = np.einsum("wj,jw->j", weights[-window:], np.square(shapes))
-                self.jump = np.maximum(self.jump, np.abs(projected) / np.sqrt(size))
+                self.jump = np.maximum(self.jump, np.abs(projected) / np.sqrt(np.maximum(size, 1e-300)))
 
     def _alarms(self) -> list[Alarm]:
+        """The alarm that begins now, if there is one: what begins on several joints within `CLEAR_S` is one push."""
         assert self._time is not None
-        found = []
-        kinds: tuple[tuple[Kind, Floats, float], ...] = (
-            ("contact", self.jump, self.levels[0]),
-            ("disturbance", self.level, self.levels[1]),
+        if self._age <= self.calibration.whitening.settling:
+            return []  # the first samples after a gap tell nothing yet
+        onsets = []
+        excess: tuple[tuple[Kind, Floats], ...] = (
+            ("contact", self.jump / self.levels[0]),
+            ("disturbance", self.level / self.levels[1]),
         )
-        for kind, statistic, level in kinds:
-            for j in np.flatnonzero(statistic > level).tolist():
-                last = self._cleared.get((j, kind), -np.inf)
-                sudden = self._cleared.get((j, "contact"), -np.inf)
-                self._cleared[j, kind] = self._time
-                is_same = self._time - last <= CLEAR_S or (kind == "disturbance" and self._time - sudden <= CLEAR_S)
-                if not is_same:
-                    name, torque = self.calibration.joint_names[j], float(self.external[j])
-                    found.append(Alarm(self._time, name, kind, torque, float(statistic[j] / level)))
-        return found
+        for name, over in excess:
+            for j in np.flatnonzero(over > 1.0).tolist():
+                is_new = self._time - self._cleared.get((j, name), -np.inf) > CLEAR_S
+                is_same = name == "disturbance" and 0.0 < self._time - self._touched[j] <= SAME_S
+                if is_new and name == "contact":
+                    self._touched[j] = self._time
+                if is_new and not is_same:
+                    onsets.append((name != "contact", -float(over[j]), j))
+                self._cleared[j, name] = self._time
+        if not onsets or self._time - self._began <= CLEAR_S:
+            return []
+        self._began = self._time
+        is_slow, size, j = min(onsets)
+        names = self.calibration.joint_names
+        reached = tuple(names[i] for i in sorted({one[2] for one in onsets}))
+        kind: Kind = "disturbance" if is_slow else "contact"
+        return [Alarm(self._time, names[j], kind, float(self.external[j]), -size, reached)]

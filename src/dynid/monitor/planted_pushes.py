@@ -12,13 +12,15 @@ from dynid.checks import as_whole
 from dynid.monitor.calibration import Calibration, Statistics
 from dynid.monitor.jumps import WINDOW_S, jump_statistic, sudden_part
 
-__all__ = ["PushCurve", "plant_pushes"]
+__all__ = ["PushCurve", "best_share", "plant_pushes"]
 
 Floats = NDArray[np.float64]
 SIZES = (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
 """Sizes of the planted steps, in standard deviations of the band (convention)."""
 RATES = (3600.0, 60.0, 1.0)
 """Rates of false alarms of the whole arm [1/h]: one a second, a minute, an hour."""
+BEST_INSTANTS, BEST_DRAWS = 30, 4000
+"""Instants and random numbers that `best_share` takes (convention: shares to a per cent)."""
 LEAD_S = 0.5
 """Time before a push from which the statistic is computed again [s] (derivation: five times that of the average)."""
 
@@ -66,15 +68,65 @@ def plant_pushes(
         one = usable[chosen]
         onset = int(rng.integers(lead, len(one.std) - window))
         rows = slice(onset - lead, onset + window)
-        std, news = one.std[rows], np.sqrt(calibration.news.noise(one.stretch.cut(rows)))
+        std, news = one.std[rows], calibration.news_std(one.stretch.cut(rows))
         signs = rng.choice([-1.0, 1.0], joints)
         total += 1
         for place, size in enumerate(sizes):
             raw = one.stretch.raw[rows].copy()
             raw[lead:] += size * signs * std[lead]
-            reached = jump_statistic(calibration.whitening, sudden_part(raw, one.stretch.rate_hz) / std, news)[
-                lead:
-            ].max(axis=0)
+            reached = jump_statistic(calibration.whitening, sudden_part(raw, one.stretch.rate_hz), news)[lead:].max(
+                axis=0
+            )
             hits[:, place] += reached > levels[:, None]
     torque = np.median(np.concatenate([one.std for one in clean]), axis=0)
     return PushCurve(tuple(sizes), tuple(rates), hits / max(total, 1), torque, total)
+
+
+def best_share(
+    calibration: Calibration,
+    clean: Sequence[Statistics],
+    *,
+    sizes: Sequence[float] = SIZES,
+    rates: Sequence[float] = RATES,
+    seed: int = 0,
+) -> Floats:
+    """The share of steps that the best detector finds within the window, if the noise is normal with the fitted memory.
+
+    No detector with this rate of false alarms finds more of them on average over joints and signs, even if it is told
+    when a push may begin: by Neyman and Pearson the best one compares the mean likelihood ratio of all joints and signs
+    with a level that is exceeded with the probability ``rate * window`` while nothing pushes.
+
+    Args:
+        calibration: Memory and size of the noise.
+        clean: Stretches whose bands count.
+        sizes: Sizes of the steps, in standard deviations of the band.
+        rates: Rates of false alarms of the whole arm [1/h].
+        seed: Of the random numbers.
+
+    Returns:
+        (rates, sizes) shares.
+    """
+    rng = np.random.default_rng(seed)
+    whitening = calibration.whitening
+    window = whitening.windows[-1]
+    power = np.array([np.square(whitening.shape(j, window)).sum() for j in range(len(calibration.joint_names))])
+    unit = np.concatenate([one.std * np.sqrt(power / calibration.news.noise(one.stretch)) for one in clean])
+    chances = [min(rate / 3600.0 * window / whitening.rate_hz, 1.0) for rate in rates]
+    picked = unit[rng.integers(len(unit), size=BEST_INSTANTS)]
+    shares = [[_best_power(size * distance, chances, rng) for distance in picked] for size in sizes]
+    return np.asarray(np.mean(shares, axis=1)).T
+
+
+def _best_power(distance: Floats, chances: Sequence[float], rng: np.random.Generator) -> Floats:
+    """(rates,) probability that the mean likelihood ratio of shifts by +- one of the distances exceeds its level."""
+    count, n = BEST_DRAWS, distance.size
+    z = rng.normal(size=(count, n))
+    pushed = rng.integers(n, size=count)
+    z[np.arange(count), pushed] += distance[pushed]
+    exponents = np.abs(z * distance) - 0.5 * distance**2 + np.log1p(np.exp(-2.0 * np.abs(z * distance)))
+    top = exponents.max(axis=1)
+    ratio = top + np.log(np.exp(exponents - top[:, None]).mean(axis=1) / 2.0)
+    # while nothing pushes, a ratio r is exp(-r) times as likely as while something does
+    order = np.sort(ratio)[::-1]
+    alarm = np.cumsum(np.exp(-order)) / count
+    return np.asarray(np.searchsorted(alarm, chances) / count)

@@ -26,6 +26,12 @@ __all__ = ["FASTEST", "WatchedStretch", "watched_stretches"]
 Floats = NDArray[np.float64]
 FASTEST = 1000.0
 """Highest rate at which a watch runs [Hz] (convention: a push rises in a millisecond or more)."""
+STRAIGHT = 1e-9
+"""Bend of the torques over their size below which they were not measured anew (derivation: rounding)."""
+MOVING = 0.02
+"""Speed of a joint above which repeated torques are lost samples, and no rest [rad/s or m/s] (convention)."""
+CATCH_UP = 3
+"""Samples after lost ones in which the log catches up (convention)."""
 FEWEST = 16
 """Fewest periods of a stretch that is watched (convention: enough for the memory of the noise)."""
 
@@ -48,6 +54,8 @@ class WatchedStretch:
     """(N, n) variance of the model's torque by the uncertainty of its parameters [(N m)^2 or N^2]."""
     friction: Floats
     """(N, n) friction of the model [N m or N]."""
+    stale: NDArray[np.bool_]
+    """(N,) whether a period holds samples that the log repeats or leaves out, or follows one shortly after."""
 
     @property
     def sudden(self) -> Floats:
@@ -56,7 +64,7 @@ class WatchedStretch:
 
     def cut(self, rows: slice) -> WatchedStretch:
         """Some periods of the stretch."""
-        names = ("time", "raw", "dq", "torque", "spread", "friction")
+        names = ("time", "raw", "dq", "torque", "spread", "friction", "stale")
         return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
 
@@ -72,7 +80,10 @@ def watched_stretches(
     """
     matched = run.matched(fit.robot)
     together = max(1, int(np.ceil(run.rate_hz / FASTEST - 1e-6)))
-    friction = friction_torque(as_model(fit), matched)
+    # what changes its sign with the motion: no offset and no spring
+    forth, back = (friction_torque(as_model(fit), replace(matched, dq=sign * matched.dq)) for sign in (1.0, -1.0))
+    friction = 0.5 * (forth - back)
+    stale = find_stale(matched.effort, matched.dq)
     for rows, raw in momentum_differences(fit, matched):
         known = np.isfinite(matched.effort[rows]).all(axis=1)
         for start, stop in _true_runs(known):
@@ -91,7 +102,24 @@ def watched_stretches(
                     together * np.arange(1, count + 1)
                 ],
                 friction=friction[ends],
+                stale=np.asarray(stale[ends[0] - together + 1 : ends[-1] + 1].reshape(count, together).any(axis=1)),
             )
+
+
+def find_stale(torque: Floats, dq: Floats) -> NDArray[np.bool_]:
+    """(N,) whether the torques (N, n) of a moving arm lie on the line of the two samples before, or did shortly before.
+
+    Lost samples are repeated, or filled by interpolation: then what happened meanwhile comes at once, as a push does.
+    """
+    bend = np.abs(np.diff(torque, n=2, axis=0))
+    size = STRAIGHT * (np.abs(torque[2:]) + np.abs(torque[:-2]))
+    straight = np.concatenate([np.zeros(min(2, len(torque)), dtype=bool), (bend <= size).all(axis=1)])
+    rests = np.concatenate([np.zeros(min(1, len(torque)), dtype=bool), (np.diff(torque, axis=0) == 0.0).all(axis=1)])
+    lost = (straight | rests) & (np.abs(dq) > MOVING).any(axis=1)
+    found = lost.copy()
+    for later in range(1, CATCH_UP + 1):
+        found[later:] |= lost[:-later]
+    return np.asarray(found)
 
 
 def _true_runs(known: Any) -> list[tuple[int, int]]:

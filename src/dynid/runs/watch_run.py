@@ -9,13 +9,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dynid.errors import ArgumentError
+import numpy as np
+
+from dynid.errors import ArgumentError, DataError
 from dynid.export.result_file import SavedResult, read_result
 from dynid.links.identify import Identification
 from dynid.links.log_reader import ChannelMapSource, Log, LogReader, Notice, Progress, log_finding
 from dynid.links.recipe import Recipe
 from dynid.monitor.alarms import Watch, watch_experiment
 from dynid.monitor.calibration import Calibration, calibrate
+from dynid.monitor.live_lines import Sample
 from dynid.monitor.planted_pushes import PushCurve, plant_pushes
 from dynid.monitor.watched_signals import watched_stretches
 from dynid.processing.experiment import Experiment
@@ -24,8 +27,10 @@ from dynid.report.sections.watch_sections import watch_page
 from dynid.runs.run_folder import Origin, RunRequest, open_run, read_run
 from dynid.runs.validation_run import common_cutoff
 
-__all__ = ["WatchRun", "calibrate_result", "live_calibration", "watch"]
+__all__ = ["WatchRun", "calibrate_result", "calibrate_samples", "live_calibration", "watch"]
 
+FEWEST_SAMPLES = 100
+"""Fewest samples of a stream that calibrate a watch (convention; their length is judged, too)."""
 PUSHES = 40
 """Pushes per size that the report plants into the watched logs (convention: shares to some per cent)."""
 
@@ -170,6 +175,32 @@ def calibrate_result(
     exact = reader if cutoff is None else replace(reader, recipe=replace(recipe, cutoff_hz=cutoff))
     runs = exact.training_and_proof(logs, (), None)[0]
     return calibrate(model, training=runs)
+
+
+def calibrate_samples(fit: Identification, samples: Sequence[Sample]) -> Calibration:
+    """Calibrate a live watch from samples of the stream itself, in which nothing touches the robot.
+
+    A robot's own velocities are noisier than those of a log that was smoothed there and back: this takes them as they
+    are.
+
+    Args:
+        fit: The identified model.
+        samples: At least some seconds of them, in the order of time.
+
+    Raises:
+        DataError: They are too few.
+    """
+    time = np.array([sample.time_s for sample in samples])
+    if time.size < FEWEST_SAMPLES:
+        raise DataError(f"{time.size} samples are too few to calibrate from", remedy="Learn from some seconds more.")
+    period = float(np.median(np.diff(time)))
+    q, dq, torque = (np.array([getattr(sample, name) for sample in samples]) for name in ("q", "dq", "torque"))
+    gaps = np.concatenate([[0], np.cumsum(np.abs(np.diff(time) - period) > 0.5 * period)])
+    run = Experiment(
+        time=time, q=q, dq=dq, ddq=np.zeros_like(q), effort=torque, valid=np.ones(q.shape, dtype=bool),
+        segment=gaps.astype(np.int64), rate_hz=1.0 / period, joint_names=fit.robot.joint_names, source="live",
+    )  # fmt: skip
+    return calibrate(fit, [run])
 
 
 def live_calibration(

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,15 +16,19 @@ from dynid.cli.options import EXISTING, FORCE, JSON, MAP, POSITIVE, command, run
 from dynid.cli.screen import print_json, print_verdict, print_written, progress, show_finding
 
 if TYPE_CHECKING:
+    from dynid.monitor.live_lines import Sample
     from dynid.runs.run_folder import RunRequest
 
 __all__ = ["compare_runs", "watch"]
+
+SAID = 3
+"""Broken lines of a live watch that are said one by one (convention)."""
 
 
 @command(
     "dynid watch result/ run9.csv --map map.toml",
     "dynid watch result/ run9.csv --map map.toml --per-hour 60 --out watched",
-    "robot_program | dynid watch result/ --live --clean run1.csv --map map.toml",
+    "robot_program | dynid watch result/ --live --learn 60",
 )
 @click.argument("result", type=EXISTING)
 @click.argument("logs", nargs=-1, type=EXISTING)
@@ -33,6 +40,9 @@ __all__ = ["compare_runs", "watch"]
               "the result are read again, and parts of them left out in turn.")  # fmt: skip
 @click.option("--live", is_flag=True, help="Read samples from standard input, one CSV or JSON line each: time, q1 ..., "
               "dq1 ..., tau1 ...; print alarms at once.")  # fmt: skip
+@click.option("--learn", type=click.FloatRange(min=0.0), default=0.0, metavar="SECONDS",
+              help="With --live: calibrate from the first seconds of the stream, in which nothing may touch the "
+              "robot.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the alarms and a report.")
 @FORCE
 @JSON
@@ -43,6 +53,7 @@ def watch(
     per_hour: float,
     clean: tuple[str, ...],
     live: bool,
+    learn: float,
     out: Path | None,
     force: bool,
     as_json: bool,
@@ -52,12 +63,19 @@ def watch(
     RESULT is a folder that dynid identify wrote. While nothing pushes, alarms come at the stated rate. The exit code is
     1 if there is an alarm.
     """
+    from dynid.runs.watch_run import live_calibration
     from dynid.runs.watch_run import watch as run_watch
 
     if live:
         if logs or out is not None:
             raise errors.ArgumentError("--live reads samples, not logs", remedy="Omit the logs and --out.")
-        sys.exit(_watch_live(result, clean, channel_map, per_hour, as_json))
+        sys.exit(
+            _watch_live(
+                result, partial(live_calibration, clean=clean, channel_map=channel_map), learn, per_hour, as_json
+            )
+        )
+    if learn:
+        raise errors.ArgumentError("--learn needs --live", remedy="Give --clean for logs.")
     if not logs:
         raise errors.ArgumentError("there is no log to watch", remedy="Give a log, or --live.")
     with progress("watching") as advance:
@@ -81,24 +99,65 @@ def _request(out: Path | None, force: bool) -> RunRequest | None:
     return run_request(out, force, Recipe.bare())
 
 
-def _watch_live(result: str, clean: tuple[str, ...], channel_map: str | None, per_hour: float, as_json: bool) -> int:
+def _watch_live(result: str, calibrated: Callable[..., Any], learn: float, per_hour: float, as_json: bool) -> int:
     """Watch standard input; the exit code is 1 if there was an alarm."""
     from dynid.export.result_file import read_result
+    from dynid.monitor.live_checks import LiveChecks
     from dynid.monitor.live_lines import read_samples
     from dynid.monitor.live_watch import LiveWatch
-    from dynid.runs.watch_run import live_calibration
+    from dynid.runs.watch_run import calibrate_samples
 
     fit = read_result(result).identification()
-    guard = LiveWatch(fit, live_calibration(Path(result), fit, clean, channel_map), per_hour=per_hour)
-    count = 0
-    for sample in read_samples(sys.stdin, fit.robot.dof):
+    samples = _in_order(read_samples(sys.stdin, fit.robot.joint_names, refused=_refuser()))
+    if learn > 0.0:
+        click.echo(f"learning from {learn:g} s, in which nothing may touch the robot", err=True)
+        first = next(samples, None)
+        begun = [] if first is None else [first, *takewhile(lambda one: one.time_s - first.time_s < learn, samples)]
+        known = calibrate_samples(fit, begun)
+    else:
+        known = calibrated(Path(result), fit)
+    guard = LiveWatch(fit, known, per_hour=per_hour)
+    checks, count, last = LiveChecks(known), 0, None
+    click.echo(guard.sentence, err=True)
+    for sample in samples:
+        last = sample
+        for doubt in checks.step(sample):
+            click.echo(f"warning: {doubt}", err=True)
         for alarm in guard.step(*sample):
             count += 1
             if as_json:
-                print_json({"time_s": alarm.time_s, "joint": alarm.joint, "kind": alarm.kind, "torque": alarm.torque})
+                print_json({"time_s": alarm.time_s, "joint": alarm.joint, "joints": list(alarm.joints),
+                            "kind": alarm.kind, "torque": alarm.torque})  # fmt: skip
             else:
                 click.echo(f"{alarm.time_s:.3f} s: {alarm.kind} at {alarm.joint}, {alarm.torque:.3g} N m or N")
+    if last is None:
+        raise errors.DataError("no sample came to watch", remedy="Write one CSV or JSON line a sample; see --help.")
     return 1 if count else 0
+
+
+def _in_order(samples: Iterator[Sample]) -> Iterator[Sample]:
+    """The samples whose time grows; the others are said and left out."""
+    last = -float("inf")
+    refuse = _refuser()
+    for sample in samples:
+        if sample.time_s > last:
+            last = sample.time_s
+            yield sample
+        else:
+            refuse(errors.DataError(f"the time {sample.time_s} s does not follow {last} s", remedy="Let it grow."))
+
+
+def _refuser() -> Callable[[errors.DataError], None]:
+    """What is called with broken lines: says the first ones, and then each power of ten."""
+    count = 0
+
+    def refuse(error: errors.DataError) -> None:
+        nonlocal count
+        count += 1
+        if count <= SAID or count in (10, 100, 1000, 10_000, 100_000, 1_000_000):
+            click.echo(f"left out: {error}" + (f" ({count} lines so far)" if count > SAID else ""), err=True)
+
+    return refuse
 
 
 @command(
