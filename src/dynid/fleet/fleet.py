@@ -223,7 +223,8 @@ def identify_fleet(
         leaves, failed, read = reading.leaves(logs, engine, progress)
         lost = reading.lost
     if not leaves:
-        reasons = "; ".join(dict.fromkeys(log.reason for log in failed))
+        first = {log.reason: log for log in reversed(failed)}  # each reason once, with the first log that has it
+        reasons = "; ".join(f"{log.path}: {log.reason}" for log in reversed(first.values()))
         raise IdentifiabilityError(f"no log of the fleet can be used: {reasons}", remedy="See dynid check.")
     fleet = _assemble(model, base, leaves, gain_spread, window_days * DAY_S, chosen)
     findings = (*fleet.findings, *map(_left_out, failed), *lost)

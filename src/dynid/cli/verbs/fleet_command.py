@@ -64,9 +64,10 @@ def fleet(
 ) -> None:
     """Identify a fleet: many arms of one type from the logs of all of them.
 
-    A PATTERN is a path or URL in which {arm} stands for the arm's name, with wildcards; quote it. Inertial parameters
-    are shared, friction and offsets are every arm's own. The exit code is 1 if an arm differs from the others, changed,
-    or has a log that could not be used. --engine processes or --engine dask (--scheduler ADDRESS) spreads the work.
+    A PATTERN is a path or URL in which {arm} stands for the arm's name and {date}, if it is there, for a date such as
+    2026-03-01, with wildcards; quote it. A folder stands for its logs. Inertial parameters are shared, friction and
+    offsets are every arm's own. The exit code is 1 if an arm differs from the others, changed, or has a log that could
+    not be used. --engine processes or --engine dask (--scheduler ADDRESS) spreads the work.
     """
     from dynid.links.recipe import Recipe
     from dynid.runs.fleet_run import run_fleet

@@ -12,6 +12,7 @@ from dynid.fleet.fleet import Arm, Fleet
 from dynid.fleet.history import DAY_S, date_of
 from dynid.report.html_blocks import Block, Cards, Notices, Plot, Rows, Text
 from dynid.report.page import Page, Section
+from dynid.robot.term_names import term_words
 from dynid.tables import Cell
 
 __all__ = ["fleet_page"]
@@ -88,10 +89,10 @@ class OwnParameters(_OfFleet):
     def blocks(self) -> Sequence[Block]:
         """A table, the conspicuous arms first, and one plot per parameter over the arms."""
         fleet = self.fleet
-        header = ("arm", "logs", *(f"{name} [{unit}]" if unit else name
+        header = ("arm", "number", "logs", *(f"{name} [{unit}]" if unit else name
                                    for name, unit in zip(fleet.own_names, fleet.own_units, strict=True)))  # fmt: skip
         rows: list[tuple[Cell, ...]] = [
-            (arm.name, arm.logs, *(value if np.isfinite(std) else None
+            (arm.name, fleet.arms.index(arm) + 1, arm.logs, *(value if np.isfinite(std) else None
                                    for value, std in zip(arm.own.values.tolist(), arm.own.std.tolist(), strict=True)))
             for arm in self.ordered()
         ]  # fmt: skip
@@ -99,14 +100,24 @@ class OwnParameters(_OfFleet):
         std = np.array([arm.own.std for arm in fleet.arms])
         places = np.arange(1.0, len(fleet.arms) + 1.0)
         plots = [
-            Plot.of(f"{name} of all arms", "number of the arm, in the order of their names", f"{name} {unit}".strip(),
+            Plot.of(f"{name} of all arms", "number of the arm", f"{name} {unit}".strip(),
                     places, [(name, np.where(np.isfinite(std[:, k]), values[:, k], np.nan))],
                     half=np.where(np.isfinite(std[:, k]), 2.0 * std[:, k], 0.0), small=True)
             for k, (name, unit) in enumerate(zip(fleet.own_names, fleet.own_units, strict=True))
             if np.isfinite(std[:, k]).any() and len(fleet.arms) > 1
         ]  # fmt: skip
-        hint = "Bands are two standard deviations wide on either side. Empty cells: the arm's logs do not tell."
+        hint = f"{self._meanings()} Bands are two standard deviations wide on either side. Empty cells: the arm's logs "
+        hint += "do not tell."
         return [Rows(header, tuple(rows)), Text(hint, "hint"), *plots]
+
+    def _meanings(self) -> str:
+        """What the names stand for, each kind once."""
+        robot, base = self.fleet.typical.robot, self.fleet.typical.base
+        kinds = {
+            base.names[place].rstrip("0123456789"): term_words([robot.terms[base.columns[place] - 10 * robot.dof].term])
+            for place in self.fleet.pool.own_places
+        }
+        return f"{', '.join(f'{name}: {words}' for name, words in kinds.items())}; the number is the joint's."
 
 
 class Course(_OfFleet):
@@ -135,7 +146,7 @@ class Course(_OfFleet):
                 unit = self.fleet.own_units[k]
                 blocks.append(
                     Plot.of(f"{name} of {arm.name} over time{at}", f"days since {date_of(times[0])}",
-                            f"{name} [{unit}]", days, curves, dashed=["median of the fleet"], half=2.0 * std,
+                            f"{name} [{unit}]{at}", days, curves, dashed=["median of the fleet"], half=2.0 * std,
                             small=True)
                 )  # fmt: skip
         if not blocks and any(len(arm.history.windows) > 1 for arm in self.fleet.arms):
