@@ -61,6 +61,18 @@ def test_a_prior_that_is_far_off_is_not_believed(equations: Samples) -> None:
     assert base.rank == len(plain.names)
 
 
+def test_one_link_that_contradicts_the_prior_is_not_believed(equations: Samples) -> None:
+    """The prior is right but for one link: there, intervals hold what the data say."""
+    theta = make_robot("scara").parameter_vector.copy()
+    theta[10:20] *= 1.3
+    plain = WLS().solve(equations)
+    found = PriorWLS(prior_weight=1e5).solve(replace(equations, robot=equations.robot.with_parameters(theta)))
+    moved = np.abs(found.values - plain.values) > 4.0 * plain.stderr
+    assert moved.any()
+    low, high = found.interval().T
+    assert np.all((low <= plain.values)[moved] & (plain.values <= high)[moved])
+
+
 def test_bias_is_part_of_the_covariance_and_follows_conversions(equations: Samples) -> None:
     found = FeasibleWLS().solve(equations)
     assert found.bias is not None

@@ -36,6 +36,9 @@ ROUNDS = 20
 """Most steps towards the factors of a prior (convention); more change them by less than their own uncertainty."""
 TINY = 1e-300
 """What stands for zero in a denominator."""
+CONTRADICTED = 2.0
+"""Distance of the best guess from what the data say of a parameter, in standard deviations, from which on they
+contradict the prior there, whatever it is elsewhere: what the distance is larger by counts as an error (convention)."""
 SETTLED = 0.01
 """Relative change of the factors below which a step has changed nothing (convention)."""
 
@@ -91,11 +94,14 @@ def drawn_spread(
     spread = root @ (K @ C @ K.T + rest @ T @ rest.T) @ root.T
     bias = np.where(undetermined, 0.0, values - beta - root @ (rest @ x))
     covariance = spread + np.outer(bias, bias)
+    own, away = np.diagonal(covariance), root @ (rest @ x)  # of the guess from what the data say
+    expected = np.diagonal(root @ rest @ (T + C) @ rest.T @ root.T)
+    contradicted = away**2 > CONTRADICTED**2 * expected
+    whole = own + np.where(contradicted, away**2 - expected, 0.0)
     # the data alone and all of the shift, where nothing tells how good the prior is
     cautious = np.isin(equations.names, dominated) & ~undetermined
-    own, whole = np.diagonal(covariance), np.diagonal(sampling) + (values - beta) ** 2
-    raised = np.divide(whole, own, out=np.ones_like(own), where=cautious & (own > 0.0))
-    scale = np.sqrt(np.maximum(raised, 1.0))
+    whole = np.where(cautious, np.maximum(np.diagonal(sampling) + (values - beta) ** 2, own), whole)
+    scale = np.sqrt(np.divide(whole, own, out=np.ones_like(own), where=(own > 0.0) & ~undetermined))
     covariance = covariance * np.outer(scale, scale)
     covariance[undetermined, undetermined] = np.inf
     return Spread(covariance, np.where(cautious, 0.0, bias), undetermined)
