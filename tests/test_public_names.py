@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
@@ -37,3 +38,11 @@ def test_a_moved_name_says_where_it_stands() -> None:
         _ = dynid.PD
     with pytest.raises(AttributeError, match=r"CHANGELOG\.md"):
         _ = dynid.build_problem
+
+
+def test_no_module_hides_a_public_name_of_its_package() -> None:
+    """Python sets a module as an attribute of its package when it is imported, over any lazy name."""
+    for name in dynid.PACKAGES:
+        offered = getattr(import_module(f"dynid.{name}"), "NAMES", {})
+        hidden = set(offered) & {word for words in offered.values() for word in words}
+        assert not hidden, f"dynid.{name}: {hidden}"

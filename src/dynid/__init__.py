@@ -12,7 +12,7 @@ from importlib import import_module
 __version__ = "0.2.0"
 
 _HOME = {
-    "dynid.actuators.identify_actuators": ["identify_actuators"],
+    "dynid.actuators.servo_identification": ["identify_actuators"],
     "dynid.errors": ["DynidError"],
     "dynid.estimation.estimate": ["Estimate"],
     "dynid.estimation.linear.least_squares": ["OLS", "WLS"],
@@ -76,6 +76,7 @@ PACKAGES = (
     "excitation",
     "export",
     "findings",
+    "fleet",
     "gate",
     "information",
     "kernels",

@@ -7,6 +7,7 @@ from dynid import estimation as estimation
 from dynid import excitation as excitation
 from dynid import export as export
 from dynid import findings as findings
+from dynid import fleet as fleet
 from dynid import gate as gate
 from dynid import information as information
 from dynid import kernels as kernels
@@ -21,7 +22,7 @@ from dynid import report as report
 from dynid import robot as robot
 from dynid import runs as runs
 from dynid import terms as terms
-from dynid.actuators.identify_actuators import identify_actuators as identify_actuators
+from dynid.actuators.servo_identification import identify_actuators as identify_actuators
 from dynid.errors import DynidError as DynidError
 from dynid.estimation.estimate import Estimate as Estimate
 from dynid.estimation.linear.least_squares import OLS as OLS

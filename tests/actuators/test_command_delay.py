@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dynid.actuators import CommandedMotion, PositionLaw, ServoModel, ServoParameter, commanded_motion
-from dynid.actuators.identify_actuators import fit_servos
+from dynid.actuators.servo_identification import fit_servos
 from dynid.errors import ArgumentError
 from dynid.logs.recording import Commands, Recording
 from support.servo_logs import pendulum

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dynid.actuators import PositionLaw, ServoModel, ServoParameter, refine_commands
-from dynid.actuators.identify_actuators import fit_servos
+from dynid.actuators.servo_identification import fit_servos
 from dynid.errors import ArgumentError
 from dynid.robot.parts import JointLimits
 from support.planted_servos import planted

@@ -7,7 +7,7 @@ import pytest
 
 import dynid
 from dynid.actuators import MotorLaw, PositionLaw, ServoModel, ServoParameter, compare_joints, compare_repeats
-from dynid.actuators.identify_actuators import fit_servos
+from dynid.actuators.servo_identification import fit_servos
 from dynid.errors import ArgumentError
 from support.planted_servos import chirp, planted
 from support.servo_logs import DATASETS, XL330_DUTY, double_pendulum, pendulum, xl330_motions

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dynid.actuators import MotorLaw, PositionLaw, ServoModel, ServoParameter, judge_servo_motions, simulate_servos
-from dynid.actuators.identify_actuators import fit_servos
+from dynid.actuators.servo_identification import fit_servos
 from dynid.actuators.servo_search import Normal, search_servos
 from dynid.errors import ArgumentError
 from dynid.gate.command_checks import check_commands

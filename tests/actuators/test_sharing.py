@@ -8,7 +8,7 @@ import pytest
 import dynid
 from dynid.actuators import CommandedMotion, PositionLaw, ServoModel, ServoParameter, compare_joints, decide_sharing
 from dynid.actuators.alike import joint_groups
-from dynid.actuators.identify_actuators import fit_servos
+from dynid.actuators.servo_identification import fit_servos
 from dynid.errors import ArgumentError
 from support.planted_servos import chirp, planted
 

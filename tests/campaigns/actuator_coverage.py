@@ -20,7 +20,7 @@ import numpy as np
 
 import dynid
 from dynid.actuators import PositionLaw, ServoModel, ServoParameter
-from dynid.actuators.identify_actuators import ActuatorEstimate, fit_servos
+from dynid.actuators.servo_identification import ActuatorEstimate, fit_servos
 from dynid.robot.model import Robot
 from support.planted_servos import chirp, planted
 from support.servo_logs import double_pendulum, pendulum

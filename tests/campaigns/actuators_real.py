@@ -29,7 +29,7 @@ from dynid.actuators import (
     select_terms,
     simulate_servos,
 )
-from dynid.actuators.identify_actuators import fit_servos
+from dynid.actuators.servo_identification import fit_servos
 from support.servo_logs import (
     XL330_DUTY,
     go2_motion,

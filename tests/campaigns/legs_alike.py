@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from actuators.test_sharing import MODEL, log
 from dynid.actuators import compare_joints
-from dynid.actuators.identify_actuators import fit_servos
+from dynid.actuators.servo_identification import fit_servos
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import dynid
 from dynid.actuators import ActuatorEstimate, CommandedMotion, MotorLaw, PositionLaw, ServoModel, ServoParameter
-from dynid.actuators.identify_actuators import fit_servos
+from dynid.actuators.servo_identification import fit_servos
 from dynid.errors import ExportError
 from support.planted_servos import chirp, planted
 from support.servo_logs import DATASETS, double_pendulum, go2_motion, pendulum

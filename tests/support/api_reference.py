@@ -31,6 +31,7 @@ PIPELINE = (
     "load",
     "actuators",
     "monitor",
+    "fleet",
     "export",
     "report",
     "runs",

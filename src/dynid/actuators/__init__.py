@@ -8,7 +8,7 @@ NAMES = {
     "alike": ["AlikeTest", "JointTest", "Sharing", "compare_joints", "compare_repeats", "decide_sharing"],
     "command_design": ["CommandDesign", "refine_commands"],
     "drive_laws": ["DriveLaw", "MotorLaw", "PositionLaw"],
-    "identify_actuators": ["ActuatorEstimate", "MotionError", "identify_actuators"],
+    "servo_identification": ["ActuatorEstimate", "MotionError", "identify_actuators"],
     "judgement.servo_selection": ["TermChoice", "TermTrial", "select_terms"],
     "kinds": ["KINDS", "ParameterKind"],
     "motion": ["CommandedMotion"],

@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from dynid.actuators.identify_actuators import ActuatorEstimate, fit_servos
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.servo_equations import filtered
 from dynid.actuators.servo_identifiability import NO_SIGNAL, entry_sizes
+from dynid.actuators.servo_identification import ActuatorEstimate, fit_servos
 from dynid.actuators.servo_model import ServoModel, ServoParameter
 from dynid.actuators.servo_simulator import differentiate_servos
 from dynid.decompositions import eigh

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dynid.checks import as_number
 from dynid.errors import ArgumentError
+from dynid.public_calls import public
 
 __all__ = ["CommandedMotion"]
 
@@ -19,6 +20,7 @@ MARGIN = 8
 """Samples around an instant whose slope is its velocity, and the fewest of a window. Convention."""
 
 
+@public
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CommandedMotion:
     """Commands and encoder readings of n joints at N instants, and the gains and the voltage they were driven with."""

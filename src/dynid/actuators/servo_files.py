@@ -58,7 +58,10 @@ def read_servo_model(path: str | Path, robot: Robot) -> ServoModel:
     content = read_toml(path, error=ArgumentError, remedy=_REMEDY)
     kind = content.get("kind")
     if kind not in _LAWS:
-        raise ArgumentError(f"kind is {kind!r}", path=path, remedy=f"Give kind, one of {', '.join(_LAWS)}.")
+        what = "the file says no kind of law" if kind is None else f"kind is {kind!r}"
+        if {"position", "effort", "time"} & set(content):
+            what = "this is a channel map, not the law of drives"
+        raise ArgumentError(what, path=path, remedy=f"Give kind, one of {', '.join(_LAWS)}; see docs/servos.md.")
     make, names = _LAWS[kind]
     alike = either(flag, list_of(list_of(text(), least=2)))
     lists = {"free": list_of(text()), "shared": list_of(text()), "candidates": list_of(text()), "alike": alike}

@@ -14,6 +14,7 @@ from dynid.actuators.drive_laws import DriveLaw
 from dynid.actuators.kinds import DELAY, KINDS, LINKS, kind_of
 from dynid.checks import as_number
 from dynid.errors import ArgumentError
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 
 __all__ = ["Entry", "ServoModel", "ServoParameter"]
@@ -60,6 +61,7 @@ class Entry:
     prior: tuple[float, float] | None
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class ServoModel:
     """A robot on a fixed base, the law of its drives, and the parameters of its servos."""

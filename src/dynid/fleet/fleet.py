@@ -225,7 +225,10 @@ def identify_fleet(
     if not leaves:
         first = {log.reason: log for log in reversed(failed)}  # each reason once, with the first log that has it
         reasons = "; ".join(f"{log.path}: {log.reason}" for log in reversed(first.values()))
-        raise IdentifiabilityError(f"no log of the fleet can be used: {reasons}", remedy="See dynid check.")
+        raise IdentifiabilityError(
+            f"no log of the fleet can be used: {reasons}",
+            remedy="Try one of them: dynid check LOG --map map.toml --robot ROBOT; dynid inspect LOG proposes a map.",
+        )
     fleet = _assemble(model, base, leaves, gain_spread, window_days * DAY_S, chosen)
     findings = (*fleet.findings, *map(_left_out, failed), *lost)
     return replace(fleet, failed=tuple(failed), read=read, findings=findings)

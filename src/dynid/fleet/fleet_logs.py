@@ -19,6 +19,7 @@ from dynid.errors import ArgumentError, DataError
 from dynid.logs.channel_map import ChannelMap
 from dynid.logs.reading import runs_in
 from dynid.logs.recording import Recording
+from dynid.public_calls import public
 
 __all__ = ["FleetLog", "find_logs"]
 
@@ -39,6 +40,7 @@ class FleetLog:
     """Start that the file's name states [s, Unix time]; None takes the first stamp of the log."""
 
 
+@public
 def find_logs(
     patterns: str | Sequence[str], channel_map: ChannelMap | Mapping[str, Any] | str | Path | None = None
 ) -> list[FleetLog]:
@@ -55,7 +57,7 @@ def find_logs(
 
     Example:
         >>> [log.arm for log in dynid.fleet.find_logs(str(folder / "{arm}.csv"))]
-        ['run1', 'run2']
+        ['held', 'run1']
     """
     found: dict[str, FleetLog] = {}
     for pattern in [patterns] if isinstance(patterns, str) else patterns:

@@ -29,6 +29,7 @@ from dynid.estimation.linear.least_squares import refined_weights
 from dynid.estimation.noise import correlation_inflation, joint_variances
 from dynid.information import Factor, Information
 from dynid.information.triangular import append_rows
+from dynid.public_calls import public
 
 __all__ = ["ArmEquations", "OwnPart", "Pool", "own_values", "pool_arms", "share_of_others", "weigh_arm"]
 
@@ -75,6 +76,7 @@ class ArmEquations:
         return triangle
 
 
+@public
 def weigh_arm(
     name: str, information: Information, logs: Sequence[Factors], windows: Sequence[Information] = ()
 ) -> ArmEquations:
@@ -87,6 +89,10 @@ def weigh_arm(
         information: All its logs together.
         logs: The equations of each of them.
         windows: The logs of each window of time.
+
+    Example:
+        >>> dynid.fleet.weigh_arm("left", fit.equations.information, [fit.equations]).weights.shape
+        (3,)
     """
     total, squares = np.zeros(information.dof), np.zeros(information.dof)
     for equations in logs:
@@ -161,6 +167,7 @@ class Pool:
         return factor.solve(minimum_norm=True), root @ root.T, null
 
 
+@public
 def pool_arms(arms: Sequence[ArmEquations], own_places: Sequence[int], gain_spread: float = 0.0) -> Pool:
     """Estimate the shared unknowns of all arms and the own ones of each.
 
@@ -171,6 +178,12 @@ def pool_arms(arms: Sequence[ArmEquations], own_places: Sequence[int], gain_spre
 
     Raises:
         IdentifiabilityError: There is no arm.
+
+    Example:
+        >>> arms = [dynid.fleet.weigh_arm(name, fit.equations.information, [fit.equations]) for name in ("a", "b")]
+        >>> friction = range(len(fit.estimate.names) - 6, len(fit.estimate.names))
+        >>> dynid.fleet.pool_arms(arms, friction).base_values(0).shape == fit.estimate.values.shape
+        True
     """
     if not arms:
         raise IdentifiabilityError("no arm has a log that can be used", remedy="See the list of logs that failed.")

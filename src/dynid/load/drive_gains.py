@@ -40,6 +40,8 @@ MOST_SHIFT = 25
 """Largest shift [samples] that is tried between two runs of one motion; convention."""
 LARGEST_DISTANCE = 0.05
 """Largest distance [rad or m] between two runs that count as one motion; convention."""
+HEAVIEST_KG = 1000.0
+"""Mass of a load from which on it is in grams [kg] (convention: no arm carries a tonne at its drives' calibration)."""
 CLEAR = 3.0
 """Standard deviations by which a slope must differ from zero to count as a gain; convention."""
 SHARED_ROUNDS = 200
@@ -294,8 +296,9 @@ def gains_from_weighed_mass(
         >>> gains.gain.shape
         (3,)
     """
-    if not 0.0 < mass_kg < np.inf:
-        raise ArgumentError(f"a mass of {mass_kg} kg", remedy="Weigh the load.")
+    if not 0.0 < mass_kg < HEAVIEST_KG:
+        remedy = "Weigh the load, and give kilograms" + (f": {mass_kg / 1000.0:g}." if mass_kg > 0.0 else ".")
+        raise ArgumentError(f"the load has a mass of {mass_kg:g} kg", remedy=remedy)
     if unloaded is None or unloaded == []:
         raise ArgumentError("drive gains need a run without the load", remedy="Give unloaded.")
     problem = payload_problem(robot, loaded, unloaded, link=link)

@@ -25,6 +25,7 @@ from dynid.load.load_solver import (
     spectral_gram,
 )
 from dynid.load.wrist import Sensing, load_from_solution
+from dynid.public_calls import public
 from dynid.tape import compile_single, record
 
 __all__ = ["OnlineLoad", "triangle_update"]
@@ -36,6 +37,7 @@ START = 1e-9
 """Diagonal of the triangle before the first sample: negligible against any sample, but not zero, to divide by."""
 
 
+@public
 class OnlineLoad:
     """The load and the sensor's bias, from all samples so far.
 

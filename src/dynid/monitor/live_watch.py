@@ -19,6 +19,7 @@ from dynid.monitor.calibration import Calibration
 from dynid.monitor.jumps import MOST_UNREST, SLOW_S, UNREST, UNREST_S, WINDOW_S
 from dynid.monitor.observer import MomentumObserver, as_model
 from dynid.monitor.watched_signals import CATCH_UP, find_stale
+from dynid.public_calls import public
 
 __all__ = ["LiveWatch"]
 
@@ -29,6 +30,7 @@ GAP = 4.0
 """Periods without a sample after which a watch begins anew (convention)."""
 
 
+@public
 class LiveWatch:
     """Alarms while the robot runs.
 

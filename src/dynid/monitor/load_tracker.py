@@ -24,6 +24,7 @@ from scipy.linalg import solve_triangular
 from dynid.checks import as_number, as_row
 from dynid.errors import DataError
 from dynid.kernels import kernel
+from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.tape import Tape, compile_single, record
 
@@ -72,6 +73,7 @@ class TrackedLoad:
         return self.mass - half, self.mass + half
 
 
+@public
 class LoadTracker:
     """The load on the last link, and friction, while the robot runs.
 

@@ -184,7 +184,7 @@ class Verdict(Section):
             note += (
                 " The share of noise is estimated from the torques above the band of the motion; the rest of the "
                 "residual comes from errors of the model. The correlation time is how long an unfiltered residual "
-                "stays alike: about one sampling period means noise."
+                "stays alike."
             )
         return [Heading("Comparison with the prior model"), Text(note, "hint"), Rows(header, tuple(rows))]
 

@@ -13,12 +13,12 @@ from typing import Any, Literal
 import numpy as np
 
 from dynid.actuators.alike import AlikeTest, Sharing, compare_repeats, decide_sharing
-from dynid.actuators.identify_actuators import ActuatorEstimate, fit_servos
 from dynid.actuators.judgement.servo_selection import TermChoice, select_terms
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.recorded_motion import commanded_motion
 from dynid.actuators.servo_files import read_servo_model
 from dynid.actuators.servo_identifiability import OpenDirection, judge_servo_motions
+from dynid.actuators.servo_identification import ActuatorEstimate, fit_servos
 from dynid.errors import ArgumentError, DataError, ExportError
 from dynid.export.servos.mjcf_actuators import held_joints
 from dynid.export.servos.servo_config import isaac_actuators, servo_friction_json

@@ -28,6 +28,7 @@ from dynid.links.friction_summary import JointFriction, joint_friction
 from dynid.links.identify import Identification, identify_equations
 from dynid.links.log_reader import ChannelMapSource, LogReader
 from dynid.links.recipe import Recipe
+from dynid.logs.reading import log_digest
 from dynid.processing.experiment import Experiment
 from dynid.public_calls import public
 from dynid.report.sections.drift_section import drift_page
@@ -222,14 +223,18 @@ def compare_runs(
         out: Folder for the comparison and a page; None writes nothing.
 
     Raises:
-        ArgumentError: A later result is that of another robot.
+        ArgumentError: A later result is that of another robot, or the stored one, or a log that it was identified from.
 
     Example:
         >>> path = dynid.write_result(fit, folder / "stored.json")
-        >>> dynid.runs.compare_runs(path, [path]).verdict
+        >>> later = dynid.write_result(fit, folder / "later.json")
+        >>> dynid.runs.compare_runs(path, [later]).verdict
         'no parameter moved beyond its interval'
     """
+    if not all(isinstance(item, str | Path) for item in (stored, *later)):
+        raise ArgumentError("results are compared by their files", remedy="Save each: dynid.write_result(fit, path).")
     saved = read_result(stored)
+    _refuse_itself(Path(stored), [Path(path) for path in later], [facts["sha256"] for facts in saved.content["data"]])
     fit = saved.identification()
     cutoff = common_cutoff(saved.content["data"])
     occasions = tuple(_occasion(fit, Path(path), channel_map, cutoff) for path in later)
@@ -243,6 +248,19 @@ def compare_runs(
             run.write_page(drift_page(drift, [run.settings()]))
             run.finish("drift.json", 0)
     return drift
+
+
+def _refuse_itself(stored: Path, later: Sequence[Path], used: Sequence[str]) -> None:
+    """Refuse the stored result and the logs that it was identified from among the later ones, and repeated ones."""
+    seen = {stored.resolve()}
+    for path in later:
+        what = "the stored result" if path.resolve() == stored.resolve() else "given twice"
+        if not (path / "result.json").exists() and path.suffix.lower() != ".json" and log_digest(path) in used:
+            what = f"a log that {stored} was identified from"
+        elif path.resolve() not in seen:
+            seen.add(path.resolve())
+            continue
+        raise ArgumentError(f"{path} is {what}", remedy="Give later logs, or results of later logs, each once.")
 
 
 def _occasion(

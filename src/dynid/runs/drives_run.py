@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dynid.errors import DataError
-from dynid.links.log_reader import ChannelMapSource
+from dynid.links.log_reader import ChannelMapSource, check_copies
 from dynid.links.recipe import add_terms
 from dynid.load.drive_gains import DriveGains, gains_from_weighed_mass, identify_drive_gains
 from dynid.logs.reading import read_recording
@@ -52,6 +52,9 @@ def calibrate_drives(
         >>> gains.gain.shape
         (3,)
     """
+    check_copies(
+        logs, unloaded, why="with the load", remedy="Give a log of the robot without the load: --unloaded empty.csv."
+    )
     model = add_terms(robot)
     held, empty = ([_currents(model, log, channel_map) for log in group] for group in (logs, unloaded))
     if com is None:

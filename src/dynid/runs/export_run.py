@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from dynid.errors import ArgumentError, ExportError
+from dynid.errors import ArgumentError, DynidError, ExportError
 from dynid.export.controller_files import ControllerFile, ros2_gravity_compensation, ur_payload_script
 from dynid.export.data_tables import load_table, table_ending, write_tables
 from dynid.export.result_file import SavedResult, read_result
@@ -134,5 +135,12 @@ def run_export(
         raise ArgumentError(f"there is no export '{kind}'", remedy=f"Choose from {', '.join(KINDS)}.")
     if logs and kind not in WITH_LOGS:
         raise ArgumentError(f"an export to {kind} has no use for logs", remedy="Leave them out.")
+    is_new = not Path(out).exists()
     order = _Order(run=Path(run), out=make_folder(out), logs=logs, channel_map=channel_map, notice=notice, force=force)
-    return KINDS[kind](order)
+    try:
+        return KINDS[kind](order)
+    except DynidError:
+        if is_new:
+            with suppress(OSError):  # not empty: what was written stays
+                order.out.rmdir()
+        raise

@@ -14,7 +14,7 @@ import numpy as np
 from dynid.errors import ArgumentError, DataError
 from dynid.export.result_file import SavedResult, read_result
 from dynid.links.identify import Identification
-from dynid.links.log_reader import ChannelMapSource, Log, LogReader, Notice, Progress, log_finding
+from dynid.links.log_reader import ChannelMapSource, Log, LogReader, Notice, Progress, check_copies, log_finding
 from dynid.links.recipe import Recipe
 from dynid.monitor.alarms import Watch, watch_experiment
 from dynid.monitor.calibration import Calibration, calibrate
@@ -96,6 +96,17 @@ def watch(
         0
     """
     given = [logs] if isinstance(logs, str | Path) or not isinstance(logs, Sequence) else list(logs)
+    if not isinstance(result, Identification | str | Path):
+        raise ArgumentError(f"result is a {type(result).__name__}", remedy="Give an identification, or its folder.")
+    if not given:
+        raise ArgumentError("there is no log to watch", remedy="Give log files, recordings or experiments.")
+    check_copies([log for log in given if not isinstance(log, Experiment)])
+    check_copies(
+        [log for log in clean if not isinstance(log, Experiment)],
+        [log for log in given if not isinstance(log, Experiment)],
+        why="in which nothing touched the robot (clean)",
+        remedy="Calibrate with other logs than those that are watched: a push in the log would set its own threshold.",
+    )
     saved = None if isinstance(result, Identification) else read_result(result)
     fit = result if isinstance(result, Identification) else saved.identification()  # type: ignore[union-attr]
     reader = _reader(fit, channel_map, progress, notice)

@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from dynid.actuators.identify_actuators import fit_servos
 from dynid.actuators.motion import CommandedMotion
+from dynid.actuators.servo_identification import fit_servos
 from dynid.actuators.servo_model import ServoModel
 from dynid.actuators.servo_simulator import simulate_servos
 from dynid.errors import ArgumentError, EstimationError

@@ -82,5 +82,10 @@ def fleet(
         print_json(run.content)
     else:
         echo(wrap_lines(run.fleet.summary()))
+        if len(run.fleet.arms) == 1:
+            echo(
+                "There is one arm: nothing to compare it with. Does {arm} stand for the right part of the path?",
+                err=True,
+            )
         print_written(out)
     sys.exit(run.exit_code)

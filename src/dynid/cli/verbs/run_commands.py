@@ -91,6 +91,11 @@ def export(
     """
     from dynid.runs.export_run import run_export
 
+    if (out / "run.json").exists():
+        remedy = f"Give the tables a folder of their own, such as --out {out.name}_{kind}."
+        raise errors.ArgumentError(
+            f"'{out}' is the folder of a run, and other files would mix with its own", remedy=remedy
+        )
     files = run_export(run, kind, out, logs, channel_map=channel_map, notice=show_finding, force=force)
     if as_json:
         print_json({"files": [str(file) for file in files]})

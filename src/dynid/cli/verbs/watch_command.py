@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dynid import errors
-from dynid.cli.options import EXISTING, FORCE, JSON, MAP, POSITIVE, command, run_request
+from dynid.cli.options import EXISTING, FORCE, JSON, MAP, FiniteRange, command, run_request
 from dynid.cli.screen import print_json, print_verdict, print_written, progress, show_finding
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ SAID = 3
 @click.argument("result", type=EXISTING)
 @click.argument("logs", nargs=-1, type=EXISTING)
 @MAP
-@click.option("--per-hour", type=POSITIVE, default=1.0, show_default=True, metavar="RATE",
-              help="Rate of false alarms of the whole arm [1/h].")  # fmt: skip
+@click.option("--per-hour", type=FiniteRange(min=0.0, min_open=True, max=3600.0), default=1.0, show_default=True,
+              metavar="RATE", help="Rate of false alarms of the whole arm [1/h].")  # fmt: skip
 @click.option("--clean", multiple=True, type=EXISTING, metavar="LOG",
               help="Log in which nothing touched the robot, for the calibration; repeatable. By default the logs of "
               "the result are read again, and parts of them left out in turn.")  # fmt: skip

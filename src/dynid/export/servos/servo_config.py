@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dynid.actuators.drive_laws import MotorLaw
-from dynid.actuators.identify_actuators import ActuatorEstimate
+from dynid.actuators.servo_identification import ActuatorEstimate
 from dynid.errors import ExportError
 from dynid.export.servos.servo_robot import drive_gains, missing_in
 from dynid.public_calls import public

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.actuators.drive_laws import MotorLaw, PositionLaw
-from dynid.actuators.identify_actuators import ActuatorEstimate
 from dynid.actuators.kinds import LINKS
+from dynid.actuators.servo_identification import ActuatorEstimate
 from dynid.errors import ExportError
 from dynid.export.servos.mjcf_actuators import (
     drop_keyframes,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynid.actuators.alike import BLOCKS, LEVEL, AlikeTest, Sharing
-from dynid.actuators.identify_actuators import ActuatorEstimate
 from dynid.actuators.judgement.servo_selection import TermChoice
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.servo_identifiability import OpenDirection
+from dynid.actuators.servo_identification import ActuatorEstimate
 from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Plot, Rows, Text
 from dynid.report.page import Page, Section
 
