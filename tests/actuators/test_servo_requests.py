@@ -42,7 +42,7 @@ def test_a_fit_that_has_not_converged_gives_no_intervals(monkeypatch: pytest.Mon
     def stopped(*args: Any, **options: Any) -> Any:
         return replace(search_servos(*args, **options), converged=False)
 
-    monkeypatch.setattr("dynid.actuators.identify_actuators.search_servos", stopped)
+    monkeypatch.setattr("dynid.actuators.servo_identification.search_servos", stopped)
     found = fit_servos(MODEL, [MOTION])
     assert np.isinf(found.std).all()
     assert [finding.code for finding in found.findings] == ["not-converged"]
