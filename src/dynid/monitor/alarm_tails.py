@@ -23,11 +23,9 @@ __all__ = ["Tail", "find_peaks", "fit_tail"]
 Floats = NDArray[np.float64]
 CLEAR_S = 0.25
 """Time without excess after which a new excess is a new event [s] (convention)."""
-THRESHOLDS = (0.5, 0.6, 0.7, 0.8)
-"""Quantiles of the largest values in blocks of `CLEAR_S` above which peaks may count (convention)."""
-ENOUGH = 0.8
-"""Part of the most peaks that a threshold must leave; the highest such one is taken (convention: many peaks, and yet a
-tail)."""
+THRESHOLD = 0.6
+"""Quantile of the largest values in blocks of `CLEAR_S` above which peaks count (convention: many peaks, and yet a
+tail; chosen with figures of the real logs in view)."""
 FEWEST_S = 5.0
 """Shortest clean data from which a tail is fitted [s] (convention)."""
 SHAPES = np.linspace(-0.3, 0.8, 45)
@@ -99,14 +97,6 @@ def find_peaks(statistic: Floats, rate_hz: float, threshold: float) -> Floats:
     return np.asarray(np.maximum.reduceat(statistic[places], starts))
 
 
-def _highest_threshold(statistics: Sequence[Floats], thresholds: Floats, rate_hz: float) -> tuple[float, Floats]:
-    """The highest threshold with enough peaks, and its peaks."""
-    found = [np.concatenate([find_peaks(one, rate_hz, level) for one in statistics]) for level in thresholds]
-    most = max(len(peaks) for peaks in found)
-    place = max(k for k, peaks in enumerate(found) if len(peaks) >= ENOUGH * most)
-    return float(thresholds[place]), found[place]
-
-
 def fit_tail(statistics: Sequence[Floats], rate_hz: float) -> Tail:
     """Fit the law of the peaks.
 
@@ -126,7 +116,8 @@ def fit_tail(statistics: Sequence[Floats], rate_hz: float) -> Tail:
     length = max(1, round(CLEAR_S * rate_hz))
     arm = [one.max(axis=1) for one in statistics]
     blocks = [one[: len(one) // length * length].reshape(-1, length).max(axis=1) for one in arm]
-    threshold, peaks = _highest_threshold(arm, np.quantile(np.concatenate(blocks), THRESHOLDS), rate_hz)
+    threshold = float(np.quantile(np.concatenate(blocks), THRESHOLD))
+    peaks = np.concatenate([find_peaks(one, rate_hz, threshold) for one in arm])
     excess = np.sort(peaks) - threshold
     mean = max(float(excess.mean()), 1e-12) if excess.size else max(threshold, 1e-12)
     scale, shape = (grid.ravel() for grid in np.meshgrid(mean * SCALES, SHAPES, indexing="ij"))
