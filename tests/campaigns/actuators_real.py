@@ -79,14 +79,19 @@ def score(found: ActuatorEstimate, motion: CommandedMotion, rows: slice) -> floa
 
 
 def choose(model: ServoModel, motion: CommandedMotion) -> float:
-    """The correlation whose fit of the first 45 % predicts the next 25 % best; the last 30 % are not touched."""
-    N = len(motion.time)
-    inner, outer = int(0.45 * N), int(0.7 * N)
-    errors = []
+    """The correlation whose fits of the first 35, 45 and 55 % predict the rest up to 70 % best; nothing beyond is used.
+
+    With the fit of 45 % alone, as it was before the last 30 % were seen, 0.9 and 0.95 are even to 0.2 %.
+    """
+    N, errors = len(motion.time), []
     for correlation in CORRELATIONS:
-        found = fit_servos(model, [motion.part(slice(0, inner))], correlation=correlation)
-        errors.append(score(found, motion, slice(inner, outer)))
-        print(f"  correlation {correlation}: {errors[-1]:.6f} on 45 to 70 % of the log")
+        total = 0.0
+        for share in (0.35, 0.45, 0.55):
+            inner, outer = int(share * N), int(0.7 * N)
+            found = fit_servos(model, [motion.part(slice(0, inner))], correlation=correlation)
+            total += score(found, motion, slice(inner, outer)) / 3.0
+        errors.append(total)
+        print(f"  correlation {correlation}: {errors[-1]:.6f} on what follows, up to 70 % of the log", flush=True)
     return CORRELATIONS[int(np.argmin(errors))]
 
 

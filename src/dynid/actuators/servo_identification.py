@@ -121,16 +121,15 @@ class ActuatorEstimate:
         """What is to be known before the values are used: a search that stopped, a law that does not fit, bounds."""
         misfits = [error.finding for error in self.errors]
         found = [finding for finding in misfits if finding is not None]
-        entries = {entry.name: entry for entry in self.model.entries}
-        for name in self.at_bound:
-            entry, value = entries[name], float(self.values[self.names.index(name)])
-            side = "lower" if value <= entry.lower else "upper"
+        if self.at_bound:
+            stand = {name: float(self.values[self.names.index(name)]) for name in self.at_bound}
+            listed = ", ".join(f"{name} at {value:g}" for name, value in stand.items())
             found.append(Finding(
-                code="at-bound", severity="warning", where=name,
-                message=f"the value stands at its {side} bound {value:g}: it is no estimate and has no interval",
-                remedy=f"Give another bound ([{side}] {entry.kind} = ...), or take the parameter out: the data want a "
-                       "value beyond it, or the motions do not show it.",
-                evidence={"bound": value},
+                code="at-bound", severity="warning", where="values",
+                message=f"these stand at their bounds, are no estimates and have no intervals: {listed}",
+                remedy="Give other bounds ([lower], [upper]), or take them out: the data want values beyond, or do not "
+                       "show them.",
+                evidence=stand,
             ))  # fmt: skip
         if not self.converged:
             found.insert(0, Finding(
