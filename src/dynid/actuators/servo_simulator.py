@@ -75,11 +75,13 @@ def _shifted(motion: CommandedMotion, values: Floats, grid: _Grid, delay: Floats
 def _held(time: Floats, values: Floats, grid: _Grid, late: float) -> tuple[Floats, Floats]:
     """Means over the steps of a signal that keeps each sample until the next one: they move evenly with the delay."""
     total = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(np.diff(time)[:, None] * values[:-1], axis=0)])
-    ends = np.stack([grid.middle - 0.5 * grid.h, grid.middle + 0.5 * grid.h]) - late
+    ends = np.append(time[0], grid.middle + 0.5 * grid.h) - late  # steps follow one another
     here = np.clip(np.searchsorted(time, ends, side="right") - 1, 0, time.size - 1)
-    integral = total[here] + (ends - time[here])[:, :, None] * values[here]
-    h = grid.h[:, None]
-    return (integral[1] - integral[0]) / h, (values[here[0]] - values[here[1]]) / h
+    kept = values[here]
+    per_step = 1.0 / grid.h[:, None]
+    return np.diff(total[here] + (ends - time[here])[:, None] * kept, axis=0) * per_step, -np.diff(
+        kept, axis=0
+    ) * per_step
 
 
 def _joined(time: Floats, values: Floats, grid: _Grid, late: float) -> tuple[Floats, Floats]:
