@@ -75,10 +75,9 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
     "empty law": ((*ACTUATE, "--law", "empty.toml"), 2, "the file says no kind of law. Give kind, one of position"),
     "map for a law": ((*ACTUATE, "--law", "map.toml"), 2, "this is a channel map, not the law of drives"),
     "law of a loop": ((*ACTUATE, "--law", "pd.toml"), 2, "kind is 'pd'. Give kind, one of position, motor"),
-    "logs and a design": ((*ACTUATE, "--law", "pd.toml", "--design", "9"), 2, "either logs or --design is needed"),
-    "neither logs nor a design": (("actuate", "arm.urdf", "--law", "pd.toml"), 2, "Give logs to explain, or --design"),
-    "design without a folder": (
-        ("actuate", "arm.urdf", "--law", "pd.toml", "--design", "9"), 2, "--design writes commands and needs --out"
+    "logs forgotten": (("actuate", "arm.urdf", "--law", "pd.toml"), 2, "Missing argument 'LOGS...'"),
+    "commands of a law to excite": (
+        ("excite", "arm.urdf", "--commands", "pd.toml", "--out", "new"), 2, "unexpected extra argument (pd.toml)"
     ),
     "correlation in words": ((*ACTUATE, "--law", "pd.toml", "--correlation", "much"), 2, "Write 0.95, or estimated"),
     "correlation of one": ((*ACTUATE, "--law", "pd.toml", "--correlation", "1"), 2, "'1' is no correlation"),
