@@ -2,13 +2,15 @@
 
 Run ``python tests/campaigns/command_speed.py`` (``--only NAME`` for one, ``--runs 5``). Needs the data sets of
 `real_logs`. Each command runs in a process of its own, once before the clock starts so that everything is compiled,
-as in an installed package. ``--beside FOLDER`` runs another checkout in turn with this one. A processor shared with
-others is slower: the first line says how long a fixed loop takes.
+as in an installed package. ``--beside FOLDER`` runs another checkout in turn with this one and compares the results of
+identifications: printed text, values in standard deviations, standard deviations, errors on held-out data. ``--runs 0``
+compares only. A processor shared with others is slower: the first line says how long a fixed loop takes.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import resource
 import subprocess
@@ -54,8 +56,8 @@ DIDIM_TIMES = 20.0
 """Largest ratio of the times of DIDIM and WLS."""
 
 
-def run(arguments: str, folder: Path, source: Path = ROOT) -> tuple[float, str]:
-    """Processor time of a command of a source tree [s] and its line of stages."""
+def run(arguments: str, folder: Path, source: Path = ROOT) -> tuple[float, str, str]:
+    """Processor time of a command of a source tree [s], its line of stages and what it printed."""
     words = [sys.executable, "-m", "dynid", "--timing", *arguments.replace("OUT", str(folder / "out")).split()]
     environment = {**keep_bytecode(str(folder)), "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(source / "src")}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -65,7 +67,25 @@ def run(arguments: str, folder: Path, source: Path = ROOT) -> tuple[float, str]:
         sys.exit(f"{arguments}\n{done.stderr}")
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     found = re.search(r"processor time \[s\]: (.*);", done.stderr)
-    return spent, found[1] if found else ""
+    return spent, found[1] if found else "", done.stdout
+
+
+def differences(arguments: str, folder: Path, sources: Sequence[Path]) -> str:
+    """How far the results of an identification by two source trees differ, in words."""
+    results, texts = [], []
+    for source in sources:
+        texts.append(run(arguments, folder, source)[2])
+        results.append(json.loads((folder / "out" / "result.json").read_text()))
+    mine, other = (result["base_parameters"] for result in results)
+    pairs = [(a, b) for a, b in zip(mine, other, strict=True) if a["std"] and b["std"]]
+    values = max(abs(a["value"] - b["value"]) / b["std"] for a, b in pairs)
+    spreads = max(abs(a["std"] / b["std"] - 1.0) for a, b in pairs)
+    errors = [result["validation"]["relative_error_percent"] for result in results]
+    alike = "the same" if texts[0] == texts[1] else "ANOTHER"
+    return (
+        f"{alike} printed text; {len(pairs)} values differ by at most {values:.1g} standard deviations, these by "
+        f"{spreads:.1g} of themselves, the held-out error by {abs(errors[0] - errors[1]):.1g} %"
+    )
 
 
 def loop_time() -> float:
@@ -78,7 +98,7 @@ def loop_time() -> float:
     return min(times)
 
 
-def least(arguments: str, runs: int, folder: Path, sources: Sequence[Path]) -> list[tuple[float, str]]:
+def least(arguments: str, runs: int, folder: Path, sources: Sequence[Path]) -> list[tuple[float, str, str]]:
     """The quickest of several runs of each source tree, in turn, after one that compiles."""
     for source in sources:
         run(arguments, folder, source)
@@ -101,18 +121,22 @@ def main() -> None:
         for what, (arguments, limit) in COMMANDS.items():
             if options.only and options.only not in what:
                 continue
-            (spent, stages), *others = least(arguments, options.runs, folder, sources)
+            if len(sources) > 1 and what.startswith("identify"):
+                print(f"{what} beside the other: {differences(arguments, folder, sources)}", flush=True)
+            if options.runs < 1:
+                continue
+            (spent, stages, _), *others = least(arguments, options.runs, folder, sources)
             missed += spent > limit
             print(
                 f"{'ok  ' if spent <= limit else 'MISS'} {what}: {spent:.2f} s (at most {limit:g}); {stages}",
                 *(
                     f"\n     beside it {other:.2f} s, {other / spent:.2f} times as long; {text}"
-                    for other, text in others
+                    for other, text, _ in others
                 ),
                 flush=True,
             )
         for log in ("panda_unisa", "ur10_unisa", "tx40"):
-            if options.only and options.only not in f"didim {log}":
+            if options.runs < 1 or (options.only and options.only not in f"didim {log}"):
                 continue
             words = re.sub(r" --set band_hz=\S+", "", IDENTIFY[log])  # DIDIM compares single samples
             times = [run(f"identify {words} --estimator {kind} --out OUT --force", folder)[0] for kind in KINDS]
