@@ -81,6 +81,8 @@ def casadi_from_tape(tape: Tape, name: str = "function") -> Any:
         >>> dynid.export.casadi_from_tape(tape, "inertia").size_out(0)
         (3, 3)
     """
+    if not isinstance(name, str) or not name.isidentifier() or "__" in name:
+        raise ArgumentError(f"name is {name!r}", remedy="Give letters, digits and single underscores, as in inertia_2.")
     casadi = require_library("casadi", "dynid[casadi]")
     inputs = [casadi.SX.sym(entry.name, max(entry.size, 1)) for entry in tape.inputs]
     values: dict[int, Any] = {~k: casadi.SX(float(value)) for k, value in enumerate(tape.constants)}

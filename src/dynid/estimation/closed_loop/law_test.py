@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.decompositions import condition_number, svd
+from dynid.errors import ArgumentError
 from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, Motions, SimulatedMotion
 from dynid.estimation.closed_loop.loop_start import (
     apply_slopes,
@@ -238,6 +239,10 @@ def check_controller(
         >>> findings = dynid.estimation.check_controller(equations, fit.estimate.values)
     """
     runs = equations if isinstance(equations, LoopRuns) else LoopRuns.of(equations)
+    if np.shape(beta) != (len(runs.equations.names),):
+        raise ArgumentError(
+            f"beta has the shape {np.shape(beta)}", remedy=f"Give the {len(runs.equations.names)} base parameters."
+        )
     motions = runs.simulate(np.asarray(beta, dtype=float)) if motions is None else motions
     both = [_compare_run(run, motion) for run, motion in zip(runs.runs, motions, strict=True)]
     torques = [run.torques(motion) * run.run.valid for run, motion in zip(runs.runs, motions, strict=True)]

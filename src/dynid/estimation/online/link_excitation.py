@@ -74,6 +74,8 @@ def excitation_table(links: tuple[LinkExcitation, ...]) -> Table:
         >>> len(dynid.estimation.excitation_table(tracker.excitation).rows)
         3
     """
+    if not all(isinstance(link, LinkExcitation) for link in links):
+        raise ArgumentError("links has items that are no LinkExcitation", remedy="Give tracker.excitation.")
     rows = [
         (
             link.joint,
