@@ -274,6 +274,9 @@ def from_sysid(robot: Robot, parameters: Any) -> Robot:
     """
     links, joints = list(robot.links), list(robot.joints)
     places = {link.name: k for k, link in enumerate(links)}, {joint.name: k for k, joint in enumerate(joints)}
+    if not isinstance(parameters, str | Path | Mapping) and not hasattr(parameters, "items"):
+        remedy = "Give a dictionary, the file parameters.yaml, or a mujoco.sysid.ParameterDict."
+        raise ArgumentError(f"parameters is a {type(parameters).__name__}", remedy=remedy)
     for name, values in _read_values(parameters).items():
         owner, _, attribute = name.rpartition("_")
         if name.endswith(_INERTIA) and owner in places[0]:
