@@ -229,7 +229,7 @@ def check_torque_sizes(robot: Robot, samples: Samples) -> Iterator[Finding]:
             beside = f"the masses of the model need {most:.3g} {unit} at most at any joint"
         elif size < SMALLEST_SIZE * float(needed[j]):
             beside = f"the masses of the model need {needed[j]:.3g} {unit} there"
-        elif size < TINY_SIZE * float(sizes[largest]):
+        elif samples.trust[j] and size < TINY_SIZE * float(sizes[largest]):  # noise alone has no unit
             beside = f"that of {robot.joint_names[largest]} has {sizes[largest]:.3g} {unit}"
         else:
             continue
