@@ -128,7 +128,9 @@ def main() -> int:
             name = f"{version}-{age}"
             try:
                 python = new_environment(interpreter, WORK / name)
-                install_oldest(tools, python, wheel) if age == "oldest" else install(python, str(wheel))
+                install_oldest(tools, python, wheel) if age == "oldest" else install(
+                    python, f"{wheel}{'' if chosen.quick else '[cluster]'}"
+                )
             except (RuntimeError, subprocess.CalledProcessError) as error:
                 print(f"{version:7s} | {age:8s} | not installed: {error}")
                 failed += 1

@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +91,20 @@ def load() -> None:
           codes=(0, 1))  # fmt: skip
 
 
+def fleet() -> None:
+    """Two arms by a pool of processes and, where the extra is installed, by a Dask cluster: the same numbers."""
+    for arm, log in (("one", "run1"), ("two", "run2")):
+        Path("logs", arm).mkdir(parents=True, exist_ok=True)
+        shutil.copy(f"{log}.csv", Path("logs", arm))
+    engines = ["local", "processes", *(["dask"] if find_spec("distributed") else [])]
+    shown = [
+        dynid("fleet", "arm.urdf", "logs/{arm}/*.csv", "--map", "map.toml", "--engine", engine, "--out", engine,
+              "--force", codes=(0, 1)).replace(engine, "")
+        for engine in engines
+    ]  # fmt: skip
+    assert len(set(shown)) == 1, "engines printed different numbers"
+
+
 def excite() -> None:
     """A designed motion."""
     dynid("excite", "ur10", "--time-limit", "2", "--acceleration", "10", "--out", "plan", "--force")
@@ -114,7 +130,7 @@ def _numbers(text: str) -> str:
 
 GROUPS: dict[str, Callable[[], None]] = {
     "doctor": doctor, "base": base, "inspect": inspect, "identify": identify, "load": load, "excite": excite,
-    "codegen": codegen, "demo": demo,
+    "codegen": codegen, "fleet": fleet, "demo": demo,
 }  # fmt: skip
 """Group -> the function that tries it; later ones use the files of earlier ones."""
 
