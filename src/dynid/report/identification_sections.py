@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import ClassVar
 
 import numpy as np
 
@@ -55,6 +56,8 @@ INTRODUCTION = (
 class Verdict(Section):
     """The judgement, what was found with the commands to run next, and the figures behind it."""
 
+    title: ClassVar[str] = "Verdict"
+
     fit: Identification
     check: Validation | None
     held_out: tuple[Experiment, ...] = ()
@@ -64,11 +67,6 @@ class Verdict(Section):
     files: tuple[RobotFile, ...] = ()
     """The written robot files."""
     commands: NextCommands = field(default_factory=NextCommands)
-
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Verdict"
 
     def blocks(self) -> Sequence[Block]:
         """The verdict, the findings, the main figures, and held-out errors joint by joint."""
@@ -193,14 +191,11 @@ class Verdict(Section):
 class Refusal(Section):
     """Why nothing was identified, with everything that was found in the logs."""
 
+    title: ClassVar[str] = "Verdict"
+
     error: DynidError
     findings: tuple[Finding, ...]
     commands: NextCommands
-
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Verdict"
 
     def blocks(self) -> Sequence[Block]:
         """The reason and the findings."""
@@ -228,12 +223,9 @@ def _located(finding: Finding) -> str:
 class WrittenFiles(Section):
     """The robot files beside the report, each judged by itself."""
 
-    files: tuple[RobotFile, ...]
+    title: ClassVar[str] = "Written robot files"
 
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Written robot files"
+    files: tuple[RobotFile, ...]
 
     def blocks(self) -> Sequence[Block]:
         """One row per file: its error on the held-out data beside that of the whole model."""
@@ -287,14 +279,11 @@ class Torques(Section):
 class Residuals(Section):
     """Distribution, autocorrelation and dependence on speed of what the model does not explain."""
 
+    title: ClassVar[str] = "Residuals"
+
     joints: tuple[JointTorque, ...]
     rate_hz: float
     """Sampling rate of the run [Hz]."""
-
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Residuals"
 
     def blocks(self) -> Sequence[Block]:
         """Histogram, autocorrelation and mean over speed of every joint."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,13 +32,10 @@ CREEP = 0.01
 class Coverage(Section):
     """Excitation: ranges, speeds and reversals of every joint; condition number; the least known parameters."""
 
+    title: ClassVar[str] = "Excitation"
+
     fit: Identification
     runs: tuple[Experiment, ...]
-
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Excitation"
 
     def blocks(self) -> Sequence[Block]:
         """A table of the joints, and the parameters that need more motion."""

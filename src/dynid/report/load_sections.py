@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,14 +48,11 @@ def frame_hint(study: LoadStudy, flange: str | None) -> str:
 class LoadBox(Section):
     """A load with its uncertainty, and its values for common controllers."""
 
+    title: ClassVar[str] = "Load"
+
     study: LoadStudy
     flange: str | None = None
     """Link whose frame the controllers use; by default the frame of the load."""
-
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Load"
 
     def blocks(self) -> Sequence[Block]:
         """Verdict, figures, parameters, dialogs."""

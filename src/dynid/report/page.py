@@ -34,7 +34,7 @@ class Section(ABC):
     @property
     @abstractmethod
     def title(self) -> str:
-        """Heading."""
+        """Heading; a section that has the same one everywhere states it as a ``ClassVar``."""
 
     @abstractmethod
     def blocks(self) -> Sequence[Block]:

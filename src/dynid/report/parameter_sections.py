@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,14 +132,11 @@ def standard_marks(fit: Identification) -> tuple[str, ...]:
 class Parameters(Section):
     """Base parameters with their intervals, bodies, and standard parameters with their marks."""
 
+    title: ClassVar[str] = "Parameters"
+
     fit: Identification
     friction: tuple[JointFriction, ...] = ()
     """The friction of the joints, which tells the coefficients that are only a part of it."""
-
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Parameters"
 
     def blocks(self) -> Sequence[Block]:
         """Tables, the meaning of the marks, and the reasons why some parameters have no effect."""
@@ -227,13 +225,10 @@ class Parameters(Section):
 class SignificantParameters(Section):
     """The parameters that matter for the torques, and what it costs and saves to keep them alone."""
 
+    title: ClassVar[str] = "Significant parameters"
+
     fit: Identification
     cost: PruningCost
-
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Significant parameters"
 
     def blocks(self) -> Sequence[Block]:
         """Errors and operations with all and with the significant parameters, and the contribution of each."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,14 +35,11 @@ NEAREST = 12
 class PlanOverview(Section):
     """Key figures, joint curves between their limits, predicted deviations, margins."""
 
+    title: ClassVar[str] = "Motion to record"
+
     plan: Excitation
     robot: Robot | None = None
     """The robot, for plots of the torques; None leaves them out."""
-
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Motion to record"
 
     def blocks(self) -> Sequence[Block]:
         """Cards, plots and tables."""
@@ -143,13 +141,10 @@ class PlanOverview(Section):
 class PlannedMotion(Section):
     """A player of the designed motion."""
 
+    title: ClassVar[str] = "Motion"
+
     plan: Excitation
     robot: Robot
-
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Motion"
 
     def blocks(self) -> Sequence[Block]:
         """The player."""
@@ -161,12 +156,9 @@ class PlannedMotion(Section):
 class Search(Section):
     """How the criterion decreased during the search."""
 
-    plan: Excitation
+    title: ClassVar[str] = "Search"
 
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Search"
+    plan: Excitation
 
     def blocks(self) -> Sequence[Block]:
         """The best value of every start over time."""

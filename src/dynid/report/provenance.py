@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from dynid.links.identify import Identification
 from dynid.processing.experiment import Dropped
@@ -45,14 +45,11 @@ def citations(references: Iterable[str]) -> tuple[tuple[str, str], ...]:
 class Provenance(Section):
     """The data with their processing, and the methods with their papers."""
 
+    title: ClassVar[str] = "Data and methods"
+
     fit: Identification
     data: Sequence[Mapping[str, Any]]
     """Facts of each run, as `dynid.export.result_file.data_facts` returns them."""
-
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Data and methods"
 
     def blocks(self) -> Sequence[Block]:
         """Statistics of the joints, processing and checksum of every run, papers."""
@@ -111,17 +108,14 @@ def _run(run: Mapping[str, Any]) -> list[Block]:
 class Settings(Section):
     """The command that made the page: options, checksums of the inputs, versions of the software."""
 
+    title: ClassVar[str] = "Settings"
+
     command: str
     """The command line."""
     options: Mapping[str, str]
     inputs: Sequence[tuple[str, str]]
     """(path, SHA-256)"""
     versions: Mapping[str, str]
-
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Settings"
 
     def blocks(self) -> Sequence[Block]:
         """Everything needed to repeat the run."""
@@ -139,13 +133,10 @@ class Settings(Section):
 class Methods(Section):
     """Papers of the methods behind a page."""
 
+    title: ClassVar[str] = "Papers to cite"
+
     references: tuple[str, ...] = ()
     """Keys of docs/references.md."""
-
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Papers to cite"
 
     def blocks(self) -> Sequence[Block]:
         """A list of papers."""

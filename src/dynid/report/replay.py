@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +29,10 @@ FRAMES = 240
 class Replay(Section):
     """A player of one run."""
 
+    title: ClassVar[str] = "Motion"
+
     robot: Robot
     run: Experiment
-
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Motion"
 
     def blocks(self) -> Sequence[Block]:
         """A canvas that plays the motion; drag to turn it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from dynid.errors import ArgumentError
 from dynid.report.html_blocks import Block, Heading, Plot, Rows, Text
@@ -75,10 +75,7 @@ class _Pair(Section):
 class Outcome(_Pair):
     """Which run predicts better, in total and joint by joint."""
 
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Verdict"
+    title: ClassVar[str] = "Verdict"
 
     def blocks(self) -> Sequence[Block]:
         """A sentence, totals, joints."""
@@ -140,10 +137,7 @@ class Outcome(_Pair):
 class Values(_Pair):
     """Base parameters side by side."""
 
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Parameters"
+    title: ClassVar[str] = "Parameters"
 
     def blocks(self) -> Sequence[Block]:
         """Values, differences, and whether each difference exceeds its uncertainty."""
@@ -173,10 +167,7 @@ class Values(_Pair):
 class Curves(_Pair):
     """The torque plots of both, joint by joint."""
 
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Torques"
+    title: ClassVar[str] = "Torques"
 
     def blocks(self) -> Sequence[Block]:
         """Plots side by side."""
@@ -196,10 +187,7 @@ def _torque_plots(side: Side) -> list[Plot]:
 class Origins(_Pair):
     """Options, inputs and versions of the two runs."""
 
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Settings and inputs"
+    title: ClassVar[str] = "Settings and inputs"
 
     def blocks(self) -> Sequence[Block]:
         """Options that differ, checksums of all inputs, versions that differ."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,13 +19,10 @@ __all__ = ["drift_page"]
 class MovedParameters(Section):
     """Parameters beyond their intervals, for each later occasion."""
 
+    title: ClassVar[str] = "What moved"
+
     drift: Any
     """A `dynid.runs.drift_run.Drift`."""
-
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "What moved"
 
     def blocks(self) -> Sequence[Block]:
         """A sentence, and a table per occasion."""
@@ -56,12 +53,9 @@ class MovedParameters(Section):
 class FrictionOverTime(Section):
     """Dry and viscous friction of every joint on every occasion."""
 
-    drift: Any
+    title: ClassVar[str] = "Friction over time"
 
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Friction over time"
+    drift: Any
 
     def blocks(self) -> Sequence[Block]:
         """One table; occasions without samples have none."""
@@ -87,12 +81,9 @@ class FrictionOverTime(Section):
 class FrictionOverTemperature(Section):
     """What temperature and what time did to the friction, where logs have temperatures."""
 
-    drift: Any
+    title: ClassVar[str] = "Friction over temperature"
 
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Friction over temperature"
+    drift: Any
 
     def blocks(self) -> Sequence[Block]:
         """The effects of both, and a plot for every joint and kind."""

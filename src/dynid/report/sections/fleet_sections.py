@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -54,10 +55,7 @@ class _OfFleet(Section):
 class Overview(_OfFleet):
     """Which arms differ, and in what."""
 
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Conspicuous arms"
+    title: ClassVar[str] = "Conspicuous arms"
 
     def blocks(self) -> Sequence[Block]:
         """A sentence, a few numbers, and every difference."""
@@ -81,10 +79,7 @@ class Overview(_OfFleet):
 class OwnParameters(_OfFleet):
     """Friction, offsets and gains of every arm."""
 
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Every arm's own parameters"
+    title: ClassVar[str] = "Every arm's own parameters"
 
     def blocks(self) -> Sequence[Block]:
         """A table, the conspicuous arms first, and one plot per parameter over the arms."""
@@ -123,10 +118,7 @@ class OwnParameters(_OfFleet):
 class Course(_OfFleet):
     """Own parameters in the course of time, for arms that changed."""
 
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "In the course of time"
+    title: ClassVar[str] = "In the course of time"
 
     def blocks(self) -> Sequence[Block]:
         """For every parameter that changed in some arm, its course there and the median of the others."""
@@ -161,10 +153,7 @@ def _changed(arm: Arm, name: str) -> bool:
 class Warmth(_OfFleet):
     """How own parameters depend on temperature."""
 
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Friction and temperature"
+    title: ClassVar[str] = "Friction and temperature"
 
     def blocks(self) -> Sequence[Block]:
         """A table of all effects, and for each sure one the values of the arm with most windows; else nothing."""
@@ -193,10 +182,7 @@ class Warmth(_OfFleet):
 class SharedParameters(_OfFleet):
     """Base parameters of the links, common to all arms."""
 
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Shared parameters"
+    title: ClassVar[str] = "Shared parameters"
 
     def blocks(self) -> Sequence[Block]:
         """Values with their standard deviations, and those of a single arm."""
@@ -215,10 +201,7 @@ class SharedParameters(_OfFleet):
 class LostLogs(_OfFleet):
     """Logs that could not be used."""
 
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Logs left out"
+    title: ClassVar[str] = "Logs left out"
 
     def blocks(self) -> Sequence[Block]:
         """A table, if there are any."""

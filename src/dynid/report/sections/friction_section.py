@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from dynid.estimation.estimate import TWO_SIDED_95
 from dynid.links.friction_summary import Figure, JointFriction
@@ -18,12 +19,9 @@ __all__ = ["Friction"]
 class Friction(Section):
     """The friction of every joint as a whole."""
 
-    joints: tuple[JointFriction, ...]
+    title: ClassVar[str] = "Friction"
 
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Friction"
+    joints: tuple[JointFriction, ...]
 
     def blocks(self) -> Sequence[Block]:
         """A table of all joints, and a curve with its 95 % band for each."""

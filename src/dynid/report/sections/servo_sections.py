@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -57,14 +58,11 @@ def servo_table(found: ActuatorEstimate) -> Rows:
 class ServoValues(Section):
     """The parameters with their intervals, and what the motions leave open."""
 
+    title: ClassVar[str] = "Servos"
+
     found: ActuatorEstimate
     before: tuple[OpenDirection, ...] = ()
     """What the motions could not tell at the first guess."""
-
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Servos"
 
     def blocks(self) -> Sequence[Block]:
         """Figures, open combinations, table."""
@@ -92,14 +90,11 @@ class ServoValues(Section):
 class ServoMotions(Section):
     """Simulated against measured motion."""
 
+    title: ClassVar[str] = "Simulated and measured"
+
     found: ActuatorEstimate
     shown: Sequence[CommandedMotion]
     """Motions whose curves are drawn."""
-
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Simulated and measured"
 
     def blocks(self) -> Sequence[Block]:
         """Errors of all motions, then curves."""
@@ -125,12 +120,9 @@ class ServoMotions(Section):
 class AlikeJoints(Section):
     """Which parameters alike joints share, decided by test, and the errors of the three models."""
 
-    sharing: Sharing | None
+    title: ClassVar[str] = "Shared or separate"
 
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Shared or separate"
+    sharing: Sharing | None
 
     def blocks(self) -> Sequence[Block]:
         """The tests, then the three models side by side; nothing where no joints are named as alike."""
@@ -181,12 +173,9 @@ def sharing_errors(sharing: Sharing) -> Rows:
 class Repeats(Section):
     """How much estimates from single recordings disagree, beside what their intervals say."""
 
-    tests: Sequence[AlikeTest]
+    title: ClassVar[str] = "Each recording alone"
 
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Each recording alone"
+    tests: Sequence[AlikeTest]
 
     def blocks(self) -> Sequence[Block]:
         """One row per parameter."""
@@ -222,12 +211,9 @@ def choice_table(choice: TermChoice) -> Rows:
 class ChosenTerms(Section):
     """Which terms were chosen inside the training logs, and by what."""
 
-    choice: TermChoice | None
+    title: ClassVar[str] = "Chosen terms"
 
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Chosen terms"
+    choice: TermChoice | None
 
     def blocks(self) -> Sequence[Block]:
         """Everything that was tried; nothing where the law's file has no candidates."""

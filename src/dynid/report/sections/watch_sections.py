@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -74,12 +75,9 @@ class Traces(Section):
 class Pushes(Section):
     """Planted pushes that are found."""
 
-    curve: PushCurve | None
+    title: ClassVar[str] = "What would have been found"
 
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "What would have been found"
+    curve: PushCurve | None
 
     def blocks(self) -> Sequence[Block]:
         """Missed pushes over their size, for each rate of false alarms."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -90,11 +91,8 @@ def _remark(s: Summary) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Overview(Section):
+    title: ClassVar[str] = "Methods and data"
     study: Study
-
-    @property
-    def title(self) -> str:
-        return "Methods and data"
 
     def blocks(self) -> Sequence[Block]:
         study = self.study
@@ -109,11 +107,8 @@ class _Overview(Section):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Results(Section):
+    title: ClassVar[str] = "Results"
     study: Study
-
-    @property
-    def title(self) -> str:
-        return "Results"
 
     def blocks(self) -> Sequence[Block]:
         table = comparison_table(self.study)
@@ -127,11 +122,8 @@ class _Results(Section):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Curves(Section):
+    title: ClassVar[str] = "Dependence on the conditions"
     study: Study
-
-    @property
-    def title(self) -> str:
-        return "Dependence on the conditions"
 
     def blocks(self) -> Sequence[Block]:
         found: list[Block] = []

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from html import escape
 from os import PathLike
 from pathlib import Path
+from typing import ClassVar
 
 from dynid.errors import ExportError
 from dynid.files import write_atomically
@@ -312,12 +313,10 @@ def _paragraph(text: str) -> list[str]:
 
 
 class _Summary(Section):
+    title: ClassVar[str] = "Summary"
+
     def __init__(self, reproduction: Reproduction) -> None:
         self._reproduction = reproduction
-
-    @property
-    def title(self) -> str:
-        return "Summary"
 
     def blocks(self) -> Sequence[Block]:
         found = self._reproduction
