@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -52,8 +53,9 @@ def test_wear_is_found_on_its_joint_and_nothing_else(folder: Path) -> None:
     assert worn["date"][:4].isdigit()
 
 
-def test_a_result_beside_itself_has_not_moved(folder: Path) -> None:
-    drift = compare_runs(folder / "result.json", [folder / "result.json"])
+def test_the_same_values_have_not_moved(folder: Path, tmp_path: Path) -> None:
+    shutil.copy(folder / "result.json", tmp_path / "later.json")
+    drift = compare_runs(folder / "result.json", [tmp_path / "later.json"])
     assert not drift.has_moved
     assert drift.verdict == "no parameter moved beyond its interval"
 
