@@ -7,13 +7,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from dynid.engines import Engine, make_engine
+from dynid.engines.engine_names import check_engine
 from dynid.errors import ArgumentError, DataError, EngineError
+from dynid.fleet import identify_fleet
+from dynid.links.recipe import Recipe
+from dynid.robot.zoo import ddarm
 
 NUMBERS = list(range(12))
 
@@ -100,6 +104,8 @@ def test_a_task_that_always_kills_its_worker_fails_alone() -> None:
         ({"name": "local", "workers": 2}, "has no workers"),
         ({"name": "processes", "scheduler": "tcp://127.0.0.1:1"}, "has no scheduler"),
         ({"name": "dask", "workers": 2, "scheduler": "tcp://127.0.0.1:1"}, "its own workers"),
+        ({"name": "dask", "scheduler": "nonsense"}, "'nonsense' is no address of a scheduler"),
+        ({"name": "dask", "scheduler": "tcp://10.0.0.5"}, "no address of a scheduler"),
     ],
 )
 def test_settings_that_cannot_be_meant(settings: dict[str, object], what: str) -> None:
@@ -112,6 +118,78 @@ def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("dynid.engines.dask_cluster.CONNECT_S", 0.5)
     with pytest.raises(EngineError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
         make_engine("dask", scheduler="tcp://127.0.0.1:9")
+
+
+def test_a_client_without_a_scheduler_is_closed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+    monkeypatch.setattr("dynid.engines.dask_cluster.CONNECT_S", 0.5)
+    closed: list[object] = []
+    close = distributed.Client.close
+    monkeypatch.setattr(distributed.Client, "close", lambda self: (closed.append(self), close(self)))
+    with pytest.raises(EngineError):
+        make_engine("dask", scheduler="127.0.0.1:9")
+    assert closed
+    assert closed[0].status == "closed"  # type: ignore[attr-defined]  # at the end of Python it would wait in vain
+
+
+@pytest.mark.parametrize(
+    "address", ["tcp://10.0.0.5:8786", "localhost:8786", "tls://[::1]:8786", "inproc://10.0.0.5/1/2"]
+)
+def test_addresses_of_schedulers(address: str) -> None:
+    check_engine("dask", None, address)
+
+
+def test_a_missing_dask_is_told_before_anything_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dynid.engines.engine_names.find_spec", lambda name: None)
+    with pytest.raises(ArgumentError, match="Dask is not installed"):
+        identify_fleet(ddarm(), "no/such/{arm}.csv", Recipe.bare(engine="dask"))
+
+
+ORPHANS = """
+import os, sys, time
+from pathlib import Path
+from dynid.engines import make_engine
+
+def note_and_sleep(folder):
+    (Path(folder) / f"{os.getpid()}.pid").touch()
+    time.sleep(60.0)
+
+if __name__ == "__main__":
+    with make_engine("processes", workers=2) as engine:
+        engine.map(note_and_sleep, [sys.argv[1]] * 2)
+"""
+"""A script whose workers would sleep for a minute."""
+
+
+def wait_for(what: Callable[[], bool]) -> None:
+    """Wait until something is so; a minute at most."""
+    for _ in range(3000):
+        if what():
+            return
+        time.sleep(0.02)
+    raise AssertionError("waited in vain")
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that ended and that nobody waits for does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc")
+def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
+    script = tmp_path / "work.py"
+    script.write_text(ORPHANS)
+    parent = subprocess.Popen([sys.executable, str(script), str(tmp_path)])
+    wait_for(lambda: len(list(tmp_path.glob("*.pid"))) == 2)
+    workers = [int(path.stem) for path in tmp_path.glob("*.pid")]
+    assert all(map(is_alive, workers))
+    parent.kill()
+    parent.wait()
+    wait_for(lambda: not any(map(is_alive, workers)))
 
 
 def finish_after_others(path: Path) -> str:

@@ -322,7 +322,7 @@ def logs_argument(function: Function, required: bool = True) -> Function:
 
 
 def recipe_options(
-    example: str, *, page: str | None = None, saves: bool = True, of_logs: bool = False
+    example: str, *, page: str | None = None, saves: bool = True, of_logs: bool = False, spreads: bool = False
 ) -> Callable[[Function], Function]:
     """Add the options --recipe, --set and --save-recipe.
 
@@ -331,10 +331,14 @@ def recipe_options(
         page: The page that lists all keys.
         saves: Whether there is --save-recipe; a command whose run folder holds the recipe can do without it.
         of_logs: Whether the settings say which part of a log is used, so that --rows and --time stand for them.
+        spreads: Whether logs can be spread over processes or a cluster, so that --engine and so on stand for settings.
     """
     keys = "" if page is None else f" {page} lists the keys."
     if of_logs:
         keys += " --rows 100:5000, --time 2.5:30 and --gravity 0,0,9.81 are short for --set rows=100:5000 and so on."
+    if spreads:
+        keys += " So are --engine processes, --workers 4 and --engine dask --scheduler tcp://HOST:8786, which spread"
+        keys += " logs over processes or a Dask cluster; docs/scaling.md says when it pays."
     change = click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
                           help=f"Change one setting of the recipe, such as {example}; repeatable.{keys}")  # fmt: skip
     return lambda function: RECIPE(change(SAVE_RECIPE(function) if saves else function))

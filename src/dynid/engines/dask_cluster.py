@@ -53,9 +53,11 @@ class DaskCluster(Engine):
                     n_workers=workers or os.cpu_count() or 1, threads_per_worker=1, host="127.0.0.1",
                     dashboard_address=None, silence_logs="ERROR",
                 )  # fmt: skip
+        self._client: Any = library.Client.__new__(library.Client)  # at hand to be closed where its start fails
         try:
-            self._client: Any = library.Client(self._cluster or scheduler, timeout=CONNECT_S, set_as_default=False)
-        except (OSError, ValueError, TimeoutError) as error:
+            self._client.__init__(self._cluster or scheduler, timeout=CONNECT_S, set_as_default=False)
+        except (OSError, ValueError, TimeoutError, MemoryError) as error:  # MemoryError: it answers something else
+            self._client.close()
             raise EngineError(
                 f"no Dask scheduler answers at {scheduler}",
                 remedy="Start one with `dask scheduler`, or omit the scheduler to start a cluster on this machine.",

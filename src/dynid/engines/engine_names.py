@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from importlib.util import find_spec
 from typing import Any
 
 from dynid.engines.base import Engine, Local
 from dynid.errors import ArgumentError
 
-__all__ = ["ENGINES", "check_engine", "make_engine"]
+__all__ = ["ENGINES", "check_engine", "make_engine", "refuse_missing_dask"]
 
 ENGINES = ("local", "processes", "dask")
 """Names of the engines."""
+ADDRESS = re.compile(r"(?:[a-z]+://)?[^\s/:]+:\d+|[a-z]+://\[[0-9a-fA-F:.%]+\]:\d+|inproc://\S+")
+"""What the address of a scheduler looks like: a protocol, which may be omitted, a host or a number in brackets, and a
+port."""
 
 
 def make_engine(name: str = "local", *, workers: int | None = None, scheduler: str | None = None) -> Engine:
@@ -30,6 +35,7 @@ def make_engine(name: str = "local", *, workers: int | None = None, scheduler: s
         [2, 3]
     """
     check_engine(name, workers, scheduler)
+    refuse_missing_dask(name)
     if name == "processes":
         from dynid.engines.processes import Processes
 
@@ -55,3 +61,13 @@ def check_engine(name: Any, workers: Any, scheduler: Any) -> None:
         raise ArgumentError(
             "a running cluster has its own workers", remedy="Give the address of the scheduler, or workers."
         )
+    if scheduler is not None and not (isinstance(scheduler, str) and ADDRESS.fullmatch(scheduler)):
+        raise ArgumentError(
+            f"{scheduler!r} is no address of a scheduler", remedy="Write HOST:PORT, such as tcp://10.0.0.5:8786."
+        )
+
+
+def refuse_missing_dask(name: str) -> None:
+    """Refuse the engine ``dask`` where Dask is not installed, before any log is looked at."""
+    if name == "dask" and find_spec("distributed") is None:
+        raise ArgumentError("Dask is not installed", remedy="Install it: pip install 'dynid[cluster]'.")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from multiprocessing.synchronize import Event
 
 from dynid.engines.base import GUARD, Engine, Outcome, Result, Task, refuse_bare_script
@@ -107,9 +108,18 @@ class Processes(Engine):
 
 
 def _begin_work(started: Event) -> None:
-    """Tell the parent process that this one works; leave interrupts (Ctrl-C) to it, which ends the others."""
+    """Tell the parent process that this one works, end with it, and leave interrupts (Ctrl-C) to it."""
     started.set()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent is gone: a parent that was killed cannot end its workers itself."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)  # as the pool's terminate() would have done
 
 
 def _lost_error() -> EngineError:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dynid.checks import check_number
 from dynid.engines.base import Engine
-from dynid.engines.engine_names import make_engine
+from dynid.engines.engine_names import make_engine, refuse_missing_dask
 from dynid.errors import DynidError, IdentifiabilityError
 from dynid.estimation.equations import Factors, merge_information, next_segment
 from dynid.findings import Finding
@@ -215,6 +215,7 @@ def identify_fleet(
     check_number("window_days", window_days, "a time above zero [days]")
     chosen = replace(recipe or Recipe(), selection=None)
     _refuse_unusable(chosen)
+    refuse_missing_dask(chosen.engine)
     logs = _listed(data, channel_map)
     model = prepare_robot(robot, chosen, channel_map)
     base = require_kept_columns(base_parameters(model))

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynid.engines.engine_names import make_engine
+from dynid.engines.engine_names import make_engine, refuse_missing_dask
 from dynid.errors import ArgumentError
 from dynid.estimation.agreement import check_runs
 from dynid.estimation.equations import Factors, Samples, build_equations
@@ -471,6 +471,7 @@ def identify_logs(
     whole = _needs_whole_logs(recipe, estimator, terms)
     if recipe.engine != "local":
         refuse_in_pieces(whole)
+        refuse_missing_dask(recipe.engine)
         _notice(reader, "in-pieces", "logs are read piece by piece: terms are not selected")
         fixed = fix_cutoff(reader, logs, choose)
         with make_engine(recipe.engine, workers=recipe.workers, scheduler=recipe.scheduler) as engine:

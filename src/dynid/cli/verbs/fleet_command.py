@@ -44,9 +44,7 @@ __all__ = ["fleet"]
               "as one.")  # fmt: skip
 @click.option("--window", type=POSITIVE, default=30.0, show_default=True, metavar="DAYS",
               help="Length of the windows of time in which friction is followed [days].")  # fmt: skip
-@recipe_options(
-    example="engine=processes, workers=4 or cutoff_hz=10", page="docs/recipes.md", saves=False, of_logs=False
-)
+@recipe_options(example="cutoff_hz=10 or gate=false", page="docs/recipes.md", saves=False, of_logs=True, spreads=True)
 @OUT
 @FORCE
 @JSON
@@ -67,7 +65,7 @@ def fleet(
     A PATTERN is a path or URL in which {arm} stands for the arm's name and {date}, if it is there, for a date such as
     2026-03-01, with wildcards; quote it. A folder stands for its logs. Inertial parameters are shared, friction and
     offsets are every arm's own. The exit code is 1 if an arm differs from the others, changed, or has a log that could
-    not be used. --engine processes or --engine dask (--scheduler ADDRESS) spreads the work.
+    not be used.
     """
     from dynid.links.recipe import Recipe
     from dynid.runs.fleet_run import run_fleet
