@@ -1,12 +1,11 @@
-"""Arms that differ from their fleet: in the shared parameters (a tool left on, another link), or in their own ones.
+"""Arms that differ from their fleet: in a load, the gain of a torque, their links, or in their own parameters.
 
-Shared parameters: an arm is compared with all others. Its equations, own unknowns eliminated, are ``R s = z + noise``
-of unit variance; at the others' estimate s' with covariance C the difference ``z - R s'`` has the covariance
-``I + R C R^T``. A cause that changes the shared parameters by ``D x`` gains, in units of the noise, what the columns
-``R D`` explain of the whitened difference; without a cause the gain of rank k follows chi^2_k.
+Shared parameters and gains: an arm is compared with all others (`dynid.fleet.fleet_causes`). No model is perfect, so
+the gains of likelihood of arms that are alike are larger than noise makes them. How much larger, the fleet tells: the
+median over the arms is set against the median of the distribution.
 
-No model is perfect, so the gains of arms that are alike are larger than that. How much larger, the fleet itself tells:
-the median over the arms is set against the median of the distribution.
+An arm whose logs disagree with one another (`dynid.fleet.odd_logs`) is not judged as a whole: its logs are compared
+with the fleet one by one.
 
 Own parameters: friction differs from arm to arm. The scatter of all other arms and the arm's own uncertainty say how
 unusual a value is; so a small fleet can only tell of large differences.
@@ -14,48 +13,43 @@ unusual a value is; so a small fleet can only tell of large differences.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.decompositions import svd
 from dynid.estimation.intervals.odd_ones import OddOne, odd_ones
-from dynid.fleet.pooling import ArmEquations, Pool, share_of_others
-from dynid.parameters.base import BaseParameters
-from dynid.robot.model import Robot
+from dynid.fleet.fleet_causes import Cause, Gain, compare, likeliest, usual_gain
+from dynid.fleet.odd_logs import CHANCE, LogGroup, arms_with_odd_logs, odd_group
+from dynid.fleet.pooling import ArmEquations, Pool, share_of_others, without_own
 
-__all__ = ["Cause", "Difference", "different_arms", "shared_causes", "unusual_values"]
+__all__ = [
+    "Difference",
+    "Judgement",
+    "Repair",
+    "different_arms",
+    "is_clear_of_zero",
+    "percent",
+    "sureness",
+    "unusual_values",
+]
 
 Floats = NDArray[np.float64]
-CHANCE = 1e-2
-"""Probability that any arm of a fleet without differences is reported, over all arms, causes and parameters."""
 FEWEST_ARMS = 5
 """Smallest fleet whose scatter can be judged (convention)."""
 FEWEST_SHARED = 3
 """Smallest fleet in which the shared parameters of one arm are compared with those of the others (convention)."""
-RESOLUTION = 1e-8
-"""Relative singular value of a cause's columns below which a direction is not determined (convention)."""
-SPARE_GAIN = 2.0
-"""Gain per further parameter, in units of the usual one, that a general change may have beyond a load before it is
-preferred (convention: twice what chance gives)."""
-SPARE_SHARE = 0.1
-"""Share of the gain that a load need not explain to be preferred (convention: no model is perfect)."""
-OPEN = 1e-6
-"""Share of a cause's parameter in a direction without equations that leaves it open (as for single robots)."""
 KNOWN_MASS = 0.3
 """Largest standard deviation of a load's mass, relative to it, with which the mass is stated (convention)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Cause:
-    """A change of the shared parameters."""
-
-    name: str
-    """Link that would carry a load, or empty for any change at all."""
-    directions: Floats
-    """(s, k) change of the shared parameters per unit; for a load its ten parameters, the mass last."""
+SMALLEST_GAIN = 0.1
+"""Smallest size of a gain by which torques are divided (convention: below it there is no signal)."""
+FAR = 1e-9
+"""Chance below which only a bound is printed (convention: no distribution is known that far out)."""
+CLEAR = 3.0
+"""Scatter of the arms that a mean must exceed to be a measure of changes in per cent (convention)."""
+MOST_NAMES = 4
+"""Largest number of logs named in a sentence (convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,63 +58,107 @@ class Difference:
 
     arm: str
     what: str
-    """Parameter, such as FC3, or the link that carries a load."""
+    """Parameter, such as FC3, the link that carries a load, or the joint whose torque is measured wrongly."""
     kind: str
-    """``load``, ``links`` or ``own``."""
+    """``load``, ``gain``, ``links``, ``logs`` (they disagree, and the fleet does not tell in what), ``own`` or
+    ``change``."""
     deviations: float
     """Size in standard deviations."""
     sentence: str
     """What a person should know, with values and units."""
 
 
-def shared_causes(robot: Robot, base: BaseParameters, shared_places: Sequence[int]) -> list[Cause]:
-    """Loads on the last bodies, and any change of the links at all."""
-    parents = {body.parent for body in robot.bodies}
-    rows = list(shared_places)
-    causes = [
-        Cause(name=body.joint.child, directions=base.grouping[rows][:, 10 * j : 10 * j + 10])
-        for j, body in enumerate(robot.bodies)
-        if j not in parents
-    ]
-    return [*causes, Cause(name="", directions=np.eye(len(rows)))]
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Repair:
+    """How the torques of a log are made those of a usual arm, so that its friction can be compared."""
+
+    shift: Floats
+    """(s,) what the log adds to the shared parameters, such as a load."""
+    gains: Floats
+    """(n,) factors by which its torques are measured too large."""
 
 
-def different_arms(arms: Sequence[ArmEquations], pool: Pool, causes: Sequence[Cause]) -> tuple[list[Difference], Pool]:
-    """Arms whose shared parameters differ from those of the others, and the pool without them.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Judgement:
+    """Which arms differ."""
 
-    The arm that differs most is taken out, and the others are compared again without it, until none differs.
+    differences: tuple[Difference, ...]
+    present: tuple[int, ...]
+    """Arms that are alike: the shared parameters are theirs."""
+    shifts: Mapping[int, Floats] = field(default_factory=dict)
+    """For arms that differ in all logs, what they add to the shared parameters (s,)."""
+    repairs: Mapping[tuple[int, int], Repair] = field(default_factory=dict)
+    """(arm, log) -> how a log of another load or gain is repaired."""
+
+
+def different_arms(arms: Sequence[ArmEquations], pool: Pool, causes: Sequence[Cause]) -> Judgement:
+    """Arms whose shared parameters or gains differ from those of the others.
+
+    Arms whose logs disagree are taken out first. Then the arm that differs most is taken out, and the others are
+    compared again without it, until none differs.
 
     Args:
         arms: Their equations.
         pool: All arms together.
-        causes: What may differ; a load is preferred to a general change where it explains as much.
-
-    Returns:
-        The differences, and a pool whose shared parameters are those of the remaining arms; the own ones of an arm that
-        differs are estimated beside its difference.
+        causes: What may differ.
     """
+    mixed = arms_with_odd_logs(arms, pool, causes)
+    present = [k for k in range(len(arms)) if k not in mixed.arms]
+    triangles = {k: without_own(arms[k], pool, k) for k in present}
+    odd: dict[int, float] = {}
+    usual = [1.0] * len(causes)
+    while len(present) >= FEWEST_SHARED:
+        table = [_gains(triangles, pool, arm, present, causes) for arm in present]
+        usual = [usual_gain(column) for column in zip(*table, strict=True)]
+        worth = [
+            max((gain.size / usual[k] - gain.rank for k, gain in enumerate(row)
+                 if gain.chance(usual[k], len(present)) <= CHANCE / (len(arms) * len(causes))), default=0.0)
+            for row in table
+        ]  # fmt: skip
+        place = int(np.argmax(worth))
+        if worth[place] <= 0.0:
+            break
+        odd[present[place]] = min(gain.chance(usual[k], len(present)) for k, gain in enumerate(table[place]))
+        present.remove(present[place])
     found: list[Difference] = []
     shifts: dict[int, Floats] = {}
-    present = list(range(len(arms)))
-    while len(present) >= FEWEST_SHARED:
-        gains = [[_gain(pool, arm, present, cause) for arm in present] for cause in causes]
-        usual = [_usual(row) for row in gains]
-        best: tuple[float, int, int] | None = None
-        for number, row in enumerate(gains):
-            for place, gain in enumerate(row):
-                chance = gain.chance(usual[number], len(present))
-                if chance <= CHANCE / (len(arms) * len(causes)):
-                    worth = gain.size / usual[number] - gain.rank
-                    best = max(best or (0.0, 0, 0), (worth, number, place))
-        if best is None:
-            break
-        _, number, place = best
-        number = _simplest(gains, usual, number, place, causes)
-        arm = present[place]
-        found.append(_described(arms[arm].name, causes[number], gains[number][place], usual[number]))
-        shifts[arm] = causes[number].directions @ gains[number][place].change
-        present.remove(arm)
-    return found, share_of_others(arms, pool, present, shifts) if found else pool
+    repairs: dict[tuple[int, int], Repair] = {}
+    alike = share_of_others(arms, pool, present) if present and (odd or mixed.arms) else pool
+    for arm, chance in odd.items():  # against those that are alike only
+        gains = _gains({arm: without_own(arms[arm], alike, arm)}, pool, arm, present, causes)
+        number = likeliest(causes, gains, usual)
+        gain, cause = gains[number], causes[number]
+        found.append(_described(arms[arm].name, cause, gain, usual[number], chance))
+        if cause.directions is None:
+            repairs |= {(arm, log): _repair(cause, gain, pool, arms[arm]) for log in range(len(arms[arm].logs))}
+        else:
+            shifts[arm] = cause.directions @ gain.change
+    for arm in mixed.arms:
+        group = None
+        if len(present) >= FEWEST_SHARED - 1:
+            logs = [without_own(arms[arm], alike, arm, log) for log in range(len(arms[arm].logs))]
+            group = odd_group(mixed, logs, [pool.eliminated[k] for k in present], causes)
+        found.append(_described_logs(arms[arm], group, causes, mixed.chance[arm]))
+        if group is not None:
+            repairs |= {(arm, log): _repair(causes[group.cause], gain, pool, arms[arm])
+                        for log, gain in zip(group.logs, group.gains, strict=True)}  # fmt: skip
+    return Judgement(differences=tuple(found), present=tuple(present), shifts=shifts, repairs=repairs)
+
+
+def _gains(
+    triangles: Mapping[int, Floats], pool: Pool, arm: int, present: Sequence[int], causes: Sequence[Cause]
+) -> list[Gain]:
+    comparison = compare(triangles[arm], [pool.eliminated[k] for k in present if k != arm], len(pool.shared_places))
+    return [comparison.gain(cause) for cause in causes]
+
+
+def _repair(cause: Cause, gain: Gain, pool: Pool, arm: ArmEquations) -> Repair:
+    shift, gains = np.zeros(len(pool.shared_places)), np.ones(arm.information.dof)
+    if cause.directions is not None:
+        shift = cause.directions @ gain.change
+    elif abs(1.0 + gain.change[0]) > SMALLEST_GAIN:
+        gains[cause.joint] = 1.0 + gain.change[0]
+    return Repair(shift=shift, gains=gains)
 
 
 def unusual_values(names: Sequence[str], units: Sequence[str], arms: Sequence[str], pool: Pool) -> list[Difference]:
@@ -137,14 +175,13 @@ def unusual_values(names: Sequence[str], units: Sequence[str], arms: Sequence[st
     values = np.array([own.values for own in pool.own])
     std = np.array([own.std for own in pool.own])
     found = []
+    clear = [is_clear_of_zero(values[np.isfinite(std[:, k]), k]) for k in range(values.shape[1])]
     for k, (name, unit) in enumerate(zip(names, units, strict=True)):
         for odd in _outliers(values[:, k], std[:, k], CHANCE / max(values.size, 1)):
             value, mean = float(values[odd.place, k]), odd.mean
-            share = f", {100.0 * (value / mean - 1.0):+.0f} %" if abs(value - mean) < 10.0 * abs(mean) else ""
-            sentence = (
-                f"{name} is {value:.4g} {unit} against {mean:.4g} {unit} of the fleet{share} "
-                f"({abs(odd.deviations):.2g} standard deviations)"
-            )
+            share = percent(value - mean, mean) if clear[k] else ""
+            sentence = f"{name} is {value:.4g} {unit} against {mean:.4g} {unit} of the fleet{share}, "
+            sentence += sureness(odd.p_value)
             found.append(
                 Difference(
                     arm=arms[odd.place], what=name, kind="own", deviations=abs(odd.deviations), sentence=sentence
@@ -171,82 +208,63 @@ def _outliers(values: Floats, std: Floats, chance: float) -> list[OddOne]:
     return [odd for odd in found if odd.p_value <= chance]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Gain:
-    """What a cause explains of one arm's difference from the others."""
-
-    size: float
-    rank: int
-    change: Floats
-    """(k,) the cause's parameters."""
-    std: Floats
-    """(k,) their standard deviations; infinite where they are not determined."""
-
-    def chance(self, usual: float, arms: int) -> float:
-        """Probability of such a gain in an arm that is like the others."""
-        from scipy.special import fdtrc
-
-        if not self.rank:
-            return 1.0
-        return float(fdtrc(self.rank, self.rank * (arms - 1), self.size / (self.rank * usual)))
+def is_clear_of_zero(values: Floats) -> bool:
+    """Whether the values of a fleet lie so far from zero that changes in per cent mean something; offsets seldom do."""
+    middle = float(np.median(values)) if values.size else 0.0
+    scatter = 1.4826 * float(np.median(np.abs(values - middle))) if values.size else 0.0  # of a normal distribution
+    return abs(middle) > CLEAR * scatter
 
 
-def _gain(pool: Pool, arm: int, present: Sequence[int], cause: Cause) -> _Gain:
-    x, R = _whitened(pool, arm, present)
-    columns = R @ cause.directions
-    scale = np.linalg.norm(columns, axis=0)
-    scale = np.where(scale > 0.0, scale, 1.0)
-    U, values, Vt = svd(columns / scale, full_matrices=False)
-    good = values > RESOLUTION * max(float(values.max(initial=0.0)), 1e-300)
-    inverse = (Vt[good].T / values[good]) / scale[:, None]
-    part = U[:, good].T @ x
-    is_open = np.any(np.abs(Vt[~good]) > OPEN, axis=0) if np.any(~good) else np.zeros(len(scale), dtype=bool)
-    std = np.where(is_open, np.inf, np.linalg.norm(inverse, axis=1))
-    return _Gain(float(part @ part), int(np.count_nonzero(good)), inverse @ part, std)
+def percent(change: float, before: float) -> str:
+    """A change in per cent, with a comma before it; empty where the sign changes or the value grows tenfold."""
+    return f", {100.0 * change / before:+.0f} %" if before and -1.0 <= change / before < 10.0 else ""
 
 
-def _whitened(pool: Pool, arm: int, present: Sequence[int]) -> tuple[Floats, Floats]:
-    """The arm's difference from the others (s,), of unit variance, and its columns (s, s)."""
-    others = [k for k in present if k != arm]
-    value, covariance, null = pool.of_arms(others)
-    E = pool.eliminated[arm]
-    R, x = E[:-1, :-1], E[:-1, -1] - E[:-1, :-1] @ value
-    if null.size:  # directions that the others leave open say nothing about a difference
-        U = svd(R @ null, full_matrices=False)[0]
-        R, x = R - U @ (U.T @ R), x - U @ (U.T @ x)
-    root = np.linalg.cholesky(np.eye(len(x)) + R @ covariance @ R.T)
-    return np.linalg.solve(root, x), np.linalg.solve(root, R)
+def sureness(chance: float) -> str:
+    """How unlikely a difference is by chance."""
+    return f"far beyond chance (p < {FAR:.0e})".replace("e-0", "e-") if chance < FAR else (
+        f"beyond chance (p = {chance:.0e})".replace("e-0", "e-"))  # fmt: skip
 
 
-def _usual(gains: Sequence[_Gain]) -> float:
-    """How much larger the gains of arms that are alike are than noise makes them; at least one."""
-    from scipy.special import chdtri
-
-    ratios = [gain.size / float(chdtri(gain.rank, 0.5)) for gain in gains if gain.rank]
-    return max(1.0, float(np.median(ratios))) if ratios else 1.0
-
-
-def _simplest(
-    gains: Sequence[Sequence[_Gain]], usual: Sequence[float], number: int, place: int, causes: Sequence[Cause]
-) -> int:
-    """The first load that explains what the best cause does, but for what its further parameters would by chance."""
-    best = gains[number][place]
-    for other, cause in enumerate(causes):
-        if cause.name:
-            missing = (best.size - gains[other][place].size) / usual[number]
-            spare = max(best.rank - gains[other][place].rank, 1)
-            if missing <= SPARE_GAIN * spare + SPARE_SHARE * best.size / usual[number]:
-                return other
-    return number
-
-
-def _described(arm: str, cause: Cause, gain: _Gain, usual: float) -> Difference:
+def _described(arm: str, cause: Cause, gain: Gain, usual: float, chance: float) -> Difference:
     size = float(np.sqrt(gain.size / usual))
-    sure = f"{size:.2g} standard deviations"
-    if not cause.name:
-        return Difference(arm=arm, what="links", kind="links", deviations=size,
-                          sentence=f"its links differ from those of the fleet ({sure})")  # fmt: skip
-    mass, std = float(gain.change[9]), float(gain.std[9] * np.sqrt(usual))
-    load = f"as if {cause.name} held {mass:+.3g} ± {std:.2g} kg" if std < KNOWN_MASS * abs(mass) else (
+    return Difference(arm=arm, what=cause.name or "links", kind=cause.kind, deviations=size,
+                      sentence=f"{_told(cause, gain, usual)}, {sureness(chance)}")  # fmt: skip
+
+
+def _told(cause: Cause, gain: Gain, usual: float) -> str:
+    """A cause with its size and 95 % interval, where that is known."""
+    if cause.kind == "links":
+        return "its links differ from those of the fleet"
+    value, half = float(gain.change[-1]), float(1.96 * gain.std[-1] * np.sqrt(usual))
+    if cause.kind == "gain":
+        return f"as if the torque of {cause.name} were measured {1.0 + value:.3g} ± {half:.2g} times as large (95 %)"
+    known = half < 1.96 * KNOWN_MASS * abs(value)
+    return f"as if {cause.name} held {value:+.3g} ± {half:.2g} kg (95 %)" if known else (
         f"as if {cause.name} held another load")  # fmt: skip
-    return Difference(arm=arm, what=cause.name, kind="load", deviations=size, sentence=f"{load} ({sure})")
+
+
+def _described_logs(arm: ArmEquations, group: LogGroup | None, causes: Sequence[Cause], chance: float) -> Difference:
+    """An arm whose logs disagree: in which of them what is different."""
+    if group is None:
+        return Difference(arm=arm.name, what="logs", kind="logs", deviations=0.0, sentence=(
+            f"its {len(arm.logs)} logs disagree with one another in more than friction, {sureness(chance)}; the fleet "
+            "does not tell which are unusual"))  # fmt: skip
+    cause, whole, usual = causes[group.cause], group.whole, group.usual
+    names = [arm.log_names[log] if arm.log_names else f"log {log + 1}" for log in group.logs]
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    where = f"{len(names)} of {len(arm.logs)} logs ({', '.join(names[:MOST_NAMES])}{more})"
+    words = {"load": "another load", "gain": "another gain", "links": "other links"}[cause.kind]
+    values = [float(gain.change[-1]) for gain in group.gains]
+    told = _told(cause, whole, usual)
+    if group.scatter:
+        low, high = min(values), max(values)
+        told = f"as if {cause.name} held {low:+.3g} to {high:+.3g} kg" if cause.kind == "load" else (
+            f"as if the torque of {cause.name} were measured {1.0 + low:.3g} to {1.0 + high:.3g} times as large"
+        )  # fmt: skip
+    if cause.kind == "links" and len(names) == len(arm.logs):
+        return _described(arm.name, cause, whole, usual, chance)
+    return Difference(
+        arm=arm.name, what=cause.name or "links", kind=cause.kind, deviations=float(np.sqrt(whole.size / usual)),
+        sentence=f"{words} in {where}: {told}, {sureness(chance)}",
+    )  # fmt: skip

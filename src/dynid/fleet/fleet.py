@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,15 +15,17 @@ from dynid.engines.base import Engine
 from dynid.engines.engine_names import make_engine, refuse_missing_dask
 from dynid.errors import DynidError, IdentifiabilityError
 from dynid.estimation.equations import Factors, merge_information, next_segment
+from dynid.estimation.estimate import Estimator
 from dynid.findings import Finding
 from dynid.fleet.differences import (
     FEWEST_ARMS,
     FEWEST_SHARED,
     Difference,
+    Repair,
     different_arms,
-    shared_causes,
     unusual_values,
 )
+from dynid.fleet.fleet_causes import possible_causes
 from dynid.fleet.fleet_logs import FleetLog, find_logs
 from dynid.fleet.history import (
     DAY_S,
@@ -33,7 +36,7 @@ from dynid.fleet.history import (
     temperature_effects,
     window_logs,
 )
-from dynid.fleet.pooling import OwnPart, Pool, pool_arms, weigh_arm
+from dynid.fleet.pooling import ArmEquations, OwnPart, Pool, pool_arms, share_of_others, weigh_arm
 from dynid.fleet.store import LeafStore, settings_digest
 from dynid.information import Information
 from dynid.links.common.common_cutoff import CutoffChoice
@@ -285,12 +288,15 @@ class _Reading:
             if progress is not None:
                 progress(done / len(missing), f"{done} of {len(missing)} logs reduced")
         by_arm: dict[str, list[Leaf]] = {}
-        for number in sorted(found):
+        copies = _copies(found)
+        for number in sorted(found.keys() - copies.keys()):
             start = logs[number].start_s
             leaf = found[number] if start is None else replace(found[number], start_s=start)
             by_arm.setdefault(logs[number].arm, []).append(leaf)
-        failed = [FailedLog(arm=logs[number].arm, path=_name(logs[number]), reason=_reason(errors[number]))
-                  for number in sorted(errors)]  # fmt: skip
+        reasons = {number: _reason(error) for number, error in errors.items()}
+        reasons |= {number: _copy_reason(logs[first]) for number, first in copies.items()}
+        failed = [FailedLog(arm=logs[number].arm, path=_name(logs[number]), reason=reasons[number])
+                  for number in sorted(reasons)]  # fmt: skip
         return by_arm, failed, len(missing)
 
     def _keep(self, log: FleetLog, settings: str, leaf: Leaf) -> None:
@@ -330,29 +336,35 @@ def _assemble(
 ) -> Fleet:  # fmt: skip
     """Pool the arms, compare them, and identify the typical one."""
     names = tuple(leaves)
-    equations = [_equations(robot, base, leaves[name]) for name in names]
-    windows = [window_logs(leaves[name], window_s) for name in names]
-    arms = [
-        weigh_arm(
-            name, mine.information, [_equations(robot, base, [leaf]) for leaf in leaves[name]],
-            [_equations(robot, base, window).information for window in parts],
-        )
-        for name, mine, parts in zip(names, equations, windows, strict=True)
-    ]  # fmt: skip
+    arms = [_arm(robot, base, name, leaves[name], window_s) for name in names]
     pool = pool_arms(arms, _own_places(robot, base), gain_spread)
-    odd, pool = different_arms(arms, pool, shared_causes(robot, base, pool.shared_places))
+    judged = different_arms(arms, pool, possible_causes(robot, base, pool))
+    if judged.differences:
+        used = {
+            name: [_repaired(leaf, judged.repairs.get((k, log)), pool) for log, leaf in enumerate(leaves[name])]
+            for k, name in enumerate(names)
+        }
+        again = {k for k, _ in judged.repairs}
+        arms = [
+            _arm(robot, base, arm.name, used[arm.name], window_s) if k in again else arm for k, arm in enumerate(arms)
+        ]
+        pool = share_of_others(arms, pool, judged.present or range(len(arms)), judged.shifts)
+        leaves = used
+    windows = [window_logs(leaves[name], window_s) for name in names]
     own_names = (*(base.names[place] for place in pool.own_places), *_gain_names(robot, pool))
     own_units = (*(base.units[place] for place in pool.own_places), *("",) * (len(own_names) - len(pool.own_places)))
     joints = _own_joints(robot, base, pool)
     histories = [arm_history(pool, k, arms[k], windows[k]) for k in range(len(names))]
-    differences = [
-        *odd, *unusual_values(own_names, own_units, names, pool),
-        *changed_values(own_names, own_units, joints, histories),
-    ]  # fmt: skip
+    own = [*unusual_values(own_names, own_units, names, pool),
+           *changed_values(own_names, own_units, joints, histories)]  # fmt: skip
+    others = {difference.arm for difference in judged.differences if difference.kind in ("links", "logs")}
+    differences = [*judged.differences, *(difference for difference in own if difference.arm not in others)]
     of_arm = {
         name: tuple(sorted((d for d in differences if d.arm == name), key=lambda d: -d.deviations)) for name in names
     }
-    typical = _typical(robot, base, equations, pool, recipe)
+    typical = _typical(
+        base, [_equations(robot, base, leaves[name]) for name in names], pool, make_estimator(recipe, robot, [], None)
+    )
     members = tuple(
         Arm(name=name, logs=len(leaves[name]), samples=sum(leaf.samples for leaf in leaves[name]), own=pool.own[k],
             history=histories[k], differences=of_arm[name])
@@ -390,9 +402,24 @@ def _equations(robot: Robot, base: BaseParameters, leaves: Sequence[Leaf]) -> Fa
     return leaf_equations(robot, base, leaves, excerpts=False)
 
 
-def _typical(
-    robot: Robot, base: BaseParameters, equations: Sequence[Factors], pool: Pool, recipe: Recipe
-) -> Identification:
+def _arm(robot: Robot, base: BaseParameters, name: str, leaves: Sequence[Leaf], window_s: float) -> ArmEquations:
+    return weigh_arm(
+        name, _equations(robot, base, leaves).information, [_equations(robot, base, [leaf]) for leaf in leaves],
+        [_equations(robot, base, window).information for window in window_logs(leaves, window_s)],
+        [Path(leaf.log).name for leaf in leaves],
+    )  # fmt: skip
+
+
+def _repaired(leaf: Leaf, repair: Repair | None, pool: Pool) -> Leaf:
+    """A log as if it had no other load and gain than the fleet; unchanged without a repair."""
+    if repair is None:
+        return leaf
+    moved = np.zeros(len(pool.own_places) + len(pool.shared_places))
+    moved[list(pool.shared_places)] = repair.shift
+    return replace(leaf, information=leaf.information.with_moved_torques(moved, repair.gains))
+
+
+def _typical(base: BaseParameters, equations: Sequence[Factors], pool: Pool, estimator: Estimator) -> Identification:
     """Identify the typical robot from all arms, as if each had the fleet's mean of own parameters and unit gains."""
     own = np.array([part.values[: len(pool.own_places)] for part in pool.own])
     known = np.array([np.isfinite(part.std[: len(pool.own_places)]) for part in pool.own])
@@ -401,12 +428,13 @@ def _typical(
     for k, mine in enumerate(equations):
         moved = np.zeros(len(base.columns))
         moved[list(pool.own_places)] = np.where(known[k], own[k] - mean, 0.0)
+        moved[list(pool.shared_places)] = pool.shared_of(k) - pool.shared
         typical = mine.information.with_moved_torques(moved, pool.gains(k) if pool.gain_spread > 0.0 else None)
         parts.append(typical.renumber(next_segment(parts)))
     merged = replace(
         equations[0], information=merge_information(parts), blocks=tuple(part.segments for part in parts), excerpts=()
     )
-    return identify_equations(merged, make_estimator(recipe, robot, [], None))
+    return identify_equations(merged, estimator)
 
 
 def _count(number: int, what: str) -> str:
@@ -434,6 +462,24 @@ def _left_out(log: FailedLog) -> Finding:
 
 def _name(log: FleetLog) -> str:
     return log.path.source if isinstance(log.path, Recording) else log.path
+
+
+def _copies(leaves: Mapping[int, Leaf]) -> dict[int, int]:
+    """Number of each log that says to the last bit what an earlier one says -> number of that one."""
+    first: dict[str, int] = {}
+    found: dict[int, int] = {}
+    for number in sorted(leaves):
+        digest = hashlib.sha256()
+        for part in leaves[number].information.parts:
+            for matrix in part.matrices:
+                digest.update(matrix.tobytes())
+        if (earlier := first.setdefault(digest.hexdigest(), number)) != number:
+            found[number] = earlier
+    return found
+
+
+def _copy_reason(first: FleetLog) -> str:
+    return f"it is the same log as {_name(first)} ({first.arm}); only one of them counts"
 
 
 def _reason(error: DynidError) -> str:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.fleet.differences import Difference
+from dynid.fleet.differences import Difference, is_clear_of_zero, percent, sureness
 from dynid.fleet.pooling import ArmEquations, OwnPart, Pool, own_values
 from dynid.fleet.trends import Trend, excess_scatter, fit_trend
 from dynid.links.common.leaves import Leaf
@@ -177,8 +177,10 @@ def changed_values(
             if trend is None:
                 continue
             size = abs(trend.slope) / (trend.std * np.sqrt(scatter))
-            if 2.0 * float(stdtr(freedom, -size)) <= CHANCE / tests:
-                found.append(_change(history, k, trend, float(size), names[k], units[k]))
+            chance = 2.0 * float(stdtr(freedom, -size))
+            if chance <= CHANCE / tests:
+                clear = is_clear_of_zero(np.array([one.middle for one in of_arms.values()]))
+                found.append(_change(history, k, trend, (float(size), chance), f"{names[k]} {units[k]}", clear))
     return sorted(found, key=lambda difference: -difference.deviations)
 
 
@@ -209,15 +211,18 @@ def _trends(histories: Sequence[History], parameter: int, joint: int) -> Mapping
     return {arm: trend for arm, trend in found.items() if trend is not None}
 
 
-def _change(history: History, parameter: int, trend: Trend, size: float, name: str, unit: str) -> Difference:
+def _change(
+    history: History, parameter: int, trend: Trend, sure: tuple[float, float], label: str, clear: bool
+) -> Difference:
     times, values, std = history.values(parameter)
+    name, _, unit = label.partition(" ")
     change, before = trend.slope * float(times[-1] - times[0]), float(values[0])
-    share = f", {100.0 * change / before:+.0f} %" if abs(before) > 2.0 * float(std[0]) else ""
+    share = percent(change, before) if clear and abs(before) > 2.0 * float(std[0]) else ""
     warm = " at constant temperature" if np.isfinite(trend.per_kelvin) else ""
     return Difference(
-        arm=history.arm, what=name, kind="change", deviations=size,
+        arm=history.arm, what=name, kind="change", deviations=sure[0],
         sentence=f"{name} changed by {change:+.3g} {unit}{share}{warm} from {date_of(times[0])} to "
-        f"{date_of(times[-1])} ({size:.2g} standard deviations)",
+        f"{date_of(times[-1])}, {sureness(sure[1])}",
     )  # fmt: skip
 
 

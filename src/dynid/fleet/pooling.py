@@ -31,7 +31,17 @@ from dynid.information import Factor, Information
 from dynid.information.triangular import append_rows
 from dynid.public_calls import public
 
-__all__ = ["ArmEquations", "OwnPart", "Pool", "own_values", "pool_arms", "share_of_others", "weigh_arm"]
+__all__ = [
+    "ArmEquations",
+    "OwnPart",
+    "Pool",
+    "own_values",
+    "pool_arms",
+    "share_of_others",
+    "solve_shared",
+    "weigh_arm",
+    "without_own",
+]
 
 Floats = NDArray[np.float64]
 RESOLUTION = 1e-10
@@ -53,15 +63,21 @@ class ArmEquations:
     """(n,) inverse of each joint's residual variance, raised by its autocorrelation factor."""
     windows: tuple[Information, ...] = ()
     """The logs of each window of time; empty for a single window."""
+    logs: tuple[Information, ...] = ()
+    """Each log by itself."""
+    log_names: tuple[str, ...] = ()
+    """Their names."""
 
-    def rows(self, gains_at: Floats | None = None, window: int | None = None) -> Floats:
+    def rows(self, gains_at: Floats | None = None, window: int | None = None, log: int | None = None) -> Floats:
         """(r, b + g + 1) weighted equations of all joints: base columns, gains, torque.
 
         Args:
             gains_at: (b,) base parameters whose torques are the columns of the gains; None for no such columns.
             window: Number of a window; all of them together by default.
+            log: Number of a log; all of them together by default.
         """
         information = self.information if window is None else self.windows[window]
+        information = information if log is None else self.logs[log]
         size = len(information.columns)
         gains = 0 if gains_at is None else information.dof
         triangle = np.zeros((size + gains + 1,) * 2)
@@ -78,8 +94,9 @@ class ArmEquations:
 
 @public
 def weigh_arm(
-    name: str, information: Information, logs: Sequence[Factors], windows: Sequence[Information] = ()
-) -> ArmEquations:
+    name: str, information: Information, logs: Sequence[Factors], windows: Sequence[Information] = (),
+    log_names: Sequence[str] = (),
+) -> ArmEquations:  # fmt: skip
     """The equations of an arm, weighted by the residuals of its logs.
 
     Every log is fitted by itself: what changed from one log to the next is no noise.
@@ -89,6 +106,7 @@ def weigh_arm(
         information: All its logs together.
         logs: The equations of each of them.
         windows: The logs of each window of time.
+        log_names: Names of the logs.
 
     Example:
         >>> dynid.fleet.weigh_arm("left", fit.equations.information, [fit.equations]).weights.shape
@@ -101,7 +119,10 @@ def weigh_arm(
         variances = joint_variances(equations, beta) * correlation_inflation(equations, beta)
         total, squares = total + equations.counts, squares + equations.counts * variances
     shares = np.maximum(total, 1.0) / np.maximum(squares, 1e-300)
-    return ArmEquations(name=name, information=information, weights=shares, windows=tuple(windows))
+    return ArmEquations(
+        name=name, information=information, weights=shares, windows=tuple(windows),
+        logs=tuple(equations.information for equations in logs), log_names=tuple(log_names),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -161,10 +182,7 @@ class Pool:
 
     def of_arms(self, arms: Sequence[int]) -> tuple[Floats, Floats, Floats]:
         """The shared unknowns (s,) by some arms, their covariance (s, s), and the directions (s, d) they leave open."""
-        factor = _shared_factor([self.eliminated[k] for k in arms])
-        root, _ = solution_root(factor)
-        null = svd(root)[0][:, root.shape[1] :]
-        return factor.solve(minimum_norm=True), root @ root.T, null
+        return solve_shared([self.eliminated[k] for k in arms])
 
 
 @public
@@ -229,6 +247,40 @@ def own_values(arm: ArmEquations, pool: Pool, number: int, window: int | None = 
     return part.own(pool.shared_of(number), np.zeros_like(pool.covariance))
 
 
+def solve_shared(triangles: Sequence[Floats]) -> tuple[Floats, Floats, Floats]:
+    """The shared unknowns (s,) by some triangles, their covariance (s, s), and the directions (s, d) left open."""
+    factor = _shared_factor(triangles)
+    root, _ = solution_root(factor)
+    null = svd(root)[0][:, root.shape[1] :]
+    return factor.solve(minimum_norm=True), root @ root.T, null
+
+
+def without_own(arm: ArmEquations, pool: Pool, number: int, log: int | None = None) -> Floats:
+    """The triangle (s + n + 1) of an arm's shared unknowns, gains of its n joints, and torque; own unknowns eliminated.
+
+    Where gains are own unknowns of every arm, they are eliminated too: (s + 1).
+
+    Args:
+        arm: The equations of the arm.
+        pool: The fleet.
+        number: Number of the arm in the fleet.
+        log: Number of a log; by default all of them, own unknowns free in each window.
+    """
+    parts: Sequence[int | None] = range(len(arm.windows)) if log is None and len(arm.windows) > 1 else [None]
+    size, gains = len(pool.own_places) + len(pool.shared_places), arm.information.dof
+    triangle = np.zeros((0, 0))
+    for window in parts:
+        rows = arm.rows(pool.base_values(number), window, log)
+        if pool.gain_spread > 0.0:
+            part = _eliminate(rows, pool).triangle
+        else:
+            kept = [*pool.shared_places, *range(size, size + gains)]
+            prior = np.zeros((0, len(pool.own_places)))
+            part = _Elimination.of(rows, list(pool.own_places), kept, prior).triangle
+        triangle = append_rows(triangle, part) if triangle.size else part
+    return triangle
+
+
 def _pool(
     arms: Sequence[ArmEquations], gains_at: Sequence[Floats | None], own: tuple[int, ...], shared: tuple[int, ...],
     gain_spread: float,
@@ -274,7 +326,7 @@ def _eliminate(rows: Floats, pool: Pool) -> _Elimination:
 
 def _shared_factor(triangles: Sequence[Floats]) -> Factor:
     """The least-squares problem of the shared unknowns of some arms."""
-    size = len(triangles[0]) - 1
+    size = triangles[0].shape[1] - 1
     R = np.zeros((size + 1, size + 1))
     for triangle in triangles:
         R = append_rows(R, triangle)

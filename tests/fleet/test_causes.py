@@ -1,0 +1,118 @@
+"""Planted causes are told apart: a load in some logs only, a wrong gain, other links, the same log twice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dynid.fleet import Fleet, identify_fleet
+from dynid.fleet.differences import is_clear_of_zero, percent, sureness
+from dynid.logs.recording import Recording
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.robot.model import Robot
+from fleet.small_fleet import DAY_S, RECIPE, ROBOT, START_S, arm
+
+ARMS, DAYS, ODD = 6, 4, 3
+
+
+def record(robot: Robot, seed: int, day: int) -> Recording:
+    motion = sum_of_sines(robot.dof, period_s=5.0, harmonics=5, amplitude=0.7, seed=seed)
+    noise = Noise(position=1e-5, effort=0.2)
+    log = simulate_experiment(robot, motion, rate_hz=100.0, duration_s=5.0, noise=noise, seed=seed)
+    return replace(log, time=log.time + START_S + DAY_S * day, source=f"day{day}")
+
+
+@pytest.fixture(scope="module")
+def clean() -> dict[str, list[Recording]]:
+    """Six arms that differ in friction by a few per cent, each with four logs."""
+    return {f"arm{k}": [record(arm(k), 10 * k + day, day) for day in range(DAYS)] for k in range(ARMS)}
+
+
+def identify(logs: dict[str, list[Recording]]) -> Fleet:
+    return identify_fleet(ROBOT, logs, RECIPE, window_days=1.0)
+
+
+def with_odd(clean: dict[str, list[Recording]], logs: list[Recording]) -> Fleet:
+    return identify(clean | {f"arm{ODD}": logs})
+
+
+def told(fleet: Fleet) -> list[tuple[str, str, str]]:
+    return [(d.arm, d.kind, d.what) for one in fleet.arms for d in one.differences]
+
+
+def test_a_clean_fleet_stays_clean(clean: dict[str, list[Recording]]) -> None:
+    assert told(identify(clean)) == []
+
+
+@pytest.mark.parametrize("loaded", [(1, 2), (2, 3), (0,)])
+def test_a_load_in_some_logs_is_told_with_them(clean: dict[str, list[Recording]], loaded: tuple[int, ...]) -> None:
+    logs = [record(arm(ODD, load_kg=2.0 if day in loaded else 0.0), 10 * ODD + day, day) for day in range(DAYS)]
+    found = with_odd(clean, logs)
+    assert told(found) == [(f"arm{ODD}", "load", "link3")]  # and no change of friction or offsets
+    sentence = found.arms[ODD].differences[0].sentence
+    names = ", ".join(f"day{day}" for day in loaded)
+    assert sentence.startswith(f"another load in {len(loaded)} of 4 logs ({names}): as if link3 held ")
+    mass, half = sentence.split("held ")[1].split(" kg (95 %)")[0].split(" ± ")
+    assert abs(float(mass) - 2.0) < 2.0 * float(half) < 1.0
+    np.testing.assert_allclose(found.arms[ODD].own.values, identify(clean).arms[ODD].own.values, atol=0.15)
+
+
+def test_two_loads_are_no_single_mass(clean: dict[str, list[Recording]]) -> None:
+    loads = [0.0, 2.0, 6.0, 0.0]
+    logs = [record(arm(ODD, load_kg=kg), 10 * ODD + day, day) for day, kg in enumerate(loads)]
+    (difference,) = with_odd(clean, logs).arms[ODD].differences
+    assert difference.sentence.startswith("another load in 2 of 4 logs (day1, day2): as if link3 held +")
+    assert " to +" in difference.sentence
+    assert "±" not in difference.sentence
+
+
+@pytest.mark.parametrize("joint", [0, 1, 2])
+def test_a_wrong_gain_is_no_load(clean: dict[str, list[Recording]], joint: int) -> None:
+    scale = np.where(np.arange(ROBOT.dof) == joint, 1.3, 1.0)
+    found = with_odd(clean, [replace(log, effort=log.effort * scale) for log in clean[f"arm{ODD}"]])
+    assert told(found) == [(f"arm{ODD}", "gain", ROBOT.joint_names[joint])]  # friction is that of the others
+    value = found.arms[ODD].differences[0].sentence.split("measured ")[1].split(" times as large (95 %)")[0]
+    gain, half = map(float, value.split(" ± "))
+    assert abs(gain - 1.3) < 2.0 * half < 0.3
+
+
+@pytest.mark.parametrize("parameters", [slice(10, 16), slice(16, 19)], ids=["inertia", "centre of mass"])
+def test_other_links_are_no_load(clean: dict[str, list[Recording]], parameters: slice) -> None:
+    theta = arm(ODD).parameter_vector.copy()
+    theta[parameters] *= 1.4
+    other = ROBOT.with_parameters(theta)
+    found = with_odd(clean, [record(other, 10 * ODD + day, day) for day in range(DAYS)])
+    assert told(found) == [(f"arm{ODD}", "links", "links")]
+    assert "its links differ from those of the fleet" in found.summary()
+
+
+def test_the_same_log_under_two_names_counts_once(clean: dict[str, list[Recording]]) -> None:
+    copy = replace(clean["arm0"][0], source="copy")
+    found = identify(clean | {"arm1": [*clean["arm1"], copy]})
+    assert [(log.arm, log.path) for log in found.failed] == [("arm1", "copy")]
+    assert "it is the same log as day0 (arm0)" in found.summary()
+    assert found.arms[1].logs == DAYS
+    np.testing.assert_array_equal(found.pool.shared, identify(clean).pool.shared)
+
+
+def test_words_of_sizes_and_chances() -> None:
+    assert percent(0.3, 1.0) == ", +30 %"
+    assert percent(-2.0, 1.0) == ""  # the sign changed
+    assert percent(1.0, 0.0) == ""
+    assert sureness(1e-12) == "far beyond chance (p < 1e-9)"
+    assert sureness(3e-5) == "beyond chance (p = 3e-5)"
+    assert is_clear_of_zero(np.array([1.9, 2.0, 2.1]))
+    assert not is_clear_of_zero(np.array([-0.1, 0.05, 0.1]))
+
+
+def test_what_a_load_mimics_and_two_causes_at_once(clean: dict[str, list[Recording]]) -> None:
+    """The limits that docs/fleets.md states."""
+    theta = arm(ODD).parameter_vector.copy()
+    theta[:6] *= 1.5
+    first = ROBOT.with_parameters(theta)
+    assert told(with_odd(clean, [record(first, 10 * ODD, 0)])) == [(f"arm{ODD}", "load", "link3")]
+    loaded = record(arm(ODD, load_kg=2.0), 10 * ODD, 0)
+    both = replace(loaded, effort=loaded.effort * [1.0, 1.3, 1.0])
+    assert [d.kind for d in with_odd(clean, [both]).arms[ODD].differences][:1] == ["load"]
