@@ -41,6 +41,7 @@ __all__ = [
     "IdentifiabilityError",
     "LogReadError",
     "NumericalError",
+    "UnreachableLogError",
 ]
 
 
@@ -106,6 +107,10 @@ class DataError(DynidError):
 
 class LogReadError(DataError):
     """A log file cannot be read."""
+
+
+class UnreachableLogError(LogReadError):
+    """A log cannot be read for a reason outside it: rights, a missing package, memory, the network."""
 
 
 class IdentifiabilityError(DynidError):

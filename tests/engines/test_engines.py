@@ -183,7 +183,7 @@ def is_alive(pid: int) -> bool:
 def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
     script = tmp_path / "work.py"
     script.write_text(ORPHANS)
-    parent = subprocess.Popen([sys.executable, str(script), str(tmp_path)])
+    parent = subprocess.Popen([sys.executable, str(script), str(tmp_path)], stderr=subprocess.DEVNULL)
     wait_for(lambda: len(list(tmp_path.glob("*.pid"))) == 2)
     workers = [int(path.stem) for path in tmp_path.glob("*.pid")]
     assert all(map(is_alive, workers))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -40,7 +41,7 @@ from dynid.fleet.pooling import ArmEquations, OwnPart, Pool, pool_arms, share_of
 from dynid.fleet.store import LeafStore, settings_digest
 from dynid.information import Information
 from dynid.links.common.common_cutoff import CutoffChoice
-from dynid.links.common.leaves import Leaf, LeafTask, fix_cutoff, leaf_equations, leaf_tasks, make_leaf
+from dynid.links.common.leaves import CUTOFF_LOGS, Leaf, LeafTask, fix_cutoff, leaf_equations, leaf_tasks, make_leaf
 from dynid.links.estimators import make_estimator
 from dynid.links.identify import Identification, identify_equations, prepare_robot
 from dynid.links.log_reader import ChannelMapSource, Log, LogReader, Progress, refuse_in_pieces
@@ -60,6 +61,16 @@ FleetData = str | Sequence[str] | Mapping[str, Sequence[Log]]
 MONTH_DAYS = 30.0
 """Length of a window of time by default [days] (convention: friction follows the seasons)."""
 
+CHOSEN_CUTOFF = f"chosen from up to {CUTOFF_LOGS} of the logs"
+"""Where a cutoff comes from that is chosen now."""
+KEPT_CUTOFF = "chosen by the first run with this store"
+"""Where the cutoff of a store comes from."""
+MOST_TRIED = 15
+"""Number of logs, spread over all, that are tried for the common cutoff where some cannot be used (convention)."""
+CLEAR_FACTOR = 1.5
+"""Ratio of two cutoffs from which on they are clearly different (convention: choices from other logs of the same arms
+differ by a few percent)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedLog:
@@ -78,7 +89,7 @@ class Arm:
     logs: int
     samples: int
     own: OwnPart
-    """Its own parameters; `Fleet.own_names` says which."""
+    """Its own parameters, gains as factors such as 1.08; `Fleet.own_names` says which."""
     history: History
     differences: tuple[Difference, ...]
     """In what it differs from the fleet, and what changed, the largest first."""
@@ -103,7 +114,11 @@ class Fleet:
     failed: tuple[FailedLog, ...]
     """Logs that could not be used."""
     read: int
-    """Number of logs that were read now; the others came from the store."""
+    """Number of logs that were read now, refused ones included; of the others the store knows what they say."""
+    cutoff_hz: float | None
+    """Cutoff with which all logs were processed [Hz]; None where there was none, or every log chose its own."""
+    cutoff_origin: str
+    """Where the cutoff comes from, in words."""
     findings: tuple[Finding, ...]
     """Arms that differ, changes, logs left out."""
 
@@ -122,6 +137,27 @@ class Fleet:
         """Arms that differ from the others or changed, the most conspicuous first."""
         odd = [arm for arm in self.arms if arm.differences]
         return tuple(sorted(odd, key=lambda arm: -arm.differences[0].deviations))
+
+    @property
+    def arms_without_logs(self) -> tuple[str, ...]:
+        """Arms of which no log could be used; the fleet says nothing about them."""
+        known = {arm.name for arm in self.arms}
+        return tuple(sorted({log.arm for log in self.failed} - known))
+
+    @property
+    def gaps(self) -> str:
+        """Which arms nothing is known of, as one sentence; empty where there are none."""
+        missing = self.arms_without_logs
+        if not missing:
+            return ""
+        verb = "has" if len(missing) == 1 else "have"
+        total = _count(len(self.arms) + len(missing), "arm")
+        return f"{len(missing)} of {total} {verb} no log that can be used: {', '.join(missing)}."
+
+    @property
+    def cutoff_words(self) -> str:
+        """The cutoff in use and where it comes from."""
+        return self.cutoff_origin if self.cutoff_hz is None else f"{self.cutoff_hz:.4g} Hz, {self.cutoff_origin}"
 
     @property
     def title(self) -> str:
@@ -158,10 +194,13 @@ class Fleet:
     def summary(self) -> str:
         """A few lines for a terminal."""
         better = f" The shared ones are known {_tightening(self.pool):.3g} times better than by a single arm (median)."
+        used, lost = sum(arm.logs for arm in self.arms), len(self.failed)
+        logs = f"{_count(used + lost, 'log')}, {lost} of them left out" if lost else _count(used, "log")
         lines = [
-            f"{self.title}: "
-            f"{_count(sum(arm.logs for arm in self.arms), 'log')}, {sum(arm.samples for arm in self.arms)} samples, "
+            f"{self.title}: {logs}, {sum(arm.samples for arm in self.arms)} samples, "
             f"{_count(self.read, 'log')} read now.",
+            *([self.gaps] if self.gaps else []),
+            f"Cutoff: {self.cutoff_words}.",
             f"{len(self.shared_names)} shared parameters, {len(self.own_names)} of every arm's own."
             f"{better if len(self.arms) > 1 else ''}",
         ]
@@ -170,6 +209,7 @@ class Fleet:
         lines += [f"{effect.sentence}." for effect in self.warmth if effect.is_sure]
         lines += [f"Left out: {log.path} ({log.arm}): {log.reason}" for log in self.failed]
         lines += [f"Not kept: {f.where}: {f.message}" for f in self.findings if f.code == "store-not-written"]
+        lines += [f"{f.message} {f.remedy}" for f in self.findings if f.code == "cutoff-of-store"]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -225,7 +265,6 @@ def identify_fleet(
     reading = _Reading(model, base, chosen, channel_map, None if store is None else LeafStore(Path(store)))
     with make_engine(chosen.engine, workers=chosen.workers, scheduler=chosen.scheduler) as engine:
         leaves, failed, read = reading.leaves(logs, engine, progress)
-        lost = reading.lost
     if not leaves:
         first = {log.reason: log for log in reversed(failed)}  # each reason once, with the first log that has it
         reasons = "; ".join(f"{log.path}: {log.reason}" for log in reversed(first.values()))
@@ -234,8 +273,11 @@ def identify_fleet(
             remedy="Try one of them: dynid check LOG --map map.toml --robot ROBOT; dynid inspect LOG proposes a map.",
         )
     fleet = _assemble(model, base, leaves, gain_spread, window_days * DAY_S, chosen)
-    findings = (*fleet.findings, *map(_left_out, failed), *lost)
-    return replace(fleet, failed=tuple(failed), read=read, findings=findings)
+    findings = (*fleet.findings, *map(_left_out, failed), *reading.notes)
+    hz, origin = reading.cutoff
+    return replace(
+        fleet, failed=tuple(failed), read=read, findings=findings, cutoff_hz=hz, cutoff_origin=origin
+    )  # fmt: skip
 
 
 def _refuse_unusable(recipe: Recipe) -> None:
@@ -253,7 +295,7 @@ def _listed(data: FleetData, channel_map: ChannelMapSource | None) -> list[Fleet
     return find_logs(data, channel_map)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class _Reading:
     """How the logs of a fleet become leaves."""
 
@@ -262,51 +304,60 @@ class _Reading:
     recipe: Recipe
     channel_map: ChannelMapSource | None
     store: LeafStore | None
-    lost: list[Finding] = field(default_factory=list)
-    """That leaves could not be kept."""
+    notes: list[Finding] = field(default_factory=list)
+    """That leaves could not be kept, or that the cutoff of the store is an odd one for new logs."""
+    cutoff: tuple[float | None, str] = (None, "")
+    """The cutoff in use [Hz], and where it comes from."""
 
     def leaves(
         self, logs: Sequence[FleetLog], engine: Engine, progress: Progress | None
     ) -> tuple[dict[str, list[Leaf]], list[FailedLog], int]:
         """The leaves of every arm in the order of its logs, the logs that failed, and how many were read."""
-        recipe = self._with_cutoff(logs)
+        bad = {number: log.problem for number, log in enumerate(logs) if log.problem}
+        usable = [log for log in logs if not log.problem]
+        recipe = self._with_cutoff(usable)
         tasks = leaf_tasks(self.robot, [log.path for log in logs], recipe, self.channel_map, self.base)
         settings = settings_digest(tasks[0])
         found: dict[int, Leaf] = {}
         if self.store is not None:
-            kept = {number: self.store.get(log, settings) for number, log in enumerate(logs) if log.identity}
+            known = {number: log for number, log in enumerate(logs) if log.identity and not log.problem}
+            kept = {number: self.store.get(log, settings) for number, log in known.items()}
             found = {number: leaf for number, leaf in kept.items() if leaf is not None}
-        missing = [number for number in range(len(logs)) if number not in found]
-        errors: dict[int, DynidError] = {}
+            refused = {n: self.store.refusal(log, settings) for n, log in known.items() if n not in found}
+            bad |= {number: reason for number, reason in refused.items() if reason is not None}
+        missing = [number for number in range(len(logs)) if number not in found and number not in bad]
         for done, outcome in enumerate(engine.run(make_leaf, [tasks[number] for number in missing]), start=1):
             number = missing[outcome.number]
             if outcome.error is not None:
-                errors[number] = outcome.error
-                continue
-            found[number] = outcome.result()
-            self._keep(logs[number], settings, found[number])
+                bad[number] = _reason(outcome.error)
+            else:
+                found[number] = outcome.result()
+            self._keep(logs[number], settings, found[number] if outcome.error is None else outcome.error)
             if progress is not None:
                 progress(done / len(missing), f"{done} of {len(missing)} logs reduced")
+        self._compare_cutoff([logs[number].path for number in missing if number in found])
         by_arm: dict[str, list[Leaf]] = {}
         copies = _copies(found)
         for number in sorted(found.keys() - copies.keys()):
             start = logs[number].start_s
             leaf = found[number] if start is None else replace(found[number], start_s=start)
             by_arm.setdefault(logs[number].arm, []).append(leaf)
-        reasons = {number: _reason(error) for number, error in errors.items()}
-        reasons |= {number: _copy_reason(logs[first]) for number, first in copies.items()}
-        failed = [FailedLog(arm=logs[number].arm, path=_name(logs[number]), reason=reasons[number])
-                  for number in sorted(reasons)]  # fmt: skip
+        bad |= {number: _copy_reason(logs[first]) for number, first in copies.items()}
+        failed = [FailedLog(arm=logs[number].arm, path=_name(logs[number]), reason=bad[number])
+                  for number in sorted(bad)]  # fmt: skip
         return by_arm, failed, len(missing)
 
-    def _keep(self, log: FleetLog, settings: str, leaf: Leaf) -> None:
-        """Keep a leaf; a store that cannot be written, as on a full disk, costs the next run time but not this one."""
-        if self.store is None or not log.identity or self.lost:
+    def _keep(self, log: FleetLog, settings: str, made: Leaf | DynidError) -> None:
+        """Keep a leaf or a refusal; a store that cannot be written, as on a full disk, costs the next run only time."""
+        if self.store is None or not log.identity or self.notes:
             return
         try:
-            self.store.put(log, settings, leaf)
+            if isinstance(made, Leaf):
+                self.store.put(log, settings, made)
+            else:
+                self.store.refuse(log, settings, made, _reason(made))
         except DynidError as error:
-            self.lost.append(Finding(
+            self.notes.append(Finding(
                 code="store-not-written", severity="warning", where=str(error.path or "store"), message=error.reason,
                 remedy="This run goes on without it. Make room, or choose another folder: --store FOLDER.",
             ))  # fmt: skip
@@ -314,20 +365,50 @@ class _Reading:
     def _with_cutoff(self, logs: Sequence[FleetLog]) -> Recipe:
         """The recipe with one cutoff for all logs; an earlier choice of the store holds."""
         if self.recipe.cutoff_hz != "auto":
+            hz = self.recipe.cutoff_hz
+            self.cutoff = (hz, "as set") if isinstance(hz, float) else (None, "none")
             return self.recipe
         task = LeafTask(log="", robot=self.robot, columns=self.base.columns, recipe=self.recipe)
         settings = settings_digest(task)
         hz = None if self.store is None else self.store.cutoff_hz(settings)
+        self.cutoff = (hz, KEPT_CUTOFF)
         if hz is None:
-            reader = LogReader(robot=self.robot, recipe=self.recipe, channel_map=self.channel_map)
-            choose = CutoffChoice(self.robot, band_hz=None, terms=(), base=self.base)
-            try:
-                hz = fix_cutoff(reader, [log.path for log in logs], choose).recipe.cutoff_hz  # type: ignore[assignment]
-            except DynidError:  # one of the few is unusable, as its leaf will say: each log keeps its own cutoff
-                return self.recipe
-            if self.store is not None and isinstance(hz, float):
+            hz = self._choose_cutoff([log.path for log in logs])
+            self.cutoff = (hz, "chosen for every log by itself" if hz is None else CHOSEN_CUTOFF)
+            if self.store is not None and hz is not None:
                 self.store.keep_cutoff(settings, hz)
-        return replace(self.recipe, cutoff_hz=hz)
+        return self.recipe if hz is None else replace(self.recipe, cutoff_hz=hz)
+
+    def _choose_cutoff(self, logs: Sequence[Log]) -> float | None:
+        """A common cutoff of logs [Hz]; None where those that were looked at do not tell."""
+        try:
+            return self._common_cutoff(logs)
+        except DynidError:  # one of the few cannot be used, as its leaf will say: others stand in
+            good: list[Log] = []
+            for place in np.unique(np.linspace(0, len(logs) - 1, MOST_TRIED).round().astype(int)):
+                if len(good) < CUTOFF_LOGS:
+                    with suppress(DynidError):
+                        self._common_cutoff([logs[place]])
+                        good.append(logs[place])
+            return self._common_cutoff(good) if good else None
+
+    def _common_cutoff(self, logs: Sequence[Log]) -> float | None:
+        reader = LogReader(robot=self.robot, recipe=self.recipe, channel_map=self.channel_map)
+        hz = fix_cutoff(reader, logs, CutoffChoice(self.robot, band_hz=None, terms=(), base=self.base)).recipe.cutoff_hz
+        return hz if isinstance(hz, float) else None
+
+    def _compare_cutoff(self, logs: Sequence[Log]) -> None:
+        """Say so where new logs would choose a clearly different cutoff than the one that the store holds."""
+        kept, origin = self.cutoff
+        if kept is None or origin != KEPT_CUTOFF or not logs:
+            return
+        hz = self._choose_cutoff(logs)
+        if hz is not None and max(hz / kept, kept / hz) > CLEAR_FACTOR:
+            self.notes.append(Finding(
+                code="cutoff-of-store", severity="warning", where="store",
+                message=f"The store's cutoff is {kept:.4g} Hz; the logs that are new now would choose {hz:.4g} Hz.",
+                remedy=f"State one for all logs, such as --set cutoff_hz={hz:.3g}: all are then read again, once.",
+            ))  # fmt: skip
 
 
 def _assemble(
@@ -354,8 +435,9 @@ def _assemble(
     own_names = (*(base.names[place] for place in pool.own_places), *_gain_names(robot, pool))
     own_units = (*(base.units[place] for place in pool.own_places), *("",) * (len(own_names) - len(pool.own_places)))
     joints = _own_joints(robot, base, pool)
-    histories = [arm_history(pool, k, arms[k], windows[k]) for k in range(len(names))]
-    own = [*unusual_values(own_names, own_units, names, pool),
+    histories = [_gains_as_factors(arm_history(pool, k, arms[k], windows[k]), pool) for k in range(len(names))]
+    parts = tuple(_as_factors(part, pool) for part in pool.own)
+    own = [*unusual_values(own_names, own_units, names, replace(pool, own=parts)),
            *changed_values(own_names, own_units, joints, histories)]  # fmt: skip
     others = {difference.arm for difference in judged.differences if difference.kind in ("links", "logs")}
     differences = [*judged.differences, *(difference for difference in own if difference.arm not in others)]
@@ -366,14 +448,14 @@ def _assemble(
         base, [_equations(robot, base, leaves[name]) for name in names], pool, make_estimator(recipe, robot, [], None)
     )
     members = tuple(
-        Arm(name=name, logs=len(leaves[name]), samples=sum(leaf.samples for leaf in leaves[name]), own=pool.own[k],
+        Arm(name=name, logs=len(leaves[name]), samples=sum(leaf.samples for leaf in leaves[name]), own=parts[k],
             history=histories[k], differences=of_arm[name])
         for k, name in enumerate(names)
     )  # fmt: skip
     return Fleet(
         typical=typical, pool=pool, arms=members, own_names=own_names, own_units=own_units, own_joints=joints,
         warmth=temperature_effects(own_names, own_units, joints, histories), failed=(), read=0,
-        findings=tuple(map(_finding, differences)),
+        cutoff_hz=None, cutoff_origin="", findings=tuple(map(_finding, differences)),
     )  # fmt: skip
 
 
@@ -396,6 +478,18 @@ def _own_joints(robot: Robot, base: BaseParameters, pool: Pool) -> tuple[int, ..
 
 def _gain_names(robot: Robot, pool: Pool) -> tuple[str, ...]:
     return tuple(f"gain of {name}" for name in robot.joint_names) if pool.gain_spread > 0.0 else ()
+
+
+def _as_factors(part: OwnPart, pool: Pool) -> OwnPart:
+    """Own parameters with the gains as factors, such as 1.08; the pool has what they add to one."""
+    values = part.values.copy()
+    values[len(pool.own_places) :] += 1.0
+    return replace(part, values=values)
+
+
+def _gains_as_factors(history: History, pool: Pool) -> History:
+    windows = tuple(replace(window, own=_as_factors(window.own, pool)) for window in history.windows)
+    return replace(history, windows=windows)
 
 
 def _equations(robot: Robot, base: BaseParameters, leaves: Sequence[Leaf]) -> Factors:

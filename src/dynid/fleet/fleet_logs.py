@@ -26,6 +26,8 @@ __all__ = ["FleetLog", "find_logs"]
 PLACES = re.compile(r"\{(arm|date)\}")
 _REMEDY = "Give a pattern such as 'logs/{arm}/*.parquet'; quote it, so that the shell leaves it alone."
 
+_DATE_REMEDY = "Write dates as 2026-03-01, or omit {date} from the pattern."
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetLog:
@@ -38,6 +40,8 @@ class FleetLog:
     """Changes whenever the file does, without reading it: size and time of the last change, or what a store says."""
     start_s: float | None = None
     """Start that the file's name states [s, Unix time]; None takes the first stamp of the log."""
+    problem: str = ""
+    """Why the log cannot be used, where its name tells already, such as a date that there is not."""
 
 
 @public
@@ -53,7 +57,7 @@ def find_logs(
 
     Raises:
         ArgumentError: A pattern does not say where the arm's name stands.
-        DataError: No file fits a pattern.
+        DataError: No file fits a pattern, or none of them has a date where the pattern says so.
 
     Example:
         >>> [log.arm for log in dynid.fleet.find_logs(str(folder / "{arm}.csv"))]
@@ -76,7 +80,10 @@ def find_logs(
         if not logs:
             raise DataError("no file fits the pattern", path=pattern, remedy=_REMEDY)
         found.update({str(log.path): log for log in logs})
-    return sorted(found.values(), key=lambda log: (log.arm, str(log.path)))
+    listed = sorted(found.values(), key=lambda log: (log.arm, str(log.path)))
+    if all(log.problem for log in listed):
+        raise DataError(listed[0].problem, path=str(listed[0].path), remedy=_DATE_REMEDY)
+    return listed
 
 
 def _matches(pattern: str) -> tuple[str, list[tuple[str, str]]]:
@@ -135,16 +142,14 @@ def _log(expression: re.Pattern[str], path: str, run: str, identity: str) -> Fle
     if fits is None:
         return None
     named = fits.groupdict()
-    start = None if named.get("date") is None else _date(named["date"], path)
-    return FleetLog(arm=named["arm"], path=run, identity=identity, start_s=start)
+    start, problem = (None, "") if named.get("date") is None else _date(named["date"])
+    return FleetLog(arm=named["arm"], path=run, identity=identity, start_s=start, problem=problem)
 
 
-def _date(text: str, path: str) -> float:
-    """A date in a file's name [s, Unix time]."""
+def _date(text: str) -> tuple[float | None, str]:
+    """A date in a file's name [s, Unix time], or what is wrong with it."""
     try:
         found = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise DataError(
-            f"'{text}' is no date", path=path, remedy="Write dates as 2026-03-01, or omit {date} from the pattern."
-        ) from error
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    except ValueError:
+        return None, f"'{text}' is no date"
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp(), ""

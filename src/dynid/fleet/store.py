@@ -2,6 +2,8 @@
 
 Each leaf is two files: ``KEY.information`` (see `dynid.information.storage`) and ``KEY.json``, written last. The key is
 a digest of everything the leaf depends on. A file that is damaged or cut short is read as if it were not there.
+A log that was refused has ``KEY.refused.json`` instead, with the reason. ``cutoff-SETTINGS.json`` holds the cutoff that
+the first run with some settings chose: factors can only be merged where all logs were filtered alike.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.errors import DataError
+from dynid.errors import DataError, DynidError, UnreachableLogError
 from dynid.files import make_folder, write_atomically
 from dynid.files.schema import check_content, either, list_of, mapping_of, number, one_of, table, text, whole
 from dynid.files.small_files import read_json
@@ -37,6 +39,8 @@ _LEAF = table(
     {"temperature_degC": list_of(either(one_of(None), number()))},
 )
 """What ``KEY.json`` holds."""
+_REFUSAL = table({"log": text(), "reason": text()})
+"""What ``KEY.refused.json`` holds."""
 _CUTOFF = table({"cutoff_hz": number(0.0)})
 
 
@@ -81,6 +85,24 @@ class LeafStore:
         if leaf.temperature is not None:
             facts["temperature_degC"] = [value if np.isfinite(value) else None for value in leaf.temperature.tolist()]
         write_atomically(self._folder / f"{key}.json", json.dumps(facts) + "\n", force=True)
+
+    def refusal(self, log: FleetLog, settings: str) -> str | None:
+        """Why a log was refused before with the same settings, if the file has not changed since."""
+        path = self._folder / f"{self._key(log, settings)}.refused.json"
+        if not path.exists():
+            return None
+        try:
+            content = read_json(path)
+            check_content(content, _REFUSAL, path=path)
+        except DataError:
+            return None
+        return str(content["reason"])
+
+    def refuse(self, log: FleetLog, settings: str, error: DynidError, reason: str) -> None:
+        """Remember that a log was refused, where the reason lies in the log itself; others are tried every time."""
+        if isinstance(error, DataError) and not isinstance(error, UnreachableLogError):
+            content = json.dumps({"log": str(log.path), "reason": reason})
+            write_atomically(self._folder / f"{self._key(log, settings)}.refused.json", content + "\n", force=True)
 
     def cutoff_hz(self, settings: str) -> float | None:
         """The cutoff that an earlier run of these settings chose [Hz]: logs of all days must be processed alike."""

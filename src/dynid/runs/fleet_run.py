@@ -135,6 +135,9 @@ def fleet_content(fleet: Fleet) -> dict[str, Any]:
             }
             for e in fleet.warmth
         ],
+        "arms_without_logs": list(fleet.arms_without_logs),
+        "cutoff_hz": fleet.cutoff_hz,
+        "cutoff_origin": fleet.cutoff_origin,
         "left_out": [{"arm": log.arm, "path": log.path, "reason": log.reason} for log in fleet.failed],
         "logs_read": fleet.read,
     }

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.engines.base import Engine
-from dynid.errors import ArgumentError, DataError, EngineError
+from dynid.errors import ArgumentError, DataError, EngineError, UnreachableLogError
 from dynid.estimation.equations import Factors, merge_information, next_segment
 from dynid.findings import Finding
 from dynid.information import Information, reduce_samples
@@ -310,7 +310,7 @@ def _local(log: Log) -> Iterator[Log]:
         try:
             system.get_file(path, str(here))
         except (OSError, ValueError) as error:
-            raise DataError(
+            raise UnreachableLogError(
                 f"the file cannot be fetched: {error}", path=log, remedy="Check the URL and the access rights."
             ) from error
         yield here

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, cast
 
-from dynid.errors import DynidError, LogReadError
+from dynid.errors import DynidError, LogReadError, UnreachableLogError
 from dynid.logs.readers.base import Options, Table
 
 __all__ = ["FORMATS", "Format", "detect_format", "log_read_error", "pieces_in_process", "read_in_process"]
@@ -118,18 +118,21 @@ def pieces_in_process(name: str, path: Path, options: Options, rows: int) -> Ite
 def log_read_error(error: BaseException, name: str, path: Path) -> LogReadError:
     """Convert any exception to our error about this file."""
     if isinstance(error, DynidError):
-        return LogReadError(error.reason, path=error.path or path, place=error.place, remedy=error.remedy)
+        kind = UnreachableLogError if isinstance(error, UnreachableLogError) else LogReadError
+        return kind(error.reason, path=error.path or path, place=error.place, remedy=error.remedy)
     if isinstance(error, OSError) and error.strerror:
-        return LogReadError(
+        return UnreachableLogError(
             f"it cannot be opened ({error.strerror})", path=path, remedy="Check the path and its rights."
         )
     if isinstance(error, ImportError):
         extra = next((f.extra for f in FORMATS if f.name == name), "")
-        return LogReadError(
+        return UnreachableLogError(
             f"reading it needs {error.name}", path=path, remedy=f"Install it: pip install 'dynid[{extra or 'all'}]'."
         )
     if isinstance(error, MemoryError):
-        return LogReadError("it asks for more memory than there is", path=path, remedy="Check the file for damage.")
+        return UnreachableLogError(
+            "it asks for more memory than there is", path=path, remedy="Check the file for damage."
+        )
     text = " ".join(str(error).split())[:200]
     return LogReadError(
         f"its contents are damaged or not of this format ({type(error).__name__}: {text})",

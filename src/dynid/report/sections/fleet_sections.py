@@ -68,12 +68,17 @@ class Overview(_OfFleet):
                 ("arms", str(len(fleet.arms))),
                 ("logs", str(sum(arm.logs for arm in fleet.arms))),
                 ("samples", f"{sum(arm.samples for arm in fleet.arms):,}".replace(",", " ")),
+                ("arms without a usable log", str(len(fleet.arms_without_logs))),
                 ("logs left out", str(len(fleet.failed))),
                 ("shared parameters", str(len(fleet.shared_names))),
             )
         )
+        gaps = [Text(fleet.gaps.removesuffix("."), "verdict bad")] if fleet.gaps else []
+        cutoff = [Text(f"Low-pass filter of all logs: {fleet.cutoff_words}.", "hint")]
+        odd_cutoff = tuple(("warning", "store", f"{f.message} {f.remedy}", "") for f in fleet.findings
+                           if f.code == "cutoff-of-store")  # fmt: skip
         items = tuple(("warning", arm.name, difference.sentence, "") for arm in odd for difference in arm.differences)
-        return [verdict, cards, Notices(items)]
+        return [verdict, *gaps, cards, Notices((*items, *odd_cutoff)), *cutoff]
 
 
 class OwnParameters(_OfFleet):
@@ -84,7 +89,7 @@ class OwnParameters(_OfFleet):
     def blocks(self) -> Sequence[Block]:
         """A table, the conspicuous arms first, and one plot per parameter over the arms."""
         fleet = self.fleet
-        header = ("arm", "number", "logs", *(f"{name} [{unit}]" if unit else name
+        header = ("arm", "number in the plots", "logs", *(f"{name} [{unit}]" if unit else name
                                    for name, unit in zip(fleet.own_names, fleet.own_units, strict=True)))  # fmt: skip
         rows: list[tuple[Cell, ...]] = [
             (arm.name, fleet.arms.index(arm) + 1, arm.logs, *(value if np.isfinite(std) else None

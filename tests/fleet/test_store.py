@@ -1,0 +1,149 @@
+"""What a store remembers and what it must not, and what a fleet says about logs and arms that it could not use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from shutil import copyfile
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import dynid.fleet.fleet as fleet_module
+from dynid.cli import main
+from dynid.errors import EngineError
+from dynid.fleet import Fleet, identify_fleet
+from dynid.fleet.fleet_logs import FleetLog
+from dynid.fleet.store import LeafStore
+from dynid.logs.readers.log_formats import log_read_error
+from dynid.report.sections.fleet_sections import fleet_page
+from dynid.runs.fleet_run import fleet_content
+from fleet.small_fleet import MAP, RECIPE, ROBOT, arm, write_log
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two arms with a log each, a third whose only log is damaged, and a log with a date that there is not."""
+    where = tmp_path_factory.mktemp("fleet")
+    for number in range(2):
+        write_log(arm(number), where / f"a{number}" / "2026-02-01.csv", seed=number, duration_s=6.0)
+    (where / "a1" / "2026-13-45.csv").write_text("t,q0\n0,1\n")
+    (where / "a2").mkdir()
+    (where / "a2" / "2026-02-01.csv").write_bytes(b"no log")
+    return where
+
+
+def fleet_of(folder: Path, store: Path | None = None) -> Fleet:
+    return identify_fleet(ROBOT, f"{folder}/{{arm}}/{{date}}.csv", RECIPE, channel_map=MAP, store=store)
+
+
+def test_bad_dates_and_lost_arms_are_listed_and_the_rest_is_done(folder: Path) -> None:
+    found = fleet_of(folder)
+    assert [one.name for one in found.arms] == ["a0", "a1"]
+    assert {Path(log.path).name: log.reason for log in found.failed}["2026-13-45.csv"] == "'2026-13-45' is no date"
+    assert found.read == 3  # the log without a date is not opened
+    assert found.arms_without_logs == ("a2",)
+    lines = found.summary().splitlines()
+    assert lines[0].startswith("Fleet of 2 arms of ddarm: 4 logs, 2 of them left out, ")
+    assert lines[0].endswith(" samples, 3 logs read now.")
+    assert lines[1] == "1 of 3 arms has no log that can be used: a2."
+    assert lines[2] == "Cutoff: 15 Hz, as set."
+    page = fleet_page(found).to_markdown()
+    assert page.index("1 of 3 arms has no log that can be used: a2") < page.index("Every arm")
+    assert "15 Hz, as set" in page
+    assert "number in the plots" in page
+    assert fleet_content(found)["arms_without_logs"] == ["a2"]
+
+
+def test_a_refused_log_is_read_again_only_when_it_changed(folder: Path, tmp_path: Path) -> None:
+    before, again = (fleet_of(folder, tmp_path / "factors") for _ in range(2))
+    assert (before.read, again.read) == (3, 0)
+    assert again.failed == before.failed
+    for path in (tmp_path / "factors").glob("*.refused.json"):
+        path.write_text("{")  # a damaged note counts as none
+    assert fleet_of(folder, tmp_path / "factors").read == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "kept"),
+    [
+        (ValueError("row 3 has two columns"), True),
+        (PermissionError(13, "Permission denied"), False),
+        (ImportError(name="pyarrow"), False),
+        (MemoryError(), False),
+    ],
+)
+def test_only_what_lies_in_the_log_is_remembered(tmp_path: Path, error: Exception, kept: bool) -> None:
+    store, log = LeafStore(tmp_path), FleetLog(arm="a", path="a.csv", identity="1")
+    refusal = log_read_error(error, "csv", Path("a.csv"))
+    store.refuse(log, "settings", refusal, refusal.reason)
+    assert store.refusal(log, "settings") == (refusal.reason if kept else None)
+    assert store.refusal(replace(log, identity="2"), "settings") is None
+    assert store.refusal(log, "other settings") is None
+    store.refuse(log, "other settings", EngineError("its worker was killed every time"), "killed")
+    assert store.refusal(log, "other settings") is None
+
+
+def test_the_cutoff_of_the_first_run_holds_and_is_told(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choices: list[list[str]] = []
+
+    def choose(self: object, logs: list[str]) -> float:
+        choices.append([Path(log).stem for log in logs])
+        return 12.0 if len(choices) == 1 else 20.0
+
+    monkeypatch.setattr(fleet_module._Reading, "_common_cutoff", choose)
+    found = []
+    for name in ("a0", "a1", ""):  # an arm a day, then nothing new
+        if name:
+            copyfile(folder / name / "2026-02-01.csv", tmp_path / f"{name}.csv")
+        recipe = replace(RECIPE, cutoff_hz="auto")
+        pattern = f"{tmp_path}/{{arm}}.csv"
+        found.append(identify_fleet(ROBOT, pattern, recipe, channel_map=MAP, store=tmp_path / "factors"))
+    assert choices == [["a0"], ["a1"]]
+    assert [fleet.cutoff_hz for fleet in found] == [12.0] * 3
+    assert "Cutoff: 12 Hz, chosen from up to 5 of the logs." in found[0].summary()
+    assert "Cutoff: 12 Hz, chosen by the first run with this store." in found[1].summary()
+    odd = "The store's cutoff is 12 Hz; the logs that are new now would choose 20 Hz."
+    assert [odd in fleet.summary() for fleet in found] == [False, True, False]
+    assert [odd in fleet_page(fleet).to_markdown() for fleet in found] == [False, True, False]
+    assert [f.code for f in found[1].findings] == ["cutoff-of-store"]
+
+
+def test_logs_that_cannot_be_used_do_not_choose_the_cutoff(folder: Path) -> None:
+    recipe = replace(RECIPE, cutoff_hz="auto")
+    good = identify_fleet(ROBOT, {"a0": [folder / "a0" / "2026-02-01.csv"]}, recipe, channel_map=MAP)
+    logs = {"a0": [folder / "a0" / "2026-02-01.csv"], "a2": [folder / "a2" / "2026-02-01.csv"]}
+    mixed = identify_fleet(ROBOT, logs, recipe, channel_map=MAP)
+    assert good.cutoff_hz is not None
+    assert mixed.cutoff_hz == good.cutoff_hz
+    assert mixed.cutoff_origin == "chosen from up to 5 of the logs"
+
+
+def test_gains_are_told_as_factors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dynid.fleet.differences.CHANCE", 0.9)  # six arms alone could not be sure
+    gains = np.array([1.0, 1.0, 1.2])
+    logs = {}
+    for number in range(6):
+        log = write_log(arm(number), tmp_path / f"a{number}.csv", seed=number, duration_s=6.0)
+        if number == 3:
+            rows = np.loadtxt(log, delimiter=",", skiprows=1)
+            rows[:, -3:] *= gains
+            np.savetxt(log, rows, fmt="%.12g", delimiter=",", header="t,q0,q1,q2,tau0,tau1,tau2", comments="")
+        logs[f"a{number}"] = [log]
+    found = identify_fleet(ROBOT, logs, RECIPE, channel_map=MAP, gain_spread=0.1)
+    place = found.own_names.index("gain of joint3")
+    values = [float(one.own.values[place]) for one in found.arms]
+    assert values[3] == pytest.approx(1.2 * np.median(values), rel=0.05)
+    assert np.median(values) == pytest.approx(1.0, abs=0.05)
+    assert found.arms[3].history.windows[0].own.values[place] == pytest.approx(values[3], rel=0.05)
+    (told,) = [d.sentence for d in found.arms[3].differences if d.what == "gain of joint3"]
+    assert told.startswith(f"gain of joint3 is {values[3]:.4g} ")
+
+
+def test_the_help_names_the_engines() -> None:
+    for command in ("fleet", "identify"):
+        text = CliRunner().invoke(main, [command, "--help"]).output
+        assert all(option in text for option in ("--engine", "--workers", "--scheduler")), command
