@@ -140,7 +140,7 @@ def test_gains_are_told_as_factors(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert np.median(values) == pytest.approx(1.0, abs=0.05)
     assert found.arms[3].history.windows[0].own.values[place] == pytest.approx(values[3], rel=0.05)
     (told,) = [d.sentence for d in found.arms[3].differences if d.what == "gain of joint3"]
-    assert told.startswith(f"gain of joint3 is {values[3]:.4g} ")
+    assert told.startswith(f"gain of joint3 is {values[3]:.4g} against ")
 
 
 def test_the_help_names_the_engines() -> None:

@@ -180,7 +180,8 @@ def unusual_values(names: Sequence[str], units: Sequence[str], arms: Sequence[st
         for odd in _outliers(values[:, k], std[:, k], CHANCE / max(values.size, 1)):
             value, mean = float(values[odd.place, k]), odd.mean
             share = percent(value - mean, mean) if clear[k] else ""
-            sentence = f"{name} is {value:.4g} {unit} against {mean:.4g} {unit} of the fleet{share}, "
+            of = f" {unit}" if unit else ""  # gains are factors
+            sentence = f"{name} is {value:.4g}{of} against {mean:.4g}{of} of the fleet{share}, "
             sentence += sureness(odd.p_value)
             found.append(
                 Difference(
