@@ -1,9 +1,9 @@
 """A fleet of simulated arms with planted differences: how many are found, and how many arms are accused falsely.
 
-Run ``python tests/campaigns/fleet_differences.py`` (``--arms 100 --fleets 5 --robot puma560``). In every fleet one arm
-has 30 % more dry friction in one joint, another holds a tool of 0.5 kg; the friction of all arms scatters by 5 %, their
-offsets by 0.2 N m. Also printed: how much better shared parameters are known than by one arm, and how far they are from
-the truth.
+Run ``python tests/campaigns/fleet_differences.py`` (``--arms 100 --fleets 5 --robot puma560 --logs 1``). In every fleet
+one arm has 30 % more dry friction in one joint, another holds a tool of 0.5 kg; the friction of all arms scatters by
+5 %, their offsets by 0.2 N m. Also printed: how much better shared parameters are known than by one arm, and how
+far they are from the truth.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ def main() -> None:
     parser.add_argument("--arms", type=int, default=100)
     parser.add_argument("--fleets", type=int, default=5)
     parser.add_argument("--robot", default="puma560")
+    parser.add_argument("--logs", type=int, default=1, help="logs of each arm; with several they are compared too")
     options = parser.parse_args()
     robot = zoo.get(options.robot).with_terms(Viscous(1.0), Coulomb(2.0), Offset(0.0))
     worn_found = tools_found = accused = clean = 0
@@ -65,11 +66,12 @@ def main() -> None:
         rng = np.random.default_rng(fleet)
         worn, loaded = rng.choice(options.arms, 2, replace=False).tolist()
         joint = f"FC{int(rng.integers(robot.dof)) + 1}"
+        planted = [plant(robot, rng, joint if k == worn else "", TOOL_KG if k == loaded else 0.0)
+                   for k in range(options.arms)]  # fmt: skip
         logs = {
-            f"arm{k:03d}": [record(plant(robot, rng, joint if k == worn else "", TOOL_KG if k == loaded else 0.0),
-                                   1000 * fleet + k)]
-            for k in range(options.arms)
-        }  # fmt: skip
+            f"arm{k:03d}": [record(one, 1000 * fleet + k + 100000 * log) for log in range(options.logs)]
+            for k, one in enumerate(planted)
+        }
         found = identify_fleet(robot, logs, Recipe.bare(gate=False, cutoff_hz=12.0))
         told = {arm.name: {(d.kind, d.what) for d in arm.differences} for arm in found.arms}
         worn_found += ("own", joint) in told[f"arm{worn:03d}"]
@@ -84,7 +86,7 @@ def main() -> None:
         ratios.append(float(np.median(np.median(single, axis=0) / found.pool.std)))
         print(f"fleet {fleet}: {joint} of arm{worn:03d}, tool on arm{loaded:03d}; "
               f"{ {name: sorted(what) for name, what in told.items() if what} }", flush=True)  # fmt: skip
-    print(f"{options.fleets} fleets of {options.arms} arms of {options.robot}")
+    print(f"{options.fleets} fleets of {options.arms} arms of {options.robot}, {options.logs} logs of each")
     print(f"friction found {worn_found} of {options.fleets}, tool found {tools_found} of {options.fleets}")
     print(f"clean arms accused: {accused} of {clean} ({100.0 * accused / clean:.2f} %)")
     print(f"shared parameters known {np.median(ratios):.1f} times better than by one arm; "
