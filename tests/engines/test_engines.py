@@ -15,9 +15,6 @@ import pytest
 from dynid.engines import Engine, make_engine
 from dynid.engines.engine_names import check_engine
 from dynid.errors import ArgumentError, DataError, EngineError
-from dynid.fleet import identify_fleet
-from dynid.links.recipe import Recipe
-from dynid.robot.zoo import ddarm
 
 NUMBERS = list(range(12))
 
@@ -140,6 +137,10 @@ def test_addresses_of_schedulers(address: str) -> None:
 
 
 def test_a_missing_dask_is_told_before_anything_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dynid.fleet import identify_fleet  # here, as every process that is started imports this file
+    from dynid.links.recipe import Recipe
+    from dynid.robot.zoo import ddarm
+
     monkeypatch.setattr("dynid.engines.engine_names.find_spec", lambda name: None)
     with pytest.raises(ArgumentError, match="Dask is not installed"):
         identify_fleet(ddarm(), "no/such/{arm}.csv", Recipe.bare(engine="dask"))
