@@ -109,10 +109,11 @@ def test_words_of_sizes_and_chances() -> None:
 
 def test_what_a_load_mimics_and_two_causes_at_once(clean: dict[str, list[Recording]]) -> None:
     """The limits that docs/fleets.md states."""
-    theta = arm(ODD).parameter_vector.copy()
-    theta[:6] *= 1.5
-    first = ROBOT.with_parameters(theta)
-    assert told(with_odd(clean, [record(first, 10 * ODD, 0)])) == [(f"arm{ODD}", "load", "link3")]
+    for parameters, factor in ((slice(0, 6), 1.5), (slice(10, 20), 1.4)):
+        theta = arm(ODD).parameter_vector.copy()
+        theta[parameters] *= factor
+        other = ROBOT.with_parameters(theta)
+        assert told(with_odd(clean, [record(other, 10 * ODD, 0)])) == [(f"arm{ODD}", "load", "link3")]
     loaded = record(arm(ODD, load_kg=2.0), 10 * ODD, 0)
     both = replace(loaded, effort=loaded.effort * [1.0, 1.3, 1.0])
     assert [d.kind for d in with_odd(clean, [both]).arms[ODD].differences][:1] == ["load"]
