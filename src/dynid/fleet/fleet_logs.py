@@ -60,8 +60,8 @@ def find_logs(
         DataError: No file fits a pattern, or none of them has a date where the pattern says so.
 
     Example:
-        >>> [log.arm for log in dynid.fleet.find_logs(str(folder / "{arm}.csv"))]
-        ['held', 'run1']
+        >>> [log.arm for log in dynid.fleet.find_logs(str(folder / "{arm}1.csv"))]
+        ['run']
     """
     found: dict[str, FleetLog] = {}
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
