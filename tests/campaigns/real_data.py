@@ -424,8 +424,8 @@ Each log is cut in the middle, and either half is identified by itself. Counted 
 by less than 1.96 standard deviations of the difference; 95 % of them should, if the intervals hold. Parameters are
 those that the data determine in both halves: neither left open nor dominated by the prior. *usual* has the usual terms
 only, *selected* also those that selection finds on the whole log. The default agrees more often than weighted least
-squares, because it counts how far the prior moved a value as an error of that value, while both halves have the same
-prior and are moved alike. `python tests/campaigns/real_halves.py` prints this table alone.
+squares where its intervals hold what the prior may be wrong by: both halves have the same prior, so that their
+difference does not show such an error. `python tests/campaigns/real_halves.py` prints this table alone.
 
 """
 
@@ -448,7 +448,7 @@ several models was tried with these figures in view, and so were the shares of t
 ur10_unisa and panda_gaz were 5 % worse. `python tests/campaigns/inner_folds.py --rules` compares rules on left-out
 quarters of the training parts instead. For kuka_kr300 the mean gives 9.8 % there, one model 12.4 % and no selection
 8.4 %; on run C no selection (`--set selection=false`) gives 9.8 %. The step of the grid of cutoffs was kept after
-another one was tried with these figures in view. For tx40 small changes of the rule moved the result between 4.4 and
+another one was tried with these figures in view. For tx40 small changes of the rule moved the result between 3.9 and
 5.2; differences of 5 % mean little.
 
 The largest improvements:
