@@ -387,7 +387,7 @@ def test_a_wrong_use(desk: Path, arguments: list[str], code: int, words: str) ->
     assert result.exit_code == code, text
     assert words in text
     assert "Traceback" not in text
-    assert "fault of dynid" not in text
+    assert "internal error" not in text
     if code > 1:
         assert len([line for line in result.stderr.splitlines() if line.startswith(("dynid:", "Error:"))]) == 1
 

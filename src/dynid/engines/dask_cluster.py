@@ -20,9 +20,6 @@ AHEAD = 3
 ALLOWED_LOSSES = 20
 """How often the worker of one task may be lost before the task fails (convention: machines that are lent for a while
 are taken away often; Dask's own 3 would give up)."""
-STARTS = 2
-"""How often a cluster on this machine is started before that counts as impossible (convention: a start can fail on a
-machine that is busy with other work)."""
 CONNECT_S = 10.0
 """How long a scheduler is tried for [s] (convention)."""
 
@@ -52,7 +49,11 @@ class DaskCluster(Engine):
         if scheduler is None:
             refuse_bare_script()
             with dask.config.set({"distributed.scheduler.allowed-failures": ALLOWED_LOSSES}):
-                self._cluster = _start_cluster(library, workers or os.cpu_count() or 1)
+                self._cluster = library.LocalCluster(
+                    n_workers=workers or os.cpu_count() or 1, threads_per_worker=1, host="127.0.0.1",
+                    dashboard_address="127.0.0.1:0",  # any free port: another cluster may have the usual one
+                    silence_logs="ERROR",
+                )  # fmt: skip
         self._client: Any = library.Client.__new__(library.Client)  # at hand to be closed where its start fails
         try:
             self._client.__init__(self._cluster or scheduler, timeout=CONNECT_S, set_as_default=False)
@@ -122,23 +123,3 @@ class DaskCluster(Engine):
         self._client.close()
         if self._cluster is not None:
             self._cluster.close()
-
-
-def _start_cluster(library: Any, workers: int) -> Any:
-    """A cluster of processes on this machine.
-
-    Raises:
-        EngineError: It does not start.
-    """
-    for attempt in range(STARTS):
-        try:
-            return library.LocalCluster(
-                n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, silence_logs="ERROR"
-            )
-        except RuntimeError as error:
-            if attempt == STARTS - 1:
-                raise EngineError(
-                    f"the Dask cluster on this machine does not start: {error}",
-                    remedy="Use fewer workers, or engine=processes.",
-                ) from error
-    raise AssertionError("the last attempt returns or raises")
