@@ -10,6 +10,7 @@ from dynid.gate.measured_samples import measured_samples
 from dynid.gate.profiled_fit import ProfiledFit, orthonormal
 from dynid.gate.quality import check_recording
 from dynid.gate.quick_fit import Samples
+from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
 
 
@@ -63,3 +64,20 @@ def test_local_cubics_keep_torques_and_reduce_noise():
     rest = [ProfiledFit.of(case.robot, s) for s in (plain, fine)]
     spread = [np.sqrt(np.mean((f.residual.reshape(-1, 5) / f.scale) ** 2, axis=0)) for f in rest]
     assert (spread[1] < 0.8 * spread[0]).all()
+
+
+@pytest.mark.parametrize(("samples", "step"), [(800, 1), (1380, 2), (3380, 4), (9100, 11)])
+def test_picked_samples_tell_what_all_samples_tell(samples, step):
+    robot, rng = campaign.believed("rail"), np.random.default_rng(step)
+    time = np.arange(samples) / campaign.RATE_HZ
+    slow = 0.1 * np.sin(0.3 * time)[:, None] * np.ones(robot.dof)
+    noise = rng.normal(size=slow.shape)
+    run = Experiment(
+        time=time, q=slow, dq=0.3 * slow, ddq=-0.09 * slow, effort=noise, valid=np.ones(slow.shape, dtype=bool),
+        segment=np.zeros(samples, dtype=np.int64), rate_hz=campaign.RATE_HZ,
+    )  # fmt: skip
+    picked = measured_samples(robot, run, 900)
+    m = 2 * step + 1
+    share = 1.0 if step == 1 else 3 * (3 * m**2 - 7) / (4 * m * (m**2 - 4))  # three samples: a parabola meets them all
+    assert picked.effort.var() == pytest.approx(share, rel=0.08)
+    assert len(picked.q) / share > 0.85 * samples

@@ -26,6 +26,7 @@ def measured_samples(robot: Robot, experiment: Experiment, rows: int) -> Samples
     A low-pass that removes noise changes torques by several percent at their highest frequencies. Cubics fitted to
     short windows use the same neighbours and keep the torques; signs of velocities are smoothed alike.
     """
+    rows = _whole_steps(experiment, rows)
     plain = Samples.of(robot, experiment, rows)
     if plain is None or plain.slope is None:
         return plain
@@ -46,6 +47,11 @@ def measured_samples(robot: Robot, experiment: Experiment, rows: int) -> Samples
         sign=np.einsum("w,mwj->mj", value, np.sign(experiment.dq)[windows]),
         slope=plain.slope[good] if half < 2 else experiment.rate_hz * np.einsum("w,mwj->mj", rate, measured),
     )
+
+
+def _whole_steps(experiment: Experiment, rows: int) -> int:
+    """Number of samples, at most ``rows``, between which a whole number of steps lies, so that windows use them all."""
+    return experiment.samples // max(-(-experiment.samples // max(rows, 1)), 1)
 
 
 def _half_width(experiment: Experiment, step: int) -> int:
