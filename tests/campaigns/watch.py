@@ -270,15 +270,14 @@ def counts(counted: Floats, seconds: float) -> list[str]:
 
 
 def push_table(results: list[Judged]) -> Table:
-    """Pushes of 3 sigma that are found: the watch, the best detector in normal noise, the usual practice."""
-    header = ["log", "sigma [N m]"]
-    header += [f"{who}, {rate}" for rate in ("1/min", "1/h") for who in ("watch %", "best %", "usual practice %")]
+    """Pushes of 3 sigma that are found [%]: the watch, the best detector in normal noise, the usual practice."""
+    shown = [rate for rate in RATES if rate >= PER_MINUTE or rate == PER_HOUR]
+    header = ["log", "sigma [N m]", *(f"{rate / 60.0:g}/min" for rate in shown if rate >= PER_MINUTE), "1/h"]
     rows = []
     for one in results:
-        row = [one.name, f"{one.mean('sigma'):.2g}"]
-        for rate in (RATES.index(PER_MINUTE), RATES.index(PER_HOUR)):
-            row += [f"{100 * one.mean(name)[rate, THREE]:.0f}" for name in ("found", "best", "usual")]
-        rows.append(tuple(row))
+        shares = [100.0 * one.mean(name)[:, THREE] for name in ("found", "best", "usual")]
+        cells = [" / ".join(f"{share[RATES.index(rate)]:.0f}" for share in shares) for rate in shown]
+        rows.append((one.name, f"{one.mean('sigma'):.2g}", *cells))
     return Table.of(header, rows)
 
 
