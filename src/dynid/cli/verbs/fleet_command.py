@@ -60,7 +60,7 @@ def fleet(
     as_json: bool,
     **_: Any,  # --recipe and --set: read_recipe takes them from click's context
 ) -> None:
-    """Identify a fleet: many arms of one type from the logs of all of them.
+    """Identify many arms of one type from the logs of all.
 
     A PATTERN is a path or URL in which {arm} stands for the arm's name and {date}, if it is there, for a date such as
     2026-03-01, with wildcards; quote it. A folder stands for its logs. Inertial parameters are shared, friction and

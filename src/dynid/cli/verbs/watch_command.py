@@ -58,7 +58,7 @@ def watch(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Tell what pushed against the arm, when, and against which joint.
+    """Tell what pushed against the arm, when, and where.
 
     RESULT is a folder that dynid identify wrote. While nothing pushes, alarms come at the stated rate. The exit code is
     1 if there is an alarm.
@@ -173,7 +173,7 @@ def _refuser() -> Callable[[errors.DataError], None]:
 def compare_runs(
     stored: str, later: tuple[str, ...], channel_map: str | None, out: Path | None, force: bool, as_json: bool
 ) -> None:
-    """Tell which parameters moved since a stored identification: drift and wear.
+    """Tell which parameters have drifted or worn since a result.
 
     STORED is a folder that dynid identify wrote; LATER are such folders, or logs, which are identified again with the
     model of STORED.
