@@ -8,8 +8,8 @@ and grows with load, which the equations of the gate do not hold. What the log s
 likelihood ratio (twice its logarithm) of the planted cause in this log, from every sample and the true motion, with all
 standard parameters, friction of any shape and a common delay free. A case is *named* when the planted cause is named
 for the planted joint, *mentioned* when it stands among those that explain the log nearly as well, *silent* when nothing
-is said at all. Clean logs are accused when any cause is named, notes included. The goals are those for cases whose
-likelihood ratio exceeds 30.
+is said at all. Clean logs are accused when any cause is named, notes included, or anything is warned of. The goals are
+those for cases whose likelihood ratio exceeds 30.
 """
 
 from __future__ import annotations
@@ -218,7 +218,8 @@ def any_friction(speed: Floats, torque: Floats) -> Floats:
 def judge(kind: str, case: Case) -> tuple[str, float, str]:
     """How the gate speaks of a case, how many standard errors its value is off, and what it says."""
     wanted = CODES[kind]
-    found = [f for f in check_recording(case.log, case.robot).findings if f.code in (*CODES.values(), "change")]
+    findings = check_recording(case.log, case.robot).findings
+    found = [f for f in findings if f.code in (*CODES.values(), "change") or f.severity != "note"]
     text = "; ".join(f"{f.code} {f.joint or ''} {dict(f.evidence)}" for f in found)
     if kind == "nothing":
         return "accused" if found else "named", np.nan, text

@@ -24,6 +24,15 @@ def test_the_planted_cause_is_named_for_its_joint(kind, seed):
     assert np.isnan(off) or abs(off) < 4.0 or kind == "late", (case.amount, text)
 
 
+@pytest.mark.parametrize(("kind", "name", "seed"), [("tilt", "rail", 50130), ("angle", "snake", 50206)])
+def test_neither_a_changing_load_nor_a_delay_stands_for_another_cause(kind, name, seed):
+    case = campaign.make_case(kind, name, seed)
+    word, off, text = campaign.judge(kind, case)
+    assert word == "named", (case.joint, case.amount, case.ratio, text)
+    assert np.isnan(off) or abs(off) < 3.0
+    assert "change" not in text
+
+
 def test_what_the_log_cannot_show_is_listed():
     case = campaign.make_case("nothing", "rail", 1)
     (note,) = check_recording(case.log, case.robot).about("untestable")

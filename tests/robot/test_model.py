@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 from dynid import kernels
 from dynid.errors import ArgumentError, DescriptionError
+from dynid.robot.check import impossible_inertias
+from dynid.robot.formats.urdf import parse_urdf, urdf_text
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointLimits, Link
-from dynid.robot.zoo import panda, tx40
+from dynid.robot.zoo import panda, tx40, ur10
 from dynid.spatial import rotation_from_rpy, transform
 from dynid.terms.coupling import Coupling
 from dynid.terms.friction import Coulomb, Viscous
@@ -104,6 +106,20 @@ def test_new_parameters_leave_fixed_links_alone() -> None:
     robot = panda().with_body("tool", parent=panda().links[-1].name, inertia=random_inertia(np.random.default_rng(0)))
     changed = robot.with_parameters(1.1 * robot.parameter_vector)
     np.testing.assert_array_equal(changed.link("tool").inertia.vector, robot.link("tool").inertia.vector)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_link_gets_an_impossible_inertia_where_its_body_has_none(seed: int) -> None:
+    robot = ur10()  # every body is a massless link with a heavy one fixed to it
+    scale = np.repeat(np.random.default_rng(seed).uniform(0.8, 1.2, robot.dof), 10)
+    theta = robot.parameter_vector.copy()
+    theta[: scale.size] *= scale
+    changed = robot.with_parameters(theta)
+    assert not impossible_inertias(changed)
+    np.testing.assert_allclose(changed.parameter_vector, theta, rtol=1e-9, atol=1e-12)
+    again = parse_urdf(urdf_text(changed))
+    assert not impossible_inertias(again)
+    np.testing.assert_allclose(again.parameter_vector[: scale.size], theta[: scale.size], rtol=1e-9, atol=1e-12)
 
 
 def test_a_body_welded_on_adds_its_inertia() -> None:

@@ -20,7 +20,7 @@ from dynid.information.displacements import displacement_columns
 from dynid.robot.model import Body, Robot
 from dynid.terms.load_dependent import horizontal_axes
 
-__all__ = ["Cause", "find_causes", "name_causes", "untestable"]
+__all__ = ["Cause", "best_cause", "find_causes", "name_causes", "untestable"]
 
 Floats = NDArray[np.float64]
 LIKELY = 4.5
@@ -229,17 +229,28 @@ def _channels(samples: Samples, fit: ProfiledFit) -> Iterator[Cause]:
             yield Cause("late", j, fit.at_joint(place, -samples.slope[:, j]), none)
 
 
+def best_cause(samples: Samples, causes: list[Cause], amounts: Amounts) -> tuple[int | None, Floats]:
+    """The place of the cause that explains most, None where none is likely; and the gains (k,) of those that are."""
+    plausible = [_matters(cause, value, samples) for cause, value in zip(causes, amounts.value.tolist(), strict=True)]
+    likely = np.array(plausible) & (_deviations(amounts) > LIKELY)
+    gains = np.where(likely, amounts.gain, 0.0)
+    if not likely.any():
+        return None, gains
+    order = list(KINDS)
+    rivals = np.flatnonzero(gains >= (1.0 - ALIKE) * gains.max()).tolist()
+    return min(rivals, key=lambda place: (order.index(causes[place].kind), -gains[place])), gains
+
+
+def _deviations(amounts: Amounts) -> Floats:
+    """(k,) amounts in standard errors."""
+    return np.asarray(np.abs(np.nan_to_num(amounts.value)) / amounts.error)
+
+
 def name_causes(robot: Robot, samples: Samples, causes: list[Cause], amounts: Amounts) -> Iterator[Finding]:
     """Report the cause that explains most; it is a warning only if it is sure and no other explains nearly as much."""
-    deviations = np.abs(np.nan_to_num(amounts.value)) / amounts.error
-    plausible = [_matters(cause, value, samples) for cause, value in zip(causes, amounts.value.tolist(), strict=True)]
-    likely = np.array(plausible) & (deviations > LIKELY)
-    if not likely.any():
+    best, gains = best_cause(samples, causes, amounts)
+    if best is None:
         return
-    order = list(KINDS)
-    gains = np.where(likely, amounts.gain, 0.0)
-    rivals = np.flatnonzero(gains >= (1.0 - ALIKE) * gains.max()).tolist()
-    best = min(rivals, key=lambda place: (order.index(causes[place].kind), -gains[place]))
     cause, kind = causes[best], KINDS[causes[best].kind]
     value, error = float(amounts.value[best]), float(amounts.error[best])
     if cause.kind == "gain":
@@ -249,7 +260,7 @@ def name_causes(robot: Robot, samples: Samples, causes: list[Cause], amounts: Am
         for place in np.argsort(-gains).tolist()
         if place != best and gains[place] > RIVAL * gains[best]
     ]
-    sure = abs(value) > kind.small and deviations[best] > SURE and not others
+    sure = abs(value) > kind.small and _deviations(amounts)[best] > SURE and not others
     doubt = f" Nearly as well explained by: {', '.join(dict.fromkeys(others))}." if others else ""
     yield Finding(
         code=kind.code,

@@ -12,7 +12,7 @@ from dynid.gate.quick_fit import FEWEST, Samples, pick
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
-__all__ = ["measured_samples"]
+__all__ = ["measured_samples", "move_back"]
 
 Floats = NDArray[np.float64]
 WINDOW = 0.5
@@ -75,3 +75,12 @@ def _cubic_weights(half: int) -> tuple[Floats, Floats]:
     place = np.arange(-half, half + 1) / max(half, 1)
     middle = pinv(np.vander(place, min(4, 2 * half + 1), increasing=True))
     return middle[0], (middle[1] if half else np.zeros(1)) / max(half, 1)
+
+
+def move_back(experiment: Experiment, delay_s: float) -> Experiment:
+    """The experiment with late torques moved back by whole samples; the rest is left to the fit's column of a delay."""
+    rows = np.arange(experiment.samples)
+    source = np.clip(rows + round(delay_s * experiment.rate_hz), 0, experiment.samples - 1)
+    inside = (source - rows == round(delay_s * experiment.rate_hz)) & (experiment.segment[source] == experiment.segment)
+    valid = experiment.valid[source] & inside[:, None]
+    return replace(experiment, effort=np.ascontiguousarray(experiment.effort[source]), valid=valid)

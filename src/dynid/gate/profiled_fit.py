@@ -14,7 +14,7 @@ correlated in time; where the few blocks happen to agree too well, the noise of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -90,6 +90,12 @@ class ProfiledFit:
     def left(self, columns: Floats) -> Floats:
         """The part of columns (M u, k) that the fit does not span."""
         return np.asarray(columns - self.basis @ (self.basis.T @ columns))
+
+    def with_column(self, column: Floats) -> ProfiledFit:
+        """The fit with one more weighted column (M u,)."""
+        more, _ = orthonormal(self.left(column[:, None]))
+        basis = np.concatenate([self.basis, more], axis=1)
+        return replace(self, basis=basis, residual=self.residual - more @ (more.T @ self.residual))
 
     def at_joint(self, place: int, values: Floats) -> Floats:
         """(M u,) weighted torques: values (M,) [N m or N] in the rows of one joint in use, zero elsewhere."""

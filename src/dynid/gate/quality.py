@@ -15,6 +15,7 @@ from dynid.errors import ArgumentError, DataError
 from dynid.findings import Finding, QualityReport
 from dynid.gate.command_checks import check_commands
 from dynid.gate.hypotheses import check_hypotheses
+from dynid.gate.measured_samples import move_back
 from dynid.gate.model_checks import (
     check_changes,
     check_compensation,
@@ -221,11 +222,22 @@ def _find_causes(robot: Robot, samples: Samples, experiment: Experiment | None) 
             checks = (check_gravity_direction, check_compensation, check_changes)
             found = [finding for check in checks for finding in check(robot, samples)]
             if all(finding.severity == "note" for finding in found):
-                delayed = any(f.code == "unsynchronised" and f.severity == "warning" for f in late)
-                found += check_within(robot, samples, None if delayed else experiment)
+                found += _check_delayed(robot, samples, experiment, late)
             causes = [*found, *(cause for cause in causes if not found or cause.code != "unexplained")]
     yield from _confirm_delays(late, [cause for cause in causes if cause.severity == "error"])
     yield from causes
+
+
+def _check_delayed(
+    robot: Robot, samples: Samples, experiment: Experiment | None, late: list[Finding]
+) -> Iterator[Finding]:
+    """Look for causes within a log, after its torques are moved back by a known delay; then only sure ones count."""
+    delays = [f.evidence["delay [s]"] for f in late if f.code == "unsynchronised" and f.severity == "warning"]
+    if experiment is None or not delays:
+        yield from check_within(robot, samples, experiment)
+        return
+    found = check_within(robot, samples, move_back(experiment, float(delays[0])))
+    yield from (f for f in found if f.severity == "warning" or f.code in ("change", "untestable"))
 
 
 def _confirm_delays(late: list[Finding], wrong: list[Finding]) -> list[Finding]:

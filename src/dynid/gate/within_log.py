@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.findings import Finding
-from dynid.gate.causes import find_causes, name_causes, untestable
+from dynid.gate.causes import best_cause, find_causes, name_causes, untestable
 from dynid.gate.measured_samples import measured_samples
 from dynid.gate.profiled_fit import ProfiledFit, orthonormal
 from dynid.gate.quick_fit import Samples, body_columns
@@ -41,19 +41,28 @@ def check_within(robot: Robot, samples: Samples, experiment: Experiment | None) 
     Args:
         robot: The robot.
         samples: Samples with low-passed torques.
-        experiment: The same log with its torques as measured; None judges changing loads alone, as for a log with a
-            delay, which distorts all else.
+        experiment: The same log with its torques as measured, moved back where they are late; None judges changing
+            loads alone.
     """
     if samples.q.shape[0] < FEWEST_ROWS:
         return
     fit = ProfiledFit.of(robot, samples)
     loads = list(_changing_loads(robot, samples, fit))
-    yield from loads
-    measured = None if experiment is None or loads else measured_samples(robot, experiment, ROWS)
+    if loads and not _have_another_cause(robot, samples, fit):
+        yield from loads
+        return
+    measured = None if experiment is None else measured_samples(robot, experiment, ROWS)
     if measured is not None:
         causes, amounts = find_causes(robot, measured, ProfiledFit.of(robot, measured))
         yield from name_causes(robot, measured, causes, amounts)
         yield from untestable(robot, causes, amounts)
+
+
+def _have_another_cause(robot: Robot, samples: Samples, fit: ProfiledFit) -> bool:
+    """Whether what looks like changing loads has another cause: once it is fitted as well, no load changes."""
+    causes, amounts = find_causes(robot, samples, fit)
+    best, _ = best_cause(samples, causes, amounts)
+    return best is not None and not list(_changing_loads(robot, samples, fit.with_column(causes[best].column)))
 
 
 def _changing_loads(robot: Robot, samples: Samples, fit: ProfiledFit) -> Iterator[Finding]:

@@ -98,6 +98,10 @@ class Inertia:
         eigenvalues = eigvalsh(self.pseudo)
         return bool(eigenvalues[0] >= -_SEMIDEFINITE * max(abs(eigenvalues[-1]), _TINY))
 
+    def is_physical_beside(self, whole: Inertia) -> bool:
+        """Whether a part of a body can have these numbers, within the rounding of those of the whole body."""
+        return bool(eigvalsh(self.pseudo)[0] >= -_SEMIDEFINITE * float(np.trace(whole.pseudo)))
+
     def in_frame(self, T_new_old: NDArray[np.float64]) -> Inertia:
         """The same body described in another frame; ``T_new_old`` (4, 4) maps old to new coordinates."""
         if T_new_old.tolist() == _SAME_FRAME:

@@ -23,7 +23,7 @@ from dynid.lazy import cached_property
 from dynid.public_calls import public
 from dynid.robot.inertia import Inertia
 from dynid.robot.parts import Joint, JointLimits, Link, PlacedTerm, freeze_array, is_rotation
-from dynid.spatial import snap, transform
+from dynid.spatial import inverse_transform, snap, transform
 from dynid.tables import Table, html_card
 from dynid.terms.base import StateTerm
 from dynid.terms.coupling import Coupling
@@ -216,16 +216,16 @@ class Robot:
     def with_parameters(self, theta: ArrayLike) -> Self:
         """The same robot with other parameters (p,), in the order of `parameter_vector`.
 
-        A body's change goes to the child link of its joint; links fixed to that keep their own inertias.
+        A body's change goes to the child link of its joint; links fixed to that keep their own inertias, unless this
+        leaves the child link an inertia that no link has. Then all links of the body share it by their masses.
         """
         values = np.asarray(theta, dtype=float)
         if values.shape != self.parameter_vector.shape:
             remedy = f"Give {self.parameter_vector.size} numbers, in the order of dynid.parameter_layout(robot).names."
             raise ArgumentError(f"the parameters have the shape {values.shape}", remedy=remedy)
-        inertias = {}
+        inertias: dict[str, Inertia] = {}
         for j, body in enumerate(self.bodies):
-            fixed = sum((self.link(name).inertia.in_frame(T) for name, T in body.members[1:]), Inertia.zero())
-            inertias[body.joint.child] = Inertia.from_vector(values[10 * j : 10 * j + 10]) - fixed
+            inertias |= self._shared(body, Inertia.from_vector(values[10 * j : 10 * j + 10]))
         rest = iter(values[10 * self.dof :].tolist())
         joints = {
             joint.name: tuple(term.with_value(next(rest)) for term in joint.terms) for joint in self.moving_joints
@@ -239,6 +239,19 @@ class Robot:
         )
         changed.__dict__["fingerprint"] = self.fingerprint  # it does not depend on the values
         return changed
+
+    def _shared(self, body: Body, whole: Inertia) -> dict[str, Inertia]:
+        """Links of a body -> their new inertias, which make up its inertia."""
+        (child, _), *others = body.members
+        held = [(name, T, self.link(name).inertia) for name, T in others]
+        rest = whole - sum((inertia.in_frame(T) for _, T, inertia in held), Inertia.zero())
+        masses = [self.link(child).inertia.mass, *(inertia.mass for _, _, inertia in held)]
+        if not any(masses[1:]) or min(masses) < 0.0 or rest.is_physical_beside(whole) or not whole.is_physical:
+            return {child: rest}
+        shares = {child: Inertia.from_vector(masses[0] / sum(masses) * whole.vector)}
+        for name, T, inertia in held:
+            shares[name] = Inertia.from_vector(inertia.mass / sum(masses) * whole.vector).in_frame(inverse_transform(T))
+        return shares
 
     # --- variations ------------------------------------------------------------------------------------------------
 
