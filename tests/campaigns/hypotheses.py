@@ -7,15 +7,17 @@ Each case draws a robot, a motion, an amount and noise of 1.5 % of each joint's 
 and grows with load, which the equations of the gate do not hold. What the log shows is computed beside the gate: the
 likelihood ratio (twice its logarithm) of the planted cause in this log, from every sample and the true motion, with all
 standard parameters, friction of any shape and a common delay free. A case is *named* when the planted cause is named
-for the planted joint, *mentioned* when it stands among those that explain the log nearly as well, *silent* when nothing
-is said at all. Clean logs are accused when any cause is named, notes included, or anything is warned of. The goals are
-those for cases whose likelihood ratio exceeds 30.
+for the planted joint, *mentioned* when it stands among those that explain the log nearly as well, *untestable* when the
+gate says that the log cannot show such an error of this link or joint, *silent* when nothing is said at all. Clean logs
+are accused when any cause is named, notes included, or anything is warned of. The goals are those for cases whose
+likelihood ratio exceeds 30.
 """
 
 from __future__ import annotations
 
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,6 +27,7 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import dynid
+from dynid.findings import Finding
 from dynid.gate.quality import check_recording
 from dynid.information.displacements import displace
 from dynid.kernels import inverse_dynamics, regressor
@@ -46,6 +49,8 @@ NOISE = 0.015
 """Standard deviation of the torque noise as a share of each joint's rms torque."""
 SHOWN = 30.0
 """Likelihood ratio (twice the logarithm) from which on the log shows a cause (the goal of issue 25)."""
+WORDS = ("named", "mentioned", "confused", "untestable", "silent")
+"""What the gate says of a planted cause."""
 CODES = {
     "nothing": "", "length": "link-length", "zero": "offset", "gain": "wrong-gain", "tilt": "gravity-direction",
     "spring": "joint-spring", "drift": "drifting-offset", "late": "late-joint", "angle": "link-angle",
@@ -231,7 +236,23 @@ def judge(kind: str, case: Case) -> tuple[str, float, str]:
             return "named", np.nan, text
         if f"{wanted} of {case.joint or 'joint1'}" in finding.remedy:
             return "mentioned", np.nan, text
-    return "confused" if found else "silent", np.nan, text
+    if found:
+        return "confused", np.nan, text
+    return "untestable" if is_called_untestable(kind, case, findings) else "silent", np.nan, text
+
+
+def is_called_untestable(kind: str, case: Case, findings: Sequence[Finding]) -> bool:
+    """Whether the gate says that the log cannot show an error of the planted kind and joint."""
+    phrases = {"length": "length of ", "zero": "zero of ", "gain": "gain of "}
+    if kind not in phrases:
+        return False
+    named = next(joint.parent for joint in case.robot.joints if joint.name == case.joint) if kind == "length" else None
+    for note in (finding.message for finding in findings if finding.code == "untestable"):
+        for part in note.split("; "):
+            _, _, names = part.partition(phrases[kind])
+            if (named or case.joint) in names.split(", "):
+                return True
+    return False
 
 
 def freed(cases: int, first: int) -> int:
@@ -274,13 +295,12 @@ def main(cases: int, first: int, kinds: list[str]) -> int:
         if shown and word != "named":
             print(f"    {kind} {case.amount:+.3g} of {case.joint} on {name}, seed {first + number}, "
                   f"ratio {case.ratio:.0f}: {text or 'nothing'}", flush=True)  # fmt: skip
-    words = ("named", "mentioned", "confused", "silent", "accused", "hidden named", "hidden mentioned",
-             "hidden confused", "hidden silent")  # fmt: skip
-    print(f"{'':10s}" + "".join(f"{word:>17s}" for word in words) + "   within 2 sigma")
+    words = [*WORDS, "accused", *(f"hidden {word}" for word in WORDS)]
+    print(f"{'':10s}" + "".join(f"{word:>18s}" for word in words) + "   within 2 sigma")
     for kind in kinds:
         hits = near[kind]
         share = f"{sum(hits)} of {len(hits)}" if hits else "-"
-        print(f"{kind:10s}" + "".join(f"{table[kind][word]:17d}" for word in words) + f"   {share}")
+        print(f"{kind:10s}" + "".join(f"{table[kind][word]:18d}" for word in words) + f"   {share}")
     silent = sum(table[kind]["silent"] for kind in kinds)
     return int(silent > 0 or table["nothing"]["accused"] > 0.01 * max(sum(table["nothing"].values()), 1))
 

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 FEWEST_ROWS = 300
 """Smallest number of samples for these checks (convention)."""
-ROWS = 900
+ROWS = 1800
 """Largest number of samples, each a local fit to its neighbours, that causes are judged by (derivation: a cubic over m
 samples has 3 (3 m^2 - 7) / (4 m (m^2 - 4)) of their variance; with m = 2 k + 1 at every k-th sample, at least 8/9 of
 what all samples tell about slow causes is left)."""
