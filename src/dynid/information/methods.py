@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, Protocol
 
@@ -19,6 +19,7 @@ from dynid.information.triangular import (
     append_many_rows,
     factor_from_preconditioned,
     is_well_resolved,
+    made_regular,
     make_preconditioner,
 )
 from dynid.tape.program import Backend, compiles
@@ -141,22 +142,25 @@ class Reducer:
         if self._method == "qr":
             return self._reflected(chunk)
         assert self._preconditioner is not None, "prepare comes first"
-        found = self._through(self._preconditioner, chunk)
+        found, rough = self._through(self._preconditioner, chunk)
         if any(R is None for R in found) and chunk.length > REPRESENTATIVE:
-            # The log as a whole says little about this stretch of it.
-            found = self._through(self.precondition(chunk), chunk)
+            # The log as a whole says little about this stretch of it; what was found roughly says more.
+            found, _ = self._through(replace(self._preconditioner, matrices=tuple(map(made_regular, rough))), chunk)
+        if any(R is None for R in found) and chunk.length > REPRESENTATIVE:
+            found, _ = self._through(self.precondition(chunk), chunk)
         if any(R is None for R in found):
             found = [S if R is None else R for R, S in zip(found, self._reflected(chunk), strict=True)]
         return [R for R in found if R is not None]
 
-    def _through(self, preconditioner: Preconditioner, chunk: Chunk) -> list[Floats | None]:
-        """For each joint R from preconditioned cross products, or None where they do not resolve it."""
+    def _through(self, preconditioner: Preconditioner, chunk: Chunk) -> tuple[list[Floats | None], list[Floats]]:
+        """For each joint R from preconditioned cross products, or None where they do not resolve it; and R anyway."""
         grams = self._gram(chunk).grams(chunk.inputs(), preconditioner.matrices)
-        found: list[Floats | None] = []
-        for C, R0 in zip(grams, preconditioner.matrices, strict=True):
-            R = factor_from_preconditioned(C, R0)
-            found.append(R if np.isfinite(R).all() and is_well_resolved(C, R, R0) else None)
-        return found
+        rough = [factor_from_preconditioned(C, R0) for C, R0 in zip(grams, preconditioner.matrices, strict=True)]
+        found = [
+            R if np.isfinite(R).all() and is_well_resolved(C, R, R0) else None
+            for C, R, R0 in zip(grams, rough, preconditioner.matrices, strict=True)
+        ]
+        return found, rough
 
     def _reflected(self, chunk: Chunk) -> list[Floats]:
         """For each joint R by Householder reflections."""

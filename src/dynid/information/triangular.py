@@ -18,9 +18,10 @@ __all__ = [
     "echelon",
     "factor_from_preconditioned",
     "gram_factor",
-    "make_preconditioner",
     "is_well_resolved",
     "join_triangles",
+    "made_regular",
+    "make_preconditioner",
     "precondition_rows",
 ]
 
@@ -120,9 +121,19 @@ def make_preconditioner(R: Floats, samples: int) -> Floats:
 
     A column that depends on those before it keeps its own length as scale, and does not act on those behind it.
     """
-    safe = echelon(R / np.sqrt(max(samples, 1)), NOISE)
-    length = np.linalg.norm(safe, axis=0)
-    dependent = np.flatnonzero(np.diagonal(safe) == 0.0)
+    return made_regular(echelon(R / np.sqrt(max(samples, 1)), NOISE))
+
+
+def made_regular(R: Floats) -> Floats:
+    """A triangle (w, w) in which a column that depends on those before it has its own length, and acts on no other.
+
+    The triangle that cross products give roughly becomes a preconditioner for the same rows by this: the factor of the
+    rows that it preconditions is near to the identity, as in Cholesky QR with a second pass.
+    """
+    length = np.linalg.norm(R, axis=0)
+    dependent = np.flatnonzero(np.diagonal(R) <= NOISE * length)
+    safe = R.copy()
+    safe[dependent] = 0.0
     safe[dependent, dependent] = np.where(length[dependent] > 0.0, length[dependent], 1.0)
     return safe
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -60,9 +61,15 @@ def column_order(
 
 def named_joints(names: Sequence[str], robot: Robot) -> list[int | None]:
     """For each name the index of the robot's joint that it names; None where it names none."""
-    known = JointNames(robot.joint_names)
+    return list(_named(tuple(names), robot.joint_names))
+
+
+@lru_cache(maxsize=64)
+def _named(names: tuple[str, ...], joint_names: tuple[str, ...]) -> tuple[int | None, ...]:
+    """`named_joints`, found once: every piece of a stream asks for the same names."""
+    known = JointNames(joint_names)
     found = [known.find(words_of(name)) for name in names]
-    return [None if spelled is None else spelled[0] for spelled in found]
+    return tuple(None if spelled is None else spelled[0] for spelled in found)
 
 
 def other_joints(names: Sequence[str], robot: Robot) -> str:
