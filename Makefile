@@ -61,6 +61,7 @@ campaigns:
 	@echo "gate-evidence           clean logs and wrong masses: false accusations of the gate"
 	@echo "faults-within           gains, drifts, loads and lengths planted within a log"
 	@echo "joint-units             the torque of one joint in a wrong unit: three own robots and four real logs"
+	@echo "late-joints             torques of single joints that are late in a PD loop with dry friction"
 	@echo "hypotheses              lengths, zeros, gains, tilts, springs, drifts, delays planted in logs of three own robots"
 	@echo "loop-delays             200 delays planted in PD loops with friction"
 	@echo "throughput              1e7 samples from npy and Parquet to information"
@@ -139,6 +140,10 @@ gate-evidence: $(STAMP)
 
 faults-within: $(STAMP)
 	$(CAMPAIGN)/faults_within.py
+
+.PHONY: late-joints
+late-joints: $(STAMP)
+	$(CAMPAIGN)/late_joints.py 20
 
 .PHONY: hypotheses
 hypotheses: $(STAMP)

@@ -17,10 +17,12 @@ from pathlib import Path
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 
 from dynid.export.result_file import read_result
 from dynid.links.friction_summary import joint_friction
 
+Floats = NDArray[np.float64]
 LINKS = {  # mass [kg], centre of mass [m], moments of inertia [kg m^2]
     "shoulder": (4.0, "0 0 0.05", (0.03, 0.03, 0.02)),
     "upper_arm": (3.5, "0.15 0 0", (0.01, 0.05, 0.05)),
@@ -57,9 +59,9 @@ def urdf() -> str:
     return "\n".join([*parts, "</robot>"])
 
 
-def planted() -> mujoco.MjModel:
+def planted(path: Path = Path("arm.urdf")) -> mujoco.MjModel:
     """The arm as it is: other masses, rotors, friction."""
-    model = mujoco.MjModel.from_xml_path("arm.urdf")
+    model = mujoco.MjModel.from_xml_path(str(path))
     model.opt.timestep = STEP_S
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     for body, factor in zip(range(model.nbody - len(FACTORS), model.nbody), FACTORS, strict=True):
@@ -77,6 +79,22 @@ def record(model: mujoco.MjModel, plan: Path, log: Path, seed: int) -> None:
     clock = np.arange(0.0, table["time"][-1], 2 * STEP_S)
     q, dq = (np.column_stack([np.interp(clock, table["time"], table[f"{kind}_{name}"]) for name in names])
              for kind in ("q", "dq"))  # fmt: skip
+    found = follow(model, clock, q, dq, seed)
+    found[:, 1:6] = np.degrees(found[:, 1:6])
+    head = ["time [s]", *(f"{name} position [deg]" for name in names), *(f"{name} torque [Nm]" for name in names)]
+    np.savetxt(log, found, delimiter=",", header=",".join(head), comments="", fmt="%.8g")
+
+
+def follow(model: mujoco.MjModel, clock: Floats, q: Floats, dq: Floats, seed: int) -> Floats:
+    """(N, 11) noisy log of a motion: time [s], positions [rad], torques [N m].
+
+    Args:
+        model: The arm.
+        clock: (M,) control instants [s].
+        q: (M, 5) wanted positions [rad] ...
+        dq: ... and speeds [rad/s].
+        seed: Seed of the noise.
+    """
     data, rows = mujoco.MjData(model), []
     data.qpos[:] = q[0]
     for k, now in enumerate(clock):
@@ -87,10 +105,9 @@ def record(model: mujoco.MjModel, plan: Path, log: Path, seed: int) -> None:
             rows.append([now, *data.qpos, *torque])
         mujoco.mj_step(model, data, 2)
     found, rng = np.array(rows), np.random.default_rng(seed)
-    found[:, 1:6] = np.degrees(found[:, 1:6] + 2e-5 * rng.normal(size=(len(found), 5)))
+    found[:, 1:6] += 2e-5 * rng.normal(size=(len(found), 5))
     found[:, 6:] += 0.1 * rng.normal(size=(len(found), 5))
-    head = ["time [s]", *(f"{name} position [deg]" for name in names), *(f"{name} torque [Nm]" for name in names)]
-    np.savetxt(log, found, delimiter=",", header=",".join(head), comments="", fmt="%.8g")
+    return found
 
 
 def dynid(*words: str, into: str | None = None) -> str:

@@ -1,8 +1,9 @@
 """Causes of what the free fit leaves: lengths, angles, encoder zeros, base tilt, gains, springs, drifts, single delays.
 
 Each cause is one column beside the robot's equations: the torque per unit of its amount. Those of the geometry are
-exact derivatives (`dynid.information.displacements`). Causes compete by what they gain; the one that explains the log
-best is named with its value and error. What the log cannot show is listed.
+exact derivatives (`dynid.information.displacements`). Causes compete by what they gain away from reversals, where
+friction has a known shape; the one that explains the log best is named with its value and error. What the log cannot
+show is listed.
 """
 
 from __future__ import annotations
@@ -219,14 +220,15 @@ def placement_errors(body: Body, gravity: Floats) -> Iterator[tuple[str, Floats]
 def _channels(samples: Samples, fit: ProfiledFit) -> Iterator[Cause]:
     """What may be wrong with the torque of one joint."""
     minutes = None if samples.time is None else (samples.time - samples.time[0]) / 60.0
+    slope = samples.slope if samples.jerk is None else fit.slope  # measured samples tell it only without reversals
     none = np.zeros(6)
     for place, j in enumerate(fit.joints):
         yield Cause("gain", j, fit.at_joint(place, fit.explained[:, place]), none)
         if minutes is not None:
             yield Cause("drift", j, fit.at_joint(place, minutes), none)
         yield Cause("spring", j, fit.at_joint(place, samples.q[:, j]), none)
-        if samples.slope is not None and len(fit.joints) > 1:
-            yield Cause("late", j, fit.at_joint(place, -samples.slope[:, j]), none)
+        if slope is not None and len(fit.joints) > 1:
+            yield Cause("late", j, fit.at_joint(place, -slope[:, j]), none)
 
 
 def best_cause(samples: Samples, causes: list[Cause], amounts: Amounts) -> tuple[int | None, Floats]:
@@ -261,6 +263,7 @@ def name_causes(robot: Robot, samples: Samples, causes: list[Cause], amounts: Am
         if place != best and gains[place] > RIVAL * gains[best]
     ]
     sure = abs(value) > kind.small and _deviations(amounts)[best] > SURE and not others
+    sure = sure and (cause.kind == "late" or _shows_at_reversals(robot, samples, cause))
     doubt = f" Nearly as well explained by: {', '.join(dict.fromkeys(others))}." if others else ""
     yield Finding(
         code=kind.code,
@@ -275,6 +278,18 @@ def name_causes(robot: Robot, samples: Samples, causes: list[Cause], amounts: Am
         },
         remedy=kind.remedy.format(joint=robot.joint_names[cause.joint]) + doubt,
     )
+
+
+def _shows_at_reversals(robot: Robot, samples: Samples, cause: Cause) -> bool:
+    """Whether a cause is as sure by all equations: except for a delay, what is true elsewhere is true at reversals."""
+    every = replace(samples, jerk=None)
+    causes, amounts = find_causes(robot, every, ProfiledFit.of(robot, every))
+    (same,) = (
+        place
+        for place, other in enumerate(causes)
+        if (other.kind, other.joint) == (cause.kind, cause.joint) and np.array_equal(other.direction, cause.direction)
+    )
+    return bool(abs(np.nan_to_num(amounts.value[same])) > SURE * amounts.error[same])
 
 
 def _matters(cause: Cause, value: float, samples: Samples) -> bool:
@@ -302,16 +317,18 @@ def _refine_gain(robot: Robot, samples: Samples, joint: int, value: float) -> tu
     return value, error
 
 
-TESTED = {"length": 0.05, "zero": np.deg2rad(5.0), "gain": 0.3}
-"""Errors that users want to know of: a share of a link's length, an encoder's zero [rad], a relative gain
-(convention)."""
+TESTED = {"length": 0.05, "zero": np.deg2rad(5.0), "gain": 0.3, "late": 0.01}
+"""Errors that users want to know of: a share of a link's length, an encoder's zero [rad], a relative gain, a delay of
+one joint [s] (convention)."""
+COUNTED = {"length": "lengths", "zero": "zeros", "gain": "gains", "late": "delays"}
+"""What the evidence calls them."""
 MISSED = 1.64
 """Standard errors beyond `LIKELY` at which an error is missed in one of twenty logs (derivation: quantile of the normal
 distribution)."""
 
 
 def untestable(robot: Robot, causes: list[Cause], amounts: Amounts) -> Iterator[Finding]:
-    """A note that lists the lengths, zeros and gains whose usual errors this log does not show, or may not show."""
+    """A note that lists the lengths, zeros, gains and single delays whose usual errors this log may not show."""
     hidden: dict[str, list[str]] = {kind: [] for kind in TESTED}
     for cause, error in zip(causes, amounts.error, strict=True):
         if cause.kind not in TESTED:
@@ -321,7 +338,12 @@ def untestable(robot: Robot, causes: list[Cause], amounts: Amounts) -> Iterator[
         if (LIKELY + MISSED) * error > TESTED[cause.kind] * unit:
             named = _carrier(robot, body) if cause.kind == "length" else robot.joint_names[cause.joint]
             hidden[cause.kind].append(named)
-    texts = {"length": "a 5 % error of the length of", "zero": "5 deg at the zero of", "gain": "a 30 % wrong gain of"}
+    texts = {
+        "length": "a 5 % error of the length of",
+        "zero": "an error of 5 deg at the zero of",
+        "gain": "a 30 % wrong gain of",
+        "late": "a delay of 10 ms in the torque of one joint:",
+    }
     parts = [f"{texts[kind]} {', '.join(dict.fromkeys(names))}" for kind, names in hidden.items() if names]
     if parts:
         yield Finding(
@@ -329,7 +351,7 @@ def untestable(robot: Robot, causes: list[Cause], amounts: Amounts) -> Iterator[
             severity="note",
             where="model",
             message=f"this log cannot show {'; '.join(parts)}",
-            evidence={f"{kind}s": len(names) for kind, names in hidden.items() if names},
+            evidence={COUNTED[kind]: len(names) for kind, names in hidden.items() if names},
             remedy="Compare them with the data sheet of the robot; wider and faster motions with more load show more.",
         )
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dynid.decompositions import pinv
 from dynid.gate.quick_fit import FEWEST, Samples, pick
+from dynid.processing.delay import near_reversals
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
@@ -46,12 +47,23 @@ def measured_samples(robot: Robot, experiment: Experiment, rows: int) -> Samples
         effort=np.einsum("w,mwj->mj", value, measured),
         sign=np.einsum("w,mwj->mj", value, np.sign(experiment.dq)[windows]),
         slope=plain.slope[good] if half < 2 else experiment.rate_hz * np.einsum("w,mwj->mj", rate, measured),
+        jerk=_jerk(experiment, picked[good]),
+        far_from_reversals=~near_reversals(experiment)[picked[good]],
     )
 
 
 def _whole_steps(experiment: Experiment, rows: int) -> int:
     """Number of samples, at most ``rows``, between which a whole number of steps lies, so that windows use them all."""
     return experiment.samples // max(-(-experiment.samples // max(rows, 1)), 1)
+
+
+def _jerk(experiment: Experiment, picked: NDArray[np.int64]) -> Floats:
+    """(M, n) rate of the accelerations at picked samples, by differences; zero for samples without neighbours."""
+    before, after = np.maximum(picked - 1, 0), np.minimum(picked + 1, experiment.samples - 1)
+    before = np.where(experiment.segment[before] == experiment.segment[picked], before, picked)
+    after = np.where(experiment.segment[after] == experiment.segment[picked], after, picked)
+    steps = np.maximum(after - before, 1)[:, None]
+    return np.asarray(experiment.rate_hz * (experiment.ddq[after] - experiment.ddq[before]) / steps)
 
 
 def _half_width(experiment: Experiment, step: int) -> int:

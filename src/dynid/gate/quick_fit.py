@@ -92,6 +92,10 @@ class Samples:
     """(M, n) rate of the torques [N m/s or N/s]; None for isolated samples. Altered samples keep the old one."""
     time: Floats | None = None
     """(M,) [s]; None where it is unknown."""
+    jerk: Floats | None = None
+    """(M, n) rate of the accelerations; None where it is unknown."""
+    far_from_reversals: NDArray[np.bool_] | None = None
+    """(M, n) whether a joint is neither slow nor turns round about that time; None where it is unknown."""
     trust: Floats = field(init=False)
     """(n,) weight of each joint's torque, 0 to 1: zero where noise makes up half of its power."""
     weight: Floats = field(init=False)
@@ -142,7 +146,7 @@ class Samples:
         parts = {
             name: np.ascontiguousarray(getattr(self, name)[::step]) for name in ("q", "dq", "ddq", "effort", "sign")
         }
-        return replace(self, **parts, slope=None, time=None)
+        return replace(self, **parts, slope=None, time=None, jerk=None, far_from_reversals=None)
 
     def with_torque_sign(self, joint: int) -> Samples:
         """The samples with the sign of one joint's torque reversed."""

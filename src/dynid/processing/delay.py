@@ -34,6 +34,7 @@ __all__ = [
     "estimate_delay",
     "known_stretches",
     "motion_basis",
+    "near_reversals",
     "orthonormal",
     "timed_samples",
     "unexplained_part",
@@ -188,7 +189,7 @@ class DelayTrials:
         Returns:
             The trials; None if no joint has so many rows left.
         """
-        valid = self.valid & ~_near_reversals(self.part)[self.rows]
+        valid = self.valid & ~near_reversals(self.part)[self.rows]
         joints = [j for j in self.joints if valid[:, j].sum() >= max(fewest, FEWEST_ROWS)]
         return replace(self, valid=valid, joints=joints) if joints else None
 
@@ -352,11 +353,12 @@ def delay_rows(part: Experiment, max_delay_s: float) -> NDArray[np.int64]:
     return inner[:: max(1, -(-inner.size // MOST_ROWS))]
 
 
-def _near_reversals(part: Experiment) -> NDArray[np.bool_]:
-    """(N, n) whether a joint of `timed_samples` is slow or turns round about that time."""
+def near_reversals(part: Experiment) -> NDArray[np.bool_]:
+    """(N, n) whether a joint is slow or turns round about that time; unfiltered torques count as lightly filtered."""
     slow = np.abs(part.dq) < SLOW * np.sqrt(np.mean(part.dq**2, axis=0))
     slow[1:] |= np.sign(part.dq[1:]) != np.sign(part.dq[:-1])
-    cutoff = None if part.smoothing is None else part.smoothing.cutoff_hz
+    light = LIGHT_CUTOFF_RATIO * part.rate_hz
+    cutoff = light if part.smoothing is None else part.smoothing.cutoff_hz
     around = 0 if cutoff is None else int(np.ceil(NEAR_PERIODS * part.rate_hz / cutoff))
     count = np.cumsum(np.vstack([np.zeros((1, slow.shape[1]), dtype=int), slow]), axis=0)
     here = np.arange(len(slow))

@@ -153,7 +153,7 @@ def _join(parts: Sequence[Samples | None]) -> Samples:
     slopes = [part.slope for part in good if part.slope is not None]
     slope = np.concatenate(slopes) if len(slopes) == len(good) else None
     used = np.all([part.used for part in good], axis=0)
-    return replace(good[0], **joined, slope=slope, time=None, used=used)
+    return replace(good[0], **joined, slope=slope, time=None, jerk=None, far_from_reversals=None, used=used)
 
 
 def _step(
