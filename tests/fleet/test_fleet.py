@@ -13,7 +13,7 @@ import pytest
 
 from dynid.engines import make_engine
 from dynid.engines.base import Local, Outcome
-from dynid.errors import ArgumentError, DataError, EngineError, ExportError, IdentifiabilityError
+from dynid.errors import ArgumentError, DataError, EngineError, ExportError
 from dynid.fleet import Fleet, find_logs, identify_fleet
 from dynid.fleet import fleet as fleet_module
 from dynid.fleet import store as store_module
@@ -128,7 +128,7 @@ def test_unreadable_logs_are_listed_and_the_rest_is_done(tmp_path: Path) -> None
     assert [(log.arm, log.path) for log in found.failed] == [("a2", str(tmp_path / "a2.csv"))]
     assert "log-left-out" in {finding.code for finding in found.findings}
     assert f"Left out: {tmp_path / 'a2.csv'} (a2): " in found.summary()
-    with pytest.raises(IdentifiabilityError, match="no log of the fleet can be used"):
+    with pytest.raises(DataError, match="no log of the fleet can be used"):
         identify_fleet(ROBOT, {"a2": [tmp_path / "a2.csv"]}, RECIPE, channel_map=MAP)
 
 

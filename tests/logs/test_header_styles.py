@@ -21,8 +21,8 @@ from support.header_styles import NAMES, STYLES, Style, joint_pos, motion
 
 
 def arm(names: tuple[str, ...] = NAMES) -> dynid.Robot:
-    """A six-joint arm with given joint names."""
-    links = [dynid.Link(name=f"link{k}") for k in range(7)]
+    """An arm with given joint names."""
+    links = [dynid.Link(name=f"link{k}") for k in range(len(names) + 1)]
     joints = [
         dynid.Joint(name=name, kind="revolute", parent=f"link{k}", child=f"link{k + 1}") for k, name in enumerate(names)
     ]
@@ -446,3 +446,33 @@ def test_a_percent_sign_within_a_header_is_no_comment(tmp_path: Path) -> None:
     (tmp_path / "run.csv").write_text(header + "\n" + "".join(f"{0.01 * k},1,{k},4,-{k}\n" for k in range(30)))
     found = tomllib.loads(inspect_log(tmp_path / "run.csv").toml)
     assert found["effort"] == {"columns": ["Axis1 Torque [%]", "Axis2 Torque [%]"], "unit": "%"}
+
+
+@pytest.mark.parametrize(
+    ("names", "columns", "unit"),
+    [
+        ([f"motor_temp_{k}" for k in (1, 2, 3)], [0, 1, 2], "degC"),
+        (["elbow temperature [K]", "wrist temperature [K]", "shoulder temperature [K]"], [2, 0, 1], "K"),
+        (["ambient_temp_F"], [0, 0, 0], "degF"),
+    ],
+)
+def test_temperatures_get_a_section(names: list[str], columns: list[int], unit: str, tmp_path: Path) -> None:
+    joints = ("shoulder", "elbow", "wrist")
+    log, rng = tmp_path / "run.csv", np.random.default_rng(0)
+    written = 20.0 + 10.0 * np.arange(len(names)) + rng.uniform(size=(50, len(names)))
+    shown = {"degC": written, "K": written + 273.15, "degF": 1.8 * written + 32.0}[unit]
+    head = ["t", *(f"{joint} position [rad]" for joint in joints), *names]
+    table = np.column_stack([np.arange(50) / 100, rng.normal(size=(50, 3)), shown])
+    np.savetxt(log, table, delimiter=",", header=",".join(head), comments="")
+    (tmp_path / "map.toml").write_text(dynid.inspect_log(log, arm(joints)).toml)
+    found = dynid.read_recording(log, arm(joints), channel_map=tmp_path / "map.toml").temperature
+    assert found is not None
+    assert np.allclose(found.values, written[:, columns])
+
+
+def test_temperatures_of_some_joints_are_named_and_left_out(tmp_path: Path) -> None:
+    log = tmp_path / "run.csv"
+    log.write_text("t,q_1,q_2,q_3,temp_1,temp_2\n0,1,2,3,30,31\n0.01,2,3,4,30,31\n0.02,3,4,5,31,30\n")
+    proposal = dynid.inspect_log(log)
+    assert "[temperature]" not in proposal.toml
+    assert "not mapped: temp_1, temp_2: they are neither one column nor one for each joint" in str(proposal)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dynid.checks import check_number
 from dynid.engines.base import Engine
 from dynid.engines.engine_names import make_engine, refuse_missing_dask
-from dynid.errors import DynidError, IdentifiabilityError
+from dynid.errors import DataError, DynidError
 from dynid.estimation.equations import Factors, merge_information, next_segment
 from dynid.estimation.estimate import Estimator
 from dynid.findings import Finding
@@ -247,7 +247,7 @@ def identify_fleet(
     Raises:
         ArgumentError: Settings exclude each other.
         DataError: No file fits a pattern.
-        IdentifiabilityError: No log can be used.
+        DataError: No log can be used.
 
     Example:
         >>> fleet = dynid.fleet.identify_fleet(robot, {"a1": [log], "a2": [log2]}, dynid.Recipe.bare())
@@ -268,9 +268,12 @@ def identify_fleet(
     if not leaves:
         first = {log.reason: log for log in reversed(failed)}  # each reason once, with the first log that has it
         reasons = "; ".join(f"{log.path}: {log.reason}" for log in reversed(first.values()))
-        raise IdentifiabilityError(
+        raise DataError(
             f"no log of the fleet can be used: {reasons}",
-            remedy="Try one of them: dynid check LOG --map map.toml --robot ROBOT; dynid inspect LOG proposes a map.",
+            remedy="Try one of them: dynid check LOG --map map.toml --robot ROBOT."
+            if channel_map is not None
+            else "Run dynid inspect LOG --robot ROBOT > map.toml for one of them, check the map, and give it: "
+            "--map map.toml.",
         )
     fleet = _assemble(model, base, leaves, gain_spread, window_days * DAY_S, chosen)
     findings = (*fleet.findings, *map(_left_out, failed), *reading.notes)

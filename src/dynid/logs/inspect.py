@@ -25,6 +25,7 @@ from dynid.logs.signal_guess import (
     FoundTime,
     find_drive_columns,
     find_signals,
+    find_temperatures,
     find_time,
     has_no_sign,
     left_out,
@@ -223,6 +224,11 @@ def _from_names(tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, 
         body, why = _time_section(time, tables, keys)
         sections.append(body)
         guesses += why
+    if "position" in signals:
+        columns = [tables[signals["position"].file].columns[name] for name in signals["position"].family.columns]
+        joints = sum(1 if column.ndim == 1 else min(column.shape) for column in columns)
+        temperatures = find_temperatures(tables, robot, joints)
+        signals |= {} if temperatures is None else {"temperature": temperatures}
     shuffled = any(signal.family.by_name and signal.family.reordered for signal in signals.values())
     for quantity, signal in signals.items():
         unsure = shuffled and not signal.family.by_name and len(signal.family.columns) > 1
@@ -279,6 +285,8 @@ def _why_left_out(kind: str, names: list[str], tables: Mapping[str, Table], robo
     """Why columns that look like a quantity stay outside the map; `found` says that the map has others of it."""
     if kind.startswith("commanded"):
         return "they are commanded, not measured"
+    if kind == "temperature":
+        return "they are neither one column nor one for each joint"
     if kind.startswith("unknown"):
         return "their words and units say no quantity of a joint"
     if found:

@@ -25,7 +25,7 @@ from dynid.logs.column_names import (
     words_of,
 )
 from dynid.logs.readers.base import Floats, Table
-from dynid.logs.units import known_unit
+from dynid.logs.units import declared_unit, known_unit
 from dynid.robot.model import Robot
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "FoundTime",
     "find_drive_columns",
     "find_signals",
+    "find_temperatures",
     "find_time",
     "has_no_sign",
     "left_out",
@@ -241,7 +242,11 @@ def left_out(tables: Mapping[str, Table], robot: Robot | None, used: Set[tuple[s
             unit = known_unit(reading.unit)
             if kind is None and named and says_a_quantity(reading) and (unit is None or unit.dimension != "voltage"):
                 kind = "unknown quantity"
-            if (file, name) in used or reading.other or kind not in (*QUANTITIES, "unknown quantity"):
+            if (file, name) in used:
+                continue
+            if _TEMPERATURE_WORDS & set(reading.rest):
+                found.setdefault("temperature", []).append(name)
+            if reading.other or kind not in (*QUANTITIES, "unknown quantity"):
                 continue
             found.setdefault(f"commanded {kind}" if reading.commanded else kind, []).append(name)
     return found
@@ -459,3 +464,57 @@ def find_drive_columns(tables: Mapping[str, Table]) -> dict[str, tuple[str, list
             if named and quantity not in found:
                 found[quantity] = (file, named)
     return found
+
+
+_TEMPERATURE_WORDS = frozenset({"temp", "temps", "temperature", "temperatures", "temperatur", "temperaturen"})
+"""Words that say a temperature."""
+_TEMPERATURE_ENDINGS = {"c": "degC", "degc": "degC", "celsius": "degC", "k": "K", "kelvin": "K", "f": "degF",
+                        "degf": "degF", "fahrenheit": "degF"}  # fmt: skip
+"""Last word of a name -> unit of temperature."""
+COLDEST_IN_KELVIN = 200.0
+"""Temperatures above this are kelvin where no name says a unit (convention: no joint is as hot in degrees Celsius)."""
+
+
+def find_temperatures(tables: Mapping[str, Table], robot: Robot | None, joints: int) -> FoundSignal | None:
+    """The temperatures of the joints: one column each, or the only column of a temperature; None where neither is.
+
+    Args:
+        tables: The tables of the log.
+        robot: The robot whose joints the columns may name.
+        joints: Number of joints of the log.
+    """
+    names = JointNames(robot.joint_names if robot else ())
+    found: list[tuple[int, str, Family]] = []
+    for file, table in tables.items():
+        readings = [
+            reading
+            for name in table.names
+            if _TEMPERATURE_WORDS & set((reading := read_name(name, names, table.units.get(name))).rest)
+            and not COMMANDED & set(reading.rest)
+        ]
+        for family in families(readings, names):
+            columns = [table.columns[name] for name in family.columns]
+            width = sum(1 if column.ndim == 1 else column.shape[1] for column in columns)
+            if width == joints or (width == 1 and len(readings) == 1):
+                found.append((width, file, family))
+    if not found:
+        return None
+    _, file, family = max(found, key=lambda item: item[0])
+    declared = [tables[file].units.get(name) or declared_unit(name)[1] or "" for name in family.columns]
+    endings = [_TEMPERATURE_ENDINGS.get(words_of(name)[-1], "") for name in family.columns]
+    largest = max(_largest(tables[file].columns[name]) for name in family.columns)
+    units, reason, certain = declared, "the log declares it", True
+    if not all(declared):
+        units, reason, certain = endings, f"the name ends in {words_of(family.columns[0])[-1]!r}", False
+    if not all(units):
+        units = ["K" if largest > COLDEST_IN_KELVIN else "degC"]
+        reason = f"no unit in the names; values reach {largest:.4g}"
+    return FoundSignal(
+        quantity="temperature",
+        file=file,
+        family=family,
+        units=_once(units),
+        reason=reason,
+        certain=certain,
+        why="the joints' names" if family.by_name else f"the name {family.first.column!r}",
+    )

@@ -177,6 +177,8 @@ def _series(given: Any, argument: str) -> tuple[Floats, Floats, dict[str, tuple[
         mapping = {str(name): (int(kind), [int(k) for k in columns]) for name, (kind, columns) in raw.items()}
         if data.ndim != 2 or any(not 0 <= k < data.shape[1] for _, columns in mapping.values() for k in columns):
             raise ValueError(f"data of shape {data.shape} do not have the columns of the signals")
+    except FileNotFoundError as error:
+        raise DataError("there is no such file", path=path, remedy="Give a file of TimeSeries.save_to_disk.") from error
     except (OSError, KeyError, TypeError, ValueError, AttributeError, zipfile.BadZipFile, EOFError) as error:
         raise DataError(
             f"the file is no series of mujoco.sysid: {error}",

@@ -29,13 +29,23 @@ if TYPE_CHECKING:
 __all__ = ["fleet"]
 
 
+def _check_patterns(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse patterns of this machine that find nothing, before a missing --out is told; stores are asked later."""
+    from dynid.fleet.fleet_logs import find_logs
+
+    local = [pattern for pattern in given if "://" not in pattern]
+    if local and not ctx.resilient_parsing:
+        find_logs(local)
+    return given
+
+
 @command(
     "dynid fleet arm.urdf 'logs/{arm}/*.parquet' --map map.toml --out fleet",
     "dynid fleet arm.urdf 'logs/{arm}/{date}.csv' --map map.toml --store factors --out fleet",
     "dynid fleet arm.urdf 's3://b/{arm}/*.mcap' --engine dask --scheduler tcp://h:8786 --out f",
 )
 @robot_argument
-@click.argument("patterns", nargs=-1, required=True, metavar="PATTERN...")
+@click.argument("patterns", nargs=-1, required=True, metavar="PATTERN...", callback=_check_patterns)
 @MAP
 @click.option("--store", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
               help="Keep reduced logs in this folder; the next run reads only new or changed logs.")  # fmt: skip

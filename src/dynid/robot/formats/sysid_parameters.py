@@ -274,7 +274,7 @@ def from_sysid(robot: Robot, parameters: Any) -> Robot:
     """
     links, joints = list(robot.links), list(robot.joints)
     places = {link.name: k for k, link in enumerate(links)}, {joint.name: k for k, joint in enumerate(joints)}
-    if not isinstance(parameters, str | Path | Mapping) and not hasattr(parameters, "items"):
+    if not isinstance(parameters, str | os.PathLike | Mapping) and not hasattr(parameters, "items"):
         remedy = "Give a dictionary, the file parameters.yaml, or a mujoco.sysid.ParameterDict."
         raise ArgumentError(f"parameters is a {type(parameters).__name__}", remedy=remedy)
     for name, values in _read_values(parameters).items():
@@ -300,6 +300,10 @@ def _read_values(parameters: Any) -> dict[str, Floats]:
         try:
             states = yaml.safe_load(Path(parameters).read_text(encoding="utf-8"))
             parameters = {name: state["value"] for name, state in states.items()}
+        except FileNotFoundError as error:
+            raise DataError(
+                "there is no such file", path=parameters, remedy="Give the file that ParameterDict.save_to_disk wrote."
+            ) from error
         except (OSError, UnicodeDecodeError, yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
             raise DataError(
                 f"the file is none of mujoco.sysid: {error}", path=parameters, remedy="Give the file of save_to_disk."
