@@ -1,12 +1,14 @@
 """Do the 95 % intervals of the default way to identify cover, with the terms that selection chooses?
 
-    python -m tests.campaigns.selection_coverage [runs] [--plain] [--robot NAME] [condition ...]
+    python -m tests.campaigns.selection_coverage [runs] [--plain] [--robot NAME] [--keep FOLDER] [condition ...]
 
 Robots, motions and disturbances are those of `interval_conditions`, with load-dependent friction beside them: 5 % of
-the links' torque, in the direction of motion. The prior is off by random factors (e^0.2). Printed is the share of
-intervals that hold the planted value, for every group of parameters that the data determine, and in brackets the
-smallest share of a single one. The last column is of parameters that the prior knows better than the data: theirs are
-cautious by intention. `--plain` fits without selection, so that its effect can be told.
+the links' torque, in the direction of motion. The links of the 3-R robot are cuboids: no links have the parameters of
+its paper, so that physically consistent estimates stay away from them. The prior is off by random factors (e^0.2).
+Printed is the share of intervals that hold the planted value, for every group of parameters that the data determine,
+and in brackets the smallest share of a single one. The last column is of parameters that the prior knows better than
+the data: theirs are cautious by intention. `--plain` fits without selection, so that its effect can be told. With
+`--keep` the runs of each robot and condition are kept in a folder, and not computed again after an interruption.
 
 Several terms share the friction of a joint after selection, and a single coefficient means nothing then. Dry and
 viscous friction are those of the joint as a whole (`joint_friction`: the line through the fast part of its friction),
@@ -20,6 +22,7 @@ import os
 import sys
 import time
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small: more threads only wait for one another
 
@@ -34,6 +37,7 @@ from dynid.links.identify import identify_experiments
 from dynid.links.recipe import Recipe
 from dynid.parameters.base import base_parameters
 from dynid.processing.experiment import Experiment
+from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 
 from .interval_conditions import GROUPS, ROBOTS, make_robot, record, wrong_prior
@@ -43,6 +47,25 @@ DRY, VISCOUS = 0.4, 0.5
 """Planted friction of `make_robot` [N m, N m s/rad]."""
 LOAD_SHARE, LOAD_SPEED = 0.05, 0.05
 """Friction as a share of the links' torque, and speed at which it is full [rad/s or m/s]."""
+
+
+KEPT_RUNS = 10
+"""Runs after which they are kept."""
+CUBOIDS = ((8.0, (0.1, 0.1, 0.3)), (12.0, (0.5, 0.12, 0.12)), (5.0, (0.15, 0.4, 0.1)))
+"""Mass [kg] and edges [m] of the links of the 3-R robot, about as heavy as those of a PUMA 560."""
+
+
+def planted_robot(name: str) -> Robot:
+    """The robot that is recorded; all its links are possible."""
+    robot = make_robot(name)
+    if name != "gautier_khalil_3r":
+        return robot
+    theta = robot.parameter_vector.copy()
+    for j, (mass, edges) in enumerate(CUBOIDS):
+        size = np.array(edges)
+        about_com = mass / 12.0 * np.diag(size @ size - size**2)
+        theta[10 * j : 10 * j + 10] = Inertia.from_com(mass, 0.4 * size, about_com).vector
+    return robot.with_parameters(theta)
 
 
 def recorded(robot: Robot, condition: str, seed: int) -> Experiment:
@@ -71,14 +94,14 @@ class Hits:
     """(runs, b) whether the data determine the parameter more than the prior does."""
 
 
-def hits(name: str, condition: str, runs: int, *, plain: bool) -> Hits:
+def hits(name: str, condition: str, runs: int, *, plain: bool, keep: Path | None = None) -> Hits:
     """Identify many runs."""
-    robot = make_robot(name)
+    robot = planted_robot(name)
     base = base_parameters(robot)
     truth = base.project(robot.parameter_vector)
     recipe = Recipe(selection=None) if plain else Recipe()
-    found, sources = [], []
-    for seed in range(runs):
+    found, sources = (list(table) for table in _read(keep))
+    for seed in range(len(found), runs):
         run = recorded(robot, condition, seed)
         fit = identify_experiments(wrong_prior(robot, seed), [run], recipe, FeasibleWLS(), base=base)
         interval = fit.estimate.interval()[: base.rank]
@@ -93,7 +116,14 @@ def hits(name: str, condition: str, runs: int, *, plain: bool) -> Hits:
                 held[place] = abs(figure.value - planted) <= TWO_SIDED_95 * figure.stderr
         found.append(held)
         sources.append([source == "data" for source in fit.estimate.sources[: base.rank]])
-    return Hits(tuple(base.names), np.array(found), np.array(sources))
+        if keep and (len(found) % KEPT_RUNS == 0 or len(found) == runs):
+            np.save(keep, np.array([found, sources], dtype=bool))
+    return Hits(tuple(base.names), np.array(found[:runs]), np.array(sources[:runs]))
+
+
+def _read(keep: Path | None) -> NDArray[np.bool_]:
+    """The runs (2, runs, b) that a file keeps."""
+    return np.load(keep) if keep and keep.exists() else np.zeros((2, 0, 0), dtype=bool)
 
 
 def describe(found: Hits) -> str:
@@ -119,13 +149,17 @@ def main() -> None:
     parser.add_argument("runs", nargs="?", type=int, default=200)
     parser.add_argument("conditions", nargs="*", choices=[[], *CONDITIONS])
     parser.add_argument("--robot", choices=ROBOTS)
+    parser.add_argument("--keep", type=Path, help="folder in which runs are kept")
     parser.add_argument("--plain", action="store_true", help="without selection")
     options = parser.parse_args()
+    if options.keep:
+        options.keep.mkdir(parents=True, exist_ok=True)
     sys.stdout.write(f"{'condition':14s}{'robot':18s}" + "".join(f"{group:>12s}" for group in GROUPS) + "  prior\n")
     for condition in options.conditions or CONDITIONS:
         for name in [options.robot] if options.robot else ROBOTS:
             started = time.process_time()
-            found = hits(name, condition, options.runs, plain=options.plain)
+            keep = options.keep and options.keep / f"{condition}-{name}{'-plain' * options.plain}.npy"
+            found = hits(name, condition, options.runs, plain=options.plain, keep=keep)
             spent = (time.process_time() - started) / options.runs
             sys.stdout.write(f"{condition:14s}{name:18s}{describe(found)}   {spent:.1f} s a run\n")
             sys.stdout.flush()
