@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import dynid
 from dynid.actuators import MotorLaw, PositionLaw, ServoModel, ServoParameter, compare_joints, compare_repeats
+from dynid.actuators.error_filter import loop_lags
 from dynid.actuators.servo_identification import fit_servos
 from dynid.errors import ArgumentError
 from support.planted_servos import chirp, planted
@@ -41,19 +44,34 @@ def test_alike_and_different_joints_are_told_apart() -> None:
     assert sum(test.alike for test in compare_repeats([found, again])) >= 5
 
 
-def test_correlated_errors_are_filtered_and_widen_the_intervals() -> None:
+def test_lag_of_a_loop_is_the_mean_time_after_which_it_has_undone_a_torque() -> None:
+    """An impulse on a motor with rotor and friction, integrated here: the centre of its position over time."""
+    law = MotorLaw(kp=0.9, voltage=7.0)
+    kinds = {"armature": 0.01, "viscous": 0.05, "kt": 0.6, "resistance": 3.0}
+    robot = pendulum(1e-9)
+    model = ServoModel(robot, law, tuple(ServoParameter(kind, start=value) for kind, value in kinds.items()))
+    x, v, step, area, moment = 0.0, 1.0, 1e-5, 0.0, 0.0
+    for k in range(200_000):
+        volts = -0.9 * 7.0 * x
+        v += step * (0.6 * (volts - 0.6 * v) / 3.0 - 0.05 * v) / 0.01
+        x += step * v
+        area, moment = area + x, moment + k * step * x
+    assert loop_lags(model, model.start, chirp(robot)) == pytest.approx([moment / area], rel=1e-3)
+
+
+def test_errors_that_last_as_the_loop_does_are_filtered_and_white_noise_is_not() -> None:
     model = _model()
     clean = planted(model, model.start, chirp(model.robot), 0.0, seed=0)
-    rng = np.random.default_rng(7)
-    noise = np.zeros_like(clean.position)
+    rng, noise, fade = np.random.default_rng(7), np.zeros_like(clean.position), np.exp(-0.005 * 20.0 / 1.2)
     for k in range(1, len(noise)):
-        noise[k] = 0.95 * noise[k - 1] + 2e-4 * rng.normal(size=2)
-    motion = dynid.actuators.CommandedMotion(
-        joint_names=clean.joint_names, time=clean.time, command=clean.command, position=clean.position + noise
-    )
-    found = fit_servos(model, [motion], correlation="estimated")
-    assert found.correlation == pytest.approx(0.95, abs=0.03)
-    assert np.abs((found.values - model.start) / found.std).max() < 4.0
+        noise[k] = fade * noise[k - 1] + 2e-4 * rng.normal(size=2)
+    shaken = fit_servos(model, [replace(clean, position=clean.position + noise)])
+    assert shaken.error_filter.correlations(clean) == pytest.approx([fade, fade], abs=0.01)
+    assert np.abs((shaken.values - model.start) / shaken.std).max() < 4.0
+    white = planted(model, model.start, clean, 2e-4, seed=5)
+    found = fit_servos(model, [white])
+    assert (found.error_filter.correlations(white) == 0.0).all()
+    assert found.values == pytest.approx(fit_servos(model, [white], correlation=0.0).values, rel=1e-3, abs=1e-5)
 
 
 def test_links_are_found_and_a_prior_decides_what_the_motion_does_not_tell() -> None:

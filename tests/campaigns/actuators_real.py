@@ -1,7 +1,7 @@
 """Servos and legs on real logs without torque: xl330, go2 and so101 of the shared data sets.
 
-Run ``python tests/campaigns/actuators_real.py [xl330] [go2] [go2-chosen] [xl330-chosen] [legs] [halves] [so101]``; all
-by default, some minutes.
+Run ``python tests/campaigns/actuators_real.py [xl330] [go2] [filters] [go2-chosen] [xl330-chosen] [legs] [halves]
+[so101]``; all by default, some minutes.
 """
 
 from __future__ import annotations
@@ -48,10 +48,8 @@ XL330_LEAST = ("armature", "viscous", "coulomb", "kt", "resistance")
 XL330_MORE = ("load_drive", "load_external", "offset", "delay", "gain_scale", "breakaway", "zero")
 GO2_COMMON = ("armature", "viscous", "coulomb", "zero")
 GO2_BETTER = ("load_drive", "load_external", "offset", "gain_scale")
-"""Chosen with the errors on the last 30 % in view, among eleven sets of terms; the correlation is not, see `choose`."""
-CORRELATIONS = (0.0, 0.9, 0.95, 0.97)
-USUAL = 0.95
-"""The correlation that docs/servos.md names; it was found on this log."""
+"""Chosen with the errors on the last 30 % in view, among eleven sets of terms."""
+FILTERS = ("loop", 0.0, 0.9, 0.95, 0.97, 0.99)
 
 
 def xl330() -> None:
@@ -80,21 +78,18 @@ def score(found: ActuatorEstimate, motion: CommandedMotion, rows: slice) -> floa
     return float(np.mean(np.sum(error[rows] ** 2, axis=1)))
 
 
-def choose(model: ServoModel, motion: CommandedMotion) -> float:
-    """The correlation whose fits of the first 35, 45 and 55 % predict the rest up to 70 % best; nothing beyond is used.
-
-    With the fit of 45 % alone, as it was before the last 30 % were seen, 0.9 and 0.95 are even to 0.2 %.
-    """
-    N, errors = len(motion.time), []
-    for correlation in CORRELATIONS:
-        total = 0.0
-        for share in (0.35, 0.45, 0.55):
-            inner, outer = int(share * N), int(0.7 * N)
+def go2_filters() -> None:
+    """How well fits of the first 35, 45 and 55 % predict the rest up to 70 %, by how errors are filtered."""
+    motion, model = go2_motion(), go2_model()
+    N, outer = len(motion.time), int(0.7 * len(motion.time))
+    for correlation in FILTERS:
+        inside = []
+        for inner in (int(share * N) for share in (0.35, 0.45, 0.55)):
             found = fit_servos(model, [motion.part(slice(0, inner))], correlation=correlation)
-            total += score(found, motion, slice(inner, outer)) / 3.0
-        errors.append(total)
-        print(f"  correlation {correlation}: {errors[-1]:.6f} on what follows, up to 70 % of the log", flush=True)
-    return CORRELATIONS[int(np.argmin(errors))]
+            inside.append(score(found, motion, slice(inner, outer)))
+        print(
+            f"go2, correlation {correlation}: {np.mean(inside):.6f} on what follows, up to 70 % of the log", flush=True
+        )
 
 
 def go2() -> None:
@@ -102,18 +97,15 @@ def go2() -> None:
     motion = go2_motion()
     part = int(0.7 * len(motion.time))
     for model in (go2_model(), go2_model(*GO2_BETTER)):
-        correlation = choose(model, motion)
         began = time.process_time()
-        found = fit_servos(model, [motion.part(slice(0, part))], correlation=correlation)
+        found = fit_servos(model, [motion.part(slice(0, part))])
         seconds = time.process_time() - began
         scores = [score(found, motion, rows) for rows in (slice(0, part), slice(part, None))]
-        print(f"go2, {len(found.values)} parameters, correlation {correlation}: {scores[0]:.6f} in training, "
-              f"{scores[1]:.6f} on the last 30 %, fit in {seconds:.1f} s of one processor")  # fmt: skip
+        print(f"go2, {len(found.values)} parameters: {scores[0]:.6f} in training, {scores[1]:.6f} on the last 30 %, "
+              f"fit in {seconds:.1f} s of one processor")  # fmt: skip
+        print(f"  correlations {found.error_filter.correlations(motion).round(3).tolist()}")
         print(f"  converged: {found.converged}, findings: {', '.join(f.code for f in found.findings)}")
         print(f"  open: {len(found.open_directions)} directions, at bounds: {len(found.at_bound)} values")
-        if correlation != USUAL:
-            again = fit_servos(model, [motion.part(slice(0, part))], correlation=USUAL)
-            print(f"  with the correlation {USUAL}: {score(again, motion, slice(part, None)):.6f} on the last 30 %")
         for direction in found.open_directions:
             print(f"    {direction}")
 
@@ -122,17 +114,15 @@ def go2_legs() -> None:
     """Shared or separate values of four legs, decided on the first 70 % and tried on the last 30 %."""
     motion = go2_motion()
     part = int(0.7 * len(motion.time))
-    for correlation in (0.9, 0.95, 0.97):
-        sharing = decide_sharing(go2_model(), [motion.part(slice(0, part))], correlation=correlation)
-        print(f"go2, legs, correlation {correlation}:")
-        for test in sharing.tests:
-            values = ", ".join(f"{value:.3g}" for value in test.values)
-            verdict = "shared" if test.alike else f"separate: {', '.join(name[:2] for name in test.odd)}"
-            print(f"  {test.kind} of {test.joints[0].split('_')[1]}s {values} {test.unit}: {verdict}")
-        for name, found in sharing.models:
-            scores = [score(found, motion, rows) for rows in (slice(0, part), slice(part, None))]
-            print(f"  {name}: {len(found.values)} parameters, {scores[0]:.6f} in training, {scores[1]:.6f} on the last "
-                  f"30 %, converged: {found.converged}")  # fmt: skip
+    sharing = decide_sharing(go2_model(), [motion.part(slice(0, part))])
+    for test in sharing.tests:
+        values = ", ".join(f"{value:.3g}" for value in test.values)
+        verdict = "shared" if test.alike else f"separate: {', '.join(name[:2] for name in test.odd)}"
+        print(f"  {test.kind} of {test.joints[0].split('_')[1]}s {values} {test.unit}: {verdict}")
+    for name, found in sharing.models:
+        scores = [score(found, motion, rows) for rows in (slice(0, part), slice(part, None))]
+        print(f"  {name}: {len(found.values)} parameters, {scores[0]:.6f} in training, {scores[1]:.6f} on the last "
+              f"30 %, converged: {found.converged}")  # fmt: skip
 
 
 def go2_chosen() -> None:
@@ -140,10 +130,9 @@ def go2_chosen() -> None:
     motion = go2_motion()
     part = int(0.7 * len(motion.time))
     model, train = replace(go2_model(), candidates=(*GO2_BETTER, "breakaway")), motion.part(slice(0, part))
-    correlation = choose(go2_model(), motion)
     began = time.process_time()
-    choice = select_terms(model, [train], correlation=correlation)
-    found = fit_servos(choice.model, [train], correlation=correlation)
+    choice = select_terms(model, [train])
+    found = fit_servos(choice.model, [train])
     scores = [score(found, motion, rows) for rows in (slice(0, part), slice(part, None))]
     print(
         f"go2, chosen inside the first 70 %: {', '.join(choice.chosen)}; {len(found.values)} parameters, "
@@ -191,7 +180,7 @@ def halves() -> None:
     for share in (0.35, 0.5, 0.55, 0.7):
         part = int(share * len(motion.time))
         rows = (slice(0, part), slice(part, None))
-        one, two = (fit_servos(go2_model(), [motion.part(half)], correlation=0.95) for half in rows)
+        one, two = (fit_servos(go2_model(), [motion.part(half)]) for half in rows)
         pairs.append((one, two))
         agreement(pairs[-1:], f"go2, before and after {share:.0%} of the log")
     agreement(pairs, "go2, all four cuts")
@@ -241,11 +230,12 @@ def so101() -> None:
 
 
 if __name__ == "__main__":
-    chosen = sys.argv[1:] or ["xl330", "go2", "go2-chosen", "xl330-chosen", "legs", "halves", "so101"]
+    chosen = sys.argv[1:] or ["xl330", "go2", "filters", "go2-chosen", "xl330-chosen", "legs", "halves", "so101"]
     for name in chosen:
         {
             "xl330": xl330,
             "go2": go2,
+            "filters": go2_filters,
             "go2-chosen": go2_chosen,
             "xl330-chosen": xl330_chosen,
             "legs": go2_legs,

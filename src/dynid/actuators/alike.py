@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from dynid.actuators.motion import CommandedMotion
-from dynid.actuators.servo_equations import filtered
 from dynid.actuators.servo_identifiability import NO_SIGNAL, entry_sizes
 from dynid.actuators.servo_identification import ActuatorEstimate, fit_servos
 from dynid.actuators.servo_model import ServoModel, ServoParameter
@@ -178,7 +177,7 @@ def decide_sharing(
     *,
     held_out: Sequence[CommandedMotion] = (),
     kinds: Sequence[str] | None = None,
-    correlation: float | Literal["estimated"] = 0.0,
+    correlation: float | Literal["loop"] = "loop",
     starts: int = 1,
 ) -> Sharing:
     """Decide by test which parameters alike joints share, and fit the model that follows.
@@ -189,7 +188,7 @@ def decide_sharing(
         groups: As for `compare_joints`.
         held_out: Motions that the three models are tried on: all separate, decided, all shared.
         kinds: As for `compare_joints`.
-        correlation: Correlation of the residuals that is filtered out, or ``estimated``.
+        correlation: As for `dynid.identify_actuators`.
         starts: Number of first guesses of the first fit.
 
     Raises:
@@ -216,7 +215,7 @@ def decide_sharing(
     def refit(sharing: dict[str, list[tuple[str, ...]]]) -> ActuatorEstimate:
         if not any(sharing.values()):
             return separate
-        return fit_servos(_sharing(separate.model, sharing), motions, held_out, correlation=separate.correlation)
+        return fit_servos(_sharing(separate.model, sharing), motions, held_out, correlation=separate.error_filter)
 
     return Sharing(tests=tests, separate=separate, decided=refit(by_test), shared=refit(wholly))
 
@@ -279,8 +278,8 @@ class _Blocks:
         A, h, squares, P = [], [], 0.0, len(found.values)
         for motion in motions:
             simulated = differentiate_servos(model, found.values, motion)
-            error = filtered(motion.position - simulated.position, found.correlation)
-            slopes = filtered(simulated.slopes, found.correlation)
+            error = found.error_filter.apply(motion.position - simulated.position, motion)
+            slopes = found.error_filter.apply(simulated.slopes, motion)
             count = min(len(error), max(1, round(BLOCKS * len(error) / total)))
             for rows in np.array_split(np.arange(len(error)), count):
                 J = slopes[rows].reshape(-1, P)

@@ -1,44 +1,28 @@
 """Measured minus simulated motion as equations for the parameters of servos.
 
-Residuals of a simulated motion are strongly correlated in time, mostly because no model of friction is perfect. Their
-correlation r from sample to sample can be filtered out (``e[k] - r e[k-1]``: least squares under first-order
-noise); whatever is left enters the covariance (`dynid.actuators.judgement.servo_covariance`).
+Residuals of a simulated motion last, mostly because no model of friction is perfect. `dynid.actuators.error_filter`
+takes out what it can; whatever is left enters the covariance (`dynid.actuators.judgement.servo_covariance`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.actuators.error_filter import ErrorFilter
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.servo_model import ServoModel
 from dynid.actuators.servo_search import Normal
 from dynid.actuators.servo_simulator import differentiate_servos, simulate_servos
 from dynid.errors import ArgumentError, EstimationError
 
-__all__ = ["ServoEquations", "filtered", "lag_correlation"]
+__all__ = ["ServoEquations"]
 
 Floats = NDArray[np.float64]
-MOST_CORRELATION = 0.99
-"""Largest correlation that is filtered out: beyond it the filter is a difference, and the level is lost. Convention."""
-
-
-def filtered(values: Floats, correlation: float) -> Floats:
-    """(N, ...) samples minus the correlation times the sample before, the first one kept at its own variance."""
-    result = np.array(values, dtype=float)
-    result[1:] -= correlation * values[:-1]
-    result[0] *= np.sqrt(1.0 - correlation**2)
-    return result
-
-
-def lag_correlation(residuals: Sequence[Floats]) -> float:
-    """Correlation of residuals (N, n) with those one sample later, over all motions and joints."""
-    later = sum(float(np.sum(e[1:] * e[:-1])) for e in residuals)
-    total = sum(float(np.sum(e**2)) for e in residuals)
-    return float(np.clip(later / total, 0.0, MOST_CORRELATION)) if total > 0.0 else 0.0
+NO_FILTER = ErrorFilter()
+"""Plain least squares."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,8 +31,8 @@ class ServoEquations:
 
     model: ServoModel
     motions: tuple[CommandedMotion, ...]
-    correlation: float = 0.0
-    """Correlation of residuals from sample to sample that is filtered out."""
+    error_filter: ErrorFilter = NO_FILTER
+    """Takes out how errors last."""
     variance: float = 0.0
     """Variance of a filtered residual, by which priors weigh; zero leaves priors out."""
 
@@ -67,7 +51,7 @@ class ServoEquations:
     def residuals(self, values: Floats) -> list[Floats]:
         """(N, n) filtered residuals of every motion."""
         return [
-            filtered(motion.position - simulate_servos(self.model, values, motion), self.correlation)
+            self.error_filter.apply(motion.position - simulate_servos(self.model, values, motion), motion)
             for motion in self.motions
         ]
 
@@ -99,6 +83,6 @@ class ServoEquations:
         pieces = []
         for motion in self.motions:
             found = differentiate_servos(self.model, values, motion)
-            error = filtered(motion.position - found.position, self.correlation)
-            pieces.append((error, filtered(found.slopes, self.correlation)))
+            error = self.error_filter.apply(motion.position - found.position, motion)
+            pieces.append((error, self.error_filter.apply(found.slopes, motion)))
         return pieces

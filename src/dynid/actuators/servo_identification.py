@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.actuators.drive_laws import DriveLaw
+from dynid.actuators.error_filter import ErrorFilter, loop_filter
 from dynid.actuators.judgement.servo_covariance import TimeBlocks, servo_covariance, time_blocks
 from dynid.actuators.motion import CommandedMotion
-from dynid.actuators.servo_equations import ServoEquations, lag_correlation
+from dynid.actuators.servo_equations import ServoEquations
 from dynid.actuators.servo_identifiability import NO_SIGNAL, OpenDirection, entry_sizes, find_open_directions
 from dynid.actuators.servo_model import ServoModel, ServoParameter
 from dynid.actuators.servo_search import Search, search_servos
@@ -33,9 +34,8 @@ START_SPREAD = 0.7
 """Standard deviation of the logarithm by which further starts of a search differ from the first. Convention."""
 FIRST_STEPS = 12
 """Steps that each of several starts gets before the best one goes on. Convention."""
-ROUNDS = 2
-"""Times that the correlation of the residuals is estimated anew. Experiment: the third changes it by less than 0.01
-on the go2 log."""
+MOST_STEPS = 60
+"""Largest number of steps of a search. Experiment: go2 with 49 parameters needs 30 to 60."""
 MANY_NOISES = 10.0
 """Error of a simulated motion over the noise of its encoders from which on something is missing in the model.
 Convention: planted servos reach 1; the real logs of xl330 in docs/servos.md lie above it."""
@@ -99,8 +99,8 @@ class ActuatorEstimate:
     """What the motions do not tell apart."""
     at_bound: tuple[str, ...]
     """Entries that stand at a bound."""
-    correlation: float
-    """Correlation of residuals from sample to sample that was filtered out."""
+    error_filter: ErrorFilter
+    """How errors of the simulated motion last; this was taken out before squares were summed."""
     errors: tuple[MotionError, ...]
     """Errors of the simulated motions, trained ones first."""
     iterations: int
@@ -152,7 +152,7 @@ def identify_actuators(
     law: DriveLaw,
     parameters: Sequence[ServoParameter | str] = ("armature", "viscous", "coulomb"),
     held_out: Sequence[CommandedMotion] = (),
-    correlation: float | Literal["estimated"] = 0.0,
+    correlation: float | Literal["loop"] = "loop",
     starts: int = 1,
 ) -> ActuatorEstimate:
     """Find armature, friction, gains, delay and the like of a robot's drives from commands and encoders.
@@ -163,7 +163,8 @@ def identify_actuators(
         law: The law of the drives: `PositionLaw` or `MotorLaw`, or one of your own.
         parameters: Kinds of parameters; a bare name is free in each joint.
         held_out: Motions that the result is tried on.
-        correlation: Correlation of the residuals from sample to sample that is filtered out; ``estimated`` finds it.
+        correlation: Correlation of the errors of the simulated motion from sample to sample, which is filtered out:
+            that of the drives' loops, or a number from 0 (none) to below 1.
         starts: Number of first guesses, for laws with several minima.
 
     Raises:
@@ -185,21 +186,19 @@ def fit_servos(
     motions: Sequence[CommandedMotion],
     held_out: Sequence[CommandedMotion] = (),
     *,
-    correlation: float | Literal["estimated"] = 0.0,
+    correlation: float | Literal["loop"] | ErrorFilter = "loop",
     starts: int = 1,
 ) -> ActuatorEstimate:
-    """Fit a model; arguments and errors as for `identify_actuators`."""
+    """Fit a model; arguments and errors as for `identify_actuators`, and the filter of another estimate."""
     _check_request(motions, held_out, correlation, starts)
-    level = 0.0 if isinstance(correlation, str) else float(correlation)
-    equations = ServoEquations(model, tuple(motions), level)
-    found = _search(equations, model.start, starts)
-    equations, found = _with_prior(equations, found)
-    if isinstance(correlation, str):
-        for _ in range(ROUNDS):
-            plain = ServoEquations(model, tuple(motions)).residuals(found.values)
-            equations = ServoEquations(model, tuple(motions), lag_correlation(plain), equations.variance)
-            equations, found = _with_prior(equations, _search(equations, found.values, 1))
-    return _judge(equations, found, held_out)
+    given, first = tuple(motions), model.start
+    if isinstance(correlation, str):  # the loop's time constants follow from a rough fit
+        plain = ServoEquations(model, given)
+        first, starts = _search(plain, first, starts, FIRST_STEPS).values, 1
+        correlation = loop_filter(model, first, given, plain.residuals(first))
+    chosen = correlation if isinstance(correlation, ErrorFilter) else ErrorFilter(float(correlation))
+    equations = ServoEquations(model, given, chosen)
+    return _judge(*_with_prior(equations, _search(equations, first, starts)), held_out)
 
 
 def _with_prior(equations: ServoEquations, found: Search) -> tuple[ServoEquations, Search]:
@@ -217,7 +216,7 @@ def _bounds(model: ServoModel) -> tuple[Floats, Floats]:
     return np.array([entry.lower for entry in entries]), np.array([entry.upper for entry in entries])
 
 
-def _search(equations: ServoEquations, start: Floats, starts: int) -> Search:
+def _search(equations: ServoEquations, start: Floats, starts: int, iterations: int = MOST_STEPS) -> Search:
     """The search from the start, or from the best of several."""
     bounds = _bounds(equations.model)
     best, rng = start, np.random.default_rng(0)
@@ -234,7 +233,7 @@ def _search(equations: ServoEquations, start: Floats, starts: int) -> Search:
             costs.append((tried.cost, k, tried.values))
         if costs:
             best = min(costs, key=lambda c: c[:2])[2]
-    return search_servos(equations.normal, equations.cost, best, bounds)
+    return search_servos(equations.normal, equations.cost, best, bounds, iterations=iterations)
 
 
 def _judge(equations: ServoEquations, found: Search, held_out: Sequence[CommandedMotion]) -> ActuatorEstimate:
@@ -259,7 +258,7 @@ def _judge(equations: ServoEquations, found: Search, held_out: Sequence[Commande
         covariance=covariance,
         open_directions=open_directions,
         at_bound=tuple(entries[k].name for k in np.flatnonzero(at_bound)),
-        correlation=equations.correlation,
+        error_filter=equations.error_filter,
         errors=tuple(
             _error(model, values, motion, trained)
             for group, trained in ((equations.motions, True), (held_out, False))
@@ -313,14 +312,17 @@ def _noise(position: Floats) -> float:
 
 
 def _check_request(
-    motions: Sequence[CommandedMotion], held_out: Sequence[CommandedMotion], correlation: float | str, starts: int
+    motions: Sequence[CommandedMotion],
+    held_out: Sequence[CommandedMotion],
+    correlation: float | str | ErrorFilter,
+    starts: int,
 ) -> None:
     """Refuse what cannot be fitted: no motion, the same one twice, numbers out of range."""
     if not motions:
         raise ArgumentError("there is no motion to fit", remedy="Give one motion or more.")
-    if isinstance(correlation, str) and correlation != "estimated":
-        raise ArgumentError(f"the correlation is '{correlation}'", remedy="Give a number, or 'estimated'.")
-    if not isinstance(correlation, str) and not 0.0 <= correlation < 1.0:
+    if isinstance(correlation, str) and correlation != "loop":
+        raise ArgumentError(f"the correlation is '{correlation}'", remedy="Give a number, or 'loop'.")
+    if not isinstance(correlation, (str, ErrorFilter)) and not 0.0 <= correlation < 1.0:
         raise ArgumentError(f"the correlation is {correlation}", remedy="Give a number from 0 up, below 1.")
     as_whole("starts", starts, least=1)
     for place, motion in enumerate(motions):

@@ -63,7 +63,7 @@ def search_servos(
     bounds: tuple[Floats, Floats],
     *,
     iterations: int = 60,
-    tolerance: float = 1e-6,
+    tolerance: float = 1e-5,
 ) -> Search:
     """Minimise a sum of squares within bounds.
 
@@ -86,7 +86,7 @@ def search_servos(
     here = evaluate(values)
     if not here.is_finite:
         raise EstimationError("the first guess cannot be simulated", remedy="Start from other values.")
-    damping, tried, quiet = FIRST_DAMPING, 0, 0
+    damping, tried, quiet, held = FIRST_DAMPING, 0, 0, False
     while tried < iterations and damping < MOST_DAMPING:
         tried += 1
         trial = np.clip(values + _step(here, values, bounds, damping), lower, upper)
@@ -95,10 +95,11 @@ def search_servos(
         if after is here or not after.is_finite:  # derivatives may overflow where the motion itself does not
             if np.allclose(trial, values, rtol=1e-12, atol=1e-15):
                 return Search(values, here.cost, tried, _is_flat(here, values, bounds))
-            damping *= 8.0
+            damping, held = 8.0 * damping, True
             continue
         gain = (here.cost - there) / here.cost if here.cost > 0.0 else 0.0
-        values, here, damping = trial, after, max(damping / 8.0, 1e-9)
+        # damping that has just been raised stays: less of it failed a step ago
+        values, here, damping, held = trial, after, damping if held else max(damping / 8.0, 1e-9), False
         quiet = quiet + 1 if gain < tolerance else 0
         if quiet == 2:
             return Search(values, here.cost, tried, True)

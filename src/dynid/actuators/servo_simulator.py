@@ -8,16 +8,16 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynid.actuators.chains import split_chains
 from dynid.actuators.kinds import DELAY
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.servo_model import ServoModel
+from dynid.actuators.stepping.chains import split_chains
 from dynid.actuators.stepping.servo_run import compiled_run
 from dynid.actuators.stepping.servo_step import GIVEN, ServoPlant
 from dynid.errors import ArgumentError, EstimationError
 from dynid.public_calls import public
 
-__all__ = ["Simulated", "differentiate_servos", "simulate_servos"]
+__all__ = ["Simulated", "differentiate_servos", "given_gains", "simulate_servos"]
 
 Floats = NDArray[np.float64]
 FAR = 1e3
@@ -94,6 +94,25 @@ def _joined(time: Floats, values: Floats, grid: _Grid, late: float) -> tuple[Flo
     return shifted, np.where(inside, -rates[left], 0.0)
 
 
+def given_gains(model: ServoModel, motion: CommandedMotion) -> Floats:
+    """(4, n) kp, kd, ki and voltage of a motion; those of the law where it states none.
+
+    Raises:
+        ArgumentError: Neither of them states what the law needs.
+    """
+    own = {name: getattr(motion, name) for name in ("kp", "kd", "ki")}
+    own["voltage"] = None if motion.voltage is None else np.full(model.dof, motion.voltage)
+    for name in model.law.needs:
+        if own[name] is None and getattr(model.law, name) is None:
+            raise ArgumentError(
+                f"neither the law nor '{motion.name}' states {name}",
+                remedy=f"Give {name} in the law, or its column in the channel map.",
+            )
+    default = model.law.gains(model.dof)
+    nothing = np.zeros(model.dof)
+    return np.stack([default.get(g, nothing) if own[g] is None else own[g] for g in GIVEN])
+
+
 class _Prepared:
     """A motion under given parameters, as the compiled steps read it."""
 
@@ -114,17 +133,7 @@ class _Prepared:
         self.on = np.ones_like(self.command)
         if motion.enabled is not None:
             self.on = motion.enabled[self.grid.interval].astype(float)
-        own = {name: getattr(motion, name) for name in ("kp", "kd", "ki")}
-        own["voltage"] = None if motion.voltage is None else np.full(model.dof, motion.voltage)
-        for name in model.law.needs:
-            if own[name] is None and getattr(model.law, name) is None:
-                raise ArgumentError(
-                    f"neither the law nor '{motion.name}' states {name}",
-                    remedy=f"Give {name} in the law, or its column in the channel map.",
-                )
-        default = model.law.gains(model.dof)
-        nothing = np.zeros(model.dof)
-        self.given = np.stack([default.get(g, nothing) if own[g] is None else own[g] for g in GIVEN])
+        self.given = given_gains(model, motion)
 
     def chain(self, plant: ServoPlant, joints: list[int]) -> tuple[Floats, Floats, Floats, Floats]:
         """First state, samples, gains and parameters of one chain."""

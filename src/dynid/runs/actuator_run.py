@@ -80,7 +80,7 @@ def run_actuators(
     *,
     held_out: Sequence[str | Path] = (),
     channel_map: ChannelMapSource | None = None,
-    correlation: float | Literal["estimated"] = 0.0,
+    correlation: float | Literal["loop"] = "loop",
     starts: int = 1,
     out: RunRequest | str | Path | None = None,
 ) -> ActuatorRun:
@@ -92,7 +92,7 @@ def run_actuators(
         law: File with the law of the drives and the parameters to find, see `dynid.actuators.read_servo_model`.
         held_out: Logs that the result is tried on; a share such as "30%" is the end of every log.
         channel_map: Channel map of the logs, its file, or the name of a built-in one.
-        correlation: Correlation of the residuals that is filtered out, or ``estimated``.
+        correlation: As for `dynid.identify_actuators`.
         starts: Number of first guesses.
         out: Folder for the servos, files for simulators and a report; None writes nothing.
 
@@ -135,7 +135,7 @@ def run_actuators(
             model, motions, others, correlation=correlation, starts=starts
         )  # fmt: skip
         repeats = _repeats(found, motions)
-        text, content = _text(found, repeats, sharing, choice), _content(found, sharing, choice)
+        text, content = _text(found, repeats, sharing, choice), _content(found, motions[0], sharing, choice)
         result = ActuatorRun(
             found=found, before=before, repeats=repeats, sharing=sharing, choice=choice, text=text, content=content
         )  # fmt: skip
@@ -204,7 +204,7 @@ def _repeats(found: ActuatorEstimate, motions: Sequence[CommandedMotion]) -> tup
         return ()
     if len(motions) == 1:
         motions = motions[0].hold_out(0.5)
-    return compare_repeats([fit_servos(found.model, [motion], correlation=found.correlation) for motion in motions])
+    return compare_repeats([fit_servos(found.model, [motion], correlation=found.error_filter) for motion in motions])
 
 
 def _text(
@@ -232,8 +232,11 @@ def _text(
     return "\n".join(lines)
 
 
-def _content(found: ActuatorEstimate, sharing: Sharing | None, choice: TermChoice | None) -> dict[str, Any]:
-    """The result as JSON holds it: None for what is not known."""
+def _content(
+    found: ActuatorEstimate, motion: CommandedMotion, sharing: Sharing | None, choice: TermChoice | None
+) -> dict[str, Any]:
+    """The result as JSON holds it: None for what is not known; correlations are those of the first motion."""
+    correlations = [round(float(r), 6) for r in found.error_filter.correlations(motion)]
 
     def number(value: float) -> float | None:
         return float(value) if np.isfinite(value) else None
@@ -249,7 +252,7 @@ def _content(found: ActuatorEstimate, sharing: Sharing | None, choice: TermChoic
         ],
         "open": [{"names": list(d.names), "changes": list(d.changes)} for d in found.open_directions],
         "at_bound": list(found.at_bound),
-        "correlation": found.correlation,
+        "correlation": correlations,
         "converged": found.converged,
         "findings": [finding.to_dict() for finding in found.findings],
         "motions": [

@@ -58,7 +58,7 @@ def select_terms(
     motions: Sequence[CommandedMotion],
     candidates: Sequence[str] | None = None,
     *,
-    correlation: float | Literal["estimated"] = 0.0,
+    correlation: float | Literal["loop"] = "loop",
     starts: int = 1,
 ) -> TermChoice:
     """Choose the terms of a model by predicting motions, or parts of a motion, from the others.
@@ -71,7 +71,7 @@ def select_terms(
         model: The model without candidates.
         motions: The motions that the model may be chosen by; motions that it is to be tried on stay apart.
         candidates: Kinds that may be taken up, free in each joint; those of the model by default.
-        correlation: Correlation of the residuals that is filtered out in every fit.
+        correlation: As for `dynid.identify_actuators`.
         starts: Number of first guesses of the first fit of every fold.
 
     Raises:
@@ -131,7 +131,7 @@ class _Search:
     """Fits and predictions over folds."""
 
     folds: list[tuple[list[CommandedMotion], list[CommandedMotion]]]
-    correlation: float | Literal["estimated"]
+    correlation: float | Literal["loop"]
 
     def tried(self, models: Sequence[ServoModel], added: str | None = None) -> _Tried:
         """The models, with one more kind or as they are, fitted and tried in every fold."""

@@ -45,8 +45,9 @@ class LogOrShare(LogPath):
 @click.option("--held-out", multiple=True, type=LogOrShare(), metavar="LOG|SHARE",
               help="Log that the result is tried on, repeatable; or a share such as 30%: the end of "
               "every log.")  # fmt: skip
-@click.option("--correlation", default="0", metavar="NUMBER|estimated",
-              help="Correlation of the position errors from sample to sample that is filtered out.")  # fmt: skip
+@click.option("--correlation", default="loop", metavar="NUMBER|loop",
+              help="Correlation of the position errors from sample to sample that is filtered out; by default "
+              "that of the drives' loops, as the law states them.")  # fmt: skip
 @click.option("--starts", default=1, type=click.IntRange(1, 100), help="Number of first guesses; 1 by default.")
 @click.option("--out", type=click.Path(path_type=Path),
               help="Folder for the servos, files for simulators, and a report.")  # fmt: skip
@@ -86,15 +87,15 @@ def actuate(
         print_written(out)
 
 
-def _correlation(word: str) -> float | Literal["estimated"]:
+def _correlation(word: str) -> float | Literal["loop"]:
     from dynid.errors import ArgumentError
 
-    if word == "estimated":
-        return "estimated"
+    if word == "loop":
+        return "loop"
     try:
         value = float(word)
     except ValueError:
         value = float("nan")
     if not 0.0 <= value < 1.0:
-        raise ArgumentError(f"--correlation: '{word}' is no correlation", remedy="Write 0.95, or estimated.")
+        raise ArgumentError(f"--correlation: '{word}' is no correlation", remedy="Write 0.95, or loop.")
     return value
