@@ -243,7 +243,7 @@ def judge(kind: str, case: Case) -> tuple[str, float, str]:
 
 def is_called_untestable(kind: str, case: Case, findings: Sequence[Finding]) -> bool:
     """Whether the gate says that the log cannot show an error of the planted kind and joint."""
-    phrases = {"length": "length of ", "zero": "zero of ", "gain": "gain of "}
+    phrases = {"length": "length of ", "zero": "zero of ", "gain": "gain of ", "late": "torque of one joint: "}
     if kind not in phrases:
         return False
     named = next(joint.parent for joint in case.robot.joints if joint.name == case.joint) if kind == "length" else None

@@ -21,7 +21,7 @@ from dynid.information.displacements import displacement_columns
 from dynid.robot.model import Body, Robot
 from dynid.terms.load_dependent import horizontal_axes
 
-__all__ = ["Cause", "best_cause", "find_causes", "name_causes", "untestable"]
+__all__ = ["LIKELY", "SURE", "Cause", "best_cause", "find_causes", "name_causes", "untestable"]
 
 Floats = NDArray[np.float64]
 LIKELY = 4.5
@@ -231,10 +231,12 @@ def _channels(samples: Samples, fit: ProfiledFit) -> Iterator[Cause]:
             yield Cause("late", j, fit.at_joint(place, -slope[:, j]), none)
 
 
-def best_cause(samples: Samples, causes: list[Cause], amounts: Amounts) -> tuple[int | None, Floats]:
+def best_cause(
+    samples: Samples, causes: list[Cause], amounts: Amounts, least: float = LIKELY
+) -> tuple[int | None, Floats]:
     """The place of the cause that explains most, None where none is likely; and the gains (k,) of those that are."""
     plausible = [_matters(cause, value, samples) for cause, value in zip(causes, amounts.value.tolist(), strict=True)]
-    likely = np.array(plausible) & (_deviations(amounts) > LIKELY)
+    likely = np.array(plausible) & (_deviations(amounts) > least)
     gains = np.where(likely, amounts.gain, 0.0)
     if not likely.any():
         return None, gains
@@ -248,9 +250,11 @@ def _deviations(amounts: Amounts) -> Floats:
     return np.asarray(np.abs(np.nan_to_num(amounts.value)) / amounts.error)
 
 
-def name_causes(robot: Robot, samples: Samples, causes: list[Cause], amounts: Amounts) -> Iterator[Finding]:
+def name_causes(
+    robot: Robot, samples: Samples, causes: list[Cause], amounts: Amounts, least: float = LIKELY
+) -> Iterator[Finding]:
     """Report the cause that explains most; it is a warning only if it is sure and no other explains nearly as much."""
-    best, gains = best_cause(samples, causes, amounts)
+    best, gains = best_cause(samples, causes, amounts, least)
     if best is None:
         return
     cause, kind = causes[best], KINDS[causes[best].kind]

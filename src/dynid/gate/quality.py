@@ -13,6 +13,7 @@ import numpy as np
 
 from dynid.errors import ArgumentError, DataError
 from dynid.findings import Finding, QualityReport
+from dynid.gate.causes import SURE
 from dynid.gate.command_checks import check_commands
 from dynid.gate.hypotheses import check_hypotheses
 from dynid.gate.measured_samples import move_back
@@ -236,8 +237,7 @@ def _check_delayed(
     if experiment is None or not delays:
         yield from check_within(robot, samples, experiment)
         return
-    found = check_within(robot, samples, move_back(experiment, float(delays[0])))
-    yield from (f for f in found if f.severity == "warning" or f.code in ("change", "untestable"))
+    yield from check_within(robot, samples, move_back(experiment, float(delays[0])), least=SURE)
 
 
 def _confirm_delays(late: list[Finding], wrong: list[Finding]) -> list[Finding]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.findings import Finding
-from dynid.gate.causes import best_cause, find_causes, name_causes, untestable
+from dynid.gate.causes import LIKELY, best_cause, find_causes, name_causes, untestable
 from dynid.gate.measured_samples import measured_samples
 from dynid.gate.profiled_fit import ProfiledFit, orthonormal
 from dynid.gate.quick_fit import Samples, body_columns
@@ -35,7 +35,9 @@ SURELY_LOADED = 0.8
 of 12, clean logs above 0.98; clean logs of another arm with friction of other shapes reached 0.89)."""
 
 
-def check_within(robot: Robot, samples: Samples, experiment: Experiment | None) -> Iterator[Finding]:
+def check_within(
+    robot: Robot, samples: Samples, experiment: Experiment | None, *, least: float = LIKELY
+) -> Iterator[Finding]:
     """Report loads that change, or else the cause that explains best what is left, and what the log cannot show.
 
     Args:
@@ -43,6 +45,7 @@ def check_within(robot: Robot, samples: Samples, experiment: Experiment | None) 
         samples: Samples with low-passed torques.
         experiment: The same log with its torques as measured, moved back where they are late; None judges changing
             loads alone.
+        least: Standard errors from which on a cause is named.
     """
     if samples.q.shape[0] < FEWEST_ROWS:
         return
@@ -54,7 +57,7 @@ def check_within(robot: Robot, samples: Samples, experiment: Experiment | None) 
     measured = None if experiment is None else measured_samples(robot, experiment, ROWS)
     if measured is not None:
         causes, amounts = find_causes(robot, measured, ProfiledFit.of(robot, measured))
-        yield from name_causes(robot, measured, causes, amounts)
+        yield from name_causes(robot, measured, causes, amounts, least)
         yield from untestable(robot, causes, amounts)
 
 
