@@ -129,7 +129,7 @@ class ActuatorEstimate:
                 message=f"these stand at their bounds, are no estimates and have no intervals: {listed}",
                 remedy="Give other bounds ([lower], [upper]), or take them out: the data want values beyond, or do not "
                        "show them.",
-                evidence=stand,
+                evidence={"values at bounds": len(stand)},
             ))  # fmt: skip
         if not self.converged:
             found.insert(0, Finding(

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynid.actuators.alike import BLOCKS, LEVEL, AlikeTest, Sharing
 from dynid.actuators.judgement.servo_selection import TermChoice
+from dynid.actuators.kinds import KINDS
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.servo_identifiability import OpenDirection
 from dynid.actuators.servo_identification import ActuatorEstimate
@@ -24,12 +26,14 @@ __all__ = [
     "ServoValues",
     "agreement_of",
     "choice_table",
+    "next_steps",
     "servo_page",
     "servo_table",
     "sharing_errors",
     "sharing_tests",
 ]
 
+Floats = NDArray[np.float64]
 MOST_JOINTS = 12
 """Joints of which curves are drawn. Convention: a page of a few hundred kilobytes."""
 
@@ -44,7 +48,7 @@ def servo_table(found: ActuatorEstimate) -> Rows:
         remark = (
             "not converged"
             if not found.converged
-            else "open"
+            else "open: see above"
             if entry.name in opened
             else "at its bound: no estimate"
             if entry.name in found.at_bound
@@ -83,7 +87,30 @@ class ServoValues(Section):
         ]
         remarks += [("Open", f"{direction}.") for direction in found.open_directions]
         remarks += [("Open before the fit", f"{direction}.") for direction in self.before]
-        return [Cards(cards), Bullets(tuple(remarks)), servo_table(found)]
+        remarks += [("Next", step) for step in next_steps(found)]
+        kinds = dict.fromkeys(entry.kind for entry in found.model.entries)
+        meaning = "; ".join(f"{kind}: {KINDS[kind].meaning}" for kind in kinds)
+        return [Cards(cards), Bullets(tuple(remarks)), servo_table(found), Text(f"{meaning}.", "hint")]
+
+
+def next_steps(found: ActuatorEstimate) -> list[str]:
+    """What to do with the result, as sentences."""
+    steps = []
+    if any(error.severity == "error" for error in found.findings):
+        return ["Mend the law first; nothing else counts until the simulated motion is nearer than the commands."]
+    if not any(not error.trained for error in found.errors):
+        steps.append("Try the result on motions that were not fitted: --held-out LOG, or --held-out 30%.")
+    if found.open_directions:
+        steps.append(
+            "Values that are only known together simulate motions like these well, but none of them means anything "
+            "alone. Record motions at other gains, loads and postures (dynid excite --commands), or state what you "
+            "know in the law's file ([fixed], [prior])."
+        )
+    steps.append(
+        "Load servos.xml in MuJoCo, servos.urdf or isaac_actuators.json elsewhere, where they were written; "
+        "not_in_the_files.txt says what each file cannot hold."
+    )
+    return steps
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,16 +131,34 @@ class ServoMotions(Section):
             for e in self.found.errors
         )  # fmt: skip
         header = ("motion", "", "mean error [mrad]", "rms [mrad]", "command, rms [mrad]", "sum over joints [rad^2]")
-        blocks: list[Block] = [Rows(header, rows)]
+        hint = (
+            "Each motion is simulated from its first reading on by its commands alone. Command: the error of taking "
+            "every joint to be where it was sent. Millimetres and metres for sliding joints."
+        )
+        blocks: list[Block] = [Rows(header, rows), Text(hint, "hint")]
         for motion in self.shown:
             blocks.append(Heading(motion.name))
             simulated = self.found.simulate(motion)
+            blocks.append(_joint_errors(motion, simulated))
             for j, name in enumerate(motion.joint_names[:MOST_JOINTS]):
                 curves = [("measured", motion.position[:, j]), ("simulated", simulated[:, j]),
                           ("commanded", motion.command[:, j])]  # fmt: skip
                 label = f"{name} of {motion.name}: measured, simulated and commanded position"
-                blocks.append(Plot.of(label, "time [s]", name, motion.time, curves, dashed=("commanded",), small=True))
+                unit = "m" if self.found.model.robot.bodies[j].joint.kind == "prismatic" else "rad"
+                shown = f"{name} [{unit}]"
+                blocks.append(Plot.of(label, "time [s]", shown, motion.time, curves, dashed=("commanded",), small=True))
         return blocks
+
+
+def _joint_errors(motion: CommandedMotion, simulated: Floats) -> Rows:
+    """One row per joint: how far the simulated position is from the measured one."""
+    error = 1e3 * (simulated - motion.position)
+    rows = tuple(
+        (name, float(np.sqrt(np.mean(error[:, j] ** 2))), float(np.abs(error[:, j]).max()), float(error[:, j].mean()),
+         1e3 * float(np.ptp(motion.position[:, j])))
+        for j, name in enumerate(motion.joint_names)
+    )  # fmt: skip
+    return Rows(("joint", "error, rms [mrad]", "largest [mrad]", "mean [mrad]", "range of the motion [mrad]"), rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,7 +210,7 @@ def sharing_errors(sharing: Sharing) -> Rows:
         ]
         means = [float(np.mean(part)) if part else None for part in squares]
         rows.append((name, len(found.values), *means, "" if found.converged else "not converged"))
-    header = ("model", "parameters", "sum over joints, trained [rad^2]", "held out [rad^2]", "")
+    header = ("model", "parameters", "squared error, trained [rad^2]", "held out [rad^2]", "")
     return Rows(header, tuple(rows))
 
 
@@ -185,15 +230,21 @@ class Repeats(Section):
             (t.kind, t.mean, t.spread, t.expected, t.p_value, "agree" if t.alike else "disagree") for t in self.tests
         )
         header = ("parameter", "common value", "spread", "as the intervals state", "p", "")
-        hint = "Disagree: they differ by more than their intervals say (5 %); the model misses something."
+        hint = (
+            "Spread: standard deviation of the values of the single fits, beside the one that their intervals state. "
+            "p: probability of such differences by chance; below 5 % they disagree, and the model misses something. "
+            "Units as in the first table."
+        )
         return [Text(agreement_of(self.tests)), Text(hint, "hint"), Rows(header, rows)]
 
 
 def agreement_of(tests: Sequence[AlikeTest]) -> str:
     """How many values of recordings, or halves of one, agree within their intervals, as a sentence."""
     odd = [test.kind for test in tests if not test.alike]
-    parts = ", ".join(dict.fromkeys(name for test in tests for name in test.names))
-    told = f"Fitted alone ({parts}), {len(tests) - len(odd)} of {len(tests)} values agree within their 95 % intervals"
+    parts = " and ".join(f"'{name}'" for name in dict.fromkeys(name for test in tests for name in test.names))
+    told = (
+        f"{len(tests) - len(odd)} of {len(tests)} values agree within their 95 % intervals if {parts} are fitted alone"
+    )
     return f"{told}; these differ by more: {', '.join(odd)}." if odd else f"{told}."
 
 
