@@ -55,6 +55,7 @@ WRONG: dict[str, str] = {
     'dynid.studies.compare.compare_recipe.CompareRecipe(runs="all")': "runs is 'all'. Give a whole number",
     "dynid.studies.compare.compare_recipe.CompareRecipe(methods=3)": "methods is 3. Give a list, each item a text",
     'dynid.read_recording(folder / "run1.csv", robot="ddarm", channel_map=folder / "map.toml")': "robot is 'ddarm'",
+    'dynid.read_recording(folder / "run1.csv", folder / "map.toml")': "Give a Robot",
     "dynid.inspect_log(3)": "path is 3. Give a path or a list of them",
     'dynid.base_parameters("puma560")': "expected a Robot, not str 'puma560'. Read one, dynid.read_urdf(path)",
     'dynid.base_parameters(robot).project("a")': "theta is 'a'. Give an array of numbers",

@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -104,6 +105,12 @@ def show_finding(finding: Finding) -> None:
     click.echo(click.style(head, fg=colour, bold=True) + text.removeprefix(head), err=True)
 
 
+_TIE = "\ue000"
+"""Stands for a space at which no line is broken."""
+_AFTER_NUMBER = re.compile(r"(?<=\d) (?=(?:%|ms|Hz|deg|mm|kg|N|s)(?:\W|$))")
+"""The space between a number and its unit."""
+
+
 def wrap_lines(text: str, *, tables: bool = True) -> str:
     """Break sentences at the width of the terminal, at most 80 columns; rows of tables stay as they are.
 
@@ -113,7 +120,7 @@ def wrap_lines(text: str, *, tables: bool = True) -> str:
     """
     width = min(LINE, shutil.get_terminal_size().columns)
     lines = []
-    for line in text.splitlines():
+    for line in _AFTER_NUMBER.sub(_TIE, text).splitlines():
         is_table = (tables and "  " in line.strip()) or set(line.strip()) <= {"-", " "}
         if is_table or len(line) <= width:
             lines.append(line)
@@ -122,7 +129,7 @@ def wrap_lines(text: str, *, tables: bool = True) -> str:
             lines += textwrap.wrap(
                 line, width, subsequent_indent=further, break_long_words=False, break_on_hyphens=False
             )
-    return "\n".join(lines)
+    return "\n".join(lines).replace(_TIE, " ")
 
 
 def identification_overview(fit: Identification) -> str:

@@ -47,6 +47,7 @@ class Kind:
 
     code: str
     unit: str
+    """Printed unit; of turning and of sliding joints where these differ, with "or" between them."""
     factor: float
     """Printed unit over SI unit."""
     least: float
@@ -167,14 +168,19 @@ class Cause:
     direction: Floats
     """(6,) displacement of the joint per unit; zeros where it is none."""
 
+    def unit(self, robot: Robot) -> str:
+        """The printed unit of its amount, for a turning or a sliding joint."""
+        turning, _, sliding = KINDS[self.kind].unit.partition(" or ")
+        return sliding if sliding and robot.bodies[self.joint].is_prismatic else turning
+
     def describe(self, robot: Robot, value: float, error: float) -> str:
         """What is wrong, with its amount and two standard errors."""
-        kind = KINDS[self.kind]
+        kind, unit = KINDS[self.kind], self.unit(robot)
         axis = ", ".join(f"{x:.2g}" for x in self.direction[3:] + 0.0)
         shown, spread = kind.factor * value, 2.0 * kind.factor * error
         return kind.says.format(
-            size=f"{abs(shown):.3g} +- {spread:.2g} {kind.unit}",
-            signed=f"{shown:+.3g} +- {spread:.2g} {kind.unit}",
+            size=f"{abs(shown):.3g} +- {spread:.2g} {unit}",
+            signed=f"{shown:+.3g} +- {spread:.2g} {unit}",
             large="large" if value > 0.0 else "small",
             little="little" if value > 0.0 else "much",
             longer="longer" if value > 0.0 else "shorter",
@@ -276,8 +282,8 @@ def name_causes(
         joint=None if cause.kind == "tilt" else robot.joint_names[cause.joint],
         message=cause.describe(robot, value, error),
         evidence={
-            f"amount [{kind.unit}]": kind.factor * value,
-            f"standard error [{kind.unit}]": kind.factor * error,
+            f"amount [{cause.unit(robot)}]": kind.factor * value,
+            f"standard error [{cause.unit(robot)}]": kind.factor * error,
             "gain of log-likelihood": 0.5 * float(amounts.gain[best]),
         },
         remedy=kind.remedy.format(joint=robot.joint_names[cause.joint]) + doubt,

@@ -371,9 +371,9 @@ def check_delay(robot: Robot, experiment: Experiment, max_delay_s: float = 0.1) 
     verb = "are" if delay.sure else "seem to be"
     remedy = f"Process with effort_delay_s={likely.seconds:.6f}; in a recipe delay_s={likely.seconds:.6f}."
     if not delay.clear:
-        remedy = f"Compare held-out errors with and without delay_s={likely.seconds:.6f}."
+        remedy = f"Compare the held-out errors with and without --set delay_s={likely.seconds:.6f}."
     if not delay.likely:
-        doubt = f"Doubtful: {1e3 * delay.seconds:.4g} ms if dry friction follows reversals otherwise, as it may."
+        doubt = f"Doubtful: with another model of dry friction at reversals the delay is {1e3 * delay.seconds:.4g} ms."
         remedy = f"{doubt} {remedy}"
     yield Finding(
         code="unsynchronised",

@@ -123,7 +123,8 @@ def check_clock(recording: Recording) -> Iterator[Finding]:
 
 
 _CLOCK_REMEDIES = {
-    "gap": "Handled: no filter extends across a gap. Set max_gap_s to bridge gaps far below a period of the motion.",
+    "gap": "Handled: no filter extends across a gap. Gaps that are much shorter than a period of the motion "
+    "can be bridged: set max_gap_s above them.",
     "backward-time": "Handled: a new stretch begins there; look for the cause in the logger's clock.",
 }
 

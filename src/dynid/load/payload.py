@@ -478,7 +478,8 @@ def _arm_findings(arm: ArmUncertainty, share: float, departure: float) -> Iterat
         code="arm-limits",
         severity="note",
         where="model",
-        message=f"the load rests on the arm's model: {arm} (one standard deviation); friction was estimated with it",
+        message=f"the load was computed with the arm's model, whose uncertainty is stated as {arm} (one standard "
+        "deviation); friction was estimated beside the load",
         evidence={"relative std of masses": arm.mass, "std of centres of mass [m]": arm.com},
     )
     if share > NOTEWORTHY_SHARE:

@@ -77,6 +77,10 @@ def read_recording(
         >>> dynid.read_recording(folder / "run1.csv", channel_map=folder / "map.toml").time.size
         601
     """
+    if robot is not None and not isinstance(robot, Robot):
+        raise ArgumentError(
+            f"robot is {robot!r:.80}", remedy="Give a Robot or None; a channel map belongs under channel_map=."
+        )
     chosen = _chosen(channel_map, profile)
     files = _find_files(path, chosen)
     options = replace(chosen.options if chosen else Options(), strict=strict)
@@ -122,6 +126,10 @@ def read_stream(
         >>> sum(part.time.size for part in dynid.read_stream(folder / "run1.csv", channel_map=folder / "map.toml"))
         601
     """
+    if robot is not None and not isinstance(robot, Robot):
+        raise ArgumentError(
+            f"robot is {robot!r:.80}", remedy="Give a Robot or None; a channel map belongs under channel_map=."
+        )
     chosen = _chosen(channel_map, profile)
     files = _find_files(path, chosen)
     options = replace(chosen.options if chosen else Options(), strict=strict)

@@ -50,8 +50,8 @@ def _check_patterns(ctx: click.Context, param: click.Parameter, given: tuple[str
 @click.option("--store", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
               help="Keep reduced logs in this folder; the next run reads only new or changed logs.")  # fmt: skip
 @click.option("--gain-spread", type=FiniteRange(min=0.0), default=0.0, show_default=True, metavar="SHARE",
-              help="Standard deviation of the arms' torque gains about one, such as 0.03; 0 takes them "
-              "as one.")  # fmt: skip
+              help="How much the torque gains of the arms differ from 1: their standard deviation, such as 0.03; "
+              "with 0 all gains are 1.")  # fmt: skip
 @click.option("--window", type=POSITIVE, default=30.0, show_default=True, metavar="DAYS",
               help="Length of the windows of time in which friction is followed [days].")  # fmt: skip
 @recipe_options(example="cutoff_hz=10 or gate=false", page="docs/recipes.md", saves=False, of_logs=True, spreads=True)
@@ -70,7 +70,7 @@ def fleet(
     as_json: bool,
     **_: Any,  # --recipe and --set: read_recipe takes them from click's context
 ) -> None:
-    """Identify many arms of one type from the logs of all.
+    """Identify many arms of one type from all their logs.
 
     A PATTERN is a path or URL in which {arm} stands for the arm's name and {date}, if it is there, for a date such as
     2026-03-01, with wildcards; quote it. A folder stands for its logs. Inertial parameters are shared, friction and

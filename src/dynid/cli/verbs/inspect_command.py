@@ -18,7 +18,11 @@ __all__ = ["inspect"]
     "dynid inspect run1.mcap --json",
 )
 @logs_argument
-@click.option("--robot", metavar="ROBOT", help="Match joints by the names of this robot, and count them against it.")
+@click.option(
+    "--robot",
+    metavar="ROBOT",
+    help="Match columns to the joints of this robot by their names, and say if joints are missing.",
+)
 @HOLD
 @JSON
 def inspect(logs: tuple[str, ...], robot: str | None, hold: tuple[str, ...], as_json: bool) -> None:

@@ -90,14 +90,15 @@ class CommonCutoff:
         logs = "the log" if len(self.suggested_hz) == 1 else f"all {len(self.suggested_hz)} logs"
         spectra = ", ".join(f"{hz:.3g}" for hz in self.suggested_hz)
         clear = (
-            "with this cutoff the model predicts best the data that were left out of its fit; the noise alone suggests"
+            "with this cutoff the model predicts best the data that were left out of its fit; the noise alone "
+            f"suggests {spectra} Hz"
             if self.is_clear
-            else "several cutoffs predict equally well; of them, this one is nearest to the one that the noise suggests"
+            else "several cutoffs predict equally well; of them, this one is nearest to the one that the noise "
+            f"suggests ({spectra} Hz)"
         )
         return Finding(
             code="common-cutoff", severity="note", where="recipe",
-            message=f"the positions of {logs} are smoothed by a low-pass filter at {self.hz:.3g} Hz: {clear} "
-            f"({spectra} Hz)",
+            message=f"the positions of {logs} are smoothed by a low-pass filter at {self.hz:.3g} Hz: {clear}",
             evidence={f"error with {hz:.3g} Hz [%]": error
                       for hz, error in zip(self.cutoffs_hz, self.errors, strict=True)},
             remedy="" if self.is_clear else "Set cutoff_hz where you know better.",
