@@ -57,7 +57,8 @@ def visible_text(text: str) -> str:
     """
     if text.replace("\n", "").isprintable():
         return text
-    return "".join(c if c == "\n" or c.isprintable() or not _steers(c) else _escape(c) for c in text)
+    strange = {c for c in set(text) if c != "\n" and not c.isprintable() and _steers(c)}
+    return text.translate({ord(c): _escape(c) for c in strange}) if strange else text
 
 
 def _steers(character: str) -> bool:

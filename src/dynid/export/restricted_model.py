@@ -147,7 +147,7 @@ def _steady_torques(fit: Identification, kept: Sequence[Term], dropped: Sequence
     """The friction of joints with powers of the speed, beyond the speeds of the data: powers grow without end."""
     joints = sorted({term.joint for term in kept if isinstance(term, CubicViscous) and term.joint is not None})
     first, names = 10 * fit.robot.dof, fit.robot.joint_names
-    own = all_terms(fit.equations.keep(()))
+    own = all_terms(fit.equations)[: len(fit.robot.terms)]
     own_names = fit.base.layout.names[first:]
     whole = [*zip(own, fit.with_signs.parameter_vector[first:], strict=True)]
     whole += zip(fit.terms, fit.estimate.values[fit.base.rank :], strict=True)

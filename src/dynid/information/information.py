@@ -211,7 +211,12 @@ class Information:
             supports.append(tuple(number for number, _ in kept))
             picks.append([where for _, where in kept] + [len(support)])
         parts = tuple(replace(part, matrices=tuple(map(self._picked, part.matrices, picks))) for part in self.parts)
-        return replace(self, columns=columns, supports=tuple(supports), parts=parts)
+        chosen = replace(self, columns=columns, supports=tuple(supports), parts=parts)
+        # what all segments together say is chosen, too, which spares adding them up again
+        chosen.__dict__["_joint_totals"] = tuple(
+            _frozen(self._picked(R, p)) for R, p in zip(self._joint_totals, picks, strict=True)
+        )
+        return chosen
 
     def with_scaled_torques(self, factors: ArrayLike) -> Information:
         """The same equations with every joint's torque multiplied by a factor (n,)."""
@@ -251,11 +256,13 @@ class Information:
         )
 
     def _picked(self, matrix: Floats, pick: list[int]) -> Floats:
-        return (
-            matrix[np.ix_(pick, pick)]
-            if self.kind == "gram"
-            else append_rows(np.zeros((len(pick),) * 2), matrix[:, pick])
-        )
+        if self.kind == "gram":
+            return matrix[np.ix_(pick, pick)]
+        same = next((row for row, place in enumerate(pick) if place != row), len(pick))  # rows that stay as they are
+        result = np.zeros((len(pick),) * 2)
+        result[:same] = matrix[:same, pick]
+        result[same:, same:] = append_rows(result[same:, same:], matrix[same:, pick[same:]])
+        return result
 
     # --- answers ---------------------------------------------------------------------------------------------------
 
@@ -318,13 +325,13 @@ class Information:
         values = np.asarray(beta, dtype=float)
         if values.shape != (len(self.columns),):
             raise ArgumentError(f"expected {len(self.columns)} parameters, got shape {values.shape}")
-        vectors = [np.append(values[list(support)], -1.0) for support in self.supports]
-        return np.array(
-            [
-                [float(np.sum((self.factor(joint, segment) @ vector) ** 2)) for joint, vector in enumerate(vectors)]
-                for segment in self.segments
-            ]
-        ).reshape(len(self.segments), self.dof)
+        found = np.zeros((len(self.segments), self.dof))
+        for joint, support in enumerate(self.supports):
+            vector = np.append(values[list(support)], -1.0)
+            for row, segment in enumerate(self.segments):
+                rest = self.factor(joint, segment) @ vector
+                found[row, joint] = rest @ rest
+        return found
 
     # --- files -----------------------------------------------------------------------------------------------------
 
