@@ -100,6 +100,12 @@ def test_one_process_at_a_time_and_none_after_its_death(tmp_path: Path) -> None:
     assert content(folder) == OLD
     work = begin(folder)
     assert content(work.stage).keys() == {*NEW, "lock"}  # a later process decides whether it continues
+    (work.stage / "cache").mkdir()
+    for half in (work.stage / ".a.x1.part", work.stage / "cache" / ".b.x2.part"):
+        half.write_text("half of a file")
+    work.release()
+    work = begin(folder)
+    assert not list(work.stage.rglob("*.part"))
     with pytest.raises(ExportError, match="another process"):  # nor do two threads of one process
         begin(folder)
     work.discard()

@@ -16,6 +16,7 @@ from dynid.export.c.c_check import FLAGS, build_driver, run_driver
 from dynid.export.c.c_functions import FUNCTIONS
 from dynid.export.c.c_package import generate_c
 from dynid.export.c.c_reference import reference
+from dynid.files import write_atomically
 from dynid.kernels import inverse_dynamics
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
@@ -280,6 +281,23 @@ def test_files_of_other_options_do_not_stay(tmp_path):
     (tmp_path / "file").write_text("mine")
     with pytest.raises(ExportError, match="Choose another"):
         generate_c(zoo.scara(), ["gravity"], name="arm").write(tmp_path / "file")
+
+
+def test_a_package_that_cannot_be_written_leaves_the_earlier_one(tmp_path, monkeypatch):
+    folder = generate_c(zoo.scara(), ["gravity"], name="arm").write(tmp_path / "code")
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    other = generate_c(zoo.ddarm(), ["gravity"], name="arm")
+
+    def fail(path, content, **options):
+        if path.name == "arm.c":
+            raise ExportError("no room", path=path)
+        return write_atomically(path, content, **options)
+
+    monkeypatch.setattr("dynid.export.c.c_package.write_atomically", fail)
+    with pytest.raises(ExportError, match="no room"):
+        other.write(folder, force=True)
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+    assert os.listdir(tmp_path) == ["code"]
 
 
 def test_a_joint_whose_name_is_an_identifier_keeps_it():

@@ -12,9 +12,11 @@ from pathlib import Path
 from dynid.errors import DataError, ExportError
 from dynid.files.small_files import open_regular
 
-__all__ = ["file_digest", "make_folder", "size_mb", "safe_name", "sync_folder", "write_atomically"]
+__all__ = ["TEMPORARY", "file_digest", "make_folder", "size_mb", "safe_name", "sync_folder", "write_atomically"]
 
 
+TEMPORARY = ".part"
+"""Suffix of a file that is not yet whole."""
 LONGEST_NAME = 60
 """Most letters that a name from a file gives to the name of another one: four bytes each leave room for a suffix."""
 
@@ -51,7 +53,7 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, forc
 
 def _put(target: Path, data: bytes, *, force: bool) -> None:
     """Write a temporary file, and give it its name: atomically, and only if the name is free where force is False."""
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".part")
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=TEMPORARY)
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dynid.errors import DataError, ExportError
-from dynid.files.atomic_files import file_digest, make_folder, sync_folder, write_atomically
+from dynid.files.atomic_files import TEMPORARY, file_digest, make_folder, sync_folder, write_atomically
 from dynid.files.schema import FILE_NAME, check_content, list_of, table
 from dynid.files.small_files import read_json
 
@@ -118,6 +118,7 @@ def begin(folder: str | os.PathLike[str]) -> Transaction:
             if handle is None:
                 break
             if handle >= 0:
+                _sweep(stage)
                 return Transaction(folder=target, stage=stage, handle=handle)
     remedy = "Wait until it has ended, or choose another folder."
     raise ExportError("another process of dynid is writing this folder", path=target, remedy=remedy)
@@ -237,6 +238,12 @@ def _finish(folder: Path, stage: Path) -> None:
     sync_folder(folder)
     _remove(stage)
     sync_folder(folder.parent)
+
+
+def _sweep(stage: Path) -> None:
+    """Remove the temporary files that a dead process left; ours alone writes here now."""
+    for entry in stage.rglob(f"*{TEMPORARY}"):
+        entry.unlink()
 
 
 def _empty(stage: Path) -> None:

@@ -29,7 +29,7 @@ from dynid.export.c.c_two_rate_text import two_rate_header, two_rate_source
 from dynid.export.model_code import model_files
 from dynid.export.result_file import SavedResult
 from dynid.export.running.observer_code import check_observer, observer_files
-from dynid.files import make_folder, write_atomically
+from dynid.files import begin, write_atomically
 from dynid.links.identify import Identification
 from dynid.links.pruning import PrunedRobot
 from dynid.links.significance import Significance
@@ -110,7 +110,7 @@ class CPackage:
         return errors
 
     def write(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
-        """Write the files into a folder, which is made if it is missing; each file is written completely or not at all.
+        """Write the files into a folder, which is made if it is missing: all of them, or none.
 
         Raises:
             ExportError: A file exists and ``force`` is False (then nothing is written), or the system rejects it.
@@ -123,13 +123,18 @@ class CPackage:
                 path=target,
                 remedy="Choose another folder, or overwrite it (--force, force=True).",
             )
-        make_folder(target)
         parts = [f"{self.name}_{part}.{kind}" for part in ("two_rate", "model", "observer") for kind in "hc"]
-        for name in parts:  # left over from other options
-            if name not in self.files and _is_ours(target / name):
-                (target / name).unlink()
-        for name, content in self.files.items():
-            write_atomically(target / name, content, force=force)
+        left_over = [name for name in parts if name not in self.files and _is_ours(target / name)]  # of other options
+        transaction = begin(target)
+        try:
+            transaction.clear()
+            for name, content in self.files.items():
+                write_atomically(transaction.stage / name, content)
+            transaction.commit(list(self.files), left_over)
+        except BaseException:
+            if not transaction.is_committed:
+                transaction.discard()
+            raise
         return target
 
     def summary(self) -> str:
