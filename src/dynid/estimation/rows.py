@@ -71,8 +71,6 @@ OVERSAMPLING = 5.0
 below half of this rate, so that nothing aliases)."""
 WIDEST_BAND = 0.45
 """Band over sampling rate from which on nothing is filtered (convention: just below the Nyquist frequency)."""
-AT_ONCE = 16
-"""Number of columns that are filtered at a time: the block size of the compiled filter."""
 
 
 def stretches(run: Experiment, *, memory: bool = True) -> Iterator[tuple[slice, Motion]]:
@@ -134,13 +132,23 @@ _FILTERED: WeakKeyDictionary[Experiment, dict[Hashable, dict[int, list[Floats]]]
 
 
 def _further_columns(robot: Robot, terms: Sequence[Term], run: Experiment) -> tuple[dict[int, Floats], ...]:
-    """For each term its columns along the whole run: joint index -> (N,)."""
-    whole: tuple[dict[int, Floats], ...] = tuple({} for _ in terms)
-    for rows, motion in stretches(run, memory=any(term.has_memory for term in terms)):
-        for place, columns in zip(whole, term_columns(robot, terms, motion), strict=True):
+    """For each term its columns along the whole run: joint index -> (N,); those of short runs are kept."""
+    known = _COLUMNS.setdefault(run, {}).setdefault(robot.fingerprint, {})
+    new = {term: dict[int, Floats]() for term in terms if term not in known}
+    for rows, motion in stretches(run, memory=any(term.has_memory for term in new)):
+        for place, columns in zip(new.values(), term_columns(robot, tuple(new), motion), strict=True):
             for joint, column in columns.items():
                 place.setdefault(joint, np.zeros(run.samples))[rows] = column
-    return whole
+    found = {**known, **new}
+    if run.samples * sum(map(len, found.values())) <= MOST_KEPT:
+        known.update(new)
+    return tuple(found[term] for term in terms)
+
+
+MOST_KEPT = 4_000_000
+"""Numbers of all columns of a run up to which they are kept (convention: 32 MB)."""
+_COLUMNS: WeakKeyDictionary[Experiment, dict[str, dict[Term, dict[int, Floats]]]] = WeakKeyDictionary()
+"""Run -> robot -> term -> columns: the terms that selection tries are asked for again when some are taken."""
 
 
 def _step(rate_hz: float, band_hz: float) -> int:
@@ -153,5 +161,4 @@ def _low_pass(table: Floats, rate_hz: float, band_hz: float) -> Floats:
     """(N, k) low-passed columns of a gap-free stretch."""
     if band_hz >= WIDEST_BAND * rate_hz or len(table) < 4:
         return table
-    parts = [table[:, k : k + AT_ONCE] for k in range(0, table.shape[1], AT_ONCE)]
-    return np.column_stack([Butterworth().apply(part, rate_hz, band_hz) for part in parts])
+    return Butterworth().apply(table, rate_hz, band_hz)

@@ -32,6 +32,8 @@ Rows = Callable[[Chunk], list[Floats]]
 
 TABLE_SAMPLES = 8192
 """Samples whose rows are formed at a time where no filter needs a whole stretch (convention: some megabytes)."""
+AT_ONCE = 16
+"""Number of columns that are filtered at a time: the block size of the compiled filter."""
 MOST_KEPT = 2_000_000
 """Numbers of the filtered rows of a stretch up to which they are kept (convention: 16 MB)."""
 
@@ -207,4 +209,5 @@ def _check_finite(column: Floats, number: int, joint: int, first: int) -> None:
 
 def _filtered(table: Floats, valid: Masks, low_pass: Callable[[Floats], Floats], step: int) -> Floats:
     """The kept rows of a filtered table; zero where the equation does not count."""
-    return np.where(valid[::step, None], low_pass(table)[::step], 0.0)
+    parts = [table[:, first : first + AT_ONCE] for first in range(0, table.shape[1], AT_ONCE)]
+    return np.where(valid[::step, None], np.concatenate([low_pass(part)[::step] for part in parts], axis=1), 0.0)

@@ -109,8 +109,9 @@ def extent(x: Floats) -> tuple[Floats, Floats, Floats] | None:
 
 
 @functools.cache
+@functools.cache
 def _code(text: Callable[..., str], *numbers: int) -> Any:
-    """Machine code of a module, or None."""
+    """Machine code of a module, or None; looked for once."""
     try:
         from dynid.tape.llvm.engine import load_code
 
