@@ -212,10 +212,9 @@ class Information:
             picks.append([where for _, where in kept] + [len(support)])
         parts = tuple(replace(part, matrices=tuple(map(self._picked, part.matrices, picks))) for part in self.parts)
         chosen = replace(self, columns=columns, supports=tuple(supports), parts=parts)
-        # what all segments together say is chosen, too, which spares adding them up again
-        chosen.__dict__["_joint_totals"] = tuple(
-            _frozen(self._picked(R, p)) for R, p in zip(self._joint_totals, picks, strict=True)
-        )
+        if "_joint_totals" in self.__dict__:  # what is known of all segments together need not be added up again
+            totals = zip(self._joint_totals, picks, strict=True)
+            chosen.__dict__["_joint_totals"] = tuple(_frozen(self._picked(R, pick)) for R, pick in totals)
         return chosen
 
     def with_scaled_torques(self, factors: ArrayLike) -> Information:
