@@ -15,6 +15,9 @@ from dynid.robot.model import Robot
 __all__ = ["commanded_motion"]
 
 Floats = NDArray[np.float64]
+LONGEST_S = 0.1
+"""Longest time without commands inside a motion, over which the last command counts as held [s]. Convention: a few lost
+packets of usual robots."""
 CHANGE = 1e-6
 """Relative change of a gain during a motion that is rounding. Convention."""
 
@@ -32,7 +35,7 @@ def commanded_motion(recording: Recording, robot: Robot, name: str | None = None
         name: A name for reports; the recording's source by default.
 
     Raises:
-        DataError: The recording has no commands, or its gains change during the motion.
+        DataError: The recording has no commands, misses them for long, or its gains change during the motion.
 
     Example:
         >>> commands = dynid.logs.Commands(time=ticks, position=sent)
@@ -57,6 +60,7 @@ def commanded_motion(recording: Recording, robot: Robot, name: str | None = None
     table = np.concatenate([q, sent.position[held]], axis=1)
     kept = np.isfinite(table).all(axis=1) & np.isfinite(recording.time)
     kept &= np.concatenate([[True], np.diff(recording.time) > 0.0])
+    _check_gaps(recording, np.isfinite(table[:, robot.dof :]).all(axis=1))
     velocity = None if dq is None else dq[:, order][kept]
     if velocity is not None and not np.isfinite(velocity).all():
         velocity = None
@@ -75,6 +79,19 @@ def commanded_motion(recording: Recording, robot: Robot, name: str | None = None
         held=sent.held,
         name=recording.source if name is None else name,
     )
+
+
+def _check_gaps(recording: Recording, told: NDArray[np.bool_]) -> None:
+    """Refuse a recording whose commands are missing for long between others: what the drives did then is not known."""
+    times = recording.time[told & np.isfinite(recording.time)]
+    silent = np.searchsorted(recording.time[~told], times)  # rows without a command before each row with one
+    lost = (np.diff(times) > LONGEST_S) & (np.diff(silent) > 0)
+    if lost.any():
+        at = int(np.argmax(lost))
+        raise DataError(
+            f"commands are missing from {times[at]:.4g} to {times[at + 1]:.4g} s of '{recording.source}'",
+            remedy="Cut the log there, into two files: a simulated motion cannot go on without commands.",
+        )
 
 
 def _at_readings(sent: Commands, time: Floats) -> Floats:
@@ -98,6 +115,7 @@ def _constant(gains: Floats | None, name: str, recording: Recording) -> Floats |
     low, high = np.nanmin(gains, axis=0), np.nanmax(gains, axis=0)
     if (high - low > CHANGE * np.maximum(np.abs(high), 1e-300)).any():
         raise DataError(
-            f"{name} changes during '{recording.source}'", remedy="Cut the log where the gains change: --time A:B."
+            f"{name} changes during '{recording.source}'",
+            remedy="Cut the log there, into a file for each.",
         )
     return np.asarray(high)

@@ -19,7 +19,7 @@ __all__ = ["read_servo_model"]
 
 LARGEST = 1e12
 """Largest number of a file (convention: far beyond those of real drives)."""
-_NUMBERS = either(number(-LARGEST, LARGEST), list_of(number(-LARGEST, LARGEST), least=1))
+_NUMBERS = either(list_of(number(-LARGEST, LARGEST), least=1), number(-LARGEST, LARGEST))
 _BOUNDS = mapping_of(number(-LARGEST, LARGEST))
 _LAWS: dict[str, tuple[type[PositionLaw] | type[MotorLaw], tuple[str, ...]]] = {
     "position": (PositionLaw, ("kp", "kd", "ki")),

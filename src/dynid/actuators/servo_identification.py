@@ -58,6 +58,8 @@ class MotionError:
     """The same root for "the joint is where it was commanded" [rad or m]."""
     trained: bool
     """Whether the parameters were fitted to this motion."""
+    worst: str
+    """Joint with the largest error."""
     noise: float
     """Noise of the encoders, rms over joints: from the third differences of the readings and their steps [rad or m]."""
 
@@ -70,14 +72,15 @@ class MotionError:
         ratio = self.rms / self.noise if self.noise > 0.0 else np.inf
         message = f"the simulated motion is off by {self.rms:.3g} rms, "
         message += f"the commands themselves by {self.command_rms:.3g}" if worse else f"{ratio:.3g} times the noise"
+        message += f"; most of all {self.worst}"
         return Finding(
             code="law-misfit",
             severity="error" if worse else "warning",
             where=self.name,
             message=message,
-            remedy="Do not use the values: check kind, gains and units of the law."
+            remedy="Do not use the values: check the law, its kind, its gains (per radian or metre) and their units."
             if worse
-            else "The law, its gains or its terms miss something, and intervals are too narrow.",
+            else "The law, its gains (per radian or metre) or its terms miss something, and intervals are too narrow.",
             evidence={"rms": self.rms, "commands' rms": self.command_rms, "noise of the encoders": self.noise},
         )
 
@@ -298,6 +301,7 @@ def _error(model: ServoModel, values: Floats, motion: CommandedMotion, trained: 
         sum_of_squares=float(np.mean(np.sum(error**2, axis=1))),
         command_rms=float(np.sqrt(np.mean(lag**2))),
         trained=trained,
+        worst=motion.joint_names[int(np.argmax(np.sum(error**2, axis=0)))],
         noise=float(np.sqrt(np.mean([_noise(column) ** 2 for column in motion.position.T]))),
     )
 

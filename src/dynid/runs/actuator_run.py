@@ -19,6 +19,7 @@ from dynid.actuators.recorded_motion import commanded_motion
 from dynid.actuators.servo_files import read_servo_model
 from dynid.actuators.servo_identifiability import OpenDirection, judge_servo_motions
 from dynid.actuators.servo_identification import ActuatorEstimate, fit_servos
+from dynid.checks import as_number
 from dynid.errors import ArgumentError, DataError, ExportError
 from dynid.export.servos.mjcf_actuators import held_joints
 from dynid.export.servos.servo_config import isaac_actuators, servo_friction_json
@@ -66,10 +67,17 @@ class ActuatorRun:
     """Which parameters alike joints share; None where the model names no alike joints."""
     choice: TermChoice | None
     """Which candidates were taken up; None where the model has none."""
+    warnings: tuple[str, ...]
+    """What the checks of the logs warn of, as sentences that begin with the log."""
     text: str
     """Table and remarks."""
     content: dict[str, Any]
     """Contents of ``servos.json``."""
+
+    @property
+    def exit_code(self) -> int:
+        """0, or 1 where the law does not fit and the values are of no use."""
+        return int(any(finding.severity == "error" for finding in self.found.findings))
 
 
 @public
@@ -119,7 +127,8 @@ def run_actuators(
         model = read_servo_model(law, robot)
         remedy = "Hold out a log that the fit does not see."
         check_copies(logs, apart, why="that is trained on", remedy=remedy)
-        motions, others = (_motions(group, robot, channel_map) for group in (logs, apart))
+        warnings: list[str] = []
+        motions, others = (_motions(group, robot, channel_map, warnings) for group in (logs, apart))
         if share is not None:
             parts = [motion.hold_out(share) for motion in motions]
             motions, others = tuple(first for first, _ in parts), tuple(rest for _, rest in parts)
@@ -135,9 +144,10 @@ def run_actuators(
             model, motions, others, correlation=correlation, starts=starts
         )  # fmt: skip
         repeats = _repeats(found, motions)
-        text, content = _text(found, repeats, sharing, choice), _content(found, motions[0], sharing, choice)
+        text, content = _text(found, repeats, sharing, choice, warnings), _content(found, motions[0], sharing, choice)
         result = ActuatorRun(
-            found=found, before=before, repeats=repeats, sharing=sharing, choice=choice, text=text, content=content
+            found=found, before=before, repeats=repeats, sharing=sharing, choice=choice, warnings=tuple(warnings),
+            text=text, content=content | {"warnings": warnings},
         )  # fmt: skip
         if run is not None:
             _write(run, result, others or motions)
@@ -152,20 +162,23 @@ def _held_out(given: Sequence[str | Path]) -> tuple[float | None, list[str | Pat
     try:
         (word,) = given
         share = float(str(word)[:-1]) / 100.0
-    except ValueError as error:
-        remedy = "Give one share such as 30%, or logs."
+        as_number("share", share, above=0.0, most=0.9)
+    except (ValueError, ArgumentError) as error:
+        remedy = "Give one share such as 30%, at most 90%, or logs."
         raise ArgumentError(f"held out are {', '.join(map(str, given))}", remedy=remedy) from error
     return share, []
 
 
 def _motions(
-    logs: Sequence[str | Path], robot: Robot, channel_map: ChannelMapSource | None
+    logs: Sequence[str | Path], robot: Robot, channel_map: ChannelMapSource | None, warnings: list[str]
 ) -> tuple[CommandedMotion, ...]:
-    """The logs as motions; a log whose commands do not fit its positions is refused."""
+    """The logs as motions; one whose commands do not fit its positions is refused, lesser doubts join the warnings."""
     motions = []
     for log, name, recording in _recordings(logs, robot, channel_map):
         checks = (check_clock(recording), _check_reach(recording, robot), check_commands(recording))
-        wrong = [finding for check in checks for finding in check if finding.severity == "error"]
+        found = [finding for check in checks for finding in check]
+        warnings += [f"{name}: {finding.sentence}" for finding in found if finding.severity == "warning"]
+        wrong = [finding for finding in found if finding.severity == "error"]
         if wrong:
             reason = "; ".join(finding.sentence.removesuffix(".") for finding in wrong)
             raise DataError(reason, path=log, remedy="Mend the channel map or the log; dynid check shows all findings.")
@@ -208,11 +221,16 @@ def _repeats(found: ActuatorEstimate, motions: Sequence[CommandedMotion]) -> tup
 
 
 def _text(
-    found: ActuatorEstimate, repeats: Sequence[AlikeTest], sharing: Sharing | None, choice: TermChoice | None
+    found: ActuatorEstimate,
+    repeats: Sequence[AlikeTest],
+    sharing: Sharing | None,
+    choice: TermChoice | None,
+    warnings: Sequence[str],
 ) -> str:
     """Table of the parameters, open combinations, errors of the motions, disagreement of recordings."""
     table = servo_table(found)
     lines = [str(Table.of(table.header, table.rows)), "", *(str(finding) for finding in found.findings)]
+    lines += [f"warning: {sentence}" for sentence in warnings]
     lines += [f"Open: {direction}." for direction in found.open_directions]
     for error in found.errors:
         seen = "trained" if error.trained else "held out"
@@ -306,4 +324,4 @@ def _write(run: RunFolder, result: ActuatorRun, shown: Sequence[CommandedMotion]
     run.write("not_in_the_files.txt", "\n".join(missing) + "\n")
     run.write_page(servo_page(found, shown[:3], result.before, result.repeats, [run.settings()], result.sharing,
                               result.choice))  # fmt: skip
-    run.finish("servos.json", 0)
+    run.finish("servos.json", result.exit_code)

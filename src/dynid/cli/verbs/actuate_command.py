@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -70,7 +71,8 @@ def actuate(
     The logs say where the joints were sent and where they went. The command prints armature, friction, gains, delay and
     the like with their standard deviations, and what the motions do not tell. With candidates in the law's
     file, terms are chosen that predict motions better; with alike = true tests decide which parameters the joints of
-    several legs share. dynid excite --commands designs motions for such logs.
+    several legs share. dynid excite --commands designs motions for such logs. The exit code is 1 if the law does not
+    fit: the simulated motion is then no nearer than the commands.
     """
     from dynid.runs.actuator_run import run_actuators
 
@@ -81,10 +83,11 @@ def actuate(
     )  # fmt: skip
     if as_json:
         print_json(run.content)
-        return
+        sys.exit(run.exit_code)
     echo(run.text)
     if out is not None:
         print_written(out)
+    sys.exit(run.exit_code)
 
 
 def _correlation(word: str) -> float | Literal["loop"]:

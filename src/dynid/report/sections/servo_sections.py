@@ -48,7 +48,7 @@ def servo_table(found: ActuatorEstimate) -> Rows:
         remark = (
             "not converged"
             if not found.converged
-            else "open: see above"
+            else "open"
             if entry.name in opened
             else "at its bound: no estimate"
             if entry.name in found.at_bound

@@ -1,0 +1,103 @@
+"""Odd logs and laws of servos: each is refused in one sentence that names the cause, or warned of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import dynid
+from dynid.actuators import CommandedMotion, PositionLaw, ServoModel, ServoParameter
+from dynid.cli import main
+from support.planted_servos import chirp, planted
+from support.servo_logs import pendulum
+
+LAW = 'kind = "position"\nkp = {kp}\nkd = {kd}\nfree = ["viscous", "coulomb"]\n[fixed]\narmature = 0.03\n'
+MAP = """[time]
+column = "t"
+unit = "s"
+[position]
+columns = "q1"
+unit = "rad"
+[reference]
+columns = "c1"
+unit = "rad"
+[enabled]
+columns = "on"
+"""
+
+
+@pytest.fixture(scope="module")
+def motion() -> CommandedMotion:
+    values = {"armature": 0.03, "viscous": 0.2, "coulomb": 0.15}
+    kinds = tuple(ServoParameter(kind, start=value) for kind, value in values.items())
+    model = ServoModel(pendulum(), PositionLaw(kp=20.0, kd=1.0), kinds)
+    return planted(model, model.start, chirp(model.robot, duration_s=3.0), 2e-4, seed=1)
+
+
+@pytest.fixture
+def actuate(tmp_path: Path, motion: CommandedMotion) -> Callable[..., Result]:
+    def run(
+        *options: str, law: str = LAW.format(kp=20.0, kd=1.0), rows: int | None = None, **changes: object
+    ) -> Result:
+        columns = {"t": motion.time, "q": motion.position, "c": motion.command, "on": np.ones(len(motion.time))}
+        table = np.column_stack([np.array(value) for value in (columns | changes).values()])[:rows]
+        header = "t,q1,c1,on"
+        np.savetxt(tmp_path / "log.csv", table, header=header, comments="", delimiter=",")
+        (tmp_path / "law.toml").write_text(law)
+        (tmp_path / "map.toml").write_text(MAP)
+        dynid.write_urdf(pendulum(), tmp_path / "arm.urdf", force=True)
+        files = (str(tmp_path / name) for name in ("arm.urdf", "log.csv", "law.toml", "map.toml"))
+        robot, log, laws, columns_of = files
+        return CliRunner().invoke(main, ["actuate", robot, log, "--law", laws, "--map", columns_of, *options])
+
+    return run
+
+
+def _without(command: np.ndarray, rows: object) -> np.ndarray:
+    changed = command.copy()
+    changed[rows] = np.nan
+    return changed
+
+
+def test_a_law_in_degrees_is_an_error_of_the_result(actuate: Callable[..., Result]) -> None:
+    """Gains per degree are too small by 57: the simulated arm hangs, and the commands themselves are nearer."""
+    done = actuate(law=LAW.format(kp=20.0 * np.pi / 180.0, kd=np.pi / 180.0), rows=190)
+    assert done.exit_code == 1
+    assert "law-misfit" in done.output
+    assert "gains (per radian or metre)" in done.output
+
+
+def test_few_commands_are_lost_and_warned_of(actuate: Callable[..., Result], motion: CommandedMotion) -> None:
+    done = actuate(c=_without(motion.command, np.s_[100:104]))
+    assert done.exit_code == 0
+    assert "warning: log.csv: commanded positions are missing" in done.output
+
+
+CASES: dict[str, tuple[dict[str, object], str]] = {
+    "no commands for half a second": ({"gap": np.s_[100:200]}, "commands are missing from 0.495 to 1 s"),
+    "commands at another rate": ({"gap": np.arange(600) % 10 != 0}, "a file with a clock of its own"),
+    "no commands at all": ({"gap": np.s_[:]}, "commanded positions are missing"),
+    "drives off all the time": ({"on": np.zeros(600)}, "the drive is never on"),
+    "one sample": ({"rows": 1}, "the log has one row"),
+    "ten samples": ({"rows": 10}, "which is no motion of a robot"),
+    "a key that is none": ({"law": LAW.format(kp=20.0, kd=1.0).replace("kd", "kdd")}, "kdd: there is no such key"),
+    "a gain in words": ({"law": LAW.format(kp="'20'", kd=1.0)}, "kp: it should be a finite number"),
+    "gains of three joints": ({"law": LAW.format(kp="[1, 2, 3]", kd=1.0)}, "kp of the law is [1, 2, 3]"),
+    "all held out": ({"options": ("--held-out", "100%")}, "at most 90%"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_odd_inputs_are_refused(name: str, actuate: Callable[..., Result], motion: CommandedMotion) -> None:
+    given, reason = CASES[name]
+    changes = dict(given)
+    if "gap" in changes:
+        changes["c"] = _without(motion.command, changes.pop("gap"))
+    done = actuate(*changes.pop("options", ()), **changes)  # type: ignore[misc, arg-type]
+    assert done.exit_code in (2, 3)
+    assert reason in done.output
+    assert len(done.output.strip().splitlines()) == 1
