@@ -155,6 +155,16 @@ KINDS: dict[str, Kind] = {
 """The kinds of causes."""
 
 
+TESTED = {"length": 0.05, "zero": np.deg2rad(5.0), "gain": 0.3, "late": 0.01}
+"""Errors that users want to know of: a share of a link's length, an encoder's zero [rad], a relative gain, a delay of
+one joint [s] (convention)."""
+COUNTED = {"length": "lengths", "zero": "zeros", "gain": "gains", "late": "delays"}
+"""What the evidence calls them."""
+MISSED = 1.64
+"""Standard errors beyond `LIKELY` at which an error is missed in one of twenty logs (derivation: quantile of the normal
+distribution)."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Cause:
     """One thing that may be wrong."""
@@ -167,6 +177,8 @@ class Cause:
     """(M u,) weighted torque per unit of the amount"""
     direction: Floats
     """(6,) displacement of the joint per unit; zeros where it is none."""
+    at_reversals: bool = False
+    """Whether it shows at reversals alone, where friction may do what no equation says."""
 
     def unit(self, robot: Robot) -> str:
         """The printed unit of its amount, for a turning or a sliding joint."""
@@ -194,7 +206,18 @@ class Cause:
 def find_causes(robot: Robot, samples: Samples, fit: ProfiledFit) -> tuple[list[Cause], Amounts]:
     """All causes with what each of them explains by itself."""
     causes = [*_displacements(robot, samples, fit), *_channels(samples, fit)]
-    return causes, fit.judge(np.stack([cause.column for cause in causes], axis=1))
+    amounts = fit.judge(np.stack([cause.column for cause in causes], axis=1))
+    hidden = [k for k, cause in enumerate(causes) if cause.kind == "gain" and _is_hidden("gain", amounts.error[k])]
+    if not hidden or samples.jerk is None:
+        return causes, amounts
+    # where friction prevails, a torque has the sign of the velocity except at reversals, and a wrong gain looks like
+    # friction that grows with the load: then all equations judge it
+    every = ProfiledFit.of(robot, replace(samples, jerk=None))
+    places = [every.joints.index(causes[k].joint) for k in hidden]
+    seen = every.judge(np.stack([every.at_joint(place, every.explained[:, place]) for place in places], axis=1))
+    for known, found in zip(amounts, seen, strict=True):
+        known[hidden] = found
+    return [replace(cause, at_reversals=k in hidden) for k, cause in enumerate(causes)], amounts
 
 
 def _displacements(robot: Robot, samples: Samples, fit: ProfiledFit) -> Iterator[Cause]:
@@ -266,14 +289,15 @@ def name_causes(
     cause, kind = causes[best], KINDS[causes[best].kind]
     value, error = float(amounts.value[best]), float(amounts.error[best])
     if cause.kind == "gain":
-        value, error = _refine_gain(robot, samples, cause.joint, value)
+        used = replace(samples, jerk=None) if cause.at_reversals else samples
+        value, error = _refine_gain(robot, used, cause.joint, value)
     others = [
         f"{KINDS[causes[place].kind].code} of {robot.joint_names[causes[place].joint]}"
         for place in np.argsort(-gains).tolist()
         if place != best and gains[place] > RIVAL * gains[best]
     ]
     sure = abs(value) > kind.small and _deviations(amounts)[best] > SURE and not others
-    sure = sure and (cause.kind == "late" or _shows_at_reversals(robot, samples, cause))
+    sure = sure and not cause.at_reversals and (cause.kind == "late" or _shows_at_reversals(robot, samples, cause))
     doubt = f" Nearly as well explained by: {', '.join(dict.fromkeys(others))}." if others else ""
     yield Finding(
         code=kind.code,
@@ -327,14 +351,9 @@ def _refine_gain(robot: Robot, samples: Samples, joint: int, value: float) -> tu
     return value, error
 
 
-TESTED = {"length": 0.05, "zero": np.deg2rad(5.0), "gain": 0.3, "late": 0.01}
-"""Errors that users want to know of: a share of a link's length, an encoder's zero [rad], a relative gain, a delay of
-one joint [s] (convention)."""
-COUNTED = {"length": "lengths", "zero": "zeros", "gain": "gains", "late": "delays"}
-"""What the evidence calls them."""
-MISSED = 1.64
-"""Standard errors beyond `LIKELY` at which an error is missed in one of twenty logs (derivation: quantile of the normal
-distribution)."""
+def _is_hidden(kind: str, error: float) -> bool:
+    """Whether a log may not show the usual error of a kind, whose amount has a standard error [SI, or a share]."""
+    return (LIKELY + MISSED) * error > TESTED[kind]
 
 
 def untestable(robot: Robot, causes: list[Cause], amounts: Amounts) -> Iterator[Finding]:
@@ -345,7 +364,7 @@ def untestable(robot: Robot, causes: list[Cause], amounts: Amounts) -> Iterator[
             continue
         body = robot.bodies[cause.joint]
         unit = float(np.linalg.norm(body.p_parent_joint)) if cause.kind == "length" else 1.0
-        if (LIKELY + MISSED) * error > TESTED[cause.kind] * unit:
+        if _is_hidden(cause.kind, error / unit):
             named = _carrier(robot, body) if cause.kind == "length" else robot.joint_names[cause.joint]
             hidden[cause.kind].append(named)
     texts = {
