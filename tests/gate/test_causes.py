@@ -45,6 +45,14 @@ def test_neither_a_changing_load_nor_a_delay_stands_for_another_cause(kind, name
     assert "change" not in text
 
 
+def test_a_gain_that_only_reversals_tell_from_friction_is_noted():
+    case = campaign.make_case("gain", "snake", 70039)
+    word, off, text = campaign.judge("gain", case)
+    assert word == "named", text
+    assert abs(off) < 3.0
+    assert all(f.severity == "note" for f in check_recording(case.log, case.robot).about("wrong-gain"))
+
+
 def test_what_the_log_cannot_show_is_listed():
     case = campaign.make_case("nothing", "rail", 1)
     (note,) = check_recording(case.log, case.robot).about("untestable")

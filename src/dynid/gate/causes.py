@@ -28,8 +28,8 @@ LIKELY = 4.5
 """Standard errors from which on a cause is noted (experiment: tests/campaigns/hypotheses.py, clean logs are not
 accused)."""
 SURE = 6.0
-"""Standard errors from which on it is a warning (experiment: on the real logs of docs/real-data.md causes that nobody
-knows of reach 5.9; chosen with these logs in view)."""
+"""Standard errors from which on it is a warning, or a note where it shows at reversals alone (experiment: on the real
+logs of docs/real-data.md causes that nobody knows of reach 5.9; chosen with these logs in view)."""
 SHORTEST = 0.01
 """Distance between joints below which it is no length of a link [m] (convention)."""
 ALIKE = 0.02
@@ -207,17 +207,30 @@ def find_causes(robot: Robot, samples: Samples, fit: ProfiledFit) -> tuple[list[
     """All causes with what each of them explains by itself."""
     causes = [*_displacements(robot, samples, fit), *_channels(samples, fit)]
     amounts = fit.judge(np.stack([cause.column for cause in causes], axis=1))
-    hidden = [k for k, cause in enumerate(causes) if cause.kind == "gain" and _is_hidden("gain", amounts.error[k])]
+    likely, errors = _deviations(amounts) > LIKELY, amounts.error.tolist()
+    hidden = [k for k, x in enumerate(causes) if not likely[k] and _may_show_at_reversals(robot, x, errors[k])]
     if not hidden or samples.jerk is None:
         return causes, amounts
-    # where friction prevails, a torque has the sign of the velocity except at reversals, and a wrong gain looks like
-    # friction that grows with the load: then all equations judge it
-    every = ProfiledFit.of(robot, replace(samples, jerk=None))
-    places = [every.joints.index(causes[k].joint) for k in hidden]
-    seen = every.judge(np.stack([every.at_joint(place, every.explained[:, place]) for place in places], axis=1))
+    still = replace(samples, jerk=None)
+    every = ProfiledFit.of(robot, still)
+    others = [*_displacements(robot, still, every), *_channels(still, every)]
+    for k in hidden:
+        causes[k] = replace(others[k], at_reversals=True)
+    seen = every.judge(np.stack([causes[k].column for k in hidden], axis=1))
     for known, found in zip(amounts, seen, strict=True):
         known[hidden] = found
-    return [replace(cause, at_reversals=k in hidden) for k, cause in enumerate(causes)], amounts
+    return causes, amounts
+
+
+def _may_show_at_reversals(robot: Robot, cause: Cause, error: float) -> bool:
+    """Whether all equations judge a cause, because those away from reversals do not show its usual error.
+
+    Where friction prevails, a torque has the sign of the velocity away from reversals, and a wrong gain is hidden
+    behind friction that grows with the load.
+    """
+    if cause.kind not in TESTED or cause.kind == "late" or not (np.isfinite(error) or cause.kind == "gain"):
+        return False  # what no column but a gain spans is hidden at reversals, too
+    return _is_hidden(robot, cause, error)
 
 
 def _displacements(robot: Robot, samples: Samples, fit: ProfiledFit) -> Iterator[Cause]:
@@ -265,7 +278,8 @@ def best_cause(
 ) -> tuple[int | None, Floats]:
     """The place of the cause that explains most, None where none is likely; and the gains (k,) of those that are."""
     plausible = [_matters(cause, value, samples) for cause, value in zip(causes, amounts.value.tolist(), strict=True)]
-    likely = np.array(plausible) & (_deviations(amounts) > least)
+    bounds = np.array([SURE if cause.at_reversals else least for cause in causes])
+    likely = np.array(plausible) & (_deviations(amounts) > bounds)
     gains = np.where(likely, amounts.gain, 0.0)
     if not likely.any():
         return None, gains
@@ -351,20 +365,20 @@ def _refine_gain(robot: Robot, samples: Samples, joint: int, value: float) -> tu
     return value, error
 
 
-def _is_hidden(kind: str, error: float) -> bool:
-    """Whether a log may not show the usual error of a kind, whose amount has a standard error [SI, or a share]."""
-    return (LIKELY + MISSED) * error > TESTED[kind]
+def _is_hidden(robot: Robot, cause: Cause, error: float) -> bool:
+    """Whether a log may not show the usual error of a cause, whose amount has a standard error [SI]."""
+    length = float(np.linalg.norm(robot.bodies[cause.joint].p_parent_joint)) if cause.kind == "length" else 1.0
+    return bool(((SURE if cause.at_reversals else LIKELY) + MISSED) * error > TESTED[cause.kind] * length)
 
 
 def untestable(robot: Robot, causes: list[Cause], amounts: Amounts) -> Iterator[Finding]:
     """A note that lists the lengths, zeros, gains and single delays whose usual errors this log may not show."""
     hidden: dict[str, list[str]] = {kind: [] for kind in TESTED}
-    for cause, error in zip(causes, amounts.error, strict=True):
+    for cause, error in zip(causes, amounts.error.tolist(), strict=True):
         if cause.kind not in TESTED:
             continue
         body = robot.bodies[cause.joint]
-        unit = float(np.linalg.norm(body.p_parent_joint)) if cause.kind == "length" else 1.0
-        if _is_hidden(cause.kind, error / unit):
+        if _is_hidden(robot, cause, error):
             named = _carrier(robot, body) if cause.kind == "length" else robot.joint_names[cause.joint]
             hidden[cause.kind].append(named)
     texts = {
