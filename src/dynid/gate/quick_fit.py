@@ -356,11 +356,11 @@ def _free_rest(robot: Robot, samples: Samples) -> Floats:
     scale = np.sqrt(samples.weight[used] ** 2 @ np.diagonal(products, axis1=1, axis2=2))
     seen = np.flatnonzero(scale > 1e-9 * scale.max())
     shrink, brakes = 1.0 / scale[seen], _brakes(samples, equations.columns, equations.width)
-    brakes = brakes[:, seen] * shrink
+    brakes, both = brakes[:, seen] * shrink, np.outer(shrink, shrink)
     left = np.ones(used.size)
     for _ in range(2):
-        whole = np.tensordot(samples.weight[used] ** 2 / left, products, axes=1)
-        G = (whole if seen.size == len(whole) else whole[np.ix_(seen, seen)]) * shrink[:, None] * shrink
+        whole = ((samples.weight[used] ** 2 / left) @ products.reshape(used.size, -1)).reshape(products.shape[1:])
+        G = (whole if seen.size == len(whole) else whole[np.ix_(seen, seen)]) * both
         theta = np.zeros(scale.size)
         theta[seen] = shrink * _solve_braking(G, (along @ (1.0 / left))[seen] * shrink, brakes)
         rest = tau - equations.torques(theta, samples.weight, used)
@@ -499,7 +499,9 @@ def body_columns(robot: Robot, samples: Samples) -> Floats:
 
 def solve_singular(G: Floats, b: Floats) -> Floats:
     """A short solution of singular normal equations; the damping is too small to change the residual."""
-    return np.asarray(np.linalg.solve(G + 1e-9 * max(float(np.trace(G)), 1e-300) * np.eye(len(G)), b))
+    damped = G.copy()
+    damped.ravel()[:: len(G) + 1] += 1e-9 * max(float(np.trace(G)), 1e-300)
+    return np.asarray(np.linalg.solve(damped, b))
 
 
 def normal_equations(robot: Robot, samples: Samples, blocks: int) -> tuple[float, list[Floats]]:
