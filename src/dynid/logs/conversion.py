@@ -51,6 +51,7 @@ class Converter:
         self._robot = robot
         self._order_of: Mapping[str, NDArray[np.int64]] = {}
         self._told: Mapping[str, Picked] = {}
+        self._times: dict[tuple[str, int], Floats] = {}
         self._joints = channel_map.joints or (robot.joint_names if robot else ())
         self._epoch_ns = min((table.epoch_ns for table in tables.values() if table.clocks), default=0)
         self._notes = [
@@ -452,7 +453,10 @@ class Converter:
         clock, own = self._map.clock, self._signals[quantity].time
         inherent = {picked.table.clocks[name] for name in picked.names if name in picked.table.clocks}
         if own or (not inherent and clock.column):
-            time = self._declared_time(own or str(clock.column), picked.table)
+            place = (own or str(clock.column), id(picked.table))
+            if place not in self._times:  # most signals of a table have the same clock
+                self._times[place] = self._declared_time(place[0], picked.table)
+            time = self._times[place]
         elif inherent:
             time = self._inherent_time(picked.table, inherent.pop())
         else:
@@ -518,7 +522,8 @@ class Converter:
 
         def other(quantity: str) -> Floats | None:
             clock = times.get(quantity)
-            return None if clock is None or np.array_equal(clock, time, equal_nan=True) else clock
+            same = clock is None or clock is time or np.array_equal(clock, time, equal_nan=True)
+            return None if same else clock
 
         if other("velocity") is not None:
             raise DataError("velocities have other times than positions", remedy="Leave [velocity] out of the map.")
