@@ -87,6 +87,7 @@ campaigns:
 	@echo "controller              the example controller in C at 1 kHz"
 	@echo "coverage                95 % intervals on 5 robots x 1000 runs"
 	@echo "selection-coverage      95 % intervals of the default with selection: Stribeck, load friction, ripple, quantised, AR(1) (200 runs, 3 robots)"
+	@echo "lost-signal             accelerations that the low-pass of quantised positions takes, and what it does to inertias"
 	@echo "lost-rows               rows taken out of the real logs, their stamps written anew"
 	@echo "interval-conditions     95 % intervals under coloured noise, quantised encoders, ripple, missing terms, changing runs"
 	@echo "real-halves             halves of real logs against one another, within their intervals"
@@ -215,7 +216,9 @@ controller: $(DEMO_STAMP)
 coverage: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/coverage.py 1000
 
-.PHONY: lost-rows selection-coverage
+.PHONY: lost-rows lost-signal selection-coverage
+lost-signal: $(STAMP)
+	$(BIN)/python -m tests.campaigns.lost_signal 12
 selection-coverage: $(STAMP)
 	$(BIN)/python -m tests.campaigns.selection_coverage 200
 
