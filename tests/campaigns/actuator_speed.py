@@ -22,7 +22,7 @@ import numpy as np
 from mujoco import rollout
 
 from dynid.actuators import PositionLaw, ServoModel, ServoParameter
-from dynid.actuators.servo_simulator import differentiate_servos
+from dynid.actuators.servo_simulator import differentiate_chains
 from support.servo_logs import DATASETS, go2_motion, go2_robot
 
 STEP_S = 0.0025
@@ -37,7 +37,7 @@ def ours() -> tuple[float, int]:
     times = []
     for _ in range(REPEATS + 1):
         began = time.process_time()
-        differentiate_servos(model, model.start, motion)
+        differentiate_chains(model, model.start, motion)
         times.append(time.process_time() - began)
     return min(times), len(model.entries)
 

@@ -55,9 +55,11 @@ class ErrorFilter:
         """(n,) correlation of the errors from one sample to the next; zero where nothing is filtered."""
         return np.asarray(_correlations(self, motion)[0])
 
-    def apply(self, values: Floats, motion: CommandedMotion) -> Floats:
-        """Filtered samples (N, n, ...); what does not change keeps its size."""
+    def apply(self, values: Floats, motion: CommandedMotion, joints: Sequence[int] | None = None) -> Floats:
+        """Filtered samples (N, n, ...) of all joints or of some; what does not change keeps its size."""
         usual, r = _correlations(self, motion)
+        if joints is not None:
+            usual, r = usual[list(joints)], r[:, list(joints)]
         if not usual.any():
             return values
         ahead = (*usual.shape, *[1] * (values.ndim - 2))

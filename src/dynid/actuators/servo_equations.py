@@ -15,7 +15,7 @@ from dynid.actuators.error_filter import ErrorFilter
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.servo_model import ServoModel
 from dynid.actuators.servo_search import Normal
-from dynid.actuators.servo_simulator import differentiate_servos, simulate_servos
+from dynid.actuators.servo_simulator import differentiate_chains, differentiate_servos, simulate_servos
 from dynid.errors import ArgumentError, EstimationError
 
 __all__ = ["ServoEquations"]
@@ -59,10 +59,15 @@ class ServoEquations:
         """The normal equations."""
         P = len(self.model.entries)
         cost, information, score = 0.0, np.zeros((P, P)), np.zeros(P)
-        for error, slopes in self.pieces(values):
-            J, e = slopes.reshape(-1, P), error.ravel()
-            with np.errstate(over="ignore", invalid="ignore"):  # an unstable motion: the search goes another way
-                cost, information, score = cost + float(e @ e), information + J.T @ J, score + J.T @ e
+        for motion in self.motions:
+            for chain in differentiate_chains(self.model, values, motion):
+                error = motion.position[:, chain.joints] - chain.position
+                with np.errstate(over="ignore", invalid="ignore"):  # an unstable motion: the search goes another way
+                    e = self.error_filter.apply(error, motion, chain.joints).ravel()
+                    J = self.error_filter.apply(chain.slopes, motion, chain.joints).reshape(e.size, -1)
+                    cost += float(e @ e)
+                    information[np.ix_(chain.entries, chain.entries)] += J.T @ J
+                    score[chain.entries] += J.T @ e
         extra, weight, way = self._prior(values)
         return Normal(cost + extra, information + np.diag(weight), score + way)
 

@@ -17,7 +17,14 @@ from dynid.actuators.stepping.servo_step import GIVEN, ServoPlant
 from dynid.errors import ArgumentError, EstimationError
 from dynid.public_calls import public
 
-__all__ = ["Simulated", "differentiate_servos", "given_gains", "simulate_servos"]
+__all__ = [
+    "Simulated",
+    "SimulatedChain",
+    "differentiate_chains",
+    "differentiate_servos",
+    "given_gains",
+    "simulate_servos",
+]
 
 Floats = NDArray[np.float64]
 FAR = 1e3
@@ -32,6 +39,20 @@ class Simulated:
     """(N, n) simulated readings of the encoders [rad or m]."""
     slopes: Floats
     """(N, n, P) derivatives of the readings by the entries of the model."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SimulatedChain:
+    """The simulated motion of one chain, such as a leg, with its derivatives."""
+
+    joints: list[int]
+    """Places of its m joints."""
+    entries: list[int]
+    """Places of the p entries of the model that move it."""
+    position: Floats
+    """(N, m) simulated readings [rad or m]."""
+    slopes: Floats
+    """(N, m, p) their derivatives."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,27 +209,42 @@ def simulate_servos(model: ServoModel, values: ArrayLike, motion: CommandedMotio
 
 def differentiate_servos(model: ServoModel, values: ArrayLike, motion: CommandedMotion) -> Simulated:
     """Simulate a motion and differentiate it; arguments and errors as for `simulate_servos`."""
-    prepared = _Prepared(model, values, motion)
     N, n = motion.position.shape
     position, slopes = np.empty((N, n)), np.zeros((N, n, len(model.entries)))
+    for chain in differentiate_chains(model, values, motion):
+        position[:, chain.joints] = chain.position
+        where = _even_slice(chain.joints)
+        for column, place in enumerate(chain.entries):
+            slopes[:, where, place] = chain.slopes[:, :, column]
+    return Simulated(position, slopes)
+
+
+def differentiate_chains(model: ServoModel, values: ArrayLike, motion: CommandedMotion) -> list[SimulatedChain]:
+    """Simulate and differentiate every chain by what moves it; arguments and errors as for `simulate_servos`."""
+    prepared, found = _Prepared(model, values, motion), []
     for chain, places in split_chains(model.robot):
         joints, m = list(places), len(places)
         plant = ServoPlant(chain, model.law, model.kinds)
         run = compiled_run(plant)
         start, samples, given, parameters = prepared.chain(plant, joints)
         trace = run.trace(start, samples, given, parameters)
-        position[:, places] = prepared.readings(trace, m)
+        position = prepared.readings(trace, m)
         moved = tuple(np.ascontiguousarray(s[:, joints]) for s in (prepared.command_slopes, prepared.rate_slopes))
-        found = run.derivatives(trace, samples, given, parameters, (moved[0], moved[1]), prepared.grid.noted)
-        where = _even_slice(joints)
+        changes = run.derivatives(trace, samples, given, parameters, (moved[0], moved[1]), prepared.grid.noted)
         columns = {(kind, j): k * m + i for k, kind in enumerate(plant.kinds) for i, j in enumerate(joints)}
         columns |= {(DELAY, j): plant.cells + i for i, j in enumerate(joints)}
-        for place, entry in enumerate(model.entries):
-            mine = [columns[entry.kind, j] for j in entry.joints if (entry.kind, j) in columns]
-            if mine:
-                own = found[:, :, mine[0]] if len(mine) == 1 else found[:, :, mine].sum(axis=2)
-                slopes[1:, where, place] = own
-    return Simulated(position, slopes)
+        mine = {
+            place: [columns[entry.kind, j] for j in entry.joints if (entry.kind, j) in columns]
+            for place, entry in enumerate(model.entries)
+        }
+        mine = {place: some for place, some in mine.items() if some}
+        slopes = np.zeros((len(position), m, len(mine)))
+        slopes[1:] = changes[:, :, [some[0] for some in mine.values()]]
+        for column, some in enumerate(mine.values()):
+            if len(some) > 1:
+                slopes[1:, :, column] = changes[:, :, some].sum(axis=2)
+        found.append(SimulatedChain(joints, list(mine), position, slopes))
+    return found
 
 
 def _even_slice(places: list[int]) -> slice | list[int]:
