@@ -150,6 +150,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "exact-columns": "Some columns of the equations were taken to be free of errors.",
         "file-weights": "Experiments were weighted by their own residuals.",
         "freed-geometry": "Geometry was estimated beside the parameters.",
+        "friction-misfit": "Away from reversals, friction differs from that of the fit; the intervals count it.",
         "forgetting": "Older samples count less.",
         "held-torques": "The torques were assumed to be constant between samples although the control loop is faster.",
         "impossible-estimate": "No possible robot has the estimated base parameters.",

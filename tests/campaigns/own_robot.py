@@ -2,8 +2,9 @@
 
 Writes the URDF of a five-joint arm, designs two motions, simulates the arm in MuJoCo under PD control with other
 masses, rotors and friction than the URDF says, records noisy positions in degrees and torques, and runs inspect, check,
-identify, validate, codegen and report. Prints the planted friction beside the identified one, the held-out errors, and
-the time that everything took.
+identify, validate, codegen and report. Where identify advises to compare with a fit without slow samples, this fit is
+made as well, and the result that counts. Prints the planted friction beside the identified one, the held-out errors,
+and the time that everything took.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ VISCOUS, DRY, ROTORS = (1.5, 1.2, 0.8, 0.3, 0.2), (2.0, 1.8, 1.0, 0.5, 0.4), (0.
 """Planted friction [N m s/rad, N m] and rotor inertias [kg m^2]."""
 KP, KD = np.array([400.0, 400, 200, 60, 40]), np.array([40.0, 40, 20, 4, 3])
 STEP_S, RATE_HZ = 0.0005, 250
+ADVICE = "--set dead_band=0.2"
+"""What a note of identify advises where joints stick at reversals; it is followed, as a newcomer would."""
 
 
 def urdf() -> str:
@@ -122,7 +125,7 @@ def dynid(*words: str, into: str | None = None) -> str:
 
 
 def main() -> int:
-    """Walk the way; the exit code is 1 if a command fails, or more than two of ten frictions lie outside."""
+    """Walk the way; the exit code is 1 if a command fails, or more than two of ten frictions lie outside at its end."""
     begun = time.perf_counter()
     os.chdir(tempfile.mkdtemp())
     Path("arm.urdf").write_text(urdf(), encoding="utf-8")
@@ -134,13 +137,24 @@ def main() -> int:
         record(planted(), Path(f"plan{number}", "trajectory.csv"), Path(f"run{number}.csv"), number)
     dynid("inspect", "run1.csv", "--robot", "arm.urdf", into="map.toml")
     dynid("check", "run1.csv", "--map", "map.toml", "--robot", "arm.urdf")
-    print(dynid("identify", "arm.urdf", "run1.csv", "--map", "map.toml", "--validate", "run2.csv", "--out", "result"))
-    dynid("validate", "result", "run2.csv", "--map", "map.toml")
-    dynid("codegen", "result", "--out", "code")
-    dynid("report", "result")
-    saved = read_result("result")
+    identify = ("identify", "arm.urdf", "run1.csv", "--map", "map.toml", "--validate", "run2.csv")
+    said = dynid(*identify, "--out", "first")
+    print(said)
+    outside, run = print_friction("first"), "first"
+    if ADVICE in " ".join(said.split()):
+        print(dynid(*identify, *ADVICE.split(), "--out", "second"))
+        outside, run = print_friction("second"), "second"
+    dynid("validate", run, "run2.csv", "--map", "map.toml")
+    dynid("codegen", run, "--out", "code")
+    dynid("report", run)
+    print(f"all commands and simulations took {time.perf_counter() - begun:.0f} s")
+    return int(outside > 2)
+
+
+def print_friction(run: str) -> int:
+    """Print planted and found friction of a run; how many of ten figures lie outside their intervals."""
+    saved, outside = read_result(run), 0
     errors = saved.content["validation"]["per_joint_percent"]
-    outside = 0
     print("joint    planted dry, viscous    found                           held-out error [%]")
     for friction, dry, viscous in zip(joint_friction(saved.identification()), DRY, VISCOUS, strict=True):
         found = f"{friction.dry.text}, {friction.viscous.text}"
@@ -148,8 +162,7 @@ def main() -> int:
         for band, truth in ((friction.dry, dry), (friction.viscous, viscous)):
             outside += abs(band.value - truth) > 1.96 * band.stderr
     print(f"{outside} of {2 * len(DRY)} planted frictions lie outside their 95 % intervals")
-    print(f"all commands and simulations took {time.perf_counter() - begun:.0f} s")
-    return int(outside > 2)
+    return outside
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ from dynid.lazy import cached_property
 from dynid.links.common.averaging import average_models
 from dynid.links.common.common_cutoff import CutoffChoice
 from dynid.links.common.free_geometry import free_geometry, is_tilted
+from dynid.links.common.friction_misfit import count_friction_misfit
 from dynid.links.common.kept_faults import check_kept_terms
 from dynid.links.common.leaves import fix_cutoff, reduce_logs
 from dynid.links.common.run_differences import settle_runs
@@ -551,6 +552,7 @@ def identify_experiments(
             exact = replace(recipe, free=("tilt",))
             return identify_experiments(robot, runs, exact, estimator, terms=terms, threads=threads)
     fit = identify_equations(equations, estimator, selection)
+    fit = replace(fit, estimate=count_friction_misfit(equations, fit.estimate, fit.torque))
     if settled is not None:
         estimate = settled.noted(fit.estimate, equations)
         fit = replace(fit, equations=replace(fit.equations, excerpts=tuple(runs)), estimate=estimate)
