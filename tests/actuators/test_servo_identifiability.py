@@ -9,6 +9,8 @@ import pytest
 
 import dynid
 from dynid.actuators import MotorLaw, PositionLaw, ServoModel, ServoParameter, judge_servo_motions
+from dynid.actuators.judgement.servo_knowledge import release_bounds
+from dynid.actuators.servo_identifiability import see_directions
 from support.planted_servos import chirp, planted
 from support.servo_logs import double_pendulum, pendulum
 
@@ -69,3 +71,94 @@ def test_torque_off_tells_friction_from_back_emf() -> None:
     on[-200:] = False
     model = ServoModel(pendulum(), law, parameters)
     assert judge_servo_motions(model, [replace(motion, enabled=on)]) == ()
+
+
+TIED = [
+    # a body's inertia about the axis of the joint, and the armature
+    (POSITION, (*GRAVITY, "delay", "link_yy"), [0.012, 0.08, 0.1, 0.007, 0.0]),
+    # both gains and damping, whose first guess is far too small
+    (
+        PositionLaw(kp=60.0, kd=3.0),
+        (ServoParameter("viscous", start=1e-3), "coulomb", "gain_scale", "kp_scale"),
+        [1.2, 0.1, 1.0, 1.0],
+    ),
+    (PositionLaw(kp=60.0, kd=3.0), ("armature", ServoParameter("viscous", start=1e-3), "kd_scale"), [0.01, 1.2, 1.0]),
+]
+
+
+@pytest.mark.parametrize(("law", "parameters", "truth"), TIED)
+def test_no_partner_of_an_open_combination_has_an_interval(
+    law: PositionLaw, parameters: tuple[str | ServoParameter, ...], truth: list[float]
+) -> None:
+    """However small a partner is beside the others: a value elsewhere simulates the same motion."""
+    model = ServoModel(pendulum(), law, parameters)
+    log = planted(model, truth, chirp(pendulum(), amplitude=0.8), 2e-4, seed=0)
+    found = dynid.identify_actuators(pendulum(), [log], law=law, parameters=parameters)
+    before = {name for direction in judge_servo_motions(model, [log]) for name in direction.names}
+    assert before == {name for name, std in zip(found.names, found.std, strict=True) if np.isinf(std)}
+    known = np.isfinite(found.std)
+    assert len(before) >= 2
+    assert (np.abs(found.values - truth)[known] <= 4.0 * found.std[known]).all()
+
+
+def test_equal_effects_are_partners_in_any_unit() -> None:
+    """Two columns that differ by a factor of a million, beside a third one: numerical rank by singular values."""
+    rng = np.random.default_rng(0)
+    J = rng.normal(size=(200, 3)) * [1.0, 30.0, 1e-3]
+    J[:, 2] = 1e-6 * J[:, 1]
+    assert np.linalg.matrix_rank(J / np.linalg.norm(J, axis=0)) == 2
+    assert see_directions(J.T @ J, np.zeros(3)).is_hidden.tolist() == [False, True, True]
+
+
+@pytest.mark.parametrize("prior", [1e-3, 0.02, 0.5])
+def test_a_wide_prior_keeps_its_interval(prior: float) -> None:
+    """What the motions do not show is known as well as before; the armature is known no better than the body."""
+    known = ("viscous", "coulomb", "delay")
+    model = ServoModel(pendulum(), POSITION, ("armature", *known))
+    log = planted(model, [0.012, 0.08, 0.1, 0.007], chirp(pendulum(), amplitude=0.8), 2e-4, seed=0)
+    parameters = ("armature", *known, ServoParameter("link_yy", prior=(0.0, prior)))
+    found = dynid.identify_actuators(pendulum(), [log], law=POSITION, parameters=parameters)
+    std = dict(zip(found.names, found.std, strict=True))
+    assert std["link_yy servo"] == pytest.approx(prior, rel=0.05)
+    assert std["armature servo"] == (pytest.approx(prior, rel=0.05) if prior < 0.01 else np.inf)
+
+
+@pytest.mark.parametrize("bound", [0.05, 0.1])
+def test_a_value_at_a_bound_does_not_make_its_partner_known(bound: float) -> None:
+    """The zero is planted beyond its bound; the constant torque, which looks alike, must not be known wrongly."""
+    parameters = ("viscous", "coulomb", ServoParameter("zero", lower=-bound, upper=bound), "offset")
+    wide = ServoModel(pendulum(), POSITION, ("viscous", "coulomb", "zero", "offset"))
+    truth = [0.08, 0.1, 0.15, 0.0]
+    log = planted(wide, truth, chirp(pendulum(), amplitude=0.3), 2e-4, seed=0)
+    found = dynid.identify_actuators(pendulum(), [log], law=POSITION, parameters=parameters)
+    assert found.at_bound == ("zero servo",)
+    inside = np.delete(np.arange(4), 2)
+    assert (np.abs(found.values - truth)[inside] <= 2.0 * found.std[inside]).all()
+
+
+def test_priors_count_however_wide_they_are() -> None:
+    """Two equal columns, one with a prior: the inverse by hand."""
+    rng = np.random.default_rng(2)
+    J = rng.normal(size=(100, 3))
+    J[:, 2] = J[:, 1]
+    for weight in (1.0, 1e-8, 1e-14):
+        prior = np.array([0.0, 0.0, weight])
+        seen = see_directions(J.T @ J + np.diag(prior), prior)
+        assert not seen.is_hidden.any()
+        # the third is known by its prior alone, the second by the sum less the third
+        alone = np.linalg.inv(J[:, :2].T @ J[:, :2])
+        assert seen.inverse[2, 2] == pytest.approx(1.0 / weight, rel=1e-3)
+        assert seen.inverse[1, 1] == pytest.approx(alone[1, 1] + 1.0 / weight, rel=1e-3)
+        assert seen.inverse[0, 0] == pytest.approx(alone[0, 0], rel=1e-3)
+
+
+def test_release_from_a_bound_is_the_inverse_by_blocks() -> None:
+    rng = np.random.default_rng(1)
+    J, e = rng.normal(size=(50, 5)), rng.normal(size=50)
+    A, inside = J.T @ J, np.array([True, True, False, True, False])
+    held, whole = np.zeros((5, 5)), np.linalg.inv(A)
+    held[np.ix_(inside, inside)] = np.linalg.inv(A[np.ix_(inside, inside)])
+    loose = release_bounds((A, np.zeros(5)), J.T @ e, inside, ~inside)
+    assert np.allclose((held + loose.growth)[np.ix_(inside, inside)], whole[np.ix_(inside, inside)])
+    moved = np.linalg.lstsq(J, e, rcond=None)[0][inside] - np.linalg.lstsq(J[:, inside], e, rcond=None)[0]
+    assert np.allclose(loose.shift[inside], moved)

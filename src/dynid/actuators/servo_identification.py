@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from dynid.actuators.drive_laws import DriveLaw
 from dynid.actuators.error_filter import ErrorFilter, loop_filter
-from dynid.actuators.judgement.servo_covariance import TimeBlocks, servo_covariance, time_blocks
+from dynid.actuators.judgement.servo_covariance import time_blocks
+from dynid.actuators.judgement.servo_knowledge import judge_knowledge
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.servo_equations import ServoEquations
-from dynid.actuators.servo_identifiability import NO_SIGNAL, OpenDirection, entry_sizes, find_open_directions
+from dynid.actuators.servo_identifiability import OpenDirection
 from dynid.actuators.servo_model import ServoModel, ServoParameter
 from dynid.actuators.servo_search import Search, search_servos
 from dynid.actuators.servo_simulator import simulate_servos
 from dynid.checks import as_whole
-from dynid.decompositions import eigh
 from dynid.errors import ArgumentError, EstimationError
 from dynid.findings import Finding
 from dynid.public_calls import public
@@ -245,12 +245,11 @@ def _judge(equations: ServoEquations, found: Search, held_out: Sequence[Commande
     lower, upper = _bounds(model)
     blocks = time_blocks(equations, values)
     at_bound = (values <= lower) | (values >= upper)
-    variance = found.cost / max(1.0, float(blocks.counts.sum()) - len(entries))
-    # all entries: a value at its bound does not make its partner known
-    open_directions = find_open_directions(entries, values, blocks.information, variance)
+    whole, open_directions = judge_knowledge(blocks, entries, values, at_bound)
     opened = {name for direction in open_directions for name in direction.names}
     is_open = np.array([entry.name in opened for entry in entries])
-    covariance = _covariance(blocks, model, values, np.flatnonzero(~at_bound), ~at_bound & ~is_open)
+    known = ~at_bound & ~is_open
+    covariance = np.where(np.outer(known, known), whole, np.nan)
     std = np.where(is_open, np.inf, np.sqrt(np.diagonal(covariance)))
     if not found.converged:  # where a search merely stopped, the curvature says nothing of the distance to the truth
         covariance, std = np.full_like(covariance, np.nan), np.full(len(entries), np.inf)
@@ -270,25 +269,6 @@ def _judge(equations: ServoEquations, found: Search, held_out: Sequence[Commande
         iterations=found.iterations,
         converged=found.converged,
     )
-
-
-def _covariance(
-    blocks: TimeBlocks, model: ServoModel, values: Floats, inside: NDArray[np.int64], known: NDArray[np.bool_]
-) -> Floats:
-    """(P, P) covariance of the known entries, NaN elsewhere; `inside` are the places of those that are at no bound."""
-    covariance = np.full((len(values), len(values)), np.nan)
-    sizes = entry_sizes(model.entries, values)
-    seen = np.diagonal(blocks.information) * sizes**2
-    inside = inside[seen[inside] > NO_SIGNAL * seen.max(initial=0.0)]  # others have no effect at all, and are open
-    if known.any():
-        size = sizes[inside]
-        eigenvalues, vectors = eigh(blocks.information[np.ix_(inside, inside)] * np.outer(size, size))
-        told = eigenvalues > NO_SIGNAL * eigenvalues[-1]
-        root = size[:, None] * vectors[:, told] / np.sqrt(eigenvalues[told])
-        whole = servo_covariance(blocks, inside.tolist(), root, tuple(model.entries[k].kind for k in inside))
-        mine = known[inside]
-        covariance[np.ix_(known, known)] = whole[np.ix_(mine, mine)]
-    return covariance
 
 
 def _error(model: ServoModel, values: Floats, motion: CommandedMotion, trained: bool) -> MotionError:
