@@ -207,8 +207,8 @@ def find_causes(robot: Robot, samples: Samples, fit: ProfiledFit) -> tuple[list[
     """All causes with what each of them explains by itself."""
     causes = [*_displacements(robot, samples, fit), *_channels(samples, fit)]
     amounts = fit.judge(np.stack([cause.column for cause in causes], axis=1))
-    likely, errors = _deviations(amounts) > LIKELY, amounts.error.tolist()
-    hidden = [k for k, x in enumerate(causes) if not likely[k] and _may_show_at_reversals(robot, x, errors[k])]
+    unlikely = _deviations(amounts) <= LIKELY
+    hidden = [k for k, x in enumerate(causes) if unlikely[k] and _may_show_at_reversals(x, float(amounts.error[k]))]
     if not hidden or samples.jerk is None:
         return causes, amounts
     still = replace(samples, jerk=None)
@@ -222,15 +222,13 @@ def find_causes(robot: Robot, samples: Samples, fit: ProfiledFit) -> tuple[list[
     return causes, amounts
 
 
-def _may_show_at_reversals(robot: Robot, cause: Cause, error: float) -> bool:
-    """Whether all equations judge a cause, because those away from reversals do not show its usual error.
+def _may_show_at_reversals(cause: Cause, error: float) -> bool:
+    """Whether all equations may show a cause that those away from reversals do not.
 
     Where friction prevails, a torque has the sign of the velocity away from reversals, and a wrong gain is hidden
-    behind friction that grows with the load.
+    behind friction that grows with the load. What else is hidden altogether, is so at reversals, too.
     """
-    if cause.kind not in TESTED or cause.kind == "late" or not (np.isfinite(error) or cause.kind == "gain"):
-        return False  # what no column but a gain spans is hidden at reversals, too
-    return _is_hidden(robot, cause, error)
+    return cause.kind == "gain" or (cause.kind in TESTED and cause.kind != "late" and bool(np.isfinite(error)))
 
 
 def _displacements(robot: Robot, samples: Samples, fit: ProfiledFit) -> Iterator[Cause]:
