@@ -1,7 +1,7 @@
 """Servos and legs on real logs without torque: xl330, go2 and so101 of the shared data sets.
 
-Run ``python tests/campaigns/actuators_real.py [xl330] [go2] [filters] [go2-chosen] [xl330-chosen] [legs] [halves]
-[so101]``; all by default, some minutes.
+Run ``python tests/campaigns/actuators_real.py [xl330] [go2] [filters] [go2-chosen] [forward] [xl330-chosen] [legs]
+[halves] [so101]``; all by default, some minutes.
 """
 
 from __future__ import annotations
@@ -141,6 +141,21 @@ def go2_chosen() -> None:
     )
 
 
+def go2_forward() -> None:
+    """What speaks for further terms inside the first 70 %, where each sixth is predicted from all before it."""
+    motion = go2_motion()
+    train = motion.hold_out(0.3)[0]
+    for more in ((), ("load_drive",), ("breakaway",)):
+        errors = []
+        for sixths in (3, 4, 5):
+            cut, end = (len(train.time) * k // 6 for k in (sixths, sixths + 1))
+            known, rest = train.part(slice(0, end)).hold_out(1.0 - cut / end)
+            found = fit_servos(go2_model("load_external", "gain_scale", "offset", *more), [known], [rest])
+            errors.append(found.errors[1].sum_of_squares)
+        shown = ", ".join(f"{error:.6f}" for error in errors)
+        print(f"go2, load_external, gain_scale, offset {' '.join(more)}: {np.mean(errors):.6f} ({shown})", flush=True)
+
+
 def xl330_chosen() -> None:
     """The same, with terms chosen inside two gains and tried on the third."""
     motions, means = xl330_motions(), []
@@ -230,13 +245,24 @@ def so101() -> None:
 
 
 if __name__ == "__main__":
-    chosen = sys.argv[1:] or ["xl330", "go2", "filters", "go2-chosen", "xl330-chosen", "legs", "halves", "so101"]
+    chosen = sys.argv[1:] or [
+        "xl330",
+        "go2",
+        "filters",
+        "go2-chosen",
+        "forward",
+        "xl330-chosen",
+        "legs",
+        "halves",
+        "so101",
+    ]
     for name in chosen:
         {
             "xl330": xl330,
             "go2": go2,
             "filters": go2_filters,
             "go2-chosen": go2_chosen,
+            "forward": go2_forward,
             "xl330-chosen": xl330_chosen,
             "legs": go2_legs,
             "halves": halves,
