@@ -159,8 +159,9 @@ class ScoreSums:
         for k in range(m):
             for n in range(m):
                 table[:, k, n] = np.einsum("ci,ci->c", rows @ expected[k, n], rows)
-        trace, square = np.einsum("ckk->c", table), np.sum(table**2, axis=(1, 2))
+        trace = np.einsum("ckk->c", table)
         known = trace > 0.0
         if not known.any():
             return 0.0
-        return float(np.quantile(trace[known] ** 2 / square[known], CAUTIOUS))
+        shares = table[known] / trace[known, None, None]  # squares of the table itself may be too small for a number
+        return float(np.quantile(1.0 / np.sum(shares**2, axis=(1, 2)), CAUTIOUS))
