@@ -10,6 +10,7 @@ import pytest
 import dynid
 from dynid.actuators import MotorLaw, PositionLaw, ServoModel, ServoParameter, compare_joints, compare_repeats
 from dynid.actuators.error_filter import loop_lags
+from dynid.actuators.servo_identifiability import OpenDirection
 from dynid.actuators.servo_identification import fit_servos
 from dynid.errors import ArgumentError
 from support.planted_servos import chirp, planted
@@ -40,6 +41,13 @@ def test_alike_and_different_joints_are_told_apart() -> None:
     found = fit_servos(model, [motion])
     verdicts = {test.kind: test.alike for test in compare_joints(found, [motion], [("first", "second")])}
     assert verdicts == {"armature": True, "viscous": True, "coulomb": False}
+    badly = OpenDirection(("coulomb second",), (1.0,), "known no better than to its plausible size")
+    untold = OpenDirection(("coulomb second",), (1.0,))
+    for direction, kinds in ((badly, {"armature", "viscous", "coulomb"}), (untold, {"armature", "viscous"})):
+        doubted = replace(
+            found, open_directions=(direction,)
+        )  # what is told badly is compared, what is not told is not
+        assert {test.kind for test in compare_joints(doubted, [motion], [("first", "second")])} == kinds
     again = fit_servos(model, [planted(model, model.start, chirp(model.robot, seed=9), 2e-4, seed=6)])
     assert sum(test.alike for test in compare_repeats([found, again])) >= 5
 

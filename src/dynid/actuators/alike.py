@@ -149,8 +149,7 @@ def compare_joints(
     """
     listed = _checked(found.model, groups)
     chosen = _comparable(found.model) if kinds is None else tuple(kinds)
-    opened = {name for direction in found.open_directions for name in direction.names}
-    names = found.model.robot.joint_names
+    opened, names = _untold(found), found.model.robot.joint_names
     cases = []
     for kind in chosen:
         for group in listed:
@@ -237,9 +236,14 @@ def _comparable(model: ServoModel) -> tuple[str, ...]:
     return tuple(kind for kind in single if kind not in OF_ASSEMBLY)
 
 
+def _untold(found: ActuatorEstimate) -> set[str]:
+    """Entries whose own values the motions do not tell; values that are told badly are compared as they are."""
+    return {name for direction in found.open_directions if not direction.note for name in direction.names}
+
+
 def _unknown_mates(found: ActuatorEstimate, test: JointTest, groups: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Joints of the group whose own value is open: nothing contradicts the common one."""
-    names, opened = found.model.robot.joint_names, {n for direction in found.open_directions for n in direction.names}
+    names, opened = found.model.robot.joint_names, _untold(found)
     (group,) = [group for group in groups if test.joints[0] in group]
     return tuple(
         names[entry.joints[0]]
