@@ -62,6 +62,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "inconsistent": "Measured velocities are not the derivatives of the positions.",
         "jitter": "Sampling periods vary.",
         "joint-order": "A log or a channel map has the robot's joints in another order; they are matched by name.",
+        "joints-by-order": "No column has the name of a joint of the robot, so columns are taken in the robot's order.",
         "joint-spring": "A spring acts on a joint that the model does not have.",
         "late-joint": "The torque of one joint is later or earlier than those of the others.",
         "link-angle": "The axis of a joint points another way than the model says.",

@@ -228,3 +228,17 @@ def test_episodes_of_a_lerobot_folder_are_motions(folder: Path, tmp_path: Path) 
     assert [motion["name"] for motion in json.loads(done.stdout)["motions"]] == ["set 0", "set 1"]
     proposed = CliRunner().invoke(main, ["inspect", str(tmp_path / "set")])
     assert "[reference]" in proposed.stdout, proposed.output
+
+
+def test_joints_by_order_and_by_other_names_are_told(folder: Path, tmp_path: Path) -> None:
+    one, other = double_pendulum().joint_names
+    log, words = (folder / "log1.csv").read_text(), ["actuate", str(folder / "arm.urdf"), str(tmp_path / "log.csv")]
+    words += ["--law", str(folder / "law.toml"), "--map", str(tmp_path / "map.toml")]
+
+    def told(names: tuple[str, str], head: str = "") -> str:
+        for file, text in (("log.csv", log), ("map.toml", head + MAP)):
+            (tmp_path / file).write_text(text.replace("first", names[0]).replace("second", names[1]))
+        return " ".join(CliRunner().invoke(main, words).output.split())
+
+    assert f"taken in the robot's order: alpha is {one}, beta is {other}." in told(("alpha", "beta"))
+    assert f"'{one}' to {other}, '{other}' to {one}" in told((one, other), f'joints = ["{other}", "{one}"]\n')

@@ -74,7 +74,7 @@ def test_a_law_in_degrees_is_an_error_of_the_result(actuate: Callable[..., Resul
 def test_few_commands_are_lost_and_warned_of(actuate: Callable[..., Result], motion: CommandedMotion) -> None:
     done = actuate(c=_without(motion.command, np.s_[100:104]))
     assert done.exit_code == 0
-    assert "warning: log.csv: commanded positions are missing" in done.output
+    assert "warning [not-finite]: log.csv, commands: commanded positions are missing" in done.output
 
 
 CASES: dict[str, tuple[dict[str, object], str]] = {

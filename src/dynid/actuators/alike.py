@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from dynid.actuators.motion import CommandedMotion
+from dynid.actuators.motion import CommandedMotion, stretches_of
 from dynid.actuators.servo_identifiability import NO_SIGNAL, entry_sizes
 from dynid.actuators.servo_identification import ActuatorEstimate, fit_servos
 from dynid.actuators.servo_model import ServoModel, ServoParameter
@@ -278,6 +278,7 @@ class _Blocks:
     @classmethod
     def of(cls, found: ActuatorEstimate, motions: Sequence[CommandedMotion]) -> _Blocks:
         """Cut the motions of a fit into blocks."""
+        motions = stretches_of(motions)
         model, total = found.model, sum(len(motion.time) for motion in motions)
         A, h, squares, P = [], [], 0.0, len(found.values)
         for motion in motions:

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.actuators.drive_laws import Seen
-from dynid.actuators.motion import CommandedMotion
+from dynid.actuators.motion import CommandedMotion, compared
 from dynid.actuators.servo_model import ServoModel
 from dynid.actuators.servo_simulator import given_gains
 from dynid.actuators.stepping.servo_step import GIVEN
@@ -56,7 +56,12 @@ class ErrorFilter:
         return np.asarray(_correlations(self, motion)[0])
 
     def apply(self, values: Floats, motion: CommandedMotion, joints: Sequence[int] | None = None) -> Floats:
-        """Filtered samples (N, n, ...) of all joints or of some; what does not change keeps its size."""
+        """Filtered samples (N, n, ...) of all joints or of some; what does not change keeps its size.
+
+        Readings that do not count give zero.
+        """
+        counted = motion.counted if motion.counted is None or joints is None else motion.counted[:, list(joints)]
+        values = compared(values, counted)
         usual, r = _correlations(self, motion)
         if joints is not None:
             usual, r = usual[list(joints)], r[:, list(joints)]
@@ -69,7 +74,29 @@ class ErrorFilter:
         np.multiply(values[:-1], (-scale * r).reshape(-1, *ahead), out=result[1:])
         result[1:] += values[1:] * scale.reshape(-1, *ahead)
         result[0] = values[0] * first.reshape(ahead)
+        if counted is not None:
+            _bridge(result, values, (counted, motion.time / motion.period_s), usual)
         return result
+
+
+def _bridge(result: Floats, values: Floats, seen: tuple[NDArray[np.bool_], Floats], usual: Floats) -> None:
+    """Filter joints with missing readings anew: each reading with the one before it that counts.
+
+    Args:
+        result: (N, n, ...) what is mended.
+        values: (N, n, ...) what is filtered.
+        seen: (N, n) which readings count, and (N,) their times in periods.
+        usual: (n,) correlations from sample to sample.
+    """
+    counted, time = seen
+    for j in np.flatnonzero(~counted.all(axis=0) & (usual > 0.0)):
+        rows, first = np.flatnonzero(counted[:, j]), np.sqrt((1.0 + usual[j]) / (1.0 - usual[j]))
+        result[:, j] = 0.0
+        if not rows.size:
+            continue
+        r = (usual[j] ** np.diff(time[rows])).reshape(-1, *[1] * (values.ndim - 2))
+        result[rows[0], j] = values[rows[0], j] * first
+        result[rows[1:], j] = (values[rows[1:], j] - r * values[rows[:-1], j]) * (first / np.sqrt(1.0 - r**2))
 
 
 @lru_cache(maxsize=256)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.actuators.motion import CommandedMotion
+from dynid.actuators.motion import CommandedMotion, longest_hole
 from dynid.errors import DataError
+from dynid.findings import Finding
 from dynid.logs.joint_order import column_order, count_mismatch
 from dynid.logs.recording import Commands, Recording
 from dynid.public_calls import public
 from dynid.robot.model import Robot
 
-__all__ = ["commanded_motion"]
+__all__ = ["commanded_motion", "lost_samples"]
 
 Floats = NDArray[np.float64]
 LONGEST_S = 0.1
@@ -20,14 +24,22 @@ LONGEST_S = 0.1
 packets of usual robots."""
 CHANGE = 1e-6
 """Relative change of a gain during a motion that is rounding. Convention."""
+UNEVEN, MOSTLY = 0.2, 0.8
+"""Share of a period by which a step may differ from whole periods, and share of such steps from which the clock is
+even, so that longer steps are lost rows. Conventions."""
+MOST_PLACES = 4
+"""Gaps of which a finding tells the times. Convention."""
 
 
 @public
 def commanded_motion(recording: Recording, robot: Robot, name: str | None = None) -> CommandedMotion:
     """The commands and readings of a recording, in the order of the robot's joints.
 
-    Rows with missing samples are left out. Commands on a clock of their own are averaged over the time until the next
-    reading, or interpolated where straight lines join them, so that a delay counts from the time of the command.
+    A missing reading counts for nothing; the commands of its row stay. A missing command is the one before it, or on
+    the straight line where such lines join the commands. Where rows are lost from an even clock, the commands in
+    between are taken on straight lines; `CommandedMotion.stretches` cuts the motion at longer gaps. Commands on a clock
+    of their own are averaged over the time until the next reading, or interpolated where straight lines join them, so
+    that a delay counts from the time of the command.
 
     Args:
         recording: A log that says where the joints were sent.
@@ -55,30 +67,30 @@ def commanded_motion(recording: Recording, robot: Robot, name: str | None = None
         raise count_mismatch(
             "positions", order.size, recording.joint_names, robot, "Hold the joints that are not logged."
         )
-    sent, q, dq = commands.columns(order), recording.q[:, order], recording.dq
-    held = np.clip(np.searchsorted(sent.time, recording.time, side="right") - 1, 0, None)
-    table = np.concatenate([q, sent.position[held]], axis=1)
-    kept = np.isfinite(table).all(axis=1) & np.isfinite(recording.time)
-    kept &= np.concatenate([[True], np.diff(recording.time) > 0.0])
-    _check_gaps(recording, np.isfinite(table[:, robot.dof :]).all(axis=1))
-    velocity = None if dq is None else dq[:, order][kept]
-    if velocity is not None and not np.isfinite(velocity).all():
-        velocity = None
+    sent = commands.columns(order)
+    rows = _Rows.of(recording, sent, order)
+    told = np.isfinite(sent.position[_sent_rows(sent, recording.time)])
+    _check_gaps(recording, np.asarray(told.all(axis=1)))
     supply = None if sent.supply is None else float(np.nanmedian(sent.supply))
     return CommandedMotion(
         joint_names=robot.joint_names,
-        time=recording.time[kept],
-        command=_at_readings(sent, recording.time[kept]),
-        position=q[kept],
-        command_velocity=None if sent.velocity is None else np.nan_to_num(sent.velocity[held][kept]),
-        velocity=velocity,
-        enabled=None if sent.enabled is None else sent.enabled[held][kept],
+        time=rows.time,
+        command=rows.command,
+        position=rows.position,
+        command_velocity=None if sent.velocity is None else np.nan_to_num(sent.velocity[rows.sent]),
+        velocity=rows.velocity,
+        enabled=None if sent.enabled is None else sent.enabled[rows.sent],
         kp=_constant(sent.kp, "kp", recording),
         kd=_constant(sent.kd, "kd", recording),
         voltage=supply,
         held=sent.held,
         name=recording.source if name is None else name,
     )
+
+
+def _sent_rows(sent: Commands, time: Floats) -> NDArray[np.int64]:
+    """(N,) the command that was the last at each time."""
+    return np.clip(np.searchsorted(sent.time, time, side="right") - 1, 0, None)
 
 
 def _check_gaps(recording: Recording, told: NDArray[np.bool_]) -> None:
@@ -94,18 +106,120 @@ def _check_gaps(recording: Recording, told: NDArray[np.bool_]) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """The rows of a log that make a motion, with lost ones put back without readings."""
+
+    time: Floats
+    """(N,) [s]"""
+    command: Floats
+    """(N, n)"""
+    position: Floats
+    """(N, n) NaN where there is no reading."""
+    velocity: Floats | None
+    """(N, n) None where some are missing."""
+    sent: NDArray[np.int64]
+    """(N,) the command that counts at each row."""
+
+    @classmethod
+    def of(cls, recording: Recording, sent: Commands, order: NDArray[np.int64]) -> _Rows:
+        q, dq = recording.q[:, order], recording.dq
+        held = _sent_rows(sent, recording.time)
+        started = np.isfinite(sent.position[held]) if len(held) else np.zeros((0, 0), dtype=bool)
+        usable = np.isfinite(recording.time) & (np.cumsum(started, axis=0) > 0).all(axis=1)
+        usable &= np.concatenate([[True], np.diff(recording.time) > 0.0])
+        usable &= np.cumsum(usable & np.isfinite(q).all(axis=1)) > 0  # the motion starts from a reading of every joint
+        kept = np.flatnonzero(usable)
+        time = recording.time[kept]
+        command = _at_readings(sent, time)
+        own = sent.time.shape == recording.time.shape and np.array_equal(sent.time, recording.time)
+        lost = _lost_rows(time) if own else np.zeros(max(0, time.size - 1), dtype=np.int64)
+        velocity = None if dq is None or not np.isfinite(dq[kept]).all() or lost.any() else dq[:, order][kept]
+        if not lost.any():
+            return cls(time, command, q[kept], velocity, held[kept])
+        source = np.repeat(np.arange(time.size), np.append(1 + lost, 1))
+        place = np.arange(source.size) - np.searchsorted(source, source)
+        steps = np.append(np.diff(time) / (1 + lost), 0.0)
+        filled = time[source] + place * steps[source]
+        position = np.where((place == 0)[:, None], q[kept][source], np.nan)
+        joined = np.stack([np.interp(filled, time, column) for column in command.T], axis=1)
+        return cls(filled, joined, position, velocity, held[kept][source])
+
+
+def _lost_rows(time: Floats) -> NDArray[np.int64]:
+    """(N-1,) rows that are lost after each row: none where the clock is uneven, and none in gaps."""
+    steps = np.diff(time)
+    if steps.size < 2:
+        return np.zeros(steps.size, dtype=np.int64)
+    period = float(np.median(steps))
+    whole = np.round(steps / period)
+    even = np.abs(steps - whole * period) < UNEVEN * period
+    bridged = even & (whole > 1.0) & (steps <= longest_hole(period))
+    return np.where(bridged, whole - 1.0, 0.0).astype(np.int64) * int(even.mean() > MOSTLY)
+
+
 def _at_readings(sent: Commands, time: Floats) -> Floats:
     """(N, n) commands at the times of readings (N,): means until the next reading, or points of straight lines."""
-    known = np.isfinite(sent.position).all(axis=1)
-    own, position = sent.time[known], sent.position[known]
-    if not sent.held:
-        return np.stack([np.interp(time, own, column) for column in position.T], axis=1)
+    columns = [_column_at(sent.time, column, time, sent.held) for column in sent.position.T]
+    return np.stack(columns, axis=1)
+
+
+def _column_at(own: Floats, column: Floats, time: Floats, held: bool) -> Floats:
+    """(N,) commands of one joint; a missing one is that before it, or on the straight line."""
+    known = np.isfinite(column) & np.isfinite(own)
+    own, position = own[known], column[known]
+    if not own.size:
+        return np.full(time.shape, np.nan)
+    if not held:
+        return np.interp(time, own, position)
     here = np.clip(np.searchsorted(own, time, side="right") - 1, 0, None)
-    total = np.concatenate([np.zeros((1, position.shape[1])), np.cumsum(np.diff(own)[:, None] * position[:-1], axis=0)])
-    integral = total[here] + (time - own[here])[:, None] * position[here]
+    total = np.concatenate([[0.0], np.cumsum(np.diff(own) * position[:-1])])
+    integral = total[here] + (time - own[here]) * position[here]
     same = here[1:] - here[:-1] == (time[1:] == own[here[1:]])  # one command all the time: its very number
-    means = np.diff(integral, axis=0) / np.diff(time)[:, None]
-    return np.concatenate([np.where(same[:, None], position[here[:-1]], means), position[here[-1:]]])
+    means = np.diff(integral) / np.diff(time)
+    return np.concatenate([np.where(same, position[here[:-1]], means), position[here[-1:]]])
+
+
+def lost_samples(recording: Recording, motion: CommandedMotion) -> Iterator[Finding]:
+    """What the log of a motion lacks: gaps, lost rows, missing readings; with number and place.
+
+    Args:
+        recording: The log.
+        motion: The motion that was made of it.
+    """
+    time, steps = motion.time, np.diff(motion.time)
+    gaps = np.flatnonzero(steps > longest_hole(motion.period_s))
+    if gaps.size:
+        shown = ", ".join(f"{time[k]:.4g} to {time[k + 1]:.4g} s" for k in gaps[:MOST_PLACES])
+        shown += f" and {gaps.size - MOST_PLACES} more" if gaps.size > MOST_PLACES else ""
+        yield Finding(
+            code="gap", severity="warning", where=motion.name,
+            message=f"there are no rows from {shown}",
+            remedy="Handled: the motion is cut there, and each stretch starts from a reading of its own.",
+            evidence={"gaps": gaps.size, "time lost [s]": float(steps[gaps].sum())},
+        )  # fmt: skip
+    counted = motion.counted
+    if counted is None:
+        return
+    lost = ~np.isin(time, recording.time)
+    if lost.any():
+        longest = float(np.diff(time[~lost])[np.diff(time[~lost]) <= longest_hole(motion.period_s)].max())
+        yield Finding(
+            code="missing", severity="warning", where=motion.name,
+            message=f"{lost.sum()} rows of {time.size} are lost, the first at {time[lost][0]:.4g} s",
+            remedy="Handled: commands are taken on straight lines meanwhile, as if the robot had got them. Where the "
+                   "robot did not get them either, the delay comes out too long.",
+            evidence={"rows": int(lost.sum()), "longest step [s]": longest},
+        )  # fmt: skip
+    for j, name in enumerate(motion.joint_names):
+        empty = np.flatnonzero(~counted[:, j] & ~lost)
+        if empty.size:
+            yield Finding(
+                code="missing", severity="warning", where=motion.name, joint=name,
+                message=f"{empty.size} readings are missing, between {time[empty[0]]:.4g} and {time[empty[-1]]:.4g} s",
+                remedy="Handled: they count for nothing; the commands and the other joints stay.",
+                evidence={"readings": empty.size},
+            )  # fmt: skip
 
 
 def _constant(gains: Floats | None, name: str, recording: Recording) -> Floats | None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from dynid.actuators.kinds import LINKS
-from dynid.actuators.motion import CommandedMotion
+from dynid.actuators.motion import CommandedMotion, stretches_of
 from dynid.actuators.servo_equations import ServoEquations
 from dynid.actuators.servo_model import Entry, ServoModel
 from dynid.decompositions import eigh
@@ -223,5 +223,5 @@ def judge_servo_motions(model: ServoModel, motions: Sequence[CommandedMotion]) -
         >>> dynid.actuators.judge_servo_motions(servo, [sensed])
         ()
     """
-    equations = ServoEquations(model, tuple(motions))
+    equations = ServoEquations(model, stretches_of(motions))
     return find_open_directions(model.entries, model.start, equations.normal(model.start).information)

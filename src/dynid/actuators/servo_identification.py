@@ -13,7 +13,7 @@ from dynid.actuators.drive_laws import DriveLaw
 from dynid.actuators.error_filter import ErrorFilter, loop_filter
 from dynid.actuators.judgement.servo_covariance import time_blocks
 from dynid.actuators.judgement.servo_knowledge import judge_knowledge
-from dynid.actuators.motion import CommandedMotion
+from dynid.actuators.motion import CommandedMotion, stretches_of
 from dynid.actuators.servo_equations import ServoEquations
 from dynid.actuators.servo_identifiability import OpenDirection
 from dynid.actuators.servo_model import ServoModel, ServoParameter
@@ -194,7 +194,7 @@ def fit_servos(
 ) -> ActuatorEstimate:
     """Fit a model; arguments and errors as for `identify_actuators`, and the filter of another estimate."""
     _check_request(motions, held_out, correlation, starts)
-    given, first = tuple(motions), model.start
+    given, held_out, first = stretches_of(motions), stretches_of(held_out), model.start
     if isinstance(correlation, str):  # the loop's time constants follow from a rough fit
         plain = ServoEquations(model, given)
         first, starts = _search(plain, first, starts, FIRST_STEPS).values, 1
@@ -272,14 +272,16 @@ def _judge(equations: ServoEquations, found: Search, held_out: Sequence[Commande
 
 
 def _error(model: ServoModel, values: Floats, motion: CommandedMotion, trained: bool) -> MotionError:
-    error = motion.position - simulate_servos(model, values, motion)
-    lag = motion.position - motion.command
+    error = motion.compared(motion.position - simulate_servos(model, values, motion))
+    lag = motion.compared(motion.position - motion.command)
+    counts = np.maximum(1, motion.counts)
+    total = float(counts.sum())
     return MotionError(
         name=motion.name,
-        mean_absolute=float(np.abs(error).mean()),
-        rms=float(np.sqrt(np.mean(error**2))),
-        sum_of_squares=float(np.mean(np.sum(error**2, axis=1))),
-        command_rms=float(np.sqrt(np.mean(lag**2))),
+        mean_absolute=float(np.abs(error).sum() / total),
+        rms=float(np.sqrt(np.sum(error**2) / total)),
+        sum_of_squares=float(np.sum(np.sum(error**2, axis=0) / counts)),
+        command_rms=float(np.sqrt(np.sum(lag**2) / total)),
         trained=trained,
         worst=motion.joint_names[int(np.argmax(np.sum(error**2, axis=0)))],
         noise=float(np.sqrt(np.mean([_noise(column) ** 2 for column in motion.position.T]))),

@@ -73,7 +73,8 @@ _REMEDIES = {
     "inverted-enable": "Check what the column of [enabled] means: above zero is on.",
     "late-motion": "Check that both clocks start at the same instant; no drive is that late.",
     "never-enabled": "Record with the torque enabled, or check the column of [enabled].",
-    "not-finite": "Such samples are left out. Commands at a lower rate belong into a file with a clock of its own.",
+    "not-finite": "Handled: the command before counts until the next one. Commands at a lower rate belong into a file "
+    "with a clock of its own.",
     "stale": "Packets were lost between robot and logger: record again, or drop the rows.",
     "swapped": "Put the columns of commands and positions into one order of joints.",
     "time-unit": "Declare the unit of time (s, ms, us, ns) in the channel map.",

@@ -106,7 +106,7 @@ def check_clock(recording: Recording) -> Iterator[Finding]:
                     "coverage": _coverage(clock.time, stamps),
                     "longest step [s]": float(np.diff(clock.time).max(initial=0.0)),
                 },
-                remedy=_CLOCK_REMEDIES.get(
+                remedy=(_COMMAND_REMEDIES if _only_commands(recording) else _CLOCK_REMEDIES).get(
                     code, "Handled: such samples are dropped or sorted; look for the cause in the logger."
                 ),
             )
@@ -127,6 +127,16 @@ _CLOCK_REMEDIES = {
     "can be bridged: set max_gap_s above them.",
     "backward-time": "Handled: a new stretch begins there; look for the cause in the logger's clock.",
 }
+_COMMAND_REMEDIES = _CLOCK_REMEDIES | {
+    "gap": "Handled: dynid actuate cuts the motion there; shorter holes, of a few rows, are bridged by straight lines "
+    "between the commands.",
+}
+"""The same for logs without torques."""
+
+
+def _only_commands(recording: Recording) -> bool:
+    """Whether it is a log of commands, for dynid actuate."""
+    return recording.commands is not None and recording.effort is None
 
 
 def _coverage(kept: Floats, stamps: Floats) -> float:
@@ -169,7 +179,7 @@ def check_signals(recording: Recording) -> Iterator[Finding]:
         for j, name in enumerate(names):
             # isolated rows are not neighbours, so they have no spikes
             longest = None if recording.isolated else longest_spike(recording.time)
-            yield from _check_column(channel, name, values[:, j], longest)
+            yield from _check_column(channel, name, values[:, j], longest, _missing_remedy(recording))
     _, jumps = unwrap_angles(np.where(np.isfinite(recording.q), recording.q, 0.0))
     for j in np.flatnonzero(jumps).tolist():
         yield Finding(
@@ -188,7 +198,14 @@ def _channels(recording: Recording) -> dict[str, Floats]:
     return {name: values for name, values in named.items() if values is not None}
 
 
-def _check_column(channel: str, joint: str, x: Floats, longest: int | None) -> Iterator[Finding]:
+def _missing_remedy(recording: Recording) -> str:
+    """What becomes of missing samples."""
+    if _only_commands(recording):
+        return "Handled: such readings count for nothing in dynid actuate; the commands and other joints stay."
+    return "They are dropped and counted; above 5 % the joint is refused. Check the channel."
+
+
+def _check_column(channel: str, joint: str, x: Floats, longest: int | None, handled: str) -> Iterator[Finding]:
     finite = np.isfinite(x)
     missing = 1.0 - finite.mean() if x.size else 1.0
     if missing > 0.0:
@@ -199,7 +216,7 @@ def _check_column(channel: str, joint: str, x: Floats, longest: int | None) -> I
             joint=joint,
             message="samples are missing or not finite" if finite.any() else "all samples are missing or not finite",
             evidence={"share": missing, "count": int(np.count_nonzero(~finite))},
-            remedy="They are dropped and counted; above 5 % the joint is refused. Check the channel."
+            remedy=handled
             if finite.any()
             else "The column is empty: map another one, or hold the joint (--hold) if it was not recorded.",
         )

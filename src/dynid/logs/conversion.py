@@ -13,9 +13,11 @@ from dynid.findings import Finding
 from dynid.logs.channel_map import ChannelMap, Signal, StatedGain
 from dynid.logs.columns import Picked, pick, refuse_huge, side_by_side
 from dynid.logs.joint_order import (
+    assigned_findings,
     column_order,
     count_mismatch,
     named_joints,
+    names_in_columns,
     order_finding,
     refuse_unnamed,
     unnamed_findings,
@@ -102,6 +104,7 @@ class Converter:
                 *self._salvaged(),
                 *self._order_findings(picked["position"]),
                 *([] if self._robot is None or self._map.joints else unnamed_findings(picked, self._robot)),
+                *assigned_findings(picked["position"], self._map.joints, None if commands is None else self._robot),
             ),
             "notes": (*dict.fromkeys(self._notes), *self._unused({**picked, **self._told})),
             "isolated": self._map.clock.isolated,
@@ -226,9 +229,8 @@ class Converter:
         listed = [name for name in position.table.names if name in position.names]
         joints = [position.joints[position.names.index(name)] for name in listed] if position.joints else []
         told = [joint for joint in named_joints(joints, self._robot) if joint is not None]
-        if told != sorted(told) and len(set(told)) == self._robot.dof:
-            return (order_finding(joints, self._robot, declared=False),)
-        return ()
+        other = told != sorted(told) and len(set(told)) == self._robot.dof
+        return (order_finding(joints, self._robot, declared=False),) if other else ()
 
     def _salvaged(self) -> tuple[Finding, ...]:
         """A finding for everything that was lost of damaged files."""
@@ -537,6 +539,8 @@ class Converter:
     def _names(self, picked: Picked, width: int) -> tuple[str, ...]:
         """Joint names: the robot's, else the log's."""
         names = self._robot.joint_names if self._robot else self._joints or picked.joints
+        if not names and "effort" not in self._map.signals and "reference" in self._map.commands:
+            names = names_in_columns(picked.names)
         return names if len(names) == width else ()
 
     def _check_widths(self, values: Mapping[str, Floats]) -> None:

@@ -21,10 +21,12 @@ from dynid.public_calls import public
 from dynid.robot.model import Robot
 
 __all__ = [
+    "assigned_findings",
     "column_order",
     "count_mismatch",
     "match_joints",
     "named_joints",
+    "names_in_columns",
     "order_finding",
     "other_joints",
     "refuse_unnamed",
@@ -183,6 +185,53 @@ def refuse_unnamed(named: str, others: Mapping[str, Sequence[str]], robot: Robot
             remedy=f"List the columns of both in the robot's order: {', '.join(robot.joint_names)}. "
             "Where all have the same order, name it: joints = [...].",
         )
+
+
+def names_in_columns(names: Sequence[str]) -> tuple[str, ...]:
+    """What distinguishes the names of columns: their words without those at either end that all have in common."""
+    words = [name.replace(".", "_").split("_") for name in names]
+    if len(words) < 2 or _only_count(names):
+        return ()
+    while all(len(own) > 1 for own in words) and len({own[-1] for own in words}) == 1:
+        words = [own[:-1] for own in words]
+    while all(len(own) > 1 for own in words) and len({own[0] for own in words}) == 1:
+        words = [own[1:] for own in words]
+    found = tuple("_".join(own) for own in words)
+    return found if len(set(found)) == len(found) and all(found) else ()
+
+
+def assigned_findings(position: Picked, declared: Sequence[str], robot: Robot | None) -> list[Finding]:
+    """What the names of columns say against their joints: nothing at all, or other joints than the map declares.
+
+    Args:
+        position: The columns of the positions.
+        declared: Joints of the columns as the map declares them; empty without.
+        robot: The robot; None where nothing is to be said.
+    """
+    columns = position.names
+    if robot is None or position.joints or len(columns) != robot.dof or robot.dof == 1:
+        return []
+    own, given = named_joints(columns, robot), named_joints(declared, robot)
+    if declared and len(declared) == robot.dof:
+        odd = [(column, robot.joint_names[joint]) for column, mine, joint in zip(columns, own, given, strict=True)
+               if mine is not None and joint is not None and mine != joint]  # fmt: skip
+        listed = ", ".join(f"'{column}' to {joint}" for column, joint in odd[:4])
+        message = f"joints = [...] of the channel map gives columns to joints of other names: {listed}"
+        remedy = "Take joints out of the map, or list it in the order of the columns, unless the columns are misnamed."
+        return [Finding(code="joint-order", severity="warning", where="joints", message=message, remedy=remedy)] * bool(
+            odd
+        )
+    if any(joint is not None for joint in own) or _only_count(columns):
+        return []
+    pairs = ", ".join(
+        f"{column} is {joint}" for column, joint in list(zip(columns, robot.joint_names, strict=True))[:4]
+    )
+    return [Finding(
+        code="joints-by-order", severity="note", where="joints",
+        message=f"no column has the name of a joint, so they are taken in the robot's order: {pairs}"
+        + (" ..." if robot.dof > 4 else ""),
+        remedy="Name the joints of the columns if this is wrong: joints = [...] in the channel map.",
+    )]  # fmt: skip
 
 
 def unnamed_findings(picked: Mapping[str, Picked], robot: Robot) -> list[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -14,8 +14,8 @@ import numpy as np
 
 from dynid.actuators.alike import AlikeTest, Sharing, compare_repeats, decide_sharing
 from dynid.actuators.judgement.servo_selection import TermChoice, select_terms
-from dynid.actuators.motion import CommandedMotion
-from dynid.actuators.recorded_motion import commanded_motion
+from dynid.actuators.motion import CommandedMotion, stretches_of
+from dynid.actuators.recorded_motion import commanded_motion, lost_samples
 from dynid.actuators.servo_files import read_servo_model
 from dynid.actuators.servo_identifiability import OpenDirection, judge_servo_motions
 from dynid.actuators.servo_identification import ActuatorEstimate, fit_servos
@@ -59,6 +59,8 @@ class ActuatorRun:
     """Identified servos with their report."""
 
     found: ActuatorEstimate
+    findings: tuple[Finding, ...]
+    """What is to be known before the values are used: of the logs, then of the estimate."""
     before: tuple[OpenDirection, ...]
     """What the motions could not tell, judged before the fit."""
     repeats: tuple[AlikeTest, ...]
@@ -67,8 +69,6 @@ class ActuatorRun:
     """Which parameters alike joints share; None where the model names no alike joints."""
     choice: TermChoice | None
     """Which candidates were taken up; None where the model has none."""
-    warnings: tuple[str, ...]
-    """What the checks of the logs warn of, as sentences that begin with the log."""
     text: str
     """Table and remarks."""
     content: dict[str, Any]
@@ -127,8 +127,7 @@ def run_actuators(
         model = read_servo_model(law, robot)
         remedy = "Hold out a log that the fit does not see."
         check_copies(logs, apart, why="that is trained on", remedy=remedy)
-        warnings: list[str] = []
-        motions, others = (_motions(group, robot, channel_map, warnings) for group in (logs, apart))
+        (motions, told), (others, more) = (_motions(group, robot, channel_map) for group in (logs, apart))
         if share is not None:
             parts = [motion.hold_out(share) for motion in motions]
             motions, others = tuple(first for first, _ in parts), tuple(rest for _, rest in parts)
@@ -144,13 +143,15 @@ def run_actuators(
             model, motions, others, correlation=correlation, starts=starts
         )  # fmt: skip
         repeats = _repeats(found, motions)
-        text, content = _text(found, repeats, sharing, choice, warnings), _content(found, motions[0], sharing, choice)
+        findings = (*told, *more, *found.findings)
+        text = _text(found, findings, repeats, sharing, choice)
+        content = _content(found, findings, motions[0], sharing, choice)
         result = ActuatorRun(
-            found=found, before=before, repeats=repeats, sharing=sharing, choice=choice, warnings=tuple(warnings),
-            text=text, content=content | {"warnings": warnings},
+            found=found, findings=findings, before=before, repeats=repeats, sharing=sharing, choice=choice, text=text,
+            content=content,
         )  # fmt: skip
         if run is not None:
-            _write(run, result, others or motions)
+            _write(run, result, stretches_of(others or motions))
         return result
 
 
@@ -170,20 +171,23 @@ def _held_out(given: Sequence[str | Path]) -> tuple[float | None, list[str | Pat
 
 
 def _motions(
-    logs: Sequence[str | Path], robot: Robot, channel_map: ChannelMapSource | None, warnings: list[str]
-) -> tuple[CommandedMotion, ...]:
-    """The logs as motions; one whose commands do not fit its positions is refused, lesser doubts join the warnings."""
-    motions = []
+    logs: Sequence[str | Path], robot: Robot, channel_map: ChannelMapSource | None
+) -> tuple[tuple[CommandedMotion, ...], tuple[Finding, ...]]:
+    """The logs as motions, and what they lack; a log whose commands do not fit its positions is refused."""
+    motions: list[CommandedMotion] = []
+    told: list[Finding] = []
     for log, name, recording in _recordings(logs, robot, channel_map):
         checks = (check_clock(recording), _check_reach(recording, robot), check_commands(recording))
         found = [finding for check in checks for finding in check]
-        warnings += [f"{name}: {finding.sentence}" for finding in found if finding.severity == "warning"]
+        doubts = [finding for finding in found if finding.severity == "warning" and finding.code != "gap"]
         wrong = [finding for finding in found if finding.severity == "error"]
         if wrong:
             reason = "; ".join(finding.sentence.removesuffix(".") for finding in wrong)
             raise DataError(reason, path=log, remedy="Mend the channel map or the log; dynid check shows all findings.")
         motions.append(commanded_motion(recording, robot, name))
-    return tuple(motions)
+        told += [replace(f, where=f"{name}, {f.where}") for f in (*recording.findings, *doubts)]
+        told += lost_samples(recording, motions[-1])
+    return tuple(motions), tuple(told)
 
 
 def _recordings(
@@ -222,15 +226,14 @@ def _repeats(found: ActuatorEstimate, motions: Sequence[CommandedMotion]) -> tup
 
 def _text(
     found: ActuatorEstimate,
+    findings: Sequence[Finding],
     repeats: Sequence[AlikeTest],
     sharing: Sharing | None,
     choice: TermChoice | None,
-    warnings: Sequence[str],
 ) -> str:
     """Table of the parameters, open combinations, errors of the motions, disagreement of recordings."""
     table = servo_table(found)
-    lines = [str(Table.of(table.header, table.rows)), "", *(str(finding) for finding in found.findings)]
-    lines += [f"warning: {sentence}" for sentence in warnings]
+    lines = [str(Table.of(table.header, table.rows)), "", *(str(finding) for finding in findings)]
     lines += [f"Open: {direction}." for direction in found.open_directions]
     for error in found.errors:
         seen = "trained" if error.trained else "held out"
@@ -251,7 +254,11 @@ def _text(
 
 
 def _content(
-    found: ActuatorEstimate, motion: CommandedMotion, sharing: Sharing | None, choice: TermChoice | None
+    found: ActuatorEstimate,
+    findings: Sequence[Finding],
+    motion: CommandedMotion,
+    sharing: Sharing | None,
+    choice: TermChoice | None,
 ) -> dict[str, Any]:
     """The result as JSON holds it: None for what is not known; correlations are those of the first motion."""
     correlations = [round(float(r), 6) for r in found.error_filter.correlations(motion)]
@@ -272,7 +279,7 @@ def _content(
         "at_bound": list(found.at_bound),
         "correlation": correlations,
         "converged": found.converged,
-        "findings": [finding.to_dict() for finding in found.findings],
+        "findings": [finding.to_dict() for finding in findings],
         "motions": [
             {"name": e.name, "trained": e.trained, "mean_absolute": e.mean_absolute, "rms": e.rms,
              "command_rms": e.command_rms, "noise": e.noise, "sum_of_squares": e.sum_of_squares}
@@ -323,5 +330,5 @@ def _write(run: RunFolder, result: ActuatorRun, shown: Sequence[CommandedMotion]
             missing.append(f"{name} is not written: {error.reason}")
     run.write("not_in_the_files.txt", "\n".join(missing) + "\n")
     run.write_page(servo_page(found, shown[:3], result.before, result.repeats, [run.settings()], result.sharing,
-                              result.choice))  # fmt: skip
+                              result.choice, result.findings))  # fmt: skip
     run.finish("servos.json", result.exit_code)

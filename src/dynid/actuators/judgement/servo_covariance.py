@@ -73,17 +73,18 @@ def time_blocks(equations: ServoEquations, values: Floats) -> TimeBlocks:
     breads, scores, counts, runs, squares, run, errors = [], [], [], [], [], 0, []
     P, total = len(values), sum(len(motion.time) for motion in equations.motions)
     for run, (error, slopes) in enumerate(equations.pieces(values)):
+        counted = equations.motions[run].counted
         blocks = max(2, round(BLOCKS * len(error) / total))
         for rows in np.array_split(np.arange(len(error)), blocks):
             J = slopes[rows].transpose(1, 0, 2)  # (n, rows, P)
             breads.append(J.transpose(0, 2, 1) @ J)
             scores.append(np.einsum("kj,jkp->p", error[rows], J))
-            counts.append(float(error[rows].size))
+            counts.append(float(error[rows].size if counted is None else counted[rows].sum()))
             runs.append(run)
-        squares.append((np.sum(error**2, axis=0), len(error)))
+        squares.append((np.sum(error**2, axis=0), equations.motions[run].counts))
         errors.append(error)
     freedom = 1.0 - P / max(float(np.sum(counts)), P + 1.0)
-    variances = sum(square for square, _ in squares) / (sum(count for _, count in squares) * freedom)
+    variances = sum(square for square, _ in squares) / (np.maximum(1, sum(count for _, count in squares)) * freedom)
     table = np.array(breads)
     return TimeBlocks(
         information=table.sum(axis=(0, 1)) + np.diag(equations.prior_weights),

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from dynid.actuators.motion import CommandedMotion
+from dynid.actuators.motion import CommandedMotion, stretches_of
 from dynid.actuators.servo_identification import fit_servos
 from dynid.actuators.servo_model import ServoModel
 from dynid.actuators.servo_simulator import simulate_servos
@@ -152,11 +152,12 @@ class _Search:
 
 def _square(model: ServoModel, motions: Sequence[CommandedMotion]) -> float:
     """Mean squared error of simulated motions; infinite where one runs away."""
+    parts = stretches_of(motions)
     try:
-        errors = [motion.position - simulate_servos(model, model.start, motion) for motion in motions]
+        errors = [motion.compared(motion.position - simulate_servos(model, model.start, motion)) for motion in parts]
     except EstimationError:
         return float("inf")
-    return float(np.mean(np.concatenate([error.ravel() ** 2 for error in errors])))
+    return float(sum(np.sum(error**2) for error in errors) / max(1, sum(motion.counts.sum() for motion in parts)))
 
 
 def _folds(motions: Sequence[CommandedMotion]) -> list[tuple[list[CommandedMotion], list[CommandedMotion]]]:

@@ -15,6 +15,7 @@ from dynid.actuators.kinds import KINDS
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.servo_identifiability import OpenDirection
 from dynid.actuators.servo_identification import ActuatorEstimate
+from dynid.findings import Finding
 from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Plot, Rows, Text
 from dynid.report.page import Page, Section
 
@@ -67,6 +68,8 @@ class ServoValues(Section):
     found: ActuatorEstimate
     before: tuple[OpenDirection, ...] = ()
     """What the motions could not tell at the first guess."""
+    findings: Sequence[Finding] = ()
+    """What is to be known before the values are used."""
 
     def blocks(self) -> Sequence[Block]:
         """Figures, open combinations, table."""
@@ -82,9 +85,7 @@ class ServoValues(Section):
             ("parameters", f"{len(found.values)}"),
             ("of these left open", f"{len({name for direction in found.open_directions for name in direction.names})}"),
         )
-        remarks = [
-            (finding.severity.capitalize(), f"{finding.where}: {finding.sentence}") for finding in found.findings
-        ]
+        remarks = [(finding.severity.capitalize(), f"{finding.where}: {finding.sentence}") for finding in self.findings]
         remarks += [("Open", f"{direction}.") for direction in found.open_directions]
         remarks += [("Open before the fit", f"{direction}.") for direction in self.before]
         remarks += [("Next", step) for step in next_steps(found)]
@@ -152,9 +153,10 @@ class ServoMotions(Section):
 
 def _joint_errors(motion: CommandedMotion, simulated: Floats) -> Rows:
     """One row per joint: how far the simulated position is from the measured one."""
-    error = 1e3 * (simulated - motion.position)
+    counted = np.ones(motion.position.shape, dtype=bool) if motion.counted is None else motion.counted
+    error = np.ma.masked_array(1e3 * (simulated - motion.position), ~counted)
     rows = tuple(
-        (name, float(np.sqrt(np.mean(error[:, j] ** 2))), float(np.abs(error[:, j]).max()), float(error[:, j].mean()),
+        (name, float(np.sqrt((error[:, j] ** 2).mean())), float(np.abs(error[:, j]).max()), float(error[:, j].mean()),
          1e3 * float(np.ptp(motion.position[:, j])))
         for j, name in enumerate(motion.joint_names)
     )  # fmt: skip
@@ -285,8 +287,10 @@ def servo_page(
     extra: Sequence[Section] = (),
     sharing: Sharing | None = None,
     choice: TermChoice | None = None,
+    findings: Sequence[Finding] | None = None,
 ) -> Page:
     """The page of identified servos."""
-    sections = [ServoValues(found, before), ServoMotions(found, shown), ChosenTerms(choice), AlikeJoints(sharing),
+    told = found.findings if findings is None else findings
+    sections = [ServoValues(found, before, told), ServoMotions(found, shown), ChosenTerms(choice), AlikeJoints(sharing),
                 Repeats(repeats), *extra]  # fmt: skip
     return Page.of(f"{found.model.robot.name}: identified servos", sections)

@@ -1,0 +1,103 @@
+"""Gaps, lost rows and missing readings of a log of commands do not ruin a fit, and are named with number and place."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dynid.actuators import CommandedMotion, PositionLaw, ServoModel, commanded_motion
+from dynid.actuators.error_filter import ErrorFilter
+from dynid.actuators.recorded_motion import lost_samples
+from dynid.actuators.servo_identification import fit_servos
+from dynid.gate.command_checks import check_commands
+from dynid.gate.signal_checks import check_clock, check_signals
+from dynid.logs.recording import Commands, Recording
+from support.planted_servos import chirp, planted
+from support.servo_logs import double_pendulum
+
+MODEL = ServoModel(double_pendulum(), PositionLaw(kp=20.0, kd=1.0), ("armature", "viscous", "coulomb", "delay"))
+TRUTH = np.array([0.03, 0.02, 0.2, 0.1, 0.15, 0.3, 0.0065, 0.0065])
+MOTION = planted(MODEL, TRUTH, chirp(MODEL.robot, duration_s=5.0), 2e-4, seed=3)
+
+
+def _recording(rows: NDArray[np.intp], position: NDArray[np.float64] | None = None) -> Recording:
+    """Some rows of the log, commands and readings in one table."""
+    q = MOTION.position if position is None else position
+    sent = Commands(time=MOTION.time[rows], position=MOTION.command[rows])
+    return Recording(time=MOTION.time[rows], q=q[rows], commands=sent, joint_names=("x", "y"))
+
+
+def _fit(recording: Recording) -> tuple[list[float], list[str]]:
+    """Errors over what is planted, and the sentences on what is lost."""
+    motion = commanded_motion(recording, MODEL.robot, "log")
+    found = fit_servos(MODEL, [motion])
+    assert max(error.rms for error in found.errors) < 3e-3
+    return (found.values / TRUTH - 1.0).tolist(), [f"{f.joint} {f.message}" for f in lost_samples(recording, motion)]
+
+
+ALL = np.arange(len(MOTION.time))
+
+
+def test_a_gap_cuts_the_motion() -> None:
+    errors, told = _fit(_recording(np.flatnonzero((MOTION.time < 1.5) | (MOTION.time > 3.2))))
+    assert told == ["None there are no rows from 1.495 to 3.205 s"]
+    assert np.abs(errors).max() < 0.1
+
+
+def test_a_missing_reading_counts_for_nothing_and_its_command_stays() -> None:
+    q = MOTION.position.copy()
+    q[200:300, 0] = np.nan
+    errors, told = _fit(_recording(ALL, q))
+    assert told == [f"{MODEL.robot.joint_names[0]} 100 readings are missing, between 1 and 1.495 s"]
+    assert np.abs(errors).max() < 0.05
+
+
+def test_lost_rows_are_named_and_do_not_shorten_the_delay() -> None:
+    kept = np.random.default_rng(5).random(ALL.size) > 0.3
+    kept[[0, -1]] = True
+    errors, told = _fit(_recording(np.flatnonzero(kept)))
+    assert len(told) == 1
+    assert f"{(~kept).sum()} rows of 1000 are lost" in told[0]
+    assert np.abs(errors[:6]).max() < 0.15
+    assert np.abs(errors[6:]).max() < 0.25  # held across lost rows, commands would come 1 ms late on average
+
+
+def test_a_command_that_is_missing_is_the_one_before_it() -> None:
+    sent = MOTION.command.copy()
+    sent[100:104, 1] = np.nan
+    recording = Recording(time=MOTION.time, q=MOTION.position, commands=Commands(time=MOTION.time, position=sent))
+    motion = commanded_motion(recording, MODEL.robot)
+    np.testing.assert_array_equal(motion.command[100:104, 1], np.full(4, sent[99, 1]))
+    np.testing.assert_array_equal(motion.command[:, 0], sent[:, 0])
+    assert motion.counted is None
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.8])
+def test_the_filter_passes_over_missing_readings(correlation: float) -> None:
+    """Errors that last as stated are white after the filter, whichever readings are missing."""
+    rng = np.random.default_rng(7)
+    new, white = rng.normal(size=(40_000, 1)), np.zeros((40_000, 1))
+    for k in range(1, len(new)):
+        white[k] = correlation * white[k - 1] + np.sqrt(1.0 - correlation**2) * new[k]
+    holes = rng.random(white.shape) < 0.4
+    position = np.where(holes, np.nan, 0.0)
+    position[0] = 0.0
+    time = 0.01 * np.arange(len(new))
+    motion = CommandedMotion(joint_names=("a",), time=time, command=np.zeros_like(new), position=position)
+    assert motion.counted is not None
+    filtered = ErrorFilter(correlation).apply(white, motion)
+    assert (filtered[~motion.counted] == 0.0).all()
+    left = filtered[motion.counted]
+    left /= left.std()
+    assert abs(np.mean(left[1:] * left[:-1])) < 0.03
+
+
+def test_the_check_of_a_log_of_commands_speaks_of_its_own_remedies() -> None:
+    q = MOTION.position.copy()
+    q[200:230, 0] = np.nan
+    recording = _recording(np.flatnonzero((MOTION.time < 1.5) | (MOTION.time > 3.2)), q)
+    told = " ".join(str(f) for check in (check_clock, check_signals, check_commands) for f in check(recording))
+    assert "max_gap_s" not in told
+    assert "actuate cuts the motion there" in told
+    assert "count for nothing" in told
