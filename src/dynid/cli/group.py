@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import gc
 import os
 import shutil
 import signal
@@ -41,9 +39,6 @@ INTERRUPTED = "interrupted. Finished parts are kept; the same command continues 
 
 ANYWHERE = ("--no-snap", "--allow-unphysical")
 """Options of the whole program that may also be written after the name of a command."""
-COLLECTED_AFTER = 20_000
-"""New objects after which a command looks for unused cycles (experiment: 5 looks in an identification instead of 193, a
-third of the time; the arrays that a command gives up are in no cycle)."""
 _CODES: list[tuple[type[errors.DynidError], int]] = [
     (errors.ArgumentError, 2),
     (errors.DescriptionError, 3),
@@ -121,7 +116,7 @@ class ErrorGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         for stream in (sys.stdout, sys.stderr):
             _escape_letters(stream)
-        with _list_interrupts() as interrupts, _visible_warnings(), _one_message(interrupts), _rare_collections():
+        with _list_interrupts() as interrupts, _visible_warnings(), _one_message(interrupts):
             try:
                 return super().invoke(ctx)
             finally:
@@ -149,20 +144,6 @@ def _visible_warnings() -> Iterator[None]:
         yield
     finally:
         warnings.formatwarning = usual
-
-
-@contextlib.contextmanager
-def _rare_collections() -> Iterator[None]:
-    """Look for unused cycles of objects seldom, because a command makes many objects that it keeps; at its end, not."""
-    usual = gc.get_threshold()
-    gc.set_threshold(COLLECTED_AFTER, *usual[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*usual)
-
-
-atexit.register(gc.freeze)  # what the process gives up as a whole need not be searched
 
 
 @contextlib.contextmanager
