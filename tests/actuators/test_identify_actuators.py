@@ -41,7 +41,7 @@ def test_alike_and_different_joints_are_told_apart() -> None:
     found = fit_servos(model, [motion])
     verdicts = {test.kind: test.alike for test in compare_joints(found, [motion], [("first", "second")])}
     assert verdicts == {"armature": True, "viscous": True, "coulomb": False}
-    badly = OpenDirection(("coulomb second",), (1.0,), "known no better than to its plausible size")
+    badly = OpenDirection(("coulomb second",), (1.0,), "hardly shown by these motions")
     untold = OpenDirection(("coulomb second",), (1.0,))
     for direction, kinds in ((badly, {"armature", "viscous", "coulomb"}), (untold, {"armature", "viscous"})):
         doubted = replace(

@@ -11,6 +11,7 @@ import dynid
 from dynid.actuators import MotorLaw, PositionLaw, ServoModel, ServoParameter, judge_servo_motions
 from dynid.actuators.judgement.servo_knowledge import release_bounds
 from dynid.actuators.servo_identifiability import see_directions
+from dynid.report.sections.servo_sections import servo_table
 from support.planted_servos import chirp, planted
 from support.servo_logs import double_pendulum, pendulum
 
@@ -162,3 +163,40 @@ def test_release_from_a_bound_is_the_inverse_by_blocks() -> None:
     assert np.allclose((held + loose.growth)[np.ix_(inside, inside)], whole[np.ix_(inside, inside)])
     moved = np.linalg.lstsq(J, e, rcond=None)[0][inside] - np.linalg.lstsq(J[:, inside], e, rcond=None)[0]
     assert np.allclose(loose.shift[inside], moved)
+
+
+def _steps(seed: int, limit: float | None) -> dynid.actuators.CommandedMotion:
+    """Steps of a pendulum, which ask for up to 8 N m for a moment; within a limit, or without one."""
+    kinds = (*GRAVITY, "delay") if limit is None else (*GRAVITY, "delay", "effort_limit")
+    truth = [0.012, 0.08, 0.1, 0.007] + ([] if limit is None else [limit])
+    time = np.arange(0.0, 6.0, 0.005)
+    sent = np.where(time < 2.0, 0.0, np.where(time < 4.0, 1.0, -0.5)) + 0.3 * np.sin(5.0 * time)
+    motion = dynid.actuators.CommandedMotion(
+        joint_names=("servo",), time=time, command=sent[:, None], position=sent[:, None]
+    )
+    return planted(ServoModel(pendulum(), POSITION, kinds), truth, motion, 2e-4, seed=seed)
+
+
+@pytest.mark.parametrize("start", [5.0, 10.0, 20.0])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_limit_that_was_not_reached_has_no_interval(start: float, seed: int) -> None:
+    """From a first guess below, the search ends just above what the motion asks for, with a curvature there."""
+    motion = _steps(seed, None)
+    asked = float(np.abs(6.0 * (motion.command - motion.position)).max())  # less what damping takes away
+    parameters = (*GRAVITY, "delay", ServoParameter("effort_limit", start=start))
+    found = dynid.identify_actuators(pendulum(), [motion], law=POSITION, parameters=parameters)
+    assert np.isinf(found.std[-1])
+    (direction,) = found.open_directions
+    assert direction.names == ("effort_limit servo",)
+    assert direction.at_least == pytest.approx(asked, rel=0.1)
+    assert "not reached" in str(direction)
+    assert "at least" in str(direction)
+    assert servo_table(found).rows[-1][-1] == f"open: at least {direction.at_least:.3g}"
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_limit_that_was_reached_is_found(seed: int) -> None:
+    parameters = (*GRAVITY, "delay", ServoParameter("effort_limit", start=5.0))
+    found = dynid.identify_actuators(pendulum(), [_steps(seed, 3.0)], law=POSITION, parameters=parameters)
+    assert found.open_directions == ()
+    assert abs(found.values[-1] - 3.0) <= 3.0 * found.std[-1]

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from dynid.actuators import MotorLaw, PositionLaw, ServoModel, ServoParameter, judge_servo_motions, simulate_servos
+from dynid.actuators.servo_identifiability import OpenDirection
 from dynid.actuators.servo_identification import fit_servos
 from dynid.actuators.servo_search import Normal, search_servos
 from dynid.errors import ArgumentError
 from dynid.gate.command_checks import check_commands
 from dynid.logs.recording import Commands, Recording
+from dynid.report.sections.servo_sections import open_sentences
 from support.planted_servos import chirp, planted
 from support.servo_logs import pendulum
 
@@ -97,3 +99,25 @@ def test_logs_without_numbers_are_refused(empty: str) -> None:
         commands=Commands(time=MOTION.time, position=sent),
     )
     assert {finding.severity for finding in check_commands(log)} == {"error"}
+
+
+def test_intervals_of_what_cannot_be_negative_end_at_zero() -> None:
+    """A servo whose viscous friction is small beside its uncertainty."""
+    model = ServoModel(pendulum(), PositionLaw(kp=6.0, kd=0.3), ("viscous", "coulomb", "offset"))
+    found = fit_servos(model, [planted(model, [2e-3, 0.1, 0.0], chirp(pendulum(), duration_s=3.0), 1e-2, seed=2)])
+    std, low = found.std, found.interval[:, 0]
+    assert (found.values - 1.96 * std)[0] < 0.0
+    assert low[0] == 0.0
+    assert low[2] == pytest.approx((found.values - 1.96 * std)[2])
+
+
+def test_the_same_is_said_once() -> None:
+    lone = [OpenDirection((name,), (1.0,), "hardly shown") for name in ("a", "b", "c")]
+    both = OpenDirection(("d", "e"), (1.0, -1.0))
+    least = OpenDirection(("f",), (1.0,), "not reached: it is at least 3 N m", at_least=3.0)
+    assert open_sentences([lone[0], both, *lone[1:], OpenDirection(("g",), (1.0,)), least]) == [
+        "d and e are only known together.",
+        "f is not reached: it is at least 3 N m.",
+        "a, b and c are hardly shown.",
+        "g has no effect on these motions that stands above their noise.",
+    ]

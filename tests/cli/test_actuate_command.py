@@ -242,3 +242,45 @@ def test_joints_by_order_and_by_other_names_are_told(folder: Path, tmp_path: Pat
 
     assert f"taken in the robot's order: alpha is {one}, beta is {other}." in told(("alpha", "beta"))
     assert f"'{one}' to {other}, '{other}' to {one}" in told((one, other), f'joints = ["{other}", "{one}"]\n')
+
+
+def test_a_law_that_does_not_fit_is_said_first_everywhere(folder: Path, tmp_path: Path) -> None:
+    """Gains per degree, as if they were per radian: exit code 1, and the first line of every text says so."""
+    (tmp_path / "weak.toml").write_text('kind = "position"\nkp = 0.01\nkd = 0.001\nfree = ["armature", "viscous"]\n')
+    code, output = _run(folder, "log1.csv", "--law", str(tmp_path / "weak.toml"), "--out", str(tmp_path / "bad"))
+    assert code == 1, output
+    assert output.startswith("DO NOT USE THESE VALUES: log1.csv: the simulated motion is off by")
+    for name in ("not_in_the_files.txt", "servos.txt"):
+        assert (tmp_path / "bad" / name).read_text().startswith("DO NOT USE THESE VALUES")
+    assert "Do not use these values" in (tmp_path / "bad" / "report.md").read_text()
+
+
+def test_gains_of_the_logs_are_written_where_they_agree(folder: Path, tmp_path: Path) -> None:
+    """The log states kp; servos.xml has it. Two logs with different gains: the text says what to do."""
+    law = tmp_path / "law.toml"
+    law.write_text(LAW.replace("kp = 20.0\n", ""))
+    (tmp_path / "map.toml").write_text(MAP + '[kp]\ncolumns = "kp"\n')
+    for number, gain in ((1, 20.0), (2, 20.5)):
+        table = np.loadtxt(folder / f"log{number}.csv", delimiter=",", skiprows=1)
+        header = "t,first,second,first_sent,second_sent,kp"
+        table = np.column_stack([table, np.full(len(table), gain)])
+        np.savetxt(tmp_path / f"log{number}.csv", table, delimiter=",", header=header, comments="", fmt="%.9f")
+    start = ["actuate", str(folder / "arm.urdf"), "--law", str(law), "--map", str(tmp_path / "map.toml")]
+    for logs, written in ((("log1.csv",), True), (("log1.csv", "log2.csv"), False)):
+        out = tmp_path / f"out{len(logs)}"
+        done = CliRunner().invoke(main, [*start, *(str(tmp_path / log) for log in logs), "--out", str(out)])
+        assert done.exit_code == 0, done.output
+        assert (out / "servos.xml").exists() == written
+        text = (out / "not_in_the_files.txt").read_text()
+        assert ("Write kp of the robot at work into the law's file" in text) == (not written)
+    assert 'gainprm="20.0 0 0"' in (tmp_path / "out1" / "servos.xml").read_text()
+
+
+def test_a_robot_without_masses_is_warned_of(folder: Path, tmp_path: Path) -> None:
+    """Nothing but the geometry is in the file: one warning names the joints."""
+    robot = double_pendulum()
+    dynid.write_urdf(robot.with_parameters(np.zeros(20)), tmp_path / "bare.urdf")
+    start = ["actuate", str(tmp_path / "bare.urdf"), str(folder / "log1.csv"), "--law", str(folder / "law.toml")]
+    done = CliRunner().invoke(main, [*start, "--map", str(folder / "map.toml"), "--json"])
+    found = [finding for finding in json.loads(done.output)["findings"] if finding["code"] == "massless-body"]
+    assert [finding["message"].split(";")[0][-13:] for finding in found] == ["first, second"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ import dynid
 from dynid.actuators import ActuatorEstimate, CommandedMotion, MotorLaw, PositionLaw, ServoModel, ServoParameter
 from dynid.actuators.servo_identification import fit_servos
 from dynid.errors import ExportError
+from dynid.export.servos.servo_notes import FileNotes, notes_text
+from dynid.robot.parts import JointLimits
 from support.planted_servos import chirp, planted
 from support.servo_logs import DATASETS, double_pendulum, go2_motion, pendulum
 
@@ -48,7 +51,8 @@ def _in_mujoco(path: Path, motion: CommandedMotion, every: int = 20) -> np.ndarr
 def test_mujoco_simulates_the_written_file_as_we_do(tmp_path: Path) -> None:
     found, motion = _found(ServoParameter("effort_limit", start=6.0), ServoParameter("offset", start=0.3))
     written = dynid.export.write_servo_mjcf(found, tmp_path / "servos.xml")
-    assert written.missing == ()
+    # the limit of the second joint is never reached: it is no estimate
+    assert [text.split(":")[0] for text in written.missing] == ["effort_limit second"]
     assert np.abs(found.simulate(motion) - _in_mujoco(written.path, motion)).max() < 3e-3
     assert np.abs(motion.command - motion.position).max() > 0.1
 
@@ -144,6 +148,53 @@ def test_mujoco_reads_the_joint_attributes(tmp_path: Path) -> None:
     table = found.model.table(found.values)
     for field, kind in (("dof_armature", "armature"), ("dof_damping", "viscous"), ("dof_frictionloss", "coulomb")):
         np.testing.assert_allclose(getattr(model, field), table[kind], rtol=1e-9)
+
+
+@pytest.mark.parametrize("source", ["none", "degrees"])
+def test_limits_hold_the_motion_where_zeros_move_it_beyond_them(source: str, tmp_path: Path) -> None:
+    """The encoder reads 0.3 rad less than it should: the joint goes beyond its limit, by the description's zero."""
+    robot = double_pendulum()
+    robot = robot.with_limits({"first": JointLimits(lower=-0.9, upper=0.9)})
+    if source == "degrees":  # a file of its own, whose angles are degrees
+        dynid.write_mjcf(robot, tmp_path / "arm.xml")
+        text = (tmp_path / "arm.xml").read_text().replace('angle="radian" ', "")
+        (tmp_path / "arm.xml").write_text(re.sub(r'range="-0\.9\d* 0\.9\d*"', 'range="-51.566 51.566"', text))
+        robot = dynid.read_mjcf(tmp_path / "arm.xml")
+    zero = ServoParameter("zero", start=[-0.3, 0.0], free=False)
+    model = ServoModel(robot, PositionLaw(kp=20.0, kd=1.0), (*KINDS, zero))
+    motion = planted(model, model.start, chirp(robot, duration_s=3.0), 1e-4, seed=0)
+    highest = float(motion.position[:, 0].max()) + 0.3
+    assert highest > 0.95
+    found = fit_servos(model, [motion])
+    assert found.beyond_limits == ("first",)
+    assert "beyond-limits" in {finding.code for finding in found.findings}
+    written = dynid.export.write_servo_mjcf(found, tmp_path / "servos.xml")
+    assert any(text.startswith("first: the readings less their zero") for text in written.missing)
+    shift = np.array([0.3, 0.0])
+    shifted = replace(motion, position=motion.position + shift, command=motion.command + shift)
+    simulated = found.simulate(motion) + shift
+    assert np.abs(simulated - _in_mujoco(written.path, shifted)).max() < 3e-3
+    urdf = dynid.read_urdf(dynid.export.write_servo_urdf(found, tmp_path / "servos.urdf").path)
+    assert urdf.moving_joints[0].limits.upper > highest
+
+
+def test_the_text_says_what_is_missing_and_what_that_costs() -> None:
+    found, motion = _found(ServoParameter("delay", start=0.02), ServoParameter("zero", start=0.0, free=False))
+    files = (FileNotes("servos.xml", ("delay: send commands later by this time",)), FileNotes("a.json", refused="why"))
+    text = notes_text(found, files, [motion], ["DO NOT USE"])
+    assert text.startswith("DO NOT USE\n")
+    assert "a.json\n  is not written: why" in text
+    without = found.simulate(motion) - np.array(
+        dynid.actuators.simulate_servos(
+            replace(found.model, parameters=tuple(p for p in found.model.parameters if p.kind != "delay")),
+            found.values[:-2],
+            motion,
+        )
+    )
+    expected = 1e3 * np.sqrt(np.mean(without**2))  # far above the noise of the encoders
+    shown = float(re.search(r"Error without it: ([\d.]+) mrad", text)[1])
+    assert shown == pytest.approx(expected, rel=0.05)
+    assert expected > 5.0
 
 
 def test_what_a_format_cannot_hold_is_said(tmp_path: Path) -> None:

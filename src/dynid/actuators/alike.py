@@ -238,7 +238,8 @@ def _comparable(model: ServoModel) -> tuple[str, ...]:
 
 def _untold(found: ActuatorEstimate) -> set[str]:
     """Entries whose own values the motions do not tell; values that are told badly are compared as they are."""
-    return {name for direction in found.open_directions if not direction.note for name in direction.names}
+    untold = [d for d in found.open_directions if not d.note or d.at_least is not None]
+    return {name for direction in untold for name in direction.names}
 
 
 def _unknown_mates(found: ActuatorEstimate, test: JointTest, groups: Sequence[Sequence[str]]) -> tuple[str, ...]:

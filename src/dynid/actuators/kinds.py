@@ -6,11 +6,11 @@ the command in time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dynid.errors import ArgumentError
 
-__all__ = ["DELAY", "KINDS", "LINKS", "ParameterKind", "kind_of"]
+__all__ = ["DELAY", "KINDS", "LINKS", "SLIDES", "ParameterKind", "kind_of", "milli", "squared"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class ParameterKind:
     name: str
     """Name in models, tables and files."""
     unit: str
-    """Unit for a turning joint; a sliding joint has N for N m and m for rad."""
+    """Unit of the value; `KINDS` has those of turning joints, `SLIDES` those of sliding ones."""
     meaning: str
     """What it is, in words."""
     neutral: float
@@ -69,6 +69,35 @@ _TABLE = (
 
 KINDS = {row[0]: ParameterKind(*row) for row in _TABLE}
 """The kinds by name."""
+RADIUS_M = 0.1
+"""Radius at which a sliding joint compares with a turning one [m]: from torques to forces, from angles to ways.
+Convention: slides of a few kilograms and tens of newtons."""
+_SLIDING = {
+    "armature": ("kg", 2), "viscous": ("N s/m", 2), "coulomb": ("N", 1), "breakaway": ("N", 1),
+    "stribeck_speed": ("m/s", -1), "zero": ("m", -1), "offset": ("N", 1), "effort_limit": ("N", 1),
+    "stall_torque": ("N", 1), "no_load_speed": ("m/s", -1), "kt": ("N/A", 1),
+}  # fmt: skip
+"""Kinds with another unit in sliding joints -> that unit, and the power of one over the radius by which they grow."""
+
+
+def _sliding(kind: ParameterKind) -> ParameterKind:
+    """The kind for a sliding joint; what has no effect, and the largest limits, stay as they are."""
+    if kind.name not in _SLIDING:
+        return kind
+    unit, power = _SLIDING[kind.name]
+    factor = RADIUS_M ** (-power)
+    limit = kind.neutral == kind.upper
+    neutral = kind.neutral if limit or kind.neutral == 0.0 else factor * kind.neutral
+    found = replace(
+        kind, unit=unit, neutral=neutral, start=factor * kind.start, lower=factor * kind.lower,
+        upper=kind.upper if limit else factor * kind.upper, scale=factor * kind.scale,
+    )  # fmt: skip
+    # the zero of a slide is often set at one of its ends
+    return replace(found, lower=kind.lower, upper=kind.upper) if kind.name == "zero" else found
+
+
+SLIDES = {name: _sliding(kind) for name, kind in KINDS.items()}
+"""The kinds for sliding joints, by name."""
 LINKS = {
     "link_xx": 0, "link_yy": 3, "link_zz": 5, "link_mx": 6, "link_my": 7, "link_mz": 8, "link_mass": 9,
 }  # fmt: skip
@@ -77,12 +106,22 @@ DELAY = "delay"
 """The kind that shifts the command and does not stand in the equations of motion."""
 
 
-def kind_of(name: str) -> ParameterKind:
-    """The kind of that name.
+def kind_of(name: str, *, slides: bool = False) -> ParameterKind:
+    """The kind of that name, of turning or of sliding joints.
 
     Raises:
         ArgumentError: There is none.
     """
     if name not in KINDS:
         raise ArgumentError(f"there is no parameter '{name}' of a servo", remedy=f"Choose among {', '.join(KINDS)}.")
-    return KINDS[name]
+    return SLIDES[name] if slides else KINDS[name]
+
+
+def milli(unit: str) -> str:
+    """A thousandth of the unit of positions: mrad, mm, or both."""
+    return " or ".join(f"m{word}" for word in unit.split(" or "))
+
+
+def squared(unit: str) -> str:
+    """The square of the unit of positions."""
+    return " or ".join(f"{word}^2" for word in unit.split(" or "))

@@ -81,7 +81,10 @@ def _alike(given: bool | list[list[str]], robot: Robot) -> tuple[tuple[str, ...]
     """Groups of alike joints as a file states them."""
     if not isinstance(given, bool):
         return tuple(tuple(group) for group in given)
-    found = tuple(joint_groups(robot.joint_names)) if given else ()
+    units = dict(zip(robot.joint_names, robot.position_units, strict=True))
+    named = joint_groups(robot.joint_names) if given else []
+    kinds = [tuple(name for name in group if units[name] == unit) for group in named for unit in ("rad", "m")]
+    found = tuple(group for group in kinds if len(group) > 1)
     if given and not found:
         raise ArgumentError(
             "alike is true, and no joints have names that differ in the first word only",

@@ -54,6 +54,8 @@ class OpenDirection:
     """Their changes, each in units of its own size."""
     note: str = ""
     """What is known of them, where it is neither "nothing" nor "only together"."""
+    at_least: float | None = None
+    """Least value of a limit that the motions do not reach, in its unit."""
 
     def __str__(self) -> str:
         if len(self.names) == 1:
@@ -205,7 +207,7 @@ def _vague_groups(
             waiting += tied
         _, vectors = eigh(scaled[np.ix_(group, group)])
         order = np.argsort(-np.abs(vectors[:, -1]), kind="stable")
-        note = "" if len(group) > 1 else "known no better than to its plausible size"
+        note = "" if len(group) > 1 else "hardly shown by these motions (a standard deviation above any likely value)"
         names = tuple(entries[group[k]].name for k in order)
         groups.append(OpenDirection(names, tuple(float(vectors[k, -1]) for k in order), note))
     return groups

@@ -13,9 +13,11 @@ from dynid.actuators.drive_laws import DriveLaw
 from dynid.actuators.error_filter import ErrorFilter, loop_filter
 from dynid.actuators.judgement.servo_covariance import time_blocks
 from dynid.actuators.judgement.servo_knowledge import judge_knowledge
+from dynid.actuators.judgement.servo_limits import judge_limits
+from dynid.actuators.kinds import DELAY
 from dynid.actuators.motion import CommandedMotion, stretches_of
 from dynid.actuators.servo_equations import ServoEquations
-from dynid.actuators.servo_identifiability import OpenDirection
+from dynid.actuators.servo_identifiability import SIGNED, OpenDirection
 from dynid.actuators.servo_model import ServoModel, ServoParameter
 from dynid.actuators.servo_search import Search, search_servos
 from dynid.actuators.servo_simulator import simulate_servos
@@ -62,6 +64,8 @@ class MotionError:
     """Joint with the largest error."""
     noise: float
     """Noise of the encoders, rms over joints: from the third differences of the readings and their steps [rad or m]."""
+    unit: str = "rad"
+    """Unit of the positions: rad, m, or "rad or m" where joints of both kinds are summed as they are."""
 
     @property
     def finding(self) -> Finding | None:
@@ -70,8 +74,12 @@ class MotionError:
         if not worse and (self.noise == 0.0 or self.rms <= MANY_NOISES * self.noise):
             return None
         ratio = self.rms / self.noise if self.noise > 0.0 else np.inf
-        message = f"the simulated motion is off by {self.rms:.3g} rms, "
-        message += f"the commands themselves by {self.command_rms:.3g}" if worse else f"{ratio:.3g} times the noise"
+        message = f"the simulated motion is off by {self.rms:.3g} {self.unit} rms, "
+        message += (
+            f"the commands themselves by {self.command_rms:.3g} {self.unit}"
+            if worse
+            else f"{ratio:.3g} times the noise"
+        )
         message += f"; most of all {self.worst}"
         return Finding(
             code="law-misfit",
@@ -80,7 +88,7 @@ class MotionError:
             message=message,
             remedy="Do not use the values: check the law, its kind, its gains (per radian or metre) and their units."
             if worse
-            else "The law, its gains (per radian or metre) or its terms miss something, and intervals are too narrow.",
+            else "The law, its gains (per radian or metre) or its terms miss something; intervals may be too narrow.",
             evidence={"rms": self.rms, "commands' rms": self.command_rms, "noise of the encoders": self.noise},
         )
 
@@ -106,6 +114,8 @@ class ActuatorEstimate:
     """How errors of the simulated motion last; this was taken out before squares were summed."""
     errors: tuple[MotionError, ...]
     """Errors of the simulated motions, trained ones first."""
+    reach: Floats
+    """(n, 2) smallest and largest measured positions of all motions, in the description's coordinates [rad or m]."""
     iterations: int
     converged: bool
 
@@ -116,8 +126,11 @@ class ActuatorEstimate:
 
     @property
     def interval(self) -> Floats:
-        """(P, 2) 95 % intervals; infinite where open, NaN at bounds."""
-        return np.stack([self.values - NORMAL_95 * self.std, self.values + NORMAL_95 * self.std], axis=1)
+        """(P, 2) 95 % intervals; infinite where open, NaN at bounds. Those of what cannot be negative end at zero."""
+        low, high = self.values - NORMAL_95 * self.std, self.values + NORMAL_95 * self.std
+        positive = np.array([e.kind not in (*SIGNED, DELAY) for e in self.model.entries], dtype=bool)
+        low = np.where(positive & np.isfinite(low) & (self.values >= 0.0), np.maximum(low, 0.0), low)
+        return np.stack([low, high], axis=1)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -134,6 +147,14 @@ class ActuatorEstimate:
                        "show them.",
                 evidence={"values at bounds": len(stand)},
             ))  # fmt: skip
+        if beyond := self.beyond_limits:
+            found.append(Finding(
+                code="beyond-limits", severity="warning", where="zeros",
+                message=f"readings less the zeros lie beyond the description's limits: {', '.join(beyond)}",
+                remedy="Either a zero or a limit is wrong: measure the zeros ([fixed]), or bound them ([lower], "
+                       "[upper]). Written files have limits that hold the motion.",
+                evidence={"joints": len(beyond)},
+            ))  # fmt: skip
         if not self.converged:
             found.insert(0, Finding(
                 code="not-converged", severity="warning", where="search",
@@ -141,6 +162,16 @@ class ActuatorEstimate:
                 remedy="The values are no estimates and have no intervals: start from other values (--starts 8).",
             ))  # fmt: skip
         return tuple(found)
+
+    @property
+    def beyond_limits(self) -> tuple[str, ...]:
+        """Joints whose readings less their zeros lie beyond the limits of the description."""
+        pairs = zip(self.model.robot.moving_joints, self.reach, strict=True)
+        return tuple(
+            joint.name
+            for joint, (low, high) in pairs
+            if joint.kind != "continuous" and (low < joint.limits.lower or high > joint.limits.upper)
+        )
 
     def simulate(self, motion: CommandedMotion) -> Floats:
         """(N, n) readings under a motion's commands [rad or m]."""
@@ -245,7 +276,8 @@ def _judge(equations: ServoEquations, found: Search, held_out: Sequence[Commande
     lower, upper = _bounds(model)
     blocks = time_blocks(equations, values)
     at_bound = (values <= lower) | (values >= upper)
-    whole, open_directions = judge_knowledge(blocks, entries, values, at_bound)
+    whole, open_directions, variance = judge_knowledge(blocks, entries, values, at_bound)
+    whole, open_directions = judge_limits(equations, values, variance, (whole, open_directions))
     opened = {name for direction in open_directions for name in direction.names}
     is_open = np.array([entry.name in opened for entry in entries])
     known = ~at_bound & ~is_open
@@ -266,9 +298,18 @@ def _judge(equations: ServoEquations, found: Search, held_out: Sequence[Commande
             for group, trained in ((equations.motions, True), (held_out, False))
             for motion in group
         ),
+        reach=_reach(model, values, (*equations.motions, *held_out)),
         iterations=found.iterations,
         converged=found.converged,
     )
+
+
+def _reach(model: ServoModel, values: Floats, motions: Sequence[CommandedMotion]) -> Floats:
+    """(n, 2) smallest and largest readings less the zeros [rad or m]."""
+    lows = np.min([motion.position.min(axis=0) for motion in motions], axis=0)
+    highs = np.max([motion.position.max(axis=0) for motion in motions], axis=0)
+    zeros = model.table(values).get("zero", np.zeros(model.dof))
+    return np.stack([lows - zeros, highs - zeros], axis=1)
 
 
 def _error(model: ServoModel, values: Floats, motion: CommandedMotion, trained: bool) -> MotionError:
@@ -285,6 +326,7 @@ def _error(model: ServoModel, values: Floats, motion: CommandedMotion, trained: 
         trained=trained,
         worst=motion.joint_names[int(np.argmax(np.sum(error**2, axis=0)))],
         noise=float(np.sqrt(np.mean([_noise(column) ** 2 for column in motion.position.T]))),
+        unit=model.unit,
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.actuators.drive_laws import DriveLaw
-from dynid.actuators.kinds import DELAY, KINDS, LINKS, kind_of
+from dynid.actuators.kinds import DELAY, KINDS, LINKS, ParameterKind, kind_of
 from dynid.checks import as_number
 from dynid.errors import ArgumentError
 from dynid.public_calls import public
@@ -103,23 +103,29 @@ class ServoModel:
             if name in table or name not in (*EVERYWHERE, *self.law.kinds):
                 reason = "is a parameter of the model already" if name in table else "is no parameter of the law"
                 raise ArgumentError(f"the candidate '{name}' {reason}", remedy="Take it out of candidates.")
-        for name, parameter in table.items():
-            self.starts(name)
-            lower, upper = self._range(parameter)
+        for parameter in table.values():
+            self._check_numbers(parameter)
+        _ = self.entries  # refuses values that joints cannot share
+
+    def _check_numbers(self, parameter: ServoParameter) -> None:
+        """Refuse starts outside bounds, bounds that cross, and priors without a spread."""
+        for j, start in enumerate(self.starts(parameter.kind)):
+            lower, upper = self._range(parameter, j)
             if not lower <= upper:
                 raise ArgumentError(
-                    f"the bounds of '{name}' are {lower:g} and {upper:g}", remedy="Give the smaller one as lower."
+                    f"the bounds of '{parameter.kind}' are {lower:g} and {upper:g}",
+                    remedy="Give the smaller one as lower.",
                 )
-            first = np.asarray(lower if parameter.start is None else parameter.start, dtype=float)
-            if parameter.free and ((first < lower) | (first > upper)).any():
+            if parameter.free and parameter.start is not None and not lower <= start <= upper:
                 raise ArgumentError(
-                    f"the start of '{name}' is {parameter.start!r}, outside its bounds {lower:g} and {upper:g}",
+                    f"the start of '{parameter.kind}' is {parameter.start!r}, outside its bounds {lower:g} and "
+                    f"{upper:g}",
                     remedy="Start within the bounds, or give other bounds (lower, upper).",
                 )
-            if parameter.prior is not None and not parameter.prior[1] > 0.0:
-                raise ArgumentError(
-                    f"the prior of '{name}' is {parameter.prior}", remedy="Give (value, spread above 0)."
-                )
+        if parameter.prior is not None and not parameter.prior[1] > 0.0:
+            raise ArgumentError(
+                f"the prior of '{parameter.kind}' is {parameter.prior}", remedy="Give (value, spread above 0)."
+            )
 
     def _check_alike(self) -> None:
         """Refuse groups of alike joints that name unknown joints, or one joint twice."""
@@ -129,6 +135,10 @@ class ServoModel:
                 reason = f"no joint is called {name}" if name not in self.robot.joint_names else f"{name} comes twice"
                 remedy = f"Give each joint once, of {', '.join(self.robot.joint_names)}."
                 raise ArgumentError(f"alike joints: {reason}", remedy=remedy)
+        for group in self.alike:
+            if len({self._slides[self.robot.joint_names.index(name)] for name in group}) > 1:
+                reason = f"alike joints: {', '.join(group)} do not all turn or all slide"
+                raise ArgumentError(reason, remedy="Give groups of joints of one kind.")
 
     def _needed(self, table: dict[str, ServoParameter]) -> list[str]:
         """Kinds without which others of the model have no meaning."""
@@ -149,10 +159,11 @@ class ServoModel:
 
     def starts(self, kind: str) -> Floats:
         """(n,) values, or first guesses, of a kind."""
-        parameter, known = self._known.get(kind), kind_of(kind)
+        parameter, known = self._known.get(kind), [self._kind(kind, j) for j in range(self.dof)]
         if parameter is None:
-            return np.full(self.dof, known.neutral)
-        default = known.start if parameter.free else known.neutral if kind != "stribeck_speed" else known.start
+            return np.array([one.neutral for one in known])
+        guessed = parameter.free or kind == "stribeck_speed"
+        default = [one.start if guessed else one.neutral for one in known]
         array = np.asarray(default if parameter.start is None else parameter.start, dtype=float)
         if array.ndim > 1 or array.size not in (1, self.dof) or not np.isfinite(array).all():
             remedy = f"Give one number, or {self.dof}."
@@ -167,10 +178,15 @@ class ServoModel:
     def _entries_of(self, parameter: ServoParameter) -> list[Entry]:
         if not parameter.free:
             return []
-        names, kind, starts = self.robot.joint_names, kind_of(parameter.kind), self.starts(parameter.kind)
-        lower, upper = self._range(parameter)
+        names, starts = self.robot.joint_names, self.starts(parameter.kind)
         entries = []
         for group in self._groups(parameter):
+            kind, (lower, upper) = self._kind(parameter.kind, group[0]), self._range(parameter, group[0])
+            if any(self._kind(parameter.kind, j).unit != kind.unit for j in group):
+                raise ArgumentError(
+                    f"'{kind.name}' is shared by turning and sliding joints: {', '.join(names[j] for j in group)}",
+                    remedy="Share it among joints of one kind, or name it under free.",
+                )
             shown = "" if len(group) == self.dof > 1 else " " + "+".join(names[j] for j in group)
             start = float(np.clip(starts[list(group)].mean(), lower, upper))
             entries.append(
@@ -178,10 +194,23 @@ class ServoModel:
             )
         return entries
 
-    @staticmethod
-    def _range(parameter: ServoParameter) -> tuple[float, float]:
+    @property
+    def unit(self) -> str:
+        """Unit of positions: rad, m, or both."""
+        return " or ".join(sorted(set(self.robot.position_units), reverse=True))
+
+    @cached_property
+    def _slides(self) -> tuple[bool, ...]:
+        """(n,) which joints slide."""
+        return tuple(unit == "m" for unit in self.robot.position_units)
+
+    def _kind(self, name: str, joint: int) -> ParameterKind:
+        """The kind with the unit, first guess and bounds of a joint."""
+        return kind_of(name, slides=self._slides[joint])
+
+    def _range(self, parameter: ServoParameter, joint: int) -> tuple[float, float]:
         """Smallest and largest value."""
-        kind = kind_of(parameter.kind)
+        kind = self._kind(parameter.kind, joint)
         lower = kind.lower if parameter.lower is None else parameter.lower
         return lower, kind.upper if parameter.upper is None else parameter.upper
 

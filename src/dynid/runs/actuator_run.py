@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +13,10 @@ from typing import Any, Literal
 import numpy as np
 
 from dynid.actuators.alike import AlikeTest, Sharing, compare_repeats, decide_sharing
+from dynid.actuators.drive_laws import MotorLaw, PositionLaw
+from dynid.actuators.judgement.joint_assignment import check_assignments
 from dynid.actuators.judgement.servo_selection import TermChoice, select_terms
+from dynid.actuators.kinds import milli
 from dynid.actuators.motion import CommandedMotion, stretches_of
 from dynid.actuators.recorded_motion import commanded_motion, lost_samples
 from dynid.actuators.servo_files import read_servo_model
@@ -22,13 +25,15 @@ from dynid.actuators.servo_identification import ActuatorEstimate, fit_servos
 from dynid.checks import as_number
 from dynid.errors import ArgumentError, DataError, ExportError
 from dynid.export.servos.mjcf_actuators import held_joints
-from dynid.export.servos.servo_config import isaac_actuators, servo_friction_json
-from dynid.export.servos.servo_robot import write_servo_mjcf, write_servo_urdf
+from dynid.export.servos.servo_config import SERVO_MODEL, isaac_actuators, servo_friction_json
+from dynid.export.servos.servo_notes import FileNotes, notes_text
+from dynid.export.servos.servo_robot import ServoFile, missing_in, write_servo_mjcf, write_servo_urdf
 from dynid.findings import Finding
 from dynid.gate.command_checks import check_commands
 from dynid.gate.model_checks import check_limits
 from dynid.gate.signal_checks import check_clock
-from dynid.links.log_reader import ChannelMapSource, check_copies
+from dynid.links.common.copies import check_copies
+from dynid.links.log_reader import ChannelMapSource
 from dynid.logs.channel_map import read_channel_map
 from dynid.logs.joint_order import column_order
 from dynid.logs.lerobot import read_lerobot
@@ -39,6 +44,7 @@ from dynid.public_calls import public
 from dynid.report.sections.servo_sections import (
     agreement_of,
     choice_table,
+    open_sentences,
     servo_page,
     servo_table,
     sharing_errors,
@@ -143,7 +149,7 @@ def run_actuators(
             model, motions, others, correlation=correlation, starts=starts
         )  # fmt: skip
         repeats = _repeats(found, motions)
-        findings = (*told, *more, *found.findings)
+        findings = (*told, *more, *_massless(robot), *found.findings, *check_assignments(found, motions))
         text = _text(found, findings, repeats, sharing, choice)
         content = _content(found, findings, motions[0], sharing, choice)
         result = ActuatorRun(
@@ -151,7 +157,7 @@ def run_actuators(
             content=content,
         )  # fmt: skip
         if run is not None:
-            _write(run, result, stretches_of(others or motions))
+            _write(run, result, motions, others)
         return result
 
 
@@ -207,6 +213,24 @@ def _recordings(
             yield log, f"{name} {recording.source.rpartition(' episode ')[2]}", recording
 
 
+def _massless(robot: Robot) -> Iterator[Finding]:
+    """Joints that carry no mass by the robot's description, as one warning."""
+    mass = [body.inertia.mass for body in robot.bodies]
+    for index in reversed(range(len(mass))):  # parents come before their children
+        parent = robot.bodies[index].parent
+        if parent >= 0:
+            mass[parent] += mass[index]
+    names = [name for name, carried in zip(robot.joint_names, mass, strict=True) if carried == 0.0]
+    if names:
+        yield Finding(
+            code="massless-body", severity="warning", where="robot",
+            message=f"the robot's file gives no mass to what these joints carry: {', '.join(names)}; the fit has no "
+                    "weight and no inertia of links, and armature and friction stand for both",
+            remedy="Give the links masses and inertias: without them gains, zeros and friction cannot be told apart.",
+            evidence={"joints": len(names)},
+        )  # fmt: skip
+
+
 def _check_reach(recording: Recording, robot: Robot) -> Iterator[Finding]:
     """Positions far beyond the robot's limits, where the columns are those of its joints."""
     order = column_order(recording.joint_names, robot)
@@ -233,13 +257,15 @@ def _text(
 ) -> str:
     """Table of the parameters, open combinations, errors of the motions, disagreement of recordings."""
     table = servo_table(found)
-    lines = [str(Table.of(table.header, table.rows)), "", *(str(finding) for finding in findings)]
-    lines += [f"Open: {direction}." for direction in found.open_directions]
+    top = _headline(found)
+    lines = [*top, *([""] if top else []), str(Table.of(table.header, table.rows)), ""]
+    lines += [str(finding) for finding in findings]
+    lines += [f"Open: {sentence}" for sentence in open_sentences(found.open_directions)]
     for error in found.errors:
-        seen = "trained" if error.trained else "held out"
+        seen, unit = "trained" if error.trained else "held out", milli(error.unit)
         lines.append(
-            f"{error.name} ({seen}): mean error {1e3 * error.mean_absolute:.3g} mrad, rms {1e3 * error.rms:.3g} mrad; "
-            f"commands alone {1e3 * error.command_rms:.3g} mrad"
+            f"{error.name} ({seen}): mean error {1e3 * error.mean_absolute:.3g} {unit}, rms {1e3 * error.rms:.3g} "
+            f"{unit}; the commands themselves are off by {1e3 * error.command_rms:.3g} {unit}"
         )
     if repeats:
         lines.append(agreement_of(repeats))
@@ -275,13 +301,14 @@ def _content(
              "lower": e.lower, "upper": e.upper}
             for e, v, s in zip(found.model.entries, found.values, found.std, strict=True)
         ],
-        "open": [{"names": list(d.names), "changes": list(d.changes)} for d in found.open_directions],
+        "open": [{"names": list(d.names), "changes": list(d.changes), "at_least": d.at_least, "says": str(d)}
+                 for d in found.open_directions],
         "at_bound": list(found.at_bound),
         "correlation": correlations,
         "converged": found.converged,
         "findings": [finding.to_dict() for finding in findings],
         "motions": [
-            {"name": e.name, "trained": e.trained, "mean_absolute": e.mean_absolute, "rms": e.rms,
+            {"name": e.name, "trained": e.trained, "unit": e.unit, "mean_absolute": e.mean_absolute, "rms": e.rms,
              "command_rms": e.command_rms, "noise": e.noise, "sum_of_squares": e.sum_of_squares}
             for e in found.errors
         ],
@@ -309,26 +336,58 @@ def _sharing_content(sharing: Sharing) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _write(run: RunFolder, result: ActuatorRun, shown: Sequence[CommandedMotion]) -> None:
+def _with_gains(found: ActuatorEstimate, motions: Sequence[CommandedMotion]) -> ActuatorEstimate:
+    """The estimate with the gains and the voltage of its logs in the law, where it states none and all logs agree."""
+    law, taken = found.model.law, {}
+    for field, name in (("kp", "kp"), ("kd", "kd"), ("ki", "ki"), ("voltage", "voltage")):
+        given = [getattr(motion, field) for motion in motions]
+        if getattr(law, name, 0.0) is None and all(
+            value is not None and np.array_equal(value, given[0]) for value in given
+        ):
+            taken[name] = given[0]
+    if not taken or not isinstance(law, (PositionLaw, MotorLaw)):
+        return found
+    return replace(found, model=replace(found.model, law=replace(law, **taken)))
+
+
+def _headline(found: ActuatorEstimate) -> list[str]:
+    """What stands above everything else where the values are of no use."""
+    wrong = [finding for finding in found.findings if finding.severity == "error" or finding.code == "not-converged"]
+    return [f"DO NOT USE THESE VALUES: {finding.where}: {finding.sentence}" for finding in wrong]
+
+
+def _write(run: RunFolder, result: ActuatorRun, motions: Sequence[CommandedMotion], others: Sequence[Any]) -> None:
     """Write the servos, the files for simulators and the report; a format that cannot hold the law is left out."""
-    found = result.found
+    found, shown = result.found, stretches_of(others or motions)
     run.write("servos.json", json.dumps(result.content, indent=1) + "\n")
     run.write("servos.txt", result.text + "\n")
-    missing = []
-    writers = {"servos.xml": write_servo_mjcf, "servos.urdf": write_servo_urdf}
+    written, stated = [], _with_gains(found, motions)
+    makers: dict[str, Callable[[], tuple[str, ...]]] = {}
+    robots: dict[str, Callable[..., ServoFile]] = {"servos.xml": write_servo_mjcf, "servos.urdf": write_servo_urdf}
     if held_joints(found.model.robot):
-        writers["servos_held.xml"] = partial(write_servo_mjcf, release=False)
-    for name, write in writers.items():
+        robots["servos_held.xml"] = partial(write_servo_mjcf, release=False)
+    for name, write in robots.items():
+        makers[name] = partial(_robot_file, run, name, write, stated)
+    makers["isaac_actuators.json"] = partial(_data_file, run, "isaac_actuators.json", isaac_actuators, stated)
+    makers["servo_model.json"] = partial(_data_file, run, "servo_model.json", servo_friction_json, stated)
+    for name, make in makers.items():
         try:
-            missing += [f"{name}: {text}" for text in write(found, run.path / name, force=True).missing]
+            written.append(FileNotes(name, make()))
         except ExportError as error:
-            missing.append(f"{name} is not written: {error.reason}")
-    for name, make in (("isaac_actuators.json", isaac_actuators), ("servo_model.json", servo_friction_json)):
-        try:
-            run.write(name, json.dumps(make(found), indent=1) + "\n")
-        except ExportError as error:
-            missing.append(f"{name} is not written: {error.reason}")
-    run.write("not_in_the_files.txt", "\n".join(missing) + "\n")
+            written.append(FileNotes(name, refused=f"{error.reason}. {error.remedy}"))
+    run.write("not_in_the_files.txt", notes_text(found, written, shown[:3], _headline(found)))
     run.write_page(servo_page(found, shown[:3], result.before, result.repeats, [run.settings()], result.sharing,
                               result.choice, result.findings))  # fmt: skip
     run.finish("servos.json", result.exit_code)
+
+
+def _robot_file(run: RunFolder, name: str, write: Callable[..., ServoFile], found: ActuatorEstimate) -> tuple[str, ...]:
+    return write(found, run.path / name, force=True).missing
+
+
+def _data_file(
+    run: RunFolder, name: str, make: Callable[[ActuatorEstimate], dict[str, Any]], found: ActuatorEstimate
+) -> tuple[str, ...]:
+    content = make(found)
+    run.write(name, json.dumps(content, indent=1) + "\n")
+    return tuple(content["missing"]) if "missing" in content else missing_in(found, SERVO_MODEL)

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from scipy.special import gammaincinv
 
 from dynid.actuators.servo_equations import ServoEquations
+from dynid.actuators.servo_identifiability import see_directions
 from dynid.estimation.intervals.score_sums import ScoreSums
+from dynid.estimation.intervals.waves import student_factor
 
-__all__ = ["TimeBlocks", "servo_covariance", "time_blocks"]
+__all__ = ["TimeBlocks", "left_out_variances", "raised", "servo_covariance", "time_blocks"]
 
 Floats = NDArray[np.float64]
 BLOCKS = 64
@@ -36,6 +38,10 @@ FALSE_ALARMS = 0.025
 PARTS = 2
 """Parts of a single motion, which count as two runs: what differs between them is added to the covariance. One, two and
 four were compared as the waves were."""
+LARGEST_RAISE = 1e12
+"""Largest factor of a variance by motions that are left out: far beyond what leaves an entry open. Convention."""
+FEW_MOTIONS = 3
+"""Motions from which on each is left out in turn. Convention: two moves have no spread to speak of."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,8 +145,37 @@ def servo_covariance(blocks: TimeBlocks, inside: Sequence[int], root: Floats, ki
     known = (inverse * blocks.prior[inside]) @ inverse  # a prior is one more measurement
     ratio, freedom = slow.excess()
     if _is_large(freedom * ratio, freedom) or _is_large(*blocks.repeated):
-        return np.asarray(sums.covariance(kinds) + known)
+        found = sums.covariance(kinds)
+        if not blocks.single and blocks.runs[-1] + 1 >= FEW_MOTIONS:
+            found = raised(found, left_out_variances(blocks, inside))
+        return np.asarray(found + known)
     return np.asarray(root @ plain @ root.T + known)
+
+
+def left_out_variances(blocks: TimeBlocks, inside: Sequence[int]) -> Floats:
+    """(b,) variances by leaving out one motion at a time, with the factor of Student's t.
+
+    Without motion m the solution moves by ``-(A - A_m)^-1 g_m``, in one step; M such moves d_m have the variance ``(M -
+    1) / M sum_m (d_m - mean)^2`` (jackknife of clusters; MacKinnon, Nielsen and Webb 2023 advise it for few clusters of
+    unequal weight). A direction that one motion alone shows does not move.
+    """
+    M, rows = int(blocks.runs[-1]) + 1, np.ix_(inside, inside)
+    moves = []
+    for motion in range(M):
+        mine = blocks.runs == motion
+        rest = (blocks.information - blocks.breads[mine].sum(axis=(0, 1)))[rows]
+        prior = np.zeros(len(inside))
+        moves.append(-see_directions(rest, prior).inverse @ blocks.scores[mine].sum(axis=0)[list(inside)])
+    spread = (M - 1) / M * np.sum((np.array(moves) - np.mean(moves, axis=0)) ** 2, axis=0)
+    return np.asarray(spread * float(student_factor(M - 1.0)) ** 2)
+
+
+def raised(covariance: Floats, variances: Floats) -> Floats:
+    """The covariance with no smaller variances than these; correlations stay."""
+    own = np.diagonal(covariance)
+    most = np.minimum(variances, LARGEST_RAISE * own)  # of what has no effect both are rounding errors
+    factor = np.sqrt(np.maximum(1.0, most / np.where(own > 0.0, own, 1.0)))
+    return np.asarray(covariance * np.outer(factor, factor))
 
 
 def _is_large(squares: float, freedom: int) -> bool:

@@ -66,12 +66,13 @@ def release_bounds(equations: tuple[Floats, Floats], score: Floats, inside: Mark
 
 def judge_knowledge(
     blocks: TimeBlocks, entries: Sequence[Entry], values: Floats, at_bound: Marks
-) -> tuple[Floats, tuple[OpenDirection, ...]]:
-    """Covariance (P, P) of the entries inside their bounds, zero elsewhere, and what is open.
+) -> tuple[Floats, tuple[OpenDirection, ...], float]:
+    """Covariance (P, P) of the entries inside their bounds, zero elsewhere; what is open; variance of a residual.
 
     A value at a bound counts as free where the others are judged: the covariance has what its release would add, and
     the distance by which it would move them. Where that is more than half of a 95 % interval, and the bound is one of
-    the search, the interval would rest on the bound: the entry is open.
+    the search, the interval would rest on the bound: the entry is open. The variance of a residual is raised for what
+    lasts in time.
 
     Args:
         blocks: What the motions say.
@@ -101,7 +102,7 @@ def judge_knowledge(
     tied &= np.array([entry.name not in opened and entry.prior is None for entry in entries])
     share = np.where(searched, np.abs(see_directions(A, weights).correlation), 0.0)  # (P, P)
     changes = moved / entry_sizes(entries, values)
-    return covariance, directions + _tied_to_bounds(entries, changes, np.flatnonzero(tied), share)
+    return covariance, directions + _tied_to_bounds(entries, changes, np.flatnonzero(tied), share), variance
 
 
 def _widened(variance: float, root: Floats, found: Floats) -> float:

@@ -12,8 +12,8 @@ from dynid.cli.options import (
     EXISTING,
     FORCE,
     JSON,
-    MAP,
     LogPath,
+    MapPath,
     command,
     logs_argument,
     robot_argument,
@@ -35,20 +35,25 @@ class LogOrShare(LogPath):
 
 
 @command(
-    "dynid actuate pendulum.urdf kp100.json kp200.json --law servo.toml --map xl330.toml --held-out kp800.json",
-    "dynid actuate go2.xml log.pt --hold base_joint1 --law go2_law.toml --map go2.toml --held-out 30% --out legs",
+    "dynid actuate pendulum.urdf kp100.json kp200.json --law servo.toml --map xl330 --held-out kp800.json",
+    "dynid actuate go2.xml log.pt --hold base_joint1 --law go2_law.toml --map go2 --held-out 30% --out legs",
 )
 @robot_argument
 @logs_argument
 @click.option("--law", required=True, type=EXISTING, metavar="FILE",
-              help="TOML file with the law of the drives and the parameters to find.")  # fmt: skip
-@MAP
+              help="TOML file with the law of the drives and the parameters to find; docs/servos.md shows "
+              "examples.")  # fmt: skip
+@click.option("--map", "channel_map", type=MapPath(), metavar="FILE|NAME",
+              help="Channel map: says which columns of the logs are time, positions, commands, gains. A TOML file, "
+              "which dynid inspect LOG --robot ROBOT proposes, or a built-in one: xl330, so101, go2, emps, unitree_go, "
+              "lerobot_rad, lerobot_deg.")  # fmt: skip
 @click.option("--held-out", multiple=True, type=LogOrShare(), metavar="LOG|SHARE",
               help="Log that the result is tried on, repeatable; or a share such as 30%: the end of "
               "every log.")  # fmt: skip
 @click.option("--correlation", default="loop", metavar="NUMBER|loop",
-              help="Correlation of the position errors from sample to sample that is filtered out; by default "
-              "that of the drives' loops, as the law states them.")  # fmt: skip
+              help="How errors last, from sample to sample; this is filtered out before squares are summed. By "
+              "default (loop) it follows from the drives' gains; 0 filters nothing: try it for logs at "
+              "several gains.")  # fmt: skip
 @click.option("--starts", default=1, type=click.IntRange(1, 100), help="Number of first guesses; 1 by default.")
 @click.option("--out", type=click.Path(path_type=Path),
               help="Folder for the servos, files for simulators, and a report.")  # fmt: skip

@@ -12,7 +12,10 @@ from dynid.errors import ExportError
 from dynid.export.servos.servo_robot import drive_gains, missing_in
 from dynid.public_calls import public
 
-__all__ = ["isaac_actuators", "servo_friction_json"]
+__all__ = ["SERVO_MODEL", "isaac_actuators", "servo_friction_json"]
+
+SERVO_MODEL = ("zero", "delay", "offset", "breakaway", "load_drive", "load_external", "armature")
+"""Kinds, of those that other formats may lack, that the JSON of a servo friction model holds."""
 
 
 @public

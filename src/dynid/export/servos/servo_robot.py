@@ -23,10 +23,12 @@ from dynid.export.servos.mjcf_actuators import (
     servo_attributes,
     without_held,
 )
+from dynid.export.servos.servo_notes import doubtful_values, widened_limits
 from dynid.files import write_atomically
 from dynid.public_calls import public
 from dynid.robot.formats.mjcf.write import mjcf_text
-from dynid.robot.formats.urdf import write_urdf
+from dynid.robot.formats.urdf import urdf_text
+from dynid.robot.formats.xml import TextEdits, parse_document
 from dynid.robot.model import Robot
 from dynid.terms.base import StateTerm
 from dynid.terms.friction import Coulomb, Viscous
@@ -104,7 +106,11 @@ def drive_gains(found: ActuatorEstimate) -> tuple[Floats, Floats]:
     else:
         raise ExportError(f"a {type(law).__name__} is no law of gains", remedy="Write your own actuator.")
     if not (kp > 0.0).all():
-        raise ExportError("the law states no gains", remedy="Give the law kp (and voltage) of the robot at work.")
+        raise ExportError(
+            "the law states no gains, and the logs' own may differ",
+            remedy="Write kp" + (" and voltage" if isinstance(law, MotorLaw) else "") + " of the robot at work into "
+            "the law's file: fits take the gains of the logs where these state them.",
+        )
     return np.asarray(kp), np.asarray(kd)
 
 
@@ -118,27 +124,51 @@ def limits_of(found: ActuatorEstimate) -> Floats | None:
     return np.minimum.reduce(given) if given else None
 
 
+REMEDIES = {
+    "zero": "subtract it from every command, and add it to every position of the simulation",
+    "delay": "send commands later by this time",
+    "offset": "apply it as a constant torque of the joint",
+    "breakaway": "dry friction at rest is written as small as that while sliding",
+    "load_drive": "dry friction is written as without torque of the drive",
+    "load_external": "dry friction is written as without load",
+    "no_load_speed": "the written limit of the torque does not fall with the speed",
+    "stall_torque": "limit the torque in the controller",
+    "current_limit": "the back-EMF does not lower the written limit of the torque",
+    "armature": "set it in the simulator, or the simulated joint is too light",
+    "effort_limit": "limit the torque in the controller",
+}
+"""Kind that a format may lack -> what to do, or what is written in its place."""
+
+
 def missing_in(found: ActuatorEstimate, held: tuple[str, ...]) -> tuple[str, ...]:
-    """What a format does not hold, and what to do about each; values at bounds, which are no estimates."""
-    remedies = {
-        "zero": "subtract it from commands and add it to positions",
-        "delay": "send commands later by this time",
-        "offset": "apply it as a constant joint torque",
-        "breakaway": "dry friction is written without it",
-        "load_drive": "dry friction is written without it",
-        "load_external": "dry friction is written without it",
-        "stall_torque": "the torque is limited by it at any speed",
-        "no_load_speed": "the written actuator has no torque-speed line",
-        "current_limit": "the back-EMF does not lower the written torque limit",
-        "armature": "the simulated joint is too light without it",
-        "effort_limit": "limit the torque in the controller",
-    }
-    table, law = found.model.table(found.values), found.model.law
-    told = [f"{kind}: {remedy}" for kind, remedy in remedies.items()
-            if kind not in held and kind in table and np.any(table[kind] != 0.0)]  # fmt: skip
+    """What a format does not hold, and what to do about each; values that are no estimates."""
+    table, law, doubtful = found.model.table(found.values), found.model.law, doubtful_values(found)
+    lost = [kind for kind in REMEDIES if kind not in held and kind in table and np.any(table[kind] != 0.0)]
+    told = []
+    for kind in lost:
+        names = [entry.name for entry in found.model.entries if entry.kind == kind and entry.name in doubtful]
+        joints = ", ".join(name.removeprefix(kind).strip() or "of all joints" for name in names)
+        told.append(f"{kind}: {REMEDIES[kind]}" + (f" (no estimates: {joints})" if names else ""))
     if law.integrates and np.any(law.gains(found.model.dof)["ki"] != 0.0):
         told.append("ki: the written actuator has no integral; add it in the controller")
-    return (*told, *(f"{name}: at a bound of the search, no estimate; written as it stands" for name in found.at_bound))
+    absent = {kind for kind in REMEDIES if kind not in held}
+    written = [entry.name for entry in found.model.entries if entry.kind not in absent and entry.name in doubtful]
+    return (*told, *(f"{name}: no estimate ({doubtful[name]}); written as it stands" for name in written))
+
+
+def _limit_notes(found: ActuatorEstimate) -> list[str]:
+    """What is said about joint limits that were widened."""
+    notes = []
+    for name, (lower, upper) in widened_limits(found).items():
+        place = found.model.robot.joint_names.index(name)
+        low, high = found.reach[place]
+        limits, unit = found.model.robot.moving_joints[place].limits, found.model.robot.position_units[place]
+        notes.append(
+            f"{name}: the readings less their zero go from {low:.4g} to {high:.4g} {unit}, beyond the limits of the "
+            f"description ({limits.lower:.4g} to {limits.upper:.4g}); the limits in this file are {lower:.4g} to "
+            f"{upper:.4g}, so that it can move as in the log"
+        )
+    return notes
 
 
 @public
@@ -165,8 +195,8 @@ def write_servo_mjcf(
             out.
 
     Example:
-        >>> dynid.export.write_servo_mjcf(servos, folder / "servos.xml").missing
-        ()
+        >>> dynid.export.write_servo_mjcf(servos, folder / "servos.xml").path.name
+        'servos.xml'
     """
     kp, kd = drive_gains(found)
     robot = servo_terms(found)
@@ -176,9 +206,13 @@ def write_servo_mjcf(
     if not release:
         exclude_contacts(root, robot)
     names = robot.joint_names
+    wider = widened_limits(found)
     for joint in root.iter("joint"):
         if joint.get("name") in names:
             joint.set("solreffriction", STIFF_FRICTION)
+        if joint.get("name") in wider:
+            joint.set("range", _range_text(root, wider[str(joint.get("name"))], joint.get("type", "hinge")))
+    notes += _limit_notes(found)
     limits = limits_of(found)
     if isinstance(found.model.law, MotorLaw):
         kd = np.zeros_like(kd)  # it is the damping of the joint
@@ -190,8 +224,15 @@ def write_servo_mjcf(
         notes.append(f"{', '.join(held)}: held in the identification, moves in this file as in the robot's own")
     ElementTree.indent(root)
     write_atomically(path, ElementTree.tostring(root, encoding="utf-8"), force=force)
-    own = ("armature", "offset", "effort_limit")
+    own = ("armature", "offset", "effort_limit", "stall_torque")
     return ServoFile(Path(path), (*missing_in(found, own), *notes))
+
+
+def _range_text(root: ElementTree.Element, limits: tuple[float, float], kind: str) -> str:
+    """Limits of a joint [rad or m] in the file's own unit; MJCF counts angles in degrees where it says nothing."""
+    in_radians = any(compiler.get("angle") == "radian" for compiler in root.iter("compiler"))
+    factor = 1.0 if kind == "slide" or in_radians else 180.0 / np.pi
+    return " ".join(repr(float(factor * limit)) for limit in limits)
 
 
 @public
@@ -211,7 +252,7 @@ def write_servo_urdf(found: ActuatorEstimate, path: str | os.PathLike[str], *, f
 
     Example:
         >>> dynid.export.write_servo_urdf(servos, folder / "servos.urdf").missing[0]
-        'armature: the simulated joint is too light without it'
+        'armature: set it in the simulator, or the simulated joint is too light'
     """
     table = found.model.table(found.values)
     robot = _changed_links(found.model.robot.with_terms(), table)
@@ -219,6 +260,13 @@ def write_servo_urdf(found: ActuatorEstimate, path: str | os.PathLike[str], *, f
         terms = [(Viscous, "viscous"), (Coulomb, "coulomb")]
         own = [kind(float(table[key][j])) for kind, key in terms if key in table]
         robot = robot.with_terms(*own, joints=[name]) if own else robot
-    write_urdf(robot, path, force=force)
+    document = parse_document(urdf_text(robot, folder=Path(path).parent), os.fspath(path))
+    edits, wider = TextEdits(document), widened_limits(found)
+    for joint in document.root.all("joint"):
+        limit = document.optional_child(joint, "limit")
+        if joint.name in wider and limit is not None:
+            for side, value in zip(("lower", "upper"), wider[joint.name], strict=True):
+                edits.set_attribute(limit, side, repr(value))
+    write_atomically(path, edits.apply(), force=force)
     gains = ("the law of the drives: URDF has no actuators; the controller needs its gains",)
-    return ServoFile(Path(path), (*missing_in(found, ()), *gains))
+    return ServoFile(Path(path), (*missing_in(found, ()), *gains, *_limit_notes(found)))

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from dynid.actuators.alike import BLOCKS, LEVEL, AlikeTest, Sharing
 from dynid.actuators.judgement.servo_selection import TermChoice
-from dynid.actuators.kinds import KINDS
+from dynid.actuators.kinds import KINDS, milli, squared
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.servo_identifiability import OpenDirection
 from dynid.actuators.servo_identification import ActuatorEstimate
 from dynid.findings import Finding
-from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Plot, Rows, Text
+from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Notices, Plot, Rows, Text
 from dynid.report.page import Page, Section
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "agreement_of",
     "choice_table",
     "next_steps",
+    "open_sentences",
     "servo_page",
     "servo_table",
     "sharing_errors",
@@ -39,23 +40,41 @@ MOST_JOINTS = 12
 """Joints of which curves are drawn. Convention: a page of a few hundred kilobytes."""
 
 
+def open_sentences(directions: Sequence[OpenDirection]) -> list[str]:
+    """One sentence for each thing that motions leave open; the same is said once of several parameters."""
+    groups: dict[str, list[str]] = {}
+    for direction in directions:
+        if len(direction.names) == 1 and direction.at_least is None:
+            groups.setdefault(direction.note, []).append(direction.names[0])
+    sentences = []
+    for note, names in groups.items():
+        several = len(names) > 1
+        shown = f"{', '.join(names[:-1])} and {names[-1]}" if several else names[0]
+        what = f"{'are' if several else 'is'} {note}" if note else (
+            f"{'have' if several else 'has'} no effect on these motions that stands above their noise")  # fmt: skip
+        sentences.append(f"{shown} {what}.")
+    others = [direction for direction in directions if len(direction.names) > 1 or direction.at_least is not None]
+    return [*(f"{direction}." for direction in others), *sentences]
+
+
 def servo_table(found: ActuatorEstimate) -> Rows:
     """One row per entry: value, standard deviation, interval, and what is to be said about it."""
     rows = []
-    opened = {name for direction in found.open_directions for name in direction.names}
+    opened = {name: direction.at_least for direction in found.open_directions for name in direction.names}
     for k, entry in enumerate(found.model.entries):
         std, known = float(found.std[k]), bool(np.isfinite(found.std[k]))
         low, high = (float(x) if known else None for x in found.interval[k])
         remark = (
             "not converged"
             if not found.converged
-            else "open"
+            else ("open" if opened[entry.name] is None else f"open: at least {opened[entry.name]:.3g}")
             if entry.name in opened
             else "at its bound: no estimate"
             if entry.name in found.at_bound
             else ""
         )
-        rows.append((entry.name, float(found.values[k]), std if known else None, low, high, entry.unit, remark))
+        shown = float(f"{std:.2g}") if known else None  # a standard deviation is hardly known to more digits
+        rows.append((entry.name, float(found.values[k]), shown, low, high, entry.unit, remark))
     return Rows(("parameter", "value", "standard deviation", "95 % from", "to", "unit", ""), tuple(rows))
 
 
@@ -80,18 +99,23 @@ class ServoValues(Section):
         command = float(np.sqrt(np.mean([error.command_rms**2 for error in judged])))
         where = "held-out motions" if held else "the motions of the fit"
         cards = (
-            (f"error of the simulated position on {where}, rms [mrad or mm]", f"{1e3 * rms:.3g}"),
-            ("error of the command itself, rms [mrad or mm]", f"{1e3 * command:.3g}"),
+            (f"error of the simulated position on {where}, rms [{milli(found.model.unit)}]", f"{1e3 * rms:.3g}"),
+            (f"error of the command itself, rms [{milli(found.model.unit)}]", f"{1e3 * command:.3g}"),
             ("parameters", f"{len(found.values)}"),
             ("of these left open", f"{len({name for direction in found.open_directions for name in direction.names})}"),
         )
         remarks = [(finding.severity.capitalize(), f"{finding.where}: {finding.sentence}") for finding in self.findings]
-        remarks += [("Open", f"{direction}.") for direction in found.open_directions]
-        remarks += [("Open before the fit", f"{direction}.") for direction in self.before]
+        remarks += [("Open", sentence) for sentence in open_sentences(found.open_directions)]
+        remarks += [("Open before the fit", sentence) for sentence in open_sentences(self.before)]
         remarks += [("Next", step) for step in next_steps(found)]
         kinds = dict.fromkeys(entry.kind for entry in found.model.entries)
         meaning = "; ".join(f"{kind}: {KINDS[kind].meaning}" for kind in kinds)
-        return [Cards(cards), Bullets(tuple(remarks)), servo_table(found), Text(f"{meaning}.", "hint")]
+        blocks = [Cards(cards), Bullets(tuple(remarks)), servo_table(found), Text(f"{meaning}.", "hint")]
+        wrong = [
+            finding for finding in found.findings if finding.severity == "error" or finding.code == "not-converged"
+        ]
+        items = tuple((f.severity, f.code, f"Do not use these values. {f.where}: {f.sentence}", "") for f in wrong)
+        return [Notices(items), *blocks] if items else blocks
 
 
 def next_steps(found: ActuatorEstimate) -> list[str]:
@@ -102,11 +126,13 @@ def next_steps(found: ActuatorEstimate) -> list[str]:
     if not any(not error.trained for error in found.errors):
         steps.append("Try the result on motions that were not fitted: --held-out LOG, or --held-out 30%.")
     if found.open_directions:
+        several = any(len(direction.names) > 1 for direction in found.open_directions)
         steps.append(
-            "Values that are only known together simulate motions like these well, but none of them means anything "
-            "alone. Record motions at other gains, loads and postures (dynid excite --commands), or state what you "
+            ("Values that are only known together simulate motions like these well, but none of them means anything "
+             "alone. " if several else "Open values mean nothing: these motions hardly depend on them. ")
+            + "Record motions at other gains, loads and postures (dynid excite --commands), or state what you "
             "know in the law's file ([fixed], [prior])."
-        )
+        )  # fmt: skip
     steps.append(
         "Load servos.xml in MuJoCo, servos.urdf or isaac_actuators.json elsewhere, where they were written; "
         "not_in_the_files.txt says what each file cannot hold."
@@ -131,36 +157,40 @@ class ServoMotions(Section):
              e.sum_of_squares)
             for e in self.found.errors
         )  # fmt: skip
-        header = ("motion", "", "mean error [mrad]", "rms [mrad]", "command, rms [mrad]", "sum over joints [rad^2]")
+        unit, small = squared(self.found.model.unit), milli(self.found.model.unit)
+        header = ("motion", "", f"mean error [{small}]", f"rms [{small}]", f"command, rms [{small}]",
+                  f"sum over joints [{unit}]")  # fmt: skip
         hint = (
             "Each motion is simulated from its first reading on by its commands alone. Command: the error of taking "
-            "every joint to be where it was sent. Millimetres and metres for sliding joints."
+            "every joint to be where it was sent."
         )
+        if " or " in unit:
+            hint += " Errors of turning and sliding joints are summed as they are, radians and metres alike."
         blocks: list[Block] = [Rows(header, rows), Text(hint, "hint")]
         for motion in self.shown:
             blocks.append(Heading(motion.name))
             simulated = self.found.simulate(motion)
-            blocks.append(_joint_errors(motion, simulated))
+            units = self.found.model.robot.position_units
+            blocks.append(_joint_errors(motion, simulated, units))
             for j, name in enumerate(motion.joint_names[:MOST_JOINTS]):
                 curves = [("measured", motion.position[:, j]), ("simulated", simulated[:, j]),
                           ("commanded", motion.command[:, j])]  # fmt: skip
                 label = f"{name} of {motion.name}: measured, simulated and commanded position"
-                unit = "m" if self.found.model.robot.bodies[j].joint.kind == "prismatic" else "rad"
-                shown = f"{name} [{unit}]"
+                shown = f"{name} [{units[j]}]"
                 blocks.append(Plot.of(label, "time [s]", shown, motion.time, curves, dashed=("commanded",), small=True))
         return blocks
 
 
-def _joint_errors(motion: CommandedMotion, simulated: Floats) -> Rows:
+def _joint_errors(motion: CommandedMotion, simulated: Floats, units: Sequence[str]) -> Rows:
     """One row per joint: how far the simulated position is from the measured one."""
     counted = np.ones(motion.position.shape, dtype=bool) if motion.counted is None else motion.counted
     error = np.ma.masked_array(1e3 * (simulated - motion.position), ~counted)
     rows = tuple(
         (name, float(np.sqrt((error[:, j] ** 2).mean())), float(np.abs(error[:, j]).max()), float(error[:, j].mean()),
-         1e3 * float(np.ptp(motion.position[:, j])))
+         1e3 * float(np.ptp(motion.position[:, j])), milli(units[j]))
         for j, name in enumerate(motion.joint_names)
     )  # fmt: skip
-    return Rows(("joint", "error, rms [mrad]", "largest [mrad]", "mean [mrad]", "range of the motion [mrad]"), rows)
+    return Rows(("joint", "error, rms", "largest", "mean", "range of the motion", "unit"), rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,7 +242,8 @@ def sharing_errors(sharing: Sharing) -> Rows:
         ]
         means = [float(np.mean(part)) if part else None for part in squares]
         rows.append((name, len(found.values), *means, "" if found.converged else "not converged"))
-    header = ("model", "parameters", "squared error, trained [rad^2]", "held out [rad^2]", "")
+    unit = squared(sharing.separate.model.unit)
+    header = ("model", "parameters", f"squared error, trained [{unit}]", f"held out [{unit}]", "")
     return Rows(header, tuple(rows))
 
 
@@ -257,7 +288,7 @@ def choice_table(choice: TermChoice) -> Rows:
          f"{t.better} of {choice.folds}" if t.kinds else "", "taken up" if t.kept and t.kinds else "")
         for t in choice.trials
     )  # fmt: skip
-    return Rows(("with", "predicted, rms [mrad]", "folds better", ""), rows)
+    return Rows(("with", f"predicted, rms [{milli(choice.model.unit)}]", "folds better", ""), rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
