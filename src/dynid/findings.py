@@ -27,6 +27,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "log-left-out": "A log of a fleet could not be used; the others were.",
         "store-not-written": "Reduced logs of a fleet could not be kept; the next run reads these logs again.",
         # robot models, from robot/check.py
+        "angle-in-degrees": "Angles of a joint's placement are beyond a whole turn, as if in degrees.",
         "copied-inertia": "Three links or more of one chain have the same mass and inertia, as if from a template.",
         "far-centre-of-mass": "The centre of mass is far away from the link.",
         "impossible-coupling": "Motors that turn several joints have an inertia or a friction that no motor can have.",
@@ -75,6 +76,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "not-finite": "A signal holds values that are not finite numbers.",
         "offset": "A position has a constant error.",
         "quantised": "A signal has coarse steps.",
+        "repeated-samples": "A stretch of the log stands in it several times.",
         "repeated-stamp": "A time stamp occurs twice.",
         "rest": "Joints stand still for long.",
         "salvaged": "Parts of a damaged file were left out.",
@@ -85,7 +87,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "time-unit": "Time stamps are in another unit than seconds.",
         "unexplained": "The model explains the torques badly, and no known fault explains why.",
         "unit": "A signal is in another unit than stated.",
-        "untestable": "Errors of lengths, zeros, gains or single delays that the log cannot show.",
+        "untestable": "Errors of lengths, zeros, gains, delays, order or sign of joints that the log cannot show.",
         "unsynchronised": "Torques and motion are stamped at different times.",
         "unusable": "Nothing can be computed from the log.",
         "wrapped": "A position jumps by a whole turn.",
@@ -104,6 +106,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "unsigned-effort": "Torques have no sign: they are amounts of currents.",
         # identified servos, from actuators/
         "at-bound": "A value stands at a bound of the search: it is no estimate.",
+        "beyond-limits": "Positions less the estimated zeros lie beyond the limits of the robot's joints.",
         "law-misfit": "The law of the drives, its gains or its terms do not explain the motion.",
         "not-converged": "The search for the parameters of servos stopped before it reached a minimum.",
         # designed motions, from excitation/

@@ -187,6 +187,23 @@ def mjcf_torques(xml: str, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
     return _torques(robot, q, dq, ddq), data.qfrc_inverse[index]
 
 
+def urdf_coordinates(xml: str) -> int:
+    """Number of coordinates of a text by Pinocchio."""
+    import pinocchio as pin
+
+    return int(pin.buildModelFromXML(xml).nv)
+
+
+def mjcf_coordinates(xml: str) -> int:
+    """Number of coordinates of a text by MuJoCo."""
+    import mujoco
+
+    return int(mujoco.MjModel.from_xml_string(xml).nv)
+
+
+COORDINATES = {urdf_torques: urdf_coordinates, mjcf_torques: mjcf_coordinates}
+
+
 def _read_urdf(path: Path) -> Robot:
     return dynid.read_urdf(path, snap=False)
 
@@ -204,6 +221,7 @@ EXPLAINED: dict[str, dict[str, tuple[tuple[str, str], ...]]] = {
             (r"the attribute _ is missing|<(inertia|mass)> is missing", "Pinocchio leaves the link's mass out"),
             (r"a second <\w+> in the same <\w+>", "Pinocchio takes the first; which one is meant is not known"),
             (r"the text is not well-formed XML: .*, after the end", "Pinocchio ignores what follows the root element"),
+            (r"the text is not well-formed XML: .*, before the root", "Pinocchio takes the first element named robot"),
             (r"the axis has no direction", "Pinocchio divides by its length of 0"),
         ),
         "theirs": (),
@@ -215,6 +233,7 @@ EXPLAINED: dict[str, dict[str, tuple[tuple[str, str], ...]]] = {
             (r"the attribute _ is missing", "MuJoCo invents an inertia at its own place"),
             (r"two orientations: \w+ and \w+", "MuJoCo takes one of them; which one is meant is not known"),
             (r"the text is not well-formed XML: .*, after the end", "MuJoCo ignores what follows the root element"),
+            (r"the text is not well-formed XML: .*, after an empty root", "MuJoCo knows models without a moving body"),
             (r"the geom has a volume of _ m\^_, so small .*", "MuJoCo leaves the mass out"),
         ),
         "theirs": (
@@ -228,8 +247,9 @@ What the other program alone refuses needs no explanation where the broken part 
 those of the whole file by the other program. Where they are not, the reason starts with `ACTS`, and must stand here.
 """
 ACTS = "acts: "
-AFTER_END = ", after the end"
-"""Beside a reason of dynid: the fault stands behind the root element, and both read all before it alike."""
+AFTER_END, BEFORE_ROOT, AFTER_EMPTY = ", after the end", ", before the root", ", after an empty root"
+"""Beside a reason of dynid: the fault stands behind the root element, and both read all before it alike; it stands
+before the root, and both read the root alike; it stands behind the root, in which no program finds a moving body."""
 
 
 def compare(name: str, count: int, seed: int, share: float = 0.5, only: Sequence[int] = ()) -> Tally:
@@ -261,7 +281,7 @@ def _compare_one(tally: Tally, name: str, texts: tuple[str, str], read: Callable
     try:
         ours = read(xml)
     except DynidError as error:
-        reason = error.reason + (AFTER_END if _is_read_to_its_end(xml, read, torques) else "")
+        reason = error.reason + place_outside(xml, read, torques)
     if ours is not None and not ours.dof:
         tally.left_out += 1
         return
@@ -300,20 +320,35 @@ def _compare_one(tally: Tally, name: str, texts: tuple[str, str], read: Callable
         tally.findings.append(f"{name}: {first.tolist()} against {second.tolist()}: {xml[:3000]}")
 
 
-_ROOT_END = re.compile(r"</(?:robot|mujoco)\s*>")
+_ROOT = re.compile(r"<(robot|mujoco)\b.*?</\1\s*>", re.DOTALL)
+EMPTY = "the model has no body"
+"""What dynid says of an MJCF root without a body."""
 
 
-def _is_read_to_its_end(xml: str, read: Callable[[str], Robot], torques: Any) -> bool:
-    """Whether the other program reads the text up to the end of its root element, and dynid reads that part alike."""
-    end = _ROOT_END.search(xml)
-    if end is None or not xml[end.end() :].strip():
-        return False
+def place_outside(xml: str, read: Callable[[str], Robot], torques: Any) -> str:
+    """Where a fault stands that the other program does not see, because it reads the root element alone.
+
+    It is outside of the root, if the other program gets from the whole text what dynid gets from the root by itself.
+    """
+    root = _ROOT.search(xml)
+    if root is None or (not (before := xml[: root.start()].strip()) and not xml[root.end() :].strip()):
+        return ""
     try:
-        robot = read(xml[: end.end()])
+        robot = read(root[0])
+    except DynidError as error:
+        is_empty = error.reason == EMPTY and not any(_coordinates(text, torques) for text in (xml, root[0]))
+        return AFTER_EMPTY if is_empty and not before else ""
+    is_alike = _is_same(xml, robot, torques) if robot.dof else _coordinates(xml, torques) == 0
+    return (BEFORE_ROOT if before else AFTER_END) if is_alike else ""
+
+
+def _coordinates(xml: str, torques: Any) -> int:
+    """Number of coordinates of a text by the other program; -1 where it refuses the text."""
+    try:
         with _quiet():
-            return not robot.dof or _agree(*torques(xml, robot))
-    except (AssertionError, DynidError, ValueError, RuntimeError):
-        return False
+            return COORDINATES[torques](xml)
+    except (ValueError, RuntimeError):
+        return -1
 
 
 def _agree(first: np.ndarray, second: np.ndarray) -> bool:

@@ -2,19 +2,23 @@
 
     python tests/campaigns/hypotheses.py [cases] [first seed] [kind ...]
     python tests/campaigns/hypotheses.py freed [cases] [first seed]
+    python tests/campaigns/hypotheses.py again FILE
 
 Each case draws a robot, a motion, an amount and noise of 1.5 % of each joint's torque; dry friction falls with speed
 and grows with load, which the equations of the gate do not hold. What the log shows is computed beside the gate: the
 likelihood ratio (twice its logarithm) of the planted cause in this log, from every sample and the true motion, with all
 standard parameters, friction of any shape and a common delay free. A case is *named* when the planted cause is named
-for the planted joint, *mentioned* when it stands among those that explain the log nearly as well, *untestable* when the
-gate says that the log cannot show such an error of this link or joint, *silent* when nothing is said at all. Clean logs
+for the planted joint, *equal* when another length or zero is named and nothing is left of the planted cause once that
+one is corrected by its value (a likelihood ratio below 30), *mentioned* when it stands among those that explain the log
+nearly as well, *confused* when another cause is named alone, *untestable* when the gate says that the log may not show
+such an error of this link or joint, *silent* when nothing is said at all. Clean logs
 are accused when any cause is named, notes included, or anything is warned of. The goals are those for cases whose
-likelihood ratio exceeds 30.
+likelihood ratio exceeds 30. `again` judges the cases once more that an earlier run printed into a file.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -49,7 +53,7 @@ NOISE = 0.015
 """Standard deviation of the torque noise as a share of each joint's rms torque."""
 SHOWN = 30.0
 """Likelihood ratio (twice the logarithm) from which on the log shows a cause (the goal of issue 25)."""
-WORDS = ("named", "mentioned", "confused", "untestable", "silent")
+WORDS = ("named", "equal", "mentioned", "confused", "untestable", "silent")
 """What the gate says of a planted cause."""
 CODES = {
     "nothing": "", "length": "link-length", "zero": "offset", "gain": "wrong-gain", "tilt": "gravity-direction",
@@ -122,6 +126,26 @@ class Case:
     """In the unit of the finding's evidence."""
     ratio: float
     """Likelihood ratio of the planted cause."""
+    states: tuple[Floats, Floats, Floats]
+    """Positions as read, true velocities and accelerations, (N, n) each."""
+    planted: Floats
+    """(N, n) torques with the planted cause, without noise and unmodelled friction [N m or N]"""
+    noise: Floats
+    """(n,) standard deviations of the torques [N m or N]"""
+
+    def left_after(self, finding: Finding) -> float:
+        """Likelihood ratio of what is left of the planted cause once a named one is corrected by its value."""
+        if finding.joint is None or finding.code not in ("offset", "link-length"):
+            return np.inf
+        j, value = self.robot.joint_names.index(finding.joint), next(iter(finding.evidence.values()))
+        robot, q = self.robot, self.states[0].copy()
+        if finding.code == "link-length":
+            along = robot.bodies[j].p_parent_joint / np.linalg.norm(robot.bodies[j].p_parent_joint)
+            robot = displace(robot, {finding.joint: np.concatenate([1e-3 * value * along, np.zeros(3)])})
+        else:
+            q[:, j] += 1e-3 * value if robot.bodies[j].is_prismatic else np.deg2rad(value)
+        effort = np.asarray(self.log.effort)
+        return likelihood_ratio(robot, [q, *self.states[1:]], self.planted, effort, self.noise)
 
 
 def make_case(kind: str, name: str, seed: int) -> Case:
@@ -165,7 +189,8 @@ def make_case(kind: str, name: str, seed: int) -> Case:
     read = q_read + 1e-5 * rng.normal(size=q_read.shape)
     names = robot.joint_names
     log = Recording(time=time, q=read, effort=effort, joint_names=names)
-    return Case(robot, log, None if kind in ("tilt", "nothing") else names[joint], amount, ratio)
+    concerned = None if kind in ("tilt", "nothing") else names[joint]
+    return Case(robot, log, concerned, amount, ratio, (q_read, states[1], states[2]), planted, noise)
 
 
 def _displacement(robot: Robot, kind: str, joint: int, sign: float, rng: Rng) -> tuple[Floats, float, int]:
@@ -234,8 +259,10 @@ def judge(kind: str, case: Case) -> tuple[str, float, str]:
             return "named", (value - case.amount) / error, text
         if finding.code == wanted and finding.joint == case.joint:
             return "named", np.nan, text
-        if f"{wanted} of {case.joint or 'joint1'}" in finding.remedy:
-            return "mentioned", np.nan, text
+    if any(case.left_after(finding) < SHOWN for finding in found):
+        return "equal", np.nan, text
+    if any(f"{wanted} of {case.joint or 'joint1'}" in finding.remedy for finding in found):
+        return "mentioned", np.nan, text
     if found:
         return "confused", np.nan, text
     return "untestable" if is_called_untestable(kind, case, findings) else "silent", np.nan, text
@@ -279,6 +306,24 @@ def freed(cases: int, first: int) -> int:
     return int(any(counts["beyond"] for counts in table.values()))
 
 
+PRINTED = re.compile(r"\s+(?:\w+: )?(\w+) \S+ of \S+ on (\w+), seed (\d+), ratio")
+"""A case as `main` prints it."""
+
+
+def again(printed: Path) -> int:
+    """Judge printed cases once more, and say what is left of the planted cause beside the named one."""
+    counts = Counter[tuple[str, str]]()
+    for kind, name, seed in (found.groups() for found in map(PRINTED.match, printed.open()) if found):
+        case = make_case(kind, name, int(seed))
+        word, _, _ = judge(kind, case)
+        counts[kind, word] += 1
+        named = [f for f in check_recording(case.log, case.robot).findings if f.code in CODES.values()]
+        left = ", ".join(f"{f.code} of {f.joint} leaves {case.left_after(f):.1f}" for f in named)
+        print(f"    {word}: {kind} of {case.joint} on {name}, seed {seed}, ratio {case.ratio:.0f}: {left}", flush=True)
+    print("; ".join(f"{kind} {word} {count}" for (kind, word), count in sorted(counts.items())))
+    return int(any(word == "silent" for _, word in counts))
+
+
 def main(cases: int, first: int, kinds: list[str]) -> int:
     """Run the campaign and print a table; the exit code says whether the goals were met."""
     table: dict[str, Counter[str]] = defaultdict(Counter)
@@ -293,7 +338,7 @@ def main(cases: int, first: int, kinds: list[str]) -> int:
         if np.isfinite(off):
             near[kind].append(abs(off) <= 2.0)
         if shown and word != "named":
-            print(f"    {kind} {case.amount:+.3g} of {case.joint} on {name}, seed {first + number}, "
+            print(f"    {word}: {kind} {case.amount:+.3g} of {case.joint} on {name}, seed {first + number}, "
                   f"ratio {case.ratio:.0f}: {text or 'nothing'}", flush=True)  # fmt: skip
     words = [*WORDS, "accused", *(f"hidden {word}" for word in WORDS)]
     print(f"{'':10s}" + "".join(f"{word:>18s}" for word in words) + "   within 2 sigma")
@@ -308,6 +353,8 @@ def main(cases: int, first: int, kinds: list[str]) -> int:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["freed"]:
         raise SystemExit(freed(*(int(word) for word in (*sys.argv[2:4], *("90", "0")[len(sys.argv) - 2 :]))))
+    if sys.argv[1:2] == ["again"]:
+        raise SystemExit(again(Path(sys.argv[2])))
     numbers = [int(word) for word in sys.argv[1:3]]
     chosen = sys.argv[3:] or list(CODES)
     raise SystemExit(main(*(numbers or [360]), *([0] if len(numbers) < 2 else []), chosen))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from campaigns import hypotheses as campaign
+from dynid.gate import causes
+from dynid.gate.causes import Cause
 from dynid.gate.measured_samples import measured_samples
-from dynid.gate.profiled_fit import ProfiledFit, orthonormal
+from dynid.gate.profiled_fit import Amounts, ProfiledFit, orthonormal
 from dynid.gate.quality import check_recording
-from dynid.gate.quick_fit import Samples
+from dynid.gate.quick_fit import Samples, free_rows
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
 
@@ -45,6 +49,27 @@ def test_neither_a_changing_load_nor_a_delay_stands_for_another_cause(kind, name
     assert "change" not in text
 
 
+@pytest.mark.parametrize(
+    ("kind", "rival", "deviations", "severity"),
+    [
+        ("zero", None, 8.0, "warning"), ("zero", "angle", 8.0, "note"), ("zero", "angle", 15.0, "warning"),
+        ("zero", "spring", 15.0, "note"), ("tilt", "angle", 15.0, "note"),
+    ],
+)  # fmt: skip
+def test_a_rival_makes_a_note_unless_a_joint_is_displaced_one_way_or_the_other(
+    kind, rival, deviations, severity, monkeypatch
+):
+    monkeypatch.setattr(causes, "_shows_at_reversals", lambda *_: True)
+    case = campaign.make_case("nothing", "rail", 1)
+    samples = Samples.of(case.robot, process(case.log))
+    pair = [Cause(kind, 1, np.zeros(1), np.zeros(6)), Cause(rival or "angle", 2, np.zeros(1), np.zeros(6))]
+    value = np.array([0.05, samples.effort[:, 2].std() / samples.q[:, 2].std() if rival == "spring" else 0.05])
+    gain = np.array([200.0, 190.0 if rival else 10.0])
+    (found,) = causes.name_causes(case.robot, samples, pair, Amounts(value, value / deviations, gain))
+    assert (found.code, found.severity) == (causes.KINDS[kind].code, severity)
+    assert ("of joint3" in found.remedy) == (rival is not None)
+
+
 def test_a_gain_that_only_reversals_tell_from_friction_is_noted():
     case = campaign.make_case("gain", "snake", 70039)
     word, off, text = campaign.judge("gain", case)
@@ -62,6 +87,13 @@ def test_what_the_log_cannot_show_is_listed():
     assert note.severity == "note"
 
 
+def test_a_gain_below_what_the_log_surely_shows_is_listed_with_that_size():
+    case = campaign.make_case("gain", "rail", 140102)
+    (note,) = check_recording(case.log, case.robot).about("untestable")
+    assert f"gain of {case.joint}" in note.message
+    assert abs(case.amount) < note.evidence[f"smallest error of the gain of {case.joint} [%]"]
+
+
 def test_amounts_are_those_of_least_squares_with_all_columns():
     case = campaign.make_case("drift", "rail", 3)
     samples = measured_samples(case.robot, process(case.log), 600)
@@ -75,6 +107,26 @@ def test_amounts_are_those_of_least_squares_with_all_columns():
     hidden = fit.judge(fit.basis[:, :1])
     assert np.isnan(hidden.value[0])
     assert np.isinf(hidden.error[0])
+
+
+@pytest.mark.parametrize("with_reversals", [True, False])
+def test_a_fit_joint_by_joint_is_that_of_all_rows(with_reversals):
+    case = campaign.make_case("drift", "rail", 3)
+    samples = measured_samples(case.robot, process(case.log), 600)
+    samples = replace(samples, jerk=None) if with_reversals else samples
+    fit = ProfiledFit.of(case.robot, samples)
+    assert (fit.slope is None) is with_reversals
+    rows, torque = free_rows(case.robot, samples)
+    rows, torque = rows * fit.counted[:, None], torque * fit.counted
+    theta = np.linalg.lstsq(rows, torque, rcond=1e-8)[0]
+    left = (torque - rows @ theta).reshape(len(samples.q), -1)
+    spread = np.sqrt(np.sum(left**2, axis=0) / fit.counted.reshape(left.shape).sum(axis=0))
+    np.testing.assert_allclose(fit.scale, samples.weight[samples.used] / np.maximum(spread, 1e-3), rtol=1e-6)
+    weighted, tau = rows / np.tile(spread, len(left))[:, None], torque / np.tile(spread, len(left))
+    theta = np.linalg.lstsq(weighted, tau, rcond=1e-8)[0]
+    torques = (weighted @ theta).reshape(left.shape) / fit.scale
+    np.testing.assert_allclose(fit.explained, torques, atol=1e-6 * np.abs(torques).max())
+    np.testing.assert_allclose(fit.left(weighted), 0.0, atol=1e-6 * np.abs(weighted).max())
 
 
 def test_orthonormal_columns_come_from_the_given_ones():

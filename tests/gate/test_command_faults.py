@@ -156,6 +156,19 @@ def test_the_gate_names_what_is_wrong(name: str) -> None:
     assert all(finding.remedy for finding in found)
 
 
+@pytest.mark.parametrize("gain", [0.3, 0.95])
+@pytest.mark.parametrize("share", [0.12, 0.6])
+def test_flags_are_judged_by_what_follows_not_by_what_is_near(gain: float, share: float) -> None:
+    """A weak drive is farther from its command while on than a joint that hangs at zero while off."""
+    off = (T > 5.0) & (share * T[-1] + 5.0 > T)
+    q = np.where(off[:, None], 0.02 * np.sin(20.0 * T)[:, None], gain * follow(C - C.mean(axis=0), np.isfinite(C)))
+    q = q + 1e-4 * np.random.default_rng(0).normal(size=q.shape)
+    flags = np.repeat(~off[:, None], 3, axis=1)
+    for enabled, expected in ((flags, False), (~flags, True)):
+        log = replace(told(position=C - C.mean(axis=0), enabled=enabled), q=q, dq=None)
+        assert ("inverted-enable" in {finding.code for finding in check_recording(log).findings}) == expected
+
+
 def written(folder: Path, content: object) -> Path:
     path = folder / "run.json"
     path.write_text(json.dumps(content))

@@ -57,6 +57,26 @@ def test_equations_alone_show_it_where_masses_are_placeholders(joint: int, facto
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "joint", "factor", "words"),
+    [
+        ("rail", 0, 0.1, "multiplied by 10, as if centimetres were declared as millimetres"),
+        ("rail", 0, 10.0, "divided by 10, as if millimetres were declared as centimetres"),
+        ("rail", 4, np.pi / 180.0, "multiplied by 57.3, as if radians were declared as degrees"),
+        ("elbow", 5, np.pi / 180.0, "multiplied by 57.3, as if radians were declared as degrees"),
+    ],
+)  # fmt: skip
+def test_the_unit_of_one_position_is_named_and_no_spring_or_change_stands_for_it(
+    name: str, joint: int, factor: float, words: str
+) -> None:
+    robot, log = clean(name)
+    report = check_recording(joint_units.moved(log, joint, factor), robot)
+    (found,) = (f for f in report.findings if f.severity != "note")
+    assert (found.code, found.joint, found.severity) == ("unit", robot.joint_names[joint], "error")
+    assert words in found.message
+    assert found.evidence["factor of the position"] == pytest.approx(1.0 / factor)
+
+
 def test_a_factor_that_is_no_unit_is_a_missing_gear() -> None:
     robot, log = clean("rail")
     (found,) = check_recording(joint_units.scaled(log, 2, 36.0), robot).about("unit")

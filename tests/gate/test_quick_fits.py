@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynid.gate.quick_fit import Floats, Samples, _solve_braking, friction_bases
+from dynid.gate.hypotheses import rough_losses
+from dynid.gate.quick_fit import Floats, Samples, _solve_braking, block_losses, friction_bases
+from dynid.kernels import inverse_dynamics
 from dynid.robot import zoo
 
 
@@ -49,3 +53,20 @@ def test_bases_of_friction_are_orthonormal_and_span_it() -> None:
         np.testing.assert_allclose(products, [1.0] * rank + [0.0] * (4 - rank), atol=1e-12)
         columns = np.column_stack([ddq[:, joint], dq[:, joint], np.sign(dq[:, joint]), np.ones(80)])
         np.testing.assert_allclose(Q @ (Q.T @ columns), columns, atol=1e-12)
+
+
+def test_hypotheses_fitted_together_have_the_losses_of_single_fits() -> None:
+    robot, rng = zoo.ddarm(), np.random.default_rng(1)
+    q, dq, ddq = rng.normal(size=(3, 90, 3))
+    effort = inverse_dynamics(robot, q, dq, ddq) + 0.05 * rng.normal(size=(90, 3))
+    used, noise = np.array([True, True, False]), np.array([0.05, 0.05, 0.05])
+    samples = Samples(
+        q=q, dq=dq, ddq=ddq, effort=effort, sign=np.sign(dq), used=used, gravity=robot.gravity, noise=noise
+    )
+    tried = [samples, samples.with_torque_sign(0), samples.with_joints_swapped(0, 2), samples.with_offset(1, 0.5)]
+    tried += [replace(samples, gravity=np.array(gravity)) for gravity in ((0.0, 0.0, 0.0), (9.81, 0.0, 0.0))]
+    tried += [samples.with_torque_scaled(0, factor) for factor in np.geomspace(0.1, 10.0, 15)]
+    found = rough_losses(robot, tried)
+    wanted = [block_losses(robot, each, 1).sum() for each in tried]
+    np.testing.assert_allclose(found, wanted, rtol=1e-8)
+    assert np.ptp(found[1:6]) > 1.0

@@ -12,8 +12,8 @@ from dynid.gate.quality import check_recording
 
 @pytest.mark.parametrize("kind", ["nothing", "wrong gain", "drifting offset", "mixed loads"])
 def test_the_fault_is_named(kind):
-    named, said = campaign.run_case(kind, "panda", 2)
-    assert named, said
+    word, said = campaign.run_case(kind, "panda", 2)
+    assert word == "named", said
 
 
 def test_a_joint_without_torque_does_not_stop_the_check():

@@ -56,6 +56,10 @@ STALE = 0.05
 ENABLED_RATIO = 3.0
 """How much larger the distance from the command is while drives are on than off, if the flag is inverted; convention.
 Real logs with both: 0.2 to 0.6."""
+FOLLOWS, STRAYS = 0.9, 0.85
+"""Correlations with the command, after the best lag, from which a joint follows it, and below which it does not: the
+flag is inverted if it follows while the drive is said to be off, and strays while it is said to be on. Real logs with
+both: 0.99 or more while on, 0 while off."""
 GRID_LEVELS = 20
 """Fewest different positions that show the steps of an encoder; convention."""
 
@@ -125,11 +129,15 @@ def check_commands(recording: Recording) -> Iterator[Finding]:
             "command-clock", "commands", "commands and positions were not logged at the same time", evidence=starts
         )
         return
+    inverted = [*_check_enabled(seen)]
+    yield from inverted
+    if inverted:  # every other check asks where the drives are on
+        return
     first = [*_check_dead(seen), *_check_copy(seen), *_check_units(seen)]
     yield from first
     if any(finding.severity == "error" for finding in first):
         return
-    for check in (_check_enabled, _check_swapped, _check_reversed, _check_late):
+    for check in (_check_swapped, _check_reversed, _check_late):
         yield from check(seen)
     yield from _check_order(seen, recording)
     yield from _check_stale(recording)
@@ -267,15 +275,18 @@ def _check_units(seen: _Tracking) -> Iterator[Finding]:
 
 def _check_enabled(seen: _Tracking) -> Iterator[Finding]:
     """A flag that says on where the joint hangs free."""
-    for j in seen.moving():
+    for j in range(len(seen.names)):
         on = seen.on[:, j]
-        if min(on.mean(), 1.0 - on.mean()) < 0.05:
+        if min(on.mean(), 1.0 - on.mean()) < 0.05 or _range(seen.command[:, j]) <= MOVING:
             continue
         apart = [float(np.sqrt(np.mean((seen.command[rows, j] - seen.position[rows, j]) ** 2))) for rows in (on, ~on)]
-        if apart[0] > ENABLED_RATIO * apart[1]:
-            distances = {"distance while on": apart[0], "while off": apart[1]}
+        lags = range(0, max(2, round(LATE_S / seen.step_s)))
+        follows = [float(replace(seen, on=flags).correlations(j, lags).max()) for flags in (seen.on, ~seen.on)]
+        far = apart[0] > ENABLED_RATIO * apart[1] and follows[0] < FOLLOWS
+        if far or (follows[0] < STRAYS and follows[1] > FOLLOWS):
+            evidence = {"distance while on": apart[0], "while off": apart[1], "correlation while on": follows[0]}
             message = "the joint follows its command while the drive is said to be off"
-            yield _finding("inverted-enable", "enabled", message, seen.names[j], evidence=distances)
+            yield _finding("inverted-enable", "enabled", message, seen.names[j], evidence=evidence)
 
 
 def _check_stale(recording: Recording) -> Iterator[Finding]:

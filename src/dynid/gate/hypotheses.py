@@ -5,28 +5,34 @@ Explanations are proposed with their evidence and never applied.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, combinations
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.findings import Finding
-from dynid.gate.model_checks import likely_unit, torque_ratios
+from dynid.gate.model_checks import BEYOND_LIMITS, joint_reach, likely_unit, torque_ratios
 from dynid.gate.profiled_fit import ProfiledFit
 from dynid.gate.quick_fit import (
+    FINEST,
+    FreeEquations,
     Samples,
     block_losses,
+    brake_powers,
     dissipation,
+    equations_of,
     free_rows,
+    friction_bases,
     has_prior,
+    hold_driven,
     residuals,
     solve_singular,
 )
 from dynid.robot.model import Robot
 
-__all__ = ["check_hypotheses"]
+__all__ = ["check_hypotheses", "rough_losses"]
 
 Floats = NDArray[np.float64]
 
@@ -39,9 +45,11 @@ DRIVEN_SIGMAS = 5.0
 """... if it exceeds its standard error by this factor. Both tuned on the fault campaigns of docs/evidence.md
 (tests/campaigns/real_faults.py, seeds 530000 and 550000)."""
 ROUGH = 200
-"""Number of samples that separate good hypotheses from bad ones ..."""
+"""Number of samples that separate good hypotheses from bad ones (convention)."""
+TOGETHER = 16
+"""Number of hypotheses that are fitted together (convention: their normal equations stay in the processor's cache)."""
 FINALISTS = 6
-"""... and number of the best hypotheses that are then judged on all samples (convention)."""
+"""Number of the best hypotheses that are then judged on all samples (convention)."""
 BETTER = 0.6
 """A hypothesis that reduces the product of both residuals below this share is certain; tuned on the fault campaigns of
 docs/evidence.md (tests/campaigns/real_faults.py, seeds 530000 and 550000)."""
@@ -71,6 +79,21 @@ SMALLEST_FACTOR = 4.0
 is smaller, and a third of the masses may be wrong)."""
 NEAR_ENOUGH = 0.3
 """Relative correction of a factor, and its standard error, up to which a linear fit gives it (convention)."""
+POSITION_FACTORS: dict[float, tuple[str, str]] = {
+    180.0 / np.pi: ("radians were declared as degrees", ""),
+    np.pi / 180.0: ("degrees were declared as radians", ""),
+    10.0: ("", "centimetres were declared as millimetres"),
+    100.0: ("", "metres were declared as centimetres"),
+    1000.0: ("radians were declared as milliradians", "metres were declared as millimetres"),
+    0.1: ("", "millimetres were declared as centimetres"),
+    0.01: ("", "centimetres were declared as metres"),
+    0.001: ("milliradians were declared as radians", "millimetres were declared as metres"),
+}
+"""True position over the logged one -> the mistake of a turning joint and of a slide; empty where no unit has this
+factor (definitions of the units)."""
+SMALLEST_MOTION = (0.017, 0.002)
+"""Standard deviation of a position below which nobody moves a joint on purpose: of turning joints [rad], of slides [m]
+(convention: one degree, two millimetres)."""
 IMPOSSIBLE_RATIO = 300.0
 """Ratio of a joint's torque to that of the model's masses, or one over it, from which on the masses alone show a wrong
 unit, if all other joints are below `SMALLEST_FACTOR`: no robot is that much heavier or lighter than its model, and a
@@ -88,6 +111,8 @@ class _Hypothesis:
     """By how much the torque of the joint is too large."""
     by_masses: bool = False
     """Whether the masses of the model alone show it."""
+    position_factor: float = 1.0
+    """By how much the position of the joint is too small."""
 
     @property
     def shows_without_masses(self) -> bool:
@@ -127,11 +152,11 @@ def check_hypotheses(robot: Robot, samples: Samples) -> Iterator[Finding]:
 def _best_hypothesis(robot: Robot, samples: Samples, free: float, prior: float) -> Finding | None:
     """Find the hypothesis under which the log is most likely, if it is clearly more likely than without one."""
     few = samples.thin_out(max(3, samples.q.shape[0] // ROUGH))
-    factors = dict(_torque_factors(robot, few))
-    tried = [*_hypotheses(robot, few), *_units(robot, few, factors)]
-    rough = [float(block_losses(robot, hypothesis.samples, 1).sum()) for hypothesis in tried]
+    factors, positions = dict(_torque_factors(robot, few)), list(_position_factors(robot, few))
+    tried = list(_every_hypothesis(robot, few, factors, positions))
+    rough = rough_losses(robot, [hypothesis.samples for hypothesis in tried])
     finalists = sorted(range(len(rough)), key=lambda place: rough[place])[:FINALISTS]
-    every = enumerate(chain(_hypotheses(robot, samples), _units(robot, samples, factors)))
+    every = enumerate(_every_hypothesis(robot, samples, factors, positions))
     whole = {place: hypothesis for place, hypothesis in every if place in finalists}
     judged = [(block_losses(robot, whole[place].samples, PARTS), whole[place]) for place in finalists]
     losses, best = min(judged, key=lambda item: float(item[0].sum()))
@@ -164,6 +189,76 @@ def _best_hypothesis(robot: Robot, samples: Samples, free: float, prior: float) 
         },
         remedy=best.remedy if shown else f"This motion hardly shows it. If you doubt the channel map: {best.remedy}",
     )
+
+
+def rough_losses(robot: Robot, tried: Sequence[Samples]) -> list[float]:
+    """The sum of `block_losses` of each of many samples, of equal number, fitted together.
+
+    A hypothesis takes some small matrix products and solutions; one by one they would take longer to call than to do.
+    """
+    losses, waiting = [0.0] * len(tried), dict[bytes, list[tuple[int, Samples, FreeEquations]]]()
+    for place, samples in enumerate(tried):
+        equations = equations_of(robot, samples)
+        group = waiting.setdefault(equations.columns.tobytes(), [])
+        group.append((place, samples, equations))
+        if len(group) == TOGETHER:
+            _fit_together(robot, group, losses)
+            group.clear()
+    for group in filter(None, waiting.values()):
+        _fit_together(robot, group, losses)
+    return losses
+
+
+def _fit_together(robot: Robot, group: list[tuple[int, Samples, FreeEquations]], losses: list[float]) -> None:
+    """Write the losses of hypotheses whose equations have the same columns; joints that are not used weigh nothing."""
+    places, every, equations = zip(*group, strict=True)
+    weight, trust = (np.stack([getattr(samples, name) for samples in every]) for name in ("weight", "trust"))
+    effort = np.stack([samples.effort for samples in every])
+    tau = effort * weight[:, None]
+    rest = _free_rests(every, equations, weight, tau)
+    total = _sums_of_losses(rest, trust)
+    if has_prior(robot):
+        masses = np.zeros(equations[0].width)
+        masses[: 10 * robot.dof] = robot.inertial_vector
+        own = np.stack([part.torques(masses[part.columns]) for part in equations])
+        left = ((effort - own) * weight[:, None]).swapaxes(1, 2)[..., None]
+        Q = np.stack([friction_bases(robot, samples) for samples in every])
+        total += _sums_of_losses((left - Q @ (Q.swapaxes(2, 3) @ left))[..., 0].swapaxes(1, 2), trust)
+    for place, loss in zip(places, total.tolist(), strict=True):
+        losses[place] = loss
+
+
+def _free_rests(every: Sequence[Samples], equations: Sequence[FreeEquations], weight: Floats, tau: Floats) -> Floats:
+    """(h, M, n) residuals of the free fits of weighted torques (h, M, n), each as `free_residual` does it."""
+    joints = np.arange(weight.shape[1])
+    pairs = list(zip(equations, weight, tau, strict=True))
+    along = np.stack([part.along(y, w, joints) for part, w, y in pairs])
+    diagonals = np.stack([np.diagonal(part.products, axis1=1, axis2=2) for part in equations])
+    scale = np.sqrt(np.einsum("hj,hjc->hc", weight**2, diagonals))
+    seen = scale > 1e-9 * scale.max(axis=1, keepdims=True)
+    shrink = np.where(seen, 1.0 / np.where(seen, scale, 1.0), 0.0)
+    brakes = np.zeros((len(every), *diagonals.shape[1:]))
+    for powers, samples, part in zip(brakes, every, equations, strict=True):
+        powers[samples.trust > 0.0] = brake_powers(samples, part.columns, part.width)
+    brakes *= shrink[:, None]
+    left = np.ones(weight.shape)
+    for _ in range(2):
+        share = weight**2 / left
+        G = np.stack([part.weighted(w) for part, w in zip(equations, share, strict=True)])
+        G *= shrink[:, :, None] * shrink[:, None]
+        b = np.einsum("hcj,hj->hc", along, 1.0 / left) * shrink
+        moves = solve_singular(G, np.concatenate([b[:, :, None], brakes.swapaxes(1, 2)], axis=2))
+        theta = shrink * np.stack([hold_driven(*pair) for pair in zip(moves, brakes, strict=True)])
+        rest = tau - np.stack([part.torques(x) for part, x in zip(equations, theta, strict=True)]) * weight[:, None]
+        left = np.maximum(np.mean(rest**2, axis=1), FINEST**2)
+    return rest
+
+
+def _sums_of_losses(rest: Floats, trust: Floats) -> Floats:
+    """(h,) negative log-likelihoods of residuals (h, M, n) of joints that are trusted (h, n)."""
+    variance = np.maximum(np.mean(rest**2, axis=1), FINEST**2)
+    squares = np.sum(rest**2, axis=1) / variance
+    return np.asarray(0.5 * np.sum((squares + rest.shape[1] * np.log(variance)) * trust, axis=1))
 
 
 def _torque_factors(robot: Robot, samples: Samples) -> Iterator[tuple[int, tuple[float, bool]]]:
@@ -222,6 +317,36 @@ def _loss(robot: Robot, samples: Samples, joint: int, factor: float) -> float:
     return float(block_losses(robot, samples.with_torque_scaled(joint, 1.0 / factor), 1).sum())
 
 
+def _every_hypothesis(
+    robot: Robot, samples: Samples, factors: dict[int, tuple[float, bool]], positions: list[tuple[int, float]]
+) -> Iterator[_Hypothesis]:
+    """All hypotheses, in the same order for all samples of a log."""
+    yield from _hypotheses(robot, samples)
+    yield from _units(robot, samples, factors)
+    yield from _position_units(robot, samples, positions)
+
+
+def _position_factors(robot: Robot, samples: Samples) -> Iterator[tuple[int, float]]:
+    """Joints and factors by which their positions may be too small: those that leave a plausible motion."""
+    for j, joint in enumerate(robot.moving_joints):
+        spread, least = float(samples.q[:, j].std()), SMALLEST_MOTION[joint.kind == "prismatic"]
+        largest = float(np.percentile(np.abs(samples.q[:, j]), 95.0))
+        reach = joint_reach(joint)
+        yield from ((j, f) for f in POSITION_FACTORS if f * spread > least and f * largest <= BEYOND_LIMITS * reach)
+
+
+def _position_units(robot: Robot, samples: Samples, positions: list[tuple[int, float]]) -> Iterator[_Hypothesis]:
+    """The hypotheses that one joint's position is in another unit."""
+    remedy = "Declare the unit of this joint's position in the channel map (a list of units, one for each column)."
+    for j, factor in positions:
+        joint = robot.moving_joints[j]
+        mistake = POSITION_FACTORS[factor][joint.kind == "prismatic"] or "a unit or a gear were mistaken"
+        times = f"multiplied by {factor:.4g}" if factor > 1.0 else f"divided by {1.0 / factor:.4g}"
+        scaled = samples.with_motion_scaled(np.where(np.arange(robot.dof) == j, factor, 1.0))
+        says = f"the position of {joint.name} is {times}, as if {mistake}"
+        yield _Hypothesis("unit", joint.name, says, remedy, scaled, position_factor=factor)
+
+
 def _units(robot: Robot, samples: Samples, factors: dict[int, tuple[float, bool]]) -> Iterator[_Hypothesis]:
     """The hypotheses that one joint's torque is in another unit."""
     remedy = "Declare the unit of this joint's torque in the channel map, and its gear or torque constant."
@@ -232,6 +357,8 @@ def _units(robot: Robot, samples: Samples, factors: dict[int, tuple[float, bool]
 
 def _said(robot: Robot, hypothesis: _Hypothesis) -> tuple[str, dict[str, float], bool]:
     """What a hypothesis says; of a mistaken unit with the factor, also as evidence, and whether the log tells it."""
+    if hypothesis.position_factor != 1.0:
+        return hypothesis.says, {"factor of the position": hypothesis.position_factor}, False
     if hypothesis.says or hypothesis.joint is None:
         return hypothesis.says, {}, False
     joint = robot.joint_names.index(hypothesis.joint)

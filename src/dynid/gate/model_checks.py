@@ -30,6 +30,7 @@ from dynid.parameters.layout import parameter_layout
 from dynid.processing.delay import Delay
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
+from dynid.robot.parts import Joint
 
 __all__ = [
     "check_changes",
@@ -42,6 +43,7 @@ __all__ = [
     "check_limits",
     "check_noise",
     "check_torque_sizes",
+    "joint_reach",
     "likely_unit",
     "measured_delay",
     "torque_ratios",
@@ -101,13 +103,18 @@ CHANGED = 0.75
 alternate (convention)."""
 
 
+def joint_reach(joint: Joint) -> float:
+    """Largest position of a joint [rad or m], a usual one where the robot's file has no limits."""
+    reach = max(abs(joint.limits.lower), abs(joint.limits.upper))
+    if np.isfinite(reach):
+        return reach
+    return LONGEST_SLIDE if joint.kind == "prismatic" else 2.0 * np.pi if joint.kind == "revolute" else np.inf
+
+
 def check_limits(robot: Robot, recording: Recording) -> Iterator[Finding]:
     """Report positions beyond 1.5 times the robot's limits: the unit or the joint is wrong."""
     for j, joint in enumerate(robot.moving_joints):
-        limits, q = joint.limits, recording.q[:, j]
-        reach = max(abs(limits.lower), abs(limits.upper))
-        if not np.isfinite(reach):
-            reach = LONGEST_SLIDE if joint.kind == "prismatic" else 2.0 * np.pi if joint.kind == "revolute" else np.inf
+        q, reach = recording.q[:, j], joint_reach(joint)
         beyond = np.abs(q[np.isfinite(q)]) > BEYOND_LIMITS * reach
         if beyond.size and np.mean(beyond) > MOST_BEYOND:
             largest = float(np.nanpercentile(np.abs(q), 99.0))

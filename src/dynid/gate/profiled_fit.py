@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.decompositions import eigh
-from dynid.gate.quick_fit import Samples, free_rows, has_masses, with_friction
+from dynid.gate.quick_fit import FreeEquations, Samples, equations_of, has_masses, of_motion, with_friction
 from dynid.kernels import regressor
 from dynid.robot.model import Robot
 from dynid.terms import usual_terms
@@ -83,30 +83,31 @@ class ProfiledFit:
     @classmethod
     def of(cls, robot: Robot, samples: Samples) -> ProfiledFit:
         """Fit samples; of those with known jerks (`measured_samples`) without the equations near reversals."""
-        rows, torque = free_rows(robot, samples)
-        joints = np.flatnonzero(samples.used).tolist()
-        count = len(samples.q)
-        counted = _far_from_reversals(samples, rows.shape[1])
-        counts = np.ones(torque.size) if counted is None else counted.reshape(-1)
-        rows, torque = (rows, torque) if counted is None else (rows * counts[:, None], torque * counts)
-        first = _map_back(rows)
-        left = (torque - rows @ (first @ (first.T @ (rows.T @ torque)))).reshape(count, -1)
-        number = np.maximum(counts.reshape(count, -1).sum(axis=0), 1.0)
+        equations, joints = equations_of(robot, samples), np.flatnonzero(samples.used)
+        counted = _far_from_reversals(samples, equations.width)
+        if counted is not None:
+            equations = equations.where(counted)
+        counts = np.ones((len(samples.q), joints.size)) if counted is None else counted[:, joints]
+        torque = (samples.effort * samples.weight)[:, joints] * counts
+        first = _map_back(equations.weighted(samples.weight**2 * samples.used))
+        along = equations.along(torque, samples.weight, joints).sum(axis=1)
+        left = torque - equations.torques(first @ (first.T @ along))[:, joints] * samples.weight[joints]
+        number = np.maximum(counts.sum(axis=0), 1.0)
         weight = 1.0 / np.maximum(np.sqrt(np.sum(left**2, axis=0) / number), 1e-3)
-        every = np.tile(weight, count)
-        rows, torque = rows * every[:, None], torque * every
-        basis, map_back = orthonormal(rows)
-        theta = np.zeros(rows.shape[1])
+        torque, scale = torque * weight, weight * samples.weight[joints]
+        basis, map_back = _spanned(equations, scale, joints)
+        theta = np.zeros(equations.width)
         theta[: 10 * robot.dof] = robot.inertial_vector if has_masses(robot) else 0.0
-        theta += map_back @ (basis.T @ (torque - rows @ theta))
-        scale = weight * samples.weight[samples.used]
-        explained = np.asarray((rows @ theta).reshape(count, -1) / np.maximum(scale, 1e-300))
+        rest = torque - equations.torques(theta[equations.columns])[:, joints] * scale
+        theta[equations.columns] += map_back @ (basis.T @ rest.reshape(-1))
+        explained = equations.torques(theta[equations.columns])[:, joints] * (scale > 0.0)
         slope = None if counted is None else _explained_slope(robot, samples, theta)
-        extra = _nuisances(replace(samples, slope=samples.slope if slope is None else slope), explained, scale, joints)
-        extra *= counts[:, None]
+        named = replace(samples, slope=samples.slope if slope is None else slope)
+        extra = _nuisances(named, explained, scale, joints.tolist()) * counts.reshape(-1, 1)
         more, _ = orthonormal(extra - basis @ (basis.T @ extra))
-        basis = np.concatenate([basis, more], axis=1)
-        return cls(basis, torque - basis @ (basis.T @ torque), explained, scale, joints, theta, counts, slope)
+        basis, torque = np.concatenate([basis, more], axis=1), torque.reshape(-1)
+        residual = torque - basis @ (basis.T @ torque)
+        return cls(basis, residual, explained, scale, joints.tolist(), theta, counts.reshape(-1), slope)
 
     def left(self, columns: Floats) -> Floats:
         """The part of columns (M u, k), in the equations that count, that the fit does not span."""
@@ -141,12 +142,29 @@ class ProfiledFit:
         return Amounts(np.where(shown, value, np.nan), np.where(shown, error, np.inf), np.where(shown, gain, 0.0))
 
 
+def _spanned(equations: FreeEquations, scale: Floats, joints: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """(M u, r) orthonormal columns that span the weighted equations of some joints, and the matrix (c, r) behind them.
+
+    Args:
+        equations: The equations.
+        scale: (u,) weight of each joint's equations.
+        joints: The u joints.
+    """
+    weights = np.zeros(len(equations.products))
+    weights[joints] = scale
+    map_back = _map_back(equations.weighted(weights**2))
+    basis = np.empty((len(equations.rows[0]), joints.size, map_back.shape[1]))
+    for place, j in enumerate(joints.tolist()):
+        basis[:, place] = equations.rows[j] @ (scale[place] * map_back[equations.places[j]])
+    return basis.reshape(-1, map_back.shape[1]), map_back
+
+
 def _far_from_reversals(samples: Samples, columns: int) -> Floats | None:
-    """(M, u) one for the equations that count without those near reversals; None where these must serve, too."""
+    """(M, n) one for the equations that count without those near reversals; None where these must serve, too."""
     if samples.jerk is None or samples.far_from_reversals is None:
         return None
-    far = samples.far_from_reversals[:, samples.used]
-    return far.astype(float) if far.sum() >= ROWS_PER_COLUMN * columns else None
+    enough = samples.far_from_reversals[:, samples.used].sum() >= ROWS_PER_COLUMN * columns
+    return samples.far_from_reversals.astype(float) if enough else None
 
 
 def _explained_slope(robot: Robot, samples: Samples, theta: Floats) -> Floats:
@@ -160,29 +178,33 @@ def _explained_slope(robot: Robot, samples: Samples, theta: Floats) -> Floats:
     smooth[10 * robot.dof + usual.index(Dependence.DIRECTION) :: len(usual)] = 0.0
     jerk = np.zeros_like(samples.q) if samples.jerk is None else samples.jerk
 
-    def torques(step_s: float) -> Floats:
-        states = (samples.q + step_s * samples.dq, samples.dq + step_s * samples.ddq, samples.ddq + step_s * jerk)
-        return np.asarray(regressor(model, *(np.ascontiguousarray(x) for x in states)) @ smooth)
+    def rates() -> Floats:
+        before, after = (
+            regressor(model, *(np.ascontiguousarray(x + step_s * rate) for x, rate in motion))
+            for step_s in (-STEP_S, STEP_S)
+        )
+        after -= before
+        return after
 
-    return (torques(STEP_S) - torques(-STEP_S)) / (2.0 * STEP_S)
+    motion = ((samples.q, samples.dq), (samples.dq, samples.ddq), (samples.ddq, jerk))
+    return of_motion("rates", model, samples, rates, samples.jerk) @ smooth / (2.0 * STEP_S)
 
 
 def orthonormal(rows: Floats) -> tuple[Floats, Floats]:
     """(N, r) orthonormal columns that span those of rows (N, p), and the matrix (p, r) that makes them of rows."""
-    map_back = _map_back(rows)
+    map_back = _map_back(rows.T @ rows)
     return np.asarray(rows @ map_back), map_back
 
 
-def _map_back(rows: Floats) -> Floats:
-    """(p, r) matrix that makes orthonormal columns of rows (N, p)."""
-    products = rows.T @ rows
+def _map_back(products: Floats) -> Floats:
+    """(p, r) matrix that makes orthonormal columns of rows (N, p) with some cross products (p, p)."""
     scale = np.sqrt(np.maximum(np.diagonal(products), 0.0))
     seen = scale > 1e-9 * max(float(scale.max(initial=0.0)), 1e-300)
     if not seen.any():
-        return np.zeros((rows.shape[1], 0))
+        return np.zeros((len(products), 0))
     values, vectors = eigh(products[np.ix_(seen, seen)] / np.outer(scale[seen], scale[seen]))
     good = values > RESOLUTION * values[-1]
-    map_back = np.zeros((rows.shape[1], int(good.sum())))
+    map_back = np.zeros((len(products), int(good.sum())))
     map_back[seen] = vectors[:, good] / np.sqrt(values[good]) / scale[seen][:, None]
     return map_back
 

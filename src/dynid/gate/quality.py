@@ -31,7 +31,13 @@ from dynid.gate.model_checks import (
     measured_delay,
 )
 from dynid.gate.quick_fit import Samples
-from dynid.gate.signal_checks import check_clock, check_lost_rows, check_signals, check_velocities
+from dynid.gate.signal_checks import (
+    check_clock,
+    check_lost_rows,
+    check_repeated_samples,
+    check_signals,
+    check_velocities,
+)
 from dynid.gate.torque_noise import filtered_noise
 from dynid.gate.within_log import check_within
 from dynid.gate.wrench_checks import check_drift
@@ -99,7 +105,7 @@ def check_and_process(
     clock = [] if recording.isolated else check_clock(recording)  # the time of isolated rows only counts
     findings = [*recording.findings, *clock, *check_signals(recording), *check_velocities(recording)]
     findings.extend(check_commands(recording))
-    findings.extend(check_lost_rows(recording))
+    findings.extend((*check_lost_rows(recording), *check_repeated_samples(recording)))
     if robot is not None:
         findings.extend((*check_limits(robot, recording), *check_effort_limits(robot, recording)))
     if recording.isolated:

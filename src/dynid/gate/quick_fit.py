@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -27,16 +27,22 @@ from dynid.terms import usual_terms
 from dynid.terms.base import Dependence
 
 __all__ = [
+    "FINEST",
+    "FreeEquations",
     "Samples",
     "block_losses",
     "body_columns",
+    "brake_powers",
+    "equations_of",
     "free_rows",
     "friction_bases",
     "gravity_torques",
     "has_made_up_masses",
     "has_masses",
     "has_prior",
+    "hold_driven",
     "normal_equations",
+    "of_motion",
     "own_torque",
     "pick",
     "residuals",
@@ -182,8 +188,8 @@ class Samples:
         motion = {name: np.ascontiguousarray(getattr(self, name)[:, order]) for name in ("q", "dq", "ddq", "sign")}
         return replace(self, **motion, effort=self.effort[:, order], used=self.used[order], noise=self.noise[order])
 
-    def with_motion_scaled(self, factor: float) -> Samples:
-        """The samples with positions and their derivatives multiplied by a factor."""
+    def with_motion_scaled(self, factor: float | Floats) -> Samples:
+        """The samples with positions and their derivatives multiplied by a factor, or by one (n,) for each joint."""
         return replace(self, q=self.q * factor, dq=self.dq * factor, ddq=self.ddq * factor)
 
 
@@ -285,7 +291,7 @@ def inertial_torque(robot: Robot, samples: Samples) -> Floats:
 
 def own_torque(robot: Robot, samples: Samples) -> Floats:
     """(M, n) torque of the robot's own masses under the samples' gravity [N m]."""
-    parts = _of_motion("parts", robot, samples, lambda: np.concatenate(
+    parts = of_motion("parts", robot, samples, lambda: np.concatenate(
         [inertial_torque(robot, samples)[None], gravity_torques(robot, samples)]
     ))  # fmt: skip
     return np.asarray(parts[0] + np.tensordot(samples.gravity, parts[1:], axes=1))
@@ -301,9 +307,9 @@ class _Recent(threading.local):
 _recent = _Recent()
 
 
-def _of_motion(what: str, robot: Robot, samples: Samples, make: Callable[[], Result]) -> Result:
-    """Something that depends on the robot and the motion of the samples alone, computed once for the same arrays."""
-    sources = (robot, samples.q, samples.dq, samples.ddq, samples.sign)
+def of_motion(what: str, robot: Robot, samples: Samples, make: Callable[[], Result], *further: object) -> Result:
+    """What depends on the robot, the motion of the samples and further arrays alone, computed once for them."""
+    sources = (robot, samples.q, samples.dq, samples.ddq, samples.sign, *further)
     key = (what, *map(id, sources))
     if key not in _recent.known:
         _recent.known[key] = (sources, make())  # the sources stay alive, so that no other array gets their identity
@@ -319,7 +325,7 @@ def friction_bases(robot: Robot, samples: Samples) -> Floats:
 
     Joints that the robot model couples also have the columns of the shared motor.
     """
-    return _of_motion("friction", robot, samples, lambda: _friction_bases(robot, samples))
+    return of_motion("friction", robot, samples, lambda: _friction_bases(robot, samples))
 
 
 def _friction_bases(robot: Robot, samples: Samples) -> Floats:
@@ -347,7 +353,7 @@ def free_residual(robot: Robot, samples: Samples) -> float:
 
 def _free_rest(robot: Robot, samples: Samples) -> Floats:
     """Residual (M, u) of the weighted torques in the free fit; a first fit gives the weights of the joints."""
-    equations = _equations_of(robot, samples)
+    equations = equations_of(robot, samples)
     used = np.flatnonzero(samples.used)
     tau = samples.effort[:, used] * samples.weight[used]
     along = equations.along(tau, samples.weight, used)
@@ -355,7 +361,7 @@ def _free_rest(robot: Robot, samples: Samples) -> Floats:
     # the normal equations are accurate enough to tell 1e-4 from 1e-3, and ten times as fast
     scale = np.sqrt(samples.weight[used] ** 2 @ np.diagonal(products, axis1=1, axis2=2))
     seen = np.flatnonzero(scale > 1e-9 * scale.max())
-    shrink, brakes = 1.0 / scale[seen], _brakes(samples, equations.columns, equations.width)
+    shrink, brakes = 1.0 / scale[seen], brake_powers(samples, equations.columns, equations.width)
     brakes, both = brakes[:, seen] * shrink, np.outer(shrink, shrink)
     left = np.ones(used.size)
     for _ in range(2):
@@ -363,13 +369,13 @@ def _free_rest(robot: Robot, samples: Samples) -> Floats:
         G = (whole if seen.size == len(whole) else whole[np.ix_(seen, seen)]) * both
         theta = np.zeros(scale.size)
         theta[seen] = shrink * _solve_braking(G, (along @ (1.0 / left))[seen] * shrink, brakes)
-        rest = tau - equations.torques(theta, samples.weight, used)
+        rest = tau - equations.torques(theta)[:, used] * samples.weight[used]
         left = np.maximum(np.mean(rest**2, axis=0), FINEST**2)
     return rest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _FreeEquations:
+class FreeEquations:
     """The equations of the free fit for one motion, joint by joint: mostly, a joint sees the links behind it only."""
 
     width: int
@@ -384,16 +390,18 @@ class _FreeEquations:
     """(n, c, c) cross products of the columns."""
 
     @classmethod
-    def of(cls, Y: Floats) -> _FreeEquations:
+    def of(cls, Y: Floats) -> FreeEquations:
         """The equations of a regressor (M, n, p)."""
         sees = np.any(Y, axis=0)
         columns = np.flatnonzero(sees.any(axis=0))
         places = tuple(map(np.flatnonzero, sees[:, columns]))
         rows = tuple(Y[:, j, columns[place]] for j, place in enumerate(places))
-        products = np.zeros((len(sees), columns.size, columns.size))
-        for product, place, part in zip(products, places, rows, strict=True):
-            product[place[:, None], place] = part.T @ part
-        return cls(Y.shape[2], columns, rows, places, products)
+        return cls(Y.shape[2], columns, rows, places, _products(rows, places, columns.size))
+
+    def where(self, counts: Floats) -> FreeEquations:
+        """The equations times ones and zeros (M, n)."""
+        rows = tuple(part * count[:, None] for part, count in zip(self.rows, counts.T, strict=True))
+        return replace(self, rows=rows, products=_products(rows, self.places, self.columns.size))
 
     def along(self, tau: Floats, weight: Floats, used: NDArray[np.int64]) -> Floats:
         """(c, u) products of the weighted columns and the weighted torques (M, u) of the joints in use."""
@@ -402,18 +410,31 @@ class _FreeEquations:
             result[self.places[j], k] = weight[j] * (tau[:, k] @ self.rows[j])
         return result
 
-    def torques(self, theta: Floats, weight: Floats, used: NDArray[np.int64]) -> Floats:
-        """(M, u) weighted torques of parameters (c,)."""
-        return np.column_stack([self.rows[j] @ theta[self.places[j]] for j in used.tolist()]) * weight[used]
+    def torques(self, theta: Floats) -> Floats:
+        """(M, n) torques of parameters (c,)."""
+        return np.stack([rows @ theta[place] for rows, place in zip(self.rows, self.places, strict=True)], axis=1)
+
+    def weighted(self, share: Floats) -> Floats:
+        """(c, c) sum of the joints' products, each times its share (n,)."""
+        flat = self.products.reshape(len(self.products), -1)
+        return np.asarray((share @ flat).reshape(self.products.shape[1:]))
 
 
-def _equations_of(robot: Robot, samples: Samples) -> _FreeEquations:
+def _products(rows: Sequence[Floats], places: Sequence[NDArray[np.int64]], size: int) -> Floats:
+    """(n, c, c) cross products of each joint's columns (M, s) at their places (s,)."""
+    products = np.zeros((len(rows), size, size))
+    for product, place, part in zip(products, places, rows, strict=True):
+        product[place[:, None], place] = part.T @ part
+    return products
+
+
+def equations_of(robot: Robot, samples: Samples) -> FreeEquations:
     """The equations of a motion, which hypotheses about torques alone share."""
     model = with_friction(robot, tuple(samples.gravity.tolist()))
-    return _of_motion("equations", model, samples, lambda: _FreeEquations.of(_free_regressor(model, samples)))
+    return of_motion("equations", model, samples, lambda: FreeEquations.of(_free_regressor(model, samples)))
 
 
-def _brakes(samples: Samples, columns: NDArray[np.int64], width: int) -> Floats:
+def brake_powers(samples: Samples, columns: NDArray[np.int64], width: int) -> Floats:
     """(n', c) power that a unit of each of some parameters takes from each joint that counts."""
     joints = samples.q.shape[1]
     power = np.zeros((joints, width))
@@ -424,14 +445,20 @@ def _brakes(samples: Samples, columns: NDArray[np.int64], width: int) -> Floats:
 
 
 def _solve_braking(G: Floats, b: Floats, brakes: Floats) -> Floats:
-    """Solve normal equations (p, p) and (p,) with friction that drives no joint: where it would, it is zero.
+    """Solve normal equations (p, p) and (p,) with friction that drives no joint: where it would, it is zero."""
+    return hold_driven(solve_singular(G, np.column_stack([b, brakes.T])), brakes)
+
+
+def hold_driven(moves: Floats, brakes: Floats) -> Floats:
+    """Parameters (p,) with friction that drives no joint, from solutions (p, 1 + r) of the normal equations.
 
     Unconstrained friction would explain a flipped torque by driving the joint, which no friction does. The equations
     are factorised once: powers (r, p) are held at zero by forces ``G^-1 brakes.T`` (Lagrange's multipliers).
     """
-    moves = solve_singular(G, np.column_stack([b, brakes.T]))
     free, forces = moves[:, 0], moves[:, 1:]
     resting, theta = np.zeros(len(brakes), dtype=bool), free
+    if not (brakes @ theta < 0.0).any():
+        return theta
     powers, across = brakes @ free, brakes @ forces
     while (driven := (brakes @ theta < 0.0) & ~resting).any():
         resting |= driven
@@ -484,7 +511,7 @@ def free_rows(robot: Robot, samples: Samples) -> tuple[Floats, Floats]:
 
 def _free_regressor(model: Robot, samples: Samples) -> Floats:
     """(M, n, p) regressor of `with_friction`, with smoothed signs."""
-    return _of_motion("regressor", model, samples, lambda: with_smooth_sign(
+    return of_motion("regressor", model, samples, lambda: with_smooth_sign(
         regressor(model, samples.q, samples.dq, samples.ddq), samples.sign
     ))  # fmt: skip
 
@@ -498,9 +525,10 @@ def body_columns(robot: Robot, samples: Samples) -> Floats:
 
 
 def solve_singular(G: Floats, b: Floats) -> Floats:
-    """A short solution of singular normal equations; the damping is too small to change the residual."""
+    """Short solutions of singular normal equations (..., p, p); the damping is too small to change the residual."""
     damped = G.copy()
-    damped.ravel()[:: len(G) + 1] += 1e-9 * max(float(np.trace(G)), 1e-300)
+    place = np.arange(G.shape[-1])
+    damped[..., place, place] += 1e-9 * np.maximum(np.trace(G, axis1=-2, axis2=-1), 1e-300)[..., None]
     return np.asarray(np.linalg.solve(damped, b))
 
 

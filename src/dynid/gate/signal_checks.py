@@ -68,6 +68,9 @@ STEADY = 0.2
 UNEVEN = 0.005
 """Share of rows with another period above which the stamps were not written anew (convention; panda_gaz, whose stamps
 are those of the receiver, has 14 %: there rows arrive late and together, which looks the same)."""
+REPEATED = 0.05
+"""Share of a log's stretches that are copies of earlier ones from which on it is said (convention: measured signals
+never repeat to the last digit)."""
 MAD = 1.4826
 """Standard deviation over median magnitude of normally distributed noise."""
 
@@ -137,6 +140,28 @@ _COMMAND_REMEDIES = _CLOCK_REMEDIES | {
 def _only_commands(recording: Recording) -> bool:
     """Whether it is a log of commands, for dynid actuate."""
     return recording.commands is not None and recording.effort is None
+
+
+def check_repeated_samples(recording: Recording) -> Iterator[Finding]:
+    """Find a stretch that stands in the log several times: its copies add no knowledge."""
+    if recording.isolated or recording.effort is None:
+        return
+    keys, rows = recording.stretch_keys()
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    copies = np.flatnonzero((first[which] < np.arange(keys.size)) & np.isfinite(keys))
+    share = copies.size / max(keys.size, 1)
+    if share > REPEATED:
+        clock = recording.time if recording.effort_time is None else recording.effort_time
+        start, origin = (int(rows[k]) for k in (copies[0], first[which[copies[0]]]))
+        yield Finding(
+            code="repeated-samples",
+            severity="warning",
+            where="file",
+            message=f"{100.0 * share:.0f} % of the samples are copies of earlier ones, to the last digit: row {start} "
+            f"({clock[start]:.6g} s) repeats row {origin} ({clock[origin]:.6g} s), and so on",
+            evidence={"share": share, "first copy [row]": start},
+            remedy="Remove the copies: they add no knowledge, and intervals become smaller than they are.",
+        )
 
 
 def _coverage(kept: Floats, stamps: Floats) -> float:
