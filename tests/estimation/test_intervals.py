@@ -36,7 +36,12 @@ def regressors(seed: int = 0) -> Floats:
 
 
 def claimed(X: Floats, e: Floats, runs: NDArray[np.int64] | None = None) -> Floats:
-    """(b, b) covariance of least squares as claimed, from the scores of equal blocks, without Student's factor."""
+    """(b, b) covariance of least squares as claimed, with one factor of Student's t for all."""
+    return summed(X, e, runs).covariance(tuple("abc"[: X.shape[1]]))
+
+
+def summed(X: Floats, e: Floats, runs: NDArray[np.int64] | None = None) -> ScoreSums:
+    """The scores of least squares in equal blocks."""
     A = X.T @ X
     root = np.linalg.inv(np.linalg.cholesky(A)).T
     residual = e - X @ np.linalg.solve(A, X.T @ e)
@@ -46,7 +51,22 @@ def claimed(X: Floats, e: Floats, runs: NDArray[np.int64] | None = None) -> Floa
     for place, part in enumerate(parts):
         Z = X[part] @ root
         sums.add(place, Z.T @ Z, v * Z.T @ Z, Z.T @ residual[part])
-    return sums.covariance(tuple("abc"[: X.shape[1]]))
+    return sums
+
+
+def test_each_parameter_has_intervals_by_its_own_degrees_of_freedom() -> None:
+    """White noise, a regressor that acts all the time and one that acts for half of it: both cover by 95 %."""
+    t = np.arange(SAMPLES)
+    X = np.column_stack([(-1.0) ** t, np.sin(t / 3.0) * (t > 0.5 * SAMPLES)])
+    held, wide = [], []
+    for e in np.random.default_rng(3).normal(size=(300, SAMPLES)):
+        together, each = summed(X, e).covariances(("a", "b"))
+        error = np.abs(np.linalg.lstsq(X, e, rcond=None)[0])
+        held.append(error <= 1.96 * np.sqrt(np.diag(each)))
+        wide.append(error <= 1.96 * np.sqrt(np.diag(together)))
+    shares = np.mean(held, axis=0)
+    assert np.all(np.abs(shares - 0.95) < 0.038), shares  # three standard errors of a share of 300
+    assert np.mean(wide, axis=0)[0] > shares[0] + 0.02, "one factor for all is too wide"
 
 
 def test_students_factor_is_that_of_tables() -> None:

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.signal import lfilter
 
 from dynid.estimation.equations import build_equations
@@ -14,6 +16,7 @@ from dynid.estimation.linear.energy_balance import Energy, Power
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.linear.momentum import Momentum
 from dynid.estimation.linear.robust import Cauchy, Huber
+from dynid.estimation.noise import block_inflation
 from dynid.parameters.base import base_parameters
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
@@ -87,3 +90,15 @@ def test_position_noise() -> None:
         estimate = WLS().solve(build_equations(ROBOT, process(log, cutoff_hz=15.0, rest=None), base=BASE))
         hits.append(covered(estimate.interval()))
     assert 0.90 < np.mean(hits) < 0.99
+
+
+@given(seed=st.integers(0, 1000), size=st.sampled_from([1e-13, 1e-16, 1e-18]))
+def test_a_column_of_rounding_changes_no_factor(seed: int, size: float) -> None:
+    """A column that is rounding differs between versions of NumPy, and must not decide on the intervals."""
+    generator = np.random.default_rng(seed)
+    rows, errors = generator.normal(size=(6, 40, 3)), generator.normal(size=(6, 40))
+    rounding = size * generator.normal(size=(6, 40, 1))
+    plain = [(W.T @ W, W.T @ e) for W, e in zip(rows, errors, strict=True)]
+    wider = [(W.T @ W, W.T @ e) for W, e in zip(np.append(rows, rounding, axis=2), errors, strict=True)]
+    one = np.ones(1)
+    np.testing.assert_allclose(block_inflation([wider], one, 3), block_inflation([plain], one, 3), rtol=1e-9)

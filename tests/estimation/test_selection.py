@@ -11,11 +11,11 @@ import pytest
 import dynid
 from dynid.errors import ArgumentError
 from dynid.estimation.rows import torque_of_terms
-from dynid.estimation.selection import ForwardSelection
+from dynid.estimation.selection import ForwardSelection, SelectionStep
 from dynid.links.identify import identify
 from dynid.links.recipe import Recipe
 from dynid.robot import zoo
-from dynid.terms.friction import Coulomb, SaturatingViscous, Viscous
+from dynid.terms.friction import Coulomb, SaturatingViscous, SmoothSign, Viscous
 from dynid.terms.memory import LaggedSign
 from dynid.terms.motors import Offset
 from estimation.planted import planted_run
@@ -44,6 +44,36 @@ def test_nothing_is_kept_where_the_model_is_right() -> None:
     assert fit.selection is not None
     rejected = [(step.candidate, step.gain) for step in fit.selection.steps]
     assert len(set(rejected)) == len(rejected)
+
+
+def test_of_two_terms_that_explain_alike_the_smaller_one_is_kept() -> None:
+    """A joint that moves little has one cosine: friction of its angle explains what smooth friction does."""
+    run = planted_run(ROBOT, samples=2000, noise=0.02)
+    terms = [SmoothSign(joint=joint, scale=0.02 * np.abs(run.dq[:, joint]).max()) for joint in range(ROBOT.dof)]
+    planted = run.effort + torque_of_terms(ROBOT, terms, np.full(ROBOT.dof, 2.0), run)
+    fit = identify(ROBOT, replace(run, effort=planted), Recipe.bare(selection=ForwardSelection()))
+    assert fit.selection is not None
+    kept = [step.candidate for step in fit.selection.steps if step.kept]
+    assert kept
+    assert kept[0].startswith("smooth sign")
+    assert "angle friction" not in kept
+
+
+@pytest.mark.parametrize(("small_gain", "kept", "best"), [(9.1, True, 1), (8.9, True, 0), (9.1, False, 0)])
+def test_more_terms_must_gain_as_much_more_as_a_further_term(small_gain: float, kept: bool, best: int) -> None:
+    large = SelectionStep(candidate="large", gain=10.0, folds=8, of=8, kept=True)
+    small = SelectionStep(candidate="small", gain=small_gain, folds=8, of=8, kept=kept)
+    assert ForwardSelection(gain=0.01)._best([large, small], [6, 3]) == best
+
+
+def test_sliding_joints_have_no_friction_of_an_angle() -> None:
+    run = planted_run(ROBOT, samples=200, noise=0.02)
+    groups = dynid.estimation.standard_candidates(ROBOT, [run], dynid.terms.Reference(ROBOT.parameter_vector))
+    slides = {j for j, body in enumerate(ROBOT.bodies) if body.is_prismatic}
+    angles = [group for group in groups if group.name in ("angle friction", "first harmonics")]
+    assert slides
+    assert len(angles) == 2
+    assert slides.isdisjoint(getattr(term, "joint", None) for group in angles for term in group.terms)
 
 
 def test_memory_is_found() -> None:

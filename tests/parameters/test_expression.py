@@ -59,3 +59,11 @@ def test_general_angles_show_as_symbols():
     text = str(base_parameters(robot))
     assert "CA3*SA3" in text
     assert "CA2 = 0.764842" in text
+
+
+def test_a_number_that_several_lengths_explain_stays_a_number() -> None:
+    recognise = Recogniser({"PX2": 0.05, "PZ2": 0.1, "PX3": 0.37})
+    assert str(recognise(0.05, 1, 0, 3)) == "PX2"
+    assert str(recognise(0.74, 1, 0, 3)) == "2*PX3"
+    assert "P" not in str(recognise(0.1, 1, 0, 3))  # PZ2, and 2*PX2
+    assert "P" not in str(recognise(0.01, 2, 0, 3))  # PZ2^2, and 2*PX2*PZ2

@@ -32,6 +32,51 @@ def test_source_clock_is_recovered(source_hz: float, relay_hz: float) -> None:
     assert np.std(error) < 0.04 / source_hz, "a constant delay stays, nothing else"
 
 
+def hampered(outages: int, seed: int = 3) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Stamps, positions and true times of a reader that jitters, at times is slow, and at times gets no news.
+
+    Args:
+        outages: Number of outages, each of four samples of a source at 1 kHz.
+        seed: Of the jitter.
+    """
+    rng = np.random.default_rng(seed)
+    steps = rng.uniform(0.0008, 0.0012, 8000)
+    for start in (2000, 5000):
+        steps[start : start + 40] = rng.uniform(0.0013, 0.0019, 40)  # most of these steps pass over a sample
+    stamps = np.cumsum(steps)
+    index = np.floor(stamps * 1000.0)
+    for start in np.linspace(0.5, stamps[-1] - 0.5, outages):
+        late = (stamps >= start) & (stamps < start + 0.004)
+        index[late] = np.floor(start * 1000.0)
+    return stamps, motion(index / 1000.0), index / 1000.0
+
+
+@pytest.mark.parametrize("outages", [0, 12])
+def test_slow_readers_and_outages_are_counted(outages: int) -> None:
+    stamps, q, true = hampered(outages)
+    clock = source_clock(stamps, q)
+    assert clock is not None
+    assert clock.period_s == pytest.approx(0.001, rel=1e-4)
+    assert np.array_equal(clock.fresh[1:], np.diff(true) > 0.0)
+    assert np.ptp(clock.time - true) < 0.0001, "no sample is miscounted"
+
+
+def test_counts_that_contradict_the_stamps_are_not_used() -> None:
+    stamps, q, _ = hampered(0)
+    late = stamps + 0.01 * (stamps > 4.0)  # the motion goes on, the stamps leap: one of the two is wrong
+    assert source_clock(late, q) is None
+
+
+def test_long_repetitions_are_standstill() -> None:
+    _, q, _ = relayed(96.0, 100.0)
+    held = np.concatenate([q[:900], np.repeat(q[900:901], 400, axis=0), q[901:]])
+    time = np.arange(len(held)) / 100.0
+    clock = source_clock(time, held)
+    assert clock is not None
+    assert clock.fresh[905:1290].all(), "they are not dropped as repeated rows"
+    assert np.ptp(clock.time - time) < 3.0 / 96.0
+
+
 def test_accelerations_come_back() -> None:
     stamps, q, _ = relayed(29.4, 30.0)
     recording = dynid.Recording(time=stamps, q=q, effort=np.zeros_like(q))

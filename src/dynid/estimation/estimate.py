@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Protocol, Self
 
@@ -144,18 +145,19 @@ class Estimate:
             for name, free in zip(self.names, self.undetermined, strict=True)
         )
 
-    def table(self, source: Source | None = None) -> Table:
+    def table(self, source: Source | None = None, *, names: Collection[str] | None = None) -> Table:
         """One row per parameter: name, value, standard deviation, unit, remark.
 
         Args:
             source: Only the parameters whose values come from there; all by default.
+            names: Only these parameters; all by default.
         """
         rows = [
             (name, float(value), float(error), float(relative), unit, REMARKS[mine])
             for name, value, error, relative, unit, mine in zip(
                 self.names, self.values, self.stderr, self.relative_stderr, self.units, self.sources, strict=True
             )
-            if source in (None, mine)
+            if source in (None, mine) and (names is None or name in names)
         ]
         return Table.of(["parameter", "value", "std", "std %", "unit", ""], rows)
 

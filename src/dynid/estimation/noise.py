@@ -22,7 +22,8 @@ Floats = NDArray[np.float64]
 RESOLVED = 1e-10
 """Eigenvalues of a joint's scaled equations below this share of the largest one are left out (convention)."""
 ROUNDING = 1e-11
-"""Residuals below this share of a joint's torque are rounding (convention: the resolution of the factors)."""
+"""Residuals below this share of a joint's torque, and columns below this share of the largest, are rounding
+(convention: the resolution of the factors)."""
 QUIETEST = 1e-20
 """Smallest variance of a joint relative to the largest (convention: ten digits of torque)."""
 
@@ -121,7 +122,8 @@ def _group_parts(blocks: Blocks) -> tuple[float, int, float]:
     products = [product for product, _ in blocks]
     total = np.sum(products, axis=0)
     scale = np.sqrt(np.diagonal(total))
-    inverse = np.where(scale > 0.0, 1.0 / np.where(scale > 0.0, scale, 1.0), 0.0)
+    seen = scale > ROUNDING * scale.max(initial=0.0)  # a column of rounding must not become a direction of its own
+    inverse = np.where(seen, 1.0 / np.where(seen, scale, 1.0), 0.0)
     values, vectors = eigh(total * np.outer(inverse, inverse))
     good = values > RESOLVED * max(float(values[-1]) if values.size else 0.0, 1e-300)
     whiten = inverse[:, None] * vectors[:, good] / np.sqrt(values[good])

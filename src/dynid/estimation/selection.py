@@ -102,7 +102,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForwardSelection:
-    """Add the candidate that lowers the cross-validated error most, as long as one passes the rule."""
+    """Add the candidate that lowers the cross-validated error most, as long as one passes the rule.
+
+    A candidate with more terms than another must lower the error by `gain` more than that one.
+    """
 
     gain: float = 0.01
     """Smallest relative decrease of the error on left-out blocks that keeps a candidate (experiment: the rule, that is
@@ -167,13 +170,20 @@ class ForwardSelection:
                 judged = [
                     self._trial(trials.candidates[k].name, *trials.errors(chosen, k, pool, counted)) for k in remaining
                 ]
-                best = max(range(len(judged)), key=lambda k: (judged[k].kept, judged[k].gain))
+                best = self._best(judged, [len(trials.candidates[k].terms) for k in remaining])
                 if not steps or steps[-1] != judged[best]:  # the second pool may reject the same trial again
                     steps.append(judged[best])
                 if not judged[best].kept:
                     break
                 chosen.append(remaining.pop(best))
         return trials.terms(chosen), tuple(steps)
+
+    def _best(self, judged: Sequence[SelectionStep], sizes: Sequence[int]) -> int:
+        """Place of the candidate that gains most; of two, the one with more terms must gain the more by the rule."""
+        best = max(range(len(judged)), key=lambda k: (judged[k].kept, judged[k].gain))
+        small = [k for k, step in enumerate(judged) if step.kept and sizes[k] < sizes[best]]
+        close = [k for k in small if judged[best].gain - judged[k].gain < 100.0 * self.gain]
+        return max(close, key=lambda k: judged[k].gain, default=best)
 
     def _trial(self, name: str, old: Floats, new: Floats) -> SelectionStep:
         """Judge the squared errors (folds,) without and with a candidate."""
@@ -313,6 +323,7 @@ def standard_candidates(
         gravity=robot.gravity,
         motors=tuple(tuple((robot.joint_names.index(n), r) for n, r in c.ratios.items()) for c in robot.couplings),
         most_loaded=_most_loaded_joint(experiments),
+        turning=tuple(j for j, body in enumerate(robot.bodies) if not body.is_prismatic),
         reference=reference,
     )
     groups = [

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,7 +36,9 @@ _SOURCES = (*(Path(__file__).parents[1] / name for name in ("dynamics", "robot",
 """The code on which the recorded derivatives depend."""
 
 
-def displacement_columns(robot: Robot, theta: ArrayLike, q: Floats, dq: Floats, ddq: Floats) -> Floats:
+def displacement_columns(
+    robot: Robot, theta: ArrayLike, q: Floats, dq: Floats, ddq: Floats, wanted: NDArray[np.bool_] | None = None
+) -> Floats:
     """Derivatives (N, n, n, 6) of the links' torques by the placements of the joints.
 
     The first n counts torques, the second joints whose placement moves. Of the six, three are [N m/m or N/m] for slides
@@ -48,10 +51,13 @@ def displacement_columns(robot: Robot, theta: ArrayLike, q: Floats, dq: Floats, 
         q: (N, n) joint positions [rad or m].
         dq: (N, n) joint velocities.
         ddq: (N, n) joint accelerations.
+        wanted: (n, 6) slides and turns that are wanted, which takes less time; the derivatives by others are zero.
     """
     inertial = np.asarray(theta, dtype=float)[: 10 * robot.dof]
-    evaluate = _compiled(RobotKey(robot, "numpy" if len(q) <= FEW else "auto"))
-    columns: Floats = evaluate(q, dq, ddq, inertial)
+    mask = np.ones((robot.dof, FREEDOMS), dtype=bool) if wanted is None else wanted
+    evaluate = _compiled(RobotKey(robot, ("numpy" if len(q) <= FEW else "auto", mask.tobytes())))
+    columns = np.zeros((len(q), robot.dof, *mask.shape))
+    columns[:, :, mask] = evaluate(q, dq, ddq, inertial)
     return columns
 
 
@@ -81,13 +87,19 @@ def displace(robot: Robot, shifts: Mapping[str, ArrayLike]) -> Robot:
 
 
 @lru_cache(maxsize=32)
-def _compiled(key: RobotKey[str]) -> Program:
-    tape = recorded_once(f"displacements|{key.robot.fingerprint}", _SOURCES, lambda: _record(key.robot))
-    return compile_tape(tape, "numpy" if key.fields == "numpy" else "auto")
+def _compiled(key: RobotKey[tuple[Literal["numpy", "auto"], bytes]]) -> Program:
+    backend, mask = key.fields
+    wanted = np.frombuffer(mask, dtype=bool).reshape(-1, FREEDOMS)
+
+    def make() -> Tape:
+        return _record(key.robot).select({"output": np.s_[:, wanted]})
+
+    tape = recorded_once(f"displacements|{key.robot.fingerprint}|{mask.hex()}", _SOURCES, make)
+    return compile_tape(tape, backend)
 
 
 def _record(robot: Robot) -> Tape:
-    """The program of `displacement_columns`."""
+    """The program of the derivatives (n, n, 6)."""
     loose, count = _loosened(robot), robot.dof
     places = {name: place for place, name in enumerate(loose.joint_names)}
     own = [places[f"joint {j}"] for j in range(count)]

@@ -86,15 +86,21 @@ class Recogniser:
 
 
 def _match(candidates: _Candidates, value: float, tolerance: float) -> Polynomial | None:
-    """One candidate, a signed sum of squares, or a sum of two candidates, each once or twice."""
+    """One candidate, a signed sum of squares, or a sum of two candidates, each once or twice; None if several fit."""
     sizes, products = candidates.sizes, candidates.products
-    for factor in _FACTORS:
-        hits = np.flatnonzero(np.abs(factor * sizes - value) <= tolerance)
-        if len(hits):
-            return _build_polynomial([(factor, products[int(hits[0])])])
+    single = [
+        (factor, products[k])
+        for factor in _FACTORS
+        for k in np.flatnonzero(np.abs(factor * sizes - value) <= tolerance).tolist()
+    ]
+    if single:  # where several fit (0.1 is a length, and twice 0.05), nobody can tell which is meant
+        return _build_polynomial(single) if len(single) == 1 else None
     sums = candidates.signs @ sizes[candidates.squares] if candidates.squares else np.zeros(0)
     hits = np.flatnonzero(np.abs(sums - value) <= tolerance)
     if len(hits):
+        counts = np.abs(candidates.signs[hits]).sum(axis=1)
+        if np.count_nonzero(counts == counts[0]) > 1:
+            return None
         signs = candidates.signs[int(hits[0])].tolist()
         return _build_polynomial([(sign, products[k]) for sign, k in zip(signs, candidates.squares, strict=True)])
     return _match_pair(candidates, value, tolerance) if 0 < len(products) <= _MANY else None
@@ -108,9 +114,11 @@ def _match_pair(candidates: _Candidates, value: float, tolerance: float) -> Poly
     hits = np.flatnonzero(np.abs(ascending[place] - rest) <= tolerance)
     if len(hits) == 0:
         return None
-    pair = (int(hits[0]), int(order[place[hits[0]]]))
     count = len(candidates.products)
-    return _build_polynomial([(_FACTORS[k // count], candidates.products[k % count]) for k in pair])
+    pairs = {tuple(sorted((int(hit), int(order[place[hit]])))) for hit in hits.tolist()}
+    if len({frozenset(k % count for k in pair) for pair in pairs}) > 1:
+        return None
+    return _build_polynomial([(_FACTORS[k // count], candidates.products[k % count]) for k in min(pairs)])
 
 
 def _build_polynomial(terms: Sequence[tuple[float, Product]]) -> Polynomial:

@@ -18,12 +18,22 @@ from dynid.errors import ArgumentError, DataError
 from dynid.lazy import cached_property
 from dynid.processing.native import cascade
 
-__all__ = ["Butterworth", "Decimation", "Fir", "LowPass", "Smoothing", "check_band", "filter_there_and_back"]
+__all__ = [
+    "Butterworth",
+    "Decimation",
+    "Fir",
+    "LowPass",
+    "Smoothing",
+    "check_band",
+    "check_cutoff",
+    "filter_there_and_back",
+]
 
 Floats = NDArray[np.float64]
 
 
-def _check_cutoff(cutoff_hz: float, rate_hz: float) -> None:
+def check_cutoff(cutoff_hz: float, rate_hz: float) -> None:
+    """Refuse a cutoff [Hz] that is not below half the sampling rate [Hz]."""
     if not 0.0 < cutoff_hz < 0.5 * rate_hz:
         raise ArgumentError(
             f"a cutoff of {cutoff_hz:g} Hz is not between 0 and half the sampling rate of {rate_hz:g} Hz",
@@ -186,7 +196,7 @@ class Butterworth(LowPass):
             raise ArgumentError(f"a Butterworth filter of order {self.order}", remedy="Choose an order from 1 to 12.")
 
     def apply(self, x: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
-        _check_cutoff(cutoff_hz, rate_hz)
+        check_cutoff(cutoff_hz, rate_hz)
         sections = _butterworth_sections(self.order, cutoff_hz / rate_hz)
         window = min(x.shape[0], int(np.ceil(rate_hz / cutoff_hz)) + 4)
         before, after = continuation(x, window - 1, window)
@@ -218,7 +228,7 @@ class Fir(LowPass):
         """Impulse response (2 h + 1,), symmetric, of unit sum."""
         from scipy import signal
 
-        _check_cutoff(cutoff_hz, rate_hz)
+        check_cutoff(cutoff_hz, rate_hz)
         width = min(self.transition * cutoff_hz, 0.5 * rate_hz) / (0.5 * rate_hz)
         count, beta = signal.kaiserord(self.attenuation_db, width)
         return np.asarray(signal.firwin(count | 1, cutoff_hz, window=("kaiser", beta), fs=rate_hz))

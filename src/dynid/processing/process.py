@@ -56,6 +56,8 @@ LONGEST_DELAY_S = 1.0
 """Largest delay of the torques that is accepted [s]; convention, against numbers in milliseconds."""
 SHORTEST_STRETCH = 4
 """Samples that a stretch must have beside its trimmed ends; convention."""
+FEWEST_CYCLES = 10.0
+"""Cycles of the cutoff in a log below which a log that is too short has too low a cutoff (convention)."""
 RATE_TOLERANCE = 0.02
 """Largest relative difference between the wanted rate and a whole part of the recording's rate; convention."""
 
@@ -242,7 +244,7 @@ class Chain:
         dropped = Counter(uniform.dropped)
         dropped[Dropped.SHORT_STRETCH] += sum(s.q.size for s in uniform.stretches) - sum(s.q.size for s in long)
         if not long:
-            raise _too_short(recording, uniform, shortest)
+            raise _too_short(recording, uniform, shortest, requested)
         pieces = tuple(_Piece(s, *options.differentiation.motion(s.q, s.dq, smoothing)) for s in long)
         return cls(
             recording=recording,
@@ -430,13 +432,19 @@ def _trim_samples(options: Processing, smoothing: Smoothing) -> int:
     return max(shortest, options.differentiation.margin() if options.trim_s == "auto" else 0)
 
 
-def _too_short(recording: Recording, uniform: UniformRecording, needed: int) -> DataError:
+def _too_short(recording: Recording, uniform: UniformRecording, needed: int, options: Processing) -> DataError:
     """The error for a log without a stretch of the needed number of samples: how long it is, and must be."""
     longest = max((stretch.time.size for stretch in uniform.stretches), default=0)
     rate = uniform.rate_hz
     has = f"{longest} samples ({longest / rate:.3g} s)"
     wanted = f"{needed} samples ({needed / rate:.3g} s at {rate:.4g} Hz)"
     if recording.time.size < needed:
+        hz = options.cutoff_hz
+        if isinstance(hz, int | float) and hz * recording.duration < FEWEST_CYCLES:
+            return DataError(
+                f"a low-pass at {hz:g} Hz needs at least {wanted}, and the log has {has}",
+                remedy="Choose a higher cutoff_hz, above the frequencies of the motion, or 'auto'.",
+            )
         return DataError(f"the log has {has}, and at least {wanted} are needed", remedy="Record a longer motion.")
     return DataError(
         f"the longest part of the log without a gap has {has}, and at least {wanted} are needed",

@@ -253,8 +253,11 @@ FEWEST = 3
 MOST_LOST = 100.0
 """Mean number of source periods per row above which the positions are absurd (convention)."""
 DELAY_SPREAD = 2.0
-"""Largest spread of the relay's delay, in periods of the source: one for waiting, one for jitter. Where it comes out
-larger, samples were miscounted."""
+"""Largest spread of the relay's delay, in periods of the source, beyond the longest time without news: one for waiting,
+one for jitter. Where it comes out larger, samples were miscounted."""
+LONGEST_OUTAGE = 9
+"""Rows from one new row to the next above which the robot counts as standing (convention: the window of the ordinary
+step)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -279,23 +282,43 @@ def source_clock(time: Floats, q: Floats) -> SourceClock | None:
     intervals = np.diff(time)
     if len(q) < 2 * WINDOW or len(_repetitions(q)) < FEWEST or not np.all(intervals > 0.0) or not np.isfinite(q).all():
         return None
-    steps = np.diff(q, axis=0)
-    advance = _advances(steps)
+    new = np.concatenate([[True], np.diff(q, axis=0).any(axis=1)])
+    rows = np.flatnonzero(new)  # rows that repeat others belong to the step after them
+    if rows.size < 2 * WINDOW:
+        return None
+    waits = np.diff(rows)
+    standing = waits > LONGEST_OUTAGE  # rather than a relay without news
+    advance, period = _counted_advances(np.diff(q[rows], axis=0), np.diff(time[rows]), standing)
     is_known = np.isfinite(advance)
-    repeated = is_known & ~steps.any(axis=1)
     whole = np.abs(advance[is_known] - np.round(advance[is_known])) < WHOLE
+    repeated = ~new
+    repeated[1:] &= np.append(np.repeat(is_known, waits), np.zeros(len(q) - 1 - rows[-1], dtype=bool))
     if np.count_nonzero(repeated) < FEWEST or whole.mean() < SHARE:
         return None
-    count = np.where(repeated, 0.0, np.maximum(np.round(advance), 1.0))  # NaN where the robot hardly moves
-    period = float(intervals[is_known].sum() / count[is_known].sum())
-    index = np.concatenate([[0.0], np.cumsum(np.where(is_known, count, intervals / period))])
+    index = np.concatenate([[0.0], np.cumsum(_counts(advance, intervals / period, rows, repeated))])
     if index[-1] > MOST_LOST * len(q):
         return None  # absurd positions count absurdly many periods
     slope, start = np.polyfit(index, time, 1)
     found = start + slope * index
-    if slope <= 0.0 or np.ptp(time - found) > DELAY_SPREAD * slope:
+    outage = int(waits[is_known].max()) - 1
+    if slope <= 0.0 or np.ptp(time - found) > (DELAY_SPREAD + outage) * slope:
         return None
-    return SourceClock(found, np.concatenate([[True], ~repeated]), float(slope))
+    return SourceClock(found, ~repeated, float(slope))
+
+
+def _counts(advance: Floats, periods: Floats, rows: NDArray[np.int64], repeated: NDArray[np.bool_]) -> Floats:
+    """(N - 1,) source periods from row to row.
+
+    Args:
+        advance: (k,) those from one new row to the next by the motion; NaN where the robot hardly moves.
+        periods: (N - 1,) those from row to row by the stamps.
+        rows: (k + 1,) the new rows.
+        repeated: (N,) whether a row repeats the one before.
+    """
+    count = np.where(repeated[1:], 0.0, periods)
+    known = np.isfinite(advance)
+    count[rows[1:][known] - 1] = np.maximum(np.round(advance[known]), 1.0)
+    return count
 
 
 def _repetitions(q: Floats) -> NDArray[np.int64]:
@@ -306,15 +329,38 @@ def _repetitions(q: Floats) -> NDArray[np.int64]:
     return rows
 
 
-def _advances(steps: Floats) -> Floats:
-    """(N - 1,) steps (N - 1, n) as multiples of the ordinary step nearby; NaN where the robot hardly moves."""
+def _counted_advances(steps: Floats, intervals: Floats, standing: NDArray[np.bool_]) -> tuple[Floats, float]:
+    """Source periods from one new row to the next by the motion, and the period [s].
+
+    The ordinary step nearby may itself be several periods long, where the relay was slow for a while: its speed by the
+    stamps tells how many.
+
+    Args:
+        steps: (k, n) steps of the positions.
+        intervals: (k,) their durations by the stamps [s].
+        standing: (k,) whether the robot stood still before a step, so that its duration tells nothing.
+
+    Returns:
+        (k,) advances, NaN where the robot hardly moves; period [s].
+    """
     ordinary = running_median(steps, WINDOW)
     square = (ordinary**2).sum(axis=1)
     length = np.sqrt(square)
-    moving = length > MOVING * np.percentile(length, 90.0)
+    moving = (length > MOVING * np.percentile(length, 90.0)) & ~standing
     advance = np.full(len(steps), np.nan)
     advance[moving] = (steps * ordinary).sum(axis=1)[moving] / square[moving]
-    return advance
+    usual = float(np.median(intervals))
+    if not moving.any():
+        return advance, usual
+    period = float(intervals[moving].sum() / np.maximum(np.round(advance[moving]), 1.0).sum())
+    window = np.ones(WINDOW)
+    path = np.convolve(np.sqrt((steps**2).sum(axis=1)), window, mode="same")
+    passed = np.convolve(np.where(standing, usual, intervals), window, mode="same") / period
+    with np.errstate(divide="ignore", invalid="ignore"):
+        several = np.round(passed * length / path)
+    advance[moving] *= np.clip(several[moving], 1.0, None)
+    counted = np.maximum(np.round(advance[moving]), 1.0)
+    return advance, float(intervals[moving].sum() / counted.sum())
 
 
 def on_source_clock(recording: Recording) -> tuple[Recording, str]:

@@ -17,7 +17,7 @@ from dynid.estimation.equations import Factors
 from dynid.estimation.intervals.score_sums import ScoreSums
 from dynid.information import Factor
 
-__all__ = ["BlockWeights", "run_numbers", "score_covariance", "solution_root", "unknown_kinds"]
+__all__ = ["BlockWeights", "run_numbers", "score_covariance", "score_covariances", "solution_root", "unknown_kinds"]
 
 Floats = NDArray[np.float64]
 OPEN = 1e-6
@@ -48,7 +48,21 @@ def solution_root(factor: Factor) -> tuple[Floats, NDArray[np.bool_]]:
 
 
 def score_covariance(equations: Factors, beta: Floats, root: Floats, weights: BlockWeights) -> Floats:
-    """(b, b) covariance of a solution of weighted equations; see `score_sums`.
+    """(b, b) covariance of a solution of weighted equations, each parameter by its own degrees of freedom.
+
+    Args:
+        equations: The equations.
+        beta: (b,) the solution.
+        root: (b, r) as for `score_covariances`.
+        weights: Weights and variances of residuals.
+    """
+    return score_covariances(equations, beta, root, weights)[1]
+
+
+def score_covariances(equations: Factors, beta: Floats, root: Floats, weights: BlockWeights) -> tuple[Floats, Floats]:
+    """(b, b) covariances of a solution of weighted equations: one factor of Student's t for all, and each its own.
+
+    See `score_sums`.
 
     Args:
         equations: The equations.
@@ -73,7 +87,7 @@ def score_covariance(equations: Factors, beta: Floats, root: Floats, weights: Bl
             filling += w * weights.joints[joint] * weights.variances[joint] * product
             score -= w * (Z.T @ (R @ vector))
         sums.add(place, bread, filling, score)
-    return sums.covariance(unknown_kinds(equations))
+    return sums.covariances(unknown_kinds(equations))
 
 
 def run_numbers(equations: Factors) -> NDArray[np.int64]:

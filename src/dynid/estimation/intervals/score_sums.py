@@ -36,9 +36,8 @@ beyond, rounding and model errors are raised 20 times)."""
 QUIETEST = 0.05
 """Smallest average ratio of scores to those of independent residuals (convention): less is rounding, not noise."""
 CAUTIOUS = 0.1
-"""Share of the parameters whose variance may have fewer degrees of freedom than all are given (convention; a quarter
-gives intervals 4 % narrower, with which the halves of the shortest real logs agree less often). There is one factor for
-all, so that combinations of parameters that the data know well stay well known."""
+"""Share of the parameters whose variance may have fewer degrees of freedom than all together are given (convention; a
+quarter gives intervals 4 % narrower, with which the halves of the shortest real logs agree less often)."""
 
 TOGETHER = 32
 """Blocks of time that are added at once (convention: some megabytes)."""
@@ -92,17 +91,31 @@ class ScoreSums:
         self._waiting = []
 
     def covariance(self, kinds: tuple[str, ...]) -> Floats:
-        """(b, b) covariance: 1.96 of its standard deviations are half of a 95 % interval by Student's t.
+        """(b, b) covariance with one factor of Student's t for all, so that its shape is that of the scores.
+
+        1.96 of its standard deviations are half of a 95 % interval, for most parameters of a wider one.
 
         Args:
             kinds: (b,) kind of each parameter: those of one kind are taken to vary alike from run to run.
         """
+        return self.covariances(kinds)[0]
+
+    def covariances(self, kinds: tuple[str, ...]) -> tuple[Floats, Floats]:
+        """(b, b) covariances: with one factor of Student's t for all, and with that of each parameter's own freedom.
+
+        Errors of a friction that acts all the time are seen by all waves, those of an inertia by a few that are large
+        while it accelerates. So the second has intervals of 95 % for each parameter; the first is for what is computed
+        from all of them.
+
+        Args:
+            kinds: As for `covariance`.
+        """
         L = self._root
         if self._waiting:
             self._add_waiting()
-        plain = L @ self._whole @ L.T
+        plain = np.asarray(L @ self._whole @ L.T)
         if not self._waves.size or not self._whole.any():
-            return np.asarray(plain)
+            return plain, plain
         expected = self._expected()
         rescaling, whitening, lost = self._rescaling(np.einsum("kkij->ij", expected))
         z = self._scores @ rescaling.T  # (m, r)
@@ -111,10 +124,12 @@ class ScoreSums:
         found = L @ z.T
         unseen = (L @ lost) @ (L @ lost).T
         covariance = BORROWED * average * plain + (1.0 - BORROWED) * (found @ found.T + average * unseen)
-        whole = float(student_factor(freedom)) ** 2 * covariance
-        if self._runs is not None:
-            whole = whole + self._runs.covariance(kinds, covariance, plain)
-        return np.asarray(whole)
+        common = np.nanquantile(freedom, CAUTIOUS) if np.isfinite(freedom).any() else 0.0
+        all_alike = float(student_factor(common)) ** 2 * covariance
+        own = student_factor(np.where(np.isnan(freedom), common, freedom))
+        each = np.outer(own, own) * covariance
+        between = self._runs.covariance(kinds, covariance, plain) if self._runs is not None else 0.0
+        return np.asarray(all_alike + between), np.asarray(each + between)
 
     def excess(self) -> tuple[float, int]:
         """How large the sums are over what independent residuals give, squared, and its degrees of freedom, about.
@@ -152,8 +167,8 @@ class ScoreSums:
         kept = np.where(left > least, 1.0 / np.sqrt(np.maximum(left, least)), 0.0)
         return G @ (directions * kept) @ directions.T @ whitening, whitening, G @ directions[:, left <= least]
 
-    def _freedom(self, expected: Floats, rows: Floats) -> float:
-        """Degrees of freedom of the variances of parameters, each a direction (b, r): nearly the smallest one."""
+    def _freedom(self, expected: Floats, rows: Floats) -> Floats:
+        """(b,) degrees of freedom of the variances of parameters (rows, r); NaN where no wave shows one."""
         m = len(expected)
         table = np.empty((len(rows), m, m))
         for k in range(m):
@@ -161,7 +176,7 @@ class ScoreSums:
                 table[:, k, n] = np.einsum("ci,ci->c", rows @ expected[k, n], rows)
         trace = np.einsum("ckk->c", table)
         known = trace > 0.0
-        if not known.any():
-            return 0.0
         shares = table[known] / trace[known, None, None]  # squares of the table itself may be too small for a number
-        return float(np.quantile(1.0 / np.sum(shares**2, axis=(1, 2)), CAUTIOUS))
+        freedom = np.full(len(rows), np.nan)
+        freedom[known] = 1.0 / np.sum(shares**2, axis=(1, 2))
+        return freedom

@@ -231,7 +231,7 @@ def _score_covariance(
         filling = sum(m / s**2 * b[0] for m, s, b in zip(squares, scales, here, strict=True))
         score = sum(b[1] / s for s, b in zip(scales, here, strict=True))
         sums.add(place, root.T @ bread @ root, root.T @ filling @ root, root.T @ score)
-    return sums.covariance(unknown_kinds(equations))
+    return sums.covariances(unknown_kinds(equations))[1]
 
 
 def _scales(equations: Samples, beta: Floats) -> Floats:

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.estimation.equations import Factors
-from dynid.estimation.intervals.score_covariance import BlockWeights, score_covariance, solution_root
+from dynid.estimation.intervals.score_covariance import BlockWeights, score_covariances, solution_root
 from dynid.estimation.intervals.waves import student_factor
 
 __all__ = ["Draw", "Spread", "drawn_spread"]
@@ -82,7 +82,7 @@ def drawn_spread(
     factor = equations.information.weight(weights.joints)
     root, undetermined = solution_root(factor)
     beta = factor.solve(minimum_norm=True)
-    sampling = score_covariance(equations, beta, root, weights)
+    sampling, each = score_covariances(equations, beta, root, weights)
     forth = (factor.R @ root).T @ factor.R  # (r, b) inverse of root on what the data determine
     C = forth @ sampling @ forth.T
     x = forth @ (draw.to_base @ draw.centre - beta)
@@ -91,20 +91,26 @@ def drawn_spread(
     T = shown_variance(x, average, _stated(forth @ draw.to_base / np.sqrt(draw.pull), 10 * equations.robot.dof))
     rest = np.linalg.solve(T + average, average).T  # 1 - K
     K = np.eye(len(x)) - rest
-    spread = root @ (K @ C @ K.T + rest @ T @ rest.T) @ root.T
+    own = _ratio(np.diagonal(each), np.diagonal(sampling))
+    spread = np.outer(own, own) * (root @ K @ C @ K.T @ root.T) + root @ rest @ T @ rest.T @ root.T
     bias = np.where(undetermined, 0.0, values - beta - root @ (rest @ x))
     covariance = spread + np.outer(bias, bias)
-    own, away = np.diagonal(covariance), root @ (rest @ x)  # of the guess from what the data say
+    variance, away = np.diagonal(covariance), root @ (rest @ x)  # of the guess from what the data say
     expected = np.diagonal(root @ rest @ (T + C) @ rest.T @ root.T)
     contradicted = away**2 > CONTRADICTED**2 * expected
-    whole = own + np.where(contradicted, away**2 - expected, 0.0)
+    whole = variance + np.where(contradicted, away**2 - expected, 0.0)
     # the data alone and all of the shift, where nothing tells how good the prior is
     cautious = np.isin(equations.names, dominated) & ~undetermined
-    whole = np.where(cautious, np.maximum(np.diagonal(sampling) + (values - beta) ** 2, own), whole)
-    scale = np.sqrt(np.divide(whole, own, out=np.ones_like(own), where=(own > 0.0) & ~undetermined))
+    whole = np.where(cautious, np.maximum(np.diagonal(each) + (values - beta) ** 2, variance), whole)
+    scale = np.where(undetermined, 1.0, _ratio(whole, variance))
     covariance = covariance * np.outer(scale, scale)
     covariance[undetermined, undetermined] = np.inf
     return Spread(covariance, np.where(cautious, 0.0, bias), undetermined)
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    """(b,) ratios of standard deviations, from variances; one where there is none."""
+    return np.asarray(np.sqrt(np.divide(above, below, out=np.ones_like(below), where=below > 0.0)))
 
 
 def _stated(rows: Floats, links: int) -> list[Floats]:
