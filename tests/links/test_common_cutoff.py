@@ -50,13 +50,13 @@ def test_all_logs_and_the_proof_get_one_cutoff(logs: list[Recording]) -> None:
 
 
 def test_a_held_out_part_gets_the_cutoff_of_the_training_part(logs: list[Recording]) -> None:
-    reader = LogReader(robot=ROBOT, recipe=Recipe.bare(gate=False, hold_out="40%"))
-    fit, proof = identify_logs(reader, logs[:2], WLS())
+    recipe = Recipe.bare(gate=False, hold_out="40%")
+    fit, proof = identify_logs(LogReader(robot=ROBOT, recipe=recipe), logs[:2], WLS())
     assert len(set(_cutoffs([*fit.equations.excerpts, *proof]))) == 1
     # what is held out has no say in the choice
     end = logs[1].time > 0.6 * logs[1].time[-1] + 1e-9
     spoilt = replace(logs[1], effort=np.where(end[:, None], -5.0 * logs[1].effort, logs[1].effort))
-    again, _ = identify_logs(reader, [logs[0], spoilt], WLS())
+    again, _ = identify_logs(LogReader(robot=ROBOT, recipe=recipe), [logs[0], spoilt], WLS())
     np.testing.assert_array_equal(again.estimate.values, fit.estimate.values)
 
 

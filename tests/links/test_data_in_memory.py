@@ -105,3 +105,44 @@ def test_lerobot_episodes_are_runs(version: str, tmp_path: Path) -> None:
     assert len(read_lerobot(tmp_path, ROBOT, unit="deg", episodes=(1,))) == 1
     with pytest.raises(dynid.DynidError, match=r"info\.json"):
         read_lerobot(tmp_path / "data", unit="deg")
+
+
+@pytest.mark.parametrize("style", ["q{k}", "q_{k}", "q_{name}", "{name}.q", "levels"])
+def test_columns_of_single_joints(style: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    shuffled = [2, 0, 1]  # columns stand in another order than the robot's joints
+    assert LOG.effort is not None
+    named: dict[object, np.ndarray] = {("time", "") if style == "levels" else "time": LOG.time}
+    for field, values in (("q", LOG.q), ("effort", LOG.effort)):
+        for j in shuffled:
+            name = ROBOT.joint_names[j]
+            text = style.replace("q", field).format(k=j + 1, name=name)
+            named[(field, name) if style == "levels" else text] = values[:, j]
+    recording = as_recording(pandas.DataFrame(named), ROBOT)
+    np.testing.assert_array_equal(recording.q, LOG.q)
+    np.testing.assert_array_equal(recording.effort, LOG.effort)
+    assert recording.joint_names == ROBOT.joint_names
+
+
+def test_instants_lists_and_wrong_columns() -> None:
+    pandas = pytest.importorskip("pandas")
+    stamps = (LOG.time * 1e9).round().astype("datetime64[ns]")
+    table = {"time": stamps, "q": LOG.q, "effort": LOG.effort}
+    np.testing.assert_allclose(as_recording(table, ROBOT).time, LOG.time - LOG.time[0], atol=1e-9)
+    cells = pandas.DataFrame({"time": LOG.time, "q": list(LOG.q), "effort": list(LOG.effort)})
+    np.testing.assert_array_equal(as_recording(cells).q, LOG.q)
+    for wrong, said in ((LOG.q + 1j, "complex"), (np.array([[1.0], [1.0, 2.0]], dtype=object), "else than numbers")):
+        with pytest.raises(dynid.errors.DataError, match=said):
+            as_recording({"time": LOG.time, "q": wrong})
+    with pytest.raises(dynid.errors.DataError, match="different joints"):
+        as_recording({"time": LOG.time, "q1": LOG.q[:, 0], "effort2": LOG.q[:, 0]})
+
+
+def test_validate_takes_what_identify_takes() -> None:
+    fit = dynid.identify(ROBOT, LOG, BARE, estimator="wls")
+    other = dynid.simulate_experiment(
+        ROBOT, sum_of_sines(3, seed=3), rate_hz=100, noise=dynid.Noise(effort=0.2), duration_s=6, seed=2
+    )
+    by_table = dynid.validate(fit, {"time": other.time, "q": other.q, "effort": other.effort})
+    np.testing.assert_array_equal(by_table.relative_error, dynid.validate(fit, other).relative_error)
+    assert by_table.relative_error < 2.0  # noise of 0.2 N m

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import dynid
 from dynid.estimation.linear.least_squares import WLS
 from dynid.links.friction_summary import joint_friction
 from dynid.links.identify import Identification, identify
@@ -12,10 +13,12 @@ from dynid.links.recipe import Recipe
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.robot.zoo import cylindrical
 from dynid.terms.base import Term
 from dynid.terms.friction import AsymmetricViscous, Coulomb, SmoothSign, Stribeck, Viscous
+from estimation.planted import planted_run
 
 FV, FC = 0.8, 1.5
 """Planted viscous and dry friction of every joint [N m s/rad or N s/m, N m or N]."""
@@ -80,3 +83,18 @@ def test_a_planted_stribeck_peak_and_asymmetry_are_read_off(run: Experiment) -> 
     assert joint2.asymmetry is not None
     fast = joint2.speed[joint2.speed >= 0.3 * joint2.speed[-1]]
     assert joint2.asymmetry.value == pytest.approx(0.3 * fast.mean(), rel=0.15)
+
+
+def test_coefficients_that_share_a_friction_are_not_called_determined() -> None:
+    robot = zoo.scara().with_terms(dynid.Viscous(0.5), dynid.Coulomb(0.4), dynid.Offset(0.1))
+    run = planted_run(robot, samples=1500, noise=0.02)
+    terms = [dynid.terms.SmoothSign(joint=joint, scale=0.05) for joint in range(robot.dof)]
+    fit = dynid.identify(robot, run, dynid.Recipe.bare(), terms=terms, estimator=WLS())
+    table = dynid.export.parameter_table(fit)
+    status = dict(zip(table.columns["parameter"].tolist(), table.columns["status"].tolist(), strict=True))
+    assert status["FC1"] == status["FT1(0.05)"] == "shared"
+    assert status["OFF1"] == "data"
+    assert "Parts of a friction" in fit.summary()
+    plain = dynid.identify(robot, run, dynid.Recipe.bare())
+    assert "shared" not in dynid.export.parameter_table(plain).columns["status"].tolist()
+    assert "Parts of a friction" not in plain.summary()

@@ -8,12 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from campaigns import hypotheses
 from dynid.errors import ArgumentError
 from dynid.estimation.linear.least_squares import WLS
+from dynid.links.common.held_out_causes import explain_failure
 from dynid.links.identify import identify
 from dynid.links.recipe import Recipe
 from dynid.links.validation import cross_validate, validate
 from dynid.robot import zoo
+from dynid.robot.inertia import Inertia
+from dynid.robot.model import Robot
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset
 from estimation.planted import planted_run
@@ -104,3 +108,54 @@ def test_the_summary_names_joints_above_the_limit_though_the_whole_passes() -> N
     verdict, below, *_ = uneven.summary().splitlines()
     assert verdict == check.verdict
     assert below.startswith(f"Above the limit of 15 %: {TRUTH.joint_names[1]} (25 %);")
+
+
+def lift() -> Robot:
+    """An arm on a heavy slide that moves up and down."""
+    return hypotheses.believed("rail").with_gravity((-9.81, 0.0, 0.0)).with_terms(Viscous(0.5), Coulomb(1.0))
+
+
+def test_a_heavy_slide_does_not_hide_that_the_arm_carries_another_load() -> None:
+    empty = lift()
+    load = Inertia.from_com(3.0, (0.3, 0.0, 0.1), 0.02 * np.eye(3))
+    full = empty.with_body("load", parent="link5", inertia=load)
+    prior = empty.with_parameters(0.9 * empty.parameter_vector)
+    run, held_out = planted_run(full, noise=0.1, motion=1), planted_run(empty, noise=0.1, motion=2)
+    fit = identify(prior, run, Recipe.bare())
+    check = validate(fit, held_out)
+    assert check.relative_error < check.limit  # newtons of the slide, added to the newton metres of the arm
+    torques, forces = check.by_kind
+    assert torques.error > check.limit > forces.error
+    slide, *turning = np.sqrt(np.sum((held_out.effort - fit.torque(held_out)) ** 2, axis=0))
+    assert torques.error == pytest.approx(
+        100.0 * np.linalg.norm(turning) / np.linalg.norm(held_out.effort[:, 1:]), rel=1e-9
+    )
+    assert forces.error == pytest.approx(100.0 * slide / np.linalg.norm(held_out.effort[:, 0]), rel=1e-9)
+    assert not check.passed
+    assert check.verdict.startswith(f"failed: {torques.error:.2f} % of the torques [N m]")
+    (cause,) = explain_failure(fit, check, [held_out])
+    assert cause.code == "other-load"
+    assert cause.evidence["explained share"] > 0.95
+    assert cause.sentence in replace(check, causes=(cause,)).summary()
+
+
+def test_a_joint_that_the_prior_model_predicts_better_fails_unless_noise_is_the_reason() -> None:
+    check = validate(identify(PRIOR, RUNS[:2], Recipe.bare()), RUNS[2])
+    assert check.by_kind  # the arm has a slide
+    assert check.passed
+    errors, noise = check.per_joint.copy(), np.zeros(4)
+    errors[1] = 1.1 * check.prior_per_joint[1]
+    assert errors[1] > check.limit
+    worse = replace(check, per_joint=errors, noise_percent=noise)
+    assert not worse.passed
+    assert worse.verdict.startswith("failed")
+    assert TRUTH.joint_names[1] in worse.verdict
+    assert worse.to_json()["worsened_joints"] == [TRUTH.joint_names[1]]
+    noise[1] = 60.0
+    assert replace(worse, noise_percent=noise).passed
+    errors[1] = 0.9 * check.prior_per_joint[1]
+    assert replace(worse, per_joint=errors, noise_percent=np.zeros(4)).passed
+    assert not replace(worse, per_joint=errors, limit=0.9 * errors[1]).worsened.any()
+    absurd = np.where(np.arange(4) == 1, 101.0, check.per_joint)
+    useless = replace(worse, per_joint=absurd, prior_per_joint=np.full(4, 500.0), noise_percent=np.zeros(4))
+    assert useless.worsened.tolist() == [False, True, False, False]

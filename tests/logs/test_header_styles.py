@@ -396,8 +396,9 @@ def test_what_is_said_of_the_map_is_said_once_and_without_the_gate(tmp_path: Pat
     order = [3, 0, 2, 1, 5, 4]
     names = [f"{NAMES[j]}_{part}" for part in ("pos", "tau") for j in order]
     values = np.column_stack([MOTION.time, MOTION.q[:, order], MOTION.effort[:, order]])
-    for run in ("one.csv", "two.csv"):
-        np.savetxt(tmp_path / run, values, delimiter=",", header=",".join(["t", *names]), comments="", fmt="%.17g")
+    for run, share in (("one.csv", 1.0), ("two.csv", 0.9)):
+        rows = values * np.repeat([1.0, share], [7, 6])
+        np.savetxt(tmp_path / run, rows, delimiter=",", header=",".join(["t", *names]), comments="", fmt="%.17g")
     channel_map = {
         "time": {"column": "t", "unit": "s"},
         "position": {"columns": names[:6], "unit": "rad"},

@@ -327,7 +327,7 @@ class Identification:
             self.bounds.sentence,
             "",
             joints.to_text(),
-            *parameter_tables(estimate),
+            *parameter_tables(self),
         ]
         hidden = self.base.unidentifiable
         if hidden:

@@ -24,17 +24,20 @@ import numpy as np
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.files import file_digest, size_mb
 from dynid.findings import Finding, QualityReport
+from dynid.gate.causes import NAMED
 from dynid.gate.model_delay import resolve_delay
 from dynid.gate.quality import check_and_process, prevents_processing
 from dynid.gate.stream_check import StreamCheck
+from dynid.links.common.copies import SeenSamples
 from dynid.links.hold_out import HoldOut, mask_training, split_recording
 from dynid.links.log_part import cut_recording
 from dynid.links.recipe import Recipe
 from dynid.logs.channel_map import ChannelMap
 from dynid.logs.joint_order import match_joints
-from dynid.logs.reading import log_digest, read_recording, read_stream
+from dynid.logs.reading import read_recording, read_stream
 from dynid.logs.recording import Recording, torque_remedy
 from dynid.processing.experiment import Experiment
+from dynid.processing.filters import check_cutoff
 from dynid.processing.process import HIGHEST_CUTOFF, Chain, Processing, process
 from dynid.processing.streaming import process_stream
 from dynid.processing.uniform import Cleaning
@@ -49,7 +52,6 @@ __all__ = [
     "LogReader",
     "Notice",
     "Progress",
-    "check_copies",
     "choose_processing",
     "common_cutoff",
     "read_in_pieces",
@@ -229,33 +231,6 @@ def _missing_share(recording: Recording) -> float:
     return float((~np.isfinite(recording.effort)).mean(axis=0).max())
 
 
-def check_copies(logs: Sequence[Log], others: Sequence[Log] = (), *, why: str = "", remedy: str = "") -> None:
-    """Refuse a log that is given twice: a copy adds no knowledge, but would make intervals smaller than they are.
-
-    `Recording` objects are not compared.
-
-    Args:
-        logs: Logs that must differ from each other.
-        others: Logs that must differ from those in `logs`.
-        why: What `logs` are for: the end of the message "{other} has the same content as {log}, {why}".
-        remedy: The remedy of that message.
-
-    Raises:
-        ArgumentError: Two logs have the same content.
-    """
-    seen: dict[str, Log] = {}
-    for log in (log for log in logs if not isinstance(log, Recording)):
-        digest = log_digest(log)
-        if (twin := seen.get(digest)) is not None:
-            what = "is given twice" if str(twin) == str(log) else f"has the same content as {twin}"
-            raise ArgumentError(f"{log} {what}", remedy="Give each log once: a copy adds no knowledge.")
-        seen[digest] = log
-    for log in (log for log in others if not isinstance(log, Recording)):
-        if (twin := seen.get(log_digest(log))) is not None:
-            what = "is a log" if str(twin) == str(log) else f"has the same content as {twin},"
-            raise ArgumentError(f"{log} {what} {why}", remedy=remedy)
-
-
 @dataclass(frozen=True, kw_only=True)
 class LogReader:
     """Reads logs, checks them by the gate and processes them, all by one recipe."""
@@ -276,6 +251,8 @@ class LogReader:
     `identify_logs`."""
     told: set[tuple[str, str]] = field(default_factory=set, repr=False, compare=False)
     """Code and message of warnings that hold for all logs and were reported."""
+    seen: SeenSamples = field(default_factory=SeenSamples, repr=False, compare=False)
+    """The samples of the logs that were read: no log may hold a part of another."""
 
     def experiments(
         self, logs: Sequence[Log], *, for_validation: bool = False, cutoff_hz: float | None = None
@@ -403,6 +380,9 @@ class LogReader:
         recording = match_joints(recording, self.robot)
         recording = cut_recording(recording, rows=self.recipe.rows, time=self.recipe.time)
         self.require_torques(recording)
+        self.seen.add(log, recording)
+        if isinstance(self.recipe.cutoff_hz, int | float) and not recording.isolated:
+            check_cutoff(self.recipe.cutoff_hz, _rate(recording))  # before the gate, which takes long
         log_progress.report(log, READ_SHARE, "checking" if self.recipe.gate else "processing")
         return recording
 
@@ -439,9 +419,10 @@ class LogReader:
         self._warn(log, findings)
 
     def _warn(self, log: Log, findings: Sequence[Finding]) -> None:
-        """Report warnings about a log; what is said of the channel map, which all logs share, only once."""
+        """Report warnings about a log, and notes that name a cause; what is said of the channel map only once."""
         for finding in findings:
-            if finding.severity != "warning" or (finding.code, finding.message) in self.told:
+            is_told = finding.severity == "warning" or (finding.severity == "note" and finding.code in NAMED)
+            if not is_told or (finding.code, finding.message) in self.told:
                 continue
             if finding.code == "joint-order":
                 self.told.add((finding.code, finding.message))

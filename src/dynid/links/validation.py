@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,12 @@ from dynid.checks import as_number, as_whole
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
 from dynid.estimation.rows import WIDEST_BAND, stretches, torque_of_terms
+from dynid.findings import Finding
+from dynid.gate.torque_noise import noise_through
 from dynid.kernels import inverse_dynamics
-from dynid.links.identify import identify
+from dynid.links.given_data import list_data, shares_samples
+from dynid.links.identify import Data, identify
+from dynid.links.log_reader import ChannelMapSource, LogReader, common_cutoff
 from dynid.links.recipe import Recipe
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.processing.filters import Butterworth, filter_there_and_back
@@ -25,7 +29,7 @@ from dynid.stages import in_stage
 from dynid.tables import Table, html_card
 from dynid.terms.base import Term
 
-__all__ = ["Validation", "cross_validate", "robot_error", "training_error_in_band", "validate"]
+__all__ = ["KindError", "Validation", "cross_validate", "robot_error", "training_error_in_band", "validate"]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -33,6 +37,23 @@ SETTLED = 1e-2
 """Relative accuracy to which the filter must have settled at the ends of a compared stretch (convention)."""
 ALIKE = 1.01
 """Ratio up to which the errors of two models count as equal (convention: 1 %, where chance decides which is larger)."""
+NOISE_SHARE = 50.0
+"""Share of the residual's power from which on noise is called its reason [%] (convention: the larger part)."""
+NOTHING = 100.0
+"""Relative error of a prediction that is zero [%] (definition)."""
+BAND_ORDER = 4
+"""Order of the low-pass of the comparison, which runs forwards and backwards (as `filter_there_and_back` has it)."""
+
+
+class KindError(NamedTuple):
+    """The error of the joints of one kind: newtons and newton metres cannot be added."""
+
+    name: str
+    """``torques [N m]`` of turning joints or ``forces [N]`` of slides."""
+    error: float
+    """Relative error over these joints together [%]."""
+    prior_error: float
+    """Relative error of the prior model over these joints together [%]."""
 
 
 class Fitted(Protocol):
@@ -62,7 +83,7 @@ class Validation:
     per_joint: Floats
     """(n,) relative error 100 |measured - predicted| / |measured| of each joint [%]."""
     relative_error: float
-    """Relative error over all joints together [%]."""
+    """Relative error over all joints together [%], the squares of N m and N added as numbers; see `by_kind`."""
     prior_error: float
     """Relative error of the prior model over all joints together [%]."""
     prior_per_joint: Floats
@@ -83,28 +104,73 @@ class Validation:
     """Time left out at both ends of every low-passed stretch [s]; None for the settling time of the filter."""
     doubts: tuple[str, ...] = ()
     """What the gate named in the data that biases the parameters, a delay for example, and that nothing mended."""
+    by_kind: tuple[KindError, ...] = ()
+    """The errors of turning joints and of slides, which are judged apart; empty where all joints are of one kind."""
+    noise_percent: Floats | None = None
+    """(n,) share of noise in the power of each joint's residual [%]; None where it is unknown."""
+    causes: tuple[Finding, ...] = ()
+    """What explains the residuals of a joint above the limit, another load for example."""
 
     @property
     def passed(self) -> bool:
-        """Whether the error is within the limit, not larger than that of the prior model, and nothing is doubtful."""
-        is_small = self.relative_error <= self.limit and self.relative_error <= ALIKE * self.prior_error
-        return bool(is_small and not self.doubts)
+        """Whether errors are within the limit and not larger than those of the prior model, and nothing is doubtful.
+
+        The turning joints and the slides are judged apart. A joint by itself does not pass if its error is above the
+        limit because of the model, and larger than that of the prior model or than that of predicting nothing.
+        """
+        judged = (self._whole, *self.by_kind)
+        are_small = all(kind.error <= self.limit and kind.error <= ALIKE * kind.prior_error for kind in judged)
+        return bool(are_small and not self.worsened.any() and not self.doubts)
+
+    @property
+    def of_model(self) -> Mask:
+        """(n,) whether the model rather than noise is the larger part of each joint's residual."""
+        if self.noise_percent is None:
+            return np.ones(len(self.joint_names), dtype=np.bool_)
+        return np.asarray(self.noise_percent < NOISE_SHARE)
+
+    @property
+    def worsened(self) -> Mask:
+        """(n,) joints above the limit because of the model that the prior model, or zero, predicts better."""
+        is_worse = (self.per_joint > ALIKE * self.prior_per_joint) | (self.per_joint > NOTHING)
+        return np.asarray((self.per_joint > self.limit) & self.of_model & is_worse)
+
+    @property
+    def _whole(self) -> KindError:
+        return KindError("", self.relative_error, self.prior_error)
 
     @property
     def verdict(self) -> str:
         """The verdict as one sentence."""
         band = "" if self.band_hz is None else f" below {self.band_hz:g} Hz"
-        error = f"{self.relative_error:.2f} % on held-out data{band}"
         if not np.isfinite(self.relative_error):
             return "failed: nothing could be compared"
-        if self.relative_error > self.limit:
-            return f"failed: {error} exceeds the limit of {self.limit:g} %"
+        for kind in sorted(self.by_kind or (self._whole,), key=lambda kind: -kind.error):
+            error = f"{kind.error:.2f} %{f' of the {kind.name}' if kind.name else ''} on held-out data{band}"
+            others = [f"{other.name} {other.error:.2f} %" for other in self.by_kind if other is not kind]
+            aside = f" ({', '.join(others)}; both together {self.relative_error:.2f} %)" if others else ""
+            if kind.error > self.limit:
+                return f"failed: {error} exceeds the limit of {self.limit:g} %{aside}"
+            if kind.error > ALIKE * kind.prior_error:
+                return f"failed: {error} is worse than the prior model ({kind.prior_error:.2f} %){aside}"
+        error = f"{self.relative_error:.2f} % on held-out data{band}"
         if self.relative_error > ALIKE * self.prior_error:
             return f"failed: {error} is worse than the prior model ({self.prior_error:.2f} %)"
+        if self.worsened.any():
+            return f"failed: {error} is within the limit, but {self._name_worsened()}"
         if self.doubts:
             return f"not passed: {error} is within the limit, but {'; '.join(self.doubts)}"
         training = f"training {self.training_error:.2f} %, " if np.isfinite(self.training_error) else ""
-        return f"passed: {error} ({training}prior model {self.prior_error:.2f} %)"
+        kinds = "".join(f"{kind.name} {kind.error:.2f} %, " for kind in self.by_kind)
+        return f"passed: {error} ({kinds}{training}prior model {self.prior_error:.2f} %)"
+
+    def _name_worsened(self) -> str:
+        """A clause that names the joints which the prior model, or zero, predicts better."""
+        rows = zip(self.joint_names, self.per_joint, self.prior_per_joint, self.worsened, strict=True)
+        named = ", ".join(
+            f"{name} ({error:.3g} %, prior model {prior:.3g} %)" for name, error, prior, bad in rows if bad
+        )
+        return f"these joints are predicted worse than by the prior model or than by nothing: {named}"
 
     @property
     def joints_above_limit(self) -> str:
@@ -116,11 +182,17 @@ class Validation:
         ]
         if not above:
             return ""
-        return f"Above the limit of {self.limit:g} %: {', '.join(above)}; the verdict judges all joints together."
+        judges = (
+            "the verdict judges joints together"
+            + (", turning ones and slides apart" if self.by_kind else "")
+            + ", and a joint by itself where the prior model predicts it better"
+        )
+        return f"Above the limit of {self.limit:g} %: {', '.join(above)}; {judges}."
 
     def summary(self) -> str:
-        """Verdict, the joints above the limit, and a table per joint."""
-        head = "\n".join(filter(None, (self.verdict, self.joints_above_limit)))
+        """Verdict, the joints above the limit with what explains them, and a table per joint."""
+        causes = (f"Likely cause: {cause.sentence}" for cause in self.causes)
+        head = "\n".join(filter(None, (self.verdict, self.joints_above_limit, *causes)))
         return f"{head}\n\n{self.table().to_text()}"
 
     def table(self) -> Table:
@@ -148,6 +220,10 @@ class Validation:
             "training_error_percent": finite_or_none(self.training_error),
             "limit_percent": self.limit,
             "doubts": list(self.doubts),
+            "by_kind_percent": {kind.name: finite_or_none(kind.error) for kind in self.by_kind},
+            "prior_by_kind_percent": {kind.name: finite_or_none(kind.prior_error) for kind in self.by_kind},
+            "worsened_joints": [name for name, bad in zip(self.joint_names, self.worsened, strict=True) if bad],
+            "causes": [cause.to_dict() for cause in self.causes],
             "band_hz": self.band_hz,
             "per_joint_percent": self._by_joint(self.per_joint),
             "prior_per_joint_percent": self._by_joint(self.prior_per_joint),
@@ -173,21 +249,24 @@ def finite_or_none(value: float) -> float | None:
 @public
 def validate(
     fit: Fitted,
-    experiments: Experiment | Sequence[Experiment],
+    experiments: Data | Sequence[Data],
     *,
     limit: float = 15.0,
     band_hz: float | None = None,
     trim_s: float | None = None,
+    channel_map: ChannelMapSource | None = None,
 ) -> Validation:
     """Compare predicted and measured torques of experiments that were not used for the identification.
 
     Args:
         fit: The identification, or its significant parameters alone (`Identification.significance`).
-        experiments: Held-out data, without samples of the identification.
+        experiments: Held-out data, without samples of the identification. Logs, recordings and tables in memory (see
+            `identify`) are checked and processed as a recipe does by default, with the cutoff of the identification.
         limit: Largest relative error that passes [%].
         band_hz: Low-pass measured and predicted torques alike before they are compared, so that sensor noise above the
             band does not count as error of the model [Hz]; the band of the identification by default.
         trim_s: Time left out at both ends of every low-passed stretch [s]; the filter's settling time by default.
+        channel_map: Channel map of log files and tables, or its file.
 
     Raises:
         ArgumentError: An experiment was used for the identification.
@@ -203,8 +282,8 @@ def validate(
             remedy="Restore the identification first: dynid.validate(saved.identification(), experiment).",
         )
     band = fit.equations.band_hz if band_hz is None else band_hz
-    runs = matched_runs(fit.robot, experiments)
-    if any(_shares_samples(run, used) for run in runs for used in fit.equations.excerpts):
+    runs = matched_runs(fit.robot, _processed(fit, experiments, channel_map))
+    if any(shares_samples(run, used) for run in runs for used in fit.equations.excerpts):
         raise ArgumentError(
             "an experiment that was used for the identification cannot validate it",
             remedy="Hold out one run, or a part of one.",
@@ -223,6 +302,7 @@ def validate(
         prior += (prior_residual**2).sum(axis=0)
         counts += counted.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
+        rms = np.sqrt(squares / counts)
         return Validation(
             joint_names=fit.robot.joint_names,
             per_joint=100.0 * np.sqrt(squares / total),
@@ -230,13 +310,43 @@ def validate(
             prior_per_joint=100.0 * np.sqrt(prior / total),
             prior_error=float(100.0 * np.sqrt(prior.sum() / total.sum())),
             training_error=_training_error(fit, comparison),
-            rms=np.sqrt(squares / counts),
+            rms=rms,
             whiteness=np.sum([(r[1:] * r[:-1]).sum(axis=0) for r in residuals], axis=0) / squares,
             samples=int(counts.sum()),
             limit=limit,
             band_hz=band,
             trim_s=trim_s,
+            by_kind=_errors_by_kind(fit.robot, squares, prior, total),
+            noise_percent=_noise_percent(runs, rms, band),
         )
+
+
+def _errors_by_kind(robot: Robot, squares: Floats, prior: Floats, total: Floats) -> tuple[KindError, ...]:
+    """The errors of turning joints and of slides, where a robot has both, from each joint's sums of squares (n,).
+
+    A kind without measured torque has no relative error and is left out.
+    """
+    slides = np.array([body.is_prismatic for body in robot.bodies], dtype=np.bool_)
+    kinds = [(name, of) for name, of in (("torques [N m]", ~slides), ("forces [N]", slides)) if total[of].sum() > 0.0]
+    if len(kinds) < 2:
+        return ()
+    return tuple(
+        KindError(name, *(float(100.0 * np.sqrt(part[of].sum() / total[of].sum())) for part in (squares, prior)))
+        for name, of in kinds
+    )
+
+
+def _noise_percent(runs: Sequence[Experiment], rms: Floats, band_hz: float | None) -> Floats:
+    """(n,) share of noise in the power of residuals with an rms (n,) in a band [%], by the longest run."""
+
+    def gain(frequency: Floats) -> Floats:
+        if band_hz is None:
+            return np.ones_like(frequency)
+        return np.asarray(1.0 / (1.0 + (frequency / band_hz) ** (2 * BAND_ORDER)))
+
+    noise = noise_through(max(runs, key=lambda run: run.samples), band_hz, gain)
+    known = np.isfinite(rms) & (rms > 0.0)
+    return np.where(known, 100.0 * np.minimum(1.0, (noise / np.where(known, rms, 1.0)) ** 2), 100.0)
 
 
 def robot_error(
@@ -300,7 +410,7 @@ def cross_validate(
     runs = matched_runs(robot, experiments)
     if len(runs) > 1:
         for (i, one), (j, other) in combinations(enumerate(runs, start=1), 2):
-            if _shares_samples(one, other):
+            if shares_samples(one, other):
                 raise ArgumentError(
                     f"experiments {i} and {j} have the same samples, so neither can validate the other",
                     remedy="Give each run once; a single one is cut into blocks of time.",
@@ -313,14 +423,15 @@ def cross_validate(
     return tuple(validate(identify(robot, train, chosen, **options), held, limit=limit) for train, held in pairs)
 
 
-def _shares_samples(run: Experiment, other: Experiment) -> bool:
-    """Whether two experiments have the same content, and a sample counts in both."""
-    if run is other:
-        return True
-    if run.q.shape != other.q.shape or not np.array_equal(run.q, other.q):
-        return False
-    both = run.valid & other.valid
-    return bool(both.any() and np.array_equal(run.effort[both], other.effort[both]))
+def _processed(fit: Fitted, data: Data | Sequence[Data], channel_map: ChannelMapSource | None) -> list[Experiment]:
+    """Held-out data as experiments, which are taken as they are; logs are checked and processed."""
+    given = list_data(data, fit.robot, channel_map)
+    runs = [item for item in given if isinstance(item, Experiment)]
+    logs = [item for item in given if not isinstance(item, Experiment)]
+    if not logs:
+        return runs
+    reader = LogReader(robot=fit.robot, recipe=Recipe(band_hz=fit.equations.band_hz), channel_map=channel_map)
+    return runs + reader.experiments(logs, for_validation=True, cutoff_hz=common_cutoff(fit.equations.excerpts))
 
 
 def _blocks(run: Experiment, folds: int) -> list[tuple[Experiment, Experiment]]:

@@ -244,11 +244,31 @@ def read_channel_map(source: ChannelMap | Mapping[str, Any] | str | Path) -> Cha
         return read_profile(str(source))
     if not os.path.exists(path) and str(source) in map_names():
         path = _map_folder() / f"{source}.toml"
+    _refuse_other_files(path)
     content = read_toml(path)
     try:
         return replace(ChannelMap.from_dict(content), source=str(path))
     except DataError as error:
         raise DataError(error.reason, path=path, place=error.place, remedy=error.remedy) from error
+
+
+_OTHER_FILES = {
+    "a robot description": frozenset({".urdf", ".xacro", ".xml", ".mjcf", ".sdf"}),
+    "JSON": frozenset({".json"}),
+    "a log": frozenset({".csv", ".tsv", ".npy", ".npz", ".mat", ".parquet", ".h5", ".hdf5", ".mcap", ".bag", ".db3"}),
+}
+"""What a file is that is no channel map, by its ending."""
+
+
+def _refuse_other_files(path: Path) -> None:
+    """Refuse a file whose ending says that it is something else than a channel map."""
+    for what, endings in _OTHER_FILES.items():
+        if path.suffix.lower() in endings and path.is_file():
+            raise DataError(
+                f"this is {what}, not a channel map",
+                path=path,
+                remedy="A channel map is a TOML file; dynid inspect run1.csv --robot arm.urdf > map.toml proposes one.",
+            )
 
 
 def profile_names() -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,10 @@ __all__ = ["as_recording", "is_table"]
 
 FIELDS = ("time", "q", "dq", "effort", "current", "wrench", "effort_time", "wrench_time", "joint_names")
 """Keys of a dictionary in SI units, as `Recording` names its fields."""
+OF_JOINTS = ("q", "dq", "effort", "current")
+"""Those of them that have one column per joint."""
+SOURCE = "data in memory"
+"""What messages call such a log in place of a file."""
 
 
 def is_table(data: object) -> bool:
@@ -37,7 +42,8 @@ def as_recording(
 
     Args:
         data: Columns by name. With the names of `Recording`'s fields (time, q, dq, effort, ...) they are in SI units:
-            time (N,), the others (N, n). Otherwise a channel map is needed.
+            time (N,) or instants (datetime64), the others (N, n), or a column for each joint: q1, q_1, q_elbow,
+            elbow.q, or ("q", "elbow") in a frame with two levels of names. Otherwise a channel map is needed.
         robot: Joints are matched by its names and counted against it.
         channel_map: What the columns mean and in which units.
 
@@ -52,22 +58,26 @@ def as_recording(
     """
     columns = _columns(data)
     if channel_map is None:
+        columns, labels = _one_per_quantity(columns)
         if not {"time", "q"} <= set(columns) or set(columns) - set(FIELDS):
             listed = ", ".join(list(columns)[:12])
             raise DataError(
                 f"the columns ({listed}) do not say what they are and in which units",
-                remedy="Name them as Recording does (time, q, dq, effort: SI units, one column per joint), or pass "
-                "channel_map=..., as dynid inspect proposes it for the same columns in a file.",
+                remedy="Name them as Recording does, in SI units: time, then q, dq, effort, each with one column per "
+                "joint, or q1, q2, ... or q_JOINT; or pass channel_map=..., as dynid inspect proposes it for the same "
+                "columns in a file.",
             )
-        names = tuple(str(name) for name in columns.pop("joint_names", ()))
-        numbers: dict[str, Any] = {name: np.asarray(values, dtype=float) for name, values in columns.items()}
-        return match_joints(Recording(**numbers, joint_names=names, source="memory"), robot)
+        names = tuple(str(name) for name in columns.pop("joint_names", ())) or labels
+        numbers: dict[str, Any] = {name: _numbers(name, values) for name, values in columns.items()}
+        if not names and robot is not None and numbers["q"].shape[1:] == (robot.dof,):
+            names = robot.joint_names
+        return match_joints(Recording(**numbers, joint_names=names, source=SOURCE), robot)
     table = Table(
         columns={name: _numbers(name, values) for name, values in columns.items() if _is_numeric(values)},
         units={name: unit for name in columns if (unit := declared_unit(name)[1]) is not None},
     )
-    fields = Converter(read_channel_map(channel_map), {"memory": table}, robot).fields()
-    return Recording(**fields, source="memory")
+    fields = Converter(read_channel_map(channel_map), {SOURCE: table}, robot).fields()
+    return Recording(**fields, source=SOURCE)
 
 
 def _columns(data: Any) -> dict[str, Any]:
@@ -79,7 +89,52 @@ def _columns(data: Any) -> dict[str, Any]:
             f"{type(data).__name__} is no log",
             remedy="Give a file, a Recording, a data frame or a dictionary of arrays.",
         )
-    return {str(name): _array(data[name]) for name in data.columns}
+    return {_text(name): _array(data[name]) for name in data.columns}
+
+
+def _text(name: Any) -> str:
+    """The name of a column; the levels of a name are joined by a point."""
+    return ".".join(str(part) for part in name if str(part)) if isinstance(name, tuple) else str(name)
+
+
+def _one_per_quantity(columns: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Put columns of single joints (q1, q_elbow, elbow.q) side by side, in the order of q.
+
+    Returns:
+        The columns by field, and the names of the joints where they are no numbers.
+
+    Raises:
+        DataError: Two quantities have columns of different joints.
+    """
+    found: dict[str, dict[str, str]] = {}  # field -> joint -> column
+    for name in columns:
+        match = _COLUMN.fullmatch(name)
+        if match is not None and name not in FIELDS:
+            field = match["first"] or match["last"]
+            found.setdefault(field, {})[match["number"] or match["behind"] or match["before"]] = name
+    taken = {name for group in found.values() for name in group.values()}
+    if "q" not in found or set(found) & set(columns) or set(columns) - taken - set(FIELDS):
+        return columns, ()
+    joints = list(found["q"])
+    numbered = all(joint.isdecimal() for joint in joints)
+    joints = sorted(joints, key=int) if numbered else joints
+    for field, group in found.items():
+        if set(group) != set(joints):
+            other = ", ".join(sorted(set(group) ^ set(joints))[:6])
+            raise DataError(
+                f"{field} and q have columns of different joints ({other})",
+                remedy="Give each quantity one column per joint, with the same numbers or names.",
+            )
+    whole: dict[str, Any] = {name: values for name, values in columns.items() if name not in taken}
+    whole |= {field: np.column_stack([_numbers(g[j], columns[g[j]]) for j in joints]) for field, g in found.items()}
+    return whole, () if numbered else tuple(joints)
+
+
+_COLUMN = re.compile(
+    rf"(?P<first>{'|'.join(OF_JOINTS)})(?:[._/ -]?(?P<number>\d+)|[._/ -](?P<behind>.+))"
+    rf"|(?P<before>.+)[._/ -](?P<last>{'|'.join(OF_JOINTS)})"
+)
+"""Name of a column of one joint: the quantity and the joint."""
 
 
 def _array(column: Any) -> Any:
@@ -91,10 +146,20 @@ def _is_numeric(values: Any) -> bool:
 
 
 def _numbers(name: str, values: Any) -> Floats:
-    """Numbers as doubles; instants count seconds from the first."""
-    array = np.asarray(_array(values))
-    if array.dtype.kind in "mM":
-        array = (array - array[0]) / np.timedelta64(1, "ns") * 1e-9
-    if array.ndim not in (1, 2):
-        raise DataError(f"column '{name}' has shape {array.shape}", remedy="Give (N,) or (N, k) numbers.")
-    return np.ascontiguousarray(array, dtype=np.float64)
+    """Numbers as doubles; instants count seconds from the first. Lists in the cells of a column stand side by side."""
+    array = _array(values)
+    try:
+        array = np.asarray(array)
+        if array.dtype == object and array.ndim == 1 and array.size and np.ndim(array[0]) == 1:
+            array = np.stack([np.asarray(cell) for cell in array])
+        if array.dtype.kind in "mM" and array.size:
+            array = (array - array[0]) / np.timedelta64(1, "ns") * 1e-9
+        if array.dtype.kind == "c":
+            raise DataError(f"'{name}' holds complex numbers", remedy="Give real numbers in SI units.")
+        numbers = np.ascontiguousarray(array, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        remedy = "Give (N,) or (N, k) numbers; lists in the cells of a column must have one length."
+        raise DataError(f"'{name}' holds something else than numbers", remedy=remedy) from error
+    if numbers.ndim not in (1, 2):
+        raise DataError(f"column '{name}' has shape {numbers.shape}", remedy="Give (N,) or (N, k) numbers.")
+    return numbers

@@ -20,6 +20,9 @@ from dynid.tables import Table, html_card
 __all__ = ["Commands", "Recording", "Temperatures", "all_finite", "as_signal", "freeze", "seal", "torque_remedy"]
 
 Floats = NDArray[np.float64]
+STRETCH = 16
+"""Number of samples that must agree to the last digit to be a copy (convention: enough that coarse quantisation does
+not repeat them by chance, few enough for short parts)."""
 
 
 def freeze(values: ArrayLike, kind: type = float) -> NDArray[Any]:
@@ -265,6 +268,33 @@ class Recording:
             rows.append((name, *ends, largest))
         header = ["joint", "lowest position [rad or m]", "highest", "largest torque [N m or N]"]
         return html_card(repr(self), self.notes, Table.of(header, rows))
+
+    def stretch_keys(self) -> tuple[Floats, NDArray[np.int64]]:
+        """Keys of all stretches of `STRETCH` samples in which the joints move, and the row where each begins.
+
+        Two stretches have the same key only if their positions and torques agree to the last digit. Rows that occurred
+        shortly before are left out: at rest, quantised signals repeat by chance.
+
+        Returns:
+            (M,) keys, NaN where a value is missing or absurd; (M,) numbers of rows, those of the torques where they
+            have a clock of their own.
+        """
+        if self.effort is None or self.effort_time is not None:
+            signals = self.q if self.effort is None else self.effort
+        else:
+            signals = np.hstack([self.q, self.effort])
+        weights = np.random.default_rng(0).uniform(1.0, 2.0, max(signals.shape[1], STRETCH))
+        # sums in a fixed order, element by element: equal rows have equal keys wherever they stand
+        with np.errstate(over="ignore", invalid="ignore"):  # of absurd values, which other checks name
+            row = sum((w * column for w, column in zip(weights, signals.T, strict=False)), np.zeros(len(signals)))
+        fresh = np.ones(row.size, dtype=bool)
+        for back in range(1, min(STRETCH, row.size)):
+            fresh[back:] &= row[back:] != row[:-back]
+        places = np.flatnonzero(fresh)
+        row, count = row[places], max(places.size - STRETCH + 1, 0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            keys = sum((w * row[k : k + count] for k, w in enumerate(weights[:STRETCH])), np.zeros(count))
+        return np.where(np.isfinite(keys), keys, np.nan), places[:count]
 
     def rows(self, rows: slice) -> Recording:
         """Some rows of a recording whose channels share one clock; commands and temperatures, with their own, stay."""

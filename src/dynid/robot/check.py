@@ -16,12 +16,12 @@ from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError
 from dynid.findings import Finding, QualityReport, Severity
 from dynid.public_calls import public
-from dynid.robot.formats.urdf import snapped_joints
+from dynid.robot.formats.urdf import joints_in_degrees, snapped_joints
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import ROUNDED_ANGLE, Robot
 from dynid.robot.parts import Joint, Link
 
-__all__ = ["check_robot", "refuse_negative_masses", "impossible_inertias", "snapping_finding"]
+__all__ = ["check_robot", "degrees_finding", "impossible_inertias", "refuse_negative_masses", "snapping_finding"]
 
 IMPOSSIBLE_KG = 1e6
 """Mass from which on a link is none of a robot [kg] (convention): a thousand times the heaviest usual one."""
@@ -297,6 +297,23 @@ def _check_snapped_angles(robot: Robot) -> Iterator[Finding]:
         yield found
 
 
+def degrees_finding(robot: Robot) -> Finding | None:
+    """The finding that angles of joints in a robot's URDF are beyond a whole turn; None where there are none."""
+    found = joints_in_degrees(robot)
+    if not found:
+        return None
+    first = next(iter(found))
+    text = f"the angles rpy=\"{found[first]}\" of '{first}' are beyond a whole turn, as if in degrees"
+    remedy = "Write them in radians: 90 degrees are 1.5707963."
+    return _finding("angle-in-degrees", "warning", _list_names("joint", list(found)), text, remedy)
+
+
+def _check_degrees(robot: Robot) -> Iterator[Finding]:
+    found = degrees_finding(robot)
+    if found is not None:
+        yield found
+
+
 def _check_gravity(robot: Robot) -> Iterator[Finding]:
     strength = float(np.linalg.norm(robot.gravity))
     if not EARTH[0] <= strength <= EARTH[1]:
@@ -306,7 +323,8 @@ def _check_gravity(robot: Robot) -> Iterator[Finding]:
 
 _RULES: tuple[Callable[[Robot], Iterator[Finding]], ...] = (
     *(_check_masses, _check_tensors, _check_placements, _check_copies, _check_massless_ends),
-    *(_check_limits, _check_friction, _check_couplings, _check_rounded_angles, _check_snapped_angles, _check_gravity),
+    *(_check_limits, _check_friction, _check_couplings, _check_rounded_angles, _check_snapped_angles, _check_degrees),
+    _check_gravity,
 )
 
 

@@ -264,7 +264,10 @@ class Robot:
         """The same robot on a turned base: gravity points along the world's -z with its present strength."""
         R = np.asarray(R_world_base, dtype=float)
         if R.shape != (3, 3) or not is_rotation(R):
-            raise ArgumentError(f"not a rotation (3, 3): {R.tolist()}")
+            raise ArgumentError(
+                f"not a rotation (3, 3): {R.tolist()}",
+                remedy="Give an orthogonal matrix of determinant 1, such as dynid.spatial.rotation_about(axis, angle).",
+            )
         return self.with_gravity(R.T @ np.array([0.0, 0.0, -float(np.linalg.norm(self.gravity))]))
 
     def with_terms(

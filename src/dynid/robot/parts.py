@@ -63,6 +63,10 @@ class JointLimits:
                 )
 
 
+HOLD_MARGIN = 1e-2
+"""Distance beyond its limits up to which a joint may be held [rad or m] (convention: limits are rounded)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
     """A rigid part with its own frame."""
@@ -117,9 +121,20 @@ class Joint:
         return changed
 
     def held_at(self, position: float) -> Joint:
-        """The joint fixed at a position [rad or m]; a fixed joint stays as it is."""
+        """The joint fixed at a position [rad or m]; a fixed joint stays as it is.
+
+        Raises:
+            ArgumentError: The position is beyond the joint's limits; zero is accepted in any case.
+        """
         if self.kind == "fixed":
             return self
+        low, high, unit = self.limits.lower, self.limits.upper, "m" if self.kind == "prismatic" else "rad"
+        if position and low < high and not low - HOLD_MARGIN <= position <= high + HOLD_MARGIN:
+            raise ArgumentError(
+                f"joint '{self.name}' cannot be held at {position:g} {unit}: its limits are "
+                f"{low:g} and {high:g} {unit}",
+                remedy=f"Give a position between them, in {unit}; {'mm' if unit == 'm' else 'degrees'} are not meant.",
+            )
         if self.kind == "prismatic":
             motion = transform(np.eye(3), position * self.axis)
         else:

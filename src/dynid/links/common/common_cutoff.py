@@ -39,8 +39,10 @@ Floats = NDArray[np.float64]
 BELOW, ABOVE = 2.0, 8.0
 """Factors by which the grid exceeds the suggestions of the spectra (convention). A spectrum of few strokes may hide the
 upper part of the motion: suggestions that are far too low were seen more often than such that are too high."""
-STEP = 2.0
-"""Largest ratio between neighbouring cutoffs of the grid (convention: errors change little within an octave)."""
+STEP, STEP_IN_BAND = 2.0, 2.0**0.5
+"""Largest ratio between neighbouring cutoffs of the grid (convention: errors change little within an octave); within a
+stated band, where the whole grid is an octave wide, its middle is tried as well: with it the error on left-out parts of
+the training parts is 0.89 instead of 0.96 % for panda_gaz below 3 Hz (tests/campaigns/inner_folds.py)."""
 MOST_CUTOFFS = 7
 """Largest number of cutoffs that are tried; beyond, the steps grow (convention)."""
 KEPT = 0.7
@@ -177,12 +179,12 @@ def choose_common_cutoff(
 
 def _grid(suggested: Sequence[float], slowest_hz: float, band_hz: float | None) -> tuple[float, ...]:
     """Cutoffs around those of the spectra, within what the slowest log and the band allow [Hz]."""
-    low, high = min(suggested) / BELOW, max(suggested) * ABOVE
+    low, high, step = min(suggested) / BELOW, max(suggested) * ABOVE, STEP
     if band_hz is not None:
-        low, high = LOWEST_IN_BAND * band_hz, HIGHEST_IN_BAND * band_hz
+        low, high, step = LOWEST_IN_BAND * band_hz, HIGHEST_IN_BAND * band_hz, STEP_IN_BAND
     high = min(high, HIGHEST_CUTOFF * slowest_hz)
     low = min(low, high)
-    count = min(MOST_CUTOFFS, 1 + int(np.ceil(np.log(high / low) / np.log(STEP) - 1e-9)))
+    count = min(MOST_CUTOFFS, 1 + int(np.ceil(np.log(high / low) / np.log(step) - 1e-9)))
     return tuple(dict.fromkeys(np.geomspace(low, high, max(count, 1)).tolist()))
 
 

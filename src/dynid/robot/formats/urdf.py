@@ -17,6 +17,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.errors import ExportError
 from dynid.files import write_atomically
 from dynid.public_calls import public
 from dynid.robot.formats.mesh_paths import follow_meshes
@@ -42,6 +43,7 @@ __all__ = [
     "UNBOUNDED",
     "exact_angle",
     "inertial_tensor",
+    "joints_in_degrees",
     "parse_urdf",
     "read_dynamics",
     "read_inertia",
@@ -60,6 +62,8 @@ DYNAMICS: dict[str, type[StateTerm]] = {
 """Attribute of ``<dynamics>`` -> the term it becomes."""
 TINY_ANGLE = 1e-5
 """Angle of a joint's origin that counts as zero [rad]: three times the rounding of 1.5708 (convention)."""
+WHOLE_TURN = 6.3
+"""Angle of a joint's origin beyond which it is hardly in radians [rad] (convention: a turn, rounded to two digits)."""
 MOVED = 1e-9
 """Entry of a placement [1 or m] that differs by more is no rounding: the joint was moved (convention)."""
 UNBOUNDED = 1e9
@@ -133,6 +137,16 @@ def snapped_joints(robot: Robot) -> tuple[str, ...]:
             if away[0] < away[1] or not kept[name].moves:
                 found.append(name)
     return tuple(found)
+
+
+def joints_in_degrees(robot: Robot) -> dict[str, str]:
+    """Joint -> its ``rpy`` in the robot's URDF, where an angle is beyond a whole turn: it is hardly in radians."""
+    if robot.source is None or robot.source.format != "urdf":
+        return {}
+    document = parse_document(robot.source.text, robot.source.path)
+    origins = {element.name: document.optional_child(element, "origin") for element in document.root.all("joint")}
+    turned = {name: document.numbers(origin, "rpy", 3, np.zeros(3)) for name, origin in origins.items() if origin}
+    return {name: " ".join(f"{a:g}" for a in rpy) for name, rpy in turned.items() if np.abs(rpy).max() > WHOLE_TURN}
 
 
 def exact_angle(text: str, value: float) -> float:
@@ -280,7 +294,9 @@ def read_dynamics(document: XmlDocument, joint: Element) -> dict[str, float]:
 
 
 @public
-def write_urdf(robot: Robot, path: str | os.PathLike[str], *, force: bool = False) -> None:
+def write_urdf(
+    robot: Robot, path: str | os.PathLike[str], *, force: bool = False, allow_unphysical: bool = False
+) -> None:
     """Write a robot as a URDF file; see `urdf_text`.
 
     URDF has no place for rotor inertias, offsets, couplings and gravity: they are not in the file. Keep them with
@@ -290,15 +306,24 @@ def write_urdf(robot: Robot, path: str | os.PathLike[str], *, force: bool = Fals
         robot: The robot.
         path: The file to write; it appears complete or not at all.
         force: Whether an existing file may be replaced.
+        allow_unphysical: Whether a robot with negative masses is written all the same.
 
     Raises:
-        ExportError: The file exists, cannot be written, or the robot has numbers a URDF cannot hold.
+        ExportError: The file exists, cannot be written, or the robot has numbers a URDF cannot hold, or masses that no
+            body has.
 
     Example:
         >>> dynid.write_urdf(robot, folder / "arm.urdf")
         >>> (folder / "arm.urdf").exists()
         True
     """
+    negative = [link.name for link in robot.links if link.inertia.mass < 0.0]
+    if negative and not allow_unphysical:
+        raise ExportError(
+            f"the mass of {', '.join(negative[:3])} is negative, which no simulator accepts",
+            path=path,
+            remedy="Identify with an estimator of possible bodies ('feasible'), or pass allow_unphysical=True.",
+        )
     write_atomically(path, urdf_text(robot, folder=Path(path).parent).encode("utf-8"), force=force)
 
 

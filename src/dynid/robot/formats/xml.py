@@ -275,6 +275,13 @@ class _TreeBuilder:
         try:
             self._parser.Parse(self._data, True)
         except expat.ExpatError as error:
+            if b"<" not in self._data:
+                raise DescriptionError(
+                    "this is no robot description: it has no XML elements",
+                    path=self._path,
+                    place="line 1",
+                    remedy="Give a URDF or MJCF file; a log comes after the robot.",
+                ) from None
             raise DescriptionError(
                 f"the text is not well-formed XML: {expat.ErrorString(error.code)}",
                 path=self._path,

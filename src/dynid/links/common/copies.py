@@ -1,0 +1,90 @@
+"""Logs that are given twice, as a whole or in part: a copy adds no knowledge, and what was fitted proves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.errors import ArgumentError, DataError
+from dynid.logs.reading import log_digest
+from dynid.logs.recording import Recording
+
+__all__ = ["SeenSamples", "check_copies"]
+
+SHARED = 0.01
+"""Share of a log's stretches in another log above which one is a copy of a part of the other. Convention: measured
+torques and positions never agree to the last digit over `STRETCH` samples; below, cuts merely touch."""
+
+
+def check_copies(
+    logs: Sequence[str | Path | Recording],
+    others: Sequence[str | Path | Recording] = (),
+    *,
+    why: str = "",
+    remedy: str = "",
+) -> None:
+    """Refuse a log that is given twice: a copy adds no knowledge, but would make intervals smaller than they are.
+
+    `Recording` objects are not compared here, and neither are parts of logs: see `SeenSamples`.
+
+    Args:
+        logs: Logs that must differ from each other.
+        others: Logs that must differ from those in `logs`.
+        why: What `logs` are for: the end of the message "{other} has the same content as {log}, {why}".
+        remedy: The remedy of that message.
+
+    Raises:
+        ArgumentError: Two logs have the same content.
+    """
+    seen: dict[str, str | Path] = {}
+    for log in (log for log in logs if not isinstance(log, Recording)):
+        digest = log_digest(log)
+        if (twin := seen.get(digest)) is not None:
+            what = "is given twice" if str(twin) == str(log) else f"has the same content as {twin}"
+            raise ArgumentError(f"{log} {what}", remedy="Give each log once: a copy adds no knowledge.")
+        seen[digest] = log
+    for log in (log for log in others if not isinstance(log, Recording)):
+        if (twin := seen.get(log_digest(log))) is not None:
+            what = "is a log" if str(twin) == str(log) else f"has the same content as {twin},"
+            raise ArgumentError(f"{log} {what} {why}", remedy=remedy)
+
+
+class SeenSamples:
+    """The samples of all logs that were read, to find those that stand in two of them."""
+
+    def __init__(self) -> None:
+        self._seen: list[tuple[str | Path | Recording, NDArray[np.float64]]] = []
+
+    def add(self, log: str | Path | Recording, recording: Recording) -> None:
+        """Take in a log that was read.
+
+        Raises:
+            DataError: It holds a part of another log, or another log holds a part of it. The same log may be read
+                again.
+        """
+        if recording.effort is None or any(log is other or _same(log, other) for other, _ in self._seen):
+            return
+        keys = recording.stretch_keys()[0]
+        for other, known in self._seen:
+            common = np.intersect1d(keys, known)
+            share = max(float(np.isin(some, common).mean()) if some.size else 0.0 for some in (keys, known))
+            if share > SHARED:
+                part = f"{100.0 * float(np.isin(keys, common).mean()):.0f} % of its samples"
+                raise DataError(
+                    f"{part} are those of {_called(other)}, to the last digit",
+                    remedy="Give each sample once, and hold out other samples than those that are fitted (another run, "
+                    "or --hold-out for a part of one): a copy adds no knowledge, and what was fitted proves nothing.",
+                )
+        self._seen.append((log, keys))
+
+
+def _same(log: str | Path | Recording, other: str | Path | Recording) -> bool:
+    """Whether two logs are one file."""
+    return not isinstance(log, Recording) and not isinstance(other, Recording) and str(log) == str(other)
+
+
+def _called(log: str | Path | Recording) -> str:
+    return f"'{log.source}'" if isinstance(log, Recording) else Path(log).name
