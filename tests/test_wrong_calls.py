@@ -29,7 +29,7 @@ WRONG: dict[str, str] = {
     'dynid.identify(robot, log, "wls")': "recipe is 'wls'. Give a Recipe (such as dynid.Recipe(band_hz=20.0)) or None",
     'dynid.identify(robot, run, estimator="lsq")': "there is no 'lsq'. Known names: feasible",
     "dynid.validate(run, fit)": "fit is an Experiment. Give an Identification",
-    "dynid.validate(fit, log)": "experiments is a Recording. Give an Experiment (such as dynid.process(recording))",
+    "dynid.validate(fit, log)": "cannot validate it. Hold out one run",
     'dynid.validate(fit, other, limit="much")': "limit is 'much'. Give a number that is larger than 0",
     "dynid.validate(fit, run)": "cannot validate it. Hold out one run",
     'dynid.process("run1.csv")': "recording is 'run1.csv'. Give a Recording (such as dynid.read_recording(",
@@ -222,3 +222,24 @@ def test_faults_of_dynid_stay_what_they_are() -> None:
         broken(3)
     with pytest.raises(dynid.DynidError, match=r"count is 'three'\. Give a whole number"):
         broken("three")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("arm.urdf", "a robot description"), ("run.csv", "a log"), ("m.json", "JSON")]
+)
+def test_other_files_are_no_channel_maps(tmp_path: Path, name: str, said: str) -> None:
+    (tmp_path / name).write_text("{}", encoding="utf-8")
+    with pytest.raises(dynid.errors.DataError, match=f"this is {said}, not a channel map"):
+        dynid.logs.read_channel_map(tmp_path / name)
+    with pytest.raises(dynid.errors.DescriptionError, match="this is no robot description"):
+        dynid.read_urdf(tmp_path / name)
+
+
+def test_cutoffs_that_no_log_can_have() -> None:
+    robot = dynid.robots.gautier_khalil_3r()
+    time = np.arange(400) / 100
+    table = {"time": time, "q": np.sin(time[:, None] * [1.0, 2.0, 3.0]), "effort": np.ones((400, 3))}
+    with pytest.raises(dynid.errors.DataError, match=r"a low-pass at 0\.01 Hz needs .* higher cutoff_hz"):
+        dynid.process(dynid.logs.as_recording(table, robot), cutoff_hz=0.01)
+    with pytest.raises(dynid.errors.ArgumentError, match="half the sampling rate of 100 Hz"):
+        dynid.identify(robot, table, dynid.Recipe(cutoff_hz=500.0))

@@ -370,6 +370,13 @@ def forward_dynamics(
     terms = evaluate(*states[:2], threads=threads)
     smallest = eigvalsh(terms["inertia"])[..., 0].min(initial=np.inf)
     if smallest <= SINGULAR * float(np.abs(robot.parameter_vector).max()):
+        negative = [link.name for link in robot.links if link.inertia.mass < 0.0]
+        if negative:
+            raise ArgumentError(
+                f"the mass of {', '.join(negative[:3])} is negative, so that the inertia matrix of robot "
+                f"'{robot.name}' is not positive definite",
+                remedy="Correct the masses, or identify them with an estimator of possible bodies ('feasible').",
+            )
         raise ArgumentError(
             f"the inertia matrix of robot '{robot.name}' is singular",
             remedy="Give every moving body mass, or its joint a rotor inertia.",

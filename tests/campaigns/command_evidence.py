@@ -67,6 +67,12 @@ def swap(log: Recording) -> Recording | None:
     return changed(log, position=log.commands.position[:, places])  # type: ignore[union-attr]
 
 
+def invert(log: Recording) -> Recording | None:
+    """Flags of the drives inverted, where a log has both states."""
+    flags = None if log.commands is None else log.commands.enabled
+    return None if flags is None or flags.all() or not flags.any() else changed(log, enabled=~flags)
+
+
 def late(log: Recording) -> Recording | None:
     told = log.commands
     return None if told is None else changed(log, time=told.time - 1.0)
@@ -90,6 +96,7 @@ FAULTS: dict[str, tuple[Callable[[Recording], Recording | None], set[str]]] = {
         lambda log: changed(log, enabled=np.zeros(log.commands.position.shape, dtype=bool)),  # type: ignore[union-attr]
         {"never-enabled"},
     ),
+    "flags of the drives inverted": (invert, {"inverted-enable"}),
 }  # fmt: skip
 """Fault -> how it is planted, and the codes that name it."""
 

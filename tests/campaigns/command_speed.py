@@ -22,7 +22,7 @@ from pathlib import Path
 
 from real_logs import DATA
 
-from dynid.studies.benchmark.public_functions import keep_bytecode
+from dynid.studies.benchmark.public_functions import FIRST_TORQUE, keep_bytecode
 
 ROOT = Path(__file__).parents[2]
 FINGERS = "--hold panda_finger_joint1 --hold panda_finger_joint2"
@@ -39,8 +39,12 @@ IDENTIFY = {
     f"--map {ROOT}/channel_maps/ur10_unisa.toml --set band_hz=6 --set trim_s=0.3 {USUAL}",
 }
 """Log -> arguments of ``dynid identify``, those of docs/real-data.md."""
+TORQUE = "first torque "
+"""Stands for a new process that computes one torque of a built-in robot, in place of a command."""
 COMMANDS = {
     "help": ("--help", 0.2),
+    "first torque puma560": (f"{TORQUE}puma560", 0.25),
+    "first torque panda": (f"{TORQUE}panda", 0.25),
     "check panda_gaz": (
         f"check {GAZ} --robot {GAZ}/panda.urdf {FINGERS} --map {ROOT}/channel_maps/panda_gaz.toml",
         1.0,
@@ -59,6 +63,8 @@ DIDIM_TIMES = 20.0
 def run(arguments: str, folder: Path, source: Path = ROOT) -> tuple[float, str, str]:
     """Processor time of a command of a source tree [s], its line of stages and what it printed."""
     words = [sys.executable, "-m", "dynid", "--timing", *arguments.replace("OUT", str(folder / "out")).split()]
+    if arguments.startswith(TORQUE):
+        words = [sys.executable, "-c", FIRST_TORQUE.format(robot=arguments.removeprefix(TORQUE))]
     environment = {**keep_bytecode(str(folder)), "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(source / "src")}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(words, capture_output=True, text=True, env=environment)

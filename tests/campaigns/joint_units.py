@@ -51,6 +51,12 @@ def scaled(log: Recording, joint: int | slice, factor: float) -> Recording:
     return replace(log, effort=effort)
 
 
+def moved(log: Recording, joint: int, factor: float) -> Recording:
+    """The log with one joint's position and velocity multiplied."""
+    scale = np.where(np.arange(log.q.shape[1]) == joint, factor, 1.0)
+    return replace(log, q=log.q * scale, dq=None if log.dq is None else log.dq * scale)
+
+
 def judge(robot: Robot, log: Recording, joint: str, factor: float) -> tuple[str, list[Finding]]:
     """How the gate speaks of a case, and its findings that are no notes."""
     found = [f for f in check_recording(log, robot).findings if f.severity != "note"]

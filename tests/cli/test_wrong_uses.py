@@ -115,7 +115,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     theta = cylindrical().parameter_vector.copy()
     theta[19] = -1.0
-    write_urdf(cylindrical().with_parameters(theta), folder / "negative.urdf")
+    write_urdf(cylindrical().with_parameters(theta), folder / "negative.urdf", allow_unphysical=True)
     for name, text in tables.items():
         (folder / f"{name}.csv").write_text(text and text + "\n")
     for name, text in MAPS.items():

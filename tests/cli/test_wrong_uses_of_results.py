@@ -104,7 +104,7 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
     "live and logs": (("watch", "res", "run2.csv", "--live"), 2, "--live reads samples, not logs"),
     "live and a folder": (("watch", "res", "--live", "--out", "new"), 2, "Omit the logs and --out"),
     "watch in the folder of a run": (("watch", "res", "run2.csv", *MAP, "--out", "res"), 5, "holds a finished run"),
-    "robot for a map": (("watch", "res", "run2.csv", "--map", "arm.urdf"), 3, "the file is not TOML"),
+    "robot for a map": (("watch", "res", "run2.csv", "--map", "arm.urdf"), 3, "not a channel map"),
     # drift
     "nothing later": (("compare-runs", "res"), 2, "Missing argument 'LATER...'"),
     "a run beside itself": (("compare-runs", "res", "res"), 2, "res is the stored result. Give later logs"),

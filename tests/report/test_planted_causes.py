@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from dynid.errors import DataError
+from dynid.findings import Finding
 from dynid.kernels import gravity_torque
 from dynid.links.recipe import Recipe
 from dynid.logs.recording import Recording
@@ -22,6 +23,7 @@ from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.zoo import gautier_khalil_3r
 from dynid.runs.identification_run import run_identification
+from dynid.runs.run_folder import read_run
 from dynid.terms.friction import Coulomb, Viscous
 
 RATE_HZ, DURATION_S = 100.0, 10.0
@@ -115,6 +117,16 @@ def named_codes(cause: Cause, folder: Path) -> set[str]:
 def test_a_sound_run_gets_none_of_these_causes(tmp_path: Path) -> None:
     planted = {code for cause in CAUSES.values() for code in cause.codes}
     assert not planted & named_codes(Cause(lambda: log(0), lambda: log(1), ()), tmp_path / "run")
+
+
+def test_an_encoder_that_the_gate_accuses_stands_in_every_file_for_people(tmp_path: Path) -> None:
+    moved = replace(log(0), q=np.add(log(0).q, [0.0, -0.1, 0.0]))
+    told: list[Finding] = []
+    run_identification(gautier_khalil_3r(), moved, PLAIN, held_out=[log(1)], out=tmp_path / "run", notice=told.append)
+    (found,) = (finding for finding in told if finding.code == "offset")
+    for file in ("summary.txt", "report.md", "report.html"):
+        assert found.message in (tmp_path / "run" / file).read_text(), file
+    assert found.message in [entry["message"] for entry in read_run(tmp_path / "run")["findings"]]
 
 
 @pytest.mark.parametrize("name", CAUSES)

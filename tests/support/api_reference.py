@@ -6,6 +6,7 @@ Run: ``PYTHONPATH=tests python tests/support/api_reference.py``
 from __future__ import annotations
 
 import inspect
+from enum import Enum
 from pathlib import Path
 from textwrap import indent
 from types import ModuleType
@@ -88,8 +89,8 @@ def example(text: str) -> str:
 
 
 def signature(name: str, thing: object) -> str:
-    """The name with the names of its arguments."""
-    if not callable(thing) or (inspect.isclass(thing) and issubclass(thing, Exception)):
+    """The name with the names of its arguments; exceptions and enumerations, which users do not call, by name alone."""
+    if not callable(thing) or (inspect.isclass(thing) and issubclass(thing, Exception | Enum)):
         return name
     try:
         arguments = inspect.signature(thing).parameters.values()

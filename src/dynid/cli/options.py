@@ -361,10 +361,15 @@ def read_recipe(kind: type[Settings], **values: Any) -> Settings:
 
 def is_robot(name: str) -> bool:
     """Whether a name is that of a robot: a description file by its ending, or a built-in robot."""
-    from dynid.robot import zoo
     from dynid.robot.formats import is_robot_file
 
-    return is_robot_file(name) or name in zoo.names()
+    return is_robot_file(name) or _is_built_in(name)
+
+
+def _is_built_in(name: str) -> bool:
+    from dynid.robot import zoo
+
+    return name in zoo.names()
 
 
 def _complete_robot(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -407,11 +412,12 @@ def read_robot(name: str, held: dict[str, float], *, tell: bool = True, judge: b
         tell: Whether a note says that rounded right angles of the file are taken as exact.
         judge: Whether a robot with impossible masses or tensors is refused.
     """
-    from dynid.robot import zoo
     from dynid.robot.formats import format_of, is_robot_file, joints_in_file
     from dynid.robot.formats import read_robot as read_file
 
-    if format_of(name) is None and name in zoo.names():
+    if format_of(name) is None and _is_built_in(name):
+        from dynid.robot import zoo
+
         if held:
             raise errors.ArgumentError("--hold applies to robot files only", remedy="Omit it for built-in robots.")
         return zoo.get(name)
@@ -444,13 +450,13 @@ def _refuse_unphysical(robot: Robot, name: str) -> None:
 def _read_urdf(name: str, held: dict[str, float], tell: bool) -> Robot:
     """Read a URDF; rounded right angles are taken as exact, and a note says so, unless --no-snap is given."""
     from dynid.cli.screen import show_finding
-    from dynid.robot.check import snapping_finding
+    from dynid.robot.check import degrees_finding, snapping_finding
     from dynid.robot.formats.urdf import read_urdf
 
     robot = read_urdf(name, hold=held, snap=not is_snapping_off())
-    finding = snapping_finding(robot) if tell else None
-    if finding is not None:
-        show_finding(finding)
+    for finding in (degrees_finding(robot), snapping_finding(robot)) if tell else ():
+        if finding is not None:
+            show_finding(finding)
     return robot
 
 

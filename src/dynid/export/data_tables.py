@@ -22,8 +22,10 @@ from numpy.typing import NDArray
 from dynid.checks import require_library
 from dynid.errors import ExportError
 from dynid.estimation.estimate import TWO_SIDED_95, Source
+from dynid.export.result_file import SavedResult
 from dynid.files import make_folder, write_atomically
 from dynid.kernels import inverse_dynamics
+from dynid.links.identification_view import shared_friction
 from dynid.links.identify import Identification
 from dynid.load.load import NAMES, UNITS, Load
 from dynid.logs.joint_order import match_joints
@@ -46,7 +48,7 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-Status = Literal["data", "prior", "unidentifiable"]
+Status = Literal["data", "shared", "prior", "unidentifiable"]
 """Where the value of a parameter comes from; see `parameter_table`."""
 STATUS: dict[Source, Status] = {"data": "data", "prior": "prior", "open": "unidentifiable"}
 """The word of tables for the source of an estimated value."""
@@ -157,14 +159,15 @@ def _csv_cells(column: NDArray[Any]) -> list[Any]:
 
 
 @public
-def parameter_table(fit: Identification) -> DataTable:
+def parameter_table(fit: Identification | SavedResult) -> DataTable:
     """The estimated base parameters and terms with their uncertainty, one row each.
 
-    ``status`` is ``data`` where the data determine the value, ``prior`` where the prior determines it more than the
-    data, ``unidentifiable`` where the motion leaves it open; ``std`` and the 95 % interval are NaN there.
+    ``status`` is ``data`` where the data determine the value, ``shared`` where it is one of several terms that carry
+    the friction of a joint together, ``prior`` where the prior determines it more than the data, ``unidentifiable``
+    where the motion leaves it open; ``std`` and the 95 % interval are NaN there.
 
     Args:
-        fit: The identification, or that of a result file: ``dynid.read_result(folder).identification()``.
+        fit: The identification, or a result from `read_result`.
 
     Example:
         >>> table = dynid.export.parameter_table(fit)
@@ -173,8 +176,13 @@ def parameter_table(fit: Identification) -> DataTable:
         >>> sorted({str(status) for status in table.columns["status"]})
         ['data']
     """
+    fit = fit.identification() if isinstance(fit, SavedResult) else fit
     estimate = fit.estimate
-    status = [STATUS[source] for source in estimate.sources]
+    parts = shared_friction(fit.equations)
+    status: list[Status] = [
+        "shared" if source == "data" and name in parts else STATUS[source]
+        for name, source in zip(estimate.names, estimate.sources, strict=True)
+    ]
     expressions = [str(text) for text in (*fit.base.expressions, *(term.name for term in fit.terms))]
     columns = _parameter_columns(estimate.names, estimate.values, estimate.units, estimate.stderr, status)
     return DataTable(
@@ -183,7 +191,7 @@ def parameter_table(fit: Identification) -> DataTable:
 
 
 @public
-def standard_parameter_table(fit: Identification) -> DataTable:
+def standard_parameter_table(fit: Identification | SavedResult) -> DataTable:
     """The parameters of every link and joint, one row each, with the values before the identification (``prior``).
 
     ``status`` is ``data`` only for parameters that the data determine by themselves; ``prior`` where they determine it
@@ -195,6 +203,7 @@ def standard_parameter_table(fit: Identification) -> DataTable:
         >>> [str(word) for word in table.columns["status"][:3]]
         ['unidentifiable', 'unidentifiable', 'unidentifiable']
     """
+    fit = fit.identification() if isinstance(fit, SavedResult) else fit
     layout, hidden, doubtful = fit.base.layout, set(fit.base.unidentifiable), set(fit.prior_dominated)
     status: list[Status] = [
         "unidentifiable" if name in hidden else "prior" if name in doubtful else "data" for name in layout.names

@@ -61,7 +61,7 @@ class RobotFormat:
 
 
 def _write_urdf(model: RestrictedModel, path: Path, *, force: bool) -> None:
-    write_urdf(model.robot, path, force=force)
+    write_urdf(model.robot, path, force=force, allow_unphysical=True)  # an estimate may be unphysical
 
 
 def _write_mjcf(model: RestrictedModel, path: Path, *, force: bool) -> None:

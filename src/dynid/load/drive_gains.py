@@ -62,6 +62,8 @@ class DriveGains:
     """(n,) torque at zero current [N m or N]; zero where it was not estimated"""
     joint_names: tuple[str, ...] = ()
     """(n,) names of the joints; empty where the calibration does not know them"""
+    unit: str = "N m/A"
+    """Unit of the gains: N m/A, N/A for slides; 1 where measured torques, and not currents, were scaled."""
 
     @property
     def conversion(self) -> CurrentGains:
@@ -82,7 +84,7 @@ class DriveGains:
         """A table of the gains."""
         names = self.joint_names or tuple(f"joint {k + 1}" for k in range(len(self.gain)))
         rows = list(zip(names, self.gain.tolist(), self.stderr.tolist(), strict=True))
-        return Table.of(["joint", "gain [N m/A]", "std"], rows).to_text()
+        return Table.of(["joint", f"gain [{self.unit}]", "std"], rows).to_text()
 
     def __str__(self) -> str:
         return self.summary()

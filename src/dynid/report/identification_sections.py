@@ -7,18 +7,17 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar
 
-import numpy as np
-
 from dynid.errors import DynidError
 from dynid.export.robot_files import RobotFile
 from dynid.findings import Finding, QualityReport
+from dynid.links.common.held_out_causes import HELD_OUT, explain_failure
 from dynid.links.identify import Identification
 from dynid.links.validation import Validation
 from dynid.processing.experiment import Experiment
 from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Notices, Plot, Rows, Text
 from dynid.report.page import Section
 from dynid.report.sections.next_commands import NextCommands
-from dynid.report.sections.residual_causes import JointResidual, explain_residuals, joint_residuals
+from dynid.report.sections.residual_causes import JointResidual, joint_residuals
 from dynid.report.series import (
     FEWEST,
     JointTorque,
@@ -107,16 +106,13 @@ class Verdict(Section):
 
     def _judgements(self, residuals: Sequence[JointResidual]) -> list[Finding]:
         """Findings that follow from the validation and the written files."""
-        check, place = self.check, "held-out residuals"
+        check, place = self.check, HELD_OUT
         if check is None:
             remedy = "Hold out a part of the logs, or validate on another log."
             return [Finding(code="not-validated", severity="warning", where="data",
                             message="no data were held out, so nothing shows how well the model predicts",
                             remedy=remedy)]  # fmt: skip
-        is_beyond = not check.passed or bool(np.any(check.per_joint > check.limit))
-        found: list[Finding] = []
-        if is_beyond and any(not residual.is_noise for residual in residuals):
-            found += explain_residuals(self.fit, self.held_out)
+        found = list(check.causes or explain_failure(self.fit, check, self.held_out))
         for reason, is_noise in (("noise", True), ("model", False)):
             beyond = [(residual, float(error)) for error, residual in zip(check.per_joint, residuals, strict=False)
                       if error > check.limit and residual.is_noise == is_noise]  # fmt: skip

@@ -13,6 +13,7 @@ from dynid.decompositions import eigvalsh
 from dynid.estimation.estimate import TWO_SIDED_95, Source
 from dynid.estimation.linear.least_squares import WLS
 from dynid.links.friction_summary import JointFriction
+from dynid.links.identification_view import shared_friction
 from dynid.links.identify import Identification
 from dynid.links.pruning import PruningCost
 from dynid.report.html_blocks import Block, Bullets, Heading, Intervals, Rows, Text
@@ -27,11 +28,18 @@ WEAK_PERCENT = 30.0
 """Relative standard deviation from which a value is called weakly known [%]; a convention."""
 PRIOR = "prior-dominated"
 """Mark of a parameter whose value comes from the prior model rather than from the data."""
+SHARED = "shared"
+"""Mark of a parameter of a friction that several terms carry."""
 WORDS = (
     ("identified", "The data determine this parameter by itself. Use the value."),
     (
         "combined",
         "The data determine the sum in the table of expressions, but no single term of it. Use the sum as a whole.",
+    ),
+    (
+        SHARED,
+        "One of several terms that carry the friction of a joint together: only a part of it. Use the friction of the "
+        "joint as a whole.",
     ),
     (
         "weakly known",
@@ -106,13 +114,14 @@ def _with_half(value: float, half: float) -> str | None:
 
 def base_marks(fit: Identification) -> tuple[str, ...]:
     """(b,) mark of each estimated parameter, as explained in `WORDS`."""
-    estimate, prior = fit.estimate, set(fit.estimate.prior_dominated)
+    estimate, prior, shared = fit.estimate, set(fit.estimate.prior_dominated), shared_friction(fit.equations)
     single = [np.count_nonzero(row) == 1 for row in fit.equations.grouping]
     marks = []
     for name, alone, free, relative in zip(
         estimate.names, single, estimate.undetermined, estimate.relative_stderr, strict=True
     ):
-        kind = "not determined" if free else PRIOR if name in prior else "identified" if alone else "combined"
+        known = PRIOR if name in prior else SHARED if name in shared else "identified" if alone else "combined"
+        kind = "not determined" if free else known
         marks.append(f"{kind}, weakly known" if not free and relative > WEAK_PERCENT else kind)
     return tuple(marks)
 

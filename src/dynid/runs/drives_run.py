@@ -7,10 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from dynid.errors import DataError
-from dynid.links.log_reader import ChannelMapSource, check_copies
+from dynid.links.common.copies import check_copies
+from dynid.links.log_reader import ChannelMapSource
 from dynid.links.recipe import add_terms
 from dynid.load.drive_gains import DriveGains, gains_from_weighed_mass, identify_drive_gains
 from dynid.logs.reading import read_recording
+from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
 from dynid.public_calls import public
@@ -49,22 +51,30 @@ def calibrate_drives(
         >>> logs, empty = [folder / "held.csv"], [folder / "run1.csv"]
         >>> known = {"mass_kg": 2.0, "com": (0.0, 0.0, 0.1)}
         >>> gains = dynid.runs.calibrate_drives(robot, logs, empty, **known, channel_map=folder / "map.toml")
-        >>> gains.gain.shape
-        (3,)
+        >>> gains.gain.shape, gains.unit  # the map has torques, so that the gains correct them
+        ((3,), '1')
     """
     check_copies(
         logs, unloaded, why="with the load", remedy="Give a log of the robot without the load: --unloaded empty.csv."
     )
     model = add_terms(robot)
-    held, empty = ([_currents(model, log, channel_map) for log in group] for group in (logs, unloaded))
+    recordings = [[read_recording(log, model, channel_map=channel_map) for log in group] for group in (logs, unloaded)]
+    held, empty = (
+        [_currents(recording, log) for recording, log in zip(group, names, strict=True)]
+        for group, names in zip(recordings, (logs, unloaded), strict=True)
+    )
     if com is None:
-        return gains_from_weighed_mass(model, loaded=held, unloaded=empty, mass_kg=mass_kg, link=link)
-    known = Inertia.from_com(mass_kg, com, 0.0 * robot.bodies[-1].inertia.about_com)
-    return identify_drive_gains(model, loaded=held, unloaded=empty, known=known, link=link)
+        found = gains_from_weighed_mass(model, loaded=held, unloaded=empty, mass_kg=mass_kg, link=link)
+    else:
+        known = Inertia.from_com(mass_kg, com, 0.0 * robot.bodies[-1].inertia.about_com)
+        found = identify_drive_gains(model, loaded=held, unloaded=empty, known=known, link=link)
+    of_torques = all(recording.current is None for group in recordings for recording in group)
+    kinds = {joint.kind == "prismatic" for joint in robot.moving_joints}
+    unit = "N/A" if kinds == {True} else "N m/A" if kinds == {False} else "N m/A or N/A"
+    return replace(found, unit="1" if of_torques else unit)
 
 
-def _currents(robot: Robot, log: str | Path, channel_map: ChannelMapSource | None) -> Experiment:
-    recording = read_recording(log, robot, channel_map=channel_map)
+def _currents(recording: Recording, log: str | Path) -> Experiment:
     if recording.current is not None:
         recording = replace(recording, effort=recording.current)
     if recording.effort is None:

@@ -12,6 +12,8 @@ from dynid.export.result_file import write_result
 from dynid.export.robot_files import RobotFile, describe_files, write_robot_files
 from dynid.findings import Finding, QualityReport
 from dynid.gate.quality import check_and_process
+from dynid.links.common.copies import check_copies
+from dynid.links.common.held_out_causes import explain_failure
 from dynid.links.common.kept_faults import unmended
 from dynid.links.estimators import make_estimator
 from dynid.links.identify import Identification, identify_logs, prepare_robot
@@ -22,7 +24,6 @@ from dynid.links.log_reader import (
     LogReader,
     Notice,
     Progress,
-    check_copies,
     log_finding,
 )
 from dynid.links.pruning import PruningCost
@@ -126,6 +127,7 @@ def run_identification(
         verdict = validate(fit, proof, limit=chosen.limit_percent, trim_s=chosen.trim_s) if proof else None
         if verdict is not None:
             verdict = replace(verdict, doubts=unmended([*gathered, *fit.estimate.findings], chosen.per_run))
+            verdict = replace(verdict, causes=explain_failure(fit, verdict, proof))
         cost = _pruning_cost(fit, verdict, proof, chosen)
         found = tuple(finding for finding in gathered if finding.code not in ("continued", "refused"))
         result = IdentificationRun(fit=fit, validation=verdict, held_out=tuple(proof), cost=cost, findings=found)
@@ -206,11 +208,13 @@ def _write(run: RunFolder, result: IdentificationRun, recipe: Recipe) -> Identif
     write_result(fit, run.path / "result.json", verdict, result.cost, files=entries, force=True)
     run.write("recipe.toml", recipe.to_toml())
     note = describe_files(files, run.folder)
-    parts = [fit.summary(), str(result.cost or ""), verdict.summary() if verdict else "", note]
+    told = "\n".join(str(finding) for finding in result.findings)
+    parts = [fit.summary(), told, str(result.cost or ""), verdict.summary() if verdict else "", note]
     run.write("summary.txt", "\n\n".join(part for part in parts if part) + "\n")
     run.note(note)
     extra = [] if result.cost is None else [SignificantParameters(fit, result.cost)]
     sections = [WrittenFiles(files), *extra, run.settings()]
     run.write_page(identification_page(fit, verdict, result.held_out, sections, findings=result.findings))
-    run.finish("result.json", result.exit_code)
+    causes = () if verdict is None else verdict.causes
+    run.finish("result.json", result.exit_code, [*result.findings, *causes, *fit.estimate.findings])
     return replace(result, files=files, note=note)

@@ -14,8 +14,9 @@ from dynid.errors import ArgumentError
 from dynid.export.controller_dialogs import payload_dialogs
 from dynid.files import file_digest, safe_name
 from dynid.findings import Finding, QualityReport
+from dynid.links.common.copies import check_copies
 from dynid.links.log_part import check_part
-from dynid.links.log_reader import ChannelMapSource, LogReader, Notice, Progress, check_copies, log_finding
+from dynid.links.log_reader import ChannelMapSource, LogReader, Notice, Progress, log_finding
 from dynid.links.recipe import Recipe, add_terms
 from dynid.load.load import Load
 from dynid.load.load_files import read_library, read_load, read_load_logs
@@ -318,6 +319,11 @@ def _write(run: RunFolder, result: LoadRun, held: Experiment, recipe: LoadRecipe
     run.write("load.json", json.dumps(result.content, indent=1) + "\n")
     run.write("recipe.toml", recipe.to_toml())
     if study.load.mass > 0.0:
-        write_urdf(study.robot_with_load, run.path / f"{safe_name(study.robot.name)}_with_load.urdf", force=True)
+        write_urdf(
+            study.robot_with_load,
+            run.path / f"{safe_name(study.robot.name)}_with_load.urdf",
+            force=True,
+            allow_unphysical=True,
+        )
     run.write_page(load_page(study, held, [run.settings()], recipe.flange))
     run.finish("load.json", result.exit_code)

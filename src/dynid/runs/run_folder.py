@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -75,6 +76,7 @@ _RUN = table(
         "exit_code": whole(0, 255),
         "seconds": number(0.0),
         "outputs": mapping_of(DIGEST),
+        "findings": list_of(mapping_of(either(one_of(None), text())), most=100_000),
     },
 )
 """What ``run.json`` holds."""
@@ -230,19 +232,23 @@ class RunFolder:
         """
         self._publish({"refused": True})
 
-    def finish(self, result: str, code: int) -> None:
+    def finish(self, result: str, code: int, findings: Sequence[Finding] = ()) -> None:
         """Declare the run finished: its files take their places.
 
         Args:
             result: Name of the file with its numbers.
             code: Exit code of the command: 0, or 1 where the verdict failed.
+            findings: What a person should know about the run.
 
         Raises:
             ExportError: The folder holds other files of these names, or cannot be written.
         """
         self.note(f"finished, exit code {code}")
         seconds = round(time.monotonic() - self.started, 3)
-        self._publish({"finished": True, "result": result, "exit_code": code, "seconds": seconds})
+        keys = ("code", "severity", "where", "joint", "message", "remedy")
+        told = [{key: getattr(finding, key) for key in keys} for finding in findings]
+        end = {"finished": True, "result": result, "exit_code": code, "seconds": seconds, "findings": told}
+        self._publish(end)
 
     def _publish(self, end: Mapping[str, Any]) -> None:
         files = {file.name: file for file in sorted(self.path.iterdir()) if file.is_file()}
@@ -387,13 +393,29 @@ def read_run(folder: str | Path) -> dict[str, Any]:
 def versions() -> dict[str, str]:
     """Versions of everything that shapes the numbers, by name."""
     import platform
-    from importlib.metadata import PackageNotFoundError, version
 
     found = {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}"}
     for name in ("dynid", "numpy", "scipy", "llvmlite", "clarabel"):
-        with suppress(PackageNotFoundError):
-            found[name] = version(name)
+        if (version := _installed_version(name)) is not None:
+            found[name] = version
     return found
+
+
+def _installed_version(name: str) -> str | None:
+    """Version of an installed package, as its installer wrote it down; None where there is none.
+
+    The standard library knows more places, but takes longer to load than all versions to read.
+    """
+    for folder in map(Path, sys.path):
+        with suppress(OSError):
+            for place in folder.glob(f"{name}-*.dist-info/METADATA"):
+                lines = place.read_text(encoding="utf-8").splitlines()
+                return next(line.partition(":")[2].strip() for line in lines if line.startswith("Version:"))
+    from importlib.metadata import PackageNotFoundError, version
+
+    with suppress(PackageNotFoundError):
+        return version(name)
+    return None
 
 
 def _words(value: Any) -> str:

@@ -12,8 +12,10 @@ from typing import Any
 from dynid.errors import ArgumentError
 from dynid.export.result_file import read_result
 from dynid.findings import Finding
+from dynid.links.common.copies import check_copies
+from dynid.links.common.held_out_causes import explain_failure
 from dynid.links.common.kept_faults import unmended
-from dynid.links.log_reader import ChannelMapSource, LogReader, Notice, Progress, check_copies, log_finding
+from dynid.links.log_reader import ChannelMapSource, LogReader, Notice, Progress, log_finding
 from dynid.links.recipe import Recipe
 from dynid.links.validation import Validation, validate
 from dynid.logs.reading import log_digest
@@ -90,12 +92,13 @@ def run_validation(
             _check_unseen(log, experiment.sha256, used)
         verdict = validate(fit, runs, limit=chosen.limit_percent, band_hz=chosen.band_hz, trim_s=chosen.trim_s)
         verdict = replace(verdict, doubts=unmended([*gathered, *fit.estimate.findings], chosen.per_run))
+        verdict = replace(verdict, causes=explain_failure(fit, verdict, runs))
         if chosen.band_hz is not None and chosen.band_hz == fit.equations.band_hz:  # a result holds no samples
             verdict = replace(verdict, training_error=saved.training_error_in_band)
         if run is not None:
             run.write("validation.json", json.dumps(verdict.to_json(), indent=1) + "\n")
             run.write_page(identification_page(fit, verdict, runs, [run.settings()], saved.content["data"], gathered))
-            run.finish("validation.json", 0 if verdict.passed else 1)
+            run.finish("validation.json", 0 if verdict.passed else 1, [*gathered, *verdict.causes])
     return verdict
 
 

@@ -13,8 +13,9 @@ import numpy as np
 
 from dynid.errors import ArgumentError, DataError
 from dynid.export.result_file import SavedResult, read_result
+from dynid.links.common.copies import check_copies
 from dynid.links.identify import Identification
-from dynid.links.log_reader import ChannelMapSource, Log, LogReader, Notice, Progress, check_copies, log_finding
+from dynid.links.log_reader import ChannelMapSource, Log, LogReader, Notice, Progress, log_finding
 from dynid.links.recipe import Recipe
 from dynid.monitor.alarms import Watch, watch_experiment
 from dynid.monitor.calibration import Calibration, calibrate

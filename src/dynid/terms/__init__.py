@@ -2,96 +2,28 @@
 
 from __future__ import annotations
 
-from dynid.public_calls import public
-from dynid.terms.base import Dependence, JointTerm, MemoryTerm, Motion, Reference, ScaledTerm, StateTerm, Term
-from dynid.terms.coupling import CoupledCoulomb, CoupledInertia, CoupledViscous, Coupling, MotorFriction
-from dynid.terms.friction import (
-    AngleFriction,
-    AsymmetricViscous,
-    Coulomb,
-    CubicViscous,
-    QuadraticViscous,
-    SaturatingViscous,
-    SmoothSign,
-    Stribeck,
-    Viscous,
-)
-from dynid.terms.load_dependent import BaseTilt, CrossTalk, DriveGain, LoadFriction, SensorCurvature
-from dynid.terms.memory import Hysteresis, LaggedSign
-from dynid.terms.motors import Offset, RotorInertia
-from dynid.terms.springs import AngleHarmonic
+from dynid.lazy import lazy_names
 
-__all__ = [
-    "Dependence",
-    "JointTerm",
-    "MemoryTerm",
-    "Motion",
-    "Reference",
-    "ScaledTerm",
-    "StateTerm",
-    "Term",
-    "CoupledCoulomb",
-    "CoupledInertia",
-    "CoupledViscous",
-    "Coupling",
-    "MotorFriction",
-    "Offset",
-    "RotorInertia",
-    "AngleFriction",
-    "AsymmetricViscous",
-    "Coulomb",
-    "CubicViscous",
-    "QuadraticViscous",
-    "SaturatingViscous",
-    "SmoothSign",
-    "Stribeck",
-    "Viscous",
-    "BaseTilt",
-    "CrossTalk",
-    "DriveGain",
-    "LoadFriction",
-    "SensorCurvature",
-    "Hysteresis",
-    "LaggedSign",
-    "AngleHarmonic",
-    "TERMS",
-    "usual_terms",
-]
+NAMES = {
+    "base": ["Dependence", "JointTerm", "MemoryTerm", "Motion", "Reference", "ScaledTerm", "StateTerm", "Term"],
+    "catalogue": ["TERMS", "usual_terms"],
+    "coupling": ["CoupledCoulomb", "CoupledInertia", "CoupledViscous", "Coupling", "MotorFriction"],
+    "friction": [
+        "AngleFriction",
+        "AsymmetricViscous",
+        "Coulomb",
+        "CubicViscous",
+        "QuadraticViscous",
+        "SaturatingViscous",
+        "SmoothSign",
+        "Stribeck",
+        "Viscous",
+    ],
+    "load_dependent": ["BaseTilt", "CrossTalk", "DriveGain", "LoadFriction", "SensorCurvature"],
+    "memory": ["Hysteresis", "LaggedSign"],
+    "motors": ["Offset", "RotorInertia"],
+    "springs": ["AngleHarmonic"],
+}
+"""Module -> its public names, loaded at first use."""
 
-TERMS: list[type[Term]] = [
-    RotorInertia,
-    Viscous,
-    Coulomb,
-    Offset,
-    CoupledInertia,
-    CoupledViscous,
-    CoupledCoulomb,
-    SmoothSign,
-    Hysteresis,
-    LaggedSign,
-    SaturatingViscous,
-    QuadraticViscous,
-    CubicViscous,
-    AsymmetricViscous,
-    Stribeck,
-    LoadFriction,
-    DriveGain,
-    SensorCurvature,
-    CrossTalk,
-    AngleHarmonic,
-    AngleFriction,
-    BaseTilt,
-    MotorFriction,
-]
-"""Every term. Selection tries their candidates in this order; result files and description files read the list."""
-
-
-@public
-def usual_terms() -> tuple[RotorInertia, Viscous, Coulomb, Offset]:
-    """The terms of a usual joint, values zero: rotor inertia, viscous and dry friction, offset.
-
-    Example:
-        >>> [type(term).__name__ for term in dynid.terms.usual_terms()]
-        ['RotorInertia', 'Viscous', 'Coulomb', 'Offset']
-    """
-    return RotorInertia(), Viscous(), Coulomb(), Offset()
+__all__, __getattr__, __dir__ = lazy_names(__name__, NAMES)

@@ -162,6 +162,8 @@ class TermSizes:
     """For each motor that turns with several joints: joint index and motor speed per joint speed."""
     most_loaded: int
     """Index of the joint with the largest torques."""
+    turning: tuple[int, ...]
+    """Indices of the joints that turn; angles of the others have no meaning."""
     reference: Reference
 
     @property

@@ -180,5 +180,5 @@ class AngleFriction(StateTerm, ScaledTerm):
     @classmethod
     def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
         scales = SPEEDS[0] * sizes.speed
-        both = (cls(joint=j, scale=float(scales[j]), sine=sine) for j in sizes.joints for sine in (False, True))
+        both = (cls(joint=j, scale=float(scales[j]), sine=sine) for j in sizes.turning for sine in (False, True))
         return {"angle friction": tuple(both)}

@@ -36,4 +36,4 @@ class AngleHarmonic(StateTerm):
 
     @classmethod
     def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
-        return {"first harmonics": tuple(cls(joint=j, sine=sine) for j in sizes.joints for sine in (False, True))}
+        return {"first harmonics": tuple(cls(joint=j, sine=sine) for j in sizes.turning for sine in (False, True))}

@@ -134,4 +134,5 @@ def drives(
         print_json({"joints": list(found.joint_names), "gain": gains, "stderr": stderr, "map": found.map_line})
         return
     echo(found.summary())
-    echo(f"\nFor [current] in the channel map:\n{found.map_line}")
+    section = "[effort]" if found.unit == "1" else "[current]"
+    echo(f"\nFor {section} in the channel map:\n{found.map_line}")

@@ -189,8 +189,9 @@ def generate_c(
     given = source.pruned if isinstance(source, Significance) else source
     given = given.identification() if isinstance(given, SavedResult) else given
     robot, notes = _robot_and_notes(given)
-    warnings = _indefinite_warning(given, two_rate)
-    with_tasks = not warnings if two_rate is None else two_rate
+    indefinite = _indefinite_warning(given, two_rate)
+    with_tasks = not indefinite if two_rate is None else two_rate
+    warnings = (*_negative_warning(given), *indefinite)
     functions = [functions] if isinstance(functions, str) else functions
     _check_options(functions, precision, parameters, load)
     if not isinstance(name, str | None) or not isinstance(base, BaseParameters | None):
@@ -242,6 +243,14 @@ def _robot_and_notes(source: Source) -> tuple[Robot, tuple[str, ...]]:
     raise ArgumentError(
         f"code cannot be generated from a {type(source).__name__}", remedy="Pass a Robot or an identification."
     )
+
+
+def _negative_warning(source: Source) -> tuple[str, ...]:
+    """Say where a robot has masses that no body has; an estimate of base parameters alone may have them."""
+    negative = [link.name for link in source.links if link.inertia.mass < 0.0] if isinstance(source, Robot) else []
+    if not negative:
+        return ()
+    return (f"WARNING: the mass of {', '.join(negative[:3])} is negative: no body has such a mass.",)
 
 
 def _indefinite_warning(source: Source, two_rate: bool | None) -> tuple[str, ...]:

@@ -1,0 +1,62 @@
+"""The list of all terms, and the terms of a usual joint."""
+
+from __future__ import annotations
+
+from dynid.public_calls import public
+from dynid.terms.base import Term
+from dynid.terms.coupling import CoupledCoulomb, CoupledInertia, CoupledViscous, MotorFriction
+from dynid.terms.friction import (
+    AngleFriction,
+    AsymmetricViscous,
+    Coulomb,
+    CubicViscous,
+    QuadraticViscous,
+    SaturatingViscous,
+    SmoothSign,
+    Stribeck,
+    Viscous,
+)
+from dynid.terms.load_dependent import BaseTilt, CrossTalk, DriveGain, LoadFriction, SensorCurvature
+from dynid.terms.memory import Hysteresis, LaggedSign
+from dynid.terms.motors import Offset, RotorInertia
+from dynid.terms.springs import AngleHarmonic
+
+__all__ = ["TERMS", "usual_terms"]
+
+TERMS: list[type[Term]] = [
+    RotorInertia,
+    Viscous,
+    Coulomb,
+    Offset,
+    CoupledInertia,
+    CoupledViscous,
+    CoupledCoulomb,
+    SmoothSign,
+    Hysteresis,
+    LaggedSign,
+    SaturatingViscous,
+    QuadraticViscous,
+    CubicViscous,
+    AsymmetricViscous,
+    Stribeck,
+    LoadFriction,
+    DriveGain,
+    SensorCurvature,
+    CrossTalk,
+    AngleHarmonic,
+    AngleFriction,
+    BaseTilt,
+    MotorFriction,
+]
+"""Every term. Selection tries their candidates in this order; result files and description files read the list."""
+
+
+@public
+def usual_terms() -> tuple[RotorInertia, Viscous, Coulomb, Offset]:
+    """The terms of a usual joint, values zero: rotor inertia, viscous and dry friction, offset.
+
+    Example:
+        >>> [type(term).__name__ for term in dynid.terms.usual_terms()]
+        ['RotorInertia', 'Viscous', 'Coulomb', 'Offset']
+    """
+    return RotorInertia(), Viscous(), Coulomb(), Offset()
