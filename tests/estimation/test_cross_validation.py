@@ -84,3 +84,11 @@ def test_a_model_alone_is_fitted_as_one_of_many(equations: Samples, absent: tupl
         expected = folds._without(weight, absent).solve(everything, kept)
         np.testing.assert_allclose(base[:, place], expected[0][:, 0], rtol=1e-6, atol=1e-9)
         np.testing.assert_allclose(unknowns[:, place], expected[1][:, 0], rtol=1e-6, atol=1e-9)
+
+
+def test_some_of_the_terms_give_the_folds_of_equations_that_have_no_others(equations: Samples) -> None:
+    kept = (FURTHER[5], FURTHER[0], FURTHER[2])
+    whole, some = (Folds(each, np.ones(ROBOT.dof), (BLOCKS,), terms=kept) for each in (equations, equations.keep(kept)))
+    np.testing.assert_allclose(whole._weighted, some._weighted, rtol=1e-9, atol=1e-9 * np.abs(some._weighted).max())
+    assert whole.best_weight(kept, [3]) == some.best_weight(kept, [3])
+    np.testing.assert_allclose(whole.errors(kept, [], 1.0)[0], some.errors(kept, [], 1.0)[0], rtol=1e-9)

@@ -69,6 +69,29 @@ def test_each_parameter_has_intervals_by_its_own_degrees_of_freedom() -> None:
     assert np.mean(wide, axis=0)[0] > shares[0] + 0.02, "one factor for all is too wide"
 
 
+def test_degrees_of_freedom_are_those_of_the_covariances_themselves() -> None:
+    """Against C_kl formed block by block: ``sum_s (k_s - A_k) B_s (l_s - A_l)'``."""
+    rng = np.random.default_rng(4)
+    blocks, r = 11, 5
+    Z = rng.normal(size=(blocks, 30, r)) * rng.uniform(0.2, 2.0, (blocks, 1, r))
+    root = np.linalg.inv(np.linalg.cholesky(np.einsum("sij,sik->jk", Z, Z))).T
+    Z = Z @ root
+    bread, filling = Z.swapaxes(1, 2) @ Z, Z.swapaxes(1, 2) @ (rng.uniform(0.5, 2.0, (blocks, 30, 1)) * Z)
+    sums = ScoreSums(root, rng.uniform(20.0, 40.0, blocks), np.zeros(blocks, int))
+    for place in range(blocks):
+        sums.add(place, bread[place], filling[place], rng.normal(size=r))
+    sums._add_waiting()
+    waves = sums._waves
+    inner = np.tensordot(waves, bread, axes=1)
+    away = waves[:, :, None, None] * np.eye(r) - inner[:, None]  # (m, S, r, r)
+    C = np.einsum("ksij,sjn,lsqn->kliq", away, filling, away)
+    np.testing.assert_allclose(sums._expected(), np.einsum("kkij->ij", C), rtol=1e-12, atol=1e-13)
+    rows = rng.normal(size=(7, r))
+    table = np.einsum("ci,klij,cj->ckl", rows, C, rows)
+    expected = np.einsum("ckk->c", table) ** 2 / np.sum(table**2, axis=(1, 2))
+    np.testing.assert_allclose(sums._freedom(rows), expected, rtol=1e-10)
+
+
 def test_students_factor_is_that_of_tables() -> None:
     np.testing.assert_allclose(student_factor([1, 8, 30]) * 1.959964, [12.706, 2.306, 2.042], atol=6e-4)
 

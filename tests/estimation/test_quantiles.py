@@ -37,6 +37,13 @@ def test_student(freedom: float, probability: float) -> None:
     assert ratio == pytest.approx(expected / float(special.ndtri(probability)), rel=CLOSE)
 
 
+@given(st.lists(st.floats(1.0, 1e5) | st.just(float("inf")), min_size=1, max_size=40), st.floats(0.9, 0.9999))
+def test_many_student_quantiles_at_once(freedom: list[float], probability: float) -> None:
+    expected = [quantiles.student_ratio(each, probability) for each in freedom]
+    found = quantiles.student_ratios(np.array(freedom), probability)
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
 @given(st.floats(0.01, 30.0))
 def test_displaced(mean: float) -> None:
     expected = float(np.sqrt(ncx2.ppf(0.95, 1, mean**2)))  # squares of such numbers are noncentral chi-squared

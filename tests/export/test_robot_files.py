@@ -11,6 +11,7 @@ import pytest
 from dynid.errors import ArgumentError
 from dynid.export import robot_files
 from dynid.export.result_file import read_result, write_result
+from dynid.export.restricted_model import restrict_models
 from dynid.export.robot_files import FORMATS, PRESLIDING, RobotFile, describe_files, write_robot_files
 from dynid.kernels import inverse_dynamics
 from dynid.links.identify import identify
@@ -121,6 +122,18 @@ def test_memory_goes_into_a_file_of_its_own(truth, runs, tmp_path):
     model = PRESLIDING.read(files[2].path, fit.robot)
     assert files[2].error == pytest.approx(robot_error(model.robot, runs[1], terms=model.yielding))
     assert all(term.value > 0.0 for term in model.yielding)
+
+
+def test_formats_that_share_their_equations_are_refitted_as_each_alone(truth, runs):
+    robot = truth.with_terms(RotorInertia(), Viscous(), Coulomb())
+    further = [SaturatingViscous(joint=1), LaggedSign(joint=0, scale=0.02)]
+    fit = identify(robot, runs[0], Recipe.bare(), terms=further)
+    kinds = [kind.capacity for kind in (*FORMATS, PRESLIDING)]
+    for kind, model in zip(kinds, restrict_models(fit, kinds), strict=True):
+        (alone,) = restrict_models(fit, [kind])
+        expected, found = alone.robot.parameter_vector, model.robot.parameter_vector
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6 * np.abs(expected).max())
+        assert [term.name for term in model.yielding] == [term.name for term in alone.yielding]
 
 
 def test_a_tilted_base_and_coupled_motors_reach_the_mjcf(truth, runs, tmp_path):

@@ -49,7 +49,13 @@ class Folds:
     """Cross products of all columns, per fold, and the fits that leave one fold out."""
 
     def __init__(
-        self, equations: Factors, weights: Floats, counts: Sequence[int] = (FOLDS,), *, runs: bool = False
+        self,
+        equations: Factors,
+        weights: Floats,
+        counts: Sequence[int] = (FOLDS,),
+        *,
+        runs: bool = False,
+        terms: Sequence[Term] | None = None,
     ) -> None:
         """Group the blocks of the equations into folds.
 
@@ -58,6 +64,7 @@ class Folds:
             weights: (n,) weight of each joint's squared residuals in the fits.
             counts: Numbers of folds; several partitions make the result depend less on where the cuts happen to lie.
             runs: Whether the runs themselves are a further partition, if there are several.
+            terms: Those of the equations' terms that a model may have; all by default.
         """
         information = equations.information
         segments = [s for s, row in zip(information.segments, information.samples, strict=True) if row.any()]
@@ -66,7 +73,8 @@ class Folds:
         self.equations, self.weights = equations, weights
         self._best: dict[tuple[tuple[Term, ...], tuple[int, ...]], float] = {}
         self._fits: dict[tuple[float, tuple[int, ...]], _Fits] = {}
-        self._places = {term: place for place, term in enumerate(equations.terms)}
+        self._terms = equations.terms if terms is None else tuple(terms)
+        self._places = {term: place for place, term in enumerate(self._terms)}
         partitions = [_groups(equations, segments, count) for count in counts]
         whole_runs = _runs(equations, segments)
         self.across_runs = runs and 1 < len(whole_runs) < RUNS_AS_FOLDS
@@ -105,16 +113,22 @@ class Folds:
 
     def _products(self, groups: Sequence[Ints], weights: Sequence[Floats]) -> Floats:
         """(weights, groups, p, p) cross products of all columns and the torque over groups of segments."""
-        information = self.equations.information
-        size = len(information.columns) + 1
+        information, rank = self.equations.information, self.equations.base.rank
+        columns = {column: column for column in range(rank)}
+        columns |= {rank + place: rank + k for k, place in enumerate(self.equations.term_places(self._terms))}
+        size = len(columns) + 1
         numbers = np.unique(np.concatenate(groups))
         order = np.searchsorted(numbers, np.concatenate(groups))
         starts = np.cumsum([0, *(group.size for group in groups[:-1])])
         total = np.zeros((len(weights), len(groups), size, size))
         for joint, support in enumerate(information.supports):
-            squares = np.array([R.T @ R for R in (information.factor(joint, int(number)) for number in numbers)])
+            picked = [place for place, column in enumerate(support) if column in columns]
+            factors = [information.factor(joint, int(number)) for number in numbers]
+            if len(picked) < len(support):
+                factors = [R.take([*picked, -1], axis=1) for R in factors]
+            squares = np.array([R.T @ R for R in factors])
             by_group = np.add.reduceat(squares[order], starts, axis=0)
-            places = np.array([*support, size - 1])
+            places = np.array([*(columns[support[place]] for place in picked), size - 1])
             for part, weight in zip(total, weights, strict=True):
                 part[:, places[:, None], places] += weight[joint] * by_group
         return total
@@ -211,7 +225,7 @@ class Folds:
         if (key := (tuple(terms), tuple(absent))) in self._best:
             return self._best[key]
         kept, everything = self._columns(terms), np.arange(len(self))
-        if len(kept) == len(self.equations.terms):
+        if len(kept) == len(self._terms):
             base, unknowns = self._fit_whole(kept, absent, WEIGHTS)
         else:  # other models will come, which share what is eliminated
             found = [self._without(weight, absent).solve(everything, kept) for weight in WEIGHTS]

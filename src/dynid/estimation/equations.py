@@ -98,10 +98,18 @@ class Factors:
 
     def keep(self, terms: Sequence[Term]) -> Self:
         """Equations with only some of the terms, in the given order."""
-        places = [self.base.rank + self.terms.index(term) for term in terms]
+        places = [self.base.rank + place for place in self.term_places(terms)]
         columns = [*self.base.columns, *(self.information.columns[place] for place in places)]
         information = self.information.select(columns)
         return replace(self, information=information, terms=tuple(terms))
+
+    def term_places(self, terms: Sequence[Term]) -> list[int]:
+        """Places of some terms among those of the equations.
+
+        Most are the same objects. To compare others by value, number by number of what they refer to, takes longer.
+        """
+        known = {id(term): place for place, term in enumerate(self.terms)}
+        return [known[id(term)] if id(term) in known else self.terms.index(term) for term in terms]
 
     @property
     def counts(self) -> NDArray[np.int64]:

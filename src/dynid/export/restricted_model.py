@@ -24,7 +24,7 @@ from dynid.terms.load_dependent import BaseTilt, DriveGain, horizontal_axes
 from dynid.terms.memory import TRAVELS, Hysteresis
 from dynid.terms.springs import AngleHarmonic
 
-__all__ = ["Capacity", "RestrictedModel", "restrict_model"]
+__all__ = ["Capacity", "RestrictedModel", "restrict_models"]
 
 Floats = NDArray[np.float64]
 POWERS = (CubicViscous, QuadraticViscous, Viscous, Coulomb)
@@ -81,30 +81,50 @@ class RestrictedModel:
         return np.array([self.gains.get(name, 1.0) for name in self.robot.joint_names])
 
 
-def restrict_model(fit: Identification, capacity: Capacity) -> RestrictedModel:
-    """Refit the robot of an identification with what a format holds, nearest to the torques of the whole model.
+def restrict_models(fit: Identification, capacities: Sequence[Capacity]) -> list[RestrictedModel]:
+    """Refit the robot of an identification with what each format holds, nearest to the torques of the whole model.
 
-    Where friction terms are missing from the format, its own shapes of friction take over what they can: powers of the
+    Where friction terms are missing from a format, its own shapes of friction take over what they can: powers of the
     speed in place of friction that saturates with the speed, and springs that yield in place of other friction with
     memory. Powers of the speed that would feed power in at some speed, however high, are left out.
+
+    The samples are reduced once, with the further terms of all formats: each refit picks its columns.
 
     Raises:
         ArgumentError: The identification was read from a file, which does not hold the equations.
     """
-    carried = [term for term in fit.terms if capacity.carries(fit.robot, term)]
-    missing = [term for term in fit.terms if term not in carried]
-    further = _substitutes(fit, capacity, missing) if isinstance(fit.equations, Samples) else []
+    carried = [[term for term in fit.terms if capacity.carries(fit.robot, term)] for capacity in capacities]
+    further: list[list[JointTerm]] = [
+        _substitutes(fit, capacity, [term for term in fit.terms if term not in held])
+        if isinstance(fit.equations, Samples)
+        else []
+        for capacity, held in zip(capacities, carried, strict=True)
+    ]
+    equations = _with_columns(fit.equations, list(dict.fromkeys(term for terms in further for term in terms)))
+    return [
+        _restrict_model(fit, equations, capacity, held, terms)
+        for capacity, held, terms in zip(capacities, carried, further, strict=True)
+    ]
+
+
+def _restrict_model(
+    fit: Identification, equations: Factors, capacity: Capacity, carried: list[Term], further: list[JointTerm]
+) -> RestrictedModel:
+    """Refit the robot with what one format holds."""
     if not carried and not further:
         return RestrictedModel(fit.restrict_terms(capacity.holds))
-    model = _refit(fit, capacity, carried, further)
+    model = _refit(fit, equations, capacity, carried, further)
     wrong = {j for j, joint in enumerate(model.robot.moving_joints) if _feeds_power_in(joint)}
     if not wrong:
         return model
-    return _refit(fit, capacity, carried, [t for t in further if not (_is_power(t) and t.joint in wrong)])
+    left = [term for term in further if not (_is_power(term) and term.joint in wrong)]
+    return _refit(fit, equations, capacity, carried, left)
 
 
-def _refit(fit: Identification, capacity: Capacity, carried: list[Term], further: list[JointTerm]) -> RestrictedModel:
-    """The model with some of the terms."""
+def _refit(
+    fit: Identification, equations: Factors, capacity: Capacity, carried: list[Term], further: list[JointTerm]
+) -> RestrictedModel:
+    """The model with some of the terms; the equations may have more."""
     first = 10 * fit.robot.dof
     names = fit.base.layout.names[first:]
     dropped = [name for name, placed in zip(names, fit.robot.terms, strict=True) if not capacity.holds(placed.term)]
@@ -112,9 +132,8 @@ def _refit(fit: Identification, capacity: Capacity, carried: list[Term], further
     gains = _drive_gains(fit, carried)
     kept = (*(term for term in carried if not isinstance(term, DriveGain)), *further)
     signs += [term.name for term in kept if term.is_non_negative or isinstance(_friction_of(term), Hysteresis)]
-    equations = _with_columns(fit.equations, further)
     theta = restrict_parameters(
-        equations,
+        equations if further else fit.equations,
         fit.estimate,
         fit.with_signs,
         dropped,
@@ -122,6 +141,7 @@ def _refit(fit: Identification, capacity: Capacity, carried: list[Term], further
         [name for name in signs if name not in dropped],
         _steady_torques(fit, kept, dropped),
         np.array([gains.get(name, 1.0) for name in fit.robot.joint_names]),
+        (*fit.terms, *further) if further else None,
     )
     count = fit.standard.size
     valued = [term.with_value(value) for term, value in zip(kept, theta[count:].tolist(), strict=True)]

@@ -16,7 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dynid.export.restricted_model import Capacity, RestrictedModel, restrict_model
+from dynid.export.restricted_model import Capacity, RestrictedModel, restrict_models
 from dynid.files import safe_name
 from dynid.links.identify import Identification
 from dynid.links.validation import Validation, robot_error
@@ -200,9 +200,11 @@ def write_robot_files(
     """
     remembers = any(term.has_memory for term in fit.terms)
     files = []
-    for kind in (*FORMATS, PRESLIDING) if remembers else FORMATS:
+    kinds = (*FORMATS, PRESLIDING) if remembers else FORMATS
+    models = restrict_models(fit, [kind.capacity for kind in kinds])
+    for kind, model in zip(kinds, models, strict=True):
         path = Path(folder) / f"{safe_name(fit.robot.name)}_identified{kind.suffix}"
-        kind.write(restrict_model(fit, kind.capacity), path, force=force)
+        kind.write(model, path, force=force)
         error = None
         if check is not None:
             found = kind.read(path, fit.robot)

@@ -11,6 +11,9 @@ import functools
 import math
 from collections.abc import Callable
 
+import numpy as np
+from numpy.typing import NDArray
+
 __all__ = [
     "chi_squared_quantile",
     "displaced_quantile",
@@ -18,16 +21,24 @@ __all__ = [
     "normal_quantile",
     "student_quantile",
     "student_ratio",
+    "student_ratios",
 ]
 
+Floats = NDArray[np.float64]
 MOST_TERMS = 100_000
 """Largest number of terms of a series (convention): the sums converge long before."""
 ENOUGH = 1e-16
 """Relative size of a term below which it changes nothing (double precision)."""
+ROUNDED = 2.0 * float(np.finfo(float).eps)
+"""Relative change below which an array of continued fractions has converged (double precision, one product)."""
 TINY = 1e-300
 """What stands for zero in a denominator of a continued fraction (Lentz's rule)."""
 FAR_FROM_ZERO = 8.0
 """Mean beyond which a normal number of variance one is never negative (derivation: a chance of 6e-16)."""
+STEPS = 20
+"""Largest number of Newton's steps (convention): three to four are usual."""
+NEARLY = 1e-7
+"""Relative step after which Newton's rule is done (derivation: the next one would be its square)."""
 HALVINGS = 200
 """Largest number of bisections (derivation: a double has 64 bits, and the bracket may have to grow before)."""
 
@@ -80,6 +91,31 @@ def displaced_quantile(mean: float, probability: float = 0.95) -> float:
 def student_ratio(freedom: float, probability: float) -> float:
     """Quantile of Student's t over that of a normal number."""
     return student_quantile(freedom, probability) / normal_quantile(probability)
+
+
+def student_ratios(freedom: Floats, probability: float) -> Floats:
+    """`student_ratio` of many degrees of freedom (m,) at once, by Newton's rule in place of a bracket.
+
+    The logarithm of the chance to exceed t is nearly a straight line over the logarithm of t for few degrees of
+    freedom, so the steps are taken there; they start from Abramowitz and Stegun (1964), 26.7.5.
+    """
+    z, chance = normal_quantile(probability), 2.0 * (1.0 - probability)
+    ratios, finite = np.ones(len(freedom)), np.isfinite(freedom)
+    nu = freedom[finite]
+    first = (z**3 + z) / 4.0
+    second = (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / 96.0
+    third = (3.0 * z**7 + 19.0 * z**5 + 17.0 * z**3 - 15.0 * z) / 384.0
+    t = z + first / nu + second / nu**2 + third / nu**3
+    density = _log_gammas(0.5 * (nu + 1.0)) - _log_gammas(0.5 * nu) - 0.5 * np.log(nu * math.pi)
+    for _ in range(STEPS if nu.size else 0):
+        share = _beta_shares(nu / (nu + t * t), 0.5 * nu, np.full_like(nu, 0.5))
+        slope = 2.0 * t * np.exp(density - 0.5 * (nu + 1.0) * np.log1p(t * t / nu)) / share
+        step = np.log(share / chance) / slope
+        t = t * np.exp(step)
+        if np.all(np.abs(step) < NEARLY):
+            break
+    ratios[finite] = t / z
+    return ratios
 
 
 def _root(rising: Callable[[float], float], start: float) -> float:
@@ -138,6 +174,33 @@ def _beta_share(x: float, a: float, b: float) -> float:
         return -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)), 1.0
 
     return math.exp(logarithm) / (a * _continued(1.0, element))
+
+
+def _beta_shares(x: Floats, a: Floats, b: Floats) -> Floats:
+    """`_beta_share` of arrays; every x lies between zero and one."""
+    far = x > (a + 1.0) / (a + b + 2.0)
+    x, a, b = np.where(far, 1.0 - x, x), np.where(far, b, a), np.where(far, a, b)
+    logarithm = _log_gammas(a + b) - _log_gammas(a) - _log_gammas(b) + a * np.log(x) + b * np.log1p(-x)
+    value, upper, lower = np.ones_like(x), np.ones_like(x), np.zeros_like(x)
+    for k in range(1, MOST_TERMS):
+        m = k // 2
+        if k % 2 == 0:
+            element = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        else:
+            element = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        lower = 1.0 / (1.0 + element * lower)
+        upper = 1.0 + element / upper
+        change = upper * lower
+        value *= change
+        if np.all(np.abs(change - 1.0) <= ROUNDED):
+            break
+    share = np.exp(logarithm) / (a * value)
+    return np.asarray(np.where(far, 1.0 - share, share))
+
+
+def _log_gammas(x: Floats) -> Floats:
+    """Logarithms of gamma functions."""
+    return np.array([math.lgamma(each) for each in x.tolist()])
 
 
 def _continued(first: float, element: Callable[[int], tuple[float, float]]) -> float:

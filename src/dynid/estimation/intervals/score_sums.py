@@ -57,7 +57,9 @@ class ScoreSums:
         """
         self._root, self._waves = root, make_waves(counts, runs, waves)
         m, r = len(self._waves), root.shape[1]
-        self._bread, self._filling, self._crossed = np.zeros((m, r, r)), np.zeros((m, r, r)), np.zeros((m, m, r, r))
+        self._bread, self._filling = np.zeros((m, r, r)), np.zeros((m, r, r))
+        self._pairs = np.triu_indices(m)  # C_lk is the transpose of C_kl, so k <= l is enough
+        self._crossed = np.zeros((len(self._pairs[0]), r, r))
         self._scores, self._whole = np.zeros((m, r)), np.zeros((r, r))
         self._waiting: list[tuple[int, Floats, Floats]] = []
         few = np.unique(runs).size > 1 and not has_many_runs(runs, waves)
@@ -87,7 +89,8 @@ class ScoreSums:
         bread, filling = (np.array([block[k] for block in self._waiting]) for k in (1, 2))
         self._bread += np.tensordot(waves, bread, axes=1)
         self._filling += np.tensordot(waves, filling, axes=1)
-        self._crossed += np.tensordot(waves[:, None] * waves, filling, axes=1)
+        first, second = self._pairs
+        self._crossed += np.tensordot(waves[first] * waves[second], filling, axes=1)
         self._waiting = []
 
     def covariance(self, kinds: tuple[str, ...]) -> Floats:
@@ -116,11 +119,10 @@ class ScoreSums:
         plain = np.asarray(L @ self._whole @ L.T)
         if not self._waves.size or not self._whole.any():
             return plain, plain
-        expected = self._expected()
-        rescaling, whitening, lost = self._rescaling(np.einsum("kkij->ij", expected))
+        rescaling, whitening, lost = self._rescaling(self._expected())
         z = self._scores @ rescaling.T  # (m, r)
         average = max(float(np.sum((z @ whitening.T) ** 2)) / max(L.shape[1], 1), QUIETEST)
-        freedom = self._freedom(expected, L @ rescaling)
+        freedom = self._freedom(L @ rescaling)
         found = L @ z.T
         unseen = (L @ lost) @ (L @ lost).T
         covariance = BORROWED * average * plain + (1.0 - BORROWED) * (found @ found.T + average * unseen)
@@ -140,17 +142,18 @@ class ScoreSums:
             self._add_waiting()
         if not self._waves.size or not self._whole.any():
             return 1.0, 0
-        rescaling, whitening, lost = self._rescaling(np.einsum("kkij->ij", self._expected()))
+        rescaling, whitening, lost = self._rescaling(self._expected())
         r = self._root.shape[1] - lost.shape[1]
         z = self._scores @ rescaling.T @ whitening.T
         return float(np.sum(z**2)) / max(r, 1), r * len(self._waves)
 
     def _expected(self) -> Floats:
-        """(m, m, r, r) covariances C_kl of the sums if residuals were independent in time."""
+        """(r, r) the sum N of the covariances C_kk of the sums if residuals were independent in time."""
         A, B = self._bread, self._filling
-        left = np.einsum("kij,ljn->klin", A, B, optimize=True)
-        inner = np.einsum("kij,ljn->klin", A @ self._whole, A, optimize=True)
-        return np.asarray(self._crossed - left - left.transpose(1, 0, 3, 2) + inner)
+        first, second = self._pairs
+        left = np.tensordot(A, B, axes=([0, 2], [0, 1]))  # sum_k A_k B_k
+        inner = np.tensordot(A @ self._whole, A, axes=([0, 2], [0, 1]))
+        return np.asarray(self._crossed[first == second].sum(axis=0) - left - left.T + inner)
 
     def _rescaling(self, N: Floats) -> tuple[Floats, Floats, Floats]:
         """Rescale from the covariance N of the sums to B.
@@ -167,13 +170,21 @@ class ScoreSums:
         kept = np.where(left > least, 1.0 / np.sqrt(np.maximum(left, least)), 0.0)
         return G @ (directions * kept) @ directions.T @ whitening, whitening, G @ directions[:, left <= least]
 
-    def _freedom(self, expected: Floats, rows: Floats) -> Floats:
-        """(b,) degrees of freedom of the variances of parameters (rows, r); NaN where no wave shows one."""
-        m = len(expected)
-        table = np.empty((len(rows), m, m))
-        for k in range(m):
-            for n in range(m):
-                table[:, k, n] = np.einsum("ci,ci->c", rows @ expected[k, n], rows)
+    def _freedom(self, rows: Floats) -> Floats:
+        """(b,) degrees of freedom of the variances of parameters (rows, r); NaN where no wave shows one.
+
+        Only ``rows C_kl rows'`` is needed, row by row, so the covariances C_kl themselves are never formed.
+        """
+        first, second = self._pairs
+        by_bread, by_filling = rows @ self._bread, rows @ self._filling  # (m, b, r)
+        left = np.einsum("kci,lci->ckl", by_bread, by_filling, optimize=True)
+        inner = np.einsum("kci,lci->ckl", by_bread @ self._whole, by_bread, optimize=True)
+        table = inner - left - left.swapaxes(1, 2)
+        for k, n, crossed in zip(first.tolist(), second.tolist(), self._crossed, strict=True):
+            part = np.einsum("ci,ci->c", rows @ crossed, rows)
+            table[:, k, n] += part
+            if n != k:
+                table[:, n, k] += part
         trace = np.einsum("ckk->c", table)
         known = trace > 0.0
         shares = table[known] / trace[known, None, None]  # squares of the table itself may be too small for a number

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynid.estimation.intervals.quantiles import student_ratio
+from dynid.estimation.intervals.quantiles import student_ratio, student_ratios
 
 __all__ = ["WAVES", "has_many_runs", "make_waves", "student_factor"]
 
@@ -32,8 +32,9 @@ def student_factor(freedom: ArrayLike) -> Floats:
     Fewer than one count as one.
     """
     degrees = np.maximum(freedom, 1.0)
-    ratios = [student_ratio(each, TWO_SIDED) for each in degrees.ravel().tolist()]
-    return np.asarray(ratios).reshape(degrees.shape)
+    if degrees.size == 1:
+        return np.full(degrees.shape, student_ratio(float(degrees.item()), TWO_SIDED))
+    return student_ratios(degrees.ravel(), TWO_SIDED).reshape(degrees.shape)
 
 
 def has_many_runs(runs: NDArray[np.int64], waves: int = WAVES) -> bool:

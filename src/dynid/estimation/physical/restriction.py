@@ -70,6 +70,7 @@ def restrict_parameters(
     nonnegative: Sequence[str] = (),
     steady: Sequence[SteadyTorque] = (),
     gains: Floats | None = None,
+    terms: Sequence[Term] | None = None,
 ) -> Floats:
     """Refit the standard parameters without some of the terms.
 
@@ -85,6 +86,7 @@ def restrict_parameters(
         steady: Friction of the whole model beyond the speeds of the data, which shall be met as well as possible.
         gains: (n,) torque of the whole model over that of the result, where the destination holds gains of the drives
             beside the robot; ones by default.
+        terms: Terms of the equations that take part, those of the estimate first; all by default.
 
     Returns:
         (p + k,) standard parameters of a possible robot, and those of the kept terms.
@@ -93,28 +95,35 @@ def restrict_parameters(
         EstimationError: The convex program has no solution.
     """
     gains = np.ones(identified.dof) if gains is None else gains
-    if not np.all(gains == 1.0):
-        equations = replace(equations, information=equations.information.with_scaled_torques(1.0 / gains))
+    # blocks of time matter for cross-validation alone: all else is found from all of them together
+    whole, plain = replace(equations, information=equations.information.as_one()), bool(np.all(gains == 1.0))
+    if not plain:
+        whole, equations = (
+            replace(each, information=each.information.with_scaled_torques(1.0 / gains)) for each in (whole, equations)
+        )
     links = identified.parameter_vector.copy()
     links[10 * identified.dof :] = 0.0  # terms take over from absent ones: nothing draws them to what they were
-    own = replace(equations.keep(kept), robot=identified.with_parameters(links))
+    whole = whole if terms is None else whole.keep(terms)
+    own = replace(whole.keep(kept), robot=identified.with_parameters(links))
     settings = FeasibleWLS(prior_weight=PULL, signs=True, bounds=Bounds(absent=tuple(absent)))
-    places = [*range(equations.base.rank), *(equations.base.rank + equations.terms.index(term) for term in kept)]
-    weights = refined_weights(equations) / estimate.inflation
-    values = np.zeros(len(equations.names))
+    places = [*range(equations.base.rank), *(equations.base.rank + place for place in whole.term_places(kept))]
+    weights = refined_weights(equations if terms is None and plain else whole) / estimate.inflation
+    friction = _steady_rows(own, steady)
+    values = np.zeros(len(whole.names))
     values[: estimate.values.size] = np.where(estimate.undetermined, 0.0, estimate.values)
     theta, pull = identified.parameter_vector, PULL
     for place in range(ROUNDS):
-        factor = _torque_difference(equations, values, weights, places, gains)
-        factor = _with_steady_torques(factor, own, weights * equations.counts, steady)
+        factor = _torque_difference(whole, values, weights, places, gains)
+        factor = _with_steady_torques(factor, weights * equations.counts, friction)
         theta = feasible_parameters(own, factor, pull, settings, nonnegative).theta
-        found = np.zeros(len(equations.names))
+        found = np.zeros(len(whole.names))
         found[places] = own.grouping @ theta
-        squares = equations.information.per_joint_residual(found).sum(axis=0)
+        squares = whole.information.per_joint_residual(found).sum(axis=0)
         weights = equations.counts / np.maximum(squares, TINY) / estimate.inflation
-        if place == 0 and np.count_nonzero(own.information.samples.any(axis=1)) >= FEWEST_BLOCKS:
-            layout = equations.base.layout
-            pull = Folds(own, weights).best_weight(kept, [layout.index(name) for name in absent])
+        if place == 0 and np.count_nonzero(equations.information.samples.any(axis=1)) >= FEWEST_BLOCKS:
+            layout, around = equations.base.layout, replace(equations, robot=own.robot)
+            folds = Folds(around, weights, terms=kept)
+            pull = folds.best_weight(kept, [layout.index(name) for name in absent])
     return theta
 
 
@@ -149,24 +158,35 @@ def _torque_difference(
     )
 
 
-def _with_steady_torques(factor: Factor, own: Factors, weights: Floats, steady: Sequence[SteadyTorque]) -> Factor:
+def _steady_rows(own: Factors, steady: Sequence[SteadyTorque]) -> list[tuple[SteadyTorque, Floats]]:
+    """The friction of some joints, and its columns (m, b + k) per unit of the unknowns of the equations.
+
+    Where other parameters hide in a friction, it is left out.
+    """
+    if not steady:
+        return []
+    grouping, columns = own.grouping, np.vstack([part.columns for part in steady])
+    tables = np.split(lstsq(grouping.T, columns.T).T, np.cumsum([len(part.columns) for part in steady])[:-1])
+    return [
+        (part, table)
+        for part, table in zip(steady, tables, strict=True)
+        if np.allclose(table @ grouping, part.columns, atol=UNMIXED * np.abs(part.columns).max())
+    ]
+
+
+def _with_steady_torques(factor: Factor, weights: Floats, steady: Sequence[tuple[SteadyTorque, Floats]]) -> Factor:
     """The triangle with the steady friction of some joints as further equations.
 
     Args:
         factor: The triangle.
-        own: The equations of the unknowns.
         weights: (n,) weight of all samples of a joint together.
-        steady: The friction; where other parameters hide in it, it is left out.
+        steady: The friction, as `_steady_rows` gives it.
     """
-    rows, sides = [], []
-    for part in steady:
-        base = lstsq(own.grouping.T, part.columns.T).T
-        if np.allclose(base @ own.grouping, part.columns, atol=UNMIXED * np.abs(part.columns).max()):
-            scale = np.sqrt(STEADY_SHARE * weights[part.joint] / len(part.torque))
-            rows.append(scale * base)
-            sides.append(scale * part.torque)
-    if not rows:
+    if not steady:
         return factor
+    scales = [np.sqrt(STEADY_SHARE * weights[part.joint] / len(part.torque)) for part, _ in steady]
+    rows = [scale * table for scale, (_, table) in zip(scales, steady, strict=True)]
+    sides = [scale * part.torque for scale, (part, _) in zip(scales, steady, strict=True)]
     size = factor.R.shape[1]
     below = np.column_stack([np.vstack(rows), np.concatenate(sides)])
     stacked = np.vstack([np.column_stack([factor.R, factor.z]), below])

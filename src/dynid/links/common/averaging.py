@@ -59,7 +59,7 @@ def average_models(equations: Factors, settings: FeasibleWLS, widest: Estimate, 
     size = len(equations.base.layout)
     thetas = np.zeros((len(models), size + len(equations.terms)))
     for theta, (part, fit) in zip(thetas, models, strict=True):
-        theta[[*range(size), *(size + equations.terms.index(term) for term in part.terms)]] = fit.theta
+        theta[[*range(size), *(size + place for place in equations.term_places(part.terms))]] = fit.theta
     mean = np.array(list(shares.values())) @ thetas
     values = equations.grouping @ mean
     chances = np.array(list(_by_model(selection, selection.chances or selection.shares).values()))
@@ -108,7 +108,7 @@ def _mixture(
     chances /= chances.sum()
     guesses, inner = np.zeros((len(models), size)), np.zeros((size, size))
     for chance, guess, (_, part, fit) in zip(chances, guesses, models, strict=True):
-        places = [*range(rank), *(rank + equations.terms.index(term) for term in part.terms)]
+        places = [*range(rank), *(rank + place for place in equations.term_places(part.terms))]
         draw = Draw(part.grouping @ fit.from_scaled, fit.program.centre, fit.program.pull)
         mine = part.grouping @ fit.theta
         # the fits know all blocks of time as one; errors need them
