@@ -31,12 +31,14 @@ from dynid.errors import ArgumentError
 from dynid.estimation.cross_validation import Folds
 from dynid.estimation.equations import Factors
 from dynid.estimation.linear.least_squares import noise_weights
+from dynid.kernels import kernel
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.tables import Table
 from dynid.terms import TERMS
 from dynid.terms.base import Reference, Term, TermSizes
+from dynid.terms.ripples import ripple_order
 
 __all__ = ["Candidate", "ForwardSelection", "Selection", "SelectionStep", "standard_candidates"]
 
@@ -317,14 +319,16 @@ def standard_candidates(
     experiments = matched_runs(robot, experiments)
     there = {term.with_value(0.0) for term in present}
     speed = np.percentile(np.abs(np.concatenate([run.dq for run in experiments])), HIGH_SPEED_PERCENTILE, axis=0)
+    turning = tuple(j for j, body in enumerate(robot.bodies) if not body.is_prismatic)
     sizes = TermSizes(
         speed=speed + SMALLEST_SIZE,
         travel=np.ptp(np.concatenate([run.q for run in experiments]), axis=0) + SMALLEST_SIZE,
         gravity=robot.gravity,
         motors=tuple(tuple((robot.joint_names.index(n), r) for n, r in c.ratios.items()) for c in robot.couplings),
         most_loaded=_most_loaded_joint(experiments),
-        turning=tuple(j for j, body in enumerate(robot.bodies) if not body.is_prismatic),
+        turning=turning,
         reference=reference,
+        ripples=_find_ripples(robot, experiments, reference, turning),
     )
     groups = [
         Candidate(name, tuple(term for term in terms if term not in there))
@@ -332,6 +336,23 @@ def standard_candidates(
         for name, terms in kind.candidates(sizes).items()
     ]
     return tuple(group for group in groups if group.terms and (memory or not group.has_memory))
+
+
+def _find_ripples(
+    robot: Robot, experiments: Sequence[Experiment], reference: Reference, turning: Sequence[int]
+) -> tuple[tuple[int, int], ...]:
+    """Joints whose residuals repeat with the angle, and periods per turn."""
+    evaluate = kernel(robot, "inverse_dynamics", symbolic_parameters=True)
+    left = [run.effort - evaluate(run.q, run.dq, run.ddq, reference.theta) for run in experiments]
+    found = []
+    for joint in turning:
+        used = [run.valid[:, joint] for run in experiments]
+        angle = np.concatenate([run.q[mine, joint] for run, mine in zip(experiments, used, strict=True)])
+        residual = np.concatenate([rows[mine, joint] for rows, mine in zip(left, used, strict=True)])
+        order = ripple_order(angle, residual)
+        if order is not None:
+            found.append((joint, order))
+    return tuple(found)
 
 
 def _most_loaded_joint(experiments: Sequence[Experiment]) -> int:

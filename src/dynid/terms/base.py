@@ -165,6 +165,8 @@ class TermSizes:
     turning: tuple[int, ...]
     """Indices of the joints that turn; angles of the others have no meaning."""
     reference: Reference
+    ripples: tuple[tuple[int, int], ...] = ()
+    """Joints whose torque repeats with the angle beyond what the reference explains, and periods per turn."""
 
     @property
     def joints(self) -> range:

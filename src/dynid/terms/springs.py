@@ -36,4 +36,8 @@ class AngleHarmonic(StateTerm):
 
     @classmethod
     def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
-        return {"first harmonics": tuple(cls(joint=j, sine=sine) for j in sizes.turning for sine in (False, True))}
+        both = (False, True)
+        return {
+            "first harmonics": tuple(cls(joint=j, sine=sine) for j in sizes.turning for sine in both),
+            "ripple": tuple(cls(joint=j, order=order, sine=sine) for j, order in sizes.ripples for sine in both),
+        }
