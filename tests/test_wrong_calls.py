@@ -78,6 +78,7 @@ WRONG: dict[str, str] = {
     'dynid.MotionLimits.from_robot(robot, scale="a")': "scale is 'a'. Give a number",
     'dynid.Inertia.from_com("a", (0, 0, 0), np.eye(3))': "mass is 'a'. Give a number",
     "dynid.Inertia.from_com(1.0, (0, 0), np.eye(3))": "com has the shape (2,). Give 3 numbers",
+    "dynid.Inertia.from_com(-1.0, (0, 0, 0), np.eye(3))": "mass is -1 kg, and no body has a negative mass",
     'dynid.Recording(time=np.arange(3.0), q="a")': "q is 'a'. Give an array of numbers",
     'dynid.Noise(effort="a")': "effort is 'a'. Give an array of numbers",
     "dynid.Noise(torque=1.0)": "Noise has no argument 'torque'",

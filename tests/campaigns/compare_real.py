@@ -20,7 +20,6 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small: more threads only wait for one another
 
 import numpy as np
-from real_data import position_cutoff
 from real_logs import DATA, ROOT, SETS, DataSet, held_out_error, part, split
 from scipy.io import loadmat
 
@@ -29,6 +28,8 @@ from dynid.estimation.closed_loop.measured_motion import SplinedMotion
 from dynid.estimation.equations import build_equations
 from dynid.estimation.estimate import Estimator
 from dynid.files import write_atomically
+from dynid.links.log_reader import choose_processing
+from dynid.links.recipe import Recipe
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.tables import Table
@@ -40,6 +41,13 @@ KUKA_OFFSET = np.deg2rad([0.0, -90.0, 90.0, 0.0, 0.0, 0.0])
 
 Rows = list[tuple[str, float | None, float, str]]
 """Method, held-out error [%] or None if refused, processor time [s], reason of the refusal or doubt about the law."""
+
+
+def position_cutoff(data: DataSet, log: Recording, band: float) -> float:
+    """Choose the cutoff of the positions from their noise [Hz], between 1.5 and 3 times the band."""
+    chosen = choose_processing(log, Recipe(band_hz=band, max_gap_s=data.max_gap_s)).cutoff_hz
+    assert isinstance(chosen, float)
+    return chosen
 
 
 def thinning(log: Recording) -> int:

@@ -10,8 +10,8 @@ import pytest
 
 from dynid.errors import ArgumentError
 from dynid.export import robot_files
-from dynid.export.result_file import read_result, write_result
 from dynid.export.restricted_model import restrict_models
+from dynid.export.result_file import read_result, write_result
 from dynid.export.robot_files import FORMATS, PRESLIDING, RobotFile, describe_files, write_robot_files
 from dynid.kernels import inverse_dynamics
 from dynid.links.identify import identify
@@ -71,12 +71,12 @@ def test_a_file_is_judged_from_disk(fit, runs, tmp_path):
     check = validate(fit, runs[1])
     files = write_robot_files(fit, tmp_path, runs[1], check=check)
     for file, kind in zip(files, FORMATS, strict=True):
-        assert file.error == pytest.approx(robot_error(kind.read(file.path, fit.robot).robot, runs[1]))
+        assert file.error == pytest.approx(robot_error(kind.read(file.path, fit.robot).robot, runs[1]).whole)
         assert file.judged == check.relative_error
     # a file that somebody changes is judged as it is
     text = files[0].path.read_text().replace('friction="', 'friction="1')
     files[0].path.write_text(text)
-    assert robot_error(read_urdf(files[0].path), runs[1]) > 1.5 * files[0].error
+    assert robot_error(read_urdf(files[0].path), runs[1]).whole > 1.5 * files[0].error
 
 
 def test_what_the_writer_changed_is_judged(fit, runs, tmp_path, monkeypatch):
@@ -120,7 +120,7 @@ def test_memory_goes_into_a_file_of_its_own(truth, runs, tmp_path):
     assert files[2].lacks == ("FL1(0.02)",)
     assert set(files[1].lacks) == {"FH1(0.1)", "FL1(0.02)"}
     model = PRESLIDING.read(files[2].path, fit.robot)
-    assert files[2].error == pytest.approx(robot_error(model.robot, runs[1], terms=model.yielding))
+    assert files[2].error == pytest.approx(robot_error(model.robot, runs[1], terms=model.yielding).whole)
     assert all(term.value > 0.0 for term in model.yielding)
 
 
@@ -134,6 +134,33 @@ def test_formats_that_share_their_equations_are_refitted_as_each_alone(truth, ru
         expected, found = alone.robot.parameter_vector, model.robot.parameter_vector
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6 * np.abs(expected).max())
         assert [term.name for term in model.yielding] == [term.name for term in alone.yielding]
+
+
+def test_forces_of_slides_and_torques_are_compared_apart(tmp_path):
+    """A file that lacks the rotor inertia of a light turning joint is not near, however large the forces are."""
+    arm = scara().with_terms(RotorInertia(0.3), Viscous(2.0))
+    heavy = arm.with_gravity([0.0, 0.0, -98.1])  # the slide's force of gravity hides all torques
+    motion = [sum_of_sines(arm.dof, seed=seed) for seed in (1, 2)]
+    logs = [process(simulate_experiment(heavy, m, rate_hz=200, duration_s=8.0)) for m in motion]
+    fit = identify(heavy, logs[0], Recipe.bare())
+    check = validate(fit, logs[1])
+    lacking = fit.robot.with_terms(Viscous(2.0))
+    found = robot_error(lacking, logs[1])
+    squares, total = {}, {}
+    predicted = inverse_dynamics(lacking, logs[1].q, logs[1].dq, logs[1].ddq)
+    for name, slides in (("torques [N m]", False), ("forces [N]", True)):
+        of = [body.is_prismatic == slides for body in arm.bodies]
+        used = logs[1].valid[:, of]
+        squares[name] = np.sum(np.where(used, (logs[1].effort - predicted)[:, of], 0.0) ** 2)
+        total[name] = np.sum(np.where(used, logs[1].effort[:, of], 0.0) ** 2)
+        assert found.by_kind[name] == pytest.approx(100.0 * np.sqrt(squares[name] / total[name]))
+    assert found.whole == pytest.approx(100.0 * np.sqrt(sum(squares.values()) / sum(total.values())))
+    urdf, mjcf = write_robot_files(fit, tmp_path, logs[1], check=check)
+    assert set(urdf.by_kind) == set(mjcf.by_kind) == {"torques [N m]", "forces [N]"}
+    assert "forces [N]" in urdf.sentence
+    near = RobotFile(format="URDF", path=urdf.path, error=1.0, judged=1.0, lacks=(), kinds=())
+    assert near.is_near
+    assert not replace(near, by_kind={"torques [N m]": (9.0, 1.0), "forces [N]": (1.0, 1.0)}).is_near
 
 
 def test_a_tilted_base_and_coupled_motors_reach_the_mjcf(truth, runs, tmp_path):
@@ -165,7 +192,7 @@ def test_the_file_with_more_of_the_terms_is_the_better_one(fit, runs, tmp_path):
 def test_the_refit_is_no_worse_than_leaving_terms_out(fit, runs):
     refitted = fit.restrict_terms(lambda term: True)
     left_out = fit.robot.with_parameters(fit.standard)
-    assert robot_error(refitted, runs[1]) < robot_error(left_out, runs[1])
+    assert robot_error(refitted, runs[1]).whole < robot_error(left_out, runs[1]).whole
     assert all(placed.term.value >= 0.0 for placed in refitted.terms)
 
 
@@ -231,7 +258,7 @@ def test_written_gears_are_read_back_and_replaced(scaled, tmp_path):
     _, mjcf = write_robot_files(fit, tmp_path, run, check=validate(fit, run))
     model = FORMATS[1].read(mjcf.path, fit.robot)
     np.testing.assert_allclose(model.gain_vector, GAINS, rtol=0.01)
-    assert mjcf.error == pytest.approx(robot_error(model.robot, run, gains=model.gain_vector))
+    assert mjcf.error == pytest.approx(robot_error(model.robot, run, gains=model.gain_vector).whole)
     again = read_mjcf(mjcf.path)
     assert takes_gears(again)
     assert mjcf_text(again) == mjcf.path.read_text()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ ROBOT = dynid.robots.gautier_khalil_3r()
 NOISE = dynid.Noise(position=1e-5, effort=0.2)
 
 
-def log(seed: int, digits: int = 4) -> Recording:
+def log_of(seed: int, digits: int = 4) -> Recording:
     """A log as a file has it, with rounded values."""
     made = dynid.simulate_experiment(
         ROBOT, sum_of_sines(3, seed=seed), rate_hz=100, noise=NOISE, duration_s=6, seed=seed
@@ -26,7 +27,7 @@ def log(seed: int, digits: int = 4) -> Recording:
     return replace(made, q=np.round(made.q, digits), effort=np.round(made.effort, digits), source=f"run{seed}.csv")
 
 
-RUN = log(1)
+RUN = log_of(1)
 
 
 @pytest.mark.parametrize("part", [slice(0, 300), slice(250, 600), slice(100, 200)])
@@ -38,10 +39,39 @@ def test_a_part_of_another_log_is_refused_both_ways(part: slice) -> None:
             seen.add(second, second)
 
 
+def write_csv(recording: Recording, path: Path) -> Path:
+    """A recording as a table with a header."""
+    assert recording.effort is not None
+    names = ["time", *(f"{kind}{j}" for kind in ("q", "tau") for j in (1, 2, 3))]
+    table = np.column_stack([recording.time, recording.q, recording.effort])
+    np.savetxt(path, table, delimiter=",", header=",".join(names), comments="")
+    return path
+
+
+def test_validate_refuses_a_part_of_a_log_that_was_fitted_and_no_other(tmp_path: Path) -> None:
+    chart = {
+        "time": {"column": "time", "unit": "s"},
+        "position": {"columns": ["q1", "q2", "q3"], "unit": "rad"},
+        "effort": {"columns": ["tau1", "tau2", "tau3"], "unit": "N m"},
+    }
+    fitted = write_csv(RUN, tmp_path / "fitted.csv")
+    recipe = dynid.Recipe.bare(hold_out="40%")
+    fit = dynid.identify(ROBOT, fitted, recipe, channel_map=chart, estimator="wls")
+    result = dynid.write_result(fit, tmp_path / "result.json")
+    last = int(0.6 * RUN.time.size)
+    for name, part, share in (("start", slice(0, 200), "5[45]"), ("short", slice(100, 140), "[78]")):
+        log = write_csv(RUN.rows(part), tmp_path / f"{name}.csv")
+        with pytest.raises(dynid.errors.DataError, match=rf"holds about {share} % of the samples of fitted\.csv"):
+            dynid.runs.run_validation(result, [log], recipe=dynid.Recipe.bare(), channel_map=chart)
+    held_out = write_csv(RUN.rows(slice(last, None)), tmp_path / "held_out.csv")
+    for unseen in (held_out, write_csv(log_of(2), tmp_path / "other.csv")):
+        dynid.runs.run_validation(result, [unseen], recipe=dynid.Recipe.bare(), channel_map=chart)
+
+
 def test_other_logs_and_the_same_log_again_are_accepted() -> None:
     seen = SeenSamples()
-    coarse = [log(seed, digits=1) for seed in (1, 2)]  # many rows agree by chance, no stretch does
-    for recording in (RUN, log(2), RUN, *coarse):
+    coarse = [log_of(seed, digits=1) for seed in (1, 2)]  # many rows agree by chance, no stretch does
+    for recording in (RUN, log_of(2), RUN, *coarse):
         seen.add(recording, recording)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from campaigns import hypotheses
-from dynid.errors import ArgumentError
+from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.linear.least_squares import WLS
 from dynid.links.common.held_out_causes import explain_failure
 from dynid.links.identify import identify
@@ -45,6 +45,16 @@ def test_held_out_run() -> None:
 def test_a_bad_model_fails() -> None:
     fit = identify(PRIOR, RUNS[0], Recipe.bare())
     assert not validate(fit, RUNS[1], limit=0.01).passed
+
+
+def test_a_log_of_zeros_proves_nothing_and_fits_nothing() -> None:
+    dead = [replace(run, effort=np.zeros_like(run.effort)) for run in RUNS[:2]]
+    check = validate(identify(PRIOR, RUNS[2], Recipe.bare()), dead[0])
+    assert not check.passed
+    assert check.verdict == "failed: nothing could be compared"
+    for estimator in ("wls", "feasible", "huber"):
+        with pytest.raises(IdentifiabilityError, match="all torques are zero"):
+            identify(PRIOR, dead, Recipe.bare(), estimator=estimator)
 
 
 def test_the_data_of_the_fit_cannot_validate_it() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from dynid.findings import Finding
 from dynid.robot.check import check_robot
-from dynid.robot.inertia import Inertia
+from dynid.robot.inertia import Inertia, inertia_about_com
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointLimits, Link
 from dynid.spatial import rotation_from_rpy, transform
@@ -23,7 +23,7 @@ SOUND = JointLimits(lower=-2, upper=2, velocity=3, effort=50)
 def body(
     mass: float = 2.0, com: Sequence[float] = (0.01, 0, 0.15), tensor: Sequence[float] = (0.03, 0.03, 0.01)
 ) -> Inertia:
-    return Inertia.from_com(mass, com, np.diag(tensor))
+    return inertia_about_com(mass, com, np.diag(tensor))
 
 
 def arm(

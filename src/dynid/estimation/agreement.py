@@ -325,7 +325,7 @@ def _explain(
     while len(chosen) < MOST_CAUSES:
         best, best_score, best_gain, best_rank = -1, 0.0, before, used
         for place in range(len(causes)):
-            if place in chosen or not np.isfinite(usual[place]):
+            if place in chosen or not 0.0 < usual[place] < np.inf:
                 continue
             columns = _join(causes, (*chosen, place), total, beta)
             gain, rank, _, _ = _gain(*_change(total, inverse, beta, weights, columns))

@@ -67,7 +67,12 @@ _DATA = table(
         "recipe": list_of(text()),
         "dropped": mapping_of(whole()),
     },
-    {"samples": whole(), "cutoff_hz": _OPTIONAL_NUMBER, "temperature_degC": list_of(_OPTIONAL_NUMBER)},
+    {
+        "samples": whole(),
+        "cutoff_hz": _OPTIONAL_NUMBER,
+        "temperature_degC": list_of(_OPTIONAL_NUMBER),
+        "stretch_keys": list_of(number()),
+    },
 )
 _RESULT = table(
     {
@@ -216,6 +221,7 @@ def _experiment_without_samples(robot: Robot, facts: Mapping[str, Any]) -> Exper
         segment=np.zeros(0, dtype=np.int64), rate_hz=facts["rate_hz"], joint_names=robot.joint_names,
         processing_steps=tuple(facts["recipe"]), dropped=dict(facts["dropped"]),
         source=facts["source"], sha256=facts["sha256"], temperature=_temperature(facts.get("temperature_degC")),
+        stretch_keys=tuple(facts.get("stretch_keys", ())),
     )  # fmt: skip
 
 
@@ -234,6 +240,7 @@ def data_facts(run: Experiment) -> dict[str, Any]:
         "cutoff_hz": None if run.derivation is None else run.derivation.smoothing.cutoff_hz,
         "recipe": list(run.processing_steps),
         "dropped": dict(run.dropped),
+        "stretch_keys": list(run.stretch_keys),
     } | ({} if run.temperature is None else {"temperature_degC": [finite_or_none(t) for t in run.temperature]})
 
 

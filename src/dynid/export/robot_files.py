@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -139,11 +139,16 @@ class RobotFile:
     """Names of the identified parameters whose terms the format cannot hold."""
     kinds: tuple[str, ...]
     """The kinds of these terms, in words."""
+    by_kind: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Name of a `KindError` -> error of the file and of the whole model [%], where slides stand beside turning joints:
+    newtons and newton metres cannot be added."""
 
     @property
     def is_near(self) -> bool:
-        """Whether the file predicts about as well as the model that was judged."""
-        return self.error is None or self.judged is None or self.error <= NEAR * self.judged
+        """Whether the file predicts about as well as the model that was judged, turning joints and slides apart."""
+        if self.error is None or self.judged is None:
+            return True
+        return all(error <= NEAR * judged for error, judged in self.by_kind.values() or [(self.error, self.judged)])
 
     @property
     def sentence(self) -> str:
@@ -153,6 +158,8 @@ class RobotFile:
         else:
             figures = f"{self.format}: torque error {self.error:.2f} % on held-out data, against {self.judged:.2f} % "
             figures += "of the whole model"
+            apart = [f"{name} {error:.2f} against {judged:.2f} %" for name, (error, judged) in self.by_kind.items()]
+            figures += f" ({', '.join(apart)})" if apart else ""
             if self.is_near:
                 return figures + self._absorbed
         return f"{figures}; the format cannot hold {', '.join(self.kinds)}{self._absorbed}" if self.kinds else figures
@@ -169,6 +176,7 @@ class RobotFile:
             "file": self.path.name,
             "relative_error_percent": self.error,
             "judged_error_percent": self.judged,
+            "by_kind_percent": {name: list(errors) for name, errors in self.by_kind.items()},
             "lacks": list(self.lacks),
         }
 
@@ -205,10 +213,10 @@ def write_robot_files(
     for kind, model in zip(kinds, models, strict=True):
         path = Path(folder) / f"{safe_name(fit.robot.name)}_identified{kind.suffix}"
         kind.write(model, path, force=force)
-        error = None
+        error, by_kind = None, dict[str, tuple[float, float]]()
         if check is not None:
             found = kind.read(path, fit.robot)
-            error = robot_error(
+            error, apart = robot_error(
                 found.robot,
                 held_out,
                 terms=found.yielding,
@@ -216,10 +224,12 @@ def write_robot_files(
                 band_hz=check.band_hz,
                 trim_s=check.trim_s,
             )
+            by_kind = {part.name: (apart[part.name], part.error) for part in check.by_kind}
         judged = None if check is None else check.relative_error
         lost = kind.missing(fit)
         words = tuple(dict.fromkeys(_describe_kind(term) for term in lost.values()))
-        files.append(RobotFile(format=kind.name, path=path, error=error, judged=judged, lacks=tuple(lost), kinds=words))
+        files.append(RobotFile(format=kind.name, path=path, error=error, judged=judged, lacks=tuple(lost), kinds=words,
+                               by_kind=by_kind))  # fmt: skip
     return tuple(files)
 
 

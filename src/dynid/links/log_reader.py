@@ -172,9 +172,10 @@ class _OpenLog:
     delay_note: str
 
     def experiment(self) -> Experiment:
-        """The processed part."""
+        """The processed part, which knows the log again by some of its stretches."""
         run = process(self.part, self.options) if self.chain is None else self.chain.experiment()
-        return _with_note(run, self.delay_note)
+        keys = self.part.kept_stretch_keys() if self.part.effort is not None else np.zeros(0)
+        return replace(_with_note(run, self.delay_note), stretch_keys=tuple(keys.tolist()))
 
     def with_cutoff(self, hz: float, reason: str) -> _OpenLog:
         """The same log with another cutoff [Hz]."""

@@ -29,7 +29,15 @@ from dynid.stages import in_stage
 from dynid.tables import Table, html_card
 from dynid.terms.base import Term
 
-__all__ = ["KindError", "Validation", "cross_validate", "robot_error", "training_error_in_band", "validate"]
+__all__ = [
+    "KindError",
+    "RobotError",
+    "Validation",
+    "cross_validate",
+    "robot_error",
+    "training_error_in_band",
+    "validate",
+]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -54,6 +62,15 @@ class KindError(NamedTuple):
     """Relative error over these joints together [%]."""
     prior_error: float
     """Relative error of the prior model over these joints together [%]."""
+
+
+class RobotError(NamedTuple):
+    """The error of a robot as it is, such as one read from a file."""
+
+    whole: float
+    """Relative error over all joints together [%]; NaN where no torque was measured."""
+    by_kind: dict[str, float]
+    """Name of a `KindError` -> relative error of these joints together [%]; empty where all are of one kind."""
 
 
 class Fitted(Protocol):
@@ -357,8 +374,8 @@ def robot_error(
     gains: Floats | float = 1.0,
     band_hz: float | None = None,
     trim_s: float | None = None,
-) -> float:
-    """Relative torque error of a robot, such as one read from a file, over all joints and experiments together [%].
+) -> RobotError:
+    """Relative torque error of a robot, such as one read from a file, over all experiments together.
 
     Args:
         robot: The robot with its terms.
@@ -369,15 +386,16 @@ def robot_error(
         trim_s: As for `validate`.
     """
     comparison = _Comparison(band_hz, trim_s)
-    squares = total = 0.0
+    squares, total = np.zeros((2, robot.dof))
     for run in matched_runs(robot, experiments):
         torque = inverse_dynamics(robot, run.q, run.dq, run.ddq)
         if terms:
             torque = torque + torque_of_terms(robot, terms, np.array([term.value for term in terms]), run)
         (measured, residual), _ = comparison.torques(run, run.effort, run.effort - gains * torque)
-        squares += float(np.sum(residual**2))
-        total += float(np.sum(measured**2))
-    return 100.0 * float(np.sqrt(squares / total)) if total > 0.0 else float("nan")
+        squares += (residual**2).sum(axis=0)
+        total += (measured**2).sum(axis=0)
+    whole = 100.0 * float(np.sqrt(squares.sum() / total.sum())) if total.any() else float("nan")
+    return RobotError(whole, {kind.name: kind.error for kind in _errors_by_kind(robot, squares, squares, total)})
 
 
 @public

@@ -23,6 +23,8 @@ Floats = NDArray[np.float64]
 STRETCH = 16
 """Number of samples that must agree to the last digit to be a copy (convention: enough that coarse quantisation does
 not repeat them by chance, few enough for short parts)."""
+KEPT_STRETCHES = 200
+"""Number of stretches of a log by which a result knows it again (convention: a part of 2 % holds four of them)."""
 
 
 def freeze(values: ArrayLike, kind: type = float) -> NDArray[Any]:
@@ -295,6 +297,13 @@ class Recording:
         with np.errstate(over="ignore", invalid="ignore"):
             keys = sum((w * row[k : k + count] for k, w in enumerate(weights[:STRETCH])), np.zeros(count))
         return np.where(np.isfinite(keys), keys, np.nan), places[:count]
+
+    def kept_stretch_keys(self) -> Floats:
+        """(k,) keys of at most `KEPT_STRETCHES` stretches, spread over the log: a part of it holds its share."""
+        keys = self.stretch_keys()[0]
+        known = keys[np.isfinite(keys)]
+        places = np.linspace(0, max(known.size - 1, 0), min(KEPT_STRETCHES, known.size)).astype(int)
+        return np.asarray(known[places])
 
     def rows(self, rows: slice) -> Recording:
         """Some rows of a recording whose channels share one clock; commands and temperatures, with their own, stay."""

@@ -80,6 +80,8 @@ class Experiment:
     """(n,) relative standard deviation of the gains that the torques were computed with; see `Recording`."""
     temperature: Floats | None = None
     """(n,) mean temperature of each joint [degC], NaN where it is not known; None where the log has none."""
+    stretch_keys: tuple[float, ...] = ()
+    """Keys of some stretches of the log, by which another log is known to hold a part of it."""
     derivation: Derivation | None = None
     """How the motion was made from measured positions; None where it is exact, or not known."""
     loop: Loop | None = None

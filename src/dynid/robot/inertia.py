@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,7 @@ from dynid.errors import ArgumentError, DescriptionError, ExportError
 from dynid.public_calls import public
 from dynid.spatial import skew
 
-__all__ = ["Inertia", "centre_of_mass", "is_same_inertia"]
+__all__ = ["Inertia", "centre_of_mass", "inertia_about_com", "is_same_inertia"]
 
 
 @public
@@ -55,12 +55,17 @@ class Inertia:
     @classmethod
     @public
     def from_com(cls, mass: float, com: ArrayLike, about_com: ArrayLike) -> Self:
-        """Build from mass [kg], centre of mass (3,) [m] and tensor about the centre of mass (3, 3) [kg m^2]."""
-        c = np.asarray(com, dtype=float)
-        if c.shape != (3,):
-            raise ArgumentError(f"com has the shape {c.shape}", remedy="Give 3 numbers, along x, y and z [m].")
-        about_origin = np.asarray(about_com) - mass * skew(c) @ skew(c)  # [Atkeson1986] eq. (6)
-        return cls(mass=mass, first_moment=mass * c, about_origin=about_origin)
+        """Build from mass [kg], centre of mass (3,) [m] and tensor about the centre of mass (3, 3) [kg m^2].
+
+        Raises:
+            ArgumentError: The mass is negative, or the centre of mass is not three numbers.
+        """
+        if mass < 0.0:
+            raise ArgumentError(
+                f"mass is {mass:g} kg, and no body has a negative mass",
+                remedy="Give a positive mass; Inertia(mass=..., ...) holds estimates, whatever their sign.",
+            )
+        return cls(**_about_origin(mass, com, about_com))
 
     @classmethod
     def from_vector(cls, theta: ArrayLike) -> Self:
@@ -128,6 +133,20 @@ class Inertia:
             first_moment=self.first_moment - other.first_moment,
             about_origin=self.about_origin - other.about_origin,
         )
+
+
+def inertia_about_com(mass: float, com: ArrayLike, about_com: ArrayLike) -> Inertia:
+    """As `Inertia.from_com`, of numbers that somebody wrote into a file: `check_robot` names negative masses."""
+    return Inertia(**_about_origin(mass, com, about_com))
+
+
+def _about_origin(mass: float, com: ArrayLike, about_com: ArrayLike) -> dict[str, Any]:
+    """The fields of an `Inertia`."""
+    c = np.asarray(com, dtype=float)
+    if c.shape != (3,):
+        raise ArgumentError(f"com has the shape {c.shape}", remedy="Give 3 numbers, along x, y and z [m].")
+    about_origin = np.asarray(about_com) - mass * skew(c) @ skew(c)  # [Atkeson1986] eq. (6)
+    return {"mass": mass, "first_moment": mass * c, "about_origin": about_origin}
 
 
 _UPPER = np.array([0, 1, 2, 4, 5, 8])

@@ -12,7 +12,7 @@ from typing import Any
 from dynid.errors import ArgumentError
 from dynid.export.result_file import read_result
 from dynid.findings import Finding
-from dynid.links.common.copies import check_copies
+from dynid.links.common.copies import SeenSamples, check_copies
 from dynid.links.common.held_out_causes import explain_failure
 from dynid.links.common.kept_faults import unmended
 from dynid.links.log_reader import ChannelMapSource, LogReader, Notice, Progress, log_finding
@@ -57,7 +57,8 @@ def run_validation(
 
     Raises:
         ArgumentError: A log is given twice, or the result was identified from it.
-        DataError: The gate refuses a log, or the result cannot be read.
+        DataError: The gate refuses a log, it holds a part of a log that the result was identified from, or the result
+            cannot be read.
 
     Example:
         >>> written = dynid.write_result(fit, folder / "judged.json")
@@ -72,6 +73,7 @@ def run_validation(
     used = {facts["sha256"]: facts["source"] for facts in saved.content["data"] if facts["sha256"]}
     for log in logs:
         _check_unseen(log, log_digest(log), used)
+    fitted = [(facts["source"], facts.get("stretch_keys", ())) for facts in saved.content["data"]]
     given = recipe or Recipe()
     if given.gravity is not None:
         raise ArgumentError(
@@ -84,7 +86,7 @@ def run_validation(
     with nullcontext() if out is None else open_run(RunRequest.of(out), origin, ["validation.json"]) as run:
         gathered: list[Finding] = []
         reader = LogReader(robot=fit.robot, recipe=chosen, channel_map=channel_map, progress=progress,
-                           notice=gather_too(gathered, notice),
+                           notice=gather_too(gathered, notice), seen=SeenSamples(fitted),
                            cache=None if run is None else run.experiment)  # fmt: skip
         runs = reader.experiments(logs, for_validation=True, cutoff_hz=common_cutoff(saved.content["data"]))
         for log, experiment in zip(logs, runs, strict=True):

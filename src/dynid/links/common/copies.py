@@ -55,7 +55,13 @@ def check_copies(
 class SeenSamples:
     """The samples of all logs that were read, to find those that stand in two of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, fitted: Sequence[tuple[str, Sequence[float]]] = ()) -> None:
+        """Start without logs.
+
+        Args:
+            fitted: Names of logs that a result was identified from, with keys of stretches that are spread over them.
+        """
+        self._fitted = tuple(fitted)
         self._seen: list[tuple[str | Path | Recording, NDArray[np.float64]]] = []
 
     def add(self, log: str | Path | Recording, recording: Recording) -> None:
@@ -68,6 +74,7 @@ class SeenSamples:
         if recording.effort is None or any(log is other or _same(log, other) for other, _ in self._seen):
             return
         keys = recording.stretch_keys()[0]
+        self._refuse_fitted(keys)
         for other, known in self._seen:
             common = np.intersect1d(keys, known)
             share = max(float(np.isin(some, common).mean()) if some.size else 0.0 for some in (keys, known))
@@ -79,6 +86,17 @@ class SeenSamples:
                     "or --hold-out for a part of one): a copy adds no knowledge, and what was fitted proves nothing.",
                 )
         self._seen.append((log, keys))
+
+    def _refuse_fitted(self, keys: NDArray[np.float64]) -> None:
+        """Refuse a log with keys (M,) that holds a part of one that a result was identified from."""
+        for name, kept in self._fitted:
+            share = float(np.isin(kept, keys).mean()) if kept else 0.0
+            if share > SHARED:
+                raise DataError(
+                    f"it holds about {100.0 * share:.0f} % of the samples of {Path(name).name}, to the last digit, and "
+                    "the result was identified from that log",
+                    remedy="Give a log that it has not seen: what was fitted proves nothing.",
+                )
 
 
 def _same(log: str | Path | Recording, other: str | Path | Recording) -> bool:

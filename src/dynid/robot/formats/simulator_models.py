@@ -15,7 +15,7 @@ from dynid.checks import require_library
 from dynid.errors import ArgumentError
 from dynid.public_calls import LONGEST_VALUE, public
 from dynid.robot.formats.mjcf.write import mjcf_text
-from dynid.robot.inertia import Inertia
+from dynid.robot.inertia import Inertia, inertia_about_com
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointLimits, Link
 from dynid.spatial import rotation_about, transform
@@ -124,7 +124,7 @@ def _entry(model: Any, names: tuple[str, ...], place: int, absent: float = 0.0) 
 
 
 def _pinocchio_inertia(inertia: Any) -> Inertia:
-    return Inertia.from_com(float(inertia.mass), np.array(inertia.lever), np.array(inertia.inertia))
+    return inertia_about_com(float(inertia.mass), np.array(inertia.lever), np.array(inertia.inertia))
 
 
 @public
@@ -250,7 +250,7 @@ def _mujoco_inertia(model: Any, body: int, place: Floats) -> Inertia:
     """Mass properties in the link's frame, whose origin is at `place` in the body's."""
     R = _from_quaternion(model.body_iquat[body])
     tensor = R @ np.diag(model.body_inertia[body]) @ R.T
-    return Inertia.from_com(float(model.body_mass[body]), np.array(model.body_ipos[body]) - place, tensor)
+    return inertia_about_com(float(model.body_mass[body]), np.array(model.body_ipos[body]) - place, tensor)
 
 
 def _from_quaternion(quaternion: Any) -> Floats:

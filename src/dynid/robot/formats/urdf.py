@@ -30,7 +30,7 @@ from dynid.robot.formats.xml import (
     read_document,
     start_tag,
 )
-from dynid.robot.inertia import Inertia, centre_of_mass, is_same_inertia
+from dynid.robot.inertia import Inertia, centre_of_mass, inertia_about_com, is_same_inertia
 from dynid.robot.model import STANDARD_GRAVITY, ModelFile, Robot
 from dynid.robot.parts import Joint, JointKind, JointLimits, Link, check_held
 from dynid.spatial import rotation_from_rpy, rpy_from_rotation, transform
@@ -202,7 +202,7 @@ def read_inertia(document: XmlDocument, link: Element) -> Inertia:
     mass = document.number(document.child(inertial, "mass"), "value")
     tensor = inertial_tensor(document, inertial)
     with document.at(inertial):
-        return Inertia.from_com(mass, T_link_inertial[:3, 3], R @ tensor @ R.T)
+        return inertia_about_com(mass, T_link_inertial[:3, 3], R @ tensor @ R.T)
 
 
 def read_origin(document: XmlDocument, element: Element, *, snap: bool = False) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dynid.robot.formats.mjcf.mjcf_settings import ORIENTATIONS, SHORTEST, MjcfSettings, rotation_to_z_axis
 from dynid.robot.formats.xml import Element
-from dynid.robot.inertia import Inertia
+from dynid.robot.inertia import Inertia, inertia_about_com
 from dynid.robot.parts import Joint, JointKind, JointLimits
 from dynid.spatial import rotation_about, transform
 from dynid.terms import TERMS
@@ -87,7 +87,7 @@ def read_inertial(settings: MjcfSettings, inertial: Element) -> Inertia:
     R = settings.rotation(inertial)
     mass, com = document.number(inertial, "mass"), document.numbers(inertial, "pos", 3)
     with document.at(inertial):
-        return Inertia.from_com(mass, com, R @ tensor @ R.T)
+        return inertia_about_com(mass, com, R @ tensor @ R.T)
 
 
 def geom_inertia(settings: MjcfSettings, geom: Element, *, moving: bool) -> Inertia:
@@ -126,7 +126,7 @@ def geom_inertia(settings: MjcfSettings, geom: Element, *, moving: bool) -> Iner
     mass = density * volume if mass is None else mass
     R = T_frame_geom[:3, :3]
     with document.at(geom):
-        return Inertia.from_com(mass, T_frame_geom[:3, 3], R @ np.diag(mass * moments) @ R.T)
+        return inertia_about_com(mass, T_frame_geom[:3, 3], R @ np.diag(mass * moments) @ R.T)
 
 
 def _size_and_pose(settings: MjcfSettings, geom: Element, kind: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
