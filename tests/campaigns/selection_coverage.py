@@ -1,6 +1,6 @@
 """Do the 95 % intervals of the default way to identify cover, with the terms that selection chooses?
 
-    python -m tests.campaigns.selection_coverage [runs] [--plain] [--robot NAME] [--keep FOLDER] [condition ...]
+    python -m tests.campaigns.selection_coverage [--plain] [--robot NAME] [--keep FOLDER] [runs] [condition ...]
 
 Robots, motions and disturbances are those of `interval_conditions`, with load-dependent friction beside them: 5 % of
 the links' torque, in the direction of motion. The links of the 3-R robot are cuboids: no links have the parameters of
