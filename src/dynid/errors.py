@@ -26,8 +26,6 @@ Typical use::
 
 from __future__ import annotations
 
-import unicodedata
-
 __all__ = [
     "ArgumentError",
     "DataError",
@@ -62,7 +60,9 @@ def visible_text(text: str) -> str:
 
 
 def _steers(character: str) -> bool:
-    category = unicodedata.category(character)
+    from unicodedata import category as category_of  # few texts need it
+
+    category = category_of(character)
     return category.startswith("C") or category in ("Zl", "Zp")
 
 

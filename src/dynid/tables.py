@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -74,13 +73,13 @@ class Table:
         """A plain ``<table>``, escaped."""
         cells, numeric = self._cells(), self._are_numeric()
         head = "".join(
-            f'<th class="number">{html.escape(text)}</th>' if right else f"<th>{html.escape(text)}</th>"
+            f'<th class="number">{_escaped(text)}</th>' if right else f"<th>{_escaped(text)}</th>"
             for text, right in zip(cells[0], numeric, strict=True)
         )
         body = "".join(
             "<tr>"
             + "".join(
-                f'<td class="number">{html.escape(text)}</td>' if right else f"<td>{html.escape(text)}</td>"
+                f'<td class="number">{_escaped(text)}</td>' if right else f"<td>{_escaped(text)}</td>"
                 for text, right in zip(row, numeric, strict=True)
             )
             + "</tr>"
@@ -107,11 +106,17 @@ def html_card(title: str, lines: Sequence[str] = (), table: Table | None = None)
         >>> html_card("two joints", ["1 s"])
         '<div><p><b>two joints</b></p><p>1 s</p></div>'
     """
-    texts = "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+    texts = "".join(f"<p>{_escaped(line)}</p>" for line in lines)
     shown = "" if table is None else table.to_html()
-    return f"<div><p><b>{html.escape(title)}</b></p>{texts}{shown}</div>"
+    return f"<div><p><b>{_escaped(title)}</b></p>{texts}{shown}</div>"
 
 
 def plain_number(value: float) -> str:
     """Three digits of a number, without an exponent below a million: 1998 is written 2000."""
     return f"{float(f'{value:.3g}'):g}"
+
+
+def _escaped(text: str) -> str:
+    from html import escape  # with all names of characters, which most processes never need
+
+    return escape(text)

@@ -7,7 +7,6 @@ versions of LLVM, and the source of whatever printed the text.
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import functools
 import hashlib
 import os
@@ -134,9 +133,21 @@ def _initialise() -> None:
     llvm.initialize_native_asmprinter()
     for name in PYTHON:
         provide(name, _address(getattr(ctypes.pythonapi, name)))
-    library = ctypes.CDLL(ctypes.util.find_library("m") if os.name != "nt" else "ucrtbase")
+    library = _mathematics()
     for name in LIBRARY:
         provide(name, _address(getattr(library, name)))
+
+
+def _mathematics() -> ctypes.CDLL:
+    """C's library of mathematical functions, which Python itself has loaded in most cases."""
+    if os.name == "nt":
+        return ctypes.CDLL("ucrtbase")
+    loaded = ctypes.CDLL(None)
+    if all(hasattr(loaded, name) for name in LIBRARY):
+        return loaded
+    from ctypes.util import find_library  # it starts a program to look for the file
+
+    return ctypes.CDLL(find_library("m"))
 
 
 def _keep_forks_safe() -> None:

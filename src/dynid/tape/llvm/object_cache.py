@@ -13,10 +13,8 @@ import functools
 import hashlib
 import hmac
 import os
-import secrets
 import stat
 import sys
-import tempfile
 import threading
 import time
 import warnings
@@ -139,7 +137,7 @@ def _user_key(folder: Path) -> bytes | None:
         path = folder / _KEY
         with _MAKING_KEY:  # of two processes that make one at once, the later wins and the other's entries are not used
             if not path.exists():
-                _write_own(path, secrets.token_bytes(_KEY_BYTES))
+                _write_own(path, os.urandom(_KEY_BYTES))
             key = _read_own(path)
     except OSError:
         return None
@@ -178,6 +176,8 @@ def _read_own(path: Path) -> bytes:
 
 def _write_own(path: Path, data: bytes) -> None:
     """Write a file of mode 600, whole or not at all; no fsync, because an entry that a crash tears is not used."""
+    import tempfile  # slow to load, and most processes write nothing
+
     handle, temporary = tempfile.mkstemp(prefix=".writing-", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
