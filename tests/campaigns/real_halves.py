@@ -6,6 +6,10 @@ Each log is processed once and cut in the middle. Parameters are estimated from 
 is compared with 1.96 standard deviations of it. 95 % of the parameters should agree, if intervals hold. Parameters are
 those that the data determine in both halves: neither open nor dominated by the prior, of which both halves would take
 the same word. `usual` has the usual terms only, `selected` also the terms that the default selects on the whole log.
+
+Parameters of one fit are correlated, so that their agreements are fewer than they seem: as many independent ones as
+would scatter as much, by the covariance of the differences, stand in the last column. Behind each share is its 95 %
+interval (Clopper and Pearson) for that number: a share contradicts 95 % only where its interval does not hold it.
 """
 
 from __future__ import annotations
@@ -14,12 +18,15 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small: more threads only wait for one another
 
 import numpy as np
 from numpy.typing import NDArray
 from real_logs import DATA, SETS, DataSet
+from scipy.stats import beta
 
 from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
@@ -32,8 +39,11 @@ from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 from dynid.terms.base import Term
 
+Floats = NDArray[np.float64]
 NORMAL = 1.959963984540054
 """Half width of a 95 % interval in standard deviations."""
+DRAWS = 20000
+"""Number of draws for the scatter of correlated agreements (convention: known to 1 %)."""
 POSITION_BAND = 2.0
 """Cutoff of the positions over the band of the equations, between the 1.5 and 3 that the command chooses from."""
 
@@ -48,11 +58,47 @@ class Agreement:
     """Number of parameters that the data determine in both halves."""
     left_out: int
     """Number of parameters that are open or dominated by the prior in a half."""
+    independent: float
+    """Number of independent parameters whose agreements would scatter as much as those of the correlated ones."""
 
     @property
     def percent(self) -> float:
         """Share of parameters that agree [%]."""
         return 100.0 * self.inside / max(self.count, 1)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of the share [%] by Clopper and Pearson, for the number of independent parameters."""
+        hits = self.independent * self.inside / max(self.count, 1)
+        misses = self.independent - hits
+        low = beta.ppf(0.025, hits, misses + 1.0) if hits > 0.0 else 0.0
+        high = beta.ppf(0.975, hits + 1.0, misses) if misses > 0.0 else 1.0
+        return 100.0 * float(low), 100.0 * float(high)
+
+    def __add__(self, other: Agreement) -> Agreement:
+        """The agreement of the parameters of both."""
+        ours, theirs = ((one.inside, one.count, one.left_out, one.independent) for one in (self, other))
+        return Agreement(*(a + b for a, b in zip(ours, theirs, strict=True)))
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return f"{self.inside} of {self.count}, {self.percent:.1f} % ({low:.0f}-{high:.0f})"
+
+
+def independent_number(covariance: Floats) -> float:
+    """Number of independent normal variables whose hits of their 95 % intervals scatter as those of correlated ones.
+
+    Args:
+        covariance: (k, k) of the correlated variables.
+    """
+    if not len(covariance):
+        return 0.0
+    scale = np.sqrt(np.diagonal(covariance))
+    values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
+    draws = np.random.default_rng(0).standard_normal((DRAWS, len(scale)))
+    drawn = draws @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    hits = (np.abs(drawn) <= NORMAL).sum(axis=1)
+    return float(min(len(scale) ** 2 * 0.95 * 0.05 / max(float(hits.var()), 1e-12), len(scale)))
 
 
 def halve(run: Experiment) -> tuple[Experiment, Experiment]:
@@ -80,7 +126,9 @@ def compare(estimates: Sequence[Estimate], counted: NDArray[np.bool_]) -> Agreem
     first, second = estimates
     apart = np.abs(first.values - second.values)[counted]
     spread = np.hypot(first.stderr, second.stderr)[counted]
-    return Agreement(int(np.sum(apart <= NORMAL * spread)), int(counted.sum()), int((~counted).sum()))
+    covariance = (first.covariance + second.covariance)[np.ix_(counted, counted)]
+    inside, count = int(np.sum(apart <= NORMAL * spread)), int(counted.sum())
+    return Agreement(inside, count, int((~counted).sum()), independent_number(covariance))
 
 
 def agreements(halves: Sequence[Samples], default: Estimator) -> tuple[Agreement, Agreement]:
@@ -119,14 +167,24 @@ class Halves:
     default: Agreement
     wls: Agreement
 
-    def row(self) -> tuple[str, str, str, str, str]:
-        """Cells of a table: log, terms, by the default, by weighted least squares, not counted."""
-        shares = [f"{a.inside} of {a.count}, {a.percent:.1f} %" for a in (self.default, self.wls)]
-        return self.log, self.model, shares[0], shares[1], str(self.default.left_out)
+    def row(self) -> tuple[str, ...]:
+        """Cells of a table: log, terms, by the default, by weighted least squares, not counted, independent."""
+        number = f"{self.default.independent:.0f}, {self.wls.independent:.0f}"
+        return self.log, self.model, str(self.default), str(self.wls), str(self.default.left_out), number
 
 
-HEADS = ("log", "terms", "default", "WLS", "not counted")
+HEADS = ("log", "terms", "default", "WLS", "not counted", "independent")
 """Columns of `Halves.row`."""
+
+
+def pooled(rows: Sequence[Halves]) -> list[Halves]:
+    """The agreement of all logs together, with the usual and with the selected terms."""
+    models = {model: [each for each in rows if each.model == model] for model in ("usual", "selected")}
+    return [
+        Halves(f"all {len(some)}", model, reduce(add, (h.default for h in some)), reduce(add, (h.wls for h in some)))
+        for model, some in models.items()
+        if some
+    ]
 
 
 def measure(data: DataSet) -> Iterator[Halves]:
@@ -145,11 +203,15 @@ def main(names: Sequence[str]) -> None:
     if not DATA.is_dir():
         print(f"no data sets in {DATA}")
         return
-    print("{:22s} {:9s} {:19s} {:19s} {}".format(*HEADS))
+    line, rows = "{:22s} {:9s} {:28s} {:28s} {:12s} {}", list[Halves]()
+    print(line.format(*HEADS))
     for data in SETS:
         if not names or data.name in names:
             for halves in measure(data):
-                print("{:22s} {:9s} {:19s} {:19s} {}".format(*halves.row()), flush=True)
+                print(line.format(*halves.row()), flush=True)
+                rows.append(halves)
+    for halves in pooled(rows):
+        print(line.format(*halves.row()))
 
 
 if __name__ == "__main__":

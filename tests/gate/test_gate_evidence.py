@@ -26,11 +26,14 @@ ROBOTS_FOLDER = Path(__file__).parents[2] / "robots"
         pytest.param("scara", "copied 1 kg", 0, 0.3, 1.0, id="slide exchanged with a revolute joint"),
         pytest.param("scara", "copied 0.1 kg", 1, 0.15, 1.0, id="gravity sideways"),
         pytest.param("cylindrical", "copied 1 kg", 0, 1.0, 0.0, id="zero of a slide in degrees"),
+        pytest.param("puma560", "own", 82000, 0.3, 0.464, id="unit of a wrist's torque by friction"),
+        pytest.param("puma560", "own", 82090, 0.3, 0.698, id="other wrist joints exchanged by friction"),
+        pytest.param("scara", "off", 81037, 0.15, 0.191, id="gravity sideways by wrong masses"),
     ],
 )
 def test_what_only_the_masses_suggest_is_no_accusation(name, masses, seed, size, friction):
     log = campaign.clean_log(name, seed, size=size, friction=friction)
-    assert campaign.accusations(log, campaign.believed(name, masses)) == []
+    assert campaign.accusations(log, campaign.believed(name, masses, seed)) == []
 
 
 def test_a_planted_fault_is_named_without_any_evidence_of_the_masses():
