@@ -74,6 +74,7 @@ campaigns:
 	@echo "excitation-noise        Gautier and Khalil 1992, Tables 3 to 12"
 	@echo "excitation-panda        designs, speed and predictions"
 	@echo "c-robots                generated C of 200 random robots and the built-in ones through all tools (an hour; resumes)"
+	@echo "watch-hours             false alarms of watches over hours of simulated motion (half an hour)"
 	@echo "watch                   watches over the real logs: false alarms and planted pushes, beside the usual practice"
 	@echo "fleet-cluster           1e8 samples on a Dask cluster of this machine: speed-up, memory, killed workers"
 	@echo "fleet-workers           a small fleet by 1, 2 and 8 workers: the same bits"
@@ -191,6 +192,9 @@ excitation-peers: $(STAMP)
 
 c-robots: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/c_robots.py 200 100000
+
+watch-hours: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/watch_hours.py
 
 watch: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/watch.py

@@ -36,7 +36,7 @@ from dynid.links.identify import Identification
 from dynid.links.whole_model import WholeModel
 from dynid.monitor.alarm_tails import Tail, find_peaks, fit_tail
 from dynid.monitor.alarms import find_alarms
-from dynid.monitor.calibration import calibrate, fit_quickly, follow
+from dynid.monitor.calibration import KINDS, calibrate, fit_quickly, follow
 from dynid.monitor.jumps import WINDOW_S
 from dynid.monitor.observer import GAIN, momentum_differences
 from dynid.monitor.observer_model import ObserverModel
@@ -77,8 +77,8 @@ class Part:
     seconds: float
     counted: Floats
     """(rates,) alarms."""
-    surprise: tuple[tuple[list[Floats], list[Floats]], float]
-    """Along each stretch minus the logarithm of the calibrated rate [1/s], of jumps and levels; their rate [Hz]."""
+    surprise: tuple[tuple[list[Floats], ...], float]
+    """Along each stretch minus the logarithm of the calibrated rate [1/s], of each statistic; their rate [Hz]."""
     found: Floats
     """(rates, sizes) share of the pushes that is found."""
     best: Floats
@@ -115,9 +115,9 @@ class Judged:
         """Rate of alarms over a stated one [1/h] by the median law of the held-out peaks, and its 95 % interval."""
         hz = self.parts[0].surprise[1]
         sums = np.zeros(3)
-        for kind in (0, 1):
+        for kind in range(KINDS):
             tail = fit_tail([one[:, None] for part in self.parts for one in part.surprise[0][kind]], hz)
-            level = -np.log(rate / 3600.0 / 2.0)  # both statistics have half the rate
+            level = -np.log(rate / 3600.0 / KINDS)  # each statistic has the same share of the rate
             sums += 3600.0 / rate * np.array([tail.interval(level, 0.0)[0], *tail.interval(level)])
         return float(sums[0]), float(sums[1]), float(sums[2])
 
@@ -171,7 +171,7 @@ def judge(name: str) -> Judged:
 def judge_part(fit: Identification, training: list[Experiment], held: list[Experiment]) -> Part:
     """Judge one part with the others."""
     known = calibrate(fit, training=training)
-    found = [known.statistics(stretch) for run in held for stretch in watched_stretches(fit, run)]
+    found = [known.statistics(stretch) for run in held for stretch in watched_stretches(fit, run, known.rate_hz)]
     hz = found[0].stretch.rate_hz
     curve = plant_pushes(known, found, rates=RATES, pushes=PUSHES)
     counted = [sum(len(list(find_alarms(one, known.joint_names, known.levels(rate)))) for one in found)
@@ -180,7 +180,8 @@ def judge_part(fit: Identification, training: list[Experiment], held: list[Exper
     return Part(
         seconds=sum(len(one.std) for one in found) / hz,
         counted=np.array(counted, dtype=float),
-        surprise=((surprises(known.jump, [one.jump for one in found]),
+        surprise=((surprises(known.moving, [np.where(one.turning, 0.0, one.jump) for one in found]),
+                   surprises(known.turning, [np.where(one.turning, one.jump, 0.0) for one in found]),
                    surprises(known.level, [one.level for one in found])), hz),
         found=curve.found.mean(axis=2),
         best=best_share(known, found, rates=RATES),

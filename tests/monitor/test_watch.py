@@ -20,7 +20,7 @@ from dynid.monitor.bands import fit_band
 from dynid.monitor.calibration import Calibration, calibrate, calibrate_stretches
 from dynid.monitor.jumps import fit_whitening, jump_statistic
 from dynid.monitor.planted_pushes import _best_power, plant_pushes
-from dynid.monitor.watched_signals import WatchedStretch, find_stale
+from dynid.monitor.watched_signals import WatchedStretch, common_rate, find_stale, watched_stretches
 from support.small_fit import small_fit
 
 RATE = 100.0
@@ -65,7 +65,8 @@ def test_false_alarms_stay_within_the_stated_rate() -> None:
     found = known.statistics(stretch(1200.0, seed=2))
     alarms = list(find_alarms(found, known.joint_names, known.levels(60.0)))
     assert len(alarms) <= 2 * 20
-    for statistic, tail in ((found.jump, known.jump), (found.level, known.level)):
+    moving, turning = (np.where(found.turning == turns, found.jump, 0.0) for turns in (False, True))
+    for statistic, tail in ((moving, known.moving), (turning, known.turning), (found.level, known.level)):
         often = 0.2  # [1/s] within the calibrated data, so that the law must hold in both directions
         peaks = find_peaks(statistic.max(axis=1), RATE, tail.level(often))
         assert 0.5 < len(peaks) / (often * 1200.0) < 2.0
@@ -77,7 +78,7 @@ def test_a_step_is_seen_in_what_is_new_long_before_it_leaves_the_band() -> None:
     share = curve.found[0].mean(axis=1)
     assert share[0] < 0.05
     assert share[2] > 0.9
-    assert known.levels(60.0)[1] > 3.0  # three standard deviations never leave the band
+    assert known.levels(60.0).band > 3.0  # three standard deviations never leave the band
 
 
 def test_the_band_is_wider_near_rest_where_the_noise_is() -> None:
@@ -87,6 +88,19 @@ def test_the_band_is_wider_near_rest_where_the_noise_is() -> None:
     resting, moving = np.abs(seen.dq[:, 0]) < 0.03, np.abs(seen.dq[:, 0]) > 0.5
     assert 3.0 < np.median(std[resting, 0]) < 7.0
     assert 0.7 < np.median(std[moving, 0]) < 1.4
+
+
+def test_errors_at_reversals_do_not_hide_pushes_in_motion() -> None:
+    """Friction that jumps at reversals raises the level there, and nowhere else."""
+    named = type("Named", (), {"robot": replace(small_fit()[0].robot)})()
+    calm, jerky = stretch(120.0, seed=9), stretch(120.0, seed=9)
+    turns = np.flatnonzero(np.diff(np.sign(jerky.dq[:, 0])))
+    sizes = 3.0 * np.random.default_rng(3).exponential(size=turns.size)
+    for k, size in zip(turns, sizes, strict=True):
+        jerky.raw[k + 1 : k + 4, 0] += size
+    first, second = (calibrate_stretches(named, [one], 100.0).levels(60.0) for one in (calm, jerky))
+    assert second.turning > 1.2 * first.turning
+    assert second.moving < 1.05 * first.moving
 
 
 def test_a_joint_that_stands_still_may_carry_its_dry_friction() -> None:
@@ -176,6 +190,20 @@ def test_a_watch_over_a_pushed_experiment_names_joint_time_and_kind() -> None:
     assert ("joint3", "contact") not in kinds
     assert found.to_json()["alarms"]
     assert "expected" in found.summary()
+
+
+def test_a_watch_runs_at_the_rate_of_its_calibration() -> None:
+    fit, run = small_fit()
+    quick = replace(run, time=run.time / 2.0, rate_hz=2.0 * run.rate_hz)  # only clock and rate are looked at
+    assert common_rate([run, quick]) == run.rate_hz
+    assert common_rate([replace(run, rate_hz=1001.0)]) == 1001.0  # a clock that was read from stamps
+    assert common_rate([replace(run, rate_hz=3000.0)]) == 1000.0
+    known = calibrate(fit, folds=3)
+    (own,), (halved,) = (list(watched_stretches(fit, one, known.rate_hz)) for one in (run, quick))
+    assert own.rate_hz == halved.rate_hz == known.rate_hz
+    assert len(halved.time) == len(own.time) // 2
+    with pytest.raises(DataError, match=r"samples a second, and the watch was calibrated at .* Hz"):
+        watch_experiment(fit, replace(run, rate_hz=0.7 * run.rate_hz), known)
 
 
 def test_a_result_from_a_file_has_nothing_to_calibrate_from(tmp_path) -> None:

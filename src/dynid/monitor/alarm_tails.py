@@ -5,7 +5,8 @@ few of them, so its scale and shape are not known well. The rate at a level is t
 are plausible after the peaks: with few peaks the level of a rate is higher, so that alarms come at the stated rate on
 average over calibrations. For times that are longer than the log this is an extrapolation, and stated as such.
 
-The peaks are those of the largest statistic over the joints: what reaches several joints at once is one alarm.
+The peaks of all joints are one sample of this law, and the rate of the arm is the sum of theirs: what reaches several
+joints at once is one alarm, so that the sum is an upper bound.
 """
 
 from __future__ import annotations
@@ -23,13 +24,18 @@ __all__ = ["Tail", "find_peaks", "fit_tail"]
 Floats = NDArray[np.float64]
 CLEAR_S = 0.25
 """Time without excess after which a new excess is a new event [s] (convention)."""
-THRESHOLD = 0.6
-"""Quantile of the largest values in blocks of `CLEAR_S` above which peaks count (convention: many peaks, and yet a
-tail; chosen with figures of the real logs in view)."""
+THRESHOLD = 0.7
+"""Quantile of a joint's largest values in blocks of `CLEAR_S` above which peaks count (convention: many peaks, and yet
+a tail; chosen with figures of the real logs in view)."""
+MOST_PEAKS = 100
+"""Most peaks that the law is fitted to, the highest ones (convention: the law is that of high peaks; more of them are
+no longer a tail)."""
 FEWEST_S = 5.0
 """Shortest clean data from which a tail is fitted [s] (convention)."""
 SHAPES = np.linspace(-0.3, 0.8, 45)
 """Shapes of the law that are considered [-]: negative for a finite end, zero exponential, positive heavy."""
+EXPONENTIAL = 1e-9
+"""Largest size of a shape that counts as zero (derivation: rounding)."""
 SHAPE_PRIOR = (0.0, 0.1)
 """Mean and standard deviation of the shape before any peak (convention: about exponential)."""
 SCALES = np.geomspace(0.2, 5.0, 61)
@@ -38,11 +44,11 @@ SCALES = np.geomspace(0.2, 5.0, 61)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tail:
-    """The law of the peaks of the largest statistic over the joints, above a threshold."""
+    """The law of the peaks of a statistic above a threshold."""
 
     threshold: float
     events_hz: float
-    """Rate of events above the threshold [1/s]."""
+    """Rate of events above the threshold, of all joints together [1/s]."""
     scales: Floats
     """(K,) scales of plausible laws."""
     shapes: Floats
@@ -56,10 +62,9 @@ class Tail:
         """(K,) rate of events above a level by each plausible law [1/s]; above the threshold only."""
         excess = max(level - self.threshold, 0.0) / self.scales
         inside = np.maximum(1.0 + self.shapes * excess, 0.0)
+        is_curved = np.abs(self.shapes) > EXPONENTIAL
         with np.errstate(divide="ignore"):
-            survival = np.where(
-                np.abs(self.shapes) < 1e-9, np.exp(-excess), inside ** (-1.0 / np.where(self.shapes, self.shapes, 1.0))
-            )
+            survival = np.where(is_curved, inside ** (-1.0 / np.where(is_curved, self.shapes, 1.0)), np.exp(-excess))
         return np.asarray(self.events_hz * np.where(inside > 0.0, survival, 0.0))
 
     def rate(self, level: float) -> float:
@@ -101,7 +106,7 @@ def fit_tail(statistics: Sequence[Floats], rate_hz: float) -> Tail:
     """Fit the law of the peaks.
 
     Args:
-        statistics: (N, n) along each clean stretch, one column per joint.
+        statistics: (N, n) along each clean stretch, one column per joint; zero where they do not count.
         rate_hz: Samples per second.
 
     Raises:
@@ -114,17 +119,22 @@ def fit_tail(statistics: Sequence[Floats], rate_hz: float) -> Tail:
             remedy=f"Calibrate from logs of at least {FEWEST_S:g} s in which nothing touches the robot.",
         )
     length = max(1, round(CLEAR_S * rate_hz))
-    arm = [one.max(axis=1) for one in statistics]
-    blocks = [one[: len(one) // length * length].reshape(-1, length).max(axis=1) for one in arm]
-    threshold = float(np.quantile(np.concatenate(blocks), THRESHOLD))
-    peaks = np.concatenate([find_peaks(one, rate_hz, threshold) for one in arm])
+    columns = [column for one in statistics for column in one.T]
+    blocks = [one[: len(one) // length * length].reshape(-1, length).max(axis=1) for one in columns]
+    largest = np.concatenate(blocks)
+    threshold = float(np.quantile(largest[largest > 0.0], THRESHOLD)) if largest.any() else 0.0
+    peaks = np.concatenate([find_peaks(one, rate_hz, threshold) for one in columns])
+    if peaks.size > MOST_PEAKS:
+        threshold = float(np.sort(peaks)[-MOST_PEAKS - 1])
+        peaks = peaks[peaks > threshold]
     excess = np.sort(peaks) - threshold
     mean = max(float(excess.mean()), 1e-12) if excess.size else max(threshold, 1e-12)
     scale, shape = (grid.ravel() for grid in np.meshgrid(mean * SCALES, SHAPES, indexing="ij"))
     inside = 1.0 + shape[:, None] * excess / scale[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
-        curved = (1.0 + 1.0 / np.where(shape, shape, 1.0))[:, None] * np.log(inside)
-        each = np.where(np.abs(shape[:, None]) < 1e-9, excess / scale[:, None], curved)
+        is_curved = (np.abs(shape) > EXPONENTIAL)[:, None]
+        curved = (1.0 + 1.0 / np.where(is_curved, shape[:, None], 1.0)) * np.log(inside)
+        each = np.where(is_curved, curved, excess / scale[:, None])
     likely = -np.log(scale) * excess.size - np.where(inside > 0.0, each, np.inf).sum(axis=1)
     likely -= 0.5 * ((shape - SHAPE_PRIOR[0]) / SHAPE_PRIOR[1]) ** 2
     weights = np.exp(likely - likely.max())

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.links.identify import Identification
 from dynid.monitor.alarm_tails import CLEAR_S
-from dynid.monitor.calibration import Calibration, Statistics, calibrate
+from dynid.monitor.calibration import Calibration, Kind, Levels, Statistics, calibrate
 from dynid.monitor.watched_signals import watched_stretches
 from dynid.processing.experiment import Experiment
 from dynid.public_calls import public
@@ -20,7 +20,6 @@ from dynid.tables import Table, html_card
 __all__ = ["SAME_S", "Alarm", "Watch", "find_alarms", "watch_experiment"]
 
 Floats = NDArray[np.float64]
-Kind = Literal["contact", "disturbance"]
 SAME_S = 1.0
 """Time after a contact in which the same joint may leave its band by the same push [s] (convention)."""
 
@@ -140,7 +139,7 @@ def watch_experiment(
         0
     """
     known = calibrate(fit) if calibration is None else calibration
-    found = [known.statistics(stretch) for stretch in watched_stretches(fit, run)]
+    found = [known.statistics(stretch) for stretch in watched_stretches(fit, run, known.rate_hz)]
     levels = known.levels(per_hour)
     alarms = sorted(
         (alarm for one in found for alarm in find_alarms(one, known.joint_names, levels)), key=lambda a: a.time_s
@@ -151,7 +150,7 @@ def watch_experiment(
         alarms=tuple(alarms),
         time=_joined([one.stretch.time for one in found], 0),
         external=_joined([one.external for one in found], len(known.joint_names)),
-        limit=_joined([levels[1] * one.std for one in found], len(known.joint_names)),
+        limit=_joined([levels.band * one.std for one in found], len(known.joint_names)),
         source=run.source,
         calibrated_s=known.seconds,
     )
@@ -161,16 +160,15 @@ def _joined(parts: Sequence[Floats], width: int) -> Floats:
     return np.concatenate(parts) if parts else np.zeros((0, width) if width else 0)
 
 
-def find_alarms(found: Statistics, joints: Sequence[str], levels: tuple[float, float]) -> Iterator[Alarm]:
+def find_alarms(found: Statistics, joints: Sequence[str], levels: Levels) -> Iterator[Alarm]:
     """The alarms of one stretch: what begins on several joints within `CLEAR_S` is one push.
 
     A joint that was touched may leave its band later: within `SAME_S` this is no other disturbance.
     """
     gap, same = (max(1, round(time_s * found.stretch.rate_hz)) for time_s in (CLEAR_S, SAME_S))
-    excess = {"contact": found.jump / levels[0], "disturbance": found.level / levels[1]}
     onsets = sorted(
         (k, kind != "contact", -float(over[k, j]), j)
-        for kind, over in excess.items()
+        for kind, over in found.excess(levels).items()
         for j in range(len(joints))
         for k in first_excesses(over[:, j] > 1.0, gap)
     )

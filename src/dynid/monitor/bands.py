@@ -36,6 +36,8 @@ STILL_S = 0.1
 (convention: longer than a reversal)."""
 STILL = 0.01
 """Part of a joint's high speed up to which it is near rest in this sense (convention)."""
+TURNING = 0.03
+"""Part of a joint's high speed below which it turns (convention: friction changes its sign there)."""
 SLOW = 0.3
 """Part of a joint's high speed up to which its friction counts as dry (convention)."""
 
@@ -70,6 +72,10 @@ class Band:
         count = np.vstack([np.zeros((1, len(self.high_speed)), dtype=np.int64), np.cumsum(near, axis=0)])
         ends = np.arange(1, len(near) + 1)
         return np.asarray(count[ends] - count[np.maximum(ends - window, 0)] == window)
+
+    def turning(self, slowest: Floats) -> NDArray[np.bool_]:
+        """(N, n) whether a joint turns or stands, or did shortly before, by its slowest speed during the last hold."""
+        return np.asarray(slowest < TURNING * self.high_speed)
 
     def std(self, stretch: WatchedStretch) -> Floats:
         """(N, n) standard deviation of the torque from outside while nothing pushes [N m or N]."""

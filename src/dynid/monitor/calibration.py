@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,22 +21,40 @@ from dynid.estimation.equations import Factors, build_equations
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.links.identify import Identification, identify_equations
 from dynid.monitor.alarm_tails import Tail, fit_tail
-from dynid.monitor.bands import Band, fit_band
+from dynid.monitor.bands import HOLDS_S, Band, fit_band, slowest_speed
 from dynid.monitor.jumps import Whitening, fit_whitening, jump_statistic
 from dynid.monitor.observer import GAIN
-from dynid.monitor.watched_signals import WatchedStretch, watched_stretches
+from dynid.monitor.watched_signals import WatchedStretch, common_rate, watched_stretches
 from dynid.processing.experiment import Experiment
 from dynid.public_calls import public
 
-__all__ = ["Calibration", "Statistics", "calibrate"]
+__all__ = ["Calibration", "Kind", "Levels", "Statistics", "calibrate"]
 
 Floats = NDArray[np.float64]
+Kind = Literal["contact", "disturbance"]
 FOLDS = 4
 """Parts of the training data, of which each is left out once (convention)."""
 ROUNDS = 2
 """Times that the memory of the noise and the band of what is new are fitted in turn (convention: they settle)."""
-KINDS = 2
-"""Statistics that share the rate of false alarms: jumps and levels."""
+KINDS = 3
+"""Statistics that share the rate of false alarms: jumps of moving joints, jumps of turning ones, and levels."""
+FEWEST_PEAKS = 3
+"""Peaks of moving or of turning joints below which their law is that of all jumps (convention)."""
+
+
+class Levels(NamedTuple):
+    """What the statistics must exceed for an alarm."""
+
+    moving: float
+    """Jumps of joints in motion."""
+    turning: float
+    """Jumps of joints that turn or stand, or did shortly before: there the model of friction errs at once."""
+    band: float
+    """Torque from outside over its band."""
+
+    def jump(self, turning: NDArray[np.bool_]) -> Floats:
+        """(N, n) levels of jumps."""
+        return np.where(turning, self.turning, self.moving)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,8 +68,14 @@ class Statistics:
     """(N, n) torque from outside by the observer [N m or N]."""
     jump: Floats
     """(N, n) projection on a sudden torque, in standard deviations; see `dynid.monitor.jumps`."""
+    turning: NDArray[np.bool_]
+    """(N, n) whether a joint turns or stands, or did shortly before."""
     level: Floats
     """(N, n) size of the torque from outside over its band."""
+
+    def excess(self, levels: Levels) -> dict[Kind, Floats]:
+        """(N, n) jumps (contacts) and levels (disturbances) over those of alarms; above one is an alarm."""
+        return {"contact": self.jump / levels.jump(self.turning), "disturbance": self.level / levels.band}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,10 +87,12 @@ class Calibration:
     whitening: Whitening
     news: Band
     """Band of what is new in the residuals; its noise is one on average."""
-    jump: Tail
-    """Tail of the largest jump statistic over the joints."""
+    moving: Tail
+    """Tail of the jump statistics of joints in motion."""
+    turning: Tail
+    """Tail of the jump statistics of joints that turn or stand, or did shortly before."""
     level: Tail
-    """Tail of the largest level statistic over the joints."""
+    """Tail of the level statistics."""
     seconds: float
     """Length of the data that the tails were fitted to [s]."""
     typical_spread: Floats
@@ -73,17 +100,23 @@ class Calibration:
     gain: float = GAIN
     """Gain of the observer [1/s]."""
 
-    def levels(self, per_hour: float) -> tuple[float, float]:
-        """Levels of both statistics for a rate of false alarms of the whole arm [1/h].
+    @property
+    def rate_hz(self) -> float:
+        """Rate at which the watch runs [Hz]."""
+        return self.whitening.rate_hz
 
-        Both statistics get the same share of the rate. The tails are those of the largest value over the joints.
+    def levels(self, per_hour: float) -> Levels:
+        """Levels of the statistics for a rate of false alarms of the whole arm [1/h].
+
+        All statistics get the same share of the rate.
         """
         share = as_number("per_hour", per_hour, above=0.0) / 3600.0 / KINDS
-        return self.jump.level(share), self.level.level(share)
+        return Levels(*(tail.level(share) for tail in (self.moving, self.turning, self.level)))
 
-    def rate(self, levels: tuple[float, float]) -> float:
+    def rate(self, levels: Levels) -> float:
         """Rate of false alarms of the whole arm at some levels [1/h]."""
-        return 3600.0 * (self.jump.rate(levels[0]) + self.level.rate(levels[1]))
+        tails = (self.moving, self.turning, self.level)
+        return 3600.0 * sum(tail.rate(level) for tail, level in zip(tails, levels, strict=True))
 
     @property
     def open_news(self) -> Floats:
@@ -107,6 +140,7 @@ class Calibration:
             std=std,
             external=external,
             jump=jump_statistic(self.whitening, stretch.sudden, self.news_std(stretch)),
+            turning=self.band.turning(slowest_speed(stretch, HOLDS_S[-1])),
             level=np.abs(external / std),
         )
 
@@ -137,7 +171,7 @@ def calibrate(
 
     Raises:
         ArgumentError: The identification was read from a file, which does not hold its samples.
-        DataError: The data are too short for a rate of false alarms.
+        DataError: The data are too short for a rate of false alarms, or recorded at rates that do not go together.
 
     Example:
         >>> dynid.monitor.calibrate(fit, [other], gain=50.0).joint_names
@@ -150,7 +184,7 @@ def calibrate(
             remedy="Give the runs it was identified from, or other clean ones.",
         )
     clean = list(_left_out(fit, own, as_whole("folds", folds, least=2))) if runs is None else [
-        stretch for run in runs for stretch in watched_stretches(fit, run)
+        stretch for run in runs for stretch in watched_stretches(fit, run, common_rate(runs))
     ]  # fmt: skip
     return calibrate_stretches(fit, clean, gain)
 
@@ -172,11 +206,18 @@ def calibrate_stretches(fit: Identification, clean: Sequence[WatchedStretch], ga
     none = Tail(0.0, 1.0, np.ones(1), np.zeros(1), np.ones(1), 0)
     spread = np.median(np.concatenate([stretch.spread for stretch in clean]), axis=0)
     positive = as_number("gain", gain, above=0.0)
-    draft = Calibration(fit.robot.joint_names, band, whitening, news, none, none, 0.0, spread, positive)
+    draft = Calibration(fit.robot.joint_names, band, whitening, news, none, none, none, 0.0, spread, positive)
     found = [draft.statistics(stretch) for stretch in clean]
-    jump, level = (fit_tail([getattr(one, kind) for one in found], rate) for kind in ("jump", "level"))
+    moving, turning = (_jump_tail([(one.jump, one.turning == turns) for one in found], rate) for turns in (False, True))
+    level = fit_tail([one.level for one in found], rate)
     seconds = sum(len(stretch.time) / stretch.rate_hz for stretch in clean)
-    return replace(draft, jump=jump, level=level, seconds=seconds)
+    return replace(draft, moving=moving, turning=turning, level=level, seconds=seconds)
+
+
+def _jump_tail(jumps: Sequence[tuple[Floats, NDArray[np.bool_]]], rate_hz: float) -> Tail:
+    """Law of the jumps (N, n) that count (N, n); of all of them where these are few."""
+    own = fit_tail([np.where(counts, jump, 0.0) for jump, counts in jumps], rate_hz)
+    return own if own.peaks >= FEWEST_PEAKS else fit_tail([jump for jump, _ in jumps], rate_hz)
 
 
 def _news(whitening: Whitening, stretch: WatchedStretch) -> WatchedStretch:
@@ -215,4 +256,4 @@ def _left_out(fit: Identification, data: Sequence[Experiment], folds: int) -> It
             if not np.isfinite(part.effort).any(axis=0).all():
                 continue  # its torques are held out
             # a watch computes the spread of the model from all data: the band must hold with this one
-            yield from watched_stretches(refit, part, spread_of=fit)
+            yield from watched_stretches(refit, part, common_rate(runs), spread_of=fit)

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.errors import DataError
 from dynid.links.identify import Identification
 from dynid.monitor.alarm_tails import CLEAR_S
-from dynid.monitor.alarms import SAME_S, Alarm, Kind
+from dynid.monitor.alarms import SAME_S, Alarm
 from dynid.monitor.bands import HOLDS_S, STILL, STILL_S
-from dynid.monitor.calibration import Calibration
+from dynid.monitor.calibration import Calibration, Kind
 from dynid.monitor.jumps import MOST_UNREST, SLOW_S, UNREST, UNREST_S, WINDOW_S
 from dynid.monitor.observer import MomentumObserver, as_model
 from dynid.monitor.watched_signals import CATCH_UP, find_stale
@@ -133,12 +133,13 @@ class LiveWatch:
         known = self.calibration
         self._motion.append((dq, torque))
         slowest = self._slowest()
+        self._turning = known.band.turning(slowest[-1])
         self._near = np.where(np.abs(dq) < STILL * known.band.high_speed, self._near + 1, 0)
         is_still = self._near >= self._still
         open_friction = np.where(is_still, known.band.dry_friction, 0.0)
         std = np.sqrt(known.typical_spread + known.band.variance(dq, torque, slowest) + np.square(open_friction))
         news = np.sqrt(known.news.variance(dq, torque, slowest) + np.where(is_still, known.open_news, 0.0))
-        self.external, self.limit = self._external, self.levels[1] * std
+        self.external, self.limit = self._external, self.levels.band * std
         self.level = np.abs(self.external) / std
         self._recent.append(raw - self._before(raw))
         self.jump = np.zeros(raw.size)
@@ -198,8 +199,8 @@ class LiveWatch:
             return []  # the first samples after a gap tell nothing yet
         onsets = []
         excess: tuple[tuple[Kind, Floats], ...] = (
-            ("contact", self.jump / self.levels[0]),
-            ("disturbance", self.level / self.levels[1]),
+            ("contact", self.jump / self.levels.jump(self._turning)),
+            ("disturbance", self.level / self.levels.band),
         )
         for name, over in excess:
             for j in np.flatnonzero(over > 1.0).tolist():

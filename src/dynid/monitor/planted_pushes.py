@@ -61,7 +61,7 @@ def plant_pushes(
     window = max(1, round(WINDOW_S * calibration.whitening.rate_hz))
     joints = len(calibration.joint_names)
     hits, total = np.zeros((len(rates), len(sizes), joints)), 0
-    levels = np.array([calibration.levels(rate)[0] for rate in rates])
+    levels = [calibration.levels(rate) for rate in rates]
     usable = [one for one in clean if len(one.std) > lead + window]
     lengths = np.array([len(one.std) - lead - window for one in usable], dtype=float)
     for chosen in rng.choice(len(usable), size=count, p=lengths / lengths.sum()):
@@ -70,14 +70,13 @@ def plant_pushes(
         rows = slice(onset - lead, onset + window)
         std, news = one.std[rows], calibration.news_std(one.stretch.cut(rows))
         signs = rng.choice([-1.0, 1.0], joints)
+        wanted = np.array([level.jump(one.turning[onset : onset + window]) for level in levels])
         total += 1
         for place, size in enumerate(sizes):
             raw = one.stretch.raw[rows].copy()
             raw[lead:] += size * signs * std[lead]
-            reached = jump_statistic(calibration.whitening, sudden_part(raw, one.stretch.rate_hz), news)[lead:].max(
-                axis=0
-            )
-            hits[:, place] += reached > levels[:, None]
+            reached = jump_statistic(calibration.whitening, sudden_part(raw, one.stretch.rate_hz), news)[lead:]
+            hits[:, place] += (reached > wanted).any(axis=1)
     torque = np.median(np.concatenate([one.std for one in clean]), axis=0)
     return PushCurve(tuple(sizes), tuple(rates), hits / max(total, 1), torque, total)
 

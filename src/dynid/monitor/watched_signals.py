@@ -6,7 +6,8 @@ momentum over it still gives the mean torque from outside exactly.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.decompositions import eigh
+from dynid.errors import DataError
 from dynid.estimation.rows import RobotTorques, stretches
 from dynid.kernels import kernel
 from dynid.links.identify import Identification
@@ -21,11 +23,13 @@ from dynid.monitor.jumps import sudden_part
 from dynid.monitor.observer import as_model, friction_torque, momentum_differences
 from dynid.processing.experiment import Experiment
 
-__all__ = ["FASTEST", "WatchedStretch", "watched_stretches"]
+__all__ = ["FASTEST", "WatchedStretch", "common_rate", "watched_stretches"]
 
 Floats = NDArray[np.float64]
 FASTEST = 1000.0
 """Highest rate at which a watch runs [Hz] (convention: a push rises in a millisecond or more)."""
+RATE_TOLERANCE = 0.05
+"""Largest relative difference between two rates that count as one (convention: clocks that were read from stamps)."""
 STRAIGHT = 1e-9
 """Bend of the torques over their size below which they were not measured anew (derivation: rounding)."""
 MOVING = 0.02
@@ -68,18 +72,27 @@ class WatchedStretch:
         return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
 
+def common_rate(runs: Sequence[Experiment]) -> float:
+    """Rate at which experiments are watched together [Hz]: that of the slowest one, at most `FASTEST`."""
+    return min(run.rate_hz / math.ceil(run.rate_hz / FASTEST / (1.0 + RATE_TOLERANCE)) for run in runs)
+
+
 def watched_stretches(
-    fit: Identification, run: Experiment, spread_of: Identification | None = None
+    fit: Identification, run: Experiment, rate_hz: float | None = None, *, spread_of: Identification | None = None
 ) -> Iterator[WatchedStretch]:
     """Iterate over the stretches of an experiment in which every joint has a torque; columns as the robot's joints.
 
     Args:
         fit: The model.
         run: The experiment.
+        rate_hz: Rate of the watch [Hz]; that of the experiment, at most `FASTEST`, if None.
         spread_of: Identification whose uncertainty counts; that of the model if None.
+
+    Raises:
+        DataError: The rate of the experiment is no multiple of that of the watch.
     """
     matched = run.matched(fit.robot)
-    together = max(1, int(np.ceil(run.rate_hz / FASTEST - 1e-6)))
+    together = _samples_together(run, common_rate([run]) if rate_hz is None else rate_hz)
     # what changes its sign with the motion: no offset and no spring
     forth, back = (friction_torque(as_model(fit), replace(matched, dq=sign * matched.dq)) for sign in (1.0, -1.0))
     friction = 0.5 * (forth - back)
@@ -104,6 +117,18 @@ def watched_stretches(
                 friction=friction[ends],
                 stale=np.asarray(stale[ends[0] - together + 1 : ends[-1] + 1].reshape(count, together).any(axis=1)),
             )
+
+
+def _samples_together(run: Experiment, rate_hz: float) -> int:
+    """Samples of an experiment in one period of a watch [1/rate_hz]."""
+    together = max(1, round(run.rate_hz / rate_hz))
+    if abs(run.rate_hz / together / rate_hz - 1.0) > RATE_TOLERANCE:
+        raise DataError(
+            f"the log has {run.rate_hz:.4g} samples a second, and the watch was calibrated at {rate_hz:.4g} Hz",
+            path=run.source,
+            remedy="Calibrate it with clean logs of the same rate (clean=, --clean), or of a whole part of it.",
+        )
+    return together
 
 
 def find_stale(torque: Floats, dq: Floats) -> NDArray[np.bool_]:
