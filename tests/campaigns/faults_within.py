@@ -112,8 +112,8 @@ def run_case(kind: str, name: str, seed: int) -> tuple[str, str]:
     if not said if kind == "nothing" else said & set(KINDS[kind]):
         return "named", text
     notes = "; ".join(f.message for f in findings if f.code == "untestable").split("; ")
-    phrase = {"wrong gain": "gain of ", "longer link": "length of "}.get(kind, "\0")
-    has_listed = any(listed in note.partition(phrase)[2].split(", ") for note in notes)
+    phrase = {"wrong gain": "gain of ", "longer link": "length of "}.get(kind)
+    has_listed = phrase is not None and any(listed in note.partition(phrase)[2].split(", ") for note in notes)
     return "listed" if has_listed else "missed", f"{concerned}: {text}"
 
 
