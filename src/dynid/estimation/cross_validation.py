@@ -341,7 +341,7 @@ class _Fits:
         places = self._found(kept)
         right = self._sides[wanted[:, None], places][..., None]
         systems = self._system[wanted[:, None, None], places[:, None], places]
-        unknowns: Floats = np.asarray(np.linalg.solve(systems, right)).swapaxes(1, 2)
+        unknowns = _solve_definite(systems, right).swapaxes(1, 2)
         return self._base[wanted, None] - unknowns @ self._moves[wanted[:, None], places], unknowns
 
     def extend(self, wanted: Ints, kept: Ints, groups: Ints) -> tuple[Floats, Floats, Floats]:
@@ -358,7 +358,7 @@ class _Fits:
         rows = self._system[wanted[:, None], places]
         side = rows[:, :, added.ravel()]
         right = np.concatenate([self._sides[wanted[:, None], places][..., None], side], axis=2)
-        solved = np.linalg.solve(rows[:, :, places], right)
+        solved = _solve_definite(rows[:, :, places], right)
         shape = (len(wanted), len(kept), *groups.shape)
         across = side.reshape(shape).transpose(0, 2, 3, 1)
         inner = solved[:, :, 1:].reshape(shape).transpose(0, 2, 1, 3)
@@ -380,6 +380,21 @@ class _Fits:
         if self._pull.min(initial=np.inf) > CLEARLY * SINGULAR_SYSTEM * largest:
             return np.asarray(np.linalg.solve(systems, right[..., None])[..., 0])
         return _solve_semidefinite(systems, right)
+
+
+def _solve_definite(systems: Floats, right: Floats) -> Floats:
+    """Solve symmetric systems (folds, k, k) and (folds, k, c), which the pull makes definite, by Cholesky's rule.
+
+    It takes half the operations of `numpy.linalg.solve`, which takes over where rounding has made one indefinite.
+    """
+    solve, found = lapack().dposv, np.empty_like(right)
+    if not right.size:
+        return found
+    for system, side, answer in zip(systems, right, found, strict=True):
+        _, answer[...], failed = solve(np.ascontiguousarray(system).T, side, lower=1)  # transposed: LAPACK's order
+        if failed:
+            return np.asarray(np.linalg.solve(systems, right))
+    return found
 
 
 def _solve_semidefinite(S: Floats, right: Floats) -> Floats:
