@@ -28,7 +28,7 @@ from dynid.robot.model import Robot, require_robot
 from dynid.robot.robot_key import RobotKey
 from dynid.tape import Tape, compile_tape, record
 from dynid.tape.kernel import Kernel
-from dynid.tape.program import prompt_program, real_array
+from dynid.tape.program import real_array
 from dynid.tape.tape_cache import recorded_once
 from dynid.terms.base import Dependence
 
@@ -153,7 +153,7 @@ def _cached_kernel(key: RobotKey[_KernelChoice]) -> Kernel:
     tape = record_quantity(key.robot, choice.quantity, symbolic_parameters=choice.is_symbolic)
     if choice.columns is not None:
         tape = tape.select({"output": np.s_[..., list(choice.columns)]})
-    return Kernel(choice.quantity, prompt_program(tape))
+    return Kernel(choice.quantity, compile_tape(tape))
 
 
 def record_quantity(robot: Robot, quantity: str, *, symbolic_parameters: bool = False) -> Tape:

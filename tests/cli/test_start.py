@@ -48,23 +48,6 @@ def loaded_by(*words):
     return done.stdout, done.stderr.splitlines()[-1].split()
 
 
-TORQUE = """
-import sys
-import numpy as np
-import dynid
-robot = dynid.robots.puma560()
-first = dynid.inverse_dynamics(robot, *np.ones((3, robot.dof)))
-assert not {"llvmlite", "scipy", "subprocess", "html"} & sys.modules.keys(), sorted(sys.modules)
-second = dynid.inverse_dynamics(robot, *np.ones((3, robot.dof)))
-assert "llvmlite" in sys.modules
-np.testing.assert_allclose(first, second, rtol=1e-13)
-"""
-
-
-def test_one_torque_waits_for_no_compiler() -> None:
-    subprocess.run([sys.executable, "-c", TORQUE], check=True, timeout=60)
-
-
 def test_checking_a_log_loads_nothing_of_scipy(log):
     printed, loaded = loaded_by("check", log / "log.npy", "--robot", "scara", "--map", log / "map.toml")
     assert "usable" in printed

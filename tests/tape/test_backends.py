@@ -199,26 +199,6 @@ def test_without_llvmlite_numpy_computes_and_one_warning_is_given(monkeypatch: p
     program.llvm_loads.cache_clear()
 
 
-def test_a_single_first_sample_is_interpreted_and_the_next_ones_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    tape = record(lambda x: np.cos(x) * x[0] + 0.1, x=(2,))
-    plain, compiled = compile_tape(tape, "numpy"), compile_tape(tape, "llvm")
-    one, many = np.array([0.3, -1.2]), np.linspace(-1.0, 1.0, 20).reshape(10, 2)
-    made = []
-    original = program.compile_tape
-    monkeypatch.setattr(program, "compile_tape", lambda *given: made.append(given) or original(*given))
-    prompt, at_once = program.prompt_program(tape), program.prompt_program(tape)
-    np.testing.assert_array_equal(prompt(one), plain(one))
-    assert not made
-    np.testing.assert_array_equal(prompt(one), compiled(one))
-    np.testing.assert_array_equal(prompt(many), compiled(many))
-    assert len(made) == 1
-    np.testing.assert_array_equal(at_once(many), compiled(many))
-    assert len(made) == 2
-    assert prompt.backend == compiled.backend == "llvm"
-    monkeypatch.setattr(program, "PROMPT", 1)
-    assert program.prompt_program(tape)._executor.__class__ is compiled._executor.__class__
-
-
 def test_arrays_with_gaps_in_memory_are_refused() -> None:
     """Machine code reads row after row: it would read the numbers in between."""
     kernel = BlockKernel(record(lambda x: {"y": 2.0 * x}, x=(2,)), 16, dense=True)

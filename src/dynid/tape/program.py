@@ -24,16 +24,12 @@ __all__ = [
     "compile_tape",
     "compiles",
     "llvm_loads",
-    "prompt_program",
     "real_array",
 ]
 
 Floats = npt.NDArray[np.float64]
 Backend = Literal["auto", "llvm", "numpy"]
 _DOUBLE = np.dtype(np.float64)
-PROMPT = 5000
-"""Operations up to which a first sample is interpreted: some 2 us each, so 10 ms, where machine code takes 80 ms to
-load (experiment)."""
 
 
 class Executor(Protocol):
@@ -50,17 +46,12 @@ class Program:
     tape with one output returns an array, (N, *output shape) or (*output shape); one with several a dict of them.
     """
 
-    __slots__ = ("_backend", "_executor", "tape")
+    __slots__ = ("_executor", "backend", "tape")
 
-    def __init__(self, tape: Tape, executor: Executor, backend: str | None) -> None:
+    def __init__(self, tape: Tape, executor: Executor, backend: str) -> None:
         self.tape = tape
-        self._backend = backend
+        self.backend = backend
         self._executor = executor
-
-    @property
-    def backend(self) -> str:
-        """What runs it: ``llvm`` or ``numpy``."""
-        return self._backend or ("llvm" if compiles("auto") else "numpy")
 
     def __call__(self, *inputs: npt.ArrayLike, out: Any = None, threads: int = 1) -> Any:
         """Run the program.
@@ -196,35 +187,6 @@ def compiles(backend: Backend) -> bool:
     if backend not in get_args(Backend):
         raise ArgumentError(f"there is no backend {backend!r}", remedy=f"Choose one of {', '.join(get_args(Backend))}")
     return backend == "llvm" or (backend == "auto" and llvm_loads())
-
-
-class PromptExecutor:
-    """Interprets a single first sample, and runs machine code from the second call on.
-
-    Whoever asks for one torque need not wait for the compiler, which takes longer to load than all else together. The
-    rule counts calls and knows no clock, so that the same calls always give the same numbers.
-    """
-
-    def __init__(self, tape: Tape) -> None:
-        self._tape, self._is_first = tape, True
-        self._executor: Executor | None = None
-
-    def run(self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1) -> None:
-        """Fill the outputs; see `Executor.run`."""
-        is_first, self._is_first = self._is_first, False
-        if is_first and all(len(output) == 1 for output in outputs):
-            NumpyExecutor(self._tape).run(inputs, outputs)
-            return
-        if self._executor is None:
-            self._executor = compile_tape(self._tape)._executor
-        self._executor.run(inputs, outputs, threads)
-
-
-def prompt_program(tape: Tape) -> Program:
-    """Make a tape callable as `compile_tape` does, but interpret a single first sample if the tape is short."""
-    if len(tape.opcodes) > PROMPT:
-        return compile_tape(tape)
-    return Program(tape, PromptExecutor(tape), None)
 
 
 def compile_tape(tape: Tape, backend: Backend = "auto") -> Program:
