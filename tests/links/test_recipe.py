@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import dynid
 from dynid.cli import main
-from dynid.errors import ArgumentError
+from dynid.errors import ArgumentError, DataError
 from dynid.estimation.selection import ForwardSelection
 from dynid.links.recipe import Recipe, add_terms
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
@@ -193,5 +193,5 @@ def test_library_and_command_agree_on_the_tx40(tmp_path: Path) -> None:
     by_command = values_of_command("tx40", logs, "--map", chart, "--out", tmp_path / "out")
     fit = dynid.identify(dynid.robots.get("tx40"), logs, channel_map=chart)
     assert values_of(fit) == by_command
-    with pytest.raises(ArgumentError, match="was used for the identification"):
+    with pytest.raises(DataError, match="identified from that log"):
         dynid.runs.run_validation(tmp_path / "out", [logs], channel_map=chart)

@@ -54,7 +54,7 @@ def test_inertia_forms_agree(seed: int) -> None:
     [(1.0, (1, 1, 1), True), (1.0, (1, 1, 2.1), False), (-1.0, (1, 1, 1), False), (1.0, (0, 0, 0), True)],
 )
 def test_physical_bodies_are_told_from_impossible_ones(mass: float, tensor: tuple[float, ...], physical: bool) -> None:
-    assert Inertia.from_com(mass, [0, 0, 0], np.diag(tensor)).is_physical is physical
+    assert Inertia(mass=mass, first_moment=np.zeros(3), about_origin=np.diag(tensor)).is_physical is physical
 
 
 def test_numbers_that_are_not_finite_are_refused() -> None:
