@@ -139,15 +139,15 @@ def _initialise() -> None:
 
 
 def _mathematics() -> ctypes.CDLL:
-    """C's library of mathematical functions, which Python itself has loaded in most cases."""
+    """C's own library of mathematical functions: what the process has loaded may hold others of the same names."""
     if os.name == "nt":
         return ctypes.CDLL("ucrtbase")
-    loaded = ctypes.CDLL(None)
-    if all(hasattr(loaded, name) for name in LIBRARY):
-        return loaded
-    from ctypes.util import find_library  # it starts a program to look for the file
+    try:
+        return ctypes.CDLL("libm.so.6")
+    except OSError:
+        from ctypes.util import find_library  # it starts a program to look for the file
 
-    return ctypes.CDLL(find_library("m"))
+        return ctypes.CDLL(find_library("m"))
 
 
 def _keep_forks_safe() -> None:
