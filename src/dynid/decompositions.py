@@ -31,6 +31,7 @@ __all__ = [
     "lent_libraries",
     "lstsq",
     "matrix_rank",
+    "one_blas_thread",
     "pinv",
     "pivoted_triangle",
     "singular_values",
@@ -181,6 +182,25 @@ def lapack() -> Any:
     from scipy.linalg import lapack as wrapped
 
     return wrapped
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let BLAS and LAPACK use one thread for a while.
+
+    The last bits of some of their results depend on the number of threads, and matrices as small as ours take longer
+    with several.
+    """
+    with _blas_libraries().limit(limits=1, user_api="blas"):
+        yield
+
+
+@functools.cache
+def _blas_libraries() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    lapack()  # SciPy brings a library of its own beside NumPy's
+    return ThreadpoolController()
 
 
 @contextmanager

@@ -15,9 +15,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
+from dynid.decompositions import one_blas_thread
 from dynid.errors import DynidError, EngineError
 
-__all__ = ["Engine", "Local", "Outcome", "refuse_bare_script"]
+__all__ = ["Engine", "Local", "Outcome", "refuse_bare_script", "run_task"]
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -113,6 +114,12 @@ class Engine(ABC):
         self.close()
 
 
+def run_task(function: Callable[[Task], Result], task: Task) -> Result:
+    """Run one task as every engine does: the numbers of threads of BLAS on different machines must not matter."""
+    with one_blas_thread():
+        return function(task)
+
+
 class Local(Engine):
     """One task after the other, in this process."""
 
@@ -125,7 +132,7 @@ class Local(Engine):
         """See `Engine.run`."""
         for number, task in enumerate(tasks):
             try:
-                outcome = Outcome(number, value=function(task))
+                outcome = Outcome(number, value=run_task(function, task))
             except DynidError as error:
                 outcome = Outcome(number, error=error)
             yield outcome

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from dynid.engines.base import Engine, Outcome, Result, Task, refuse_bare_script
+from dynid.engines.base import Engine, Outcome, Result, Task, refuse_bare_script, run_task
 from dynid.errors import ArgumentError, DynidError, EngineError
 
 __all__ = ["DaskCluster"]
@@ -95,7 +95,7 @@ class DaskCluster(Engine):
     ) -> None:  # fmt: skip
         """Submit the next tasks, if there are any."""
         for _, number in zip(range(most), waiting, strict=False):
-            future = self._client.submit(function, tasks[number], pure=False)
+            future = self._client.submit(run_task, function, tasks[number], pure=False)
             numbers[future.key] = number
             futures.add(future)
 

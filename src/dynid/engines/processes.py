@@ -12,7 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context, parent_process
 from multiprocessing.synchronize import Event
 
-from dynid.engines.base import GUARD, Engine, Outcome, Result, Task, refuse_bare_script
+from dynid.engines.base import GUARD, Engine, Outcome, Result, Task, refuse_bare_script, run_task
 from dynid.errors import DynidError, EngineError
 
 __all__ = ["Processes"]
@@ -69,10 +69,10 @@ class Processes(Engine):
 
     def _submit(self, function: Callable[[Task], Result], task: Task) -> Future[Result]:
         try:
-            return self._started().submit(function, task)
+            return self._started().submit(run_task, function, task)
         except BrokenProcessPool:  # a worker was lost while nothing ran
             self.close()
-            return self._started().submit(function, task)
+            return self._started().submit(run_task, function, task)
         except OSError as error:
             raise EngineError(f"processes cannot be started: {error}", remedy="Use fewer workers.") from error
 

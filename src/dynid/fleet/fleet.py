@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.checks import check_number
+from dynid.decompositions import one_blas_thread
 from dynid.engines.base import Engine
 from dynid.engines.engine_names import make_engine, refuse_missing_dask
 from dynid.errors import DataError, DynidError
@@ -218,6 +219,7 @@ class Fleet:
 
 
 @public
+@one_blas_thread()
 def identify_fleet(
     robot: Robot,
     data: FleetData,

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.decompositions import one_blas_thread
 from dynid.engines.engine_names import make_engine, refuse_missing_dask
 from dynid.errors import ArgumentError
 from dynid.estimation.agreement import check_runs
@@ -369,6 +370,7 @@ def with_possible_links(robot: Robot, theta: Floats) -> Robot:
 
 
 @public
+@one_blas_thread()
 def identify(
     robot: Robot,
     data: Data | Sequence[Data],

@@ -51,7 +51,6 @@ def compare(robot: Robot, out: Path | None, force: bool, as_json: bool, **recipe
 
     Many noisy logs are simulated in a control loop. Joints without rotor inertia, friction and offset get them.
     """
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads would slow small problems down
     from dynid.studies.compare.compare_page import comparison_table, study_page, study_pictures
     from dynid.studies.compare.compare_recipe import CompareRecipe
     from dynid.studies.compare.study import run_study

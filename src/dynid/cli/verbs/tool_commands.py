@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -115,8 +114,6 @@ def reproduce(paper: str, out: Path, quick: bool, force: bool, as_json: bool) ->
 
     Every number gets a verdict. PAPER is gautier1990, lin1995, gautier1992, izaguirre1992, atkeson1986 or all.
     """
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads would slow small problems down
-
     from dynid.runs.run_folder import claim_folder
     from dynid.studies.papers.all_papers import REPRODUCTIONS
     from dynid.studies.papers.all_papers import reproduce as regenerate
