@@ -225,10 +225,11 @@ class Information:
             last = np.append(np.ones(len(matrix) - 1), factor)
             return matrix * (np.outer(last, last) if self.kind == "gram" else last)
 
-        return replace(
-            self,
-            parts=tuple(replace(part, matrices=tuple(map(scaled, part.matrices, scale))) for part in self.parts),
-        )
+        parts = tuple(replace(part, matrices=tuple(map(scaled, part.matrices, scale))) for part in self.parts)
+        chosen = replace(self, parts=parts)
+        if "_joint_totals" in self.__dict__:  # as in `select`
+            chosen.__dict__["_joint_totals"] = tuple(map(_frozen, map(scaled, self._joint_totals, scale)))
+        return chosen
 
     def with_moved_torques(self, beta: ArrayLike, gains: ArrayLike | None = None) -> Information:
         """The same equations with torques divided by gains, then without the torques of parameters.

@@ -29,6 +29,7 @@ __all__ = [
     "on_source_clock",
     "read_clock",
     "resample",
+    "resample_together",
     "source_clock",
     "uniform_grid",
 ]
@@ -211,6 +212,23 @@ def resample(time: Floats, values: Floats, grid: Floats, *, max_gap_s: float) ->
         return _interpolate(time, values, grid, max_gap_s)
     columns = [_interpolate(time[ok], values[ok, k : k + 1], grid, max_gap_s) for k, ok in enumerate(finite.T)]
     return np.hstack([c[0] for c in columns]), np.hstack([c[1] for c in columns])
+
+
+def resample_together(
+    time: Floats, channels: Sequence[Floats], grid: Floats, *, max_gap_s: float
+) -> list[tuple[Floats, NDArray[np.bool_]]]:
+    """`resample` several channels that have the same stamps: those without a missing sample take part in one spline."""
+    whole = [] if _same_instants(time, grid) else [k for k, values in enumerate(channels) if all_finite(values)]
+    if len(whole) < 2:
+        return [resample(time, values, grid, max_gap_s=max_gap_s) for values in channels]
+    joined, known = _interpolate(time, np.hstack([channels[k] for k in whole]), grid, max_gap_s)
+    ends = np.cumsum([channels[k].shape[1] for k in whole])[:-1]
+    parts = zip(np.split(joined, ends, axis=1), np.split(known, ends, axis=1), strict=True)
+    found = {k: (np.ascontiguousarray(x), np.ascontiguousarray(ok)) for k, (x, ok) in zip(whole, parts, strict=True)}
+    return [
+        found[k] if k in found else resample(time, values, grid, max_gap_s=max_gap_s)
+        for k, values in enumerate(channels)
+    ]
 
 
 def _same_instants(time: Floats, grid: Floats) -> bool:

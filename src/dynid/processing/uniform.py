@@ -20,6 +20,7 @@ from dynid.processing.timing import (
     on_source_clock,
     read_clock,
     resample,
+    resample_together,
     uniform_grid,
 )
 
@@ -299,9 +300,8 @@ class _Channel:
         gap = cleaning.max_gap_s if cleaning.max_gap_s is not None else GAP_PERIODS * clock.period_s
         return cls(values[clock.rows], clock.time - delay_s, True, gap)
 
-    def on(self, grid: Floats, stamps: Floats, rows: Rows, gap_s: float) -> tuple[Floats, Mask]:
-        if not self.foreign:
-            return resample(stamps, self.values[rows], grid, max_gap_s=gap_s)
+    def on(self, grid: Floats) -> tuple[Floats, Mask]:
+        """The channel of a foreign clock on a grid."""
         near = (self.time >= grid[0] - 4 * self.gap_s) & (self.time <= grid[-1] + 4 * self.gap_s)
         return resample(self.time[near], self.values[near], grid, max_gap_s=self.gap_s)
 
@@ -315,13 +315,14 @@ def _stretch(
     channels: dict[str, _Channel | None],
     gap_s: float,
 ) -> Stretch:
-    values: dict[str, tuple[Floats, Mask] | None] = {
-        name: None if channel is None else channel.on(grid, stamps, rows, gap_s) for name, channel in channels.items()
-    }
-    positions, _ = resample(stamps, q, grid, max_gap_s=gap_s)
-    velocity = None if recording.dq is None else resample(stamps, recording.dq[rows], grid, max_gap_s=gap_s)[0]
-    effort = values["effort"] or (np.full(positions.shape, np.nan), np.zeros(positions.shape, dtype=bool))
-    wrench = values["wrench"] or (None, None)
+    own = {"q": q} | ({} if recording.dq is None else {"dq": recording.dq[rows]})
+    own |= {name: c.values[rows] for name, c in channels.items() if c is not None and not c.foreign}
+    found = dict(zip(own, resample_together(stamps, list(own.values()), grid, max_gap_s=gap_s), strict=True))
+    found |= {name: c.on(grid) for name, c in channels.items() if c is not None and c.foreign}
+    positions = found["q"][0]
+    velocity = found["dq"][0] if "dq" in found else None
+    effort = found.get("effort") or (np.full(positions.shape, np.nan), np.zeros(positions.shape, dtype=bool))
+    wrench = found.get("wrench") or (None, None)
     return Stretch(
         time=grid,
         q=positions,
