@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dynid.findings import Finding
 from dynid.gate.profiled_fit import Amounts, ProfiledFit
 from dynid.gate.quick_fit import Samples
-from dynid.information.displacements import displacement_columns
+from dynid.information.displacements import displace, displacement_columns
 from dynid.robot.model import Body, Robot
 from dynid.terms.load_dependent import horizontal_axes
 
@@ -171,13 +171,13 @@ NAMED = frozenset(kind.code for kind in KINDS.values()) | {
 }
 """Codes of findings that name what may be wrong with a log or a model: also as notes they belong into every result."""
 
-TESTED = {"length": 0.05, "zero": np.deg2rad(2.0), "gain": 0.1, "late": 0.01}
+TESTED = {"length": 0.05, "zero": np.deg2rad(1.0), "gain": 0.05, "late": 0.01}
 """Errors that users want to know of: a share of a link's length, an encoder's zero [rad], a relative gain, a delay of
 one joint [s] (convention)."""
 LISTED = {
     "length": ("a 5 % error of the length of", "error of the length"),
-    "zero": ("an error of 2 deg at the zero of", "error of the zero"),
-    "gain": ("a 10 % wrong gain of", "error of the gain"),
+    "zero": ("an error of 1 deg at the zero of", "error of the zero"),
+    "gain": ("a 5 % wrong gain of", "error of the gain"),
     "late": ("a delay of 10 ms in the torque of one joint:", "delay"),
 }
 """What a note calls them, and its evidence."""
@@ -327,9 +327,12 @@ def name_causes(
         return
     cause, kind = causes[best], KINDS[causes[best].kind]
     value, error = float(amounts.value[best]), float(amounts.error[best])
+    used = replace(samples, jerk=None) if cause.at_reversals else samples
     if cause.kind == "gain":
-        used = replace(samples, jerk=None) if cause.at_reversals else samples
         value, error = _refine_gain(robot, used, cause.joint, value)
+    elif cause.direction.any():
+        refined = _refine_placement(robot, used, cause, value)
+        value, error = refined if np.isfinite(refined).all() else (value, error)
     rivals = [
         causes[place] for place in np.argsort(-gains).tolist() if place != best and gains[place] > RIVAL * gains[best]
     ]
@@ -388,6 +391,21 @@ def _refine_gain(robot: Robot, samples: Samples, joint: int, value: float) -> tu
         more, error = float(np.nan_to_num(rest.value[0])), float(rest.error[0]) * (1.0 + value)
         value = (1.0 + value) * (1.0 + float(np.clip(more, -0.5, 0.5))) - 1.0
     return value, error
+
+
+def _refine_placement(robot: Robot, samples: Samples, cause: Cause, value: float) -> tuple[float, float]:
+    """The amount of a displacement and its standard error, by a fit to the robot that is displaced by it.
+
+    Parameters that were fitted to the wrong geometry are wrong themselves, by a share that grows with the amount.
+    """
+    moved = displace(robot, {robot.joint_names[cause.joint]: value * cause.direction})
+    fit = ProfiledFit.of(moved, samples)
+    wanted = np.zeros((robot.dof, 6), dtype=bool)
+    wanted[cause.joint] = cause.direction != 0.0
+    columns = displacement_columns(moved, fit.theta, samples.q, samples.dq, samples.ddq, wanted)[:, fit.joints]
+    column = (columns[:, :, cause.joint] @ cause.direction) * fit.scale
+    rest = fit.judge(column.reshape(-1, 1))
+    return value + float(rest.value[0]), float(rest.error[0])
 
 
 def untestable(robot: Robot, causes: list[Cause], amounts: Amounts) -> Iterator[Finding]:
