@@ -574,7 +574,7 @@ def identify_equations(
     """
     method = estimator or FeasibleWLS()
     estimate = method.solve(equations)
-    if selection is not None and len(set(selection.models)) > 1 and isinstance(method, FeasibleWLS):
+    if selection is not None and len(set(map(frozenset, selection.models))) > 1 and isinstance(method, FeasibleWLS):
         estimate = average_models(equations, method, estimate, selection)
     estimate = add_gain_uncertainty(equations, estimate)
     standard = estimate.standard
