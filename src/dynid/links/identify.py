@@ -264,7 +264,10 @@ class Identification:
         The columns are in the order of the experiment's own, also where that is not the robot's: the joints are matched
         by name, and ``run.effort - fit.torque(run)`` is the residual.
         """
-        known = _TORQUES.setdefault(self, WeakKeyDictionary())
+        model = (self.standard.tobytes(), self.estimate.values.tobytes(), self._by_base)
+        latest, known = _TORQUES.get(self.equations, (None, WeakKeyDictionary()))
+        if latest != model:
+            _TORQUES[self.equations] = (model, known := WeakKeyDictionary())
         if experiment not in known:
             known[experiment] = self._torque(experiment)
         return known[experiment].copy()
@@ -353,8 +356,8 @@ class Identification:
     __repr__, _repr_html_ = identification_line, identification_card
 
 
-_TORQUES: WeakKeyDictionary[Identification, WeakKeyDictionary[Experiment, Floats]] = WeakKeyDictionary()
-"""Identification -> run -> torques: validation, files and report ask for those of the same runs."""
+_TORQUES: WeakKeyDictionary[Factors, tuple[object, WeakKeyDictionary[Experiment, Floats]]] = WeakKeyDictionary()
+"""Equations -> their latest model, and run -> its torques: whatever is said about a model, they are the same."""
 
 
 def with_possible_links(robot: Robot, theta: Floats) -> Robot:
