@@ -495,7 +495,7 @@ def identify_logs(
         _notice(
             reader, "no-selection", "terms are not selected: the estimator knows links and the robot's own terms only"
         )
-    fit = identify_experiments(reader.robot, runs, recipe, estimator, base=base, terms=terms, threads=threads)
+    fit = identify_experiments(reader.robot, runs, recipe, estimator, base=choose.base, terms=terms, threads=threads)
     return replace(fit, estimate=choose.noted(fit.estimate)), proof
 
 
