@@ -131,6 +131,18 @@ def test_pivoted_triangles_are_scipys(rows, columns, repeated, seed):
     assert sorted(order.tolist()) == sorted(its.tolist())
 
 
+@given(arrays(np.float64, (5, 5), elements=st.floats(-1.0, 1.0)), st.integers(0, 12), st.integers(1, 14))
+def test_a_triangle_called_regular_has_no_small_singular_value(A: np.ndarray, digits: int, resolved: int) -> None:
+    R = np.triu(A)
+    R[4, 4] = 10.0**-digits
+    resolution = 10.0**-resolved
+    values = np.linalg.svd(R, compute_uv=False)
+    if decompositions.is_regular_triangle(R, resolution):
+        assert values[-1] > resolution * values[0]
+    elif np.all(np.diagonal(R)):
+        assert values[-1] < 100.0 * resolution * values[0], "it is asked for in vain"
+
+
 PARTS = """
 import sys
 import numpy as np

@@ -27,6 +27,7 @@ __all__ = [
     "eigenvalues",
     "eigh",
     "eigvalsh",
+    "is_regular_triangle",
     "lapack",
     "lent_libraries",
     "lstsq",
@@ -39,6 +40,8 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+CERTAINLY = 2.0
+"""Factor that covers the rounding of a triangle's inverse (convention: rounding is far below it where it decides)."""
 
 
 class DecompositionError(NumericalError, np.linalg.LinAlgError):
@@ -166,6 +169,20 @@ def pivoted_triangle(matrix: ArrayLike) -> tuple[Floats, NDArray[np.int64]]:
 def solve_upper(R: Floats, right: Floats) -> Floats:
     """Solve ``R @ x = right`` for an upper triangle (n, n) with no zero on its diagonal, and (n,) or (n, k)."""
     return np.asarray(lapack().dtrtrs(R.T, right, lower=1, trans=1)[0])  # transposed, R is in LAPACK's order
+
+
+def is_regular_triangle(R: Floats, resolution: float) -> bool:
+    """Whether an upper triangle (n, n) certainly has no singular value below a part of its largest one.
+
+    The inverse of a triangle takes a fraction of the time of its singular values, and bounds their ratio: the largest
+    is at most ``|R|``, the smallest at least ``1 / |inv(R)|`` (Frobenius' norms). False says nothing.
+    """
+    if not R.size or not np.all(np.isfinite(R)) or not np.all(np.diagonal(R)):
+        return False
+    inverse, failure = lapack().dtrtri(R.T, lower=1)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is too large for a number is not regular
+        ratio = float(np.linalg.norm(R)) * float(np.linalg.norm(np.tril(inverse)))
+    return failure == 0 and CERTAINLY * resolution * ratio < 1.0
 
 
 @functools.cache

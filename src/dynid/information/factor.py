@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.decompositions import lstsq, singular_values, solve_upper
+from dynid.decompositions import is_regular_triangle, lstsq, singular_values, solve_upper
 from dynid.errors import IdentifiabilityError
 from dynid.information.triangular import NOISE, echelon
 
@@ -60,6 +60,8 @@ class Factor:
     @property
     def rank(self) -> int:
         """Number of singular values that stand out of the rounding noise."""
+        if is_regular_triangle(self.R / self.scale, self.resolution):
+            return len(self.columns)
         values = self.singular_values
         return int(np.sum(values > self.resolution * np.max(values, initial=0.0)))
 
