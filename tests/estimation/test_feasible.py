@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import dynid.estimation.physical.feasible as feasible_module
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.equations import build_equations
 from dynid.estimation.physical.bounds import Bounds
-from dynid.estimation.physical.conic import ConeProgram, solve_by_log_cholesky, solve_cone_program
+from dynid.estimation.physical.conic import CompressedColumns, ConeProgram, solve_by_log_cholesky, solve_cone_program
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.pseudo_inertia import svec, unsvec
 from dynid.robot import zoo
@@ -189,3 +190,19 @@ def test_bounds_against_the_data(kind: str) -> None:
     assert len(notes) == 1
     assert "larger than without" in notes[0]
     assert LINKS[1] in notes[0]
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (2, 4), (3, 0)])
+def test_sparse_matrices_are_scipys(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    matrix = rng.normal(size=shape) * (rng.uniform(size=shape) < 0.5)
+    diagonal = np.array([2.0, 0.0])
+    whole = np.zeros((shape[0], shape[1] + 2))
+    whole[:, : shape[1]], whole[:2, shape[1] :] = matrix, np.diag(diagonal)
+    mine = CompressedColumns.of(matrix).beside(CompressedColumns.diagonal(diagonal))
+    theirs = sparse.csc_matrix(whole)
+    assert mine.shape == theirs.shape
+    assert mine.nnz == theirs.nnz
+    for name in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(mine, name), getattr(theirs, name))
+        assert getattr(mine, name).dtype == getattr(theirs, name).dtype

@@ -49,6 +49,22 @@ def test_every_parameter_is_the_mean_over_the_models(equations: Samples, shares:
     assert any("3 sets of further terms predict left-out parts" in f.message for f in fit.estimate.findings)
 
 
+def test_the_same_terms_in_another_order_are_the_same_model(equations: Samples) -> None:
+    estimator = FeasibleWLS(prior_weight=1.0)
+    turned = tuple(reversed(ROOTS))
+    twice, once = (
+        identify_equations(
+            equations,
+            estimator,
+            Selection(terms=(*ROOTS, *SIGNS), steps=(), models=models, shares=shares, chances=shares),
+        ).estimate
+        for models, shares in (((ROOTS, (), turned), (0.3, 0.5, 0.2)), ((ROOTS, ()), (0.5, 0.5)))
+    )
+    assert any("2 sets of further terms predict left-out parts" in f.message for f in twice.findings)
+    np.testing.assert_array_equal(twice.values, once.values)
+    np.testing.assert_array_equal(twice.covariance, once.covariance)
+
+
 def test_the_spread_of_the_models_counts_among_the_errors(equations: Samples) -> None:
     """Each model may be the right one by its chance: the moments of the mixture of their errors."""
     estimator, chances = FeasibleWLS(prior_weight=1.0), (0.3, 0.3, 0.2, 0.2)

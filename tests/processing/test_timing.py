@@ -230,3 +230,14 @@ def test_functions_that_are_zero_throughout_explain_nothing():
     assert orthonormal(np.zeros((7, 0))).shape == (7, 0)
     y = np.arange(7.0)
     np.testing.assert_array_equal(unexplained_part(y, orthonormal(np.zeros((7, 3)))), y)
+
+
+@pytest.mark.parametrize("rank", [1, 4, 7])
+def test_a_basis_spans_the_columns_in_fewer_rows_too(rank: int) -> None:
+    rng = np.random.default_rng(rank)
+    columns = rng.normal(size=(60, rank)) @ rng.normal(size=(rank, 7))
+    fewer = (rng.uniform(size=(60, 1)) < 0.6).astype(float)
+    torque = rng.normal(size=60)
+    plain, narrow = orthonormal(columns * fewer), orthonormal(orthonormal(columns) * fewer)
+    assert plain.shape == narrow.shape == (60, rank)
+    np.testing.assert_allclose(unexplained_part(torque, narrow), unexplained_part(torque, plain), atol=1e-12)

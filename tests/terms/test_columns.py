@@ -108,6 +108,20 @@ def test_planted_terms_are_found() -> None:
     assert len(kept.names) == equations.base.rank + 2
 
 
+@pytest.mark.parametrize("chosen", [slice(None), slice(0, 5), slice(8, None)])
+def test_torques_are_the_same_with_columns_that_a_fit_has_left(chosen: slice) -> None:
+    """Bit by bit: what was fitted before must not show."""
+    from dataclasses import replace
+
+    run = planted_run(ROBOT, samples=1537)
+    run = replace(run, segment=np.repeat([0, 1, 2], [411, 1003, 123]))
+    terms = TERMS[chosen]
+    values = np.random.default_rng(1).normal(size=len(terms))
+    plain = torque_of_terms(ROBOT, terms, values, run)
+    build_equations(ROBOT, run, terms=TERMS)
+    np.testing.assert_array_equal(torque_of_terms(ROBOT, terms, values, run), plain)
+
+
 def test_parallel_filter_keeps_the_parameters() -> None:
     run = planted_run(ROBOT, samples=3000)
     equations = build_equations(ROBOT, run, band_hz=5.0)

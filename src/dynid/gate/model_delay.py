@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 
@@ -75,40 +75,41 @@ def model_delay(robot: Robot | None, experiment: Experiment, *, max_delay_s: flo
     def late(lag_s: float) -> Floats:
         return part.smooth(part.by_segment(lambda x: lag_signal(x, lag_s, part.rate_hz), sign))[rows]
 
-    with_reversals, unexplained = _best_friction(whole, Y, late, LAGS_S)
+    with_reversals, unexplained, bases = _best_friction(whole, {j: Y[:, j] for j in whole.joints}, late, LAGS_S)
     inner = whole.without_reversals(ROWS_PER_COLUMN * _rank(Y))
     if inner is None or with_reversals[0].stderr_s > max_delay_s:  # fewer rows cannot tell what all of them leave open
         return with_reversals
-    without, left = _best_friction(inner, Y, late, LAGS_S[1:2])
+    # a basis spans what the columns span, in fewer rows too, and is narrower
+    without, left, _ = _best_friction(inner, bases, late, LAGS_S[1:2])
     return with_reversals if unexplained < EXPLAINED_ALIKE * left else without
 
 
 def _best_friction(
-    trials: DelayTrials, Y: Floats, late: Callable[[float], Floats], lags_s: tuple[float, ...]
-) -> tuple[tuple[Delay, Delay], float]:
+    trials: DelayTrials, columns: Mapping[int, Floats], late: Callable[[float], Floats], lags_s: tuple[float, ...]
+) -> tuple[tuple[Delay, Delay], float, dict[int, Floats]]:
     """The delay with the better kind of dry friction, sharp or lagging, and that with the other kind.
 
-    Also the residual of the better kind, enlarged by what a fit takes away from few rows.
+    Also the residual of the better kind, enlarged by what a fit takes away from few rows, and for each joint a basis.
 
     Args:
         trials: The trial shifts.
-        Y: (M, n, p) regressor at the rows of the trials.
+        columns: For each joint (M, p) columns that should explain its torque, at the rows of the trials.
         late: Gives the sign of the velocities (M, n) that follows with a lag [s].
         lags_s: Lags that are tried [s].
     """
     valid, joints = trials.valid, trials.joints
-    bases = [orthonormal(Y[:, j] * valid[:, [j]]) for j in joints]
-    explained = trials.explain(bases)
+    bases = {j: orthonormal(columns[j] * valid[:, [j]]) for j in joints}
+    explained = trials.explain(list(bases.values()))
     sharp = explained.best_shift()
 
     def with_lag(lag_s: float) -> Delay:
         column = late(lag_s) * valid
-        return explained.best_shift([_new_direction(Q, column[:, j]) for Q, j in zip(bases, joints, strict=True)])
+        return explained.best_shift([_new_direction(Q, column[:, j]) for j, Q in bases.items()])
 
     lagging = min(map(with_lag, lags_s), key=lambda delay: delay.residual_after)
     pair = (lagging, sharp) if lagging.explains_better_than(sharp) else (sharp, lagging)
-    rows, columns = int(valid[:, joints].sum()), sum(Q.shape[1] for Q in bases)
-    return pair, pair[0].residual_after / float(np.sqrt(max(1.0 - columns / rows, 1e-12)))
+    left_out = 1.0 - sum(Q.shape[1] for Q in bases.values()) / int(valid[:, joints].sum())
+    return pair, pair[0].residual_after / float(np.sqrt(max(left_out, 1e-12))), bases
 
 
 def _rank(Y: Floats) -> int:

@@ -265,7 +265,10 @@ class Identification:
         The columns are in the order of the experiment's own, also where that is not the robot's: the joints are matched
         by name, and ``run.effort - fit.torque(run)`` is the residual.
         """
-        known = _TORQUES.setdefault(self, WeakKeyDictionary())
+        model = (self.standard.tobytes(), self.estimate.values.tobytes(), self._by_base)
+        latest, known = _TORQUES.get(self.equations, (None, WeakKeyDictionary()))
+        if latest != model:
+            _TORQUES[self.equations] = (model, known := WeakKeyDictionary())
         if experiment not in known:
             known[experiment] = self._torque(experiment)
         return known[experiment].copy()
@@ -354,8 +357,8 @@ class Identification:
     __repr__, _repr_html_ = identification_line, identification_card
 
 
-_TORQUES: WeakKeyDictionary[Identification, WeakKeyDictionary[Experiment, Floats]] = WeakKeyDictionary()
-"""Identification -> run -> torques: validation, files and report ask for those of the same runs."""
+_TORQUES: WeakKeyDictionary[Factors, tuple[object, WeakKeyDictionary[Experiment, Floats]]] = WeakKeyDictionary()
+"""Equations -> their latest model, and run -> its torques: whatever is said about a model, they are the same."""
 
 
 def with_possible_links(robot: Robot, theta: Floats) -> Robot:
@@ -494,7 +497,7 @@ def identify_logs(
         _notice(
             reader, "no-selection", "terms are not selected: the estimator knows links and the robot's own terms only"
         )
-    fit = identify_experiments(reader.robot, runs, recipe, estimator, base=base, terms=terms, threads=threads)
+    fit = identify_experiments(reader.robot, runs, recipe, estimator, base=choose.base, terms=terms, threads=threads)
     return replace(fit, estimate=choose.noted(fit.estimate)), proof
 
 
@@ -576,7 +579,7 @@ def identify_equations(
     """
     method = estimator or FeasibleWLS()
     estimate = method.solve(equations)
-    if selection is not None and len(set(selection.models)) > 1 and isinstance(method, FeasibleWLS):
+    if selection is not None and len(set(map(frozenset, selection.models))) > 1 and isinstance(method, FeasibleWLS):
         estimate = average_models(equations, method, estimate, selection)
     estimate = add_gain_uncertainty(equations, estimate)
     standard = estimate.standard

@@ -144,9 +144,26 @@ class CompressedColumns:
     @classmethod
     def of(cls, matrix: Floats) -> CompressedColumns:
         """The numbers of a matrix (m, n) that are not zero."""
-        columns, rows = np.nonzero(matrix.T)
-        starts = np.concatenate([[0], np.cumsum(np.count_nonzero(matrix, axis=0))])
-        return cls(matrix[rows, columns], rows.astype(np.int32), starts.astype(np.int32), matrix.shape)
+        turned = np.ascontiguousarray(matrix.T)
+        columns, rows = np.nonzero(turned)
+        starts = np.concatenate([[0], np.cumsum(np.count_nonzero(turned, axis=1))])
+        return cls(turned[columns, rows], rows.astype(np.int32), starts.astype(np.int32), matrix.shape)
+
+    @classmethod
+    def diagonal(cls, values: Floats) -> CompressedColumns:
+        """A matrix (n, n) with nothing but a diagonal (n,)."""
+        places = np.flatnonzero(values).astype(np.int32)
+        starts = np.concatenate([[0], np.cumsum(values != 0.0)]).astype(np.int32)
+        return cls(values[places], places, starts, (values.size, values.size))
+
+    def beside(self, other: CompressedColumns) -> CompressedColumns:
+        """Both matrices side by side; rows that the other one lacks are zero in it."""
+        return CompressedColumns(
+            np.concatenate([self.data, other.data]),
+            np.concatenate([self.indices, other.indices]),
+            np.concatenate([self.indptr, self.indptr[-1] + other.indptr[1:]]),
+            (self.shape[0], self.shape[1] + other.shape[1]),
+        )
 
 
 def _call(program: ConeProgram) -> tuple[Any, str]:
@@ -154,10 +171,10 @@ def _call(program: ConeProgram) -> tuple[Any, str]:
 
     b = program.target.size
     # unknowns (y, r) with r = matrix y - target, so that the solver never sees the squared matrix
-    quadratic = CompressedColumns.of(np.diag(np.concatenate([program.pull, np.ones(b)])))
+    quadratic = CompressedColumns.diagonal(np.concatenate([program.pull, np.ones(b)]))
     linear = np.concatenate([-program.pull * program.centre, np.zeros(b)])
     blocks, sides, cones = _constraints(program)
-    rows = CompressedColumns.of(np.vstack([np.hstack([program.matrix, -np.eye(b)]), *blocks]))
+    rows = CompressedColumns.of(np.vstack([program.matrix, *blocks])).beside(CompressedColumns.diagonal(-np.ones(b)))
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     cones = [clarabel.ZeroConeT(b), *cones]
@@ -174,14 +191,14 @@ def _call(program: ConeProgram) -> tuple[Any, str]:
 
 
 def _constraints(program: ConeProgram) -> tuple[list[Floats], list[Floats], list[Any]]:
-    """Rows A, sides b and cones of the constraints ``b - A (y, r) in cone``."""
+    """Rows A, sides b and cones of the constraints ``b - A y in cone``."""
     import clarabel
 
-    b, p = program.matrix.shape
+    p = program.matrix.shape[1]
     blocks, sides, cones = [], [], []
 
     def add(rows: Floats, side: Floats, cone: Any) -> None:
-        blocks.append(np.hstack([rows, np.zeros((len(rows), b))]))
+        blocks.append(rows)
         sides.append(side)
         cones.append(cone)
 

@@ -79,10 +79,15 @@ def average_models(equations: Factors, settings: FeasibleWLS, widest: Estimate, 
 
 
 def _by_model(selection: Selection, numbers: Sequence[float]) -> dict[tuple[Term, ...], float]:
-    """The sum of the numbers of each model, which may occur more than once; all alike where there are none."""
+    """The sum of the numbers of each model, which may occur more than once; all alike where there are none.
+
+    Two searches may come by the same terms in another order, which is the same model: the first order counts.
+    """
     count = len(selection.models)
+    known: dict[frozenset[Term], tuple[Term, ...]] = {}
     sums: dict[tuple[Term, ...], float] = {}
-    for model, number in zip(selection.models, numbers or (1.0 / count,) * count, strict=True):
+    for given, number in zip(selection.models, numbers or (1.0 / count,) * count, strict=True):
+        model = known.setdefault(frozenset(given), given)
         sums[model] = sums.get(model, 0.0) + number
     return sums
 

@@ -114,12 +114,16 @@ class CutoffChoice:
         self, robot: Robot, *, band_hz: float | None, terms: Sequence[Term], base: BaseParameters | None
     ) -> None:
         """Arguments are those of `choose_common_cutoff`."""
-        self._choose = partial(choose_common_cutoff, robot, band_hz=band_hz, terms=terms, base=base)
+        self._choose = partial(choose_common_cutoff, robot, band_hz=band_hz, terms=terms)
         self._chosen: CommonCutoff | None = None
+        self._robot, self.base = robot, base
+        """The base parameters, as far as they are known."""
 
+    @in_stage("process")
     def __call__(self, chains: Sequence[Chain]) -> tuple[float, str] | None:
         """The cutoff [Hz] and its reason; None where nothing can be predicted."""
-        self._chosen = self._choose(chains)
+        self.base = choose_base(self._robot, self.base)
+        self._chosen = self._choose(chains, base=self.base)
         return None if self._chosen is None else (self._chosen.hz, self._chosen.reason)
 
     @property
