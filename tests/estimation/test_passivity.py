@@ -32,6 +32,8 @@ from dynid.terms.friction import (
     AngleFriction,
     AsymmetricViscous,
     Coulomb,
+    CubicViscous,
+    QuadraticViscous,
     SaturatingViscous,
     SmoothSign,
     Stribeck,
@@ -312,6 +314,33 @@ def test_terms_of_one_sign_are_held_by_their_signs() -> None:
     assert {names[k] for k in held.nonnegative} == {"IA1", "FV1", "FC1"}
     assert len(held.rows) == 0
     assert not held.blocks
+
+
+def speed_powers(coulomb: float, square: float, cube: float) -> tuple[Floats, Floats]:
+    """Friction ``coulomb + 0.4 v + square v^2 + cube v^3``, planted and identified, lowest power first."""
+    powers = [QuadraticViscous(joint=0), CubicViscous(joint=0)]
+    robot = with_values(pendulum(), RotorInertia(0.05), Viscous(0.4), Coulomb(coulomb), Offset(0.1))
+    run = planted_run(robot, noise=0.02)
+    bent = run.effort + square * run.dq * np.abs(run.dq) + cube * run.dq**3
+    equations = build_equations(pendulum(), replace(run, effort=bent), terms=powers)
+    found = FeasibleWLS(prior_weight=1.0).solve(equations)
+    names, values = equations.base.layout.names, found.values[equations.base.rank :]
+    own = [found.standard[names.index(name)] for name in ("FC1", "FV1")]
+    return np.array([coulomb, 0.4, square, cube]), np.array([*own, *values])
+
+
+@pytest.mark.parametrize(("coulomb", "square", "cube"), [(0.6, -0.2, -0.01), (0.0, -0.5, 0.1), (0.3, -0.6, 0.05)])
+def test_powers_of_the_speed_feed_no_power_in_at_any_speed(coulomb: float, square: float, cube: float) -> None:
+    planted, found = speed_powers(coulomb, square, cube)
+    speeds = np.geomspace(1e-3, 1e3, 2000)[:, None] ** np.arange(4)
+    assert np.min(speeds @ planted) < 0.0
+    assert np.all(speeds @ found >= -1e-6 * (speeds @ np.abs(found)))
+
+
+def test_powers_of_the_speed_that_take_power_are_left_alone() -> None:
+    """Dry and viscous friction make up for a negative square."""
+    planted, found = speed_powers(0.6, -0.55, 0.2)
+    np.testing.assert_allclose(found, planted, rtol=0.03)
 
 
 def test_what_is_absent_is_in_no_constraint() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError
+from dynid.estimation.physical.restriction import restrict_parameters
 from dynid.export import robot_files
 from dynid.export.restricted_model import restrict_models
 from dynid.export.result_file import read_result, write_result
@@ -104,7 +105,7 @@ def test_powers_of_the_speed_take_over_and_never_feed_power_in(truth, tmp_path):
         values = {type(term): term.value for term in joint.terms}
         dry, *powers = (values.get(kind, 0.0) for kind in (Coulomb, Viscous, QuadraticViscous, CubicViscous))
         assert min(dry, powers[0], powers[2]) >= 0.0
-        speed = np.linspace(0.0, 10.0, 50)
+        speed = np.geomspace(1e-3, 1e3, 500)
         assert np.all(dry + sum(p * speed ** (k + 1) for k, p in enumerate(powers)) >= 0.0)
 
 
@@ -251,6 +252,14 @@ def test_gains_of_drives_are_gears_of_motors(scaled, tmp_path):
         mujoco.mj_fwdActuation(model, data)
         wrong.append(data.qfrc_actuator - data.qfrc_inverse)
     assert np.linalg.norm(wrong) < 0.02 * np.linalg.norm(run.effort[rows])
+
+
+def test_gains_are_refitted_with_the_robot(scaled):
+    """A gain stays what the data say, however far the identified one is off; it does not cross one."""
+    fit, _ = scaled
+    for identified, expected in (([1.9, 1.0, 0.6], GAINS), ([1.05, 1.0, 1.3], [1.05, 1.0, 1.0])):
+        kept = restrict_parameters(fit.equations, fit.estimate, fit.with_signs, (), gains=np.array(identified))
+        np.testing.assert_allclose(kept.gains, expected, rtol=0.02)
 
 
 def test_written_gears_are_read_back_and_replaced(scaled, tmp_path):

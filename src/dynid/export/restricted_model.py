@@ -15,7 +15,6 @@ from dynid.links.identify import Identification, with_possible_links
 from dynid.robot.formats.mjcf.gears import takes_gears
 from dynid.robot.formats.mjcf.tendons import springs_fit
 from dynid.robot.model import Robot
-from dynid.robot.parts import Joint
 from dynid.spatial import rotation_about
 from dynid.terms.base import JointTerm, MemoryTerm, StateTerm, SteadyMotion, Term
 from dynid.terms.coupling import MotorFriction
@@ -27,14 +26,10 @@ from dynid.terms.springs import AngleHarmonic
 __all__ = ["Capacity", "RestrictedModel", "restrict_models"]
 
 Floats = NDArray[np.float64]
-POWERS = (CubicViscous, QuadraticViscous, Viscous, Coulomb)
-"""Terms of the polynomial of friction in the speed, highest power first."""
 STEADY_SPEEDS = 20
 """Number of speeds at which the powers are drawn to the friction of the whole model (convention)."""
 LARGEST_GAIN = 2.0
 """Factor up to which a gain is that of a drive (convention): further off, a selected gain makes up for other terms."""
-ROUNDING = 1e-9
-"""Share of the terms' sizes by which a sum of friction may be negative, as rounding (convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +81,8 @@ def restrict_models(fit: Identification, capacities: Sequence[Capacity]) -> list
 
     Where friction terms are missing from a format, its own shapes of friction take over what they can: powers of the
     speed in place of friction that saturates with the speed, and springs that yield in place of other friction with
-    memory. Powers of the speed that would feed power in at some speed, however high, are left out.
+    memory. Powers of the speed take power at every speed, however high. Gains of drives that the format holds are
+    refitted, too.
 
     The samples are reduced once, with the further terms of all formats: each refit picks its columns.
 
@@ -110,21 +106,9 @@ def restrict_models(fit: Identification, capacities: Sequence[Capacity]) -> list
 def _restrict_model(
     fit: Identification, equations: Factors, capacity: Capacity, carried: list[Term], further: list[JointTerm]
 ) -> RestrictedModel:
-    """Refit the robot with what one format holds."""
+    """Refit the robot with what one format holds; the equations may have more terms."""
     if not carried and not further:
         return RestrictedModel(fit.restrict_terms(capacity.holds))
-    model = _refit(fit, equations, capacity, carried, further)
-    wrong = {j for j, joint in enumerate(model.robot.moving_joints) if _feeds_power_in(joint)}
-    if not wrong:
-        return model
-    left = [term for term in further if not (_is_power(term) and term.joint in wrong)]
-    return _refit(fit, equations, capacity, carried, left)
-
-
-def _refit(
-    fit: Identification, equations: Factors, capacity: Capacity, carried: list[Term], further: list[JointTerm]
-) -> RestrictedModel:
-    """The model with some of the terms; the equations may have more."""
     first = 10 * fit.robot.dof
     names = fit.base.layout.names[first:]
     dropped = [name for name, placed in zip(names, fit.robot.terms, strict=True) if not capacity.holds(placed.term)]
@@ -132,7 +116,7 @@ def _refit(
     gains = _drive_gains(fit, carried)
     kept = (*(term for term in carried if not isinstance(term, DriveGain)), *further)
     signs += [term.name for term in kept if term.is_non_negative or isinstance(_friction_of(term), Hysteresis)]
-    theta = restrict_parameters(
+    theta, refitted = restrict_parameters(
         equations if further else fit.equations,
         fit.estimate,
         fit.with_signs,
@@ -148,6 +132,7 @@ def _refit(
     robot = with_possible_links(fit.robot, theta[:count])
     robot = robot.with_terms(*(term for term in valued if isinstance(term, StateTerm)), keep=True)
     yielding = tuple(term for term in valued if isinstance(_friction_of(term), Hysteresis) and term.value)
+    gains = {name: gain for name, gain in zip(robot.joint_names, refitted.tolist(), strict=True) if name in gains}
     return RestrictedModel(_tilted(robot, valued), yielding, gains)
 
 
@@ -190,20 +175,6 @@ def _steady_torques(fit: Identification, kept: Sequence[Term], dropped: Sequence
     return found
 
 
-def _is_power(term: Term) -> bool:
-    return isinstance(term, QuadraticViscous | CubicViscous)
-
-
-def _feeds_power_in(joint: Joint) -> bool:
-    """Whether the friction of a joint drives it at some speed: its polynomial in the speed becomes negative."""
-    powers = [sum(t.value for t in joint.terms if type(t) is kind) for kind in POWERS]
-    roots = np.roots(powers)
-    turns = np.real(np.roots(np.polyder(np.array(powers))))
-    speeds = np.concatenate([np.abs(np.real(roots)), np.abs(turns), [0.0]])
-    speeds = np.append(speeds, 2.0 * speeds.max() + 1.0)
-    return bool(np.any(np.polyval(powers, speeds) < -ROUNDING * np.polyval(np.abs(powers), speeds)))
-
-
 def _friction_of(term: Term) -> Term:
     return term.friction if isinstance(term, MotorFriction) else term
 
@@ -231,6 +202,8 @@ def _substitutes(fit: Identification, capacity: Capacity, missing: list[Term]) -
     joints = sorted({j for surface in curved for j, _ in surface or ()})
     found: list[JointTerm] = []
     if capacity.polynomial:
+        own = {(type(placed.term), j) for placed in fit.robot.terms for j in placed.joints}
+        joints = [j for j in joints if {(Viscous, j), (Coulomb, j)} <= own]
         found += [kind(joint=j) for j in joints for kind in (QuadraticViscous, CubicViscous)]
     if capacity.yielding:
         runs = fit.equations.excerpts

@@ -140,7 +140,7 @@ class Identification:
                 "an identification that was read from a file has no equations to refit from",
                 remedy="Use the robot files of its run folder, or identify again.",
             )
-        theta = restrict_parameters(self.equations, self.estimate, self.with_signs, dropped)
+        theta = restrict_parameters(self.equations, self.estimate, self.with_signs, dropped).theta
         return with_possible_links(self.robot, theta)
 
     @cached_property
@@ -169,7 +169,7 @@ class Identification:
     def carried_parameters(self) -> Floats:
         """(p + k,) parameters of `with_terms`: the robot's own, then those of its selected terms."""
         if self.terms_left_out:
-            return restrict_parameters(self.equations, self.estimate, self.with_signs, (), self._carried)
+            return restrict_parameters(self.equations, self.estimate, self.with_signs, (), self._carried).theta
         return np.concatenate([self.standard, self.estimate.values[self.base.rank :]])
 
     @property

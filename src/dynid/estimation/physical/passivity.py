@@ -7,6 +7,10 @@
   smooth sign more than makes up for it. The sum is held over a grid of the speeds, positions and loads of the data.
 - *Viscous friction of coupled motors*: its matrix C is split into ``C = P + diag(s)`` with P positive semidefinite; the
   share s of a joint counts with the rest of that joint's friction.
+- *Friction that grows with powers of the speed*, ``FC + FV v + FVQ v^2 + FVC v^3``, takes power at every speed v > 0,
+  beyond those of the data, too: it is a sum of squares plus v times one (a theorem of Lukacs), so that the matrices
+  ``[[FC, s], [s, t]]`` and ``[[FV - 2 s, (FVQ - t) / 2], [(FVQ - t) / 2, FVC]]`` are positive semidefinite for some
+  shares s and t.
 
 Offsets and torques of the position alone are conservative, and errors of sensors are no friction: nothing holds them.
 Terms declare all this (`RecordableTerm.inertia`, `RecordableTerm.viscosity`, `Term.surface`,
@@ -27,6 +31,7 @@ from dynid.estimation.equations import Factors
 from dynid.estimation.physical.conic import smallest_eigenvalue
 from dynid.processing.experiment import Experiment
 from dynid.terms.base import JointTerm, RecordableTerm, SteadyMotion, Surface, Term
+from dynid.terms.friction import Coulomb, CubicViscous, QuadraticViscous
 
 __all__ = ["Passivity", "SemidefiniteBlock", "all_terms", "steady_states", "typical_torque"]
 
@@ -86,7 +91,7 @@ class SemidefiniteBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Passivity:
-    """The constraints on unknowns u: the p standard parameters, k terms, then shares s of viscous friction."""
+    """The constraints on unknowns u: the p standard parameters, k terms, then shares s of friction."""
 
     nonnegative: tuple[int, ...]
     """Unknowns that must not be negative."""
@@ -115,25 +120,28 @@ class Passivity:
         first, groups = 10 * equations.robot.dof, _connected(viscous)
         size = first + len(placed)
         shared = {joint: size + k for k, joint in enumerate(joint for group in groups for joint in group)}
+        powers = _powers(placed, viscous, first, shared)
+        shares = len(shared) + 2 * len(powers)
         blocks = [
-            SemidefiniteBlock.of(
-                f"{what} of {_join(names, group)}", group, matrices, first, size + len(shared), subtract
-            )
+            SemidefiniteBlock.of(f"{what} of {_join(names, group)}", group, matrices, first, size + shares, subtract)
             for what, matrices, subtract in (("rotor inertia", inertias, {}), ("viscous friction", viscous, shared))
             for group in _connected(matrices)
         ]
-        surfaces = _tables(equations, placed, viscous, shared)
+        for number, (joint, places) in enumerate(powers.items()):
+            blocks += _at_every_speed(names[joint], places, size + len(shared) + 2 * number, size + shares)
+        surfaces = _tables(equations, placed, viscous, shared, size + shares)
         mixed = {place for _, table, _ in surfaces for place in np.flatnonzero(table.any(axis=0)).tolist()}
         # the viscous friction of a coupled joint is held by its block and by its share
         mixed |= {first + k for k, e in enumerate(viscous) for i, j in e if i == j and shared.get(j) in mixed}
-        held = {first + k for k, term in enumerate(placed) if term.is_non_negative} | set(shared.values())
+        held = {first + k for k, term in enumerate(placed) if term.is_non_negative}
+        held |= set(shared.values())
         return cls(
             nonnegative=tuple(sorted(held - mixed)),
-            rows=np.concatenate([np.zeros((0, size + len(shared))), *(table for _, table, _ in surfaces)]),
+            rows=np.concatenate([np.zeros((0, size + shares)), *(table for _, table, _ in surfaces)]),
             allowed=np.concatenate([np.zeros(0), *(np.full(len(table), allow) for _, table, allow in surfaces)]),
             names=tuple(name for name, table, _ in surfaces for _ in table),
             blocks=tuple(blocks),
-            shares=len(shared),
+            shares=shares,
         )
 
     def active(self, unknowns: Floats) -> tuple[str, ...]:
@@ -254,8 +262,33 @@ def _of_surface(surface: Surface, channel: Floats) -> Floats:
     return np.asarray(sum(ratio * channel[:, joint] for joint, ratio in surface))
 
 
+def _powers(
+    terms: Sequence[Term], viscous: Sequence[Entries], first: int, shared: Mapping[int, int]
+) -> dict[int, tuple[int, int, int, int]]:
+    """Joint -> places of its dry friction and of that with the speed, its square and its cube, where it has all."""
+    dry, square, cube = (
+        {t.joint: place for place, t in enumerate(terms, start=first) if isinstance(t, kind) and t.joint is not None}
+        for kind in (Coulomb, QuadraticViscous, CubicViscous)
+    )
+    linear = {j: place for place, entries in enumerate(viscous, start=first) for j, k in entries if j == k}
+    linear.update(shared)
+    common = sorted(dry.keys() & linear.keys() & square.keys() & cube.keys())
+    return {j: (dry[j], linear[j], square[j], cube[j]) for j in common}
+
+
+def _at_every_speed(joint: str, places: tuple[int, int, int, int], share: int, width: int) -> list[SemidefiniteBlock]:
+    """Friction of a joint that takes power at every speed, by the places of its powers and of the first share."""
+    dry, linear, square, cube = places
+    even, odd = np.zeros((2, 3, width))
+    even[0, dry] = even[2, share + 1] = odd[0, linear] = odd[2, cube] = 1.0
+    even[1, share] = np.sqrt(2.0)
+    odd[0, share] = -2.0
+    odd[1, [square, share + 1]] = np.sqrt(0.5), -np.sqrt(0.5)
+    return [SemidefiniteBlock(f"friction of {joint} at every speed", rows) for rows in (even, odd)]
+
+
 def _tables(
-    equations: Factors, terms: Sequence[Term], viscous: Sequence[Entries], shared: Mapping[int, int]
+    equations: Factors, terms: Sequence[Term], viscous: Sequence[Entries], shared: Mapping[int, int], width: int
 ) -> list[tuple[str, Floats, float]]:
     """For each surface that terms of either sign share: name, torque against the motion (m, u), what it may lack."""
     names, first = equations.robot.joint_names, 10 * equations.robot.dof
@@ -267,7 +300,7 @@ def _tables(
     found = []
     for surface, rubbing in members.items():
         states = steady_states(surface, equations.excerpts)
-        table = np.zeros((states.speed.size, first + len(terms) + len(shared)))
+        table = np.zeros((states.speed.size, width))
         for place, rubs in rubbing.items():
             table[:, place] = np.sign(states.speed) * (states.speed if rubs is None else rubs.steady_torque(states))
         if any(rubs is not None and not rubs.is_non_negative and table[:, p].any() for p, rubs in rubbing.items()):

@@ -5,12 +5,16 @@
 with the triangle R of the weighted equations and the identified parameters beta: the difference of the torques over the
 motion of the data. The remaining terms take over what they can, so that nothing is lost that the destination could
 hold: the dry friction of a smooth sign goes into the Coulomb friction, a missing rotor inertia into the links.
+
+Gains g of drives that the destination holds beside the robot are found with it, ``|beta's torque - g K x's torque|^2``,
+each between one and the identified gain: where friction of the load is absent, its share is no gain.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +31,7 @@ from dynid.information.information import RESOLUTION
 from dynid.robot.model import Robot
 from dynid.terms.base import Term
 
-__all__ = ["SteadyTorque", "restrict_parameters"]
+__all__ = ["RestrictedParameters", "SteadyTorque", "restrict_parameters"]
 
 Floats = NDArray[np.float64]
 PULL = 0.3
@@ -61,6 +65,15 @@ class SteadyTorque:
     """(m,) of the whole model [N m or N]"""
 
 
+class RestrictedParameters(NamedTuple):
+    """Parameters of a possible robot without some terms."""
+
+    theta: Floats
+    """(p + k,) standard parameters, and those of the kept terms"""
+    gains: Floats
+    """(n,) torque of the whole model over that of this robot, where the destination holds gains; ones elsewhere"""
+
+
 def restrict_parameters(
     equations: Factors,
     estimate: Estimate,
@@ -71,7 +84,7 @@ def restrict_parameters(
     steady: Sequence[SteadyTorque] = (),
     gains: Floats | None = None,
     terms: Sequence[Term] | None = None,
-) -> Floats:
+) -> RestrictedParameters:
     """Refit the standard parameters without some of the terms.
 
     The weight of the identified links as the prior is chosen by cross-validation over blocks of time of the equations.
@@ -84,67 +97,86 @@ def restrict_parameters(
         kept: Further terms that stay; none by default.
         nonnegative: Names of parameters that must not be negative by themselves, because the destination refuses it.
         steady: Friction of the whole model beyond the speeds of the data, which shall be met as well as possible.
-        gains: (n,) torque of the whole model over that of the result, where the destination holds gains of the drives
-            beside the robot; ones by default.
+        gains: (n,) identified gains of the drives, where the destination holds them beside the robot; ones by default.
         terms: Terms of the equations that take part, those of the estimate first; all by default.
-
-    Returns:
-        (p + k,) standard parameters of a possible robot, and those of the kept terms.
 
     Raises:
         EstimationError: The convex program has no solution.
     """
-    gains = np.ones(identified.dof) if gains is None else gains
+    identified_gains = np.ones(identified.dof) if gains is None else gains
     # blocks of time matter for cross-validation alone: all else is found from all of them together
-    whole, plain = replace(equations, information=equations.information.as_one()), bool(np.all(gains == 1.0))
-    if not plain:
-        whole, equations = (
-            replace(each, information=each.information.with_scaled_torques(1.0 / gains)) for each in (whole, equations)
-        )
+    whole = replace(equations, information=equations.information.as_one())
     links = identified.parameter_vector.copy()
     links[10 * identified.dof :] = 0.0  # terms take over from absent ones: nothing draws them to what they were
     whole = whole if terms is None else whole.keep(terms)
     own = replace(whole.keep(kept), robot=identified.with_parameters(links))
     settings = FeasibleWLS(prior_weight=PULL, signs=True, bounds=Bounds(absent=tuple(absent)))
     places = [*range(equations.base.rank), *(equations.base.rank + place for place in whole.term_places(kept))]
-    weights = refined_weights(equations if terms is None and plain else whole) / estimate.inflation
+    weights = refined_weights(equations if terms is None else whole) / estimate.inflation
     friction = _steady_rows(own, steady)
     values = np.zeros(len(whole.names))
     values[: estimate.values.size] = np.where(estimate.undetermined, 0.0, estimate.values)
-    theta, pull = identified.parameter_vector, PULL
+    theta, pull, found = identified.parameter_vector, PULL, np.zeros(len(whole.names))
+    present, free = identified_gains, np.zeros(identified.dof, dtype=bool)
     for place in range(ROUNDS):
-        factor = _torque_difference(whole, values, weights, places, gains)
+        scaled = whole.information.with_scaled_torques(1.0 / present)
+        factor = _torque_difference(whole, values / present[:, None], weights, places, found, free)
         factor = _with_steady_torques(factor, weights * equations.counts, friction)
         theta = feasible_parameters(own, factor, pull, settings, nonnegative).theta
-        found = np.zeros(len(whole.names))
         found[places] = own.grouping @ theta
-        squares = whole.information.per_joint_residual(found).sum(axis=0)
+        squares = scaled.per_joint_residual(found).sum(axis=0)
         weights = equations.counts / np.maximum(squares, TINY) / estimate.inflation
+        present, free = _refit_gains(whole, values, found, identified_gains)
         if place == 0 and np.count_nonzero(equations.information.samples.any(axis=1)) >= FEWEST_BLOCKS:
-            layout, around = equations.base.layout, replace(equations, robot=own.robot)
-            folds = Folds(around, weights, terms=kept)
+            layout, blocks = equations.base.layout, equations.information.with_scaled_torques(1.0 / present)
+            folds = Folds(replace(equations, robot=own.robot, information=blocks), weights, terms=kept)
             pull = folds.best_weight(kept, [layout.index(name) for name in absent])
-    return theta
+    return RestrictedParameters(theta, present)
+
+
+def _refit_gains(
+    equations: Factors, values: Floats, found: Floats, identified: Floats
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """The gains (n,) with which the found unknowns come nearest to the whole estimate, and which of them are free.
+
+    A gain lies between one and the identified one; at either end it is not free.
+    """
+    best = np.ones(identified.size)
+    for joint in np.flatnonzero(identified != 1.0).tolist():
+        table, support = equations.information.factor(joint)[:, :-1], list(equations.information.supports[joint])
+        torque = table @ found[support]
+        best[joint] = torque @ (table @ values[support]) / max(float(torque @ torque), TINY)
+    gains = np.clip(best, np.minimum(identified, 1.0), np.maximum(identified, 1.0))
+    return gains, (gains == best) & (identified != 1.0)
 
 
 def _torque_difference(
-    equations: Factors, values: Floats, weights: Floats, places: Sequence[int], gains: Floats
+    equations: Factors,
+    values: Floats,
+    weights: Floats,
+    places: Sequence[int],
+    present: Floats,
+    free: NDArray[np.bool_],
 ) -> Factor:
     """The difference of the torques of some of the unknowns from those of the whole estimate, as a triangle.
 
     Args:
         equations: The equations.
-        values: (b + k,) the whole estimate.
+        values: (n, b + k) the whole estimate, divided by the gain of each joint.
         weights: (n,) weight of each joint's squared residuals.
         places: Places of these unknowns.
-        gains: (n,) what the torques of the whole estimate are divided by.
+        present: (b + k,) the unknowns as last found, zero elsewhere.
+        free: (n,) joints with a free gain: what follows their present torques is left to the gain.
     """
     information, size, rows = equations.information, len(places), []
     for joint, support in enumerate(information.supports):
-        table = np.zeros((len(support) + 1, len(values)))
+        table = np.zeros((len(support) + 1, present.size))
         table[:, support] = information.factor(joint)[:, :-1]
-        torque = table @ values / gains[joint]
-        rows.append(np.sqrt(weights[joint]) * np.column_stack([table[:, places], torque]))
+        both = np.column_stack([table[:, places], table @ values[joint]])
+        if free[joint]:
+            along = table @ present / max(float(np.linalg.norm(table @ present)), TINY)
+            both -= np.outer(along, along @ both)
+        rows.append(np.sqrt(weights[joint]) * both)
     stacked = np.vstack(rows)
     triangle: Floats = np.asarray(np.linalg.qr(stacked, mode="r"))
     triangle = triangle * min(1.0, np.sqrt(STRONGEST) / max(float(np.linalg.norm(stacked[:, -1])), TINY))
