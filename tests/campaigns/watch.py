@@ -10,6 +10,8 @@ training part of docs/real-data.md). The clean logs are 9 to 28 s long, 80 s tog
 - ``by the law``: the rate of the peaks of the held-out parts, by the law that is fitted to them, over the stated one,
   with the 95 % interval of this law. At one alarm an hour this is an extrapolation.
 - ``found``: planted steps of 3 standard deviations of the band that raise an alarm within 20 ms.
+- ``needed``: the smallest step [N m] that raises an alarm within 20 ms, in half of the instants and in 95 % of them: of
+  each joint, then the geometric mean over the joints. It does not depend on the width of any band.
 - ``best``: what the best detector could find in normal noise with the fitted memory; see `best_share`.
 
 The usual practice beside it: a momentum observer without friction and a fixed threshold for each joint, tuned on the
@@ -81,6 +83,8 @@ class Part:
     """Along each stretch minus the logarithm of the calibrated rate [1/s], of each statistic; their rate [Hz]."""
     found: Floats
     """(rates, sizes) share of the pushes that is found."""
+    needed: Floats
+    """(rates, instants and signs, n) smallest pushes that are found [N m]."""
     best: Floats
     """(rates, sizes) share that the best detector finds in normal noise."""
     usual_counted: Floats
@@ -110,6 +114,11 @@ class Judged:
     def mean(self, name: str) -> Floats:
         """A field, on average over the parts."""
         return np.asarray(np.mean([getattr(part, name) for part in self.parts], axis=0))
+
+    def needed(self, share: float) -> Floats:
+        """(rates,) push that is found in a share of the instants, geometric mean over the joints [N m]."""
+        sizes = np.quantile(np.concatenate([part.needed for part in self.parts], axis=1), share, axis=1)
+        return np.asarray(np.exp(np.log(np.maximum(sizes, 1e-12)).mean(axis=1)))
 
     def law(self, rate: float) -> tuple[float, float, float]:
         """Rate of alarms over a stated one [1/h] by the median law of the held-out peaks, and its 95 % interval."""
@@ -180,10 +189,10 @@ def judge_part(fit: Identification, training: list[Experiment], held: list[Exper
     return Part(
         seconds=sum(len(one.std) for one in found) / hz,
         counted=np.array(counted, dtype=float),
-        surprise=((surprises(known.moving, [np.where(one.turning, 0.0, one.jump) for one in found]),
-                   surprises(known.turning, [np.where(one.turning, one.jump, 0.0) for one in found]),
+        surprise=((surprises(known.jump, [0.5 * np.square(one.jump) for one in found]),
                    surprises(known.level, [one.level for one in found])), hz),
         found=curve.found.mean(axis=2),
+        needed=np.concatenate([curve.needed[..., 0], curve.needed[..., 1]], axis=1),
         best=best_share(known, found, rates=RATES),
         usual_counted=usual_counted,
         usual=usual,
@@ -252,22 +261,36 @@ def rate_table(results: list[Judged]) -> Table:
     for one in results:
         laws = [one.law(rate) for rate in (PER_MINUTE, PER_HOUR)]
         words = [f"{ratio:.2f} ({low:.2f} to {high:.1f})" for ratio, low, high in laws]
-        rows.append((one.name, f"{one.seconds:.1f}", *counts(one.sum("counted"), one.seconds), *words))
+        rows.append((one.name, f"{one.seconds:.1f}", *counts(RATES[:5], one.sum("counted"), one.seconds), *words))
     seconds = sum(one.seconds for one in results)
-    rows.append(("all", f"{seconds:.1f}", *counts(sum(one.sum("counted") for one in results), seconds), "", ""))
+    rows.append(
+        ("all", f"{seconds:.1f}", *counts(RATES[:5], sum(one.sum("counted") for one in results), seconds), "", "")
+    )
     rows.append(("usual practice, all", f"{seconds:.1f}",
-                 *counts(sum(one.sum("usual_counted") for one in results), seconds), "", ""))  # fmt: skip
+                 *counts(RATES[:5], sum(one.sum("usual_counted") for one in results), seconds), "", ""))  # fmt: skip
     return Table.of(header, rows)
 
 
-def counts(counted: Floats, seconds: float) -> list[str]:
-    """Counted alarms, the expected number, and the 95 % interval of counts at this number."""
+def counts(rates: Sequence[float], counted: Floats, seconds: float) -> list[str]:
+    """Counted alarms at stated rates [1/h], the expected number, and the 95 % interval of counts at this number."""
     words = []
-    for rate, count in zip(RATES[:5], counted, strict=False):
+    for rate, count in zip(rates, counted, strict=False):
         expected = rate * seconds / 3600.0
         low, high = poisson.interval(0.95, expected)
-        words.append(f"{count:.0f} ({expected:.2g}: {low:.0f} to {high:.0f})")
+        shown = f"{expected:.2g}" if expected < 100.0 else f"{expected:.0f}"
+        words.append(f"{count:.0f} ({shown}: {low:.0f} to {high:.0f})")
     return words
+
+
+def needed_table(results: list[Judged]) -> Table:
+    """The pushes that are found within 20 ms in half of the instants, and in 95 % [N m]."""
+    shown = {"1/min": RATES.index(PER_MINUTE), "1/h": RATES.index(PER_HOUR)}
+    header = ["log", *(f"{part} of the instants, {rate} [N m]" for rate in shown for part in ("half", "95 %"))]
+    rows = [
+        (one.name, *(f"{one.needed(share)[place]:.2g}" for place in shown.values() for share in (0.5, 0.95)))
+        for one in results
+    ]
+    return Table.of(header, rows)
 
 
 def push_table(results: list[Judged]) -> Table:
@@ -307,7 +330,8 @@ def main() -> None:
         if not options.only or options.only in name:
             results.append(judge(name))
             print(f"{name} is judged", file=sys.stderr)
-    print(rate_table(results).to_markdown(), push_table(results).to_markdown(), sep="\n\n")
+    tables = (rate_table(results), push_table(results), needed_table(results))
+    print("\n\n".join(table.to_markdown() for table in tables))
     if options.write:
         Path(ROOT / "docs" / "watch.svg").write_text(picture(results))
     missed = 0

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import poisson
+from watch import counts
 
 import dynid
 from dynid.links.identify import Identification
@@ -109,23 +109,14 @@ def main() -> None:
         counted = judge(make().with_terms(dynid.Viscous(0.4), dynid.Coulomb(0.6)), options.hours, options.seed)
         total += counted.sum(axis=0)
         single = ", ".join(f"{alarms:.0f}" for alarms in counted[:, -1])
-        rows.append((name, f"{options.hours:g}", *_cells(counted.sum(axis=0), options.hours), single))
+        rows.append((name, f"{options.hours:g}", *counts(STATED, counted.sum(axis=0), 3600.0 * options.hours), single))
         print(f"{name} is judged", file=sys.stderr)
     hours = len(ROBOTS) * options.hours
-    rows.append(("all", f"{hours:g}", *_cells(total, hours), ""))
+    rows.append(("all", f"{hours:g}", *counts(STATED, total, 3600.0 * hours), ""))
     header = ["robot", "clean [h]", *(f"{rate:g}/h" for rate in STATED), "each watch at 1/h"]
     print(Table.of(header, rows).to_markdown())
     ratios = total / (np.array(STATED) * hours)
     sys.exit(1 if np.any((ratios < 0.5) | (ratios > 2.0)) else 0)
-
-
-def _cells(counted: NDArray[np.float64], hours: float) -> list[str]:
-    """Counted alarms, the expected number, and the 95 % interval of counts at this number."""
-    words = []
-    for rate, alarms in zip(STATED, counted, strict=True):
-        low, high = poisson.interval(0.95, rate * hours)
-        words.append(f"{alarms:.0f} ({rate * hours:g}: {low:.0f} to {high:.0f})")
-    return words
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from dynid.monitor.alarm_tails import Tail, find_peaks, fit_tail
 from dynid.monitor.alarms import find_alarms, watch_experiment
 from dynid.monitor.bands import fit_band
 from dynid.monitor.calibration import Calibration, calibrate, calibrate_stretches
-from dynid.monitor.jumps import fit_whitening, jump_statistic
+from dynid.monitor.jumps import fit_whitening, project_steps
 from dynid.monitor.planted_pushes import _best_power, plant_pushes
 from dynid.monitor.watched_signals import WatchedStretch, common_rate, find_stale, watched_stretches
 from support.small_fit import small_fit
@@ -45,6 +45,7 @@ def stretch(seconds: float, seed: int, *, memory: float = 0.9, at_rest: float = 
         torque=10.0 + zeros,
         spread=zeros,
         friction=np.sign(dq),
+        expected=np.sign(dq),
         stale=np.zeros(count, dtype=bool),
     )
 
@@ -65,8 +66,7 @@ def test_false_alarms_stay_within_the_stated_rate() -> None:
     found = known.statistics(stretch(1200.0, seed=2))
     alarms = list(find_alarms(found, known.joint_names, known.levels(60.0)))
     assert len(alarms) <= 2 * 20
-    moving, turning = (np.where(found.turning == turns, found.jump, 0.0) for turns in (False, True))
-    for statistic, tail in ((moving, known.moving), (turning, known.turning), (found.level, known.level)):
+    for statistic, tail in ((0.5 * np.square(found.jump), known.jump), (found.level, known.level)):
         often = 0.2  # [1/s] within the calibrated data, so that the law must hold in both directions
         peaks = find_peaks(statistic.max(axis=1), RATE, tail.level(often))
         assert 0.5 < len(peaks) / (often * 1200.0) < 2.0
@@ -91,16 +91,55 @@ def test_the_band_is_wider_near_rest_where_the_noise_is() -> None:
 
 
 def test_errors_at_reversals_do_not_hide_pushes_in_motion() -> None:
-    """Friction that jumps at reversals raises the level there, and nowhere else."""
+    """Friction that jumps at reversals raises what a push needs there, and nowhere else."""
     named = type("Named", (), {"robot": replace(small_fit()[0].robot)})()
     calm, jerky = stretch(120.0, seed=9), stretch(120.0, seed=9)
     turns = np.flatnonzero(np.diff(np.sign(jerky.dq[:, 0])))
     sizes = 3.0 * np.random.default_rng(3).exponential(size=turns.size)
     for k, size in zip(turns, sizes, strict=True):
         jerky.raw[k + 1 : k + 4, 0] += size
-    first, second = (calibrate_stretches(named, [one], 100.0).levels(60.0) for one in (calm, jerky))
-    assert second.turning > 1.2 * first.turning
-    assert second.moving < 1.05 * first.moving
+    first, second = (needed(calibrate_stretches(named, [one], 100.0), calm) for one in (calm, jerky))
+    moves = np.ones(len(calm.raw), dtype=bool)
+    for later in range(-1, 8):
+        moves[turns + later] = False
+    assert np.median(second[turns + 1, 0]) > 1.2 * np.median(first[turns + 1, 0])
+    assert np.median(second[moves]) < 1.05 * np.median(first[moves])
+
+
+def needed(known: Calibration, seen: WatchedStretch) -> np.ndarray:
+    """(N, n) a step that is found at once at one alarm a minute, if nothing else is new [N m]."""
+    _, sharp = known.project(seen)
+    return np.asarray(known.levels(60.0).jump * known.scale[0] / np.maximum(sharp[0], 1e-9) + known.allowed(seen))
+
+
+def test_friction_that_may_change_at_rest_is_no_contact_but_more_is() -> None:
+    """The friction of a standing joint goes from end to end at once: no alarm; a push beyond it is one."""
+    known = replace(calibration(), joint_names=("joint1", "joint2"))
+    seen = stretch(20.0, seed=10, memory=0.0)
+    assert known.band.most_open == pytest.approx([2.0, 2.0])
+    for size, is_found in ((2.0, False), (12.0, True)):
+        raw = 0.02 * seen.raw
+        raw[1000:, 0] += size
+        resting = replace(seen, raw=raw, dq=np.zeros_like(raw), expected=np.zeros_like(raw))
+        alarms = list(find_alarms(known.statistics(resting), known.joint_names, known.levels(60.0)))
+        assert any(a.kind == "contact" for a in alarms) == is_found
+
+
+def test_a_break_of_the_expected_torque_widens_the_news_of_every_joint_it_reaches() -> None:
+    """Errors of a drive that moves two joints come when the drive turns, whatever the joints themselves do."""
+    rng = np.random.default_rng(4)
+    seen = stretch(120.0, seed=11)
+    expected = np.zeros_like(seen.dq)
+    turns = np.arange(50, len(expected), 130)
+    for k in turns:
+        expected[k:, 0] = 1.0 - expected[k - 1, 0]
+        seen.raw[k, 0] += 8.0 * rng.normal()
+    known = calibrate_stretches(
+        type("Named", (), {"robot": small_fit()[0].robot})(), [replace(seen, expected=expected)], 100.0
+    )
+    std = known.news_std(replace(seen, expected=expected))
+    assert np.median(std[turns, 0]) > 4.0 * np.median(std[turns - 20, 0])
+    assert np.median(std[turns, 1]) < 2.0 * np.median(std[turns - 20, 1])
 
 
 def test_a_joint_that_stands_still_may_carry_its_dry_friction() -> None:
@@ -121,8 +160,9 @@ def test_whitened_noise_is_white() -> None:
 def test_the_projection_on_pure_noise_has_unit_variance() -> None:
     whitening = fit_whitening([stretch(300.0, seed=7).sudden], RATE)
     residual = stretch(100.0, seed=8).sudden
-    one = jump_statistic(replace(whitening, rate_hz=40.0), residual, np.ones_like(residual))  # a window of one period
-    assert np.mean(one[10:] ** 2) == pytest.approx(1.0, abs=0.1)
+    one = replace(whitening, rate_hz=40.0)  # a window of one period
+    (projected,), _ = project_steps(one, residual, np.ones_like(residual))
+    assert np.mean(projected[one.settling :] ** 2) == pytest.approx(1.0, abs=0.1)
 
 
 @settings(max_examples=30, deadline=None)

@@ -95,12 +95,18 @@ def test_live_lines_raise_the_same_alarm(folder: Path) -> None:
     assert watch(folder, "result", "clean.csv", *words).exit_code == 2
 
 
-def test_a_live_watch_has_the_statistics_of_the_whole_log() -> None:
+@pytest.mark.parametrize("stands", [False, True])
+def test_a_live_watch_has_the_statistics_of_the_whole_log(stands: bool) -> None:
+    """In motion without open friction, and where every speed counts as rest."""
     fit, run, known = calibrated()
     (stretch,) = watched_stretches(fit, run)
     constant = np.broadcast_to(known.typical_spread, stretch.spread.shape)
-    still = replace(known, band=replace(known.band, dry_friction=np.zeros(3)))
+    changed = {"high_speed": np.full(3, 1e3), "dry_friction": np.full(3, 0.05)} if stands else {
+        "dry_friction": np.zeros(3)
+    }  # fmt: skip
+    still = replace(known, band=replace(known.band, **changed))
     wanted = still.statistics(replace(stretch, spread=constant))
+    assert still.band.still(stretch)[-1].all() == stands
     guard = LiveWatch(fit, still)
     found = []
     for k in range(run.samples):

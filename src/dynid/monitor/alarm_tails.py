@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dynid.errors import DataError
 
-__all__ = ["Tail", "find_peaks", "fit_tail"]
+__all__ = ["Tail", "find_peaks", "fit_tail", "usual_peaks"]
 
 Floats = NDArray[np.float64]
 CLEAR_S = 0.25
@@ -102,6 +102,20 @@ def find_peaks(statistic: Floats, rate_hz: float, threshold: float) -> Floats:
     return np.asarray(np.maximum.reduceat(statistic[places], starts))
 
 
+def usual_peaks(statistics: Sequence[Floats], rate_hz: float) -> Floats:
+    """(n,) mean of the largest values in blocks of `CLEAR_S`, of each column; one where nothing counts."""
+    blocks = np.concatenate([_block_peaks(one, rate_hz) for one in statistics])
+    counts = blocks > 0.0
+    return np.asarray(np.where(counts.any(axis=0), blocks.sum(axis=0) / np.maximum(counts.sum(axis=0), 1), 1.0))
+
+
+def _block_peaks(statistic: Floats, rate_hz: float) -> Floats:
+    """(M, n) largest values in blocks of `CLEAR_S`."""
+    length = max(1, round(CLEAR_S * rate_hz))
+    rows = len(statistic) // length
+    return np.asarray(statistic[: rows * length].reshape(rows, length, statistic.shape[1]).max(axis=1))
+
+
 def fit_tail(statistics: Sequence[Floats], rate_hz: float) -> Tail:
     """Fit the law of the peaks.
 
@@ -118,11 +132,9 @@ def fit_tail(statistics: Sequence[Floats], rate_hz: float) -> Tail:
             f"{seconds:.1f} s are too short for a rate of false alarms",
             remedy=f"Calibrate from logs of at least {FEWEST_S:g} s in which nothing touches the robot.",
         )
-    length = max(1, round(CLEAR_S * rate_hz))
     columns = [column for one in statistics for column in one.T]
-    blocks = [one[: len(one) // length * length].reshape(-1, length).max(axis=1) for one in columns]
-    largest = np.concatenate(blocks)
-    threshold = float(np.quantile(largest[largest > 0.0], THRESHOLD)) if largest.any() else 0.0
+    largest = np.concatenate([_block_peaks(one, rate_hz).ravel() for one in statistics])
+    threshold = float(np.quantile(largest[largest > 0.0], THRESHOLD)) if np.any(largest > 0.0) else 0.0
     peaks = np.concatenate([find_peaks(one, rate_hz, threshold) for one in columns])
     if peaks.size > MOST_PEAKS:
         threshold = float(np.sort(peaks)[-MOST_PEAKS - 1])

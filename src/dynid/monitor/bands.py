@@ -1,8 +1,10 @@
 """How far the torque from outside strays without any push: a standard deviation for every joint and instant.
 
 ``sqrt(Y S Y^T + noise)``: the covariance S of the identified parameters gives the first part. The noise is a sum of
-squares fitted to residuals: a constant, one that grows with the speed, one with the torque, and some near rest and
-shortly after reversals, where dry friction can be anything between its two values.
+squares fitted to residuals: a constant, parts that grow with the speed, with the torque and with the jerk of the arm,
+some near rest and shortly after, and shares of every break of the expected torque. Friction that changes its sign makes
+such a break, of the joint itself or of a drive that moves several joints; the true friction changes a little earlier,
+later or more slowly.
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ WIDTHS = (0.003, 0.01, 0.03, 0.1, 0.3)
 HOLDS_S = (0.0, 0.06)
 """Times for which a reversal is remembered [s]: one period, in which the friction of the model changes its sign, and
 (derivation) memory of the noise and window of a jump."""
+BREAK_AGES = (0, 1, 2)
+"""Ages of breaks of the expected torque that have variances of their own [periods] (derivation: the raw torque is a
+mean over two samples, and a break is seen in second differences over three)."""
 HIGH = 0.95
 """Quantile of the speed, torque or friction of a joint that counts as high (convention)."""
 ROUNDS = 6
@@ -36,33 +41,33 @@ STILL_S = 0.1
 (convention: longer than a reversal)."""
 STILL = 0.01
 """Part of a joint's high speed up to which it is near rest in this sense (convention)."""
-TURNING = 0.03
-"""Part of a joint's high speed below which it turns (convention: friction changes its sign there)."""
 SLOW = 0.3
 """Part of a joint's high speed up to which its friction counts as dry (convention)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Band:
-    """The noise of the torque from outside: variances per joint, and the speeds and torques that scale them."""
+    """The noise of the torque from outside: variances per joint, and the motion that scales them."""
 
     variances: Floats
-    """(3 + 2 widths, n) of the constant, the speed, the torque, and the ranges near rest, now and shortly before
-    [(N m)^2 or N^2]."""
+    """(features, n) what each of `_features` adds to the variance [(N m)^2 or N^2]."""
     high_speed: Floats
     """(n,) high speed of a joint [rad/s or m/s]."""
     high_torque: Floats
     """(n,) high torque of a joint [N m or N]."""
+    high_jerk: Floats
+    """(n,) high second difference of the velocity of a joint [rad/s or m/s]."""
     dry_friction: Floats
     """(n,) size of the model's friction at low speed [N m or N]."""
 
     def noise(self, stretch: WatchedStretch) -> Floats:
         """(N, n) variance of the noise, without the spread of the model and without open friction."""
-        return self.variance(stretch.dq, stretch.torque, [slowest_speed(stretch, hold) for hold in HOLDS_S])
+        return self.variance(stretch.dq, stretch.torque, stretch.expected, stretch.rate_hz)
 
-    def variance(self, dq: Floats, torque: Floats, slowest: Sequence[Floats]) -> Floats:
-        """(N, n) the same from velocities, torques, and the slowest speeds (N, n) for each of `HOLDS_S`."""
-        columns = _features(dq, torque, slowest, self.high_speed, self.high_torque)
+    def variance(self, dq: Floats, torque: Floats, expected: Floats, rate_hz: float) -> Floats:
+        """(N, n) the same from velocities, measured and expected torques (N, n)."""
+        high = self.high_speed, self.high_torque, self.high_jerk
+        columns = _features(dq, torque, expected, rate_hz, high)
         return np.asarray(sum(part * column for part, column in zip(self.variances, columns, strict=True)))
 
     def still(self, stretch: WatchedStretch) -> NDArray[np.bool_]:
@@ -73,9 +78,10 @@ class Band:
         ends = np.arange(1, len(near) + 1)
         return np.asarray(count[ends] - count[np.maximum(ends - window, 0)] == window)
 
-    def turning(self, slowest: Floats) -> NDArray[np.bool_]:
-        """(N, n) whether a joint turns or stands, or did shortly before, by its slowest speed during the last hold."""
-        return np.asarray(slowest < TURNING * self.high_speed)
+    @property
+    def most_open(self) -> Floats:
+        """(n,) largest change at once of the friction of a joint that stands still [N m or N]: from end to end."""
+        return 2.0 * self.dry_friction
 
     def std(self, stretch: WatchedStretch) -> Floats:
         """(N, n) standard deviation of the torque from outside while nothing pushes [N m or N]."""
@@ -83,49 +89,66 @@ class Band:
         return np.sqrt(stretch.spread + self.noise(stretch) + np.square(open_friction))
 
 
-def slowest_speed(stretch: WatchedStretch, hold_s: float) -> Floats:
+def slowest_speed(dq: Floats, rate_hz: float, hold_s: float) -> Floats:
     """(N, n) smallest speed of each joint during some time before, one period at least; zero after a reversal."""
-    speed = np.abs(stretch.dq)
-    speed[1:][stretch.dq[1:] * stretch.dq[:-1] < 0.0] = 0.0
-    window = 1 + max(1, round(hold_s * stretch.rate_hz))
+    speed = np.abs(dq)
+    speed[1:][dq[1:] * dq[:-1] < 0.0] = 0.0
+    window = 1 + max(1, round(hold_s * rate_hz))
     return np.asarray(minimum_filter1d(speed, window, axis=0, origin=(window - 1) // 2, mode="nearest"))
 
 
 def _features(
-    dq: Floats, torque: Floats, slowest: Sequence[Floats], speed: Floats, high_torque: Floats
+    dq: Floats, torque: Floats, expected: Floats, rate_hz: float, high: tuple[Floats, Floats, Floats]
 ) -> list[Floats]:
-    """(N, n) what each of the 3 + 2 widths variances is multiplied by."""
+    """(N, n) what each of the variances is multiplied by; high values of speed, torque and jerk scale them."""
+    speed, high_torque, jerk = high
+    slowest = [slowest_speed(dq, rate_hz, hold) for hold in HOLDS_S]
     near = [np.exp(-((slow / (width * speed)) ** 2)) for slow in slowest for width in WIDTHS]
-    return [np.ones_like(dq), (dq / speed) ** 2, (torque / high_torque) ** 2, *near]
+    breaks = np.square(_bend(expected))
+    aged = [np.vstack([np.zeros_like(breaks[:age]), breaks[: len(breaks) - age]]) for age in BREAK_AGES]
+    shaken = np.square(_bend(dq) / jerk).mean(axis=1, keepdims=True) * np.ones(dq.shape[1])
+    return [np.ones_like(dq), (dq / speed) ** 2, (torque / high_torque) ** 2, *near, *aged, shaken]
+
+
+def _bend(x: Floats) -> Floats:
+    """(N, n) second differences; zero for the first two samples."""
+    bend = np.zeros_like(x)
+    bend[2:] = np.diff(x, n=2, axis=0)
+    return bend
 
 
 def fit_band(stretches: Sequence[WatchedStretch], least: Floats | None = None) -> Band:
     """Fit the noise to stretches in which nothing pushes, and which the model has not seen.
 
-    The likelihood of independent normal residuals is maximised by weighted least squares on their squares.
+    The likelihood of independent normal residuals is maximised by weighted least squares on their squares. Periods in
+    which samples were lost do not count.
 
     Args:
         stretches: Residuals and motion.
         least: (n,) smallest constant part of the variance.
     """
     n = stretches[0].raw.shape[1]
-    speed, torque = (
-        np.maximum(np.quantile(np.abs(np.concatenate([getattr(s, name) for s in stretches])), HIGH, axis=0), 1e-9)
-        for name in ("dq", "torque")
+    speed, torque, jerk = (
+        np.maximum(np.quantile(np.abs(np.concatenate(parts)), HIGH, axis=0), 1e-9)
+        for parts in zip(*((s.dq, s.torque, _bend(s.dq)) for s in stretches), strict=True)
     )
-    features = np.concatenate(
-        [
-            np.stack(_features(s.dq, s.torque, [slowest_speed(s, hold) for hold in HOLDS_S], speed, torque), axis=2)
-            for s in stretches
-        ]
+    fresh = [~s.stale if not s.stale.all() else s.stale for s in stretches]
+    features, square, spread = (
+        np.concatenate([part[rows] for part, rows in zip(parts, fresh, strict=True)])
+        for parts in (
+            [
+                np.stack(_features(s.dq, s.torque, s.expected, s.rate_hz, (speed, torque, jerk)), axis=2)
+                for s in stretches
+            ],
+            [np.square(s.raw) for s in stretches],
+            [s.spread for s in stretches],
+        )
     )
     columns = []
     for j in range(n):
-        square = np.concatenate([s.raw[:, j] ** 2 for s in stretches])
-        spread = np.concatenate([s.spread[:, j] for s in stretches])
-        floor = max(LEAST * float(square.mean()), 0.0 if least is None else float(least[j]))
-        columns.append(_fit_variances(features[:, j], square, spread, floor))
-    return Band(np.column_stack(columns), speed, torque, _dry_friction(stretches, speed))
+        floor = max(LEAST * float(square[:, j].mean()), 0.0 if least is None else float(least[j]))
+        columns.append(_fit_variances(features[:, j], square[:, j], spread[:, j], floor))
+    return Band(np.column_stack(columns), speed, torque, jerk, _dry_friction(stretches, speed))
 
 
 def _dry_friction(stretches: Sequence[WatchedStretch], speed: Floats) -> Floats:
@@ -137,7 +160,7 @@ def _dry_friction(stretches: Sequence[WatchedStretch], speed: Floats) -> Floats:
 
 
 def _fit_variances(features: Floats, square: Floats, spread: Floats, least: float) -> Floats:
-    """The variances (3 + 2 widths,), none negative, the constant not below ``least``."""
+    """The variances (features,), none negative, the constant not below ``least``."""
     found = np.zeros(features.shape[1])
     found[0] = float(square.mean())
     for _ in range(ROUNDS):

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import maximum_filter1d
 
 from dynid.checks import as_number, as_whole
 from dynid.curves import lag_exponentially
@@ -20,9 +21,9 @@ from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, build_equations
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.links.identify import Identification, identify_equations
-from dynid.monitor.alarm_tails import Tail, fit_tail
-from dynid.monitor.bands import HOLDS_S, Band, fit_band, slowest_speed
-from dynid.monitor.jumps import Whitening, fit_whitening, jump_statistic
+from dynid.monitor.alarm_tails import Tail, fit_tail, usual_peaks
+from dynid.monitor.bands import Band, fit_band
+from dynid.monitor.jumps import Whitening, fit_whitening, jump_statistic, project_steps
 from dynid.monitor.observer import GAIN
 from dynid.monitor.watched_signals import WatchedStretch, common_rate, watched_stretches
 from dynid.processing.experiment import Experiment
@@ -36,25 +37,19 @@ FOLDS = 4
 """Parts of the training data, of which each is left out once (convention)."""
 ROUNDS = 2
 """Times that the memory of the noise and the band of what is new are fitted in turn (convention: they settle)."""
-KINDS = 3
-"""Statistics that share the rate of false alarms: jumps of moving joints, jumps of turning ones, and levels."""
-FEWEST_PEAKS = 3
-"""Peaks of moving or of turning joints below which their law is that of all jumps (convention)."""
+KINDS = 2
+"""Statistics that share the rate of false alarms: jumps and levels."""
+ENDS = 2
+"""Last periods of a stretch that no calibration uses (derivation: the velocity at the end of a log is one-sided)."""
 
 
 class Levels(NamedTuple):
     """What the statistics must exceed for an alarm."""
 
-    moving: float
-    """Jumps of joints in motion."""
-    turning: float
-    """Jumps of joints that turn or stand, or did shortly before: there the model of friction errs at once."""
+    jump: float
+    """Sudden torques."""
     band: float
     """Torque from outside over its band."""
-
-    def jump(self, turning: NDArray[np.bool_]) -> Floats:
-        """(N, n) levels of jumps."""
-        return np.where(turning, self.turning, self.moving)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,14 +63,12 @@ class Statistics:
     """(N, n) torque from outside by the observer [N m or N]."""
     jump: Floats
     """(N, n) projection on a sudden torque, in standard deviations; see `dynid.monitor.jumps`."""
-    turning: NDArray[np.bool_]
-    """(N, n) whether a joint turns or stands, or did shortly before."""
     level: Floats
     """(N, n) size of the torque from outside over its band."""
 
     def excess(self, levels: Levels) -> dict[Kind, Floats]:
         """(N, n) jumps (contacts) and levels (disturbances) over those of alarms; above one is an alarm."""
-        return {"contact": self.jump / levels.jump(self.turning), "disturbance": self.level / levels.band}
+        return {"contact": self.jump / levels.jump, "disturbance": self.level / levels.band}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,10 +80,10 @@ class Calibration:
     whitening: Whitening
     news: Band
     """Band of what is new in the residuals; its noise is one on average."""
-    moving: Tail
-    """Tail of the jump statistics of joints in motion."""
-    turning: Tail
-    """Tail of the jump statistics of joints that turn or stand, or did shortly before."""
+    scale: Floats
+    """(windows, n) size of the projections on steps of each age and joint, by their usual peaks [-]."""
+    jump: Tail
+    """Tail of half the squares of the jump statistics: that of normal noise is exponential."""
     level: Tail
     """Tail of the level statistics."""
     seconds: float
@@ -111,25 +104,28 @@ class Calibration:
         All statistics get the same share of the rate.
         """
         share = as_number("per_hour", per_hour, above=0.0) / 3600.0 / KINDS
-        return Levels(*(tail.level(share) for tail in (self.moving, self.turning, self.level)))
+        return Levels(float(np.sqrt(2.0 * self.jump.level(share))), self.level.level(share))
 
     def rate(self, levels: Levels) -> float:
         """Rate of false alarms of the whole arm at some levels [1/h]."""
-        tails = (self.moving, self.turning, self.level)
-        return 3600.0 * sum(tail.rate(level) for tail, level in zip(tails, levels, strict=True))
-
-    @property
-    def open_news(self) -> Floats:
-        """(n,) variance of what is new while a joint stands still, by its dry friction, over that of the whitening."""
-        return np.asarray(np.square(self.band.dry_friction) / [model.variance for model in self.whitening.noise])
+        return 3600.0 * (self.jump.rate(0.5 * levels.jump**2) + self.level.rate(levels.band))
 
     def news_std(self, stretch: WatchedStretch) -> Floats:
-        """(N, n) standard deviation of what is new, over that of the whitening; infinite where samples were lost.
+        """(N, n) standard deviation of what is new, over that of the whitening; infinite where samples were lost."""
+        return np.where(stretch.stale[:, None], np.inf, np.sqrt(self.news.noise(stretch)))
 
-        The friction of a joint that stands still can change at once, that of its model with every error of its speed.
+    def allowed(self, stretch: WatchedStretch) -> Floats:
+        """(N, n) steps that friction may make by itself, where a joint stands still or did in the window [N m or N].
+
+        At rest friction may be anything, and change at once, but no further than from end to end.
         """
-        open_friction = np.where(self.band.still(stretch), self.open_news, 0.0)
-        return np.where(stretch.stale[:, None], np.inf, np.sqrt(self.news.noise(stretch) + open_friction))
+        allowed = np.where(self.band.still(stretch), self.band.most_open, 0.0)
+        periods = self.whitening.windows[-1] + 1
+        return np.asarray(maximum_filter1d(allowed, periods, axis=0, origin=(periods - 1) // 2, mode="nearest"))
+
+    def project(self, stretch: WatchedStretch) -> tuple[Floats, Floats]:
+        """Projections on steps of all ages, and those of a unit step; see `dynid.monitor.jumps.project_steps`."""
+        return project_steps(self.whitening, stretch.sudden, self.news_std(stretch))
 
     def statistics(self, stretch: WatchedStretch) -> Statistics:
         """Both statistics along a stretch."""
@@ -139,8 +135,7 @@ class Calibration:
             stretch=stretch,
             std=std,
             external=external,
-            jump=jump_statistic(self.whitening, stretch.sudden, self.news_std(stretch)),
-            turning=self.band.turning(slowest_speed(stretch, HOLDS_S[-1])),
+            jump=jump_statistic(*self.project(stretch), self.allowed(stretch), self.scale),
             level=np.abs(external / std),
         )
 
@@ -193,31 +188,43 @@ def calibrate_stretches(fit: Identification, clean: Sequence[WatchedStretch], ga
     """Calibrate from stretches that the model has not seen."""
     if not clean:
         raise ArgumentError("no stretch has all torques", remedy="Calibrate from logs with the torque of every joint.")
+    clean = [stretch.cut(slice(None, -ENDS)) for stretch in clean]
     band = fit_band(clean)
     rate = float(np.median([stretch.rate_hz for stretch in clean]))
     sudden = [stretch.sudden for stretch in clean]
     whitening = fit_whitening(sudden, rate)
     for _ in range(ROUNDS):
         parts = [_news(whitening, stretch) for stretch in clean]
-        news = fit_band([_fresh(part) for part in parts], whitening.least(sudden))
+        news = fit_band(parts, whitening.least(sudden))
         std = [np.where(part.stale[:, None], np.inf, np.sqrt(news.noise(part))) for part in parts]
         whitening = fit_whitening(sudden, rate, std)
-    news = fit_band([_fresh(_news(whitening, stretch)) for stretch in clean], whitening.least(sudden))
+    news = fit_band([_news(whitening, stretch) for stretch in clean], whitening.least(sudden))
     none = Tail(0.0, 1.0, np.ones(1), np.zeros(1), np.ones(1), 0)
     spread = np.median(np.concatenate([stretch.spread for stretch in clean]), axis=0)
     positive = as_number("gain", gain, above=0.0)
-    draft = Calibration(fit.robot.joint_names, band, whitening, news, none, none, none, 0.0, spread, positive)
+    even = np.ones((len(whitening.windows), band.high_speed.size))
+    draft = Calibration(fit.robot.joint_names, band, whitening, news, even, none, none, 0.0, spread, positive)
+    draft = replace(draft, scale=_fit_scale(draft, clean))
     found = [draft.statistics(stretch) for stretch in clean]
-    moving, turning = (_jump_tail([(one.jump, one.turning == turns) for one in found], rate) for turns in (False, True))
+    jump = fit_tail([0.5 * np.square(one.jump) for one in found], rate)
     level = fit_tail([one.level for one in found], rate)
     seconds = sum(len(stretch.time) / stretch.rate_hz for stretch in clean)
-    return replace(draft, moving=moving, turning=turning, level=level, seconds=seconds)
+    return replace(draft, jump=jump, level=level, seconds=seconds)
 
 
-def _jump_tail(jumps: Sequence[tuple[Floats, NDArray[np.bool_]]], rate_hz: float) -> Tail:
-    """Law of the jumps (N, n) that count (N, n); of all of them where these are few."""
-    own = fit_tail([np.where(counts, jump, 0.0) for jump, counts in jumps], rate_hz)
-    return own if own.peaks >= FEWEST_PEAKS else fit_tail([jump for jump, _ in jumps], rate_hz)
+def _fit_scale(draft: Calibration, clean: Sequence[WatchedStretch]) -> Floats:
+    """(windows, n) usual peaks of the projections over those of the oldest steps, so that one law serves them all."""
+    parts = [(*draft.project(stretch), draft.allowed(stretch)) for stretch in clean]
+    usual = np.array(
+        [
+            usual_peaks(
+                [jump_statistic(p[[w]], sharp[[w]], allowed, draft.scale[[w]]) for p, sharp, allowed in parts],
+                draft.rate_hz,
+            )
+            for w in range(len(draft.scale))
+        ]
+    )
+    return np.asarray(usual / np.exp(np.log(usual[-1]).mean()))
 
 
 def _news(whitening: Whitening, stretch: WatchedStretch) -> WatchedStretch:
@@ -225,13 +232,6 @@ def _news(whitening: Whitening, stretch: WatchedStretch) -> WatchedStretch:
     new = whitening.innovations(stretch.sudden)
     rest = stretch.cut(slice(whitening.order, None))
     return replace(rest, raw=new, spread=np.zeros_like(new))
-
-
-def _fresh(stretch: WatchedStretch) -> WatchedStretch:
-    """The periods in which no samples were lost; all where there is no other."""
-    names = ("time", "raw", "dq", "torque", "spread", "friction", "stale")
-    kept = ~stretch.stale if not stretch.stale.all() else stretch.stale
-    return replace(stretch, **{name: getattr(stretch, name)[kept] for name in names})
 
 
 def fit_quickly(equations: Factors) -> Identification:

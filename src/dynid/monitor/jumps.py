@@ -3,7 +3,8 @@
 Errors of a model change slowly, so that the residual at one instant is known from those before. What is new in it is
 small, and a push stands out of it long before it leaves the band. The step that began w periods ago has a known shape
 after the whitening; the statistic is the largest projection on these shapes, in standard deviations, for w up to
-`WINDOW_S`. What the residual was on average before the window is taken off first: a slow disturbance is no jump.
+`WINDOW_S`. Steps that friction may make by itself while a joint stands still are taken off. So is what the residual was
+on average before the window: a slow disturbance is no jump.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from dynid.curves import lag_exponentially
 from dynid.estimation.noisy.autoregression import Autoregression, autocovariance
 
-__all__ = ["Whitening", "fit_whitening", "jump_statistic", "sudden_part"]
+__all__ = ["Whitening", "fit_whitening", "jump_statistic", "project_steps", "sudden_part"]
 
 Floats = NDArray[np.float64]
 WINDOW_S = 0.02
@@ -31,9 +32,9 @@ MEMORY_S = 0.04
 OWN = 0.005
 """Part of the mean square residual that is taken as new in each sample (convention: smoothed torques seem to be known
 from those before to any accuracy, until friction breaks loose)."""
-UNREST, UNREST_S, MOST_UNREST = 0.7, 0.3, 16.0
+UNREST, UNREST_S, MOST_UNREST = 0.7, 0.1, 16.0
 """Part of the variance of what is new that follows its own average, time constant of the average [s], and largest
-square in it [-] (convention: vibrations last for some tenths of a second; chosen with figures of the real logs in
+square in it [-] (convention: vibrations last for a tenth of a second and more; chosen with figures of the real logs in
 view)."""
 SETTLE_S = 0.3
 """Time after a gap until jumps are looked for [s] (derivation: three time constants of the average)."""
@@ -127,6 +128,7 @@ def _weighted(parts: Sequence[Floats], std: Sequence[Floats], model: Autoregress
     p = model.order
     past = np.concatenate([sliding_window_view(x, p + 1) for x in parts])  # oldest first
     weight = 1.0 / np.concatenate(list(std))
+    weight = np.minimum(weight, np.median(weight))  # a calm arm at rest does not decide alone, either
     taps = np.ones(p + 1)
     own = OWN * float(np.square(past[:, p]).mean())
     if p:
@@ -138,29 +140,46 @@ def _weighted(parts: Sequence[Floats], std: Sequence[Floats], model: Autoregress
     return Autoregression(taps, variance + own * float(np.square(taps).sum()))
 
 
-def jump_statistic(whitening: Whitening, sudden: Floats, std: Floats) -> Floats:
-    """(N, n) largest projection on a step that began within the window [-]; zero while the memory fills.
+def project_steps(
+    whitening: Whitening, sudden: Floats, std: Floats, known: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """Projections (windows, N, n) on steps of all ages, in standard deviations, and those of a unit step [1/(N m)].
 
     Args:
         whitening: The memory of the noise.
         sudden: (N, n) sudden parts of residuals [N m or N]; see `sudden_part`.
         std: (N, n) standard deviation of what is new in them over that of the whitening; one on average.
+        known: (N, n) sudden parts whose unrest counts, where it is not that of the same ones.
     """
-    found = np.zeros(sudden.shape)
+    projected, sharp = np.zeros((2, len(whitening.windows), *sudden.shape))
     for j, model in enumerate(whitening.noise):
-        white = model.whiten(sudden[:, j]) / np.sqrt(model.variance)
+        white, own = (
+            model.whiten(x[:, j]) / np.sqrt(model.variance) for x in (sudden, sudden if known is None else known)
+        )
         weight = 1.0 / np.square(std[model.order :, j])
-        weight /= unrest(np.square(white) * weight, weight > 0.0, whitening)
-        for window in whitening.windows:
-            shape = whitening.shape(j, window)
+        weight /= unrest(np.square(own) * weight, weight > 0.0, whitening)
+        for place, window in enumerate(whitening.windows):
             if len(white) < window:
                 continue
-            projected = np.convolve(white * weight, shape[::-1], mode="valid")
-            size = np.convolve(weight, np.square(shape[::-1]), mode="valid")
-            place = found[model.order + window - 1 :, j]
-            np.maximum(place, np.abs(projected) / np.sqrt(np.maximum(size, 1e-300)), out=place)
-    found[: whitening.settling] = 0.0
-    return found
+            shape = whitening.shape(j, window)[::-1]
+            rows = slice(model.order + window - 1, None)
+            sharp[place, rows, j] = np.sqrt(np.maximum(np.convolve(weight, np.square(shape), mode="valid"), 1e-300))
+            projected[place, rows, j] = np.convolve(white * weight, shape, mode="valid") / sharp[place, rows, j]
+    projected[:, : whitening.settling] = 0.0
+    return projected, sharp
+
+
+def jump_statistic(projected: Floats, sharp: Floats, allowed: Floats, scale: Floats) -> Floats:
+    """(N, n) largest projection on a step that began within the window [-]; zero while the memory fills.
+
+    Args:
+        projected: (windows, N, n) projections; see `project_steps`.
+        sharp: (windows, N, n) projection of a unit step [1/(N m) or 1/N].
+        allowed: (N, n) steps that need no push [N m or N].
+        scale: (windows, n) size of the projections of each age and joint [-].
+    """
+    beyond = (np.abs(projected) - allowed * sharp) / scale[:, None]
+    return np.asarray(np.maximum(beyond, 0.0).max(axis=0))
 
 
 def unrest(square: Floats, known: NDArray[np.bool_], whitening: Whitening) -> Floats:

@@ -14,7 +14,7 @@ from dynid.errors import DataError
 from dynid.links.identify import Identification
 from dynid.monitor.alarm_tails import CLEAR_S
 from dynid.monitor.alarms import SAME_S, Alarm
-from dynid.monitor.bands import HOLDS_S, STILL, STILL_S
+from dynid.monitor.bands import BREAK_AGES, HOLDS_S, STILL, STILL_S
 from dynid.monitor.calibration import Calibration, Kind
 from dynid.monitor.jumps import MOST_UNREST, SLOW_S, UNREST, UNREST_S, WINDOW_S
 from dynid.monitor.observer import MomentumObserver, as_model
@@ -63,7 +63,7 @@ class LiveWatch:
         self._taps = np.zeros((order + 1, len(calibration.joint_names)))
         for j, model in enumerate(calibration.whitening.noise):
             self._taps[: model.taps.size, j] = model.taps / np.sqrt(model.variance)
-        self._held = 2 + max(2, *(round(hold * self._rate) for hold in HOLDS_S))
+        self._held = 2 + max(2 + max(BREAK_AGES), *(round(hold * self._rate) for hold in HOLDS_S))
         self._still = max(1, round(STILL_S * self._rate))
         self._calm = float(np.exp(-1.0 / (UNREST_S * self._rate)))
         self._cleared: dict[tuple[int, Kind], float] = {}
@@ -92,7 +92,8 @@ class LiveWatch:
         self._weights: deque[Floats] = deque(maxlen=max(self._shapes))
         self._unrest = np.ones(n)
         self._unrests: deque[Floats] = deque([np.ones(n)] * max(self._shapes), maxlen=max(self._shapes))
-        self._motion: deque[tuple[Floats, Floats]] = deque(maxlen=self._held)
+        self._motion: deque[tuple[Floats, Floats, Floats]] = deque(maxlen=self._held)
+        self._opened: deque[Floats] = deque([np.zeros(n)], maxlen=max(self._shapes) + 1)
         self._near = np.zeros(n, dtype=np.int64)
         self._stale, self._age = 0, 0
         self._torque_sum, self._elapsed = np.zeros(n), 0.0
@@ -131,21 +132,22 @@ class LiveWatch:
 
     def _judge(self, raw: Floats, dq: Floats, torque: Floats) -> list[Alarm]:
         known = self.calibration
-        self._motion.append((dq, torque))
-        slowest = self._slowest()
-        self._turning = known.band.turning(slowest[-1])
+        n = raw.size
+        self._motion.append((dq, torque, torque - self._observer.state[n : 2 * n]))
+        speeds, torques, expected = (np.array([sample[place] for sample in self._motion]) for place in range(3))
         self._near = np.where(np.abs(dq) < STILL * known.band.high_speed, self._near + 1, 0)
         is_still = self._near >= self._still
+        self._opened.append(np.where(is_still, known.band.most_open, 0.0))
         open_friction = np.where(is_still, known.band.dry_friction, 0.0)
-        std = np.sqrt(known.typical_spread + known.band.variance(dq, torque, slowest) + np.square(open_friction))
-        news = np.sqrt(known.news.variance(dq, torque, slowest) + np.where(is_still, known.open_news, 0.0))
+        variance, news = (band.variance(speeds, torques, expected, self._rate)[-1] for band in (known.band, known.news))
+        std = np.sqrt(known.typical_spread + variance + np.square(open_friction))
         self.external, self.limit = self._external, self.levels.band * std
         self.level = np.abs(self.external) / std
         self._recent.append(raw - self._before(raw))
         self.jump = np.zeros(raw.size)
         self._age += 1
         if len(self._recent) == len(self._taps):
-            self._take_news(news)
+            self._take_news(np.sqrt(news))
             if self._age > known.whitening.settling:
                 self._project()
         return self._alarms()
@@ -159,13 +161,6 @@ class LiveWatch:
         square = np.minimum(np.square(white) * weight, MOST_UNREST) if np.any(weight) else np.ones(white.size)
         self._unrest = self._calm * self._unrest + (1.0 - self._calm) * square
         self._unrests.append(self._unrest)
-
-    def _slowest(self) -> list[Floats]:
-        """Smallest speeds for each time that a reversal is remembered; see `dynid.monitor.bands.slowest_speed`."""
-        dq = np.array([motion[0] for motion in self._motion])
-        speed = np.abs(dq)
-        speed[1:][dq[1:] * dq[:-1] < 0.0] = 0.0
-        return [speed[-1 - max(1, round(hold * self._rate)) :].min(axis=0) for hold in HOLDS_S]
 
     def _is_stale(self) -> bool:
         """Whether the last samples were lost; see `dynid.monitor.watched_signals.find_stale`."""
@@ -186,11 +181,13 @@ class LiveWatch:
 
     def _project(self) -> None:
         white, weights = np.array(self._white), np.array(self._weights)
-        for window, shapes in self._shapes.items():
+        allowed = np.max(self._opened, axis=0)
+        for scale, (window, shapes) in zip(self.calibration.scale, self._shapes.items(), strict=True):
             if len(white) >= window:
                 projected = np.einsum("wj,jw->j", (white * weights)[-window:], shapes)
                 size = np.einsum("wj,jw->j", weights[-window:], np.square(shapes))
-                self.jump = np.maximum(self.jump, np.abs(projected) / np.sqrt(np.maximum(size, 1e-300)))
+                sharp = np.sqrt(np.maximum(size, 1e-300))
+                self.jump = np.maximum(self.jump, (np.abs(projected) / sharp - allowed * sharp) / scale)
 
     def _alarms(self) -> list[Alarm]:
         """The alarm that begins now, if there is one: what begins on several joints within `CLEAR_S` is one push."""
@@ -199,7 +196,7 @@ class LiveWatch:
             return []  # the first samples after a gap tell nothing yet
         onsets = []
         excess: tuple[tuple[Kind, Floats], ...] = (
-            ("contact", self.jump / self.levels.jump(self._turning)),
+            ("contact", self.jump / self.levels.jump),
             ("disturbance", self.level / self.levels.band),
         )
         for name, over in excess:

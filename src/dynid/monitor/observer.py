@@ -139,6 +139,11 @@ def momentum_differences(source: Source, run: Experiment) -> Iterator[tuple[slic
         yield rows, run.as_recorded(change - mean, model.robot)
 
 
+def expected_torque(model: ObserverModel, run: Experiment) -> Floats:
+    """(N, n) torque that a motion takes without its accelerations: gravity, velocity forces, terms [N m or N]."""
+    return np.asarray(friction_torque(model, run) - _balance(model)(run.q, run.dq)["force"])
+
+
 def friction_torque(model: ObserverModel, run: Experiment) -> Floats:
     """(N, n) torque of the robot's own and all further terms along an experiment, inertias left out [N m or N]."""
     resting = replace(run, ddq=np.zeros_like(run.ddq))

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from dynid.checks import as_whole
 from dynid.monitor.calibration import Calibration, Statistics
-from dynid.monitor.jumps import WINDOW_S, jump_statistic, sudden_part
+from dynid.monitor.jumps import WINDOW_S, project_steps, sudden_part
+from dynid.monitor.watched_signals import WatchedStretch
 
 __all__ = ["PushCurve", "best_share", "plant_pushes"]
 
@@ -37,8 +38,10 @@ class PushCurve:
     """(rates, sizes, n) share that was found."""
     torque: Floats
     """(n,) median of one standard deviation [N m or N]."""
+    needed: Floats
+    """(rates, pushes, n, 2) smallest push of either sign that is found at each instant [N m or N]."""
     pushes: int
-    """Pushes per rate, size and joint."""
+    """Instants of pushes, for each joint."""
 
 
 def plant_pushes(
@@ -53,32 +56,45 @@ def plant_pushes(
     """Add steps of torque to clean stretches, one joint and instant at a time, and count those found in time.
 
     A step counts as found if its jump statistic exceeds the level within `dynid.monitor.jumps.WINDOW_S`, at least at
-    the first period after its onset. The statistic before the onset is that of the clean data.
+    the first period after its onset. Projections are linear in the push, so that the smallest one that is found at an
+    instant follows at once.
     """
     rng = np.random.default_rng(seed)
     lead = max(32, round(LEAD_S * calibration.whitening.rate_hz))
     count = as_whole("pushes", pushes, least=1)
     window = max(1, round(WINDOW_S * calibration.whitening.rate_hz))
     joints = len(calibration.joint_names)
-    hits, total = np.zeros((len(rates), len(sizes), joints)), 0
-    levels = [calibration.levels(rate) for rate in rates]
+    levels = np.array([calibration.levels(rate).jump for rate in rates])
     usable = [one for one in clean if len(one.std) > lead + window]
     lengths = np.array([len(one.std) - lead - window for one in usable], dtype=float)
-    for chosen in rng.choice(len(usable), size=count, p=lengths / lengths.sum()):
+    needed, std = np.zeros((len(rates), count, joints, 2)), np.zeros((count, joints))
+    for place, chosen in enumerate(rng.choice(len(usable), size=count, p=lengths / lengths.sum())):
         one = usable[chosen]
         onset = int(rng.integers(lead, len(one.std) - window))
-        rows = slice(onset - lead, onset + window)
-        std, news = one.std[rows], calibration.news_std(one.stretch.cut(rows))
-        signs = rng.choice([-1.0, 1.0], joints)
-        wanted = np.array([level.jump(one.turning[onset : onset + window]) for level in levels])
-        total += 1
-        for place, size in enumerate(sizes):
-            raw = one.stretch.raw[rows].copy()
-            raw[lead:] += size * signs * std[lead]
-            reached = jump_statistic(calibration.whitening, sudden_part(raw, one.stretch.rate_hz), news)[lead:]
-            hits[:, place] += (reached > wanted).any(axis=1)
+        needed[:, place] = _smallest_found(
+            calibration, one.stretch.cut(slice(onset - lead, onset + window)), lead, levels
+        )
+        std[place] = one.std[onset]
+    signs = rng.choice([0, 1], (1, count, joints, 1))
+    smallest = np.take_along_axis(needed, np.broadcast_to(signs, (len(rates), count, joints, 1)), axis=3)[..., 0]
+    found = np.stack([(smallest < size * std).mean(axis=1) for size in sizes], axis=1)
     torque = np.median(np.concatenate([one.std for one in clean]), axis=0)
-    return PushCurve(tuple(sizes), tuple(rates), hits / max(total, 1), torque, total)
+    return PushCurve(tuple(sizes), tuple(rates), found, torque, needed, count)
+
+
+def _smallest_found(calibration: Calibration, stretch: WatchedStretch, onset: int, levels: Floats) -> Floats:
+    """(rates, n, 2) smallest steps up and down from a period on that exceed the levels (rates,) within the stretch."""
+    whitening, std = calibration.whitening, calibration.news_std(stretch)
+    step = np.zeros_like(stretch.raw)
+    step[onset:] = 1.0
+    clean, sharp = project_steps(whitening, stretch.sudden, std)
+    pushed, _ = project_steps(whitening, sudden_part(step, stretch.rate_hz), std, stretch.sudden)
+    clean, pushed, sharp = (part[:, onset:] for part in (clean, pushed, sharp))
+    level = levels[:, None, None, None] * calibration.scale[:, None] + calibration.allowed(stretch)[onset:] * sharp
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = [np.where(np.abs(pushed) > 0.0, (level - sign * np.sign(pushed) * clean) / np.abs(pushed), np.inf)
+                for sign in (1.0, -1.0)]  # fmt: skip
+    return np.asarray(np.maximum(np.stack(each, axis=-1).min(axis=(1, 2)), 0.0))
 
 
 def best_share(

@@ -20,7 +20,7 @@ from dynid.estimation.rows import RobotTorques, stretches
 from dynid.kernels import kernel
 from dynid.links.identify import Identification
 from dynid.monitor.jumps import sudden_part
-from dynid.monitor.observer import as_model, friction_torque, momentum_differences
+from dynid.monitor.observer import as_model, expected_torque, friction_torque, momentum_differences
 from dynid.processing.experiment import Experiment
 
 __all__ = ["FASTEST", "WatchedStretch", "common_rate", "watched_stretches"]
@@ -58,6 +58,9 @@ class WatchedStretch:
     """(N, n) variance of the model's torque by the uncertainty of its parameters [(N m)^2 or N^2]."""
     friction: Floats
     """(N, n) friction of the model [N m or N]."""
+    expected: Floats
+    """(N, n) torque that the model expects without accelerations: gravity, velocity forces and friction, at the end of
+    each period [N m or N]."""
     stale: NDArray[np.bool_]
     """(N,) whether a period holds samples that the log repeats or leaves out, or follows one shortly after."""
 
@@ -68,7 +71,7 @@ class WatchedStretch:
 
     def cut(self, rows: slice) -> WatchedStretch:
         """Some periods of the stretch."""
-        names = ("time", "raw", "dq", "torque", "spread", "friction", "stale")
+        names = ("time", "raw", "dq", "torque", "spread", "friction", "expected", "stale")
         return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
 
@@ -96,6 +99,7 @@ def watched_stretches(
     # what changes its sign with the motion: no offset and no spring
     forth, back = (friction_torque(as_model(fit), replace(matched, dq=sign * matched.dq)) for sign in (1.0, -1.0))
     friction = 0.5 * (forth - back)
+    expected = expected_torque(as_model(fit), matched)
     stale = find_stale(matched.effort, matched.dq)
     for rows, raw in momentum_differences(fit, matched):
         known = np.isfinite(matched.effort[rows]).all(axis=1)
@@ -115,6 +119,7 @@ def watched_stretches(
                     together * np.arange(1, count + 1)
                 ],
                 friction=friction[ends],
+                expected=expected[ends],
                 stale=np.asarray(stale[ends[0] - together + 1 : ends[-1] + 1].reshape(count, together).any(axis=1)),
             )
 
