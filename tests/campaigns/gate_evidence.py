@@ -4,8 +4,8 @@
 
 Each case simulates a faultless log of one of six robots, two of which have a slide, with friction that no model of the
 gate holds (Stribeck, load-dependent, a ripple), and checks it with the true masses, with masses that are off by up to a
-factor of two, or with one body copied to all links. Any error or warning about units, signs, exchanged joints, zeros or
-gravity is a false accusation.
+factor of two, or with one body copied to all links. Any error or warning that names what may be wrong with the log or
+the model is a false accusation.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 import dynid
 from dynid.findings import Finding
+from dynid.gate.causes import NAMED
 from dynid.gate.quality import check_recording
 from dynid.logs.recording import Recording
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
@@ -30,7 +31,8 @@ from dynid.terms.motors import Offset, RotorInertia
 Floats = NDArray[np.float64]
 ROBOTS = ("puma560", "scara", "panda", "cylindrical", "ur10", "tx40")
 MASSES = ("own", "off", "copied 0.1 kg", "copied 1 kg", "copied 20 kg")
-ACCUSATIONS = ("unit", "swapped", "flipped", "offset", "gravity-direction", "gravity-compensated")
+ACCUSATIONS = (NAMED | {"unexplained"}) - {"joint-spring"}
+"""Codes of accusations; over a short travel the ripple is a spring, so that this one may be told."""
 RATE_HZ, DURATION_S, PERIOD_S = 250.0, 12.0, 6.0
 FEW = 0.01
 """Share of false accusations that is allowed (the goal of issue 22)."""

@@ -214,24 +214,46 @@ def unmodelled_friction(speed: Floats, torque: Floats) -> Floats:
     return 0.3 * np.sign(speed) * np.exp(-((speed / 0.05) ** 2)) + 0.02 * np.abs(torque) * np.tanh(speed / 0.02)
 
 
-def likelihood_ratio(robot: Robot, states: list[Floats], planted: Floats, effort: Floats, noise: Floats) -> float:
+def likelihood_ratio(
+    robot: Robot, states: list[Floats], planted: Floats, effort: Floats, noise: Floats, blocks: int = 0
+) -> float:
     """Twice the logarithm of the likelihood ratio of a planted cause, as the torques (N, n) of the log show it.
 
     What a free fit leaves of the planted torques without noise is the cause's trace. The log shows the part of its own
     residual along this trace, in units of the residual beside it.
+
+    Args:
+        robot: What the user believes.
+        states: Positions, velocities and accelerations, (N, n) each.
+        planted: (N, n) torques with the cause, without noise and unmodelled friction.
+        effort: (N, n) torques of the log.
+        noise: (n,) standard deviation of the torques' noise.
+        blocks: Number of blocks of time whose scatter counts, where residuals are correlated in time. Then the amount
+            counts that was planted or that the log shows, whichever is smaller: a real log has causes of its own.
     """
-    model = robot.with_terms(RotorInertia(), Viscous(), Coulomb(), Offset())
-    Y = regressor(model, *[np.ascontiguousarray(x) for x in states])
-    Y = np.concatenate([Y, any_friction(states[1], planted), np.gradient(planted, axis=0)[:, :, None]], axis=2)
-    rows = (Y / noise[:, None]).reshape(-1, Y.shape[2])
-    scale = np.linalg.norm(rows, axis=0)
-    rows = rows[:, scale > 0.0] / scale[scale > 0.0]
+    rows = free_columns(robot, states, planted, noise)
     sizes, vectors = np.linalg.eigh(rows.T @ rows)
     good = sizes > 1e-12 * sizes[-1]
     Q = rows @ (vectors[:, good] / np.sqrt(sizes[good]))
     trace, left = (x - Q @ (Q.T @ x) for x in ((planted / noise).reshape(-1), (effort / noise).reshape(-1)))
-    along = float(trace @ left) ** 2 / max(float(trace @ trace), 1e-300)
-    return along * (len(left) - Q.shape[1] - 1) / (float(left @ left) - along)
+    size = max(float(trace @ trace), 1e-300)
+    along = float(trace @ left) ** 2 / size
+    variance = (float(left @ left) - along) / (len(left) - Q.shape[1] - 1)
+    if blocks:
+        edges = noise.size * np.linspace(0, len(planted), blocks + 1).astype(int)
+        scores = np.add.reduceat(trace * (left - trace * float(trace @ left) / size), edges[:-1])
+        return min(size, along) / max(variance, float(scores @ scores) * blocks / (blocks - 1) / size)
+    return along / variance
+
+
+def free_columns(robot: Robot, states: list[Floats], torque: Floats, noise: Floats) -> Floats:
+    """(N n, c) weighted columns of all standard parameters, friction of any shape and a common delay, of length one."""
+    model = robot.with_terms(RotorInertia(), Viscous(), Coulomb(), Offset())
+    Y = regressor(model, *[np.ascontiguousarray(x) for x in states])
+    Y = np.concatenate([Y, any_friction(states[1], torque), np.gradient(torque, axis=0)[:, :, None]], axis=2)
+    rows = (Y / noise[:, None]).reshape(-1, Y.shape[2])
+    scale = np.linalg.norm(rows, axis=0)
+    return np.asarray(rows[:, scale > 0.0] / scale[scale > 0.0])
 
 
 def any_friction(speed: Floats, torque: Floats) -> Floats:

@@ -39,7 +39,7 @@ from dynid.gate.signal_checks import (
     check_velocities,
 )
 from dynid.gate.torque_noise import filtered_noise
-from dynid.gate.within_log import check_within
+from dynid.gate.within_log import check_within, has_steady_cause
 from dynid.gate.wrench_checks import check_drift
 from dynid.logs.joint_order import match_joints
 from dynid.logs.recording import Recording
@@ -211,7 +211,7 @@ def check_samples(robot: Robot, samples: Samples, experiment: Experiment | None)
     yield from units
     if all(finding.severity == "note" for finding in units):
         causes = list(_find_causes(robot, samples, experiment))
-        told = any(f.code == "unit" and f.severity != "note" for f in causes)
+        told = any(map(_is_shown_unit, causes))
         sizes = [] if told else list(check_torque_sizes(robot, samples))
         # a torque that is too small says nothing about gravity
         yield from (f for f in causes if not sizes or f.code not in ("gravity-compensated", "gravity-direction"))
@@ -225,14 +225,21 @@ def _find_causes(robot: Robot, samples: Samples, experiment: Experiment | None) 
     causes: list[Finding] = []
     if not _is_explained(late):
         causes = list(check_hypotheses(robot, samples))
-        if all(cause.severity != "error" and cause.code != "unit" for cause in causes):
-            checks = (check_gravity_direction, check_compensation, check_changes)
+        if not any(cause.severity == "error" or _is_shown_unit(cause) for cause in causes):
+            checks = (check_gravity_direction, check_compensation)
             found = [finding for check in checks for finding in check(robot, samples)]
+            changes = list(check_changes(robot, samples))
+            found += changes if changes and not has_steady_cause(robot, samples) else []
             if all(finding.severity == "note" for finding in found):
                 found += _check_delayed(robot, samples, experiment, late)
             causes = [*found, *(cause for cause in causes if not found or cause.code != "unexplained")]
     yield from _confirm_delays(late, [cause for cause in causes if cause.severity == "error"])
     yield from causes
+
+
+def _is_shown_unit(finding: Finding) -> bool:
+    """Whether a log shows a wrong unit; a note of one that the motion hardly shows excludes no other cause."""
+    return finding.code == "unit" and finding.severity != "note"
 
 
 def _check_delayed(
