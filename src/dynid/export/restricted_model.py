@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.estimation.equations import Factors, Samples, build_equations
+from dynid.estimation.physical.nearest import with_possible_links
 from dynid.estimation.physical.passivity import all_terms, steady_states
 from dynid.estimation.physical.restriction import SteadyTorque, restrict_parameters
-from dynid.links.identify import Identification, with_possible_links
+from dynid.links.identify import Identification
 from dynid.robot.formats.mjcf.gears import takes_gears
 from dynid.robot.formats.mjcf.tendons import springs_fit
 from dynid.robot.model import Robot

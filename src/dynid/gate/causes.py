@@ -338,7 +338,8 @@ def name_causes(
     ]
     others = [f"{KINDS[rival.kind].code} of {robot.joint_names[rival.joint]}" for rival in rivals]
     least_sure = BEYOND_DOUBT if all(each.kind in PLACEMENTS for each in (cause, *rivals)) else np.inf
-    sure = abs(value) > kind.small and float(_deviations(amounts)[best]) > (least_sure if rivals else SURE)
+    deviations = min(float(_deviations(amounts)[best]), abs(value) / error)  # a true cause is as sure once corrected
+    sure = abs(value) > kind.small and deviations > (least_sure if rivals else SURE)
     sure = sure and not cause.at_reversals and (cause.kind == "late" or _shows_at_reversals(robot, samples, cause))
     doubt = f" Nearly as well explained by: {', '.join(dict.fromkeys(others))}." if others else ""
     yield Finding(

@@ -22,7 +22,7 @@ from dynid.estimation.perturbation import EstimateBounds, estimate_bounds
 from dynid.estimation.physical.definiteness import check_inertia
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.friction_signs import check_friction, note_lone_terms
-from dynid.estimation.physical.nearest import lift_parameters
+from dynid.estimation.physical.nearest import lift_parameters, with_possible_links
 from dynid.estimation.physical.prior import term_signs
 from dynid.estimation.physical.restriction import restrict_parameters
 from dynid.estimation.registry import capabilities
@@ -52,7 +52,6 @@ from dynid.logs.recording import Recording
 from dynid.parameters.base import BaseParameters
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.public_calls import public
-from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.stages import in_stage, stage
 from dynid.tables import Table, plain_number
@@ -66,7 +65,6 @@ __all__ = [
     "identify_equations",
     "identify_logs",
     "prepare_robot",
-    "with_possible_links",
 ]
 
 Floats = NDArray[np.float64]
@@ -361,19 +359,7 @@ _TORQUES: WeakKeyDictionary[Factors, tuple[object, WeakKeyDictionary[Experiment,
 """Equations -> their latest model, and run -> its torques: whatever is said about a model, they are the same."""
 
 
-def with_possible_links(robot: Robot, theta: Floats) -> Robot:
-    """The robot with parameters (p,), every single link of a possible body possible too."""
-    found = robot.with_parameters(theta)
-    wrong = [body for body in found.bodies if not found.link(body.joint.child).inertia.is_physical]
-    emptied = {name for body in wrong if body.inertia.is_physical for name, _ in body.members[1:]}
-    if not emptied:
-        return found
-    links = tuple(replace(link, inertia=Inertia.zero()) if link.name in emptied else link for link in robot.links)
-    return replace(robot, links=links).with_parameters(theta)
-
-
 @public
-@one_blas_thread()
 def identify(
     robot: Robot,
     data: Data | Sequence[Data],
@@ -444,6 +430,7 @@ def prepare_robot(robot: Robot, recipe: Recipe, channel_map: ChannelMapSource | 
     return with_coupled_motors(model, channel_map) if recipe.couplings and channel_map is not None else model
 
 
+@one_blas_thread()
 def identify_logs(
     reader: LogReader,
     logs: Sequence[Log],
@@ -522,6 +509,7 @@ def _searching(estimator: Estimator) -> Estimator:
     return estimator.estimator if isinstance(estimator, InLoop) else estimator
 
 
+@one_blas_thread()
 def identify_experiments(
     robot: Robot,
     runs: Sequence[Experiment],

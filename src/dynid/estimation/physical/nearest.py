@@ -24,13 +24,15 @@ from dynid.estimation.physical.pseudo_inertia import WhitenedBody, svec
 from dynid.findings import Finding
 from dynid.information import Factor
 from dynid.robot.inertia import Inertia
+from dynid.robot.model import Robot
 
 __all__ = [
-    "lift_parameters",
-    "find_near_possible",
-    "nearest_possible_body",
-    "make_possible",
     "add_standard",
+    "find_near_possible",
+    "lift_parameters",
+    "make_possible",
+    "nearest_possible_body",
+    "with_possible_links",
 ]
 
 Floats = NDArray[np.float64]
@@ -267,3 +269,14 @@ def _distance_findings(equations: Factors, estimate: Estimate, theta: Floats, ro
 
 def _not_found(message: str) -> Finding:
     return Finding(code="no-possible-robot", severity="warning", where="standard parameters", message=message)
+
+
+def with_possible_links(robot: Robot, theta: Floats) -> Robot:
+    """The robot with parameters (p,), every single link of a possible body possible too."""
+    found = robot.with_parameters(theta)
+    wrong = [body for body in found.bodies if not found.link(body.joint.child).inertia.is_physical]
+    emptied = {name for body in wrong if body.inertia.is_physical for name, _ in body.members[1:]}
+    if not emptied:
+        return found
+    links = tuple(replace(link, inertia=Inertia.zero()) if link.name in emptied else link for link in robot.links)
+    return replace(robot, links=links).with_parameters(theta)
