@@ -28,6 +28,16 @@ def test_the_planted_cause_is_named_for_its_joint(kind, seed):
     assert np.isnan(off) or abs(off) < 4.0, (case.amount, text)
 
 
+@pytest.mark.parametrize(("amount", "seed"), [(4.30, 320001), (5.69, 320016)])
+def test_a_large_tilt_is_exact(amount, seed):
+    """Parameters that were fitted without the tilt made it 3 % too large, and its error three times as large."""
+    case = campaign.make_case("tilt", "snake", seed)
+    assert case.amount == pytest.approx(amount, abs=0.01)
+    (found,) = check_recording(case.log, case.robot).about("gravity-direction")
+    value, error = list(found.evidence.values())[:2]
+    assert abs(value - case.amount) < 3.0 * error < 0.01 * case.amount * 3.0
+
+
 def test_friction_that_sticks_in_a_loop_is_no_late_joint_and_a_late_one_is_found():
     pytest.importorskip("mujoco")
     from campaigns import late_joints
