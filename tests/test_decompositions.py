@@ -13,6 +13,7 @@ import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from dynid import decompositions
 from dynid.errors import DynidError, NumericalError
@@ -171,3 +172,14 @@ def test_without_its_parts_the_package_is_loaded(monkeypatch: pytest.MonkeyPatch
     decompositions.lapack.cache_clear()
     assert decompositions.lapack() is scipy.linalg.lapack
     decompositions.lapack.cache_clear()
+
+
+def test_one_thread_for_every_library_and_the_former_number_afterwards() -> None:
+    def numbers() -> list[int]:
+        return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
+
+    with threadpool_limits(2, user_api="blas"):
+        before = numbers()
+        with decompositions.one_blas_thread():
+            assert set(numbers()) <= {1}
+        assert numbers() == before
