@@ -138,6 +138,19 @@ def test_planted_hidden_folders_move_nothing(tmp_path: Path) -> None:
         assert content(folder) == OLD
 
 
+def test_a_list_that_came_with_the_folder_is_not_obeyed(tmp_path: Path) -> None:
+    """Who unpacks an archive owns what is in it, a hidden folder with a list of files to remove, too."""
+    folder = fill(tmp_path / "run", OLD)
+    begin(folder).release()
+    name = next(iter(OLD))
+    for lock in ({}, {"lock": "1 1"}):
+        stage = fill(stage_of(folder), {"lock": "", name: "evil"})
+        (stage / "commit.json").write_text(json.dumps({"files": [name], "obsolete": sorted(OLD)[1:], **lock}))
+        with pytest.raises(ExportError, match="no run of dynid wrote this list here"):
+            recover(folder)
+        assert content(folder) == OLD
+
+
 def test_a_file_of_another_run_is_refused(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text("one")
     check_listed(tmp_path / "result.json")  # no manifest

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from dynid.errors import DataError, ExportError
 from dynid.files.atomic_files import TEMPORARY, file_digest, make_folder, sync_folder, write_atomically
-from dynid.files.schema import FILE_NAME, check_content, list_of, table
+from dynid.files.schema import FILE_NAME, check_content, list_of, table, text
 from dynid.files.small_files import read_json
 
 __all__ = ["LOCK", "MANIFEST", "Transaction", "begin", "check_listed", "recover", "stage_of"]
@@ -34,7 +34,7 @@ COMMIT = "commit.json"
 """List of the files that take their places: from here on the transaction will be finished by whoever comes."""
 ATTEMPTS = 100
 """Attempts to make the hidden folder while others make and remove it (convention)."""
-_PLAN = table({"files": list_of(FILE_NAME), "obsolete": list_of(FILE_NAME)})
+_PLAN = table({"files": list_of(FILE_NAME), "obsolete": list_of(FILE_NAME)}, {"lock": text(r"\d+ \d+")})
 """What the list of the files holds."""
 _REMEDY = "Remove the hidden folder."
 _held: set[Path] = set()
@@ -69,7 +69,8 @@ class Transaction:
         Raises:
             ExportError: The system refuses.
         """
-        plan = {"files": list(names), "obsolete": sorted(set(obsolete) - set(names))}
+        names = list(names)
+        plan = {"files": names, "obsolete": sorted(set(obsolete) - set(names)), "lock": _identity(self.stage)}
         sync_folder(self.stage)
         write_atomically(self.stage / COMMIT, json.dumps(plan), force=True)
         sync_folder(self.stage)
@@ -227,6 +228,8 @@ def _finish(folder: Path, stage: Path) -> None:
     """Move the listed files to their places, as far as they are not there yet, and remove the hidden folder."""
     plan = read_json(stage / COMMIT, error=ExportError, remedy=_REMEDY)
     check_content(plan, _PLAN, path=stage / COMMIT, error=ExportError, remedy=_REMEDY)
+    if plan.get("lock") != _identity(stage):
+        raise ExportError("no run of dynid wrote this list here", path=stage / COMMIT, remedy=_REMEDY)
     names, obsolete = plan["files"], plan["obsolete"]
     make_folder(folder)
     for name in obsolete:
@@ -238,6 +241,12 @@ def _finish(folder: Path, stage: Path) -> None:
     sync_folder(folder)
     _remove(stage)
     sync_folder(folder.parent)
+
+
+def _identity(stage: Path) -> str:
+    """What tells the lock of a hidden folder from every copy: nobody can plan it in a folder that he hands over."""
+    facts = (stage / LOCK).stat()
+    return f"{facts.st_ino} {facts.st_ctime_ns}"
 
 
 def _sweep(stage: Path) -> None:
