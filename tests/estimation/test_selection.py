@@ -99,3 +99,9 @@ def test_a_single_joint_has_candidates_too(tmp_path: Path) -> None:
     robot = dynid.read_urdf(file).with_terms(Viscous(0.5), Coulomb(0.4))
     fit = identify(robot, planted_run(robot, samples=2000, noise=0.02), Recipe.bare(selection=ForwardSelection()))
     assert fit.terms == ()
+
+
+@pytest.mark.parametrize("wrong", [{"folds": ()}, {"folds": (1,)}, {"folds": (2**62,)}, {"most": -1}, {"gain": 1.0}])
+def test_a_rule_that_cannot_be_followed_is_refused(wrong) -> None:
+    with pytest.raises(ArgumentError, match="the selection has gain"):
+        ForwardSelection(**wrong)

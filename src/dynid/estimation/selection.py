@@ -125,9 +125,13 @@ class ForwardSelection:
 
     def __post_init__(self) -> None:
         """Check that shares lie between zero and one, and that there are two folds or more."""
-        if not (0.0 <= self.gain < 1.0 and 0.0 <= self.share <= 1.0 and all(count >= 2 for count in self.folds)):
-            given = f"gain {self.gain:g}, share {self.share:g}, folds {list(self.folds)}"
-            remedy = "Give a gain from 0 to below 1, a share from 0 to 1, and 2 folds or more."
+        shares = 0.0 <= self.gain < 1.0 and 0.0 <= self.share <= 1.0
+        counts = bool(self.folds) and all(2 <= count <= MOST_FOLDS for count in self.folds) and self.most >= 0
+        if not (shares and counts):
+            given = f"gain {self.gain:g}, share {self.share:g}, folds {list(self.folds)}, most {self.most}"
+            remedy = (
+                f"Give a gain from 0 to below 1, a share from 0 to 1, 2 to {MOST_FOLDS} folds, and no negative most."
+            )
             raise ArgumentError(f"the selection has {given}", remedy=remedy)
 
     def run(self, equations: Factors, candidates: Sequence[Candidate], *, present: Sequence[Term] = ()) -> Selection:
@@ -283,6 +287,8 @@ class _Trials:
         return self._weights[len(chosen)]
 
 
+MOST_FOLDS = 1000
+"""Largest number of blocks of time (convention: each is fitted without once for every candidate)."""
 SHARES = (0.5,)
 """Further shares of the folds with which models are selected that are averaged (convention, kept with the held-out
 figures of docs/real-data.md in view)."""
