@@ -132,7 +132,11 @@ def test_pivoted_triangles_are_scipys(rows, columns, repeated, seed):
     assert sorted(order.tolist()) == sorted(its.tolist())
 
 
-@given(arrays(np.float64, (5, 5), elements=st.floats(-1.0, 1.0)), st.integers(0, 12), st.integers(1, 14))
+ENTRIES = st.floats(-1.0, 1.0).map(lambda x: x if abs(x) > 1e-100 else 0.0)
+"""Entries whose squares are numbers: from smaller ones NumPy's singular values come out as NaN."""
+
+
+@given(arrays(np.float64, (5, 5), elements=ENTRIES), st.integers(0, 12), st.integers(1, 14))
 def test_a_triangle_called_regular_has_no_small_singular_value(A: np.ndarray, digits: int, resolved: int) -> None:
     R = np.triu(A)
     R[4, 4] = 10.0**-digits
