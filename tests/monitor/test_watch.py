@@ -19,7 +19,7 @@ from dynid.monitor.alarms import find_alarms, watch_experiment
 from dynid.monitor.bands import fit_band
 from dynid.monitor.calibration import Calibration, calibrate, calibrate_stretches
 from dynid.monitor.jumps import fit_whitening, project_steps
-from dynid.monitor.planted_pushes import _best_power, plant_pushes
+from dynid.monitor.planted_pushes import _best_power, _smallest_found, plant_pushes
 from dynid.monitor.watched_signals import WatchedStretch, common_rate, find_stale, watched_stretches
 from support.small_fit import small_fit
 
@@ -104,6 +104,20 @@ def test_errors_at_reversals_do_not_hide_pushes_in_motion() -> None:
         moves[turns + later] = False
     assert np.median(second[turns + 1, 0]) > 1.2 * np.median(first[turns + 1, 0])
     assert np.median(second[moves]) < 1.05 * np.median(first[moves])
+
+
+def test_the_smallest_push_that_is_found_is_the_one_that_raises_the_statistic_of_the_watch() -> None:
+    """Planted into the torques and judged by the watch itself, a little more is found in time, a little less is not."""
+    known, seen = calibration(), stretch(20.0, seed=12)
+    level, onset = known.levels(60.0).jump, 1200
+    window = known.whitening.windows[-1]
+    whole = seen.cut(slice(0, onset + window))
+    smallest = _smallest_found(known, whole, onset, np.array([level]))[0, :, 0]
+    for factor, is_found in ((1.001, True), (0.999, False)):
+        raw = whole.raw.copy()
+        raw[onset:] += factor * smallest
+        jump = known.statistics(replace(whole, raw=raw)).jump[onset:]
+        assert np.all((jump > level).any(axis=0) == is_found)
 
 
 def needed(known: Calibration, seen: WatchedStretch) -> np.ndarray:

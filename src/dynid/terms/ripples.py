@@ -46,9 +46,8 @@ def ripple_order(angle: Floats, residual: Floats) -> int | None:
     half = np.arange(angle.size) * BLOCKS // angle.size % 2 == 0
     forth = np.gradient(angle) > 0.0
     found = [_strongest(angle[part], residual[part], first) for part in (half, ~half, forth, ~forth)]
-    if (
-        not max(found) < np.inf or np.ptp(found) * travel > np.pi
-    ):  # more than half a period apart at the end of the travel
+    apart = np.pi / travel  # half a period at the end of the travel
+    if not max(found) < np.inf or np.ptp(found) > apart:
         return None
     explained = _explained(angle, residual)[first:]
     best = int(np.argmax(explained))

@@ -133,8 +133,7 @@ class Passivity:
         mixed = {place for _, table, _ in surfaces for place in np.flatnonzero(table.any(axis=0)).tolist()}
         # the viscous friction of a coupled joint is held by its block and by its share
         mixed |= {first + k for k, e in enumerate(viscous) for i, j in e if i == j and shared.get(j) in mixed}
-        held = {first + k for k, term in enumerate(placed) if term.is_non_negative}
-        held |= set(shared.values())
+        held = {first + k for k, term in enumerate(placed) if term.is_non_negative} | set(shared.values())
         return cls(
             nonnegative=tuple(sorted(held - mixed)),
             rows=np.concatenate([np.zeros((0, size + shares)), *(table for _, table, _ in surfaces)]),
