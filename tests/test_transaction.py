@@ -7,13 +7,14 @@ import multiprocessing
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from dynid.errors import DataError, ExportError
-from dynid.files import transaction
-from dynid.files.transaction import begin, check_listed, recover, stage_of
+from dynid.files import file_digest, transaction
+from dynid.files.transaction import MANIFEST, begin, check_listed, recover, stage_of
 
 OLD = {"result.json": "old", "report.html": "old", "obsolete.txt": "old", "run.json": "{}"}
 NEW = {"result.json": "new", "report.html": "new", "run.json": '{"new": 1}'}
@@ -151,9 +152,38 @@ def test_a_list_that_came_with_the_folder_is_not_obeyed(tmp_path: Path) -> None:
         assert content(folder) == OLD
 
 
-def test_a_file_of_another_run_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "result.json").write_text("one")
-    check_listed(tmp_path / "result.json")  # no manifest
-    (tmp_path / "run.json").write_text(json.dumps({"outputs": {"result.json": "0" * 64}}))
-    with pytest.raises(DataError, match=r"not the one that run\.json lists"):
-        check_listed(tmp_path / "result.json")
+def manifest(folder: Path, **facts: object) -> None:
+    """Write a manifest that lists the files of a folder."""
+    digests = {file.name: file_digest(file) for file in folder.iterdir() if file.is_file() and file.name != MANIFEST}
+    (folder / MANIFEST).write_text(json.dumps({"finished": True, "outputs": digests, **facts}))
+
+
+def test_files_that_belong_together_pass(tmp_path: Path) -> None:
+    folder = fill(tmp_path / "run", {"result.json": "one", "report.html": "one"})
+    check_listed(folder / "result.json")  # no manifest
+    manifest(folder)
+    check_listed(folder / "result.json")
+    (folder / "report.html").unlink()
+    check_listed(folder / "result.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda folder: (folder / "result.json").write_text("two"), r"not the one that run\.json lists"),
+        (lambda folder: (folder / "report.html").write_text("two"), r"report\.html: the file is not the one"),
+        (lambda folder: ((folder / "report.html").unlink(), (folder / "report.html").mkdir()), "is not the one"),
+        (lambda folder: manifest(folder, finished=False), "the run is not finished"),
+        (lambda folder: manifest(folder, outputs={}), "does not list the file"),
+        (lambda folder: manifest(folder, outputs={"../x": "0" * 64}), "name of a file without folders"),
+        (lambda folder: (folder / MANIFEST).write_text("{"), "no JSON"),
+        (lambda folder: ((folder / MANIFEST).unlink(), os.mkfifo(folder / MANIFEST)), "not a regular file"),
+    ],
+    ids=["file", "neighbour", "folder", "unfinished", "unlisted", "elsewhere", "broken", "pipe"],
+)  # fmt: skip
+def test_a_file_of_another_run_is_refused(tmp_path: Path, change: Callable[[Path], object], reason: str) -> None:
+    folder = fill(tmp_path / "run", {"result.json": "one", "report.html": "one"})
+    manifest(folder)
+    change(folder)
+    with pytest.raises(DataError, match=reason):
+        check_listed(folder / "result.json")

@@ -122,7 +122,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         # recipes and run folders, from links/ and runs/
         "assumed-limits": "The robot file lacks limits, and usual ones are assumed.",
         "assumed-shape": "The robot file lacks collision geometry, and joint origins stand for the bodies.",
-        "continued": "An interrupted run continues where it stopped.",
+        "continued": "An interrupted search for a motion continues where it stopped.",
         "estimated-delay": "A delay was estimated and is taken into account.",
         "in-pieces": "Logs are read piece by piece, so terms are not selected.",
         "no-selection": "Terms are not selected, because the estimator cannot have them.",

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import copy
 import hashlib
-import io
 import json
 import random
 import re
@@ -49,7 +48,6 @@ from dynid.robot.formats import read_robot
 from dynid.robot.model import Robot
 from dynid.robot.zoo import ddarm
 from dynid.runs import run_identification
-from dynid.runs.experiment_file import load_experiment, save_experiment
 from dynid.runs.load_run import LoadRecipe
 from dynid.runs.run_folder import read_run
 
@@ -281,11 +279,6 @@ def _use_plan(path: Path) -> None:
             motion.evaluate(np.linspace(0.0, 1.0, 5))
 
 
-def _make_experiment(folder: Path) -> None:
-    run = simulate_experiment(ddarm(), sum_of_sines(3, seed=1), rate_hz=50, duration_s=4, seed=1)
-    save_experiment(process(run), folder / "run.npz")
-
-
 def _make_information(folder: Path) -> None:
     robot = ddarm()
     run = process(simulate_experiment(robot, sum_of_sines(3, seed=1), rate_hz=20, duration_s=2, seed=1))
@@ -299,26 +292,6 @@ def break_information(rng: random.Random, data: bytes) -> bytes:
     header = break_json(rng, data[start + 8 : start + 8 + size])
     body = _LENGTH.pack(len(header)) + header + data[start + 8 + size :]
     return MAGIC + _PREFIX.pack(VERSION, len(body), hashlib.sha256(body).digest()) + body
-
-
-def break_experiment(rng: random.Random, data: bytes) -> bytes:
-    """An experiment with odd facts, or with an array that is lost, renamed, of another type or shape, or not finite."""
-    with np.load(io.BytesIO(data)) as content:
-        arrays = {name: content[name] for name in content.files}
-    if rng.random() < 0.5:
-        arrays["facts"] = np.array(break_json(rng, str(arrays["facts"]).encode()).decode())
-    else:
-        name = rng.choice(list(arrays))
-        array = arrays.pop(name)
-        broken = rng.choice(
-            (None, array[:-1] if array.ndim else array, array.reshape(-1), array.astype(str), np.zeros(0),
-             np.full(array.shape, rng.choice((np.nan, np.inf, 1e300, -1.0))), np.zeros((1, 1, 1)), array[..., None])
-        )  # fmt: skip
-        if broken is not None:
-            arrays[rng.choice((name, name, name, "x"))] = broken
-    stream = io.BytesIO()
-    np.savez(stream, **arrays)
-    return stream.getvalue()
 
 
 KINDS: dict[str, Kind] = {
@@ -337,7 +310,6 @@ KINDS: dict[str, Kind] = {
     "library": Kind("objects.toml", _write("objects.toml", LIBRARY), read_library, break_toml),
     "load": Kind("load.json", _make_load, _use_load, break_json),
     "plan": Kind("plan.json", _make_plan, _use_plan, break_json),
-    "experiment": Kind("run.npz", _make_experiment, load_experiment, break_experiment),
     "information": Kind("a.info", _make_information, Information.load, break_information),
     "urdf": Kind("arm.urdf", _write("arm.urdf", ARM), lambda path: _motion(read_robot(path)), break_xml),
     "mjcf": Kind("arm.xml", _write("arm.xml", MJCF), lambda path: _motion(read_robot(path)), break_xml),

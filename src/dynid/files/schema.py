@@ -106,14 +106,17 @@ def table(needed: Mapping[str, Check], allowed: Mapping[str, Check] | None = Non
     return check
 
 
-def mapping_of(item: Check) -> Check:
-    """A table with any keys, whose values are all of one kind."""
+def mapping_of(item: Check, name: Check | None = None) -> Check:
+    """A table with any keys, whose values are all of one kind, and its keys, too, where ``name`` is given."""
 
     def check(value: Any, place: str) -> None:
         if not isinstance(value, dict):
             raise _wrong(place, "a table", value)
         for key, entry in value.items():
-            item(entry, f"{place}.{key[:SHOWN]}".removeprefix("."))
+            inside = f"{place}.{key[:SHOWN]}".removeprefix(".")
+            if name is not None:
+                name(key, inside)
+            item(entry, inside)
 
     return check
 

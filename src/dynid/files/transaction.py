@@ -15,16 +15,16 @@ import os
 import shutil
 import stat
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from dynid.errors import DataError, ExportError
 from dynid.files.atomic_files import TEMPORARY, file_digest, make_folder, sync_folder, write_atomically
-from dynid.files.schema import FILE_NAME, check_content, list_of, table, text
+from dynid.files.schema import DIGEST, FILE_NAME, check_content, flag, list_of, mapping_of, table, text
 from dynid.files.small_files import read_json
 
-__all__ = ["LOCK", "MANIFEST", "Transaction", "begin", "check_listed", "recover", "stage_of"]
+__all__ = ["LOCK", "MANIFEST", "Transaction", "begin", "changed_files", "check_listed", "recover", "stage_of"]
 
 MANIFEST = "run.json"
 """File of a folder that lists the digests of the others under ``outputs``; it takes its place last."""
@@ -36,6 +36,8 @@ ATTEMPTS = 100
 """Attempts to make the hidden folder while others make and remove it (convention)."""
 _PLAN = table({"files": list_of(FILE_NAME), "obsolete": list_of(FILE_NAME)}, {"lock": text(r"\d+ \d+")})
 """What the list of the files holds."""
+_MANIFEST = table({"outputs": mapping_of(DIGEST, FILE_NAME)}, {"finished": flag, "refused": flag}, others=True)
+"""What a manifest holds that files are checked against."""
 _REMEDY = "Remove the hidden folder."
 _held: set[Path] = set()
 """Hidden folders that this process writes: locks of files do not part the threads of one process."""
@@ -55,9 +57,14 @@ class Transaction:
     handle: int
     """Descriptor of the locked file."""
 
-    def clear(self) -> None:
-        """Remove what an earlier process left in the hidden folder."""
-        _empty(self.stage)
+    @property
+    def identity(self) -> str:
+        """What tells this hidden folder from every copy of it."""
+        return _identity(self.stage)
+
+    def clear(self, keep: str | None = None) -> None:
+        """Remove what an earlier process left in the hidden folder, but for one entry."""
+        _empty(self.stage, keep)
 
     def commit(self, names: Sequence[str], obsolete: Iterable[str] = ()) -> None:
         """Let the new files take their places.
@@ -70,7 +77,7 @@ class Transaction:
             ExportError: The system refuses.
         """
         names = list(names)
-        plan = {"files": names, "obsolete": sorted(set(obsolete) - set(names)), "lock": _identity(self.stage)}
+        plan = {"files": names, "obsolete": sorted(set(obsolete) - set(names)), "lock": self.identity}
         sync_folder(self.stage)
         write_atomically(self.stage / COMMIT, json.dumps(plan), force=True)
         sync_folder(self.stage)
@@ -146,20 +153,33 @@ def recover(folder: str | os.PathLike[str]) -> None:
 
 
 def check_listed(file: Path) -> None:
-    """Check that a file is the one that the manifest beside it lists; a file without a manifest passes.
+    """Check that a file belongs to the finished run in its folder, and that all files there belong together.
+
+    A file without a manifest beside it passes; so does a folder from which some of the listed files were removed.
 
     Raises:
-        DataError: It was changed, or is of another run.
+        DataError: The manifest does not list the file or cannot be read, or a file was changed or is of another run.
     """
     recover(file.parent)
     manifest = file.parent / MANIFEST
-    try:
-        digest = read_json(manifest, odd_names=True)["outputs"][file.name]
-    except (DataError, KeyError, TypeError):
+    if not os.path.lexists(manifest):
         return
-    if file.is_file() and digest != file_digest(file):
+    remedy = f"Move {file.name} to a folder of its own, or run the command again."
+    facts = read_json(manifest, odd_names=True, remedy=remedy)
+    check_content(facts, _MANIFEST, path=manifest, remedy=remedy)
+    if not (facts.get("finished") or facts.get("refused")):
+        raise DataError("the run is not finished", path=manifest, place="finished", remedy=remedy)
+    if file.name not in facts["outputs"]:
+        raise DataError(f"the {MANIFEST} beside it does not list the file", path=file, remedy=remedy)
+    for name in changed_files(file.parent, facts["outputs"]):
         remedy = f"Run the command again; if you changed the file yourself, remove {MANIFEST}."
-        raise DataError(f"the file is not the one that {MANIFEST} lists", path=file, remedy=remedy)
+        raise DataError(f"the file is not the one that {MANIFEST} lists", path=file.parent / name, remedy=remedy)
+
+
+def changed_files(folder: Path, digests: Mapping[str, str]) -> list[str]:
+    """Names of the files in a folder whose digests are not the listed ones; missing files are left out."""
+    there = [(folder / name, digest) for name, digest in digests.items() if os.path.lexists(folder / name)]
+    return [path.name for path, digest in there if not path.is_file() or file_digest(path) != digest]
 
 
 def stage_of(folder: Path) -> Path:
@@ -255,12 +275,14 @@ def _sweep(stage: Path) -> None:
         entry.unlink()
 
 
-def _empty(stage: Path) -> None:
-    """Remove everything but the lock."""
+def _empty(stage: Path, keep: str | None = None) -> None:
+    """Remove everything but the lock and one more entry."""
     for entry in stage.iterdir():
+        if entry.name in (LOCK, keep):
+            continue
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry)
-        elif entry.name != LOCK:
+        else:
             entry.unlink()
 
 

@@ -15,14 +15,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
-from dynid.files import file_digest, size_mb
+from dynid.files import size_mb
 from dynid.findings import Finding, QualityReport
 from dynid.gate.causes import NAMED
 from dynid.gate.model_delay import resolve_delay
@@ -45,7 +44,6 @@ from dynid.robot.model import Robot
 from dynid.stages import in_stage
 
 __all__ = [
-    "Cache",
     "ChannelMapSource",
     "ChooseCutoff",
     "Log",
@@ -68,8 +66,6 @@ ChannelMapSource = ChannelMap | Mapping[str, Any] | str | Path
 """A channel map, its file, or the name of a built-in one."""
 Progress = Callable[[float, str], None]
 """Called with the finished share (0 to 1) and a short description of the current step."""
-Cache = Callable[[Sequence[str], Callable[[], Experiment]], Experiment]
-"""Called with everything an experiment depends on and a function that makes it; returns the experiment."""
 Check = Callable[[Recording, Processing, Robot], tuple[QualityReport, Chain | None]]
 """A gate, called with a recording, its processing and the robot.
 
@@ -244,12 +240,9 @@ class LogReader:
     """Whether a log without joint torques is refused."""
     check: Check = check_and_process
     """The gate: checks a recording and processes it on the way. Streamed logs are checked by `StreamCheck` instead."""
-    cache: Cache | None = None
-    """Where experiments of an interrupted run are kept; those of streamed logs are not."""
     progress: Progress | None = None
     notice: Notice = log_finding
-    """Called with the gate's warnings about each log that is read (not taken from the cache), and with notes of
-    `identify_logs`."""
+    """Called with the gate's warnings about each log that is read, and with notes of `identify_logs`."""
     told: set[tuple[str, str]] = field(default_factory=set, repr=False, compare=False)
     """Code and message of warnings that hold for all logs and were reported."""
     seen: SeenSamples = field(default_factory=SeenSamples, repr=False, compare=False)
@@ -268,9 +261,7 @@ class LogReader:
         """
         log_progress = _LogProgress(logs, self.progress)
         hz = cutoff_hz if self.recipe.cutoff_hz == "auto" else None
-        purpose = f"validation at {hz}" if for_validation else "fit"
-        read = partial(self._read, log_progress=log_progress, for_validation=for_validation, hz=hz)
-        return [self._cached(log, purpose, partial(read, log)) for log in logs]
+        return [self._read(log, log_progress, for_validation=for_validation, hz=hz) for log in logs]
 
     def training_and_proof(
         self, logs: Sequence[Log], held_out: Sequence[Log] = (), choose: ChooseCutoff | None = None
@@ -283,17 +274,10 @@ class LogReader:
             choose: Chooses one cutoff for all logs where the recipe leaves it open.
         """
         log_progress, rule = _LogProgress(logs, self.progress), self.recipe.hold_out_rule
-        # reads all logs once, at the first part that is not in the cache: their cutoff is a common one
-        opened = cache(partial(self._open_alike, logs, log_progress, choose))
-        beside = " ".join(file_digest(Path(log)) for log in logs if self.cache and not isinstance(log, Recording))
-        kept = f"{rule or ''} beside {beside}"
-        runs = [self._cached(log, f"fit {kept}", lambda k=k: self._fitted(logs[k], opened()[k]))  # type: ignore[misc]
-                for k, log in enumerate(logs)]  # fmt: skip
+        opened = self._open_alike(logs, log_progress, choose)
+        runs = [self._fitted(log, one) for log, one in zip(logs, opened, strict=True)]
         if rule is not None:
-            return runs, [
-                self._cached(log, f"held out {kept}", lambda k=k: self._judged(logs[k], opened()[k]))  # type: ignore[misc]
-                for k, log in enumerate(logs)
-            ]
+            return runs, [self._judged(log, one) for log, one in zip(logs, opened, strict=True)]
         return runs, self.experiments(held_out, for_validation=True, cutoff_hz=common_cutoff(runs))
 
     def _open_alike(
@@ -435,16 +419,6 @@ class LogReader:
             reasons = ", ".join(f"{count} {reason}" for reason, count in dropped.items()) or "no torque is finite"
             remedy = "Record the robot while all joints move; see dynid excite."
             raise IdentifiabilityError(f"no sample can be used ({reasons})", path=_path(log), remedy=remedy)
-
-    def _cached(self, log: Log, purpose: str, make: Callable[[], Experiment]) -> Experiment:
-        """An experiment from the cache of an interrupted run, if there is one."""
-        if self.cache is None or isinstance(log, Recording):
-            return make()
-        mapped = self.channel_map
-        is_file = isinstance(mapped, str | Path) and Path(mapped).exists()
-        digest = file_digest(Path(mapped)) if is_file else str(mapped)  # type: ignore[arg-type]
-        settings = [digest, self.recipe.to_toml(), self.robot.fingerprint, purpose]
-        return self.cache([file_digest(Path(log)), str(log), *settings], make)
 
 
 class _Stream:

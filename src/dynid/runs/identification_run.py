@@ -115,10 +115,7 @@ def run_identification(
     with nullcontext() if out is None else open_run(RunRequest.of(out), origin, files) as run:
         gathered: list[Finding] = []
         reader = LogReader(robot=model, recipe=chosen, channel_map=channel_map, progress=progress,
-                           notice=gather_too(gathered, notice), check=_gather_checks(gathered),
-                           cache=None if run is None else run.experiment)  # fmt: skip
-        if run is not None:
-            run.report_continuation(notice)
+                           notice=gather_too(gathered, notice), check=_gather_checks(gathered))  # fmt: skip
         try:
             fit, proof = identify_logs(reader, given, estimator, held_out=held_out)
         except DataError as error:

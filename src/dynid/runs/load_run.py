@@ -230,8 +230,7 @@ def run_load(
         robot = chosen.log_recipe().placed(robot)
         model = add_terms(robot)
         reader = LogReader(robot=model, recipe=chosen.log_recipe(), channel_map=channel_map, progress=progress,
-                           needs_torques=chosen.sensor is None, notice=notice, check=chosen.check,
-                           cache=None if run is None else run.experiment)  # fmt: skip
+                           needs_torques=chosen.sensor is None, notice=notice, check=chosen.check)  # fmt: skip
         held, empty = reader.experiments(logs), reader.experiments(unloaded)
         study, sensing = _study(chosen, robot, model, held, empty, (gripper, objects), notice)
         text = "\n".join([study.summary(), *_proposed_settings(study.proposals, sensing)]) + _dialogs(

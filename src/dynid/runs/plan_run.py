@@ -52,7 +52,7 @@ from dynid.public_calls import public
 from dynid.report.report import plan_page
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint
-from dynid.runs.run_folder import Origin, RunFolder, RunRequest, open_run
+from dynid.runs.run_folder import CACHE, Origin, RunFolder, RunRequest, open_run
 from dynid.settings import TomlSettings
 
 __all__ = ["PlanRecipe", "run_command_design", "run_design"]
@@ -362,7 +362,7 @@ def run_design(
     by_points = chosen.method == "energy-points"
     design = _prepare_points(model, limits, chosen) if by_points else _prepare_series(model, chosen, notice)
     origin = Origin.of_call("run_design", chosen.to_dict(), chosen.input_files())
-    with open_run(RunRequest.of(out), origin, [*PLAN_FILES, "recipe.toml"]) as run:
+    with open_run(RunRequest.of(out), origin, [*PLAN_FILES, "recipe.toml"], can_continue=True) as run:
         run.report_continuation(notice)
         plan = design(_Order(model, limits, measured, chosen, progress or (lambda share, note: None)), run)
         files = write_plan(plan, run.path, rate_hz=chosen.rate_hz, force=True)
@@ -437,10 +437,8 @@ class _Best:
     """The best motion so far, kept in the folder so that an interrupted search continues from it."""
 
     def __init__(self, run: RunFolder) -> None:
-        self.path, self.value = run.path / "cache" / "best.json", math.inf
+        self.path, self.value = run.path / CACHE / "best.json", math.inf
         make_folder(self.path.parent)
-        if not run.is_resumed:  # the motion of another run would make this one depend on what was there
-            self.path.unlink(missing_ok=True)
 
     def read(self, family: FourierTrajectory) -> Any:
         """The motion that an interrupted run left; None without one."""

@@ -1,13 +1,12 @@
 """A run folder: inputs with their digests, settings, versions, results and a log; enough to repeat the run.
 
 A run is one transaction: all its files are written to a hidden folder, and take their places together when the run
-finishes; an earlier run stays until then. Experiments that were read and processed are kept in ``cache`` of the hidden
-folder, so that an interrupted run continues where it stopped.
+finishes; an earlier run stays until then. A run that can continue keeps what it has so far in ``cache`` of the hidden
+folder; every other run that was interrupted begins anew.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sys
@@ -37,15 +36,16 @@ from dynid.files.schema import (
     whole,
 )
 from dynid.files.small_files import read_json, read_small_text
-from dynid.files.transaction import LOCK, MANIFEST, Transaction, begin, recover, stage_of
+from dynid.files.transaction import LOCK, MANIFEST, Transaction, begin, changed_files, recover, stage_of
 from dynid.findings import Finding
-from dynid.processing.experiment import Experiment
 from dynid.public_calls import public
 from dynid.report.page import Page
 from dynid.report.provenance import Settings
-from dynid.runs.experiment_file import load_experiment, save_experiment
 
-__all__ = ["REPORTS", "Origin", "RunFolder", "RunRequest", "claim_folder", "open_run", "read_run", "versions"]
+__all__ = [
+    "CACHE", "REPORTS", "Origin", "RunFolder", "RunRequest", "claim_folder", "open_run", "read_run", "rewrite_page",
+    "versions",
+]  # fmt: skip
 
 SCHEMA = 1
 """Version of ``run.json``."""
@@ -75,13 +75,14 @@ _RUN = table(
         "result": FILE_NAME,
         "exit_code": whole(0, 255),
         "seconds": number(0.0),
-        "outputs": mapping_of(DIGEST),
+        "outputs": mapping_of(DIGEST, FILE_NAME),
+        "stage": text(r"\d+ \d+"),
         "findings": list_of(mapping_of(either(one_of(None), text())), most=100_000),
     },
 )
 """What ``run.json`` holds."""
-KEY_DIGITS = 32
-"""Hexadecimal digits of the name of a cached experiment (convention: 128 bits never meet by chance)."""
+CACHE = "cache"
+"""Folder in the hidden folder for what an interrupted run continues from."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,6 +156,8 @@ class RunFolder:
     """Whether other files of the folder are overwritten, too."""
     is_resumed: bool = False
     """Whether the same run was interrupted, and continues."""
+    can_continue: bool = False
+    """Whether an interrupted run leaves what it has so far for the next one."""
     started: float = field(default_factory=time.monotonic)
     """Time of the start by the monotonic clock [s]."""
 
@@ -169,7 +172,8 @@ class RunFolder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, KeyboardInterrupt) or self.transaction.is_committed:
+        is_left = self.can_continue and isinstance(error, KeyboardInterrupt)
+        if is_left or self.transaction.is_committed:
             self.note(f"stopped: {type(error).__name__} {error}".rstrip())
             self.transaction.release()
         else:
@@ -177,7 +181,7 @@ class RunFolder:
 
     def report_continuation(self, notice: Callable[[Finding], None]) -> None:
         """Report that an interrupted run continues, if it left anything to continue from."""
-        if self.is_resumed and (self.path / "cache").exists():
+        if self.is_resumed and (self.path / CACHE).exists():
             message = f"the interrupted run in {self.folder} continues"
             notice(Finding(code="continued", severity="note", where="folder", message=message))
 
@@ -203,26 +207,6 @@ class RunFolder:
         options = {name: _words(value) for name, value in self.facts["options"].items()}
         inputs = [(entry["path"], entry["sha256"]) for entry in self.facts["inputs"]]
         return Settings(self.facts["command"], options, inputs, self.facts["versions"])
-
-    def experiment(self, key: Sequence[str], make: Callable[[], Experiment]) -> Experiment:
-        """An experiment from the cache, or made and put there.
-
-        Args:
-            key: Everything that the experiment depends on.
-            make: Reads and processes the log.
-        """
-        words = json.dumps([*key, self.facts["versions"]["dynid"]])
-        file = self.path / "cache" / f"{hashlib.sha256(words.encode()).hexdigest()[:KEY_DIGITS]}.npz"
-        with suppress(DataError):
-            run = load_experiment(file)
-            self.note(f"taken from the cache: {run.source}")
-            return run
-        run = make()
-        self.note(f"read and processed: {run.source}, {run.samples} samples")
-        with suppress(ExportError):  # the cache only saves time later
-            make_folder(file.parent)
-            save_experiment(run, file)
-        return run
 
     def refuse(self) -> None:
         """Declare that the run ended with a report about refused logs, which the next run may replace.
@@ -260,13 +244,14 @@ class RunFolder:
         self.transaction.commit([*outputs, LOG, MANIFEST], self.earlier - {LOG, MANIFEST})
 
 
-def open_run(request: RunRequest, origin: Origin, files: Sequence[str]) -> RunFolder:
+def open_run(request: RunRequest, origin: Origin, files: Sequence[str], *, can_continue: bool = False) -> RunFolder:
     """Start a run in a folder, before anything is computed.
 
     Args:
         request: The folder.
         origin: How the run was asked for, where the request does not say.
         files: Names of the files that the run will write.
+        can_continue: Whether what the same run left in its cache, when it was interrupted, stays there.
 
     Raises:
         ExportError: A finished run or one of the files is there already, or another process writes the folder.
@@ -279,13 +264,14 @@ def open_run(request: RunRequest, origin: Origin, files: Sequence[str]) -> RunFo
         earlier = _earlier_files(out, force=force)
         if not force:
             _refuse_taken(out, {*files, *REPORTS, LOG, MANIFEST} - earlier)
-        is_resumed = _is_same(transaction.stage, facts)
-        if not is_resumed:
-            transaction.clear()
+        is_resumed = can_continue and _is_same(transaction, facts)
+        transaction.clear(keep=CACHE if is_resumed else None)
         run = RunFolder(
-            folder=out, transaction=transaction, facts=facts, earlier=earlier, force=force, is_resumed=is_resumed
-        )
-        run.write(MANIFEST, json.dumps({**facts, "finished": False}, indent=1) + "\n")
+            folder=out, transaction=transaction, facts=facts, earlier=earlier, force=force, is_resumed=is_resumed,
+            can_continue=can_continue,
+        )  # fmt: skip
+        started = {**facts, "finished": False, "stage": transaction.identity}
+        run.write(MANIFEST, json.dumps(started, indent=1) + "\n")
     except BaseException:
         (transaction.release if is_left else transaction.discard)()
         raise
@@ -294,7 +280,7 @@ def open_run(request: RunRequest, origin: Origin, files: Sequence[str]) -> RunFo
 
 
 def _earlier_files(out: Path, *, force: bool) -> frozenset[str]:
-    """Names of the files of an earlier run that a new one may replace.
+    """Names of the files of an earlier run that a new one may replace: those that nobody has changed since.
 
     Raises:
         ExportError: The run is finished, and its replacement is not forced.
@@ -312,7 +298,8 @@ def _earlier_files(out: Path, *, force: bool) -> frozenset[str]:
         raise ExportError("the folder holds a finished run", path=out, remedy=remedy)
     if not (there["finished"] or there.get("refused")):  # an older version left it
         return frozenset({MANIFEST, LOG})
-    return frozenset({*there.get("outputs", {}), MANIFEST, LOG})
+    outputs = there.get("outputs", {})
+    return frozenset({*outputs, MANIFEST, LOG}) - set(changed_files(out, outputs))
 
 
 def _refuse_taken(out: Path, names: set[str]) -> None:
@@ -322,13 +309,37 @@ def _refuse_taken(out: Path, names: set[str]) -> None:
         raise ExportError(f"{taken[0]} exists already", path=out, remedy="Add --force, or choose another folder.")
 
 
-def _is_same(stage: Path, facts: Mapping[str, Any]) -> bool:
-    """Whether a hidden folder holds this run, interrupted."""
+def _is_same(transaction: Transaction, facts: Mapping[str, Any]) -> bool:
+    """Whether a hidden folder holds this run, interrupted here: what came with another's files is not continued."""
     try:
-        there = read_run(stage)
+        there = read_run(transaction.stage)
     except DataError:
         return False
+    if there.get("stage") != transaction.identity:
+        return False
     return all(there.get(name) == facts[name] for name in ("verb", "options", "inputs", "versions"))
+
+
+def rewrite_page(folder: Path, page: Page) -> None:
+    """Write the report of a finished run again, and its digests with it.
+
+    Raises:
+        DataError: The folder holds no run, or its files do not belong together.
+        ExportError: The folder cannot be written.
+    """
+    facts = read_run(folder)
+    transaction = begin(folder)
+    try:
+        transaction.clear()
+        for name in REPORTS:
+            page.write(transaction.stage / name, force=True)
+        digests = {name: file_digest(transaction.stage / name) for name in REPORTS}
+        facts = {**facts, "outputs": {**facts["outputs"], **digests}}
+        write_atomically(transaction.stage / MANIFEST, json.dumps(facts, indent=1) + "\n", force=True)
+        transaction.commit([*REPORTS, MANIFEST])
+    except BaseException:
+        (transaction.release if transaction.is_committed else transaction.discard)()
+        raise
 
 
 def claim_folder(out: Path, owner: str, *, force: bool) -> None:
@@ -378,7 +389,7 @@ def read_run(folder: str | Path) -> dict[str, Any]:
     recover(folder)
     if not os.path.lexists(path):
         if (stage_of(folder) / MANIFEST).exists():
-            remedy = "Give its command again, which continues where it stopped."
+            remedy = "Give its command again."
             raise DataError("the run was interrupted, or is not finished yet", path=folder, remedy=remedy)
         remedy = "Give a folder that dynid identify, load, excite or validate wrote with --out."
         raise DataError("no run is here", path=path, remedy=remedy)

@@ -86,8 +86,7 @@ def run_validation(
     with nullcontext() if out is None else open_run(RunRequest.of(out), origin, ["validation.json"]) as run:
         gathered: list[Finding] = []
         reader = LogReader(robot=fit.robot, recipe=chosen, channel_map=channel_map, progress=progress,
-                           notice=gather_too(gathered, notice), seen=SeenSamples(fitted),
-                           cache=None if run is None else run.experiment)  # fmt: skip
+                           notice=gather_too(gathered, notice), seen=SeenSamples(fitted))  # fmt: skip
         runs = reader.experiments(logs, for_validation=True, cutoff_hz=common_cutoff(saved.content["data"]))
         for log, experiment in zip(logs, runs, strict=True):
             # a folder whose files a map names is known only once it is read

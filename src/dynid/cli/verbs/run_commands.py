@@ -16,7 +16,7 @@ from dynid import errors
 from dynid.cli.group import ANYWHERE
 from dynid.cli.options import EXISTING, FORCE, JSON, MAP, OUT, command
 from dynid.cli.screen import echo, print_json, print_verdict, show_finding
-from dynid.files import file_digest, make_folder
+from dynid.files import check_listed, file_digest, make_folder
 from dynid.files.small_files import read_json
 
 __all__ = ["export", "invoke", "report", "rerun", "safe_arguments"]
@@ -39,7 +39,7 @@ def report(folders: tuple[str, ...], out: Path | None, force: bool, as_json: boo
     be runs of dynid identify.
     """
     from dynid.report.page import Page
-    from dynid.runs.run_folder import REPORTS, read_run
+    from dynid.runs.run_folder import REPORTS, read_run, rewrite_page
 
     if len(folders) > 2:
         raise errors.ArgumentError(
@@ -51,14 +51,18 @@ def report(folders: tuple[str, ...], out: Path | None, force: bool, as_json: boo
         file = Path(folders[0]) / "report.json"
         read_run(Path(folders[0]))
         try:
+            check_listed(file)
             page = Page.read(file)
         except errors.DataError as error:
             remedy = f"Make it again: dynid rerun {folders[0]}"
             raise errors.DataError(error.reason, path=file, place=error.place, remedy=remedy) from error
         target = out or Path(folders[0])
-    make_folder(target)
-    for name in REPORTS:
-        page.write(target / name, force=force or target == Path(folders[0]))
+    if len(folders) == 1 and target.resolve() == Path(folders[0]).resolve():
+        rewrite_page(target, page)
+    else:
+        make_folder(target)
+        for name in REPORTS:
+            page.write(target / name, force=force)
     if as_json:
         echo(page.to_json(), nl=False)
     else:
@@ -112,6 +116,7 @@ def _compare_runs(first: Path, second: Path) -> Any:
     sides = []
     for folder in (first, second):
         file = folder / "report.json"
+        check_listed(file)
         page = Page.read(file) if file.exists() else None
         sides.append(Side(folder.resolve().name, read_result(folder).content, read_run(folder), page))
     if sides[0].name == sides[1].name:
@@ -139,12 +144,13 @@ def rerun(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
 
     facts = read_run(Path(folder))
     if not facts["finished"]:
-        remedy = f"Give its command again, which continues where it stopped: {facts['command']}"
+        remedy = f"Give its command again: {facts['command']}"
         raise errors.DataError("the run was interrupted and has no result to compare with", path=folder, remedy=remedy)
     if facts["arguments"] is None:
         raise errors.DataError(
             "the run was started from Python, not by a command", path=folder, remedy="Repeat it in Python."
         )
+    check_listed(Path(folder) / facts["result"])
     words = safe_arguments(facts, Path(folder))
     show_run(facts, words)
     changed = [entry["path"] for entry in facts["inputs"] if _digest(entry["path"]) != entry["sha256"]]
