@@ -13,18 +13,21 @@ from dynid.errors import ArgumentError
 
 __all__ = ["as_columns", "as_number", "as_row", "as_whole", "check_kind", "check_number", "require_library"]
 
+LARGEST = 1e30
+"""Largest number of a setting, and its inverse the smallest (convention): their squares and inverses are numbers."""
+
 
 def check_number(
     name: str,
     value: object,
     wanted: str,
-    most: float = np.inf,
+    most: float = LARGEST,
     *,
     zero: bool = False,
     signed: bool = False,
     auto: bool = False,
 ) -> None:
-    """Refuse a value that is no finite number from zero to `most`.
+    """Refuse a value that is no number from zero to `most`, or so close to zero that its inverse is beyond all use.
 
     Args:
         name: The argument's name.
@@ -39,7 +42,7 @@ def check_number(
         return
     number = float(value) if isinstance(value, int | float | np.floating | np.integer) else np.nan
     number = abs(number) if signed else number
-    if not (np.isfinite(number) and (0.0 < number <= most or (zero and number == 0.0))):
+    if not (1.0 / LARGEST <= number <= most or (zero and number == 0.0)):
         raise ArgumentError(f"{name} is {value!r}", remedy=f"Give {wanted}.")
 
 

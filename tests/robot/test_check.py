@@ -63,7 +63,7 @@ MISTAKES = {
     "negative-mass": (arm(body(mass=-1.0)), "error", "link 'link2'", "negative"),
     "inertia-without-mass": (
         arm(Inertia(mass=0.0, first_moment=np.zeros(3), about_origin=np.eye(3))),
-        "error",
+        "warning",
         "link2",
         "no mass",
     ),

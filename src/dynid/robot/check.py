@@ -81,7 +81,7 @@ def _check_masses(robot: Robot) -> Iterator[Finding]:
         elif mass == 0.0:
             yield _finding(
                 "inertia-without-mass",
-                "error",
+                "warning",  # the limit of ever lighter, ever larger bodies; simulators may refuse it
                 _place(link),
                 "it has inertia but no mass",
                 "Give it its mass, or no inertia.",
