@@ -109,7 +109,7 @@ def check_part(rows: str | None, time: str | None, gravity: tuple[float, ...] | 
         read_time(time)
     if gravity is None:
         return
-    if len(gravity) != len("xyz") or not max(map(abs, gravity)) <= STRONGEST_GRAVITY:
+    if len(gravity) != len("xyz") or not all(abs(g) <= STRONGEST_GRAVITY for g in gravity):
         raise ArgumentError(
             f"gravity is {list(gravity)}",
             remedy="Give x,y,z in the frame of the root link, such as 0,0,-9.81.",
