@@ -68,6 +68,8 @@ ATTACKS = (
            count=300),
     Attack("pairs", "two processes with one --out", "run_attacks", ("pairs",), count=30),
     Attack("disk-full", "a disk that is full after some bytes", "run_attacks", ("full",), count=20),
+    Attack("mixed", "files of another run in a folder, lists that came with it", "run_attacks", ("mixed",),
+           count=200),
     Attack("determinism", "the same command twice, with 1 and 2 threads", "run_attacks", ("twice",), count=1),
 )  # fmt: skip
 

@@ -1,7 +1,7 @@
-"""Commands that are killed, run twice at once, or run out of disk: no mixed folder, no lost run, no litter.
+"""Commands that are killed, run twice at once, run out of disk, or meet files of another run: nothing mixed or lost.
 
 Run from the root of the repository: ``python -m tests.campaigns.run_attacks kills --count 300`` (or ``pairs``,
-``full``, ``twice``); status 1 on any finding.
+``full``, ``mixed``, ``twice``); status 1 on any finding.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import io
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -182,6 +183,70 @@ def full(count: int, folder: Path, rng: random.Random) -> list[str]:
     return findings
 
 
+def mixed(count: int, folder: Path, rng: random.Random) -> list[str]:
+    """Put files of another run, or a list of files to move, beside or into a folder: every command refuses it."""
+    findings = []
+    one, other = folder / "one", folder / "other"
+    for log, out in (("run1.csv", one), ("run2.csv", other)):
+        if finish(start(["identify", "arm.urdf", log, *VERBS["identify"][2:], "--out", str(out)])) > 1:
+            return ["identify fails"]
+    names = sorted(p.name for p in one.iterdir() if p.read_bytes() != (other / p.name).read_bytes())
+    names.remove("log.txt")  # tells what happened, and is no part of the result
+    for number in range(count):
+        target = shutil.copytree(one, folder / f"mixed{number}")
+        change = rng.choice([*names, *PLANTED])
+        if change in names:
+            shutil.copy(other / change, target / change)
+        else:
+            PLANTED[change](target, other)
+        before = {p.name: p.read_bytes() for p in target.iterdir() if p.is_file()}
+        verb = rng.choice(list(READERS))
+        code = finish(start([verb, str(target), *READERS[verb]]))
+        if code not in (3, 5):
+            findings.append(f"{verb} after {change}: exit code {code}")
+        if {p.name: p.read_bytes() for p in target.iterdir() if p.is_file()} != before:
+            findings.append(f"{verb} after {change}: the folder is changed")
+        if (folder / "new").exists():
+            findings.append(f"{verb} after {change}: files are written")
+            shutil.rmtree(folder / "new")
+    return findings
+
+
+def _edit_record(target: Path, **changes: object) -> None:
+    record = target / "run.json"
+    record.write_text(json.dumps({**json.loads(record.read_text()), **changes}))
+
+
+def _pipe(target: Path) -> None:
+    (target / "run.json").unlink()
+    os.mkfifo(target / "run.json")
+
+
+def _plant_list(target: Path, other: Path) -> None:
+    """A hidden folder as one in an archive: it asks to replace the result and to remove the report."""
+    stage = target.parent / f".{target.name}.dynid"
+    stage.mkdir()
+    (stage / "lock").touch()
+    shutil.copy(other / "result.json", stage / "result.json")
+    (stage / "commit.json").write_text(json.dumps({"files": ["result.json"], "obsolete": ["report.html"]}))
+
+
+PLANTED: dict[str, Callable[[Path, Path], object]] = {
+    "an unfinished record": lambda target, other: _edit_record(target, finished=False),
+    "a record of other files": lambda target, other: _edit_record(target, outputs={}),
+    "a name in another folder": lambda target, other: _edit_record(target, outputs={"../run1.csv": "0" * 64}),
+    "a pipe as record": lambda target, other: _pipe(target),
+    "a list of files to move": _plant_list,
+}
+"""What is done to the folder of a run -> how."""
+READERS: dict[str, tuple[str, ...]] = {
+    "report": (), "rerun": (), "codegen": ("--out", "new", "--no-verify"), "export": ("--to", "csv", "--out", "new"),
+    "validate": ("run2.csv", "--map", "map.toml", "--out", "new"),
+    "watch": ("run2.csv", "--map", "map.toml", "--out", "new"),
+}  # fmt: skip
+"""Command that reads a run -> its words after the folder."""
+
+
 def twice(count: int, folder: Path, rng: random.Random) -> list[str]:
     """Give one command several times, with one and two threads: the numbers are the same to the last bit."""
     findings = []
@@ -199,7 +264,7 @@ def twice(count: int, folder: Path, rng: random.Random) -> list[str]:
     return findings
 
 
-ATTACKS = {"kills": kills, "pairs": pairs, "full": full, "twice": twice}
+ATTACKS = {"kills": kills, "pairs": pairs, "full": full, "mixed": mixed, "twice": twice}
 
 
 def attack(name: str, count: int, seed: int = 0) -> list[str]:
