@@ -97,9 +97,9 @@ def _umask() -> int:
 
 
 def safe_name(text: str) -> str:
-    """A name from a file as part of a file's name: one component, without control characters, not hidden, not long."""
+    """A name from a file as part of a file's name: one printable component, not hidden, not long, no option."""
     kept = "".join(letter if letter.isprintable() and letter not in '/\\:*?"<>|' else "_" for letter in text)
-    return kept.lstrip(". ")[:LONGEST_NAME].rstrip(". ") or "robot"
+    return kept.lstrip(". -")[:LONGEST_NAME].rstrip(". ") or "robot"
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:

@@ -278,7 +278,7 @@ class _Parser:
             rb" \t\r\n" if self.dialect.delimiter == BLANK else rb" \r\n" + re.escape(self.dialect.delimiter.encode())
         )
         match = re.compile(b"[^" + stops + b"]*").match(block, position)
-        return match[0].decode("latin-1") if match else ""
+        return match[0].decode("utf-8", "replace") if match else ""
 
 
 @cache
