@@ -7,6 +7,8 @@ logs of a real robot (`real_logs.py`). A gain is 10 to 30 % off and a link 5 % l
 logs; in the last log an offset drifts by 20 to 60 % of the torque's standard deviation, or a load of 1 to 4 kg (50
 times that on the KR 300) is held in one to three stretches.
 
+The gate judges each log and then all of them together, as an identification does.
+
 What the logs show is computed beside the gate, from all logs together: the likelihood ratio (twice its logarithm) of
 the planted cause with all standard parameters, friction of any shape and a common delay free, in units of the scatter
 between blocks of time (`hypotheses.likelihood_ratio`). A case is *named* when a finding has the planted cause and
@@ -36,10 +38,11 @@ from campaigns import real_logs
 from campaigns.hypotheses import SHOWN, free_columns, likelihood_ratio
 from dynid.findings import Finding
 from dynid.gate.causes import LIKELY
-from dynid.gate.quality import check_recording
+from dynid.gate.quality import check_and_process
+from dynid.gate.within_log import check_together
 from dynid.information.displacements import displace
 from dynid.logs.recording import Recording
-from dynid.processing.process import process
+from dynid.processing.process import Processing, process
 from dynid.robot.model import Body, Robot
 
 Floats = NDArray[np.float64]
@@ -182,8 +185,13 @@ def evidence(untouched: Case, case: Case) -> float:
 
 
 def findings(case: Case) -> list[list[Finding]]:
-    """What the gate says of each log."""
-    return [list(check_recording(log, case.robot).findings) for log in case.logs]
+    """What the gate says of each log; what it says of all of them together stands with the last one."""
+    reports, chains = zip(*(check_and_process(log, Processing(), case.robot) for log in case.logs), strict=True)
+    told = [list(report.findings) for report in reports]
+    runs = [None if chain is None else chain.experiment(filter_effort=False) for chain in chains]
+    for place, finding in check_together(case.robot, runs, told):
+        told[-1 if place is None else place].append(finding)
+    return told
 
 
 @cache

@@ -1,17 +1,18 @@
 """Clean logs and models with wrong masses: does the gate accuse the log of what only the masses suggest?
 
-    python tests/campaigns/gate_evidence.py [cases] [first seed]
+    python tests/campaigns/gate_evidence.py [cases] [first seed] [logs of a case]
 
 Each case simulates a faultless log of one of six robots, two of which have a slide, with friction that no model of the
 gate holds (Stribeck, load-dependent, a ripple), and checks it with the true masses, with masses that are off by up to a
-factor of two, or with one body copied to all links. Any error or warning that names what may be wrong with the log or
-the model is a false accusation.
+factor of two, or with one body copied to all links. Several logs of a case are also judged together. Any error or
+warning that names what may be wrong with a log or the model is a false accusation.
 """
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -22,7 +23,9 @@ import dynid
 from dynid.findings import Finding
 from dynid.gate.causes import NAMED
 from dynid.gate.quality import check_recording
+from dynid.gate.within_log import check_together
 from dynid.logs.recording import Recording
+from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.model import Robot
 from dynid.terms.friction import Coulomb, Viscous
@@ -34,6 +37,8 @@ MASSES = ("own", "off", "copied 0.1 kg", "copied 1 kg", "copied 20 kg")
 ACCUSATIONS = (NAMED | {"unexplained"}) - {"joint-spring"}
 """Codes of accusations; over a short travel the ripple is a spring, so that this one may be told."""
 RATE_HZ, DURATION_S, PERIOD_S = 250.0, 12.0, 6.0
+SECOND = 1_000_003
+"""Distance of the seeds of two logs of a case."""
 FEW = 0.01
 """Share of false accusations that is allowed (the goal of issue 22)."""
 
@@ -84,14 +89,23 @@ def accusations(log: Recording, robot: Robot) -> list[Finding]:
     return [finding for finding in found if finding.severity != "note" and finding.code in ACCUSATIONS]
 
 
-def main(cases: int, first: int) -> int:
+def accusations_together(logs: Sequence[Recording], robot: Robot) -> list[Finding]:
+    """What the gate accuses several logs of, together or one of them by itself."""
+    reports = [check_recording(log, robot).findings for log in logs]
+    more = [finding for _, finding in check_together(robot, [process(log) for log in logs], reports)]
+    return [f for f in (*sum(reports, ()), *more) if f.severity != "note" and f.code in ACCUSATIONS]
+
+
+def main(cases: int, first: int, logs: int) -> int:
     """Run the campaign and print a table; the exit code says whether it passed."""
     count, accused = Counter[str](), Counter[str]()
     for case in range(cases):
         name, masses = ROBOTS[case % len(ROBOTS)], MASSES[(case // len(ROBOTS)) % len(MASSES)]
         rng = np.random.default_rng((first, case))
-        log = clean_log(name, first + case, size=float(rng.choice([0.15, 0.3, 0.5, 1.0])), friction=rng.uniform())
-        wrong = accusations(log, believed(name, masses, first + case))
+        size, friction = float(rng.choice([0.15, 0.3, 0.5, 1.0])), rng.uniform()
+        seeds = [first + case + k * SECOND for k in range(logs)]
+        clean = [clean_log(name, seed, size=size, friction=friction) for seed in seeds]
+        wrong = accusations_together(clean, believed(name, masses, first + case))
         for key in (name, masses):
             count[key] += 1
             accused[key] += bool(wrong)
@@ -106,4 +120,4 @@ def main(cases: int, first: int) -> int:
 
 if __name__ == "__main__":
     numbers = [int(word) for word in sys.argv[1:]]
-    raise SystemExit(main(*(numbers or [300]), *([0] if len(numbers) < 2 else [])))
+    raise SystemExit(main(*numbers, *[300, 0, 1][len(numbers) :]))

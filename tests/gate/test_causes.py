@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from campaigns import hypotheses as campaign
-from dynid.gate import causes
+from dynid.findings import Finding
+from dynid.gate import causes, quality
 from dynid.gate.causes import Cause
 from dynid.gate.measured_samples import measured_samples
 from dynid.gate.profiled_fit import Amounts, ProfiledFit, orthonormal
@@ -172,3 +173,25 @@ def test_picked_samples_tell_what_all_samples_tell(samples, step):
     share = 1.0 if step == 1 else 3 * (3 * m**2 - 7) / (4 * m * (m**2 - 4))  # three samples: a parabola meets them all
     assert picked.effort.var() == pytest.approx(share, rel=0.08)
     assert len(picked.q) / share > 0.85 * samples
+
+
+def _noted(code: str, severity: str) -> Finding:
+    return Finding(code=code, severity=severity, where="model", message="the log fits better so", joint="joint2")
+
+
+@pytest.mark.parametrize(("severity", "is_named"), [("note", True), ("warning", False), ("error", False)])
+def test_a_note_of_a_unit_does_not_end_the_search_for_causes(severity, is_named, monkeypatch):
+    """A motion that hardly shows another unit excludes no other cause; one that shows it makes the others worthless."""
+    case = campaign.make_case("gain", "rail", 3)
+    monkeypatch.setattr(quality, "check_hypotheses", lambda *_: iter([_noted("unit", severity)]))
+    report = check_recording(case.log, case.robot)
+    assert {f.severity for f in report.about("unit")} == {severity}
+    assert ([f.joint for f in report.about("wrong-gain")] == [case.joint]) is is_named
+
+
+@pytest.mark.parametrize("kind", ["gain", "nothing"])
+def test_a_change_ends_the_search_unless_a_lasting_cause_explains_it(kind, monkeypatch):
+    case = campaign.make_case(kind, "rail", 3)
+    monkeypatch.setattr(quality, "check_changes", lambda *_: iter([_noted("change", "warning")]))
+    codes = check_recording(case.log, case.robot).codes
+    assert ("change" in codes, "wrong-gain" in codes) == ((True, False) if kind == "nothing" else (False, True))

@@ -4,24 +4,28 @@ Each cause is one column beside the robot's equations: the torque per unit of it
 exact derivatives (`dynid.information.displacements`). Causes compete by what they gain away from reversals, where
 friction has a known shape; the one that explains the log best is named with its value and error. What the log cannot
 show is listed.
+
+Samples of k logs are judged alike. A drift is that of one log; all other causes are properties of the robot, with one
+value in all logs. What the equations lack repeats in every log and so reaches sqrt(k) times as many standard errors as
+in one: of a property those per log count, its standard errors over sqrt(k).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.findings import Finding
-from dynid.gate.profiled_fit import Amounts, ProfiledFit
+from dynid.gate.profiled_fit import Amounts, ProfiledFit, logs_of
 from dynid.gate.quick_fit import Samples
 from dynid.information.displacements import displace, displacement_columns
 from dynid.robot.model import Body, Robot
 from dynid.terms.load_dependent import horizontal_axes
 
-__all__ = ["LIKELY", "NAMED", "SURE", "Cause", "best_cause", "find_causes", "name_causes", "untestable"]
+__all__ = ["LIKELY", "NAMED", "RIVAL", "SURE", "Cause", "best_cause", "find_causes", "name_causes", "untestable"]
 
 Floats = NDArray[np.float64]
 LIKELY = 4.5
@@ -200,6 +204,8 @@ class Cause:
     """(6,) displacement of the joint per unit; zeros where it is none."""
     at_reversals: bool = False
     """Whether it shows at reversals alone, where friction may do what no equation says."""
+    log: int | None = None
+    """Number of the log in which it acts; None where it acts in all."""
 
     def unit(self, robot: Robot) -> str:
         """The printed unit of its amount, for a turning or a sliding joint."""
@@ -225,10 +231,12 @@ class Cause:
 
 
 def find_causes(robot: Robot, samples: Samples, fit: ProfiledFit) -> tuple[list[Cause], Amounts]:
-    """All causes with what each of them explains by itself."""
+    """All causes with what each of them explains by itself; of several logs away from reversals alone."""
     causes = [*_displacements(robot, samples, fit), *_channels(samples, fit)]
     amounts = fit.judge(np.stack([cause.column for cause in causes], axis=1))
-    unlikely = _deviations(amounts) <= LIKELY
+    if samples.log is not None:
+        return causes, amounts
+    unlikely = _deviations(samples, causes, amounts) <= LIKELY
     hidden = [k for k, x in enumerate(causes) if unlikely[k] and _may_show_at_reversals(x, float(amounts.error[k]))]
     if not hidden or samples.jerk is None:
         return causes, amounts
@@ -282,16 +290,21 @@ def placement_errors(body: Body, gravity: Floats) -> Iterator[tuple[str, Floats]
 
 def _channels(samples: Samples, fit: ProfiledFit) -> Iterator[Cause]:
     """What may be wrong with the torque of one joint."""
-    minutes = None if samples.time is None else (samples.time - samples.time[0]) / 60.0
+    minutes = [] if samples.time is None else [_minutes(samples.time, mine) for mine in logs_of(samples)]
     slope = samples.slope if samples.jerk is None else fit.slope  # measured samples tell it only without reversals
     none = np.zeros(6)
     for place, j in enumerate(fit.joints):
         yield Cause("gain", j, fit.at_joint(place, fit.explained[:, place]), none)
-        if minutes is not None:
-            yield Cause("drift", j, fit.at_joint(place, minutes), none)
+        for log, elapsed in enumerate(minutes):
+            yield Cause("drift", j, fit.at_joint(place, elapsed), none, log=None if samples.log is None else log)
         yield Cause("spring", j, fit.at_joint(place, samples.q[:, j]), none)
         if slope is not None and len(fit.joints) > 1:
             yield Cause("late", j, fit.at_joint(place, -slope[:, j]), none)
+
+
+def _minutes(time: Floats, mine: Floats) -> Floats:
+    """(M,) minutes since the first sample of a log, of samples (M,) that are its own; zero for the others."""
+    return np.asarray((time - time[int(mine.argmax())]) / 60.0 * mine)
 
 
 def best_cause(
@@ -300,7 +313,7 @@ def best_cause(
     """The place of the cause that explains most, None where none is likely; and the gains (k,) of those that are."""
     plausible = [_matters(cause, value, samples) for cause, value in zip(causes, amounts.value.tolist(), strict=True)]
     bounds = np.array([SURE if cause.at_reversals else least for cause in causes])
-    likely = np.array(plausible) & (_deviations(amounts) > bounds)
+    likely = np.array(plausible) & (_deviations(samples, causes, amounts) > bounds)
     gains = np.where(likely, amounts.gain, 0.0)
     if not likely.any():
         return None, gains
@@ -309,9 +322,14 @@ def best_cause(
     return min(rivals, key=lambda place: (order.index(causes[place].kind), -gains[place])), gains
 
 
-def _deviations(amounts: Amounts) -> Floats:
-    """(k,) amounts in standard errors."""
-    return np.asarray(np.abs(np.nan_to_num(amounts.value)) / amounts.error)
+def _deviations(samples: Samples, causes: Sequence[Cause], amounts: Amounts) -> Floats:
+    """(k,) amounts in standard errors; per log for what acts in all of several logs."""
+    return np.asarray(np.abs(np.nan_to_num(amounts.value)) / amounts.error / [_spread(samples, x) for x in causes])
+
+
+def _spread(samples: Samples, cause: Cause) -> float:
+    """Square root of the number of logs in which a cause acts."""
+    return 1.0 if cause.log is not None else float(np.sqrt(len(logs_of(samples))))
 
 
 def name_causes(
@@ -338,7 +356,8 @@ def name_causes(
     ]
     others = [f"{KINDS[rival.kind].code} of {robot.joint_names[rival.joint]}" for rival in rivals]
     least_sure = BEYOND_DOUBT if all(each.kind in PLACEMENTS for each in (cause, *rivals)) else np.inf
-    deviations = min(float(_deviations(amounts)[best]), abs(value) / error)  # a true cause is as sure once corrected
+    corrected = abs(value) / error / _spread(samples, cause)  # a true cause is as sure once corrected
+    deviations = min(float(_deviations(samples, causes, amounts)[best]), corrected)
     sure = abs(value) > kind.small and deviations > (least_sure if rivals else SURE)
     sure = sure and not cause.at_reversals and (cause.kind == "late" or _shows_at_reversals(robot, samples, cause))
     doubt = f" Nearly as well explained by: {', '.join(dict.fromkeys(others))}." if others else ""
@@ -352,6 +371,7 @@ def name_causes(
             f"amount [{cause.unit(robot)}]": kind.factor * value,
             f"standard error [{cause.unit(robot)}]": kind.factor * error,
             "gain of log-likelihood": 0.5 * float(amounts.gain[best]),
+            **({} if samples.log is None else {"logs": len(logs_of(samples))}),
         },
         remedy=kind.remedy.format(joint=robot.joint_names[cause.joint]) + doubt,
     )
@@ -364,18 +384,20 @@ def _shows_at_reversals(robot: Robot, samples: Samples, cause: Cause) -> bool:
     (same,) = (
         place
         for place, other in enumerate(causes)
-        if (other.kind, other.joint) == (cause.kind, cause.joint) and np.array_equal(other.direction, cause.direction)
+        if (other.kind, other.joint, other.log) == (cause.kind, cause.joint, cause.log)
+        and np.array_equal(other.direction, cause.direction)
     )
-    return bool(abs(np.nan_to_num(amounts.value[same])) > SURE * amounts.error[same])
+    return bool(abs(np.nan_to_num(amounts.value[same])) > SURE * _spread(samples, cause) * amounts.error[same])
 
 
 def _matters(cause: Cause, value: float, samples: Samples) -> bool:
     """Whether the amount of a cause is plausible and not too small to matter."""
     kind, size = KINDS[cause.kind], abs(value)
     if cause.kind in ("drift", "spring"):
-        torque = samples.effort[:, cause.joint]
+        rows = slice(None) if samples.log is None or cause.log is None else samples.log == cause.log
+        torque = samples.effort[rows, cause.joint]
         shape = samples.q[:, cause.joint] if cause.kind == "spring" else samples.time
-        size *= 0.0 if shape is None else float(shape.std()) / (60.0 if cause.kind == "drift" else 1.0)
+        size *= 0.0 if shape is None else float(shape[rows].std()) / (60.0 if cause.kind == "drift" else 1.0)
         size /= max(float(torque.std()), 1e-300)
     return kind.least < size < kind.large
 

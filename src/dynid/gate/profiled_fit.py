@@ -3,7 +3,8 @@
 Every joint's equations are weighted by their residual. Friction may depend on speed and load in more ways than the
 usual terms say, and all torques may be late: such columns are fitted as well, so that no other cause stands for them.
 Near a reversal no column holds what friction does under feedback: a joint sticks while its controller raises the
-torque. Equations near the reversals of their joint are left out, if enough others remain.
+torque. Equations near the reversals of their joint are left out, if enough others remain. Samples of several logs
+share the parameters; every log has offsets and a delay of its own, which differ from day to day on a faultless robot.
 
 With the residual r of the fit and the part c of a fault's column that the fit does not span, the amount of the fault
 and its standard error are
@@ -29,7 +30,7 @@ from dynid.robot.model import Robot
 from dynid.terms import usual_terms
 from dynid.terms.base import Dependence
 
-__all__ = ["Amounts", "ProfiledFit", "orthonormal"]
+__all__ = ["Amounts", "ProfiledFit", "logs_of", "orthonormal"]
 
 Floats = NDArray[np.float64]
 BLOCKS = 20
@@ -210,7 +211,7 @@ def _map_back(products: Floats) -> Floats:
 
 
 def _nuisances(samples: Samples, explained: Floats, scale: Floats, joints: list[int]) -> Floats:
-    """(M u, k) weighted columns of further friction, and of a delay of all torques."""
+    """(M u, k) weighted columns of further friction, of a delay of all torques, and of offsets of all logs but one."""
     columns = []
     for place, j in enumerate(joints):
         speed, load = samples.dq[:, j], np.abs(explained[:, place])
@@ -219,8 +220,18 @@ def _nuisances(samples: Samples, explained: Floats, scale: Floats, joints: list[
         shapes += [np.tanh(speed / (share * fastest)) for share in FRICTION_SPEEDS]
         columns += [_at_joint(place, shape * scale[place], len(joints)) for shape in shapes]
     if samples.slope is not None:
-        columns.append((samples.slope[:, joints] * scale).reshape(-1))
+        late = samples.slope[:, joints] * scale
+        columns += [(late * mine[:, None]).reshape(-1) for mine in logs_of(samples)]
+    for mine in logs_of(samples)[1:]:
+        columns += [_at_joint(place, mine * scale[place], len(joints)) for place in range(len(joints))]
     return np.stack(columns, axis=1)
+
+
+def logs_of(samples: Samples) -> Floats:
+    """(k, M) for each of the logs that samples come from one where a sample does, and zero elsewhere."""
+    if samples.log is None:
+        return np.ones((1, len(samples.q)))
+    return np.asarray(samples.log == np.unique(samples.log)[:, None], dtype=np.float64)
 
 
 def _at_joint(place: int, values: Floats, joints: int) -> Floats:

@@ -102,6 +102,8 @@ class Samples:
     """(M, n) rate of the accelerations; None where it is unknown."""
     far_from_reversals: NDArray[np.bool_] | None = None
     """(M, n) whether a joint is neither slow nor turns round about that time; None where it is unknown."""
+    log: NDArray[np.int64] | None = None
+    """(M,) number of the log, from 0, that a sample comes from; None where all come from one."""
     trust: Floats = field(init=False)
     """(n,) weight of each joint's torque, 0 to 1: zero where noise makes up half of its power."""
     weight: Floats = field(init=False)
@@ -152,7 +154,7 @@ class Samples:
         parts = {
             name: np.ascontiguousarray(getattr(self, name)[::step]) for name in ("q", "dq", "ddq", "effort", "sign")
         }
-        return replace(self, **parts, slope=None, time=None, jerk=None, far_from_reversals=None)
+        return replace(self, **parts, slope=None, time=None, jerk=None, far_from_reversals=None, log=None)
 
     def with_torque_sign(self, joint: int) -> Samples:
         """The samples with the sign of one joint's torque reversed."""

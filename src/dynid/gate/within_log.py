@@ -1,24 +1,31 @@
-"""Faults that a log shows in itself: loads that come and go, and the causes of `dynid.gate.causes`."""
+"""Faults that logs show in themselves: loads that come and go, and the causes of `dynid.gate.causes`.
+
+Each log is judged by itself (`check_within`), and the logs of one identification together (`check_together`). These
+share the parameters of the robot, so that those of the others tell what one log leaves open: a drift or a load within a
+log stands out that its own parameters would absorb. Causes that are properties of the robot have one value in all logs.
+Each log keeps offsets and a delay of its own: they differ from day to day on a faultless robot.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.findings import Finding
-from dynid.gate.causes import LIKELY, SURE, best_cause, find_causes, name_causes, untestable
-from dynid.gate.measured_samples import measured_samples
+from dynid.gate.causes import LIKELY, RIVAL, SURE, Cause, best_cause, find_causes, name_causes, untestable
+from dynid.gate.measured_samples import measured_samples, move_back
 from dynid.gate.model_checks import check_changes
-from dynid.gate.profiled_fit import ProfiledFit
+from dynid.gate.profiled_fit import Amounts, ProfiledFit, logs_of
 from dynid.gate.quick_fit import Samples, body_columns, solve_singular
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
+from dynid.stages import in_stage
 
-__all__ = ["check_within", "has_steady_cause"]
+__all__ = ["check_together", "check_within", "has_steady_cause"]
 
 Floats = NDArray[np.float64]
 
@@ -36,6 +43,12 @@ changed; set with tests/campaigns/faults_within.py, seed 0. Experiment (seeds 97
 at most 0.88 in simulated and real logs, clean logs with friction of other shapes at least 0.91."""
 SURELY_LOADED = 0.8
 """The same ratio below which this is a warning (experiment: faults_within.py, seeds 50 to 61)."""
+ROWS_TOGETHER = 1200
+"""Number of samples of several logs that are judged together (convention: two thirds of what one log is judged by, so
+that this takes less time than the check of one) ..."""
+FEWEST_TOGETHER = 300
+"""... but at least this number of each log; a log that has less than half of it is left out (convention: whole steps
+between samples may halve their number)."""
 RESOLVED = 1e-6
 """Relative increase of a gain above which it is no rounding (convention)."""
 
@@ -96,7 +109,7 @@ def _changing_loads(robot: Robot, samples: Samples, fit: ProfiledFit) -> Iterato
     own = body_columns(robot, samples) * np.tile(fit.scale, count)[:, None]
     columns = [own * np.repeat(part == k, len(fit.joints))[:, None] for k in range(LOAD_BLOCKS)]
     free = fit.left(np.concatenate(columns, axis=1))
-    gain = _gain_of_load(free.T @ free, free.T @ fit.residual)
+    gain, _ = _gain_of_load(free.T @ free, free.T @ fit.residual)
     ratio = float(np.sqrt(max(1.0 - gain / max(float(fit.residual @ fit.residual), 1e-300), 0.0)))
     if ratio < LOADED:
         yield Finding(
@@ -109,7 +122,7 @@ def _changing_loads(robot: Robot, samples: Samples, fit: ProfiledFit) -> Iterato
         )
 
 
-def _gain_of_load(products: Floats, along: Floats) -> float:
+def _gain_of_load(products: Floats, along: Floats, *, longest: int = LOAD_BLOCKS - 1) -> tuple[float, Floats]:
     """By how much one load, held in those parts where it explains most, reduces the sum of squared residuals.
 
     The parts are found from the best single stretch on, by adding or removing one part at a time.
@@ -117,6 +130,10 @@ def _gain_of_load(products: Floats, along: Floats) -> float:
     Args:
         products: (4 k, 4 k) cross products of the columns of the load in each of k parts.
         along: (4 k,) their products with the residual.
+        longest: Largest number of parts of a stretch to begin with.
+
+    Returns:
+        The reduction, and (k,) ones where the load is held, zeros elsewhere.
     """
     table, sides = products.reshape(LOAD_BLOCKS, 4, LOAD_BLOCKS, 4), along.reshape(LOAD_BLOCKS, 4)
 
@@ -125,9 +142,143 @@ def _gain_of_load(products: Floats, along: Floats) -> float:
         return np.asarray(np.sum(b * solve_singular(G, b[:, :, None])[:, :, 0], axis=1))
 
     places, ends = np.arange(LOAD_BLOCKS), combinations(range(LOAD_BLOCKS + 1), 2)
-    tried = np.array([(places >= a) & (places < b) for a, b in ends if b - a < LOAD_BLOCKS], dtype=float)
-    best = 0.0
+    tried = np.array([(places >= a) & (places < b) for a, b in ends if b - a <= longest], dtype=float)
+    best, held = 0.0, np.zeros(LOAD_BLOCKS)
     while (found := gains(tried)).max() > best * (1.0 + RESOLVED):
-        best = float(found.max())
-        tried = np.abs(tried[int(found.argmax())] - np.eye(LOAD_BLOCKS))
-    return best
+        best, held = float(found.max()), tried[int(found.argmax())]
+        tried = np.abs(held - np.eye(LOAD_BLOCKS))
+    return best, held
+
+
+@in_stage("gate")
+def check_together(
+    robot: Robot, runs: Sequence[Experiment | None], told: Sequence[Sequence[Finding]]
+) -> list[tuple[int | None, Finding]]:
+    """Judge several logs together; one log alone says nothing here.
+
+    Args:
+        robot: The robot.
+        runs: The logs with torques as measured; None for a log that cannot be judged.
+        told: What was found in each log by itself, which is not said again.
+
+    Returns:
+        What only all logs together show, with the place of the log concerned; None where it is all of them.
+    """
+    late = [_delay(findings) for findings in told]
+    moved = [run if run is None or not delay else move_back(run, delay) for run, delay in zip(runs, late, strict=True)]
+    rows = max(ROWS_TOGETHER // max(sum(run is not None for run in moved), 1), FEWEST_TOGETHER)
+    parts = {place: part for place, run in enumerate(moved) if (part := _samples(robot, run, rows)) is not None}
+    if len(parts) < 2:
+        return []
+    places, samples = list(parts), _joined(list(parts.values()))
+    if not samples.trust.any():
+        return []
+    named = [(None if log is None else places[log], finding) for log, finding in _found(robot, samples)]
+    return [(place, finding) for place, finding in named if not _is_told(place, finding, told)]
+
+
+def _delay(findings: Sequence[Finding]) -> float:
+    """The delay of the torques that a log surely has [s], zero otherwise."""
+    sure = (f for f in findings if f.code == "unsynchronised" and f.severity == "warning")
+    return next((float(f.evidence["delay [s]"]) for f in sure), 0.0)
+
+
+def _is_told(place: int | None, finding: Finding, told: Sequence[Sequence[Finding]]) -> bool:
+    """Whether a log that is concerned was found to have the same by itself."""
+    mine = [f for k, each in enumerate(told) for f in each if place is None or k == place]
+    return any((f.code, f.joint) == (finding.code, finding.joint) for f in mine)
+
+
+def _samples(robot: Robot, run: Experiment | None, rows: int) -> Samples | None:
+    """Samples of a log; None where there are too few, or it does not tell the motion between them."""
+    part = None if run is None else measured_samples(robot, run, rows)
+    return part if part is not None and part.jerk is not None and 2 * len(part.q) >= FEWEST_TOGETHER else None
+
+
+def _joined(parts: Sequence[Samples]) -> Samples:
+    """Samples of several logs; of the joints that are used in all of them."""
+    names = ("q", "dq", "ddq", "effort", "sign", "slope", "time", "jerk", "far_from_reversals")
+    arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    log = np.repeat(np.arange(len(parts)), [len(part.q) for part in parts])
+    return replace(parts[0], **arrays, log=log, used=np.all([part.used for part in parts], axis=0))
+
+
+def _found(robot: Robot, samples: Samples) -> Iterator[tuple[int | None, Finding]]:
+    """What the samples of several logs show, with the number of the log."""
+    fit = ProfiledFit.of(robot, samples)
+    causes, amounts = find_causes(robot, samples, fit)
+    amounts = _agreeing(samples, fit, causes, amounts)
+    best, _ = best_cause(samples, causes, amounts)
+    load = _other_load(robot, samples, fit)
+    beside = None if load is None or best is None else fit.with_column(causes[best].column)
+    if load is not None and (beside is None or _other_load(robot, samples, beside) is not None):
+        yield load
+        return
+    for finding in name_causes(robot, samples, causes, amounts):
+        yield None if best is None else causes[best].log, finding
+
+
+def _agreeing(samples: Samples, fit: ProfiledFit, causes: Sequence[Cause], amounts: Amounts) -> Amounts:
+    """The amounts without those of properties that differ from log to log: what a robot has, it has in all of them.
+
+    With one value for all logs a property must gain the share `RIVAL` of what it gains with a value for each.
+    """
+    free = fit.left(np.stack([cause.column for cause in causes], axis=1))
+    rows = _rows_of_logs(samples, fit)
+    along, size = rows @ (free * fit.residual[:, None]), rows @ free**2
+    apart = np.sum(np.where(size > 0.0, along**2 / np.where(size > 0.0, size, 1.0), 0.0), axis=0)
+    together = along.sum(axis=0) ** 2 / np.maximum(size.sum(axis=0), 1e-300)
+    agree = (together >= RIVAL * apart) | np.array([cause.log is not None for cause in causes])
+    return Amounts(
+        np.where(agree, amounts.value, np.nan), np.where(agree, amounts.error, np.inf), np.where(agree, amounts.gain, 0)
+    )
+
+
+def _rows_of_logs(samples: Samples, fit: ProfiledFit) -> Floats:
+    """(k, M u) ones for the equations of each log."""
+    return np.repeat(logs_of(samples), len(fit.joints), axis=1)
+
+
+def _other_load(robot: Robot, samples: Samples, fit: ProfiledFit) -> tuple[int, Finding] | None:
+    """The log with another load in all or some of its parts, of those the one in which a load explains most."""
+    own = body_columns(robot, samples) * np.tile(fit.scale, len(samples.q))[:, None] * fit.counted[:, None]
+    left = max(float(fit.residual @ fit.residual), 1e-300)
+    gains = [_gain_in(np.flatnonzero(mine), own, fit) for mine in _rows_of_logs(samples, fit)]
+    log = max(range(len(gains)), key=lambda k: gains[k][0])
+    gain, held = gains[log]
+    ratio = float(np.sqrt(max(1.0 - gain / left, 0.0)))
+    if ratio >= LOADED:
+        return None
+    link = robot.bodies[-1].joint.child
+    whole = bool(held.all())
+    return log, Finding(
+        code="change",
+        severity="warning" if ratio < SURELY_LOADED else "note",
+        where="model",
+        message=f"the load on {link} is another one than in the other logs"
+        if whole
+        else f"the load on {link} changes during the log, as the other logs show",
+        evidence={"residual ratio": ratio, "logs": len(gains)},
+        remedy="Identify logs with different loads separately."
+        if whole
+        else "Was something taken up or put down? Identify parts with different loads separately (--time).",
+    )
+
+
+def _gain_in(rows: NDArray[np.int64], own: Floats, fit: ProfiledFit) -> tuple[float, Floats]:
+    """By how much a load that is held in some parts of a log reduces the sum of squared residuals, and in which parts.
+
+    Args:
+        rows: The equations of the log.
+        own: (M u, 4) weighted columns of a load.
+        fit: The fit of all logs; its residual is orthogonal to its basis.
+    """
+    joints = len(fit.joints)
+    ends = rows[0] + joints * np.linspace(0, len(rows) // joints, LOAD_BLOCKS + 1).astype(int)
+    parts = [slice(a, b) for a, b in pairwise(ends.tolist())]
+    spanned = np.concatenate([fit.basis[part].T @ own[part] for part in parts], axis=1)
+    products = -(spanned.T @ spanned)
+    for k, part in enumerate(parts):
+        products[4 * k : 4 * k + 4, 4 * k : 4 * k + 4] += own[part].T @ own[part]
+    along = np.concatenate([own[part].T @ fit.residual[part] for part in parts])
+    return _gain_of_load(products, along, longest=LOAD_BLOCKS)

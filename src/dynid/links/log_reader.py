@@ -27,6 +27,7 @@ from dynid.gate.causes import NAMED
 from dynid.gate.model_delay import resolve_delay
 from dynid.gate.quality import check_and_process, prevents_processing
 from dynid.gate.stream_check import StreamCheck
+from dynid.gate.within_log import check_together
 from dynid.links.common.copies import SeenSamples
 from dynid.links.hold_out import HoldOut, mask_training, split_recording
 from dynid.links.log_part import cut_recording
@@ -166,6 +167,8 @@ class _OpenLog:
     chain: Chain | None
     """None for isolated rows, which no filter can treat."""
     delay_note: str
+    findings: tuple[Finding, ...] = ()
+    """What the gate found in it by itself."""
 
     def experiment(self) -> Experiment:
         """The processed part, which knows the log again by some of its stretches."""
@@ -285,11 +288,20 @@ class LogReader:
     ) -> list[_OpenLog]:
         """Read and check all logs, and give them a common cutoff where there is one."""
         opened = [self._open(log, log_progress) for log in logs]
+        self._judge_together(logs, opened)
         chains = [one.chain for one in opened if one.chain is not None]
         if choose is None or self.recipe.cutoff_hz != "auto" or len(chains) < len(logs):
             return opened
         choice = choose(chains)
         return opened if choice is None else [one.with_cutoff(*choice) for one in opened]
+
+    def _judge_together(self, logs: Sequence[Log], opened: Sequence[_OpenLog]) -> None:
+        """Report what only all logs together show."""
+        if not self.recipe.gate or len(logs) < 2:
+            return
+        runs = [None if one.chain is None else one.chain.experiment(filter_effort=False) for one in opened]
+        for place, finding in check_together(self.robot, runs, [one.findings for one in opened]):
+            self._warn(None if place is None else logs[place], [finding])
 
     def _fitted(self, log: Log, opened: _OpenLog) -> Experiment:
         run = opened.experiment()
@@ -344,17 +356,19 @@ class LogReader:
                 # only the findings are wanted here, not the chain: the gate judges with default processing anyway (see
                 # check_and_process), and default options spare it a second chain
                 options = Processing(effort_delay_s=self.recipe.delay_s)
-                self._run_gate(log, recording, resolve_delay(recording, options, self.robot)[0], log_progress)
-                return _open_training(recording, self.recipe, rule, self.robot)
+                options = resolve_delay(recording, options, self.robot)[0]
+                found, _ = self._run_gate(log, recording, options, log_progress)
+                return replace(_open_training(recording, self.recipe, rule, self.robot), findings=found)
             options = _processing(self.recipe)
             options = _validation_options(options, self.recipe) if for_validation else options
             if hz is not None:
                 options = replace(options, cutoff_hz=min(hz, HIGHEST_CUTOFF * _rate(recording)))
             options, delay_note = resolve_delay(recording, options, self.robot)
-            chain = self._run_gate(log, recording, options, log_progress)
+            found, chain = self._run_gate(log, recording, options, log_progress)
             if chain is None and not recording.isolated:
                 chain = Chain.start(recording, options)
-        return _OpenLog(recording=recording, part=recording, options=options, chain=chain, delay_note=delay_note)
+        whole = _OpenLog(recording=recording, part=recording, options=options, chain=chain, delay_note=delay_note)
+        return replace(whole, findings=found)
 
     def _recording(self, log: Log, log_progress: _LogProgress) -> Recording:
         """Read a log."""
@@ -378,15 +392,15 @@ class LogReader:
 
     def _run_gate(
         self, log: Log, recording: Recording, options: Processing, log_progress: _LogProgress
-    ) -> Chain | None:
-        """Check a log by the gate, which also processes it; None if the gate is off or did not process."""
+    ) -> tuple[tuple[Finding, ...], Chain | None]:
+        """Check a log by the gate, which also processes it; no chain if the gate is off or did not process."""
         if not self.recipe.gate:
             self._warn(log, recording.findings)  # what the reader found; nothing is judged
-            return None
+            return (), None
         quality, chain = self.check(recording, options, self.robot)
         self.refuse_or_warn(log, quality.findings)
         log_progress.report(log, READ_SHARE + CHECK_SHARE, "processing")
-        return chain
+        return tuple(quality.findings), chain
 
     def refuse_or_warn(self, log: Log, findings: Sequence[Finding]) -> None:
         """Refuse a log with errors among its findings; report its warnings."""
@@ -403,15 +417,15 @@ class LogReader:
             raise DataError(f"{first.message}{more}", path=_path(log), place=where, remedy=remedy)
         self._warn(log, findings)
 
-    def _warn(self, log: Log, findings: Sequence[Finding]) -> None:
-        """Report warnings about a log, and notes that name a cause; what is said of the channel map only once."""
+    def _warn(self, log: Log | None, findings: Sequence[Finding]) -> None:
+        """Report warnings about a log, or all of them, and notes that name a cause; of the channel map only once."""
         for finding in findings:
             is_told = finding.severity == "warning" or (finding.severity == "note" and finding.code in NAMED)
             if not is_told or (finding.code, finding.message) in self.told:
                 continue
             if finding.code == "joint-order":
                 self.told.add((finding.code, finding.message))
-            self.notice(replace(finding, where=f"{_name(log)}: {finding.where}"))
+            self.notice(replace(finding, where=f"{'all logs' if log is None else _name(log)}: {finding.where}"))
 
     def refuse_empty(self, log: Log, has_samples: bool, dropped: Mapping[str, int]) -> None:
         """Refuse a log of which no sample can be used; `dropped` counts those left out, by reason."""
