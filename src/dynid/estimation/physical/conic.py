@@ -45,7 +45,7 @@ MANY_ROWS = 500
 """Passive rows from which on only likely ones are held at first (convention): of thousands, a few are active, and the
 solver's time grows with their number."""
 LIKELY = 4
-"""One row in this many is likely to be active (experiment: no log of docs/real-data.md needed more)."""
+"""One row in this many is likely to be active (experiment: the programs of panda_gaz needed no more)."""
 WIDENINGS = 3
 """How often rows that were left out and are violated are added, before all are held (convention)."""
 OVERLOOKED = 1e-8
