@@ -69,21 +69,43 @@ def test_absent_parameters_are_zero(equations: Samples) -> None:
     friction = [place for place, name in enumerate(layout) if place >= 10 * ROBOT.dof]
     assert friction
     assert folds.best_weight((), friction) in WEIGHTS
-    fits = folds._without(1.0, friction)
-    base, _ = fits.solve(np.arange(len(folds)), np.zeros(0, dtype=np.int64))
+    base, _ = folds._fit(np.arange(len(folds)), np.zeros(0, dtype=np.int64), friction, [1.0])
     of_friction = [k for k, column in enumerate(equations.base.columns) if column in friction]
     np.testing.assert_allclose(base[:, 0, of_friction], 0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("absent", [(), (3, 11, 41)])
-def test_a_model_alone_is_fitted_as_one_of_many(equations: Samples, absent: tuple[int, ...]) -> None:
+def test_base_parameters_are_drawn_as_standard_ones_are(equations: Samples, absent: tuple[int, ...]) -> None:
     folds = Folds(equations, np.ones(ROBOT.dof), (BLOCKS,))
-    kept, everything = np.arange(len(FURTHER)), np.arange(len(folds))
-    base, unknowns = folds._fit_whole(kept, absent, WEIGHTS)
-    for place, weight in enumerate(WEIGHTS):
-        expected = folds._without(weight, absent).solve(everything, kept)
-        np.testing.assert_allclose(base[:, place], expected[0][:, 0], rtol=1e-6, atol=1e-9)
-        np.testing.assert_allclose(unknowns[:, place], expected[1][:, 0], rtol=1e-6, atol=1e-9)
+    rigid, rank = len(equations.base.layout), equations.base.rank
+    kept, places = np.arange(len(FURTHER)), np.array([5, 2])
+    standard = [k for k in range(rigid) if k not in absent]
+    to_base, pull = folds._to_base[:, standard], folds.coordinates.pull
+    used = [*standard, *(rigid + kept)]
+    turn = np.zeros((rank + kept.size, len(used)))
+    turn[:rank, : len(standard)] = to_base
+    turn[range(rank, len(turn)), range(len(standard), len(used))] = 1.0
+    base, unknowns = folds._fit(places, kept, absent, WEIGHTS)
+    for row, fold in enumerate(places):
+        rest = folds.products(int(fold))[0]
+        for place, weight in enumerate(WEIGHTS):
+            P = weight * pull[used]
+            side = turn.T @ rest[:-1, -1] + P * folds.coordinates.centre[used]
+            y = np.linalg.solve(turn.T @ rest[:-1, :-1] @ turn + np.diag(P), side)
+            expected = to_base @ y[: len(standard)]
+            np.testing.assert_allclose(base[row, place], expected, rtol=1e-6, atol=1e-9)
+            np.testing.assert_allclose(unknowns[row, place], y[len(standard) :], rtol=1e-6, atol=1e-9)
+
+
+def test_a_larger_model_starts_from_the_smaller_one(equations: Samples) -> None:
+    kinds = [FURTHER[: ROBOT.dof], FURTHER[ROBOT.dof :]]
+    candidates = [[kinds[1][0]], [kinds[1][1], kinds[0][3]], list(kinds[1][2:])]
+    folds = Folds(equations, np.ones(ROBOT.dof), (BLOCKS,))
+    folds.errors(kinds[0][:2], [kinds[0][2:3], *candidates], 0.1)
+    old, new = folds.errors(kinds[0][:3], candidates, 0.1)
+    fresh_old, fresh_new = Folds(equations, np.ones(ROBOT.dof), (BLOCKS,)).errors(kinds[0][:3], candidates, 0.1)
+    np.testing.assert_allclose(old, fresh_old, rtol=1e-10)
+    np.testing.assert_allclose(new, fresh_new, rtol=1e-10)
 
 
 def test_some_of_the_terms_give_the_folds_of_equations_that_have_no_others(equations: Samples) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 import dynid.estimation.physical.feasible as feasible_module
 from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.linear.least_squares import WLS
+from dynid.estimation.physical import conic
 from dynid.estimation.physical.bounds import Bounds
 from dynid.estimation.physical.definiteness import check_inertia, random_poses
 from dynid.estimation.physical.feasible import FeasibleWLS
@@ -393,3 +394,40 @@ def test_intervals_cover_motors_at_the_border_of_what_is_possible() -> None:
 def test_distinct_rows_are_those_of_numpy(seed: int, rows: int, columns: int) -> None:
     table = np.random.default_rng(seed).integers(-2, 3, size=(rows, columns)) * 0.5
     assert np.array_equal(distinct_rows(table), np.unique(table, axis=0, return_index=True)[1])
+
+
+@pytest.mark.parametrize("likely", [4, 300])  # of 600 rows 2 are too few: others must be added
+def test_many_rows_are_held_although_few_are_tried_first(monkeypatch: pytest.MonkeyPatch, likely: int) -> None:
+    random = np.random.default_rng(3)
+    size, rows = 12, 600
+    program = conic.ConeProgram(
+        matrix=random.normal(size=(20, size)),
+        target=10.0 * random.normal(size=20),
+        centre=np.zeros(size),
+        pull=np.full(size, 0.1),
+        bodies=0,
+        margin=0.0,
+        nonnegative=(),
+        at_most=np.zeros((0, size)),
+        limit=np.zeros(0),
+        equal=np.zeros((0, size)),
+        value=np.zeros(0),
+        passive=random.normal(size=(rows, size)),
+        allowed=random.uniform(0.1, 1.0, size=rows),
+    )
+    monkeypatch.setattr(conic, "LIKELY", likely)
+    sizes = []
+    whole = conic._solve_checked
+
+    def counted(part: conic.ConeProgram) -> tuple[np.ndarray, float] | None:
+        sizes.append(len(part.allowed))
+        return whole(part)
+
+    monkeypatch.setattr(conic, "_solve_checked", counted)
+    found, expected = conic.solve_cone_program(program), whole(program)
+    assert found is not None
+    assert expected is not None
+    np.testing.assert_allclose(found[0], expected[0], atol=1e-6)
+    assert sizes[0] == rows // likely
+    assert len(sizes) > 1 or likely == 4
+    assert np.min(program.passive @ found[0] + program.allowed) > -1e-7

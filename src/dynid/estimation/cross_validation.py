@@ -6,7 +6,7 @@ rank models and weights, and constraints hardly change that order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,8 +71,7 @@ class Folds:
         if len(segments) < 2:
             raise ArgumentError("cross-validation needs two blocks of time or more", remedy="Use a longer experiment.")
         self.equations, self.weights = equations, weights
-        self._best: dict[tuple[tuple[Term, ...], tuple[int, ...]], float] = {}
-        self._fits: dict[tuple[float, tuple[int, ...]], _Fits] = {}
+        self._fits: dict[float, _Fits] = {}
         self._terms = equations.terms if terms is None else tuple(terms)
         self._places = {term: place for place, term in enumerate(self._terms)}
         partitions = [_groups(equations, segments, count) for count in counts]
@@ -87,18 +86,17 @@ class Folds:
         rank, rigid = equations.base.grouping.shape
         length = np.sqrt(np.diagonal(whole))[rank:-1]
         self.coordinates = PriorCoordinates.of(equations.robot, np.where(length > 0.0, length, np.inf))
-        self.to_base = equations.base.grouping @ self.coordinates.from_scaled[:rigid, :rigid]
+        self._to_base = equations.base.grouping @ self.coordinates.from_scaled[:rigid, :rigid]
         """(b, p) base parameters = to_base @ scaled standard parameters."""
         self.sizes = np.diagonal(self.coordinates.from_scaled)[rigid:]
         """(k,) parameter of each term = size * its scaled unknown."""
-        rest = whole - self._weighted
-        scale = np.append(self.sizes, 1.0)
-        self.standard = self.to_base.T @ rest[:, :rank, :rank] @ self.to_base
-        """(folds, p, p) cross products of the scaled standard parameters without each fold."""
-        self.mixed = (rest[:, rank:, :rank] * scale[:, None]) @ self.to_base
-        """(folds, k + 1, p) those of the scaled terms and the torque with the scaled standard parameters."""
-        self.further = rest[:, rank:, rank:] * np.outer(scale, scale)
-        """(folds, k + 1, k + 1) those of the scaled terms and the torque."""
+        scale = np.concatenate([np.ones(rank), self.sizes, [1.0]])
+        for products in (whole, self._weighted, self._torque):
+            products *= scale[:, None]
+            products *= scale
+        self._rest = whole - self._weighted
+        """(folds, b + k + 1, b + k + 1) weighted cross products without each fold, of base parameters, scaled terms and
+        torque; as those of each fold are."""
 
     def __len__(self) -> int:
         return len(self._weighted)
@@ -154,221 +152,196 @@ class Folds:
         kept = self._columns(present)
         groups = [self._columns(group) for group in candidates]
         wanted = np.arange(len(self)) if places is None else places
-        fits = self._without(prior_weight)
-        fits.include(np.concatenate([kept, *groups]))
-        old = self._squares(self._torque, wanted, kept, *fits.solve(wanted, kept))[:, 0]
-        new = np.empty((len(groups), len(wanted)))
-        for size in sorted({group.size for group in groups}):  # groups of one size are treated at once
-            alike = [place for place, group in enumerate(groups) if group.size == size]
-            columns = np.array([groups[place] for place in alike])
-            found = fits.extend(wanted, kept, columns)
-            new[alike] = self._squares(self._torque, wanted, kept, *found[:2], columns, found[2]).T
-        return old, new
+        if prior_weight not in self._fits:
+            self._fits[prior_weight] = _Fits(self, prior_weight)
+        return self._fits[prior_weight].errors(wanted, kept, groups)
 
-    def _without(self, prior_weight: float, absent: Sequence[int] = ()) -> _Fits:
-        """The fits at one weight of the prior, without some standard parameters."""
-        key = (prior_weight, tuple(absent))
-        if key not in self._fits:
-            standard = np.array([k for k in range(len(self.equations.base.layout)) if k not in absent])
-            self._fits[key] = _Fits(self, standard, prior_weight)
-        return self._fits[key]
-
-    def _squares(
-        self,
-        products: Floats,
-        wanted: Ints,
-        kept: Ints,
-        base: Floats,
-        unknowns: Floats,
-        groups: Ints | None = None,
-        further: Floats | None = None,
-    ) -> Floats:
-        """(folds, m) squared errors of m fits to each wanted fold by cross products.
+    def _squares(self, wanted: Ints, kept: Ints, base: Floats, unknowns: Floats) -> Floats:
+        """(folds, m) weighted squared errors of m fits to each wanted fold by cross products.
 
         Args:
-            products: (all folds, ...) cross products of all columns and the torque.
             wanted: Places of the folds.
             kept: (k,) terms of all fits.
             base: (folds, m, b) base parameters of each fit.
             unknowns: (folds, m, k) scaled unknowns of the terms.
-            groups: (m, s) further terms of each fit.
-            further: (folds, m, s) their scaled unknowns.
         """
         rank = base.shape[2]
-        used = np.append(rank + kept, products.shape[1] - 1)
-        torque = np.concatenate([unknowns * self.sizes[kept], np.full((*base.shape[:2], 1), -1.0)], axis=2)
-        rows = products[wanted[:, None], used]
-        squares = np.sum(base * (base @ products[wanted, :rank, :rank] + 2.0 * (torque @ rows[:, :, :rank])), axis=2)
-        squares += np.sum(torque * (torque @ rows[:, :, used]), axis=2)
-        length = np.sqrt(np.maximum(np.diagonal(products, axis1=1, axis2=2)[wanted], 0.0))
-        sizes = (np.abs(base) @ length[:, :rank, None] + np.abs(torque) @ length[:, used, None])[:, :, 0]
-        if groups is not None and further is not None:
-            parts, places = further * self.sizes[groups], rank + groups
-            rows = products[wanted[:, None], places.ravel()].reshape(len(wanted), *places.shape, -1)
-            cross = rows[..., :rank] @ base[..., None] + rows[..., used] @ torque[..., None]
-            own = rows[:, np.arange(len(groups))[:, None, None], np.arange(groups.shape[1])[:, None], places[:, None]]
-            squares += np.sum(parts * (2.0 * cross[..., 0] + (own @ parts[..., None])[..., 0]), axis=2)
-            sizes += np.sum(length[:, places] * np.abs(parts), axis=2)
+        used = np.concatenate([np.arange(rank), rank + kept, [-1]])
+        products = _of_folds(self._weighted, wanted).take(used, axis=1).take(used, axis=2)
+        torque = np.full((*base.shape[:2], 1), -1.0)
+        all_unknowns = np.concatenate([base, unknowns, torque], axis=2)
+        squares = np.sum(all_unknowns * (all_unknowns @ products), axis=2)
+        length = np.sqrt(np.maximum(np.diagonal(products, axis1=1, axis2=2), 0.0))
         # differences below this are rounding and may be negative: without noise, all fits count as equal
-        return np.asarray(np.maximum(squares, ROUNDING * sizes**2))
+        return np.asarray(np.maximum(squares, ROUNDING * (np.abs(all_unknowns) @ length[..., None])[..., 0] ** 2))
+
+    def products(self, fold: int) -> tuple[Floats, Floats]:
+        """(b + k + 1, b + k + 1) weighted cross products without a fold, and those of the fold without weights."""
+        return self._rest[fold], self._torque[fold]
 
     def _columns(self, terms: Sequence[Term]) -> Ints:
         return np.array([self._places[term] for term in terms], dtype=np.int64)
 
-    def best_weight(self, terms: Sequence[Term], absent: Sequence[int] = ()) -> float:
+    def best_weight(self, terms: Sequence[Term], absent: Sequence[int] = (), near: float | None = None) -> float:
         """The strongest prior whose weighted error on left-out folds is within 1 % of the best.
 
         Args:
             terms: Terms of the model.
             absent: Places of standard parameters that are zero.
+            near: One of `WEIGHTS` that was best for a similar model: the search goes downhill from it, and looks no
+                further than where the error rises. By default it tries all weights.
         """
-        if (key := (tuple(terms), tuple(absent))) in self._best:
-            return self._best[key]
         kept, everything = self._columns(terms), np.arange(len(self))
-        if len(kept) == len(self._terms):
-            base, unknowns = self._fit_whole(kept, absent, WEIGHTS)
-        else:  # other models will come, which share what is eliminated
-            found = [self._without(weight, absent).solve(everything, kept) for weight in WEIGHTS]
-            base, unknowns = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
-        errors = self._squares(self._weighted, everything, kept, base, unknowns).sum(axis=0)
-        self._best[key] = max(w for w, error in zip(WEIGHTS, errors, strict=True) if error <= NEAR_BEST * errors.min())
-        return self._best[key]
 
-    def _fit_whole(self, kept: Ints, absent: Sequence[int], weights: Sequence[float]) -> tuple[Floats, Floats]:
+        def found(weights: Sequence[float]) -> list[float]:
+            fits = self._fit(everything, kept, absent, weights)
+            return [float(error) for error in self._squares(everything, kept, *fits).sum(axis=0)]
+
+        if near is None:
+            errors = dict(zip(WEIGHTS, found(WEIGHTS), strict=True))
+        else:
+            errors = _downhill(found, WEIGHTS.index(near))
+        return max(weight for weight, error in errors.items() if error <= NEAR_BEST * min(errors.values()))
+
+    def _fit(self, wanted: Ints, kept: Ints, absent: Sequence[int], weights: Sequence[float]) -> tuple[Floats, Floats]:
         """Base parameters (folds, weights, b) and scaled unknowns of the terms (folds, weights, k), fit by fit.
 
-        It is what `_Fits.solve` gives, for one model alone: all unknowns are solved for at once.
-
         Args:
+            wanted: Places of the folds that are left out in turn.
             kept: (k,) terms of the model.
             absent: Places of standard parameters that are zero.
             weights: Weights of the prior.
         """
-        rigid = len(self.equations.base.layout)
-        standard = np.array([k for k in range(rigid) if k not in absent])
-        size, used = standard.size, np.concatenate([standard, rigid + kept])
-        matrices = np.empty((len(self), used.size, used.size))
-        matrices[:, :size, :size] = self.standard[:, standard[:, None], standard]
-        matrices[:, size:, :size] = self.mixed[:, kept[:, None], standard]
-        matrices[:, :size, size:] = matrices[:, size:, :size].swapaxes(1, 2)
-        matrices[:, size:, size:] = self.further[:, kept[:, None], kept]
-        torque = np.concatenate([self.mixed[:, -1, standard], self.further[:, kept, -1]], axis=1)
-        pull, centre, solve = self.coordinates.pull[used], self.coordinates.centre[used], lapack().dpotrs
+        to_base, centre = self.drawn_base(absent)
+        size, used = len(centre), len(self._to_base) + kept
+        rest = _of_folds(self._rest, wanted)
+        rows = rest.take(np.append(used, -1), axis=1)
+        matrices = np.empty((len(wanted), size + kept.size, size + kept.size))
+        matrices[:, :size, :size] = to_base.T @ rest[:, : len(to_base), : len(to_base)] @ to_base
+        mixed = rows[:, :, : len(to_base)] @ to_base
+        matrices[:, size:, :size] = mixed[:, :-1]
+        matrices[:, :size, size:] = mixed[:, :-1].swapaxes(1, 2)
+        matrices[:, size:, size:] = rows[:, :-1].take(used, axis=2)
+        torque = np.concatenate([mixed[:, -1], rows[:, :-1, -1]], axis=1)
+        pull, drawn = self.pulls(kept)
+        pull, drawn = np.append(np.ones(size), pull), np.append(centre, drawn)
+        solve = lapack().dpotrs
         found = np.array(
             [
-                [solve(_root(matrix, weight * pull), right + weight * pull * centre, lower=1)[0] for weight in weights]
+                [solve(_root(matrix, weight * pull), right + weight * drawn, lower=1)[0] for weight in weights]
                 for matrix, right in zip(matrices, torque, strict=True)
             ]
         )
-        return found[:, :, :size] @ self.to_base[:, standard].T, found[:, :, size:]
+        return found[:, :, :size] @ to_base.T, found[:, :, size:]
+
+    def pulls(self, kept: Ints) -> tuple[Floats, Floats]:
+        """(k,) pull of terms, and pull times the value to which it draws them, at weight one."""
+        used = self._to_base.shape[1] + kept
+        pull = self.coordinates.pull[used]
+        return pull, pull * self.coordinates.centre[used]
+
+    def drawn_base(self, absent: Sequence[int] = ()) -> tuple[Floats, Floats]:
+        """Unknowns z (r,) that the prior of weight one draws with pull one: (b, r) base parameters over z, and centre.
+
+        The prior draws the standard parameters, of which the data tell the base parameters alone. Of all standard
+        parameters y with ``B y = beta`` the nearest to the centre c has the distance of beta from ``B c`` in the metric
+        of ``inv(B inv(P) B^T)``; so b unknowns do the work of p.
+
+        Args:
+            absent: Places of standard parameters that are zero.
+        """
+        standard = np.array([k for k in range(self._to_base.shape[1]) if k not in set(absent)], dtype=np.int64)
+        B, pull = self._to_base[:, standard], self.coordinates.pull[standard]
+        spread = B / pull @ B.T
+        size = np.sqrt(np.diagonal(spread))
+        divisor = np.where(size > 0.0, size, 1.0)
+        values, vectors = eigh(spread / np.outer(divisor, divisor))
+        kept = values > SINGULAR
+        root = np.sqrt(values[kept])
+        back = vectors[:, kept].T / divisor / root[:, None]
+        return size[:, None] * vectors[:, kept] * root, back @ (B @ self.coordinates.centre[standard])
 
 
 class _Fits:
     """The fits that leave one fold out each, at one weight of the prior, for any set of terms.
 
-    The standard parameters are in every model: they are eliminated once, as the first columns of a Cholesky
-    factorisation are, and what remains are small systems in the terms alone. A term is eliminated from the standard
-    parameters when a model first has it.
+    The base parameters are in every model: they are eliminated once from the cross products of the fit and, by the same
+    step, from those of the left-out fold. What remains are small matrices of the terms and the torque. A term that a
+    model has is eliminated from both in the same way, so that the model with one more group of terms starts from the
+    one before, and a candidate needs its own few rows and columns alone:
+
+        fit       S = [S_gg  S_go; S_og  S_oo]  ->  S_oo - S_og X           with X = inv(S_gg) S_go
+        left out  T                             ->  T_oo - T_og X - X^T T_go + X^T T_gg X
     """
 
-    def __init__(self, folds: Folds, standard: Ints, prior_weight: float) -> None:
-        """Factorise the equations of the standard parameters.
+    def __init__(self, folds: Folds, prior_weight: float) -> None:
+        self._folds, self._weight = folds, prior_weight
+        to_base, centre = folds.drawn_base()
+        inverse = np.linalg.inv(to_base)  # without absent parameters the base parameters are all free
+        self._pull, self._drawn = inverse.T @ inverse, inverse.T @ centre
+        self._roots: dict[int, tuple[Floats, Floats, float]] = {}
+        self._last: _Swept | None = None
 
-        Args:
-            folds: The cross products.
-            standard: Places of the standard parameters that are not zero.
-            prior_weight: Weight of the prior.
-        """
-        rigid = len(folds.equations.base.layout)
-        pull = prior_weight * folds.coordinates.pull
-        drawn = pull * folds.coordinates.centre
-        self._folds, self._standard = folds, standard
-        self._pull, self._drawn = pull[rigid:], drawn[rigid:]
-        everywhere = standard.size == rigid
-        inner = folds.standard if everywhere else folds.standard[:, standard[:, None], standard]
-        self._roots = [_root(matrix, pull[standard]) for matrix in inner]
-        torque = folds.mixed[:, -1:, standard] + drawn[standard]
-        to_base = folds.to_base[:, standard]
-        solved = self._forward([np.vstack([to_base, row]) for row in torque])
-        self._to_base, self._torque = solved[:, :-1], solved[:, -1]
-        self._base = (self._to_base @ self._torque[..., None])[..., 0]  # (folds, b) without terms
-        self._terms: Ints = np.zeros(0, dtype=np.int64)
-        self._halves = np.zeros((len(folds), 0, standard.size))
-        self._moves = np.zeros((len(folds), 0, len(to_base)))
-        self._system = np.zeros((len(folds), 0, 0))
-        self._sides = np.zeros((len(folds), 0))
-
-    def _forward(self, rows: Iterable[Floats]) -> Floats:
-        """(folds, c, p) the transpose of ``inv(L) @ rows.T`` for rows (c, p) of each fold."""
-        solve = lapack().dtrtrs
-        return np.array(
-            [solve(L, right.T, lower=1, overwrite_b=1)[0].T for L, right in zip(self._roots, rows, strict=True)]
-        )
-
-    def include(self, terms: Ints) -> None:
-        """Eliminate the standard parameters from the equations of further terms."""
-        known = set(self._terms.tolist())
-        new = np.array([term for term in dict.fromkeys(terms.tolist()) if term not in known])
-        if not new.size:
-            return
-        folds, old = self._folds, self._terms.size
-        halves = self._forward(_pick(mixed, new, self._standard) for mixed in folds.mixed)
-        self._halves = np.concatenate([self._halves, halves], axis=1)
-        self._moves = np.concatenate([self._moves, halves @ self._to_base.swapaxes(1, 2)], axis=1)
-        self._terms = np.concatenate([self._terms, new])
-        system = np.empty((len(folds), len(self._terms), len(self._terms)))
-        system[:, :old, :old] = self._system
-        system[:, old:] = folds.further[:, new[:, None], self._terms] - halves @ self._halves.swapaxes(1, 2)
-        system[:, :old, old:] = system[:, old:, :old].swapaxes(1, 2)
-        places = np.arange(old, len(self._terms))
-        system[:, places, places] += self._pull[new]
-        sides = folds.further[:, new, -1] + self._drawn[new] - (halves @ self._torque[..., None])[..., 0]
-        self._system, self._sides = system, np.concatenate([self._sides, sides], axis=1)
-
-    def _found(self, terms: Ints) -> Ints:
-        """Places of terms among those that were included."""
-        order = np.argsort(self._terms)
-        return np.asarray(order[np.searchsorted(self._terms[order], terms)])
-
-    def solve(self, wanted: Ints, kept: Ints) -> tuple[Floats, Floats]:
-        """Base parameters (folds, 1, b) and scaled unknowns of the terms (folds, 1, k) of the fit to the other folds.
-
-        Args:
-            wanted: Places of the folds that are left out in turn.
-            kept: (k,) the terms.
-        """
-        self.include(kept)
-        places = self._found(kept)
-        right = self._sides[wanted[:, None], places][..., None]
-        systems = self._system[wanted[:, None, None], places[:, None], places]
-        unknowns = _solve_definite(systems, right).swapaxes(1, 2)
-        return self._base[wanted, None] - unknowns @ self._moves[wanted[:, None], places], unknowns
-
-    def extend(self, wanted: Ints, kept: Ints, groups: Ints) -> tuple[Floats, Floats, Floats]:
-        """The same for fits with one of m groups of terms each: (folds, m, b), (folds, m, k) and (folds, m, s).
-
-        Each extension is a block elimination: the kept terms are factorised once.
+    def errors(self, wanted: Ints, kept: Ints, groups: Sequence[Ints]) -> tuple[Floats, Floats]:
+        """(folds,) squared torque errors of the fit with the kept terms, (groups, folds) with a further group each.
 
         Args:
             wanted: Places of the folds that are left out in turn.
             kept: (k,) terms of all fits.
-            groups: (m, s) further terms of each fit.
+            groups: Further terms of each fit.
         """
-        places, added = self._found(kept), self._found(groups)
-        rows = self._system[wanted[:, None], places]
-        side = rows[:, :, added.ravel()]
-        right = np.concatenate([self._sides[wanted[:, None], places][..., None], side], axis=2)
-        solved = _solve_definite(rows[:, :, places], right)
-        shape = (len(wanted), len(kept), *groups.shape)
-        across = side.reshape(shape).transpose(0, 2, 3, 1)
-        inner = solved[:, :, 1:].reshape(shape).transpose(0, 2, 1, 3)
-        own = self._system[wanted[:, None, None, None], added[:, :, None], added[:, None]] - across @ inner
-        first = solved[:, None, :, :1]
-        further = self._solve(own, self._sides[wanted[:, None, None], added] - (across @ first)[..., 0])
-        unknowns = (first - inner @ further[..., None])[..., 0]
-        base = self._base[wanted, None] - unknowns @ self._moves[wanted[:, None], places]
-        own_moves = self._moves[wanted[:, None, None], added]
-        return base - (further[:, :, None] @ own_moves)[:, :, 0], unknowns, further
+        further = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *groups]))
+        swept = self._swept(wanted, kept, further)
+        if groups:  # the next model may have one of the groups more
+            self._last = swept
+        torque = swept.T[:, -1, -1]
+        new = np.empty((len(groups), len(wanted)))
+        for size in sorted({group.size for group in groups}):  # groups of one size are treated at once
+            alike = [place for place, group in enumerate(groups) if group.size == size]
+            columns = swept.places(np.array([groups[place] for place in alike]))
+            across = (slice(None), columns[:, :, None], columns[:, None])
+            found = self._solve(swept.S[across], swept.S[:, columns, -1])
+            own = (swept.T[across] @ found[..., None])[..., 0]
+            new[alike] = (torque[:, None] + np.sum(found * (own - 2.0 * swept.T[:, columns, -1]), axis=2)).T
+        # differences below this are rounding and may be negative: without noise, all fits count as equal
+        return np.maximum(torque, swept.least), np.maximum(new, swept.least)
+
+    def _swept(self, wanted: Ints, kept: Ints, further: Ints) -> _Swept:
+        """The cross products without the kept terms, from the last ones where these are on the way."""
+        last = self._last
+        if last is None or not last.leads_to(wanted, kept, further):
+            roots = [self._root(int(place)) for place in wanted]
+            S, T = (np.array([root[k] for root in roots]) for k in range(2))
+            last = _Swept(wanted, np.zeros(0, dtype=np.int64), np.arange(len(self._folds.sizes)), S, T,
+                          np.array([root[2] for root in roots]))  # fmt: skip
+        return last.sweep(np.setdiff1d(kept, last.kept), further)
+
+    def _root(self, fold: int) -> tuple[Floats, Floats, float]:
+        """Cross products (k + 1, k + 1) of fit and left-out fold without base parameters, and what is rounding.
+
+        The terms are scaled, and the last row and column are the torque's.
+        """
+        if fold in self._roots:
+            return self._roots[fold]
+        rest, left_out = self._folds.products(fold)
+        rank, terms = len(self._pull), np.arange(len(self._folds.sizes))
+        pull, drawn = self._folds.pulls(terms)
+        mixed = rest[:rank, rank:].copy()
+        mixed[:, -1] += self._weight * self._drawn
+        L = _root(rest[:rank, :rank] + self._weight * self._pull, np.zeros(rank))
+        halves = lapack().dtrtrs(L, mixed, lower=1)[0]
+        base = lapack().dtrtrs(L, halves, lower=1, trans=1)[0]  # (b, k + 1) base parameters of each column
+        S = rest[rank:, rank:] - halves.T @ halves
+        S[terms, terms] += self._weight * pull
+        S[terms, -1] += self._weight * drawn
+        S[-1, terms] += self._weight * drawn
+        half = base.T @ (0.5 * (left_out[:rank, :rank] @ base) - left_out[:rank, rank:])
+        T = left_out[rank:, rank:] + half
+        T += half.T
+        length = np.sqrt(np.maximum(np.diagonal(left_out), 0.0))
+        least = ROUNDING * float(np.abs(base[:, -1]) @ length[:rank] + length[-1]) ** 2
+        self._roots[fold] = S, T, least
+        return self._roots[fold]
 
     def _solve(self, systems: Floats, right: Floats) -> Floats:
         """Solve small semidefinite systems (folds, m, s, s) and (folds, m, s); the shortest solution of singular ones.
@@ -377,9 +350,54 @@ class _Fits:
         trace. Where their ratio lies far above `SINGULAR_SYSTEM`, no direction would be left out.
         """
         largest = np.trace(systems, axis1=2, axis2=3).max(initial=0.0)
-        if self._pull.min(initial=np.inf) > CLEARLY * SINGULAR_SYSTEM * largest:
+        pull, _ = self._folds.pulls(np.arange(len(self._folds.sizes)))
+        if self._weight * pull.min(initial=np.inf) > CLEARLY * SINGULAR_SYSTEM * largest:
             return np.asarray(np.linalg.solve(systems, right[..., None])[..., 0])
         return _solve_semidefinite(systems, right)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Swept:
+    """Cross products of terms and torque without the base parameters and some of the terms."""
+
+    folds: Ints
+    """(f,) places of the folds"""
+    kept: Ints
+    """Terms that are eliminated."""
+    terms: Ints
+    """(m,) terms of rows and columns, in ascending order; the torque's are the last."""
+    S: Floats
+    """(f, m + 1, m + 1) of the fit"""
+    T: Floats
+    """(f, m + 1, m + 1) of the left-out fold"""
+    least: Floats
+    """(f,) squared errors that are rounding"""
+
+    def leads_to(self, folds: Ints, kept: Ints, further: Ints) -> bool:
+        """Whether more terms need only be eliminated, of the same folds."""
+        asked = set(kept.tolist())
+        there = asked.issuperset(self.kept.tolist()) and set(self.terms.tolist()).issuperset(
+            asked.difference(self.kept.tolist()).union(further.tolist())
+        )
+        return there and np.array_equal(folds, self.folds)
+
+    def places(self, terms: Ints) -> Ints:
+        """Rows of some terms."""
+        return np.searchsorted(self.terms, terms)
+
+    def sweep(self, eliminated: Ints, further: Ints) -> _Swept:
+        """Eliminate some terms; of the others, keep those that are asked for."""
+        mine, others = self.places(eliminated), np.append(self.places(further), len(self.terms))
+        S, T = (matrix.take(others, axis=1).take(others, axis=2) for matrix in (self.S, self.T))
+        if mine.size:
+            rows, tests = self.S.take(mine, axis=1), self.T.take(mine, axis=1)
+            side = rows.take(others, axis=2)
+            X = _solve_definite(rows.take(mine, axis=2), side)
+            S -= side.swapaxes(1, 2) @ X
+            half = X.swapaxes(1, 2) @ (0.5 * (tests.take(mine, axis=2) @ X) - tests.take(others, axis=2))
+            T += half
+            T += half.swapaxes(1, 2)
+        return _Swept(self.folds, np.append(self.kept, eliminated), further, S, T, self.least)
 
 
 def _solve_definite(systems: Floats, right: Floats) -> Floats:
@@ -405,11 +423,6 @@ def _solve_semidefinite(S: Floats, right: Floats) -> Floats:
     return np.asarray(np.einsum("...ij,...j,...kj,...k->...i", vectors, inverse, vectors, right, optimize=True))
 
 
-def _pick(matrix: Floats, rows: Ints, columns: Ints) -> Floats:
-    """Some rows and columns of a matrix."""
-    return np.asarray(matrix.take(rows, axis=0).take(columns, axis=1))
-
-
 def _root(matrix: Floats, pull: Floats) -> Floats:
     """Lower Cholesky factor of a semidefinite matrix plus the diagonal matrix of the pull; above it stands anything."""
     for damping in (0.0, SINGULAR):
@@ -423,6 +436,28 @@ def _root(matrix: Floats, pull: Floats) -> Floats:
     raise EstimationError(
         "the equations of a fold cannot be solved", remedy="Check the torques of the log: dynid check."
     )
+
+
+def _downhill(found: Callable[[Sequence[float]], list[float]], start: int) -> dict[float, float]:
+    """Errors of the weights from a start on: both ways until the error is clearly above the smallest.
+
+    Args:
+        found: Gives the errors of some weights.
+        start: Place in `WEIGHTS`.
+    """
+    first = range(max(start - 1, 0), min(start + 2, len(WEIGHTS)))
+    errors = dict(zip(first, found([WEIGHTS[place] for place in first]), strict=True))
+    for step, edge in ((-1, min(first)), (1, max(first))):
+        while errors[edge] <= NEAR_BEST * min(errors.values()) and 0 <= edge + step < len(WEIGHTS):
+            edge += step
+            errors[edge] = found([WEIGHTS[edge]])[0]
+    return {WEIGHTS[place]: error for place, error in errors.items()}
+
+
+def _of_folds(products: Floats, wanted: Ints) -> Floats:
+    """The cross products of some folds; the array itself where all are wanted."""
+    everything = np.array_equal(wanted, np.arange(len(products)))
+    return products if everything else np.asarray(products[wanted])
 
 
 def _groups(equations: Factors, segments: Sequence[int], count: int) -> list[NDArray[np.int64]]:

@@ -283,7 +283,9 @@ class _Trials:
     def _weight(self, chosen: Sequence[Term]) -> float:
         """Weight of the prior: that of the first model with as many terms, as it hardly depends on which they are."""
         if len(chosen) not in self._weights:
-            self._weights[len(chosen)] = self._folds.best_weight([*self._present, *chosen])
+            known = [size for size in self._weights if size < len(chosen)]
+            near = self._weights[max(known)] if known else None
+            self._weights[len(chosen)] = self._folds.best_weight([*self._present, *chosen], near=near)
         return self._weights[len(chosen)]
 
 
