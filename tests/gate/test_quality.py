@@ -136,6 +136,14 @@ def test_a_one_tick_zero_is_a_spike_and_a_reversal_of_friction_is_none():
     assert longest_spike(np.arange(10) / 1000.0) == 3
 
 
+def test_many_spikes_do_not_hide_those_side_by_side():
+    """More than 2 % of the samples make the range absurd, by which a value would be far from everything."""
+    x = np.sin(np.linspace(0.0, 20.0, 700))[:, None]
+    rows = [41, 58, 59, *range(100, 640, 30)]
+    x[rows] = -4.7e226
+    assert np.flatnonzero(absurd_samples(x, 1)).tolist() == rows
+
+
 def test_spikes_are_found_and_little_else():
     rng = np.random.default_rng(1)
     found = false = planted = samples = 0

@@ -113,6 +113,11 @@ def absurd_samples(x: Floats, longest: int = LONGEST_SPIKE, extent: Extent | Non
                 bad[present, k] |= np.abs(y - middle) > far
             if not reach.step[k] <= threshold:
                 bad[present, k] |= _spikes(y, threshold, longest)
+            true = y[~bad[present, k]]
+            if 2 * LONGEST_SPIKE + 2 <= true.size < y.size:
+                # many spikes widen the yardsticks, so that those side by side would not count as far
+                middle, far, _ = (row[0] for row in _yardsticks(true[:, None]))
+                bad[present, k] |= np.abs(y - middle) > far
     return bad
 
 
