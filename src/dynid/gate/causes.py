@@ -255,9 +255,11 @@ def _may_show_at_reversals(cause: Cause, error: float) -> bool:
     """Whether all equations may show a cause that those away from reversals do not.
 
     Where friction prevails, a torque has the sign of the velocity away from reversals, and a wrong gain is hidden
-    behind friction that grows with the load. What else is hidden altogether, is so at reversals, too.
+    behind friction that grows with the load. A joint that is hardly ever far from a reversal shows no drift there, and
+    no friction changes with time alone. What else is hidden altogether, is so at reversals, too.
     """
-    return cause.kind == "gain" or (cause.kind in TESTED and cause.kind != "late" and bool(np.isfinite(error)))
+    shows_there = cause.kind in TESTED and cause.kind != "late"
+    return cause.kind in ("gain", "drift") or (shows_there and bool(np.isfinite(error)))
 
 
 def _displacements(robot: Robot, samples: Samples, fit: ProfiledFit) -> Iterator[Cause]:
