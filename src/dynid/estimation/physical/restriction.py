@@ -19,14 +19,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.decompositions import lapack, lstsq
+from dynid.decompositions import lstsq
 from dynid.estimation.cross_validation import Folds
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.linear.least_squares import refined_weights
 from dynid.estimation.physical.bounds import Bounds
 from dynid.estimation.physical.feasible import FeasibleWLS, feasible_parameters
-from dynid.estimation.physical.prior import PriorCoordinates
 from dynid.information import Factor
 from dynid.information.information import RESOLUTION
 from dynid.robot.model import Robot
@@ -50,8 +49,7 @@ FEWEST_BLOCKS = 3
 """Blocks of time from which on the weight is chosen by cross-validation (convention)."""
 ROUNDS = 3
 """Number of solutions (convention): each weighs the joints by the residuals of the one before, because what the absent
-terms leave is much larger than the noise. The last one is the answer, and the first one chooses the weight of the
-prior. Between them the residuals alone are asked for, which constraints hardly change: a linear fit does."""
+terms leave is much larger than the noise."""
 TINY = 1e-300
 """Keeps quotients finite where there is no torque or no residual."""
 
@@ -124,10 +122,7 @@ def restrict_parameters(
         scaled = whole.information.with_scaled_torques(1.0 / present)
         factor = _torque_difference(whole, values / present[:, None], weights, places, found, free)
         factor = _with_steady_torques(factor, weights * equations.counts, friction)
-        if 0 < place < ROUNDS - 1:
-            theta = _drawn_parameters(own, factor, pull, absent)
-        else:
-            theta = feasible_parameters(own, factor, pull, settings, nonnegative).theta
+        theta = feasible_parameters(own, factor, pull, settings, nonnegative).theta
         found[places] = own.grouping @ theta
         squares = scaled.per_joint_residual(found).sum(axis=0)
         weights = equations.counts / np.maximum(squares, TINY) / estimate.inflation
@@ -137,26 +132,6 @@ def restrict_parameters(
             folds = Folds(replace(equations, robot=own.robot, information=blocks), weights, terms=kept)
             pull = folds.best_weight(kept, [layout.index(name) for name in absent])
     return RestrictedParameters(theta, present)
-
-
-def _drawn_parameters(own: Factors, factor: Factor, weight: float, absent: Sequence[str]) -> Floats:
-    """(p + k,) standard parameters and terms of the fit that the prior draws, without constraints.
-
-    Args:
-        own: The equations, around the prior robot.
-        factor: Their weighted triangle.
-        weight: Weight of the prior.
-        absent: Names of standard parameters that are zero.
-    """
-    coordinates = PriorCoordinates.of(own.robot, factor.scale[own.base.rank :])
-    left_out = {own.base.layout.index(name) for name in absent}
-    free = [k for k in range(coordinates.centre.size) if k not in left_out]
-    pull = np.sqrt(weight * coordinates.pull[free])
-    matrix = np.vstack([(factor.R @ own.grouping) @ coordinates.from_scaled[:, free], np.diag(pull)])
-    side = np.concatenate([factor.z, pull * coordinates.centre[free]])
-    triangle: Floats = np.asarray(np.linalg.qr(np.column_stack([matrix, side]), mode="r"))
-    y = lapack().dtrtrs(triangle[:-1, :-1], triangle[:-1, -1])[0]
-    return np.asarray(coordinates.from_scaled[:, free] @ y)
 
 
 def _refit_gains(
