@@ -188,6 +188,53 @@ def test_a_strangers_record_is_not_obeyed(bench: Path, tmp_path: Path, change: d
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.parametrize(
+    "words", [["--set", "scheduler=tcp://h:1"], ["--set", "scheduler = 'x'"], ["--scheduler", "x"]]
+)
+def test_no_file_names_a_cluster(bench: Path, tmp_path: Path, words: list[str]) -> None:
+    """What a cluster returns is run here: a record or a recipe of a stranger may not name one."""
+    shutil.copytree(bench / "res", tmp_path / "res")
+    facts = json.loads((tmp_path / "res" / "run.json").read_text())
+    facts["arguments"] = ["--set", "engine=dask", *words, *facts["arguments"]]
+    (tmp_path / "res" / "run.json").write_text(json.dumps(facts))
+    result = run("rerun", tmp_path / "res")
+    assert result.exit_code == 3
+    assert "no repeated run may have" in result.stderr
+    (tmp_path / "evil.toml").write_text('engine = "dask"\nscheduler = "tcp://h:1"\n')
+    result = identify(bench, str(tmp_path / "new"), "--recipe", str(tmp_path / "evil.toml"))
+    assert result.exit_code == 2
+    assert "no file may name a cluster" in result.stderr
+
+
+def test_a_command_does_not_replace_the_run_that_it_reads(bench: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(bench / "res", tmp_path / "res")
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    log = bench / "run3.csv", "--map", bench / "map.toml"
+    for words in (["validate", folder, *log], ["watch", folder, *log], ["report", folder, bench / "res"]):
+        result = run(*words, "--out", folder, "--force")
+        assert result.exit_code in (2, 5), result.output
+        assert "Choose another folder" in result.stderr
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("name", ["summary.txt", "cylindrical_identified.urdf"])
+def test_a_folder_in_the_place_of_a_file_keeps_the_earlier_run(bench: Path, tmp_path: Path, name: str) -> None:
+    """The first is known before anything is computed, the second only when it is written."""
+    folder = shutil.copytree(bench / "res", tmp_path / "res")
+    (folder / name).unlink()
+    (folder / name / "mine").mkdir(parents=True)
+    before = {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
+    words = bench / "arm.urdf", bench / "run3.csv", "--map", bench / "map.toml", "--out", folder, "--force"
+    result = run("identify", *words)
+    assert result.exit_code == 5
+    assert "it is no file" in result.stderr
+    assert {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()} == before
+    assert [path.name for path in tmp_path.iterdir()] == ["res"]
+    (folder / name / "mine").rmdir()
+    (folder / name).rmdir()
+    assert run("codegen", folder, "--out", tmp_path / "code", "--no-verify").exit_code == 0
+
+
 def test_a_rerun_gives_the_same_result_and_sees_changed_inputs(bench: Path, tmp_path: Path) -> None:
     result = run("rerun", bench / "res", "--json")
     assert result.exit_code == 0, result.output

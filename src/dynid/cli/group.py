@@ -37,7 +37,10 @@ Exit codes:
   130  interrupted"""
 
 UNSTARTED = "interrupted. Nothing was started."
-INTERRUPTED = "interrupted. Finished parts are kept; the same command continues from there."
+INTERRUPTED = (
+    "interrupted; earlier files stay as they were. Give the command again: dynid excite and dynid fleet continue where "
+    "they stopped, the others begin anew."
+)
 
 ANYWHERE = ("--no-snap", "--allow-unphysical")
 """Options of the whole program that may also be written after the name of a command."""

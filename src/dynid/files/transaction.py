@@ -24,7 +24,17 @@ from dynid.files.atomic_files import TEMPORARY, file_digest, make_folder, sync_f
 from dynid.files.schema import DIGEST, FILE_NAME, check_content, flag, list_of, mapping_of, table, text
 from dynid.files.small_files import read_json
 
-__all__ = ["LOCK", "MANIFEST", "Transaction", "begin", "changed_files", "check_listed", "recover", "stage_of"]
+__all__ = [
+    "LOCK",
+    "MANIFEST",
+    "Transaction",
+    "begin",
+    "changed_files",
+    "check_listed",
+    "check_targets",
+    "recover",
+    "stage_of",
+]
 
 MANIFEST = "run.json"
 """File of a folder that lists the digests of the others under ``outputs``; it takes its place last."""
@@ -76,7 +86,8 @@ class Transaction:
         Raises:
             ExportError: The system refuses.
         """
-        names = list(names)
+        names, obsolete = list(names), list(obsolete)
+        check_targets(self.folder, {*names, *obsolete})
         plan = {"files": names, "obsolete": sorted(set(obsolete) - set(names)), "lock": self.identity}
         sync_folder(self.stage)
         write_atomically(self.stage / COMMIT, json.dumps(plan), force=True)
@@ -130,6 +141,23 @@ def begin(folder: str | os.PathLike[str]) -> Transaction:
                 return Transaction(folder=target, stage=stage, handle=handle)
     remedy = "Wait until it has ended, or choose another folder."
     raise ExportError("another process of dynid is writing this folder", path=target, remedy=remedy)
+
+
+def check_targets(folder: Path, names: Iterable[str]) -> None:
+    """Check that files can take their places, before the first one does: afterwards there is no way back.
+
+    Raises:
+        ExportError: The folder cannot be written, or a folder or a device is where a file should be.
+    """
+    if folder.exists() and not os.access(folder, os.W_OK | os.X_OK):
+        remedy = "Choose another with --out, or make it writable."
+        raise ExportError("the folder cannot be written: permission denied", path=folder, remedy=remedy)
+    for name in sorted(names):
+        with contextlib.suppress(OSError):
+            if not stat.S_ISREG(mode := (folder / name).lstat().st_mode) and not stat.S_ISLNK(mode):
+                remedy = "Remove it, or choose another folder with --out."
+                raise ExportError("a file of the run would take its place, and it is no file", path=folder / name,
+                                  remedy=remedy)  # fmt: skip
 
 
 def recover(folder: str | os.PathLike[str]) -> None:

@@ -36,7 +36,7 @@ from dynid.files.schema import (
     whole,
 )
 from dynid.files.small_files import read_json, read_small_text
-from dynid.files.transaction import LOCK, MANIFEST, Transaction, begin, changed_files, recover, stage_of
+from dynid.files.transaction import LOCK, MANIFEST, Transaction, begin, changed_files, check_targets, recover, stage_of
 from dynid.findings import Finding
 from dynid.public_calls import public
 from dynid.report.page import Page
@@ -257,13 +257,16 @@ def open_run(request: RunRequest, origin: Origin, files: Sequence[str], *, can_c
         ExportError: A finished run or one of the files is there already, or another process writes the folder.
     """
     out, force = request.path, request.force
+    names = {*files, *REPORTS, LOG, MANIFEST}
+    check_targets(out, names)
     facts = (request.origin or origin).facts()
     transaction = begin(out)
     is_left = (transaction.stage / MANIFEST).exists()  # by an interrupted run
     try:
         earlier = _earlier_files(out, force=force)
+        _refuse_own_input(out, facts, names | earlier)
         if not force:
-            _refuse_taken(out, {*files, *REPORTS, LOG, MANIFEST} - earlier)
+            _refuse_taken(out, names - earlier)
         is_resumed = can_continue and _is_same(transaction, facts)
         transaction.clear(keep=CACHE if is_resumed else None)
         run = RunFolder(
@@ -307,6 +310,15 @@ def _refuse_taken(out: Path, names: set[str]) -> None:
     taken = sorted(name for name in names if os.path.lexists(out / name))
     if taken:
         raise ExportError(f"{taken[0]} exists already", path=out, remedy="Add --force, or choose another folder.")
+
+
+def _refuse_own_input(out: Path, facts: Mapping[str, Any], names: set[str] | frozenset[str]) -> None:
+    """Refuse to replace the run that the command reads."""
+    folder = out.resolve()
+    replaced = {folder / name for name in names} | ({folder} if (folder / MANIFEST).exists() else set())
+    if any(Path(entry["path"]).resolve() in replaced for entry in facts["inputs"]):
+        remedy = "Choose another folder with --out."
+        raise ExportError("the command reads the run in this folder, and would replace it", path=out, remedy=remedy)
 
 
 def _is_same(transaction: Transaction, facts: Mapping[str, Any]) -> bool:

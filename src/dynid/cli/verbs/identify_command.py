@@ -123,7 +123,7 @@ def identify(
     """Identify a robot from logs.
 
     The run folder gets the result, the identified model, the recipe and a report. The exit code is 1 if the result
-    fails on the held-out data. The same command continues an interrupted run; dynid rerun repeats a finished one.
+    fails on the held-out data. dynid rerun repeats a finished run.
     """
     from dynid.export.result_file import result_json
     from dynid.links.recipe import Recipe

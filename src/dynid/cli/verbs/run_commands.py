@@ -16,7 +16,7 @@ from dynid import errors
 from dynid.cli.group import ANYWHERE
 from dynid.cli.options import EXISTING, FORCE, JSON, MAP, OUT, command
 from dynid.cli.screen import echo, print_json, print_verdict, show_finding
-from dynid.files import check_listed, file_digest, make_folder
+from dynid.files import MANIFEST, check_listed, file_digest, make_folder
 from dynid.files.small_files import read_json
 
 __all__ = ["export", "invoke", "report", "rerun", "safe_arguments"]
@@ -55,11 +55,14 @@ def report(folders: tuple[str, ...], out: Path | None, force: bool, as_json: boo
             page = Page.read(file)
         except errors.DataError as error:
             remedy = f"Make it again: dynid rerun {folders[0]}"
-            raise errors.DataError(error.reason, path=file, place=error.place, remedy=remedy) from error
+            raise errors.DataError(error.reason, path=error.path, place=error.place, remedy=remedy) from error
         target = out or Path(folders[0])
     if len(folders) == 1 and target.resolve() == Path(folders[0]).resolve():
         rewrite_page(target, page)
     else:
+        if (target / MANIFEST).exists():
+            remedy = "Choose another folder with --out."
+            raise errors.ArgumentError(f"'{target}' is the folder of another run", remedy=remedy)
         make_folder(target)
         for name in REPORTS:
             page.write(target / name, force=force)
@@ -198,6 +201,8 @@ def safe_arguments(facts: Mapping[str, Any], folder: Path) -> list[str]:
     Raises:
         DataError: The record names another command, an option that the command does not have, or one that writes files.
     """
+    from dynid.settings import TomlSettings
+
     root = click.get_current_context().find_root().command
     verb = facts["verb"]
     known = root.get_command(click.get_current_context(), verb) if isinstance(root, click.Group) else None
@@ -206,11 +211,13 @@ def safe_arguments(facts: Mapping[str, Any], folder: Path) -> list[str]:
             f"a run of '{verb}' is not repeated", path=folder, place="verb", remedy=f"Known: {', '.join(REPEATABLE)}."
         )
     allowed = {name for p in known.params for name in (*p.opts, *p.secondary_opts)} - set(WRITING) | {*ANYWHERE}
+    allowed -= {f"--{key}" for key in TomlSettings.own_keys}
     for k, word in enumerate(facts["arguments"]):
         name, _, _ = word.partition("=")
-        if word.startswith("-") and not _is_number(word) and name not in allowed:
+        is_own = any(f"{key}=" in word.replace(" ", "") for key in TomlSettings.own_keys)
+        if is_own or (word.startswith("-") and not _is_number(word) and name not in allowed):
             raise errors.DataError(
-                f"the run names '{word[:60]}', which is no option that a repeated run may have",
+                f"the run names '{word[:60]}', which no repeated run may have",
                 path=folder,
                 place=f"arguments[{k}]",
                 remedy=f"Give the command yourself: {facts['command'][:500]}",

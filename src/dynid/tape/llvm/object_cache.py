@@ -127,21 +127,28 @@ def _user_key(folder: Path) -> bytes | None:
             folder.chmod(0o700)  # older versions left it open to readers
         fault = _fault(folder)
         if fault:
-            warnings.warn(
-                f"compiled kernels are not kept between processes: {folder} {fault}; "
-                f"set DYNID_CACHE_DIR to a folder of your own with mode 700",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+            _warn_unused(folder, fault)
             return None
         path = folder / _KEY
         with _MAKING_KEY:  # of two processes that make one at once, the later wins and the other's entries are not used
             if not path.exists():
                 _write_own(path, os.urandom(_KEY_BYTES))
             key = _read_own(path)
+    except (FileExistsError, PermissionError) as error:
+        _warn_unused(folder, f"cannot be used ({error})")
+        return None
     except OSError:
         return None
     return key if len(key) == _KEY_BYTES else None
+
+
+def _warn_unused(folder: Path, fault: str) -> None:
+    warnings.warn(
+        f"compiled kernels are not kept between processes: {folder} {fault}; "
+        f"set DYNID_CACHE_DIR to a folder of your own with mode 700",
+        RuntimeWarning,
+        stacklevel=4,
+    )
 
 
 def _fault(folder: Path) -> str | None:
