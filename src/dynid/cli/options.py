@@ -186,7 +186,19 @@ MAP_HELP = (
 )
 MAP = click.option("--map", "channel_map", type=MapPath(), metavar="FILE|NAME", help=MAP_HELP.format("logs"))
 MAP_OF_LOG = click.option("--map", "channel_map", type=MapPath(), metavar="FILE|NAME", help=MAP_HELP.format("log"))
-OUT = click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder for the results.")
+
+
+class NewFolder(click.Path):
+    """A folder to write to; an empty name, as of a variable that is not set, would be the present folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; an empty one is refused."""
+        if value == "":
+            self.fail("the name of the folder is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+OUT = click.option("--out", type=NewFolder(path_type=Path), required=True, help="Folder for the results.")
 RECIPE = click.option("--recipe", "recipe_file", type=EXISTING, metavar="FILE",
                       help="Read all settings from a recipe (TOML).")  # fmt: skip
 SAVE_RECIPE = click.option("--save-recipe", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
