@@ -217,7 +217,7 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "wrong joint names": (identify("run1.csv", chart="odd_joints"), 3, "list the log's names"),
     "unknown ready map": (["identify", "arm.urdf", "run1.csv", "--map", "x", "--out", "new"], 3, "libfranka"),
     # options
-    "no name of a folder": (["validate", "res", "run1.csv", *VALIDATE, "--out", ""], 2, "folder is empty"),
+    "no name of a folder": (["codegen", "arm.urdf", "--out", ""], 2, "folder is empty"),
     "unknown verb": (["identfy"], 2, "Did you mean 'identify'?"),
     "no arguments": (["identify"], 2, "Missing argument"),
     "unknown option": (identify("run1.csv", "--estimater", "wls"), 2, "--estimator"),

@@ -14,6 +14,7 @@ from dynid.cli.options import (
     JSON,
     LogPath,
     MapPath,
+    NewFolder,
     command,
     logs_argument,
     robot_argument,
@@ -55,7 +56,7 @@ class LogOrShare(LogPath):
               "default (loop) it follows from the drives' gains; 0 filters nothing: try it for logs at "
               "several gains.")  # fmt: skip
 @click.option("--starts", default=1, type=click.IntRange(1, 100), help="Number of first guesses; 1 by default.")
-@click.option("--out", type=click.Path(path_type=Path),
+@click.option("--out", type=NewFolder(path_type=Path),
               help="Folder for the servos, files for simulators, and a report.")  # fmt: skip
 @FORCE
 @JSON

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dynid.cli.options import FORCE, JSON, command, read_recipe, robot_argument
+from dynid.cli.options import FORCE, JSON, NewFolder, command, read_recipe, robot_argument
 from dynid.cli.options import RECIPE as RECIPE_OPTION
 from dynid.cli.screen import echo, finite_values, print_json, progress
 from dynid.files import make_folder
@@ -42,7 +42,7 @@ LIST = "NUMBER[,NUMBER...]"
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
               help="Change another setting: torque_noise, quantisation, start, duration_s, amplitude, seed; "
               "repeatable.")  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path),
+@click.option("--out", type=NewFolder(path_type=Path),
               help="Folder for compare.html, .md and .json, and for .svg if there are several conditions.")  # fmt: skip
 @FORCE
 @JSON

@@ -14,6 +14,7 @@ from dynid.cli.options import (
     FORCE,
     JSON,
     MAP,
+    NewFolder,
     command,
     logs_argument,
     read_recipe,
@@ -48,7 +49,7 @@ __all__ = ["drives", "load"]
 @click.option("--tare", type=EXISTING, metavar="FILE",
               help="The load.json of the gripper alone; it is subtracted, with its uncertainty.")  # fmt: skip
 @recipe_options("link=tool, sign=-1, delay_s=auto or gate=false", of_logs=True)
-@click.option("--out", type=click.Path(path_type=Path),
+@click.option("--out", type=NewFolder(path_type=Path),
               help="Folder for the load, the URDF of the robot with the load, and a report.")  # fmt: skip
 @FORCE
 @JSON

@@ -14,7 +14,7 @@ import click
 
 from dynid import errors
 from dynid.cli.group import ANYWHERE
-from dynid.cli.options import EXISTING, FORCE, JSON, MAP, OUT, command
+from dynid.cli.options import EXISTING, FORCE, JSON, MAP, OUT, NewFolder, command
 from dynid.cli.screen import echo, print_json, print_verdict, show_finding
 from dynid.files import MANIFEST, check_listed, file_digest, make_folder
 from dynid.files.small_files import read_json
@@ -29,7 +29,7 @@ INCIDENTAL = ("sha256", "source", "seconds", "extras")
 
 @command("dynid report result/", "dynid report monday/ tuesday/ --out compared")
 @click.argument("folders", nargs=-1, required=True, type=EXISTING)
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the report; the run's own by default.")
+@click.option("--out", type=NewFolder(path_type=Path), help="Folder for the report; the run's own by default.")
 @FORCE
 @JSON
 def report(folders: tuple[str, ...], out: Path | None, force: bool, as_json: bool) -> None:
@@ -130,7 +130,7 @@ def _compare_runs(first: Path, second: Path) -> Any:
 @command("dynid rerun result/", "dynid rerun result/ --out again")
 @click.argument("folder", type=EXISTING)
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="Folder for the new run; without it the new run is not kept."
+    "--out", type=NewFolder(path_type=Path), help="Folder for the new run; without it the new run is not kept."
 )
 @FORCE
 @JSON

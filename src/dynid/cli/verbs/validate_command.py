@@ -16,6 +16,7 @@ from dynid.cli.options import (
     JSON,
     MAP,
     POSITIVE,
+    NewFolder,
     command,
     logs_argument,
     read_recipe,
@@ -39,7 +40,7 @@ __all__ = ["validate"]
               help="Largest relative torque error that passes [%]; 15 by default.")  # fmt: skip
 @recipe_options("cutoff_hz=10 or delay_s=0.004", of_logs=True)
 @GATE
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the verdict and a report.")
+@click.option("--out", type=NewFolder(path_type=Path), help="Folder for the verdict and a report.")
 @FORCE
 @JSON
 def validate(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dynid import errors
-from dynid.cli.options import EXISTING, FORCE, JSON, MAP, FiniteRange, command, run_request
+from dynid.cli.options import EXISTING, FORCE, JSON, MAP, FiniteRange, NewFolder, command, run_request
 from dynid.cli.screen import print_json, print_verdict, print_written, progress, show_finding
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ SAID = 3
 @click.option("--learn", type=click.FloatRange(min=0.0), default=0.0, metavar="SECONDS",
               help="With --live: calibrate from the first seconds of the stream, in which nothing may touch the "
               "robot.")  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the alarms and a report.")
+@click.option("--out", type=NewFolder(path_type=Path), help="Folder for the alarms and a report.")
 @FORCE
 @JSON
 def watch(
@@ -167,7 +167,7 @@ def _refuser() -> Callable[[errors.DataError], None]:
 @click.argument("stored", type=EXISTING)
 @click.argument("later", nargs=-1, required=True, type=EXISTING)
 @MAP
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the comparison and its page.")
+@click.option("--out", type=NewFolder(path_type=Path), help="Folder for the comparison and its page.")
 @FORCE
 @JSON
 def compare_runs(
