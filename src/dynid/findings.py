@@ -53,6 +53,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         # logs and motion, from gate/
         "backward-time": "Time stamps run backwards.",
         "change": "The robot or its load changed during the log.",
+        "clock-scale": "Velocities of all joints differ by one factor from the derivatives: clock or scale is wrong.",
         "drift": "The zero of a force sensor drifts.",
         "drifting-offset": "The offset of a joint's torque drifts during the log.",
         "flipped": "A position or torque has the opposite sign.",
@@ -90,6 +91,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "untestable": "Errors of lengths, zeros, gains, delays, order or sign of joints that the log cannot show.",
         "unsynchronised": "Torques and motion are stamped at different times.",
         "unusable": "Nothing can be computed from the log.",
+        "velocity-scale": "The velocities of a joint are too large or too small beside its positions.",
         "wrapped": "A position jumps by a whole turn.",
         "wrong-gain": "The torque of a joint is too large or too small beside those of the other joints.",
         # commanded motions, from gate/
