@@ -76,6 +76,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "noise": "The torques are mostly noise.",
         "not-finite": "A signal holds values that are not finite numbers.",
         "offset": "A position has a constant error.",
+        "push": "A torque that the model does not explain acts on a joint once, for a short time.",
         "quantised": "A signal has coarse steps.",
         "repeated-samples": "A stretch of the log stands in it several times.",
         "repeated-stamp": "A time stamp occurs twice.",

@@ -35,7 +35,7 @@ EXCITE = frozenset({"low-excitation", "no-acceleration", "not-exciting", "open-p
 CHECK = frozenset(
     {
         "backward-time", "change", "clock-scale", "flipped", "frozen", "gravity-compensated", "gravity-direction",
-        "inconsistent", "jitter", "missing", "noise", "not-finite", "offset", "quantised", "repeated-samples",
+        "inconsistent", "jitter", "missing", "noise", "not-finite", "offset", "push", "quantised", "repeated-samples",
         "repeated-stamp", "saturated", "spikes", "stamp-order", "swapped", "time-unit", "unexplained",
         "unit", "unusable", "velocity-scale", "wrapped",
     }
