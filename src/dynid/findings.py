@@ -53,6 +53,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         # logs and motion, from gate/
         "backward-time": "Time stamps run backwards.",
         "change": "The robot or its load changed during the log.",
+        "clock-scale": "Velocities of all joints differ by one factor from the derivatives: clock or scale is wrong.",
         "drift": "The zero of a force sensor drifts.",
         "drifting-offset": "The offset of a joint's torque drifts during the log.",
         "flipped": "A position or torque has the opposite sign.",
@@ -75,6 +76,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "noise": "The torques are mostly noise.",
         "not-finite": "A signal holds values that are not finite numbers.",
         "offset": "A position has a constant error.",
+        "push": "A torque that the model does not explain acts on a joint once, for a short time.",
         "quantised": "A signal has coarse steps.",
         "repeated-samples": "A stretch of the log stands in it several times.",
         "repeated-stamp": "A time stamp occurs twice.",
@@ -90,6 +92,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "untestable": "Errors of lengths, zeros, gains, delays, order or sign of joints that the log cannot show.",
         "unsynchronised": "Torques and motion are stamped at different times.",
         "unusable": "Nothing can be computed from the log.",
+        "velocity-scale": "The velocities of a joint are too large or too small beside its positions.",
         "wrapped": "A position jumps by a whole turn.",
         "wrong-gain": "The torque of a joint is too large or too small beside those of the other joints.",
         # commanded motions, from gate/

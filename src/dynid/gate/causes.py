@@ -170,6 +170,7 @@ NAMED = frozenset(kind.code for kind in KINDS.values()) | {
     "change",
     "flipped",
     "gravity-compensated",
+    "push",
     "swapped",
     "unit",
 }

@@ -34,10 +34,10 @@ EXCITE = frozenset({"low-excitation", "no-acceleration", "not-exciting", "open-p
 """Codes that ask for a better motion."""
 CHECK = frozenset(
     {
-        "backward-time", "change", "flipped", "frozen", "gravity-compensated", "gravity-direction", "inconsistent",
-        "jitter", "missing", "noise", "not-finite", "offset", "quantised", "repeated-samples",
+        "backward-time", "change", "clock-scale", "flipped", "frozen", "gravity-compensated", "gravity-direction",
+        "inconsistent", "jitter", "missing", "noise", "not-finite", "offset", "push", "quantised", "repeated-samples",
         "repeated-stamp", "saturated", "spikes", "stamp-order", "swapped", "time-unit", "unexplained",
-        "unit", "unusable", "wrapped",
+        "unit", "unusable", "velocity-scale", "wrapped",
     }
 )  # fmt: skip
 """Codes of faults in a log, which are mended in the log, in its channel map or in the robot file."""
