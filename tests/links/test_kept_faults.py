@@ -84,7 +84,10 @@ def _named(code: str, severity: str = "warning") -> Finding:
     return Finding(code=code, severity=severity, where="effort", message=f"there is {code}", remedy="x")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("code", ["unsynchronised", "late-joint", "drifting-offset", "change", "run-drifts"])
+@pytest.mark.parametrize(
+    "code",
+    ["unsynchronised", "late-joint", "drifting-offset", "change", "push", "clock-scale", "run-drifts"],
+)
 def test_causes_that_stay_are_doubts(code: str) -> None:
     assert unmended([_named(code), _named(code)], ()) == (f"there is {code}",)
     assert unmended([_named(code, "note")], ()) == ()

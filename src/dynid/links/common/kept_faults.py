@@ -1,8 +1,8 @@
 """Faults of the set-up that a result rests on: terms of the model that stand for one, and causes that nothing mends.
 
 A wrong gain, cross-talk or a tilted base that selection keeps makes the fit right and the set-up wrong: it is a warning
-with its value. A delay, a drift or a change of the load that the gate names stays in the result unless the recipe takes
-it into account: such a result is not called passed.
+with its value. A delay, a drift, a push, a wrong clock or a change of the load that the gate names stays in the result
+unless the recipe takes it into account: such a result is not called passed.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ UNMENDED: dict[str, tuple[str, ...]] = {
     "unsynchronised": (),
     "late-joint": (),
     "change": (),
+    "push": (),
+    "clock-scale": (),
     "drifting-offset": ("trend", "warming"),
     "run-drifts": ("trend", "warming"),
 }
