@@ -85,6 +85,11 @@ def check_within(
     measured = None if experiment is None else measured_samples(robot, experiment, ROWS)
     known = None if measured is None else ProfiledFit.of(robot, measured)
     pushes = [] if measured is None or known is None else list(_pushes(robot, measured, known))
+    if measured is not None and known is not None and pushes:
+        causes, amounts = find_causes(robot, measured, known)
+        best, _ = best_cause(measured, causes, amounts)
+        if best is not None:  # an error of the model can look like a push where the log shows it once
+            pushes = list(_pushes(robot, measured, known.with_column(causes[best].column)))
     if pushes:  # what else the log shows may well come from them
         yield from pushes
         return
