@@ -133,7 +133,7 @@ WRONG: dict[str, str] = {
     "dynid.load.OnlineLoad(3)": "OnlineLoad was given 1 arguments without a name",
     "dynid.from_dh([dynid.DH(alpha=90)])": "say that all angles are degrees: from_dh(rows, degrees=True)",
     'dynid.Recipe(engine="spark")': "there is no engine 'spark'. Choose one of local",
-    "dynid.Recipe(gravity=(0, 0))": "gravity has 2 numbers. Give x,y,z",
+    "dynid.Recipe(gravity=(0, 0))": "gravity is [0, 0]. Give x,y,z",
     'dynid.identify(robot, run, dynid.Recipe(free=["weather"]))': "Known names: zeros, lengths, tilt, angles",
     # unknown and missing arguments
     "dynid.identify(robot, log, band_hz=20)": "It is a setting of the recipe: dynid.Recipe(band_hz=...)",

@@ -42,7 +42,8 @@ def check_number(
         return
     number = float(value) if isinstance(value, int | float | np.floating | np.integer) else np.nan
     number = abs(number) if signed else number
-    if not (1.0 / LARGEST <= number <= most or (zero and number == 0.0)):
+    least = 0.0 if zero else 1.0 / LARGEST
+    if not least <= number <= most:
         raise ArgumentError(f"{name} is {value!r}", remedy=f"Give {wanted}.")
 
 

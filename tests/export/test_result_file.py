@@ -64,10 +64,10 @@ def test_a_saved_result_judges_new_logs_as_the_live_one(fit: Identification, tmp
 
 
 ODD_NUMBERS = (
-    ("covariance", -1.0), ("covariance", float("nan")), ("covariance", float("inf")), ("covariance", 0.0),
+    ("covariance", -1.0), ("covariance", float("nan")), ("covariance", float("inf")),
     ("noise_std", -1.0), ("inflation", float("nan")), ("samples", -1), ("values", float("inf")),
 )  # fmt: skip
-"""Field of an estimate and a number that it cannot hold; a variance of zero has no covariances beside it."""
+"""Field of an estimate and a number that it cannot hold."""
 
 
 def _with_first(estimate: dict[str, Any], name: str, value: float) -> dict[str, Any]:

@@ -183,14 +183,15 @@ def recover(folder: str | os.PathLike[str]) -> None:
 def check_listed(file: Path) -> None:
     """Check that a file belongs to the finished run in its folder, and that all files there belong together.
 
-    A file without a manifest beside it passes; so does a folder from which some of the listed files were removed.
+    A file without a manifest beside it passes, and so does one that is missing, for its reader to say so; other files of
+    the run may have been removed.
 
     Raises:
         DataError: The manifest does not list the file or cannot be read, or a file was changed or is of another run.
     """
     recover(file.parent)
     manifest = file.parent / MANIFEST
-    if not os.path.lexists(manifest):
+    if not os.path.lexists(manifest) or not os.path.lexists(file):
         return
     remedy = f"Move {file.name} to a folder of its own, or run the command again."
     facts = read_json(manifest, odd_names=True, remedy=remedy)
