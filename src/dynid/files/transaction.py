@@ -183,8 +183,8 @@ def recover(folder: str | os.PathLike[str]) -> None:
 def check_listed(file: Path) -> None:
     """Check that a file belongs to the finished run in its folder, and that all files there belong together.
 
-    A file without a manifest beside it passes, and so does one that is missing, for its reader to say so; other files of
-    the run may have been removed.
+    A file without a manifest beside it passes, and so does a missing one, for its reader to say so; other files of the
+    run may have been removed.
 
     Raises:
         DataError: The manifest does not list the file or cannot be read, or a file was changed or is of another run.
