@@ -34,7 +34,7 @@ from dynid.terms.motors import Offset, RotorInertia
 Floats = NDArray[np.float64]
 ROBOTS = ("puma560", "scara", "panda", "cylindrical", "ur10", "tx40")
 MASSES = ("own", "off", "copied 0.1 kg", "copied 1 kg", "copied 20 kg")
-ACCUSATIONS = (NAMED | {"unexplained"}) - {"joint-spring"}
+ACCUSATIONS = (NAMED | {"unexplained", "clock-scale", "velocity-scale"}) - {"joint-spring"}
 """Codes of accusations; over a short travel the ripple is a spring, so that this one may be told."""
 RATE_HZ, DURATION_S, PERIOD_S = 250.0, 12.0, 6.0
 SECOND = 1_000_003
