@@ -1,6 +1,6 @@
 """Do 95 % intervals cover under noise that is not white, and under errors of the model?
 
-    python tests/campaigns/interval_conditions.py [runs] [--default] [condition ...]
+    python tests/campaigns/interval_conditions.py [runs [first seed]] [--default] [condition ...]
 
 Robots of known parameters move along random paths that do not repeat, another one in each run. Printed is the share of
 intervals that hold the truth, for every group of parameters: by weighted least squares, or with `--default` by
@@ -117,22 +117,22 @@ def wrong_prior(robot: Robot, seed: int) -> Robot:
     return robot.with_parameters(robot.parameter_vector * scale)
 
 
-def best_fit(robot: Robot, base: BaseParameters, condition: str, runs: int) -> Floats:
+def best_fit(robot: Robot, base: BaseParameters, condition: str, seeds: range) -> Floats:
     """(b,) parameters that fit best to the motions of all runs together, without noise."""
-    experiments = [record(robot, condition, seed, noise=0.0) for seed in range(runs)]
+    experiments = [record(robot, condition, seed, noise=0.0) for seed in seeds]
     return WLS().solve(build_equations(robot, experiments, base=base)).values
 
 
-def hits(name: str, condition: str, runs: int, *, default: bool) -> dict[str, dict[str, float]]:
+def hits(name: str, condition: str, seeds: range, *, default: bool) -> dict[str, dict[str, float]]:
     """Share of intervals that hold the truth [%], by group of parameters."""
     robot = make_robot(name)
     base = base_parameters(robot)
     planted = base.project(robot.parameter_vector)
     truths = {condition: planted}
     if condition == "stribeck":
-        truths = {"stribeck": best_fit(robot, base, condition, runs), "stribeck (planted)": planted}
+        truths = {"stribeck": best_fit(robot, base, condition, seeds), "stribeck (planted)": planted}
     found: dict[str, list[NDArray[np.bool_]]] = {label: [] for label in truths}
-    for seed in range(runs):
+    for seed in seeds:
         logs = LOGS if condition == "offsets" else 1
         experiments = [record(robot, condition, logs * seed + k) for k in range(logs)]
         prior = wrong_prior(robot, seed) if default else robot
@@ -153,11 +153,12 @@ def by_group(names: Sequence[str], table: NDArray[np.bool_]) -> dict[str, float]
 def main(arguments: Sequence[str]) -> None:
     """Print the coverage of every condition, robot and group."""
     numbers = [int(word) for word in arguments if word.isdigit()]
+    runs, first = (*numbers, *(200, 0)[len(numbers) :])[:2]
     chosen = [word for word in arguments if word in CONDITIONS] or CONDITIONS
     print(f"{'condition':20s}{'robot':20s}" + "".join(f"{group:>10s}" for group in GROUPS))
     for condition in chosen:
         for name in ROBOTS:
-            found = hits(name, condition, numbers[0] if numbers else 200, default="--default" in arguments)
+            found = hits(name, condition, range(first, first + runs), default="--default" in arguments)
             for label, shares in found.items():
                 cells = "".join(f"{shares[g]:9.1f} " if g in shares else f"{'-':>9s} " for g in GROUPS)
                 print(f"{label:20s}{name:20s}{cells}", flush=True)

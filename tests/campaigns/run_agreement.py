@@ -1,6 +1,6 @@
 """Planted differences between runs: how often the right cause is named, and how often clean runs are accused.
 
-    python tests/campaigns/run_agreement.py 200 [seed]
+    python tests/campaigns/run_agreement.py 200 [seed] [fault ...]
 
 Each case simulates three runs of one of three robots with noisy torques and positions, plants one difference in the
 last run, identifies by the bare recipe, and reads the findings.
@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -58,9 +59,9 @@ def record(robot: Robot, seed: int) -> Experiment:
     return process(replace(recording, effort=noisy))
 
 
-def case(number: int, seed: int) -> tuple[str, str, str, list[str]]:
+def case(number: int, seed: int, faults: Sequence[str] = FAULTS) -> tuple[str, str, str, list[str]]:
     """Robot, fault, name of the planted cause ("" if there is none), and the name that each finding gives first."""
-    make, fault = ROBOTS[number % len(ROBOTS)], FAULTS[(number // len(ROBOTS)) % len(FAULTS)]
+    make, fault = ROBOTS[number % len(ROBOTS)], faults[(number // len(ROBOTS)) % len(faults)]
     rng = np.random.default_rng((seed, number))
     robot = arm(make)
     other, cause = plant(robot, fault, rng)
@@ -127,14 +128,15 @@ def is_right(cause: str, names: list[str]) -> bool:
 def main() -> None:
     """Run the cases and print a table."""
     count, seed = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    faults = sys.argv[3:] or FAULTS
     right, all_cases = Counter(), Counter()
     for number in range(count):
-        robot, fault, cause, names = case(number, seed)
+        robot, fault, cause, names = case(number, seed, faults)
         all_cases[fault] += 1
         right[fault] += is_right(cause, names)
         if not is_right(cause, names):
             print(f"    {fault} in {robot}, case {number}: planted {cause or 'nothing'}, named {names}")
-    for fault in FAULTS:
+    for fault in faults:
         print(f"{fault:10s} {right[fault]} of {all_cases[fault]}")
 
 

@@ -87,3 +87,18 @@ def test_bias_is_part_of_the_covariance_and_follows_conversions(equations: Sampl
     assert back.bias is not None
     np.testing.assert_allclose(back.bias, found.bias, atol=1e-9)
     np.testing.assert_allclose(back.stderr, found.stderr, rtol=1e-6)
+
+
+@pytest.mark.parametrize("seconds", [1.0, 2.0])
+@pytest.mark.parametrize("factor", [1.0, 2.0])
+def test_no_combination_of_parameters_has_a_negative_variance(factor: float, seconds: float) -> None:
+    """Where the data contradict the prior, and where it knows more than they do: variances are enlarged there."""
+    robot = make_robot("scara")
+    run = record(robot, "ar0.98", 3).rows(slice(0, int(seconds * 100)))
+    prior = robot.with_parameters(factor * wrong_prior(robot, 3).parameter_vector)
+    found = FeasibleWLS(prior_weight=10.0).solve(build_equations(prior, [run], base=base_parameters(robot)))
+    assert found.bias is not None
+    counted = ~found.undetermined
+    scale = 1.0 / np.sqrt(np.diagonal(found.covariance)[counted])
+    inner = (found.covariance - np.outer(found.bias, found.bias))[np.ix_(counted, counted)]
+    assert np.linalg.eigvalsh(inner * np.outer(scale, scale))[0] > -1e-9

@@ -137,3 +137,11 @@ def test_one_model_is_fitted_as_before() -> None:
     )
     assert plain.terms == mean.terms == ()
     np.testing.assert_array_equal(plain.estimate.values, mean.estimate.values)
+
+
+def test_no_combination_of_parameters_has_a_negative_variance(equations: Samples) -> None:
+    heavy = replace(equations, robot=ROBOT.with_parameters(1.5 * ROBOT.parameter_vector))
+    selection = Selection(terms=(*ROOTS, *SIGNS), steps=(), models=MODELS, shares=(0.1, 0.2, 0.4, 0.3))
+    found = identify_equations(heavy, FeasibleWLS(prior_weight=100.0), selection).estimate
+    scale = 1.0 / np.sqrt(np.diagonal(found.covariance))
+    assert np.linalg.eigvalsh(found.covariance * np.outer(scale, scale))[0] > -1e-9

@@ -89,7 +89,9 @@ def drawn_estimate(
     plain = weighing.plain
     weights = BlockWeights(weighing.weights / plain.inflation, plain.noise_std**2 * plain.inflation)
     found = drawn_spread(equations, weights, draw, values, dominated)
-    return replace(plain, values=values, covariance=found.covariance, undetermined=found.undetermined, bias=found.bias)
+    return replace(
+        plain, values=values, covariance=found.mean_squares, undetermined=found.undetermined, bias=found.bias
+    )
 
 
 def prior_dominated(plain: Estimate, held: Estimate, factor: Factor, to_base: Floats, pull: Floats) -> tuple[str, ...]:

@@ -59,12 +59,19 @@ class Draw:
 class Spread:
     """The errors of an estimate: normal with a known mean."""
 
-    covariance: Floats
-    """(b, b) mean squares, that of the mean included; infinite where the data determine nothing."""
+    around_mean: Floats
+    """(b, b) covariance"""
     bias: Floats
     """(b,) the mean"""
     undetermined: NDArray[np.bool_]
     """(b,)"""
+
+    @property
+    def mean_squares(self) -> Floats:
+        """(b, b) with the squares of the mean; infinite where the data determine nothing."""
+        squares = self.around_mean + np.outer(self.bias, self.bias)
+        squares[self.undetermined, self.undetermined] = np.inf
+        return squares
 
 
 def drawn_spread(
@@ -92,20 +99,25 @@ def drawn_spread(
     rest = np.linalg.solve(T + average, average).T  # 1 - K
     K = np.eye(len(x)) - rest
     own = _ratio(np.diagonal(each), np.diagonal(sampling))
-    spread = np.outer(own, own) * (root @ K @ C @ K.T @ root.T) + root @ rest @ T @ rest.T @ root.T
-    bias = np.where(undetermined, 0.0, values - beta - root @ (rest @ x))
-    covariance = spread + np.outer(bias, bias)
-    variance, away = np.diagonal(covariance), root @ (rest @ x)  # of the guess from what the data say
+    around_mean = np.outer(own, own) * (root @ K @ C @ K.T @ root.T) + root @ rest @ T @ rest.T @ root.T
+    away = root @ (rest @ x)  # of the guess from what the data say
+    bias = np.where(undetermined, 0.0, values - beta - away)
     expected = np.diagonal(root @ rest @ (T + C) @ rest.T @ root.T)
     contradicted = away**2 > CONTRADICTED**2 * expected
-    whole = variance + np.where(contradicted, away**2 - expected, 0.0)
+    variance = np.diagonal(around_mean)
+    larger = variance + np.where(contradicted, away**2 - expected, 0.0)
     # the data alone and all of the shift, where nothing tells how good the prior is
     cautious = np.isin(equations.names, dominated) & ~undetermined
-    whole = np.where(cautious, np.maximum(np.diagonal(each) + (values - beta) ** 2, variance), whole)
-    scale = np.where(undetermined, 1.0, _ratio(whole, variance))
-    covariance = covariance * np.outer(scale, scale)
-    covariance[undetermined, undetermined] = np.inf
-    return Spread(covariance, np.where(cautious, 0.0, bias), undetermined)
+    larger = np.where(cautious, np.maximum(np.diagonal(each) + (values - beta) ** 2, variance + bias**2), larger)
+    larger = np.where(undetermined, variance, larger)
+    return Spread(_enlarged(around_mean, larger), np.where(cautious, 0.0, bias), undetermined)
+
+
+def _enlarged(covariance: Floats, variances: Floats) -> Floats:
+    """(b, b) covariance with these variances (b,), none of them smaller than its own; correlations stay."""
+    own = np.diagonal(covariance)
+    scale = _ratio(variances, own)
+    return np.asarray(covariance * np.outer(scale, scale) + np.diag(np.where(own > 0.0, 0.0, variances)))
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:

@@ -119,8 +119,7 @@ def _mixture(
         # the fits know all blocks of time as one; errors need them
         spread = drawn_spread(equations.keep(part.terms), weights, draw, mine, widest.prior_dominated)
         guess[places] = mine - spread.bias
-        finite = np.where(np.isfinite(spread.covariance), spread.covariance, 0.0)
-        inner[np.ix_(places, places)] += chance * (finite - np.outer(spread.bias, spread.bias))
+        inner[np.ix_(places, places)] += chance * spread.around_mean
     best = chances @ guesses
     away = guesses - best
     bias = np.where(widest.undetermined | np.isin(widest.names, widest.prior_dominated), 0.0, values - best)
