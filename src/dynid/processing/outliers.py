@@ -109,9 +109,13 @@ def absurd_samples(x: Floats, longest: int = LONGEST_SPIKE, extent: Extent | Non
                 continue
             middle, far, threshold = (row[0] for row in _yardsticks(y[:, None])) if common is None else common[:, k]
             # most columns have no spike, which their extent shows without a search through every sample
-            if not max(reach.high[k] - middle, middle - reach.low[k]) <= far:
+            is_near = max(reach.high[k] - middle, middle - reach.low[k]) <= far
+            is_even = reach.step[k] <= threshold
+            if is_near and is_even:
+                continue
+            if not is_near:
                 bad[present, k] |= np.abs(y - middle) > far
-            if not reach.step[k] <= threshold:
+            if not is_even:
                 bad[present, k] |= _spikes(y, threshold, longest)
             true = y[~bad[present, k]]
             if 2 * LONGEST_SPIKE + 2 <= true.size < y.size:
