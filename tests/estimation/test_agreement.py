@@ -11,7 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "campaigns"))
 from run_agreement import arm, case, is_right, record  # the campaign's own planted cases
 
-from dynid.estimation.agreement import check_runs
+from dynid.estimation.agreement import _Cause, _Changes, check_runs
 from dynid.estimation.equations import build_equations
 from dynid.links.identify import identify
 from dynid.links.recipe import Recipe
@@ -50,3 +50,33 @@ def test_identification_reports_it():
     (found,) = [finding for finding in fit.estimate.findings if finding.code == "runs-differ"]
     assert next(iter(found.evidence)) == "OFF1"
     assert "differs" in fit.summary()
+
+
+def test_gains_are_those_of_fits_with_further_columns():
+    """Two causes in a part of the data, a change of all joints and a gain of one, fitted with their rows written out."""
+    rng = np.random.default_rng(3)
+    joints, m, cut = 3, 5, 40
+    rows = rng.normal(size=(joints, 100, m))
+    torque = rows @ rng.normal(size=m) + 0.1 * rng.normal(size=(joints, 100))
+    table = np.concatenate([rows, torque[..., None]], axis=2)
+    weights = np.array([1.0, 4.0, 0.3])
+    directions = rng.normal(size=(m, 2))
+    causes = [_Cause("load", "kg", directions), _Cause("gain", "", np.zeros((m, 0)), joint=1)]
+
+    root = np.sqrt(weights)[:, None]
+    X, y = (root[..., None] * rows).reshape(-1, m), (root * torque).ravel()
+    beta, (squares, *_), *_ = np.linalg.lstsq(X, y)
+    load = np.zeros((joints, 100, 2))
+    load[:, :cut] = root[..., None] * (rows[:, :cut] @ directions)
+    gain = np.zeros((joints, 100, 1))
+    gain[1, :cut, 0] = root[1] * (rows[1, :cut] @ beta)
+
+    part = np.einsum("jti,jtk->jik", table[:, :cut], table[:, :cut])
+    changes = _Changes.of(part, (X.T @ X, X.T @ y), weights, causes)
+    for chosen, columns in (((0,), load), ((1,), gain), ((0, 1), np.concatenate([load, gain], axis=2))):
+        wider = np.column_stack([X, columns.reshape(len(X), -1)])
+        solution, (left, *_), *_ = np.linalg.lstsq(wider, y)
+        found = changes.gain(*chosen)
+        assert found.value == pytest.approx(squares - left, rel=1e-8)
+        assert found.rank == columns.shape[2]
+        np.testing.assert_allclose(found.change, solution[m:], rtol=1e-7)

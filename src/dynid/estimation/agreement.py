@@ -16,9 +16,10 @@ fitted by a line, and what is left over sets the scale.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,15 +58,20 @@ def check_runs(equations: Factors) -> tuple[Finding, ...]:
     if len(runs) < 2:
         return ()
     weights, causes = _weights(runs), list(_causes(equations))
-    trends = {cause.name: [_Trend.of(run, weights, cause) for run in runs] for cause in causes if cause.is_offset}
-    usual = [_usual_gain(runs, weights, cause) for cause in causes]
+    within = [_Changes.of(run.blocks, _weigh(run.total, weights), weights, causes) for run in runs]
+    trends = {
+        cause.name: [_Trend.of(changes, place) for changes in within]
+        for place, cause in enumerate(causes)
+        if cause.is_offset
+    }
+    usual = [_usual_gain(within, place) for place in range(len(causes))]
     level = (CHANCE / (len(runs) * (len(causes) + len(trends))), sum(len(run.blocks) - 1 for run in runs))
     units = {cause.name: cause.unit for cause in causes}
     found = list(_drifting(equations, runs, trends, units, level))
     while len(runs) > 1:
-        A, b = _weigh(np.sum([run.total for run in runs], axis=0), weights)
+        whole = _weigh(np.sum([run.total for run in runs], axis=0), weights)
         tested = runs[1:] if len(runs) == 2 else runs  # of two runs that differ, neither is the odd one
-        answers = [_explain(run.total, A, b, weights, causes, usual, level) for run in tested]
+        answers = [_explain(_Changes.of(run.total, whole, weights, causes), causes, usual, level) for run in tested]
         worst = max(range(len(tested)), key=lambda k: answers[k][0])
         if not answers[worst][1]:
             break
@@ -76,10 +82,11 @@ def check_runs(equations: Factors) -> tuple[Finding, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Run:
-    """Cross products of a run: (n, m + 1, m + 1) for each joint, columns and torque, in all and block by block."""
+    """Cross products of a run for each joint, columns and torque, in all and block by block."""
 
     number: int
-    blocks: tuple[Floats, ...]
+    blocks: Floats
+    """(blocks, n, m + 1, m + 1)"""
     total: Floats
 
     @classmethod
@@ -96,7 +103,8 @@ class _Run:
                 R, places = information.factor(joint, segment), [*support, size - 1]
                 table[joint][np.ix_(places, places)] = R.T @ R
             blocks.append(table)
-        return cls(number, tuple(blocks), np.sum(blocks, axis=0) if blocks else np.zeros((0, 0, 0)))
+        stack = np.array(blocks).reshape(len(blocks), information.dof, size, size)
+        return cls(number, stack, stack.sum(axis=0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,14 +127,6 @@ class _Cause:
     def size(self) -> int:
         """Number of columns."""
         return 1 if self.joint is not None else self.directions.shape[1]
-
-    def columns(self, joints: int, beta: Floats) -> Floats:
-        """(n, m, k) the change of the unknowns (m,) that each joint feels."""
-        if self.joint is None:
-            return np.broadcast_to(self.directions, (joints, *self.directions.shape))
-        table = np.zeros((joints, beta.size, 1))
-        table[self.joint, :, 0] = beta
-        return table
 
 
 def _causes(equations: Factors) -> Iterator[_Cause]:
@@ -171,52 +171,97 @@ def _weigh(total: Floats, weights: Floats) -> tuple[Floats, Floats]:
 
 
 def _inverse(A: Floats) -> Floats:
-    """Inverse of semidefinite cross products within the directions that they determine."""
-    scale = np.sqrt(np.maximum(np.diagonal(A), 0.0))
+    """Inverses of semidefinite cross products (..., k, k) within the directions that they determine."""
+    scale = np.sqrt(np.maximum(np.diagonal(A, axis1=-2, axis2=-1), 0.0))
     scale = np.where(scale > 0.0, scale, 1.0)
-    values, vectors = eigh(A / np.outer(scale, scale))
-    good = values > RESOLUTION * max(float(values[-1]), 1e-300)
-    rows = vectors[:, good] / scale[:, None]
-    return np.asarray((rows / values[good]) @ rows.T)
+    values, vectors = eigh(A / (scale[..., :, None] * scale[..., None, :]))
+    good = values > RESOLUTION * np.maximum(values[..., -1:], 1e-300)
+    rows = vectors / scale[..., :, None]
+    factors = np.where(good, 1.0 / np.where(good, values, 1.0), 0.0)
+    return np.asarray((rows * factors[..., None, :]) @ np.swapaxes(rows, -1, -2))
 
 
 def _solve(A: Floats, b: Floats) -> Floats:
     return np.asarray(_inverse(A) @ b)
 
 
-def _change(total: Floats, A_inverse: Floats, beta: Floats, weights: Floats, columns: Floats) -> tuple[Floats, Floats]:
-    """G (k,) and M (k, k) of columns (n, m, k) that act in a part of the data with cross products `total`."""
-    weighted = weights[:, None, None] * total
-    inner, side = weighted[:, :-1, :-1], weighted[:, :-1, -1]
-    moved = inner @ columns
-    U = moved.sum(axis=0)
-    S = np.tensordot(columns, moved, axes=([0, 1], [0, 1]))
-    g = np.tensordot(columns, side - inner @ beta, axes=([0, 1], [0, 1]))
-    return g, S - U.T @ A_inverse @ U
+@dataclass(frozen=True, slots=True, eq=False)
+class _Changes:
+    """What all causes change in a part of the data, or in each of several parts by itself."""
+
+    g: Floats
+    """(..., K) of the K columns of all causes together"""
+    M: Floats
+    """(..., K, K)"""
+    places: tuple[range, ...]
+    """Columns of each cause."""
+
+    @classmethod
+    def of(cls, parts: Floats, whole: tuple[Floats, Floats], weights: Floats, causes: Sequence[_Cause]) -> _Changes:
+        """The changes in parts with cross products (..., n, m + 1, m + 1).
+
+        Args:
+            parts: The parts.
+            whole: (m, m) cross products of the columns of all data, and (m,) with the torque.
+            weights: (n,) of the joints.
+            causes: The causes, gains of drives last.
+        """
+        inverse = _inverse(whole[0])
+        beta = inverse @ whole[1]
+        weighted = weights[:, None, None] * parts[..., :-1, :]
+        together = weighted.sum(axis=-3)
+        D = np.concatenate([cause.directions for cause in causes], axis=1)
+        drives = [cause.joint for cause in causes if cause.joint is not None]
+        # a gain adds beta to the unknowns that its joint feels, any other cause its directions to those of all joints
+        own = weighted[..., drives, :, :-1] @ beta  # (..., drives, m)
+        moved = np.concatenate([together[..., :-1] @ D, np.swapaxes(own, -1, -2)], axis=-1)  # (..., m, K)
+        crossed, alone = own @ D, own @ beta
+        k, K = D.shape[1], moved.shape[-1]
+        S = np.zeros((*moved.shape[:-2], K, K))
+        S[..., :k, :k] = D.T @ moved[..., :k]
+        S[..., k:, :k], S[..., :k, k:] = crossed, np.swapaxes(crossed, -1, -2)
+        S[..., range(k, K), range(k, K)] = alone
+        left = together[..., -1] - together[..., :-1] @ beta
+        g = np.concatenate([left @ D, weighted[..., -1][..., drives, :] @ beta - alone], axis=-1)
+        ends = np.cumsum([cause.size for cause in causes]).tolist()
+        places = tuple(range(end - cause.size, end) for cause, end in zip(causes, ends, strict=True))
+        return cls(g, S - np.swapaxes(moved, -1, -2) @ inverse @ moved, places)
+
+    def gain(self, *chosen: int) -> _Gain:
+        """What some causes together gain."""
+        columns = [place for cause in chosen for place in self.places[cause]]
+        g, M = self.g[..., columns], self.M[..., columns, :][..., columns]
+        inverse = _inverse(M)
+        change = (inverse @ g[..., None])[..., 0]
+        rank = np.rint(np.einsum("...ij,...ji->...", inverse, M))
+        return _Gain(float(np.sum(g * change)), int(rank.sum()), change, inverse)
 
 
-def _gain(g: Floats, M: Floats) -> tuple[float, int, Floats, Floats]:
-    """The gain, its degrees of freedom, the change (k,) and its covariance (k, k)."""
-    inverse = _inverse(M)
-    rank = round(float(np.trace(inverse @ M)))
-    return float(g @ inverse @ g), rank, inverse @ g, inverse
+class _Gain(NamedTuple):
+    """What a change gains."""
+
+    value: float
+    """In all parts together"""
+    rank: int
+    """Its degrees of freedom"""
+    change: Floats
+    """(..., k)"""
+    covariance: Floats
+    """(..., k, k) of the change"""
 
 
-def _usual_gain(runs: Sequence[_Run], weights: Floats, cause: _Cause) -> float:
+def _usual_gain(within: Sequence[_Changes], cause: int) -> float:
     """Mean gain per degree of freedom when a block differs from the rest of its run; one without model errors.
 
     It is in units of the noise, as the weights give the sum of squares of all samples the size one.
+
+    Args:
+        within: What the causes change in each block of every run.
+        cause: Number of the cause.
     """
-    gains, ranks = 0.0, 0
-    for run in runs:
-        A, b = _weigh(run.total, weights)
-        inverse = _inverse(A)
-        beta = inverse @ b
-        columns = cause.columns(len(run.total), beta)
-        for block in run.blocks:
-            gain, rank, _, _ = _gain(*_change(block, inverse, beta, weights, columns))
-            gains, ranks = gains + gain, ranks + rank
-    return gains / ranks if ranks else np.inf
+    found = [changes.gain(cause) for changes in within]
+    ranks = sum(gain.rank for gain in found)
+    return sum(gain.value for gain in found) / ranks if ranks else np.inf
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -232,16 +277,13 @@ class _Trend:
     blocks: int
 
     @classmethod
-    def of(cls, run: _Run, weights: Floats, cause: _Cause) -> _Trend:
-        A, b = _weigh(run.total, weights)
-        inverse = _inverse(A)
-        beta = inverse @ b
-        columns = cause.columns(len(run.total), beta)
-        pairs = [_change(block, inverse, beta, weights, columns) for block in run.blocks]
-        g, M = (np.array([float(np.sum(pair[k])) for pair in pairs]) for k in (0, 1))
+    def of(cls, blocks: _Changes, cause: int) -> _Trend:
+        """The trend of a cause with one column."""
+        column = blocks.places[cause][0]
+        g, M = blocks.g[:, column], blocks.M[:, column, column]
         known = np.asarray(M / max(float(M.max(initial=0.0)), 1e-300) > RESOLUTION)
         place, change, weight = (
-            np.linspace(-1.0, 1.0, len(pairs))[known],
+            np.linspace(-1.0, 1.0, len(g))[known],
             (g / np.where(known, M, 1.0))[known],
             M[known],
         )
@@ -299,27 +341,17 @@ class _Named:
 
 
 def _explain(
-    total: Floats,
-    A: Floats,
-    b: Floats,
-    weights: Floats,
-    causes: Sequence[_Cause],
-    usual: Sequence[float],
-    level: tuple[float, int],
+    changes: _Changes, causes: Sequence[_Cause], usual: Sequence[float], level: tuple[float, int]
 ) -> tuple[float, list[_Named]]:
     """What the causes gain that together explain what is special about a run, and these, the strongest first.
 
     Args:
-        total: Cross products of the run.
-        A: (m, m) cross products of the columns of all runs.
-        b: (m,) those with the torques.
-        weights: (n,) of the joints.
+        changes: What the causes change in the run.
         causes: Possible causes.
         usual: For each cause the usual gain.
         level: Probability of a false alarm, and degrees of freedom of the usual gains.
     """
-    inverse, limit, degrees = _inverse(A), *level
-    beta = inverse @ b
+    limit, degrees = level
     chosen: list[int] = []
     before, used, score = 0.0, 0, 0.0
     while len(chosen) < MOST_CAUSES:
@@ -327,8 +359,7 @@ def _explain(
         for place in range(len(causes)):
             if place in chosen or not 0.0 < usual[place] < np.inf:
                 continue
-            columns = _join(causes, (*chosen, place), total, beta)
-            gain, rank, _, _ = _gain(*_change(total, inverse, beta, weights, columns))
+            gain, rank, *_ = changes.gain(*chosen, place)
             more, own = (gain - before) / usual[place], rank - used
             if own <= 0 or f_probability(max(more, 0.0) / own, own, degrees * own) > limit:
                 continue
@@ -343,12 +374,8 @@ def _explain(
     if not chosen:
         return 0.0, []
 
-    def gain_of(kept: Sequence[int]) -> tuple[float, int]:
-        return _gain(*_change(total, inverse, beta, weights, _join(causes, kept, total, beta)))[:2]
-
-    chosen = _needed(chosen, gain_of, usual)
-    columns = _join(causes, chosen, total, beta)
-    _, _, change, covariance = _gain(*_change(total, inverse, beta, weights, columns))
+    chosen = _needed(chosen, changes, usual)
+    _, _, change, covariance = changes.gain(*chosen)
     named, start = [], 0
     for k in chosen:
         part = slice(start, start + causes[k].size)
@@ -359,18 +386,13 @@ def _explain(
     return score, named
 
 
-def _join(causes: Sequence[_Cause], chosen: Sequence[int], total: Floats, beta: Floats) -> Floats:
-    """(n, m, k) columns of several causes."""
-    return np.concatenate([causes[k].columns(len(total), beta) for k in chosen], axis=2)
-
-
-def _needed(chosen: list[int], gain_of: Callable[[list[int]], tuple[float, int]], usual: Sequence[float]) -> list[int]:
+def _needed(chosen: Sequence[int], changes: _Changes, usual: Sequence[float]) -> list[int]:
     """The causes without those that a later one has made superfluous."""
     kept = list(chosen)
     for place in chosen[:-1]:
         others = [k for k in kept if k != place]
-        (gain, rank), (less, fewer) = gain_of(kept), gain_of(others)
-        if (gain - less) / usual[place] <= PARSIMONY * (rank - fewer):
+        more, less = changes.gain(*kept), changes.gain(*others)
+        if (more.value - less.value) / usual[place] <= PARSIMONY * (more.rank - less.rank):
             kept = others
     return kept
 
