@@ -53,7 +53,7 @@ def test_identification_reports_it():
 
 
 def test_gains_are_those_of_fits_with_further_columns():
-    """Two causes in a part of the data, a change of all joints and a gain of one, fitted with their rows written out."""
+    """A change of all joints and a gain of one in a part of the data, by fits with their rows written out."""
     rng = np.random.default_rng(3)
     joints, m, cut = 3, 5, 40
     rows = rng.normal(size=(joints, 100, m))
@@ -65,7 +65,7 @@ def test_gains_are_those_of_fits_with_further_columns():
 
     root = np.sqrt(weights)[:, None]
     X, y = (root[..., None] * rows).reshape(-1, m), (root * torque).ravel()
-    beta, (squares, *_), *_ = np.linalg.lstsq(X, y)
+    beta, (squares, *_), *_ = np.linalg.lstsq(X, y, rcond=None)
     load = np.zeros((joints, 100, 2))
     load[:, :cut] = root[..., None] * (rows[:, :cut] @ directions)
     gain = np.zeros((joints, 100, 1))
@@ -75,7 +75,7 @@ def test_gains_are_those_of_fits_with_further_columns():
     changes = _Changes.of(part, (X.T @ X, X.T @ y), weights, causes)
     for chosen, columns in (((0,), load), ((1,), gain), ((0, 1), np.concatenate([load, gain], axis=2))):
         wider = np.column_stack([X, columns.reshape(len(X), -1)])
-        solution, (left, *_), *_ = np.linalg.lstsq(wider, y)
+        solution, (left, *_), *_ = np.linalg.lstsq(wider, y, rcond=None)
         found = changes.gain(*chosen)
         assert found.value == pytest.approx(squares - left, rel=1e-8)
         assert found.rank == columns.shape[2]

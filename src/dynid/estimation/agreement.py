@@ -33,8 +33,9 @@ from dynid.terms.motors import Offset
 __all__ = ["check_runs"]
 
 Floats = NDArray[np.float64]
-CHANCE = 3e-3
-"""Probability that runs which agree are reported as different, over all causes and runs of an identification."""
+CHANCE = 1e-3
+"""Probability that runs which agree are reported as different, over all causes and runs of an identification; far out,
+usual gains scatter more than by the law of F, so that it is two or three times as large."""
 MOST_CAUSES = 4
 """Largest number of causes that are named for one run (convention)."""
 PARSIMONY = 4.0
