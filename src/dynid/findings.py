@@ -52,6 +52,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "zero-velocity-limit": "The velocity limit of a joint is zero.",
         # logs and motion, from gate/
         "backward-time": "Time stamps run backwards.",
+        "beyond-limits": "Positions, or these less their zeros, lie beyond the limits of the robot's joints.",
         "change": "The robot or its load changed during the log.",
         "clock-scale": "Velocities of all joints differ by one factor from the derivatives: clock or scale is wrong.",
         "drift": "The zero of a force sensor drifts.",
@@ -109,7 +110,6 @@ CODES: Mapping[str, str] = MappingProxyType(
         "unsigned-effort": "Torques have no sign: they are amounts of currents.",
         # identified servos, from actuators/
         "at-bound": "A value stands at a bound of the search: it is no estimate.",
-        "beyond-limits": "Positions less the estimated zeros lie beyond the limits of the robot's joints.",
         "law-misfit": "The law of the drives, its gains or its terms do not explain the motion.",
         "not-converged": "The search for the parameters of servos stopped before it reached a minimum.",
         # designed motions, from excitation/

@@ -55,6 +55,9 @@ BEYOND_LIMITS = 1.5
 """Ratio of a position to the joint's range above which the position lies far beyond it (convention)."""
 LONGEST_SLIDE = 10.0
 """Range of a slide without limits [m] (convention: gantries are shorter, and 10 m are 10 000 mm)."""
+SURELY_BEYOND = 5.0
+"""Ratio of positions to the robot's limits above which the limits cannot be the error (convention: degrees that span a
+tenth of the range, taken for radians, are at 5.7)."""
 MOST_BEYOND = 0.05
 """Share of such positions or torques above which the unit is wrong (convention)."""
 BEYOND_EFFORT = 10.0
@@ -112,20 +115,35 @@ def joint_reach(joint: Joint) -> float:
 
 
 def check_limits(robot: Robot, recording: Recording) -> Iterator[Finding]:
-    """Report positions beyond 1.5 times the robot's limits: the unit or the joint is wrong."""
+    """Report positions beyond 1.5 times the robot's limits: the unit, the joint or the limits are wrong.
+
+    Limits of files are often narrower than those of the robot, so that only positions far beyond them tell a unit.
+    """
     for j, joint in enumerate(robot.moving_joints):
         q, reach = recording.q[:, j], joint_reach(joint)
         beyond = np.abs(q[np.isfinite(q)]) > BEYOND_LIMITS * reach
         if beyond.size and np.mean(beyond) > MOST_BEYOND:
             largest = float(np.nanpercentile(np.abs(q), 99.0))
             mistaken, unit = ("millimetres", "metres") if joint.kind == "prismatic" else ("degrees", "radians")
+            evidence = {"99th percentile": largest, "range": reach, "share beyond": float(np.mean(beyond))}
+            if largest <= SURELY_BEYOND * reach:
+                yield Finding(
+                    code="beyond-limits",
+                    severity="warning",
+                    where="q",
+                    joint=joint.name,
+                    message="positions lie beyond the range that the robot's file states",
+                    evidence=evidence,
+                    remedy=f"Correct the limits in the robot's file, or declare the unit if these are {mistaken}.",
+                )
+                continue
             yield Finding(
                 code="unit",
                 severity="error",
                 where="q",
                 joint=joint.name,
                 message=f"positions lie far beyond the joint's range, as if {mistaken} were taken for {unit}",
-                evidence={"99th percentile": largest, "range": reach, "share beyond": float(np.mean(beyond))},
+                evidence=evidence,
                 remedy="Declare the unit of position in the channel map.",
             )
 

@@ -117,9 +117,28 @@ class ProfiledFit:
 
     def with_column(self, column: Floats) -> ProfiledFit:
         """The fit with one more weighted column (M u,)."""
-        more, _ = orthonormal(self.left(column[:, None]))
+        return self.with_columns(column[:, None])
+
+    def with_columns(self, columns: Floats) -> ProfiledFit:
+        """The fit with more weighted columns (M u, k)."""
+        more, _ = orthonormal(self.left(columns))
         basis = np.concatenate([self.basis, more], axis=1)
         return replace(self, basis=basis, residual=self.residual - more @ (more.T @ self.residual))
+
+    @property
+    def freedom(self) -> float:
+        """Number of independent values that the residual has, less those that the fit took; at least one.
+
+        A signal of N samples with the spectrum S has ``N (sum S)^2 / sum S^2 / F`` independent values, F frequencies: N
+        for white noise, twice bandwidth times duration behind a low-pass. Single lines of a spectrum scatter, which
+        doubles the sum of their squares.
+        """
+        left = self.residual.reshape(-1, len(self.joints))
+        power = np.abs(np.fft.fft(left, axis=0)) ** 2
+        lines = np.sum(power, axis=0) ** 2 / np.maximum(0.5 * np.sum(power**2, axis=0), 1e-300)
+        rows = self.counted.reshape(left.shape).sum(axis=0)
+        independent = float(np.sum(rows * np.minimum(lines / len(left), 1.0)))
+        return max(independent - float(self.basis.shape[1]), 1.0)
 
     def at_joint(self, place: int, values: Floats) -> Floats:
         """(M u,) weighted torques: values (M,) [N m or N] in the rows of one joint in use, zero elsewhere."""
