@@ -133,6 +133,8 @@ class IndependentColumns:
     """For each joint the places (s,) of the columns that it sees."""
     scale: Floats
     """(c,) rms of the columns in wide motions"""
+    widest: int
+    """Largest number of columns, dependent ones included, that a joint sees."""
     hold_friction: bool
     """Whether the dry friction of every joint is among them, as it always is where no motors are shared."""
 
@@ -153,7 +155,8 @@ class IndependentColumns:
         columns = first[ranks]
         places = tuple(map(np.flatnonzero, np.any(Y[:, :, columns], axis=0)))
         hold_friction = bool(np.isin(_dry_columns(robot.dof), columns).all())
-        return cls(columns, combine[ranks], places, size[columns], hold_friction)
+        widest = int(np.count_nonzero(np.any(Y, axis=0), axis=1).max())
+        return cls(columns, combine[ranks], places, size[columns], widest, hold_friction)
 
 
 def _wide_motion(robot: Robot, rows: int = 200) -> tuple[Floats, Floats, Floats]:
