@@ -20,7 +20,7 @@ from dynid.findings import Finding
 from dynid.gate.causes import LIKELY, RIVAL, SURE, Cause, best_cause, find_causes, name_causes, untestable
 from dynid.gate.measured_samples import measured_samples, move_back
 from dynid.gate.model_checks import check_changes
-from dynid.gate.profiled_fit import Amounts, ProfiledFit, logs_of, orthonormal
+from dynid.gate.profiled_fit import Amounts, ProfiledFit, logs_of
 from dynid.gate.quick_fit import Samples, body_columns, solve_singular
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
@@ -153,17 +153,20 @@ def _pushes(robot: Robot, samples: Samples, fit: ProfiledFit) -> Iterator[Findin
 
     Errors of the model leave residuals that look like pushes, too, but in many places of a log.
     """
-    if samples.time is None:
+    places = np.flatnonzero(fit.scale > 0.0).tolist()
+    if samples.time is None or not places:
         return
     freedom = max(float(fit.counted.sum()) - fit.basis.shape[1], 1.0)
     squares, rows = float(fit.residual @ fit.residual), np.arange(len(samples.time))
-    for place in np.flatnonzero(fit.scale > 0.0).tolist():
-        found = _stretches(samples.time, fit, place)
-        best = int(found.gain.argmax())
-        start, stop = int(found.start[best]), int(found.stop[best])
-        push, _ = orthonormal(fit.left(fit.at_joint(place, ((rows >= start) & (rows < stop)).astype(float))[:, None]))
-        along = float(push.sum(axis=1) @ fit.residual)  # the fit may span it, then there is none
-        others = found.without(_of_joint(fit, place, push.sum(axis=1)), along)
+    tables = [_stretches(samples.time, fit, place) for place in places]
+    bests = [int(table.gain.argmax()) for table in tables]
+    held = [(rows >= table.start[best]) & (rows < table.stop[best]) for table, best in zip(tables, bests, strict=True)]
+    columns = [fit.at_joint(place, each.astype(float)) for place, each in zip(places, held, strict=True)]
+    free = fit.left(np.stack(columns, axis=1)).T
+    pushes = free / np.maximum(np.linalg.norm(free, axis=1, keepdims=True), 1e-300)
+    for place, found, best, push in zip(places, tables, bests, pushes, strict=True):
+        start, stop, along = int(found.start[best]), int(found.stop[best]), float(push @ fit.residual)
+        others = found.without(_of_joint(fit, place, push), along)
         long = stop - start
         rival = float(others.gain.max(initial=0.0, where=(others.stop < start - long) | (others.start > stop + long)))
         gain = float(found.gain[best]) / max((squares - along**2) / freedom, 1e-300)
