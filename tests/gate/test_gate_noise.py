@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import dynid
+from dynid.gate.measured_samples import filtered_noise
 from dynid.gate.quality import check_recording
 from dynid.gate.quick_fit import Samples, block_losses, residuals
 from dynid.gate.stream_check import StreamCheck
-from dynid.gate.torque_noise import filtered_noise
 from dynid.logs.reading import read_recording
 from dynid.logs.recording import Recording
 from dynid.processing.filters import Butterworth, Smoothing

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from campaigns.gate_evidence import believed, clean_log
 from dynid.findings import Finding
+from dynid.gate.profiled_fit import ProfiledFit
 from dynid.gate.quality import check_recording
+from dynid.gate.quick_fit import Samples
+from dynid.gate.within_log import _of_joint, _stretches
 from dynid.logs.recording import Recording
+from dynid.processing.process import process
 
 
 def _pushes(log: Recording, name: str) -> list[Finding]:
@@ -38,3 +43,24 @@ def test_a_push_is_named_with_its_place_and_torque(name: str, joint: int, second
 @pytest.mark.parametrize("name", ["puma560", "scara", "panda", "cylindrical", "ur10", "tx40"])
 def test_friction_that_the_model_lacks_is_no_push(name: str) -> None:
     assert _pushes(clean_log(name, 6, friction=1.0), name) == []
+
+
+def test_sums_over_stretches_are_what_fits_of_each_stretch_give() -> None:
+    robot, log = believed("scara", "own"), clean_log("scara", 7, friction=0.3)
+    samples = Samples.of(robot, process(log))
+    assert samples is not None
+    assert samples.time is not None
+    fit, place = ProfiledFit.of(robot, samples), 1
+    found = _stretches(samples.time, fit, place)
+    for k in np.linspace(0, found.start.size - 1, 40).astype(int).tolist():
+        inside = np.zeros(len(samples.time))
+        inside[found.start[k] : found.stop[k]] = 1.0
+        push = fit.left((fit.at_joint(place, inside) / fit.scale[place])[:, None])[:, 0]
+        assert found.free[k] == pytest.approx(push @ push, abs=1e-9 * max(found.number[k], 1.0))
+        assert found.residual[k] == pytest.approx(push @ fit.residual, abs=1e-9 * np.abs(fit.residual).sum())
+    column = fit.at_joint(place, samples.q[:, 0] ** 2)
+    free = fit.left(column[:, None])[:, 0]
+    free /= np.linalg.norm(free)
+    quick = found.without(_of_joint(fit, place, free), float(free @ fit.residual))
+    plain = _stretches(samples.time, fit.with_column(column), place)
+    np.testing.assert_allclose(quick.gain, plain.gain, rtol=1e-6, atol=1e-9 * plain.gain.max())

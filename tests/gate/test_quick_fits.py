@@ -5,13 +5,26 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dynid.gate import quick_fit
 from dynid.gate.hypotheses import rough_losses
-from dynid.gate.quick_fit import Floats, Samples, _solve_braking, block_losses, friction_bases
+from dynid.gate.quick_fit import (
+    Floats,
+    Samples,
+    _solve_braking,
+    block_losses,
+    equations_of,
+    friction_bases,
+    mass_torques,
+    narrow_equations,
+    residuals,
+)
 from dynid.kernels import inverse_dynamics
 from dynid.robot import zoo
+from dynid.robot.model import Robot
 
 
 def solve_in_directions(G: Floats, b: Floats, brakes: Floats) -> Floats:
@@ -70,3 +83,19 @@ def test_hypotheses_fitted_together_have_the_losses_of_single_fits() -> None:
     wanted = [block_losses(robot, each, 1).sum() for each in tried]
     np.testing.assert_allclose(found, wanted, rtol=1e-8)
     assert np.ptp(found[1:6]) > 1.0
+
+
+@pytest.mark.parametrize("robot", [zoo.puma560(), zoo.stanford(), zoo.panda()], ids=lambda robot: robot.name)
+def test_independent_columns_leave_what_all_columns_leave(robot: Robot, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    q, dq, ddq = rng.normal(size=(3, 250, robot.dof))
+    effort = inverse_dynamics(robot, q, dq, ddq) + rng.normal(size=q.shape)
+    used = np.ones(robot.dof, dtype=bool)
+    samples = Samples(q=q, dq=dq, ddq=ddq, effort=effort, sign=np.tanh(dq), used=used, gravity=robot.gravity)
+    narrow, whole = narrow_equations(robot, samples), equations_of(robot, samples)
+    assert narrow.columns.size < whole.columns.size
+    np.testing.assert_allclose(mass_torques(robot, narrow), mass_torques(robot, whole), rtol=1e-8, atol=1e-8)
+    found = [residuals(robot, samples), residuals(robot, samples.with_torque_sign(1))]
+    monkeypatch.setattr(quick_fit, "narrow_equations", equations_of)
+    wanted = [residuals(robot, samples), residuals(robot, samples.with_torque_sign(1))]
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dynid.estimation.linear.least_squares import WLS
-from dynid.links.common.common_cutoff import _best, choose_common_cutoff
+from dynid.links.common.common_cutoff import _best, choose_common_cutoff, thin_out
 from dynid.links.identify import identify, identify_logs
 from dynid.links.log_reader import LogReader
 from dynid.links.recipe import Recipe
@@ -102,3 +102,32 @@ def test_equals_go_to_the_spectrum() -> None:
     assert _best(cutoffs, noisy, 8.0) == (2, False)
     assert _best(cutoffs, noisy * np.array([[1.0], [9.0], [9.0]]), 8.0) == (0, True)
     assert _best(cutoffs, np.ones((3, 12)) * np.array([[1.0], [1.006], [1.2]]), 4.0) == (1, False)  # 0.3 % is little
+
+
+def test_a_thinned_run_holds_what_is_in_the_band_and_crosses_no_gap() -> None:
+    log = _log(4, rate_hz=1000.0)
+    run = process(log, Processing(filter_effort=False))
+    valid, segment = run.valid.copy(), (np.arange(run.samples) > 3000).astype(np.int64)
+    valid[1000:1100, 1] = False
+    thin = thin_out(replace(run, valid=valid, segment=segment, effort=np.where(valid, run.effort, np.nan)), 2.0)
+    assert thin.rate_hz == pytest.approx(1000.0 / 12)
+    lost = ~thin.valid
+    assert lost[:, 0].sum() in (1, 2)
+    assert np.isfinite(thin.effort).all()
+    assert np.all(np.abs(thin.time[lost[:, 1] & ~lost[:, 0]] - run.time[1050]) < 0.075)
+    plain = np.interp(thin.time, run.time, run.effort[:, 0])
+    assert np.std(thin.effort[:, 0] - plain) == pytest.approx(0.05, rel=0.3)  # the noise of single samples
+
+
+def test_thinned_runs_choose_the_same_cutoff(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = _log(4, position=1e-3, rate_hz=1000.0)
+    noise = np.random.default_rng(0).normal(size=log.q.shape)
+    chains = [Chain.start(replace(log, effort=log.effort + 30.0 * noise), Processing())]
+    quick = choose_common_cutoff(ROBOT, chains, band_hz=2.0)
+    monkeypatch.setattr("dynid.links.common.common_cutoff.thin_out", lambda run, band_hz: run)
+    whole = choose_common_cutoff(ROBOT, chains, band_hz=2.0)
+    assert quick is not None
+    assert whole is not None
+    assert quick.hz == whole.hz
+    # less noise of the outermost samples is carried beyond the ends
+    assert np.all(np.array(quick.errors) < 1.05 * np.array(whole.errors))

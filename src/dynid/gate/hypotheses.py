@@ -22,11 +22,12 @@ from dynid.gate.quick_fit import (
     block_losses,
     brake_powers,
     dissipation,
-    equations_of,
     free_rows,
     friction_bases,
     has_prior,
     hold_driven,
+    mass_torques,
+    narrow_equations,
     residuals,
     solve_singular,
 )
@@ -201,7 +202,7 @@ def rough_losses(robot: Robot, tried: Sequence[Samples]) -> list[float]:
     """
     losses, waiting = [0.0] * len(tried), dict[bytes, list[tuple[int, Samples, FreeEquations]]]()
     for place, samples in enumerate(tried):
-        equations = equations_of(robot, samples)
+        equations = narrow_equations(robot, samples)
         group = waiting.setdefault(equations.columns.tobytes(), [])
         group.append((place, samples, equations))
         if len(group) == TOGETHER:
@@ -221,9 +222,7 @@ def _fit_together(robot: Robot, group: list[tuple[int, Samples, FreeEquations]],
     rest = _free_rests(every, equations, weight, tau)
     total = _sums_of_losses(rest, trust)
     if has_prior(robot):
-        masses = np.zeros(equations[0].width)
-        masses[: 10 * robot.dof] = robot.inertial_vector
-        own = np.stack([part.torques(masses[part.columns]) for part in equations])
+        own = np.stack([mass_torques(robot, part) for part in equations])
         left = ((effort - own) * weight[:, None]).swapaxes(1, 2)[..., None]
         Q = np.stack([friction_bases(robot, samples) for samples in every])
         total += _sums_of_losses((left - Q @ (Q.swapaxes(2, 3) @ left))[..., 0].swapaxes(1, 2), trust)

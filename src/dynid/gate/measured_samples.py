@@ -1,7 +1,11 @@
-"""Samples of a log whose torques are as measured, each a local fit to its neighbours."""
+"""Torques as measured: samples of a log, each a local fit to its neighbours, and the noise of the torques.
+
+The noise is estimated from frequencies above the band of the motion.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -9,16 +13,24 @@ from numpy.typing import NDArray
 
 from dynid.decompositions import pinv
 from dynid.gate.quick_fit import FEWEST, Samples, pick
-from dynid.processing.delay import near_reversals
+from dynid.processing.delay import known_stretches, near_reversals
 from dynid.processing.experiment import Experiment
+from dynid.processing.filters import Smoothing
 from dynid.robot.model import Robot
 
-__all__ = ["measured_samples", "move_back"]
+__all__ = ["filtered_noise", "measured_samples", "move_back", "noise_through"]
 
 Floats = NDArray[np.float64]
 WINDOW = 0.5
 """Half the width of a window of local cubics times the highest rms frequency [rad] of a joint's motion (derivation: a
 cubic changes the torque of twice that frequency by less than 1 %, that of the frequency itself by less than 0.1 %)."""
+HIGHEST_START = 0.35
+"""Largest lower end of that band, as a share of the sampling rate (convention)."""
+ABOVE = (1.5, 4.0)
+"""Multiples of the low-pass's cutoff between which the noise is measured (convention: at higher frequencies drives
+often filter it)."""
+FEWEST_FOR_SPECTRUM = 64
+"""Smallest number of samples for a spectrum (convention)."""
 
 
 def measured_samples(robot: Robot, experiment: Experiment, rows: int) -> Samples | None:
@@ -96,3 +108,41 @@ def move_back(experiment: Experiment, delay_s: float) -> Experiment:
     inside = (source - rows == round(delay_s * experiment.rate_hz)) & (experiment.segment[source] == experiment.segment)
     valid = experiment.valid[source] & inside[:, None]
     return replace(experiment, effort=np.ascontiguousarray(experiment.effort[source]), valid=valid)
+
+
+def filtered_noise(experiment: Experiment, smoothing: Smoothing | None) -> Floats:
+    """Estimate the standard deviation (n,) of the torque noise after a low-pass [N m or N].
+
+    Args:
+        experiment: An experiment with unfiltered torques.
+        smoothing: The low-pass; None if the torques are not filtered.
+    """
+    if smoothing is None:
+        return noise_through(experiment, None, np.ones_like)
+    return noise_through(experiment, smoothing.cutoff_hz, smoothing.gain)
+
+
+def noise_through(experiment: Experiment, cutoff_hz: float | None, gain: Callable[[Floats], Floats]) -> Floats:
+    """Estimate the standard deviation (n,) of the torque noise after a filter [N m or N].
+
+    Args:
+        experiment: An experiment with unfiltered torques.
+        cutoff_hz: Upper end of the band of the motion [Hz]; None if it is unknown.
+        gain: Gain of the filter at each frequency [Hz].
+
+    We assume the same density of the noise within the band of the motion as just above it. Dry friction contributes
+    there too, with less than a tenth of its size, which does not matter where noise prevails.
+    """
+    part = known_stretches(experiment)
+    part = part.rows(np.flatnonzero(part.segment == np.argmax(np.bincount(part.segment, minlength=1))))
+    if part.samples < FEWEST_FOR_SPECTRUM:
+        return np.zeros(part.q.shape[1])
+    rate = part.rate_hz
+    cutoff = rate if cutoff_hz is None else cutoff_hz
+    window = np.hanning(part.samples)[:, None]
+    around = part.effort - part.effort.mean(axis=0)
+    density = 2.0 * np.abs(np.fft.rfft(window * around, axis=0)) ** 2 / (rate * float(np.sum(window**2)))
+    frequency = np.asarray(np.fft.rfftfreq(part.samples, 1.0 / rate), dtype=np.float64)
+    band = (frequency > min(ABOVE[0] * cutoff, HIGHEST_START * rate)) & (frequency < min(ABOVE[1] * cutoff, 0.5 * rate))
+    level = np.median(density[band], axis=0) / np.log(2.0)  # a periodogram's values are exponentially distributed
+    return np.asarray(np.sqrt(level * float(np.sum(gain(frequency) ** 2)) * frequency[1]))

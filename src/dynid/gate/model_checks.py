@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dynid.decompositions import lstsq, matrix_rank, pivoted_triangle
 from dynid.errors import DataError
 from dynid.findings import Finding
+from dynid.gate.free_equations import IndependentColumns
 from dynid.gate.model_delay import model_delay
 from dynid.gate.quick_fit import (
     Samples,
@@ -472,18 +473,13 @@ def check_changes(robot: Robot, samples: Samples) -> Iterator[Finding]:
 def check_excitation(robot: Robot, samples: Samples) -> Iterator[Finding]:
     """Report parameters that other motions of the robot would reveal and this motion does not."""
     model = with_friction(robot)
-    Y = regressor(model, samples.q, samples.dq, samples.ddq)[:, samples.used]
-    reference = regressor(model, *_wide_motion(robot))
-    scale = np.sqrt(np.mean(reference**2, axis=(0, 1)))
-    seen = scale > 1e-9 * scale.max()
-    stacked = reference[:, :, seen].reshape(-1, int(seen.sum())) / scale[seen]
-    R, order = pivoted_triangle(stacked)
-    rank = int(np.count_nonzero(np.abs(np.diag(R)) > 1e-7 * abs(R[0, 0])))
-    base = np.flatnonzero(seen)[np.sort(order[:rank])]
-    R, order = pivoted_triangle(Y[:, :, base].reshape(-1, rank) / scale[base])
+    known = IndependentColumns.of(model)
+    Y = regressor(model, samples.q, samples.dq, samples.ddq, columns=known.columns.tolist())[:, samples.used]
+    rank = known.columns.size
+    R, order = pivoted_triangle(Y.reshape(-1, rank) / known.scale)
     size = np.zeros(rank)
     size[: min(R.shape)] = np.abs(np.diag(R))
-    lost = base[order[size < LOST * np.sqrt(Y.shape[0])]]
+    lost = known.columns[order[size < LOST * np.sqrt(Y.shape[0])]]
     if lost.size:
         names = parameter_layout(model).names
         yield Finding(
@@ -494,10 +490,3 @@ def check_excitation(robot: Robot, samples: Samples) -> Iterator[Finding]:
             evidence={"parameters": int(lost.size), "of": rank},
             remedy="They will keep their prior values; use `design_excitation` or dynid excite for a better motion.",
         )
-
-
-def _wide_motion(robot: Robot, rows: int = 200) -> tuple[Floats, Floats, Floats]:
-    """Random states about as wide as those of a good excitation: half a turn, 1 rad/s, 3 rad/s^2 (convention)."""
-    rng = np.random.default_rng(0)
-    q, dq, ddq = rng.uniform(-1.0, 1.0, size=(3, rows, robot.dof)) * np.array([np.pi / 2, 1.0, 3.0])[:, None, None]
-    return q, dq, ddq

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.gate.quick_fit import with_friction, with_smooth_sign
+from dynid.gate.free_equations import IndependentColumns, with_friction, with_smooth_sign
 from dynid.kernels import regressor
 from dynid.logs.recording import Recording
 from dynid.processing.delay import Delay, DelayTrials, estimate_delay, orthonormal, timed_samples, unexplained_part
@@ -69,14 +69,17 @@ def model_delay(robot: Robot | None, experiment: Experiment, *, max_delay_s: flo
     part, rows = whole.part, whole.rows
     motion = (np.ascontiguousarray(getattr(part, name)[rows]) for name in ("q", "dq", "ddq"))
     sign = np.sign(part.dq)
-    Y = with_smooth_sign(regressor(with_friction(robot), *motion), part.smooth(sign)[rows])
+    model = with_friction(robot)
+    known = IndependentColumns.of(model)
+    columns = known.columns if known.hold_friction else np.arange(model.parameter_vector.size)
+    Y = with_smooth_sign(regressor(model, *motion, columns=columns.tolist()), part.smooth(sign)[rows], columns)
 
     @cache
     def late(lag_s: float) -> Floats:
         return part.smooth(part.by_segment(lambda x: lag_signal(x, lag_s, part.rate_hz), sign))[rows]
 
     with_reversals, unexplained, bases = _best_friction(whole, {j: Y[:, j] for j in whole.joints}, late, LAGS_S)
-    inner = whole.without_reversals(ROWS_PER_COLUMN * _rank(Y))
+    inner = whole.without_reversals(ROWS_PER_COLUMN * known.widest)
     if inner is None or with_reversals[0].stderr_s > max_delay_s:  # fewer rows cannot tell what all of them leave open
         return with_reversals
     # a basis spans what the columns span, in fewer rows too, and is narrower
@@ -110,11 +113,6 @@ def _best_friction(
     pair = (lagging, sharp) if lagging.explains_better_than(sharp) else (sharp, lagging)
     left_out = 1.0 - sum(Q.shape[1] for Q in bases.values()) / int(valid[:, joints].sum())
     return pair, pair[0].residual_after / float(np.sqrt(max(left_out, 1e-12))), bases
-
-
-def _rank(Y: Floats) -> int:
-    """Largest number of columns of one joint's regressor (M, n, p) that are not zero throughout."""
-    return int(np.count_nonzero(np.abs(Y).max(axis=0) > 0.0, axis=1).max())
 
 
 def _new_direction(Q: Floats, column: Floats) -> Floats | None:

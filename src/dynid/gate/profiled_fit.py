@@ -18,6 +18,7 @@ correlated in time; where the few blocks happen to agree too well, the noise of 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -87,7 +88,8 @@ class ProfiledFit:
         equations, joints = equations_of(robot, samples), np.flatnonzero(samples.used)
         counted = _far_from_reversals(samples, equations.width)
         if counted is not None:
-            equations = equations.where(counted)
+            model, far = with_friction(robot, tuple(samples.gravity.tolist())), samples.far_from_reversals
+            equations = of_motion("far from reversals", model, samples, partial(equations.where, counted), far)
         counts = np.ones((len(samples.q), joints.size)) if counted is None else counted[:, joints]
         torque = (samples.effort * samples.weight)[:, joints] * counts
         first = _map_back(equations.weighted(samples.weight**2 * samples.used))

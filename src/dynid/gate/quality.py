@@ -16,7 +16,7 @@ from dynid.findings import Finding, QualityReport
 from dynid.gate.causes import SURE
 from dynid.gate.command_checks import check_commands
 from dynid.gate.hypotheses import check_hypotheses
-from dynid.gate.measured_samples import move_back
+from dynid.gate.measured_samples import filtered_noise, move_back
 from dynid.gate.model_checks import (
     check_changes,
     check_compensation,
@@ -38,7 +38,6 @@ from dynid.gate.signal_checks import (
     check_signals,
     check_velocities,
 )
-from dynid.gate.torque_noise import filtered_noise
 from dynid.gate.within_log import check_within, has_steady_cause
 from dynid.gate.wrench_checks import check_drift
 from dynid.logs.joint_order import match_joints

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -20,11 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.decompositions import svd
+from dynid.gate.free_equations import FreeEquations, IndependentColumns, with_friction, with_smooth_sign
 from dynid.kernels import inverse_dynamics, regressor
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
-from dynid.terms import usual_terms
-from dynid.terms.base import Dependence
 
 __all__ = [
     "FINEST",
@@ -41,6 +40,8 @@ __all__ = [
     "has_masses",
     "has_prior",
     "hold_driven",
+    "mass_torques",
+    "narrow_equations",
     "normal_equations",
     "of_motion",
     "own_torque",
@@ -256,28 +257,9 @@ def _is_ball(tensor: Floats) -> bool:
 
 
 @lru_cache(maxsize=64)
-def with_friction(robot: Robot, gravity: tuple[float, ...] | None = None) -> Robot:
-    """The robot, under another gravity if given, with rotor inertia, friction and an offset on every joint."""
-    placed = robot if gravity is None else robot.with_gravity(gravity)
-    return placed.with_terms(*usual_terms())
-
-
-@lru_cache(maxsize=64)
 def _plain(robot: Robot, gravity: tuple[float, ...]) -> Robot:
     """The robot with nothing but its own masses, under a given gravity; cached, because many hypotheses share a few."""
     return replace(robot, couplings=()).with_terms().with_gravity(gravity)
-
-
-def with_smooth_sign(Y: Floats, sign: Floats) -> Floats:
-    """The regressor (M, n, p) of `with_friction` with its dry friction columns replaced by smoothed signs (M, n).
-
-    Torque is filtered, which smooths steps: at a reversal the plain column would not match it.
-    """
-    joints = sign.shape[1]
-    usual = [term.dependence for term in usual_terms()]
-    for j in range(joints):
-        Y[:, j, 10 * joints + len(usual) * j + usual.index(Dependence.DIRECTION)] = sign[:, j]
-    return Y
 
 
 def gravity_torques(robot: Robot, samples: Samples) -> Floats:
@@ -311,7 +293,11 @@ _recent = _Recent()
 
 def of_motion(what: str, robot: Robot, samples: Samples, make: Callable[[], Result], *further: object) -> Result:
     """What depends on the robot, the motion of the samples and further arrays alone, computed once for them."""
-    sources = (robot, samples.q, samples.dq, samples.ddq, samples.sign, *further)
+    return _once(what, (robot, samples.q, samples.dq, samples.ddq, samples.sign, *further), make)
+
+
+def _once(what: str, sources: tuple[object, ...], make: Callable[[], Result]) -> Result:
+    """What depends on some objects alone, computed once for them."""
     key = (what, *map(id, sources))
     if key not in _recent.known:
         _recent.known[key] = (sources, make())  # the sources stay alive, so that no other array gets their identity
@@ -327,7 +313,8 @@ def friction_bases(robot: Robot, samples: Samples) -> Floats:
 
     Joints that the robot model couples also have the columns of the shared motor.
     """
-    return of_motion("friction", robot, samples, lambda: _friction_bases(robot, samples))
+    sources = (robot, samples.dq, samples.ddq, samples.sign)
+    return _once("friction", sources, lambda: _friction_bases(robot, samples))
 
 
 def _friction_bases(robot: Robot, samples: Samples) -> Floats:
@@ -355,7 +342,7 @@ def free_residual(robot: Robot, samples: Samples) -> float:
 
 def _free_rest(robot: Robot, samples: Samples) -> Floats:
     """Residual (M, u) of the weighted torques in the free fit; a first fit gives the weights of the joints."""
-    equations = equations_of(robot, samples)
+    equations = narrow_equations(robot, samples)
     used = np.flatnonzero(samples.used)
     tau = samples.effort[:, used] * samples.weight[used]
     along = equations.along(tau, samples.weight, used)
@@ -376,64 +363,24 @@ def _free_rest(robot: Robot, samples: Samples) -> Floats:
     return rest
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FreeEquations:
-    """The equations of the free fit for one motion, joint by joint: mostly, a joint sees the links behind it only."""
-
-    width: int
-    """p, number of parameters."""
-    columns: NDArray[np.int64]
-    """(c,) parameters that any joint sees."""
-    rows: tuple[Floats, ...]
-    """For each joint (M, s) the columns that it sees, not weighted ..."""
-    places: tuple[NDArray[np.int64], ...]
-    """... and their places (s,) among the c columns."""
-    products: Floats
-    """(n, c, c) cross products of the columns."""
-
-    @classmethod
-    def of(cls, Y: Floats) -> FreeEquations:
-        """The equations of a regressor (M, n, p)."""
-        sees = np.any(Y, axis=0)
-        columns = np.flatnonzero(sees.any(axis=0))
-        places = tuple(map(np.flatnonzero, sees[:, columns]))
-        rows = tuple(Y[:, j, columns[place]] for j, place in enumerate(places))
-        return cls(Y.shape[2], columns, rows, places, _products(rows, places, columns.size))
-
-    def where(self, counts: Floats) -> FreeEquations:
-        """The equations times ones and zeros (M, n)."""
-        rows = tuple(part * count[:, None] for part, count in zip(self.rows, counts.T, strict=True))
-        return replace(self, rows=rows, products=_products(rows, self.places, self.columns.size))
-
-    def along(self, tau: Floats, weight: Floats, used: NDArray[np.int64]) -> Floats:
-        """(c, u) products of the weighted columns and the weighted torques (M, u) of the joints in use."""
-        result = np.zeros((self.columns.size, used.size))
-        for k, j in enumerate(used.tolist()):
-            result[self.places[j], k] = weight[j] * (tau[:, k] @ self.rows[j])
-        return result
-
-    def torques(self, theta: Floats) -> Floats:
-        """(M, n) torques of parameters (c,)."""
-        return np.stack([rows @ theta[place] for rows, place in zip(self.rows, self.places, strict=True)], axis=1)
-
-    def weighted(self, share: Floats) -> Floats:
-        """(c, c) sum of the joints' products, each times its share (n,)."""
-        flat = self.products.reshape(len(self.products), -1)
-        return np.asarray((share @ flat).reshape(self.products.shape[1:]))
-
-
-def _products(rows: Sequence[Floats], places: Sequence[NDArray[np.int64]], size: int) -> Floats:
-    """(n, c, c) cross products of each joint's columns (M, s) at their places (s,)."""
-    products = np.zeros((len(rows), size, size))
-    for product, place, part in zip(products, places, rows, strict=True):
-        product[place[:, None], place] = part.T @ part
-    return products
-
-
 def equations_of(robot: Robot, samples: Samples) -> FreeEquations:
     """The equations of a motion, which hypotheses about torques alone share."""
     model = with_friction(robot, tuple(samples.gravity.tolist()))
     return of_motion("equations", model, samples, lambda: FreeEquations.of(_free_regressor(model, samples)))
+
+
+def narrow_equations(robot: Robot, samples: Samples) -> FreeEquations:
+    """The same equations by independent columns; by all under another gravity, which may make more independent."""
+    model = with_friction(robot)
+    known = IndependentColumns.of(model)
+    if not np.array_equal(samples.gravity, robot.gravity) or not known.hold_friction:
+        return equations_of(robot, samples)
+
+    def make() -> FreeEquations:
+        Y = regressor(model, samples.q, samples.dq, samples.ddq, columns=known.columns.tolist())
+        return FreeEquations.of_independent(with_smooth_sign(Y, samples.sign, known.columns), known)
+
+    return of_motion("narrow equations", model, samples, make)
 
 
 def brake_powers(samples: Samples, columns: NDArray[np.int64], width: int) -> Floats:
@@ -560,6 +507,13 @@ def rest_of_fit(parts: list[Floats]) -> float:
     return max(float(square - b @ solve_singular(G, b)), 1e-12 * float(square))
 
 
+def mass_torques(robot: Robot, equations: FreeEquations) -> Floats:
+    """(M, n) torques of the robot's own masses [N m or N]."""
+    masses = np.zeros(equations.width)
+    masses[: 10 * robot.dof] = robot.inertial_vector
+    return equations.torques(equations.values(masses))
+
+
 def prior_residual(robot: Robot, samples: Samples) -> float:
     """Relative rms residual with the robot's own masses; friction and rotor inertia are fitted joint by joint."""
     rest = _prior_rest(robot, samples)
@@ -568,8 +522,7 @@ def prior_residual(robot: Robot, samples: Samples) -> float:
 
 def _prior_rest(robot: Robot, samples: Samples) -> Floats:
     """Residual (M, u) of the weighted torques in the fit with the robot's own masses."""
-    model = with_friction(robot, tuple(samples.gravity.tolist()))
-    own = _free_regressor(model, samples)[:, :, : 10 * robot.dof] @ robot.inertial_vector  # the free fit has it, too
+    own = mass_torques(robot, narrow_equations(robot, samples))  # the free fit has these equations, too
     difference = ((samples.effort - own) * samples.weight).T[samples.used, :, None]
     Q = friction_bases(robot, samples)[samples.used]
     return np.asarray((difference - Q @ (Q.swapaxes(1, 2) @ difference))[:, :, 0].T)

@@ -362,9 +362,12 @@ def _check_derivatives(names: tuple[str, ...], time: Floats, q: Floats, dq: Floa
     mean = np.cumsum(np.vstack([np.zeros((1, q.shape[1])), dq]), axis=0)
     measured = ((mean[window:-1] - mean[: -window - 1]) / window)[good]
     derived = ((q[window:] - q[:-window]) / step[:, None])[good]
-    limited = [_robust(column) for column in derived.T]
-    for j in range(q.shape[1]):
-        yield from _compare_velocity(names, j, _robust(measured[:, j]), limited)
+    limited = np.array([_robust(column) for column in (*measured.T, *derived.T)])
+    spread, joints = limited.std(axis=1), q.shape[1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        correlation = np.corrcoef(limited)[:joints, joints:]
+    for j in range(joints):
+        yield from _compare_velocity(names, j, float(spread[j]), spread[joints:], correlation[j])
 
 
 def _check_stuck(names: tuple[str, ...], time: Floats, q: Floats, dq: Floats) -> Iterator[Finding]:
@@ -397,17 +400,24 @@ def _check_stuck(names: tuple[str, ...], time: Floats, q: Floats, dq: Floats) ->
             )
 
 
-def _compare_velocity(names: tuple[str, ...], j: int, y: Floats, derived: list[Floats]) -> Iterator[Finding]:
-    """Compare the measured velocity (N,) of joint j with the derivatives (N,) of all positions, outliers limited."""
+def _compare_velocity(
+    names: tuple[str, ...], j: int, size: float, spread: Floats, correlation: Floats
+) -> Iterator[Finding]:
+    """Compare the measured velocity of a joint with the derivatives of all positions, outliers limited.
+
+    Args:
+        names: Names of the joints.
+        j: The joint.
+        size: Standard deviation of its measured velocity.
+        spread: (n,) standard deviations of the derivatives.
+        correlation: (n,) correlation of the measured velocity with each of them.
+    """
     name = names[j]
-    if derived[j].std() < SLOW or y.std() == 0.0:
+    if spread[j] < SLOW or size == 0.0:
         return
-    spread = np.array([column.std() for column in derived])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        correlation = np.array([np.corrcoef(column, y)[0, 1] for column in derived])
     correlation = np.where(spread > SLOW, correlation, 0.0)
     best = int(np.argmax(np.abs(correlation)))
-    ratio = float(y.std() / spread[j])
+    ratio = float(size / spread[j])
     evidence = {"measured / derived": ratio, "correlation": float(correlation[j])}
     if best != j and abs(correlation[best]) > SAME > abs(correlation[j]):
         yield Finding(

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from dynid.errors import DataError
 from dynid.findings import Finding, QualityReport
+from dynid.gate.measured_samples import noise_through
 from dynid.gate.quality import check_recording, check_samples
 from dynid.gate.quick_fit import Samples
 from dynid.gate.signal_checks import MISSING, STILL
-from dynid.gate.torque_noise import noise_through
 from dynid.logs.recording import Recording, all_finite
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Smoothing

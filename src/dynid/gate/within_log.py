@@ -104,13 +104,41 @@ def check_within(
 
 
 class _Stretches(NamedTuple):
-    """Stretches of a log, and what a constant torque of one joint in each of them explains."""
+    """Stretches of a log for one joint in use; sums are those over the equations of a stretch that count."""
 
     start: NDArray[np.int64]
     stop: NDArray[np.int64]
-    gain: Floats
-    torque: Floats
-    """Weighted torque."""
+    number: Floats
+    """Number of these equations."""
+    free: Floats
+    """Squared length that a constant torque in them has outside of what the fit spans."""
+    residual: Floats
+    """Sum of the residuals."""
+
+    @property
+    def seen(self) -> NDArray[np.bool_]:
+        """Whether a stretch can be judged."""
+        return (self.number >= PUSH_ROWS) & (self.free > PUSH_SEEN * self.number)
+
+    @property
+    def torque(self) -> Floats:
+        """Weighted constant torque that explains most."""
+        return np.where(self.seen, self.residual / np.where(self.seen, self.free, 1.0), 0.0)
+
+    @property
+    def gain(self) -> Floats:
+        """What it explains."""
+        return self.torque**2 * np.where(self.seen, self.free, 0.0)
+
+    def without(self, column: Floats, along: float) -> _Stretches:
+        """The stretches of a fit with one more orthonormal column.
+
+        Args:
+            column: (M,) the column in the equations of the joint that count.
+            along: Its product with the residual of all joints.
+        """
+        sums = _sums(column, self.start, self.stop)
+        return self._replace(free=self.free - sums**2, residual=self.residual - along * sums)
 
 
 def _named_pushes(robot: Robot, samples: Samples, fit: ProfiledFit) -> Iterator[Finding]:
@@ -128,18 +156,23 @@ def _pushes(robot: Robot, samples: Samples, fit: ProfiledFit) -> Iterator[Findin
 
     Errors of the model leave residuals that look like pushes, too, but in many places of a log.
     """
-    if samples.time is None:
+    places = np.flatnonzero(fit.scale > 0.0).tolist()
+    if samples.time is None or not places:
         return
     freedom = max(float(fit.counted.sum()) - fit.basis.shape[1], 1.0)
-    for place in np.flatnonzero(fit.scale > 0.0).tolist():
-        found = _stretches(samples.time, fit, place)
-        best = int(found.gain.argmax())
-        start, stop = int(found.start[best]), int(found.stop[best])
-        rows = np.arange(len(samples.time))
-        without = fit.with_column(fit.at_joint(place, ((rows >= start) & (rows < stop)).astype(float)))
-        others, long = _stretches(samples.time, without, place), stop - start
+    squares, rows = float(fit.residual @ fit.residual), np.arange(len(samples.time))
+    tables = [_stretches(samples.time, fit, place) for place in places]
+    bests = [int(table.gain.argmax()) for table in tables]
+    held = [(rows >= table.start[best]) & (rows < table.stop[best]) for table, best in zip(tables, bests, strict=True)]
+    columns = [fit.at_joint(place, each.astype(float)) for place, each in zip(places, held, strict=True)]
+    free = fit.left(np.stack(columns, axis=1)).T
+    pushes = free / np.maximum(np.linalg.norm(free, axis=1, keepdims=True), 1e-300)
+    for place, found, best, push in zip(places, tables, bests, pushes, strict=True):
+        start, stop, along = int(found.start[best]), int(found.stop[best]), float(push @ fit.residual)
+        others = found.without(_of_joint(fit, place, push), along)
+        long = stop - start
         rival = float(others.gain.max(initial=0.0, where=(others.stop < start - long) | (others.start > stop + long)))
-        gain = float(found.gain[best]) / max(float(without.residual @ without.residual) / freedom, 1e-300)
+        gain = float(found.gain[best]) / max((squares - along**2) / freedom, 1e-300)
         if gain > PUSH_GAIN and found.gain[best] > PUSH_ABOVE * rival:
             seconds = float(samples.time[stop - 1] - samples.time[start])
             yield _push(robot, fit.joints[place], float(samples.time[start]), seconds,
@@ -149,17 +182,30 @@ def _pushes(robot: Robot, samples: Samples, fit: ProfiledFit) -> Iterator[Findin
 def _stretches(time: Floats, fit: ProfiledFit, place: int) -> _Stretches:
     """All stretches of the usual lengths, for one joint in use."""
     count = len(time)
-    counted = fit.counted.reshape(count, -1)[:, place]
-    basis = fit.basis.reshape(count, len(fit.joints), -1)[:, place]
-    table = np.column_stack([counted, fit.residual.reshape(count, -1)[:, place], basis]) * counted[:, None]
-    sums = np.concatenate([np.zeros((1, table.shape[1])), np.cumsum(table, axis=0)])
     start = np.tile(np.arange(count), len(PUSH_LENGTHS_S))
     stop = np.concatenate([np.searchsorted(time, time + length) for length in PUSH_LENGTHS_S])
-    parts = sums[stop] - sums[start]
-    size = parts[:, 0] - np.sum(parts[:, 2:] ** 2, axis=1)
-    seen = (parts[:, 0] >= PUSH_ROWS) & (size > PUSH_SEEN * parts[:, 0])
-    torque = np.where(seen, parts[:, 1] / np.where(seen, size, 1.0), 0.0)
-    return _Stretches(start, stop, torque**2 * np.where(seen, size, 0.0), torque)
+    counted = _of_joint(fit, place, np.ones(len(fit.counted)))
+    basis = _of_joint(fit, place, fit.basis)
+    spanned = np.zeros((count + 1, basis.shape[1]))
+    np.cumsum(basis, axis=0, out=spanned[1:])
+    equations = _sums(counted, start, stop)
+    free = np.empty(start.size)
+    for first in range(0, start.size, count):  # one length at a time stays in the processor's cache
+        part = spanned[stop[first : first + count]] - spanned[:-1]
+        free[first : first + count] = equations[first : first + count] - np.einsum("ik,ik->i", part, part)
+    return _Stretches(start, stop, equations, free, _sums(_of_joint(fit, place, fit.residual), start, stop))
+
+
+def _of_joint(fit: ProfiledFit, place: int, rows: Floats) -> Floats:
+    """(M, ...) what rows (M u, ...) of a fit hold for one joint in use, zero where an equation does not count."""
+    counted = fit.counted[place :: len(fit.joints)]
+    return np.asarray(rows[place :: len(fit.joints)] * counted.reshape(-1, *[1] * (rows.ndim - 1)))
+
+
+def _sums(values: Floats, start: NDArray[np.int64], stop: NDArray[np.int64]) -> Floats:
+    """Sums of values (M,) over stretches."""
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    return np.asarray(sums[stop] - sums[start])
 
 
 def _push(robot: Robot, joint: int, start_s: float, seconds: float, torque: float, gain: float) -> Finding:

@@ -15,7 +15,7 @@ from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
 from dynid.estimation.rows import WIDEST_BAND, stretches, torque_of_terms
 from dynid.findings import Finding
-from dynid.gate.torque_noise import noise_through
+from dynid.gate.measured_samples import noise_through
 from dynid.kernels import inverse_dynamics
 from dynid.links.given_data import list_data, shares_samples
 from dynid.links.identify import Data, identify

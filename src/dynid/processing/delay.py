@@ -223,12 +223,13 @@ class _ExplainedJoint:
         along = np.stack([y @ columns for y, columns in pieces])  # (BLOCKS, S, m)
         self.whole = along.sum(axis=0)
         shared = [columns.T @ columns for _, columns in pieces]
-        squares = [np.einsum("sr,sr,r->s", y, y, kept) for (y, _), kept in zip(pieces, self._by_block(), strict=True)]
+        squares = [np.square(y) @ kept for (y, _), kept in zip(pieces, self._by_block(), strict=True)]
         explained = [
             np.einsum("sm,sm->s", self.whole, 2.0 * part - self.whole @ product)
             for part, product in zip(along, shared, strict=True)
         ]
         self.unexplained: Floats = np.asarray(squares) - np.asarray(explained)  # (BLOCKS, S)
+        self._left: dict[int, Floats] = {}
 
     def _by_block(self) -> list[Floats]:
         return [self.counts[first:last].astype(float) for first, last in pairwise(self.edges)]
@@ -245,12 +246,19 @@ class _ExplainedJoint:
         change = whole * (sizes[:, None] * whole - 2.0 * (along - shared @ self.whole.T))
         return np.asarray(self.unexplained + change)
 
-    def unexplained_cubics(self, cubics: Floats, column: Floats | None) -> Floats:
-        """(4, 4) products of what the columns do not explain of the four coefficients (M, 4) of the torques."""
-        left = unexplained_part(cubics * self.counts[:, None], self.Q)
-        if column is not None:
-            left = unexplained_part(left, column[:, None])
-        return left.T @ left
+    def unexplained_cubics(self, torque: _TorqueAtTime, step: int, column: Floats | None) -> Floats:
+        """(4, 4) products of what the columns do not explain of the coefficients of the torques some periods later.
+
+        Args:
+            torque: The torques.
+            step: Whole periods.
+            column: (M,) one more column that is orthonormal to the others, if given.
+        """
+        if step not in self._left:  # other columns are tried about the same shifts
+            self._left[step] = unexplained_part(torque.cubics(self.joint, step) * self.counts[:, None], self.Q)
+        left = self._left[step]
+        along = np.zeros(4) if column is None else column @ left
+        return left.T @ left - np.outer(along, along)
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,7 +288,7 @@ class ExplainedTrials:
 
         @cache
         def products(step: int) -> Floats:
-            there = [part.unexplained_cubics(torque.cubics(part.joint, step), column) for part, column in pairs]
+            there = [part.unexplained_cubics(torque, step, column) for part, column in pairs]
             return np.tensordot(weight, there, axes=1)
 
         def unexplained(shift: float) -> float:
@@ -387,6 +395,8 @@ class _TorqueAtTime:
     def __init__(self, part: Experiment, rows: NDArray[np.int64], shifts: Floats) -> None:
         self._rows, self._rate_hz, self._shifts = rows, part.rate_hz, shifts
         self._known: dict[int, Floats] = {}
+        apart = np.unique(np.diff(rows))
+        self._stride = int(apart[0]) if apart.size == 1 else None  # evenly spaced rows need not be picked one by one
         self._cubics = np.zeros((part.effort.shape[1], part.samples, 4))
         for stretch in np.unique(part.segment[rows]):
             there = np.flatnonzero(part.segment == stretch)
@@ -401,7 +411,10 @@ class _TorqueAtTime:
 
     def cubics(self, joint: int, step: int) -> Floats:
         """(M, 4) coefficients of a joint's torque, some whole periods after each row, in powers of a period's parts."""
-        return np.take(self._cubics[joint], self._rows + step, axis=0)
+        if self._stride is None:
+            return np.take(self._cubics[joint], self._rows + step, axis=0)
+        first, last = int(self._rows[0]) + step, int(self._rows[-1]) + step
+        return np.asarray(self._cubics[joint, first : last + 1 : self._stride])
 
     def at_rows(self, joint: int) -> Floats:
         """(M,) a joint's torques, not shifted."""
