@@ -13,7 +13,8 @@ from dynid.logs.recording import Recording
 from dynid.processing.simulation import sum_of_sines
 from dynid.robot.model import Robot
 
-SLIDE = """<robot name="slide"><link name="base"/><link name="car"><inertial><mass value="5"/><origin xyz="0.01 0 0.02"/>
+SLIDE = """<robot name="slide"><link name="base"/><link name="car"><inertial><mass value="5"/>
+<origin xyz="0.01 0 0.02"/>
 <inertia ixx="0.05" iyy="0.05" izz="0.05" ixy="0" ixz="0" iyz="0"/></inertial></link>
 <joint name="x" type="KIND"><parent link="base"/><child link="car"/><axis xyz="0 0 1"/>
 <limit lower="-1" upper="1" effort="500" velocity="9"/></joint></robot>"""
