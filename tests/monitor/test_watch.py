@@ -18,7 +18,7 @@ from dynid.monitor.alarm_tails import Tail, find_peaks, fit_tail
 from dynid.monitor.alarms import find_alarms, watch_experiment
 from dynid.monitor.bands import fit_band
 from dynid.monitor.calibration import Calibration, calibrate, calibrate_stretches
-from dynid.monitor.jumps import fit_whitening, project_steps
+from dynid.monitor.jumps import excuse_steps, fit_correlation, fit_whitening, project_steps
 from dynid.monitor.planted_pushes import _best_power, _smallest_found, plant_pushes
 from dynid.monitor.watched_signals import WatchedStretch, common_rate, find_stale, watched_stretches
 from support.small_fit import small_fit
@@ -26,12 +26,15 @@ from support.small_fit import small_fit
 RATE = 100.0
 
 
-def stretch(seconds: float, seed: int, *, memory: float = 0.9, at_rest: float = 0.0) -> WatchedStretch:
+def stretch(
+    seconds: float, seed: int, *, memory: float = 0.9, at_rest: float = 0.0, correlation: float = 0.0
+) -> WatchedStretch:
     """Two joints with coloured noise of standard deviation one; near rest its variance grows by ``at_rest``."""
     rng = np.random.default_rng(seed)
     count = round(seconds * RATE)
     white = rng.normal(size=(count, 2)) * np.sqrt(1.0 - memory**2)
     white[0] = rng.normal(size=2)
+    white[:, 1] = correlation * white[:, 0] + np.sqrt(1.0 - correlation**2) * white[:, 1]
     noise = lfilter([1.0], [1.0, -memory], white, axis=0)
     time = np.arange(count) / RATE
     dq = np.column_stack([np.sin(time), np.cos(0.7 * time)])
@@ -51,12 +54,12 @@ def stretch(seconds: float, seed: int, *, memory: float = 0.9, at_rest: float = 
 
 
 @cache
-def calibration() -> Calibration:
+def calibration(correlation: float = 0.0) -> Calibration:
     fit, _ = small_fit()
     two = replace(fit.robot)  # only the names of the joints are read
+    clean = [stretch(120.0, seed=1, correlation=correlation)]
     return replace(
-        calibrate_stretches(type("Named", (), {"robot": two})(), [stretch(120.0, seed=1)], 100.0),
-        joint_names=("joint1", "joint2"),
+        calibrate_stretches(type("Named", (), {"robot": two})(), clean, 100.0), joint_names=("joint1", "joint2")
     )
 
 
@@ -79,6 +82,65 @@ def test_a_step_is_seen_in_what_is_new_long_before_it_leaves_the_band() -> None:
     assert share[0] < 0.05
     assert share[2] > 0.9
     assert known.levels(60.0).band > 3.0  # three standard deviations never leave the band
+
+
+def test_a_push_on_one_of_two_joints_with_common_noise_is_found_by_what_the_other_tells(monkeypatch) -> None:
+    """The share is that of known covariances, the rate is the stated one, and a push on both joints is found, too."""
+    known = calibration(0.95)
+    monkeypatch.setattr("dynid.monitor.calibration.fit_correlation", lambda news, _: np.eye(news[0].shape[1]))
+    apart = calibration.__wrapped__(0.95)
+    assert known.whitening.precision[0, 0] == pytest.approx(1.0 / (1.0 - 0.95**2), rel=0.1)
+    seen = stretch(1200.0, seed=2, correlation=0.95)
+    found = known.statistics(seen)
+    assert len(list(find_alarms(found, known.joint_names, known.levels(60.0)))) <= 2 * 20
+    peaks = find_peaks(0.5 * np.square(found.jump).max(axis=1), RATE, known.jump.level(0.2))
+    assert 0.5 < len(peaks) / (0.2 * 1200.0) < 2.0
+    shares = [
+        plant_pushes(one, [one.statistics(seen)], sizes=(1.2,), rates=(60.0,), pushes=200).found.mean()
+        for one in (known, apart)
+    ]
+    assert shares[0] > 0.9
+    assert shares[1] < 0.4
+    raw = seen.raw[:2000].copy()
+    raw[1500:] += 3.0
+    together = known.statistics(replace(seen.cut(slice(0, 2000)), raw=raw))
+    assert together.jump[1500:1502].max() > known.levels(60.0).jump
+
+
+def test_the_best_detector_knows_what_other_joints_tell() -> None:
+    """Given a second joint with correlated noise, a push is as far away as one that is larger by 1 / sqrt(1 - r^2)."""
+    alone = _best_power(np.eye(1), np.array([4.0]), [1e-3], np.random.default_rng(0))
+    R = np.array([[1.0, 0.6], [0.6, 1.0]])
+    pushes = np.array([4.0 * 0.8, 1e-9])  # the second joint is hardly pushed: half of the pushes are lost
+    both = _best_power(np.linalg.inv(R), pushes, [1e-3], np.random.default_rng(0))
+    assert both[0] == pytest.approx(0.5 * alone[0], abs=0.02)
+
+
+def test_correlations_are_shrunk_by_their_own_uncertainty() -> None:
+    rng = np.random.default_rng(0)
+    R = np.array([[1.0, 0.8, 0.0], [0.8, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    common = rng.multivariate_normal(np.zeros(3), R, size=20000)
+    assert fit_correlation([common], RATE) == pytest.approx(R, abs=0.03)
+    few = [fit_correlation([rng.normal(size=(500, 3))], RATE) for _ in range(40)]
+    plain = [np.corrcoef(rng.normal(size=(500, 3)).T) for _ in range(40)]
+    assert np.square(few - np.eye(3)).sum() < 0.6 * np.square(plain - np.eye(3)).sum()
+    assert np.linalg.eigvalsh(fit_correlation([common[:60]], RATE)).min() > 0.0
+
+
+def test_friction_that_may_change_on_one_joint_is_excused_on_those_that_it_tells() -> None:
+    """The steps of a resting joint stay below what is excused, on the other joint, too."""
+    known, seen = calibration(correlation=0.95), stretch(20.0, seed=13, correlation=0.95)
+    allowed = np.zeros_like(seen.raw)
+    allowed[:, 0] = 0.7
+    step = np.zeros_like(seen.raw)
+    step[1000:, 0] = 0.7
+    std = known.news_std(seen)
+    plain, sharp = project_steps(known.whitening, seen.sudden, std)
+    stepped, _ = project_steps(known.whitening, seen.sudden + step, std, seen.sudden)
+    excused = excuse_steps(known.whitening, sharp, allowed)
+    first = slice(1000, 1000 + known.whitening.windows[-1])
+    assert np.all(np.abs(stepped - plain)[:, first] <= excused[:, first] + 1e-9)
+    assert np.abs(stepped - plain)[len(sharp) // 2 :, first, 1].max() > 1.0
 
 
 def test_the_band_is_wider_near_rest_where_the_noise_is() -> None:
@@ -175,8 +237,8 @@ def test_the_projection_on_pure_noise_has_unit_variance() -> None:
     whitening = fit_whitening([stretch(300.0, seed=7).sudden], RATE)
     residual = stretch(100.0, seed=8).sudden
     one = replace(whitening, rate_hz=40.0)  # a window of one period
-    (projected,), _ = project_steps(one, residual, np.ones_like(residual))
-    assert np.mean(projected[one.settling :] ** 2) == pytest.approx(1.0, abs=0.1)
+    projected, _ = project_steps(one, residual, np.ones_like(residual))
+    assert np.mean(projected[:, one.settling :] ** 2, axis=(1, 2)) == pytest.approx([1.0, 1.0], abs=0.1)
 
 
 @settings(max_examples=30, deadline=None)
@@ -210,7 +272,7 @@ def test_heavy_tails_are_told_from_light_ones() -> None:
 def test_the_best_detector_of_one_joint_is_the_two_sided_test() -> None:
     chances = [0.01, 1e-4]
     wanted = norm.cdf(4.0 - norm.isf(0.5 * np.array(chances)))
-    found = _best_power(np.array([4.0]), chances, np.random.default_rng(0))
+    found = _best_power(np.eye(1), np.array([4.0]), chances, np.random.default_rng(0))
     assert found == pytest.approx(wanted, abs=0.02)
 
 

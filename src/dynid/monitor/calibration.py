@@ -23,7 +23,15 @@ from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.links.identify import Identification, identify_equations
 from dynid.monitor.alarm_tails import Tail, fit_tail, usual_peaks
 from dynid.monitor.bands import Band, fit_band
-from dynid.monitor.jumps import Whitening, fit_whitening, jump_statistic, project_steps
+from dynid.monitor.jumps import (
+    Whitening,
+    excuse_steps,
+    fit_correlation,
+    fit_whitening,
+    jump_statistic,
+    project_steps,
+    take_news,
+)
 from dynid.monitor.observer import GAIN
 from dynid.monitor.watched_signals import WatchedStretch, common_rate, watched_stretches
 from dynid.processing.experiment import Experiment
@@ -81,7 +89,8 @@ class Calibration:
     news: Band
     """Band of what is new in the residuals; its noise is one on average."""
     scale: Floats
-    """(windows, n) size of the projections on steps of each age and joint, by their usual peaks [-]."""
+    """(2 windows, n) size of the projections on steps of each age and joint, by their usual peaks [-]: each joint by
+    itself, then given the others."""
     jump: Tail
     """Tail of half the squares of the jump statistics: that of normal noise is exponential."""
     level: Tail
@@ -127,15 +136,20 @@ class Calibration:
         """Projections on steps of all ages, and those of a unit step; see `dynid.monitor.jumps.project_steps`."""
         return project_steps(self.whitening, stretch.sudden, self.news_std(stretch))
 
+    def excuse(self, stretch: WatchedStretch, sharp: Floats) -> Floats:
+        """Projections that need no push; see `dynid.monitor.jumps.excuse_steps`."""
+        return excuse_steps(self.whitening, sharp, self.allowed(stretch))
+
     def statistics(self, stretch: WatchedStretch) -> Statistics:
         """Both statistics along a stretch."""
         std = self.band.std(stretch)
         external = follow(stretch.raw, float(np.exp(-self.gain / stretch.rate_hz)))
+        projected, sharp = self.project(stretch)
         return Statistics(
             stretch=stretch,
             std=std,
             external=external,
-            jump=jump_statistic(*self.project(stretch), self.allowed(stretch), self.scale),
+            jump=jump_statistic(projected, self.excuse(stretch, sharp), self.scale),
             level=np.abs(external / std),
         )
 
@@ -202,8 +216,9 @@ def calibrate_stretches(fit: Identification, clean: Sequence[WatchedStretch], ga
     none = Tail(0.0, 1.0, np.ones(1), np.zeros(1), np.ones(1), 0)
     spread = np.median(np.concatenate([stretch.spread for stretch in clean]), axis=0)
     positive = as_number("gain", gain, above=0.0)
-    even = np.ones((len(whitening.windows), band.high_speed.size))
+    even = np.ones((2 * len(whitening.windows), band.high_speed.size))
     draft = Calibration(fit.robot.joint_names, band, whitening, news, even, none, none, 0.0, spread, positive)
+    draft = replace(draft, whitening=replace(whitening, precision=_fit_precision(draft, clean)))
     draft = replace(draft, scale=_fit_scale(draft, clean))
     found = [draft.statistics(stretch) for stretch in clean]
     jump = fit_tail([0.5 * np.square(one.jump) for one in found], rate)
@@ -212,19 +227,22 @@ def calibrate_stretches(fit: Identification, clean: Sequence[WatchedStretch], ga
     return replace(draft, jump=jump, level=level, seconds=seconds)
 
 
+def _fit_precision(draft: Calibration, clean: Sequence[WatchedStretch]) -> Floats:
+    """(n, n) inverse of the correlation of what is new on the joints."""
+    news = [take_news(draft.whitening, stretch.sudden, draft.news_std(stretch))[0] for stretch in clean]
+    return np.asarray(np.linalg.inv(fit_correlation(news, draft.rate_hz)))
+
+
 def _fit_scale(draft: Calibration, clean: Sequence[WatchedStretch]) -> Floats:
-    """(windows, n) usual peaks of the projections over those of the oldest steps, so that one law serves them all."""
-    parts = [(*draft.project(stretch), draft.allowed(stretch)) for stretch in clean]
+    """(2 windows, n) usual peaks of the projections over those of the oldest steps, so that one law serves them all."""
+    parts = [(p, draft.excuse(stretch, sharp)) for stretch in clean for p, sharp in [draft.project(stretch)]]
     usual = np.array(
         [
-            usual_peaks(
-                [jump_statistic(p[[w]], sharp[[w]], allowed, draft.scale[[w]]) for p, sharp, allowed in parts],
-                draft.rate_hz,
-            )
+            usual_peaks([jump_statistic(p[[w]], excused[[w]], draft.scale[[w]]) for p, excused in parts], draft.rate_hz)
             for w in range(len(draft.scale))
         ]
     )
-    return np.asarray(usual / np.exp(np.log(usual[-1]).mean()))
+    return np.asarray(usual / np.exp(np.log(usual[len(usual) // 2 - 1]).mean()))
 
 
 def _news(whitening: Whitening, stretch: WatchedStretch) -> WatchedStretch:

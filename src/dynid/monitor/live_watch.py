@@ -88,8 +88,8 @@ class LiveWatch:
         self._average: Floats | None = None
         self._averages: deque[Floats] = deque(maxlen=self._window)
         self._recent: deque[Floats] = deque(maxlen=len(self._taps))
-        self._white: deque[Floats] = deque(maxlen=max(self._shapes))
-        self._weights: deque[Floats] = deque(maxlen=max(self._shapes))
+        self._news: deque[Floats] = deque(maxlen=max(self._shapes))
+        self._roots: deque[Floats] = deque(maxlen=max(self._shapes))
         self._unrest = np.ones(n)
         self._unrests: deque[Floats] = deque([np.ones(n)] * max(self._shapes), maxlen=max(self._shapes))
         self._motion: deque[tuple[Floats, Floats, Floats]] = deque(maxlen=self._held)
@@ -153,11 +153,12 @@ class LiveWatch:
         return self._alarms()
 
     def _take_news(self, news: Floats) -> None:
-        """Add what is new in the last residual, and its weight."""
+        """Add what is new in the last residual; see `dynid.monitor.jumps.take_news`."""
         white = np.asarray(sum(taps * past for taps, past in zip(self._taps, reversed(self._recent), strict=True)))
         weight = 0.0 if self._is_stale() else 1.0 / np.square(news)
-        self._white.append(white)
-        self._weights.append(weight / (1.0 - UNREST + UNREST * self._unrests[0]))
+        root = np.sqrt(weight / (1.0 - UNREST + UNREST * self._unrests[0]))
+        self._news.append(white * root)
+        self._roots.append(root)
         square = np.minimum(np.square(white) * weight, MOST_UNREST) if np.any(weight) else np.ones(white.size)
         self._unrest = self._calm * self._unrest + (1.0 - self._calm) * square
         self._unrests.append(self._unrest)
@@ -180,14 +181,20 @@ class LiveWatch:
         return before
 
     def _project(self) -> None:
-        white, weights = np.array(self._white), np.array(self._weights)
-        allowed = np.max(self._opened, axis=0)
-        for scale, (window, shapes) in zip(self.calibration.scale, self._shapes.items(), strict=True):
-            if len(white) >= window:
-                projected = np.einsum("wj,jw->j", (white * weights)[-window:], shapes)
-                size = np.einsum("wj,jw->j", weights[-window:], np.square(shapes))
-                sharp = np.sqrt(np.maximum(size, 1e-300))
-                self.jump = np.maximum(self.jump, (np.abs(projected) / sharp - allowed * sharp) / scale)
+        """The largest projection; see `dynid.monitor.jumps.project_steps`."""
+        known = self.calibration
+        new, roots = np.array(self._news), np.array(self._roots)
+        allowed, given = np.max(self._opened, axis=0), known.whitening.given
+        both = new * roots, (new @ given) * roots
+        for place, (window, shapes) in enumerate(self._shapes.items()):
+            if len(new) >= window:
+                squares = np.einsum("wj,jw->j", np.square(roots[-window:]), np.square(shapes))
+                sharp = np.sqrt(np.maximum(squares, 1e-300))
+                excused = allowed * sharp, (allowed * sharp) @ np.abs(given)
+                for half, (parts, free) in enumerate(zip(both, excused, strict=True)):
+                    projected = np.einsum("wj,jw->j", parts[-window:], shapes) / sharp
+                    scale = known.scale[half * len(self._shapes) + place]
+                    self.jump = np.maximum(self.jump, (np.abs(projected) - free) / scale)
 
     def _alarms(self) -> list[Alarm]:
         """The alarm that begins now, if there is one: what begins on several joints within `CLEAR_S` is one push."""
