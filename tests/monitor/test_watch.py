@@ -17,7 +17,7 @@ from dynid.errors import ArgumentError, DataError
 from dynid.monitor.alarm_tails import Tail, find_peaks, fit_tail
 from dynid.monitor.alarms import find_alarms, watch_experiment
 from dynid.monitor.bands import fit_band
-from dynid.monitor.calibration import Calibration, calibrate, calibrate_stretches
+from dynid.monitor.calibration import KINDS, Calibration, calibrate, calibrate_stretches
 from dynid.monitor.jumps import excuse_steps, fit_correlation, fit_whitening, project_steps
 from dynid.monitor.planted_pushes import _best_power, _smallest_found, plant_pushes
 from dynid.monitor.watched_signals import WatchedStretch, common_rate, find_stale, watched_stretches
@@ -69,10 +69,9 @@ def test_false_alarms_stay_within_the_stated_rate() -> None:
     found = known.statistics(stretch(1200.0, seed=2))
     alarms = list(find_alarms(found, known.joint_names, known.levels(60.0)))
     assert len(alarms) <= 2 * 20
-    for statistic, tail in ((0.5 * np.square(found.jump), known.jump), (found.level, known.level)):
-        often = 0.2  # [1/s] within the calibrated data, so that the law must hold in both directions
-        peaks = find_peaks(statistic.max(axis=1), RATE, tail.level(often))
-        assert 0.5 < len(peaks) / (often * 1200.0) < 2.0
+    often = 0.2  # [1/s] within the calibrated data, so that the law must hold in both directions
+    for excess in found.excess(known.levels(KINDS * often * 3600.0)).values():
+        assert 0.5 < len(find_peaks(excess.max(axis=1), RATE, 1.0)) / (often * 1200.0) < 2.0
 
 
 def test_a_step_is_seen_in_what_is_new_long_before_it_leaves_the_band() -> None:
@@ -93,8 +92,8 @@ def test_a_push_on_one_of_two_joints_with_common_noise_is_found_by_what_the_othe
     seen = stretch(1200.0, seed=2, correlation=0.95)
     found = known.statistics(seen)
     assert len(list(find_alarms(found, known.joint_names, known.levels(60.0)))) <= 2 * 20
-    peaks = find_peaks(0.5 * np.square(found.jump).max(axis=1), RATE, known.jump.level(0.2))
-    assert 0.5 < len(peaks) / (0.2 * 1200.0) < 2.0
+    often = found.excess(known.levels(KINDS * 0.2 * 3600.0))["contact"]
+    assert 0.5 < len(find_peaks(often.max(axis=1), RATE, 1.0)) / (0.2 * 1200.0) < 2.0
     shares = [
         plant_pushes(one, [one.statistics(seen)], sizes=(1.2,), rates=(60.0,), pushes=200).found.mean()
         for one in (known, apart)
@@ -104,7 +103,7 @@ def test_a_push_on_one_of_two_joints_with_common_noise_is_found_by_what_the_othe
     raw = seen.raw[:2000].copy()
     raw[1500:] += 3.0
     together = known.statistics(replace(seen.cut(slice(0, 2000)), raw=raw))
-    assert together.jump[1500:1502].max() > known.levels(60.0).jump
+    assert together.excess(known.levels(60.0))["contact"][1500:1502].max() > 1.0
 
 
 def test_the_best_detector_knows_what_other_joints_tell() -> None:
@@ -171,21 +170,23 @@ def test_errors_at_reversals_do_not_hide_pushes_in_motion() -> None:
 def test_the_smallest_push_that_is_found_is_the_one_that_raises_the_statistic_of_the_watch() -> None:
     """Planted into the torques and judged by the watch itself, a little more is found in time, a little less is not."""
     known, seen = calibration(), stretch(20.0, seed=12)
-    level, onset = known.levels(60.0).jump, 1200
+    levels, onset = known.levels(60.0), 1200
     window = known.whitening.windows[-1]
     whole = seen.cut(slice(0, onset + window))
-    smallest = _smallest_found(known, whole, onset, np.array([level]))[0, :, 0]
+    smallest = _smallest_found(known, whole, onset, [levels])[0, :, 0]
     for factor, is_found in ((1.001, True), (0.999, False)):
         raw = whole.raw.copy()
         raw[onset:] += factor * smallest
-        jump = known.statistics(replace(whole, raw=raw)).jump[onset:]
-        assert np.all((jump > level).any(axis=0) == is_found)
+        excess = known.statistics(replace(whole, raw=raw)).excess(levels)["contact"][onset:]
+        assert np.all((excess > 1.0).any(axis=0) == is_found)
 
 
 def needed(known: Calibration, seen: WatchedStretch) -> np.ndarray:
     """(N, n) a step that is found at once at one alarm a minute, if nothing else is new [N m]."""
     _, sharp = known.project(seen)
-    return np.asarray(known.levels(60.0).jump * known.scale[0] / np.maximum(sharp[0], 1e-9) + known.allowed(seen))
+    turning, levels = known.band.turning(seen.dq, RATE), known.levels(60.0)
+    level = np.where(turning, levels.turn, levels.jump) * known.scale_at(turning)[0]
+    return np.asarray(level / np.maximum(sharp[0], 1e-9) + known.allowed(seen))
 
 
 def test_friction_that_may_change_at_rest_is_no_contact_but_more_is() -> None:

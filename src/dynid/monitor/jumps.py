@@ -243,9 +243,9 @@ def jump_statistic(projected: Floats, excused: Floats, scale: Floats) -> Floats:
     Args:
         projected: (2 windows, N, n) projections; see `project_steps`.
         excused: (2 windows, N, n) part of them that needs no push; see `excuse_steps`.
-        scale: (2 windows, n) size of the projections of each age and joint [-].
+        scale: (2 windows, N or 1, n) size of the projections of each age and joint [-].
     """
-    beyond = (np.abs(projected) - excused) / scale[:, None]
+    beyond = (np.abs(projected) - excused) / scale
     return np.asarray(np.maximum(beyond, 0.0).max(axis=0))
 
 

@@ -99,6 +99,7 @@ class LiveWatch:
         self._torque_sum, self._elapsed = np.zeros(n), 0.0
         self.external, self.limit = np.zeros(n), np.full(n, np.inf)
         self.jump, self.level = np.zeros(n), np.zeros(n)
+        self.turning = np.zeros(n, dtype=bool)
 
     def step(self, time_s: float, q: ArrayLike, dq: ArrayLike, torque: ArrayLike) -> list[Alarm]:
         """Take one sample; returns the alarms that begin with it.
@@ -137,6 +138,7 @@ class LiveWatch:
         speeds, torques, expected = (np.array([sample[place] for sample in self._motion]) for place in range(3))
         self._near = np.where(np.abs(dq) < STILL * known.band.high_speed, self._near + 1, 0)
         is_still = self._near >= self._still
+        self.turning = known.band.turning(speeds, self._rate)[-1]
         self._opened.append(np.where(is_still, known.band.most_open, 0.0))
         open_friction = np.where(is_still, known.band.dry_friction, 0.0)
         variance, news = (band.variance(speeds, torques, expected, self._rate)[-1] for band in (known.band, known.news))
@@ -186,6 +188,7 @@ class LiveWatch:
         new, roots = np.array(self._news), np.array(self._roots)
         allowed, given = np.max(self._opened, axis=0), known.whitening.given
         both = new * roots, (new @ given) * roots
+        scale = np.where(self.turning, known.scale[1], known.scale[0])
         for place, (window, shapes) in enumerate(self._shapes.items()):
             if len(new) >= window:
                 squares = np.einsum("wj,jw->j", np.square(roots[-window:]), np.square(shapes))
@@ -193,8 +196,8 @@ class LiveWatch:
                 excused = allowed * sharp, (allowed * sharp) @ np.abs(given)
                 for half, (parts, free) in enumerate(zip(both, excused, strict=True)):
                     projected = np.einsum("wj,jw->j", parts[-window:], shapes) / sharp
-                    scale = known.scale[half * len(self._shapes) + place]
-                    self.jump = np.maximum(self.jump, (np.abs(projected) - free) / scale)
+                    size = scale[half * len(self._shapes) + place]
+                    self.jump = np.maximum(self.jump, (np.abs(projected) - free) / size)
 
     def _alarms(self) -> list[Alarm]:
         """The alarm that begins now, if there is one: what begins on several joints within `CLEAR_S` is one push."""
@@ -203,7 +206,7 @@ class LiveWatch:
             return []  # the first samples after a gap tell nothing yet
         onsets = []
         excess: tuple[tuple[Kind, Floats], ...] = (
-            ("contact", self.jump / self.levels.jump),
+            ("contact", self.jump / np.where(self.turning, self.levels.turn, self.levels.jump)),
             ("disturbance", self.level / self.levels.band),
         )
         for name, over in excess:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.checks import as_whole
-from dynid.monitor.calibration import Calibration, Statistics
+from dynid.monitor.calibration import Calibration, Levels, Statistics
 from dynid.monitor.jumps import WINDOW_S, project_steps, sudden_part
 from dynid.monitor.watched_signals import WatchedStretch
 
@@ -64,7 +64,7 @@ def plant_pushes(
     count = as_whole("pushes", pushes, least=1)
     window = max(1, round(WINDOW_S * calibration.whitening.rate_hz))
     joints = len(calibration.joint_names)
-    levels = np.array([calibration.levels(rate).jump for rate in rates])
+    levels = [calibration.levels(rate) for rate in rates]
     usable = [one for one in clean if len(one.std) > lead + window]
     lengths = np.array([len(one.std) - lead - window for one in usable], dtype=float)
     needed, std = np.zeros((len(rates), count, joints, 2)), np.zeros((count, joints))
@@ -82,8 +82,10 @@ def plant_pushes(
     return PushCurve(tuple(sizes), tuple(rates), found, torque, needed, count)
 
 
-def _smallest_found(calibration: Calibration, stretch: WatchedStretch, onset: int, levels: Floats) -> Floats:
-    """(rates, n, 2) smallest steps up and down from a period on that exceed the levels (rates,) within the stretch."""
+def _smallest_found(
+    calibration: Calibration, stretch: WatchedStretch, onset: int, levels: Sequence[Levels]
+) -> Floats:
+    """(rates, n, 2) smallest steps up and down from a period on that exceed the levels within the stretch."""
     whitening, std = calibration.whitening, calibration.news_std(stretch)
     step = np.zeros_like(stretch.raw)
     step[onset:] = 1.0
@@ -92,7 +94,9 @@ def _smallest_found(calibration: Calibration, stretch: WatchedStretch, onset: in
     pushed, _ = project_steps(whitening.uncoupled, sudden_part(step, stretch.rate_hz), std, stretch.sudden)
     excused = calibration.excuse(stretch, sharp)
     clean, pushed, excused = (part[:, onset:] for part in (clean, pushed, excused))
-    level = levels[:, None, None, None] * calibration.scale[:, None] + excused
+    turning = calibration.band.turning(stretch.dq, stretch.rate_hz)[onset:]
+    needed = np.array([np.where(turning, one.turn, one.jump) for one in levels])
+    level = needed[:, None] * calibration.scale_at(turning) + excused
     with np.errstate(divide="ignore", invalid="ignore"):
         each = [np.where(np.abs(pushed) > 0.0, (level - sign * np.sign(pushed) * clean) / np.abs(pushed), np.inf)
                 for sign in (1.0, -1.0)]  # fmt: skip
