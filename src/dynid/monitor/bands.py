@@ -27,7 +27,7 @@ WIDTHS = (0.003, 0.01, 0.03, 0.1, 0.3)
 MOVING = (0.003, 0.03, 0.3)
 """Speeds about which the noise of motion sets in, as parts of a joint's high speed (convention)."""
 TURNING = 0.03
-"""Part of a joint's high speed below which it turns or rests (convention; chosen among 0.01, 0.03 and 0.1 beforehand)."""
+"""Part of a joint's high speed below which it turns or rests (convention)."""
 HOLDS_S = (0.0, 0.06)
 """Times for which a reversal is remembered [s]: one period, in which the friction of the model changes its sign, and
 (derivation) memory of the noise and window of a jump."""

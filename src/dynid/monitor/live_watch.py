@@ -55,10 +55,13 @@ class LiveWatch:
         self._window = max(1, round(WINDOW_S * self._rate))
         self._keep = float(np.exp(-calibration.gain / self._rate))
         self._slow = float(np.exp(-1.0 / (SLOW_S * self._rate)))
-        self._shapes = {
-            w: np.array([calibration.whitening.shape(j, w) for j in range(len(calibration.joint_names))])
-            for w in calibration.whitening.windows
-        }
+        whitening = calibration.whitening
+        self._longest = whitening.windows[-1]
+        self._shapes = np.zeros((len(whitening.windows), self._longest, len(calibration.joint_names)))
+        for place, window in enumerate(whitening.windows):
+            for j in range(len(calibration.joint_names)):
+                self._shapes[place, self._longest - window :, j] = whitening.shape(j, window)
+        self._given = whitening.given
         order = calibration.whitening.order
         self._taps = np.zeros((order + 1, len(calibration.joint_names)))
         for j, model in enumerate(calibration.whitening.noise):
@@ -88,12 +91,12 @@ class LiveWatch:
         self._average: Floats | None = None
         self._averages: deque[Floats] = deque(maxlen=self._window)
         self._recent: deque[Floats] = deque(maxlen=len(self._taps))
-        self._news: deque[Floats] = deque(maxlen=max(self._shapes))
-        self._roots: deque[Floats] = deque(maxlen=max(self._shapes))
+        self._news: deque[Floats] = deque(maxlen=self._longest)
+        self._roots: deque[Floats] = deque(maxlen=self._longest)
         self._unrest = np.ones(n)
-        self._unrests: deque[Floats] = deque([np.ones(n)] * max(self._shapes), maxlen=max(self._shapes))
+        self._unrests: deque[Floats] = deque([np.ones(n)] * self._longest, maxlen=self._longest)
         self._motion: deque[tuple[Floats, Floats, Floats]] = deque(maxlen=self._held)
-        self._opened: deque[Floats] = deque([np.zeros(n)], maxlen=max(self._shapes) + 1)
+        self._opened: deque[Floats] = deque([np.zeros(n)], maxlen=self._longest + 1)
         self._near = np.zeros(n, dtype=np.int64)
         self._stale, self._age = 0, 0
         self._torque_sum, self._elapsed = np.zeros(n), 0.0
@@ -184,20 +187,16 @@ class LiveWatch:
 
     def _project(self) -> None:
         """The largest projection; see `dynid.monitor.jumps.project_steps`."""
-        known = self.calibration
         new, roots = np.array(self._news), np.array(self._roots)
-        allowed, given = np.max(self._opened, axis=0), known.whitening.given
-        both = new * roots, (new @ given) * roots
-        scale = np.where(self.turning, known.scale[1], known.scale[0])
-        for place, (window, shapes) in enumerate(self._shapes.items()):
-            if len(new) >= window:
-                squares = np.einsum("wj,jw->j", np.square(roots[-window:]), np.square(shapes))
-                sharp = np.sqrt(np.maximum(squares, 1e-300))
-                excused = allowed * sharp, (allowed * sharp) @ np.abs(given)
-                for half, (parts, free) in enumerate(zip(both, excused, strict=True)):
-                    projected = np.einsum("wj,jw->j", parts[-window:], shapes) / sharp
-                    size = scale[half * len(self._shapes) + place]
-                    self.jump = np.maximum(self.jump, (np.abs(projected) - free) / size)
+        squares = np.einsum("kj,wkj->wj", np.square(roots), np.square(self._shapes))
+        sharp = np.sqrt(np.maximum(squares, 1e-300))
+        both = np.stack([new, new @ self._given]) * roots
+        projected = np.einsum("hkj,wkj->hwj", both, self._shapes) / sharp
+        alone = np.max(self._opened, axis=0) * sharp
+        excused = np.stack([alone, alone @ np.abs(self._given)])
+        scale = np.where(self.turning, self.calibration.scale[1], self.calibration.scale[0])
+        beyond = (np.abs(projected) - excused).reshape(scale.shape) / scale
+        self.jump = np.maximum(beyond.max(axis=0), 0.0)
 
     def _alarms(self) -> list[Alarm]:
         """The alarm that begins now, if there is one: what begins on several joints within `CLEAR_S` is one push."""
