@@ -53,14 +53,16 @@ def stretch(
     )
 
 
+class Named:
+    """What a calibration reads of an identification: the names of the joints."""
+
+    robot = small_fit()[0].robot
+
+
 @cache
 def calibration(correlation: float = 0.0) -> Calibration:
-    fit, _ = small_fit()
-    two = replace(fit.robot)  # only the names of the joints are read
     clean = [stretch(120.0, seed=1, correlation=correlation)]
-    return replace(
-        calibrate_stretches(type("Named", (), {"robot": two})(), clean, 100.0), joint_names=("joint1", "joint2")
-    )
+    return replace(calibrate_stretches(Named, clean, 100.0), joint_names=("joint1", "joint2"))
 
 
 def test_false_alarms_stay_within_the_stated_rate() -> None:
@@ -153,18 +155,45 @@ def test_the_band_is_wider_near_rest_where_the_noise_is() -> None:
 
 def test_errors_at_reversals_do_not_hide_pushes_in_motion() -> None:
     """Friction that jumps at reversals raises what a push needs there, and nowhere else."""
-    named = type("Named", (), {"robot": replace(small_fit()[0].robot)})()
     calm, jerky = stretch(120.0, seed=9), stretch(120.0, seed=9)
     turns = np.flatnonzero(np.diff(np.sign(jerky.dq[:, 0])))
     sizes = 3.0 * np.random.default_rng(3).exponential(size=turns.size)
     for k, size in zip(turns, sizes, strict=True):
         jerky.raw[k + 1 : k + 4, 0] += size
-    first, second = (needed(calibrate_stretches(named, [one], 100.0), calm) for one in (calm, jerky))
+    first, second = (needed(calibrate_stretches(Named, [one], 100.0), calm) for one in (calm, jerky))
     moves = np.ones(len(calm.raw), dtype=bool)
     for later in range(-1, 8):
         moves[turns + later] = False
     assert np.median(second[turns + 1, 0]) > 1.2 * np.median(first[turns + 1, 0])
     assert np.median(second[moves]) < 1.05 * np.median(first[moves])
+
+
+def test_jumps_of_friction_where_joints_turn_raise_no_level_in_motion() -> None:
+    """The law of joints that turn or rest is their own; where they never do, one law serves both."""
+    calm, jerky = stretch(120.0, seed=9), stretch(120.0, seed=9)
+    rng = np.random.default_rng(5)
+    for j in range(2):
+        for k in np.flatnonzero(np.diff(np.sign(jerky.dq[:, j]))):
+            jerky.raw[k : k + 4, j] += 10.0 * rng.normal() * (rng.uniform() < 0.3)
+    first, second = (calibrate_stretches(Named, [one], 100.0).levels(60.0) for one in (calm, jerky))
+    assert second.turn > 1.5 * first.turn
+    assert second.jump < 1.1 * first.jump
+    rolling = replace(calm, dq=calm.dq + 5.0)
+    known = calibrate_stretches(Named, [rolling], 100.0)
+    assert not known.band.turning(rolling.dq, RATE).any()
+    assert known.levels(60.0).turn == pytest.approx(known.levels(60.0).jump)
+    assert known.rate(known.levels(60.0)) == pytest.approx(60.0)
+
+
+def test_a_calm_rest_does_not_widen_the_band_of_motion() -> None:
+    seen = stretch(120.0, seed=14)
+    time = np.arange(len(seen.raw)) / RATE
+    rests = (time % 4.0 < 2.0)[:, None]
+    seen = replace(seen, dq=np.where(rests, 0.0, 1.0 + 0.0 * seen.dq), raw=np.where(rests, 0.2, 1.0) * seen.raw)
+    noise = np.sqrt(fit_band([seen]).noise(seen))
+    inside = (time % 2.0 > 0.5) & (time % 2.0 < 1.9)
+    assert np.median(noise[inside & rests[:, 0]], axis=0) == pytest.approx([0.2, 0.2], rel=0.2)
+    assert np.median(noise[inside & ~rests[:, 0]], axis=0) == pytest.approx([1.0, 1.0], rel=0.2)
 
 
 def test_the_smallest_push_that_is_found_is_the_one_that_raises_the_statistic_of_the_watch() -> None:
@@ -211,9 +240,7 @@ def test_a_break_of_the_expected_torque_widens_the_news_of_every_joint_it_reache
     for k in turns:
         expected[k:, 0] = 1.0 - expected[k - 1, 0]
         seen.raw[k, 0] += 8.0 * rng.normal()
-    known = calibrate_stretches(
-        type("Named", (), {"robot": small_fit()[0].robot})(), [replace(seen, expected=expected)], 100.0
-    )
+    known = calibrate_stretches(Named, [replace(seen, expected=expected)], 100.0)
     std = known.news_std(replace(seen, expected=expected))
     assert np.median(std[turns, 0]) > 4.0 * np.median(std[turns - 20, 0])
     assert np.median(std[turns, 1]) < 2.0 * np.median(std[turns - 20, 1])

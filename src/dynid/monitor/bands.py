@@ -2,9 +2,9 @@
 
 ``sqrt(Y S Y^T + noise)``: the covariance S of the identified parameters gives the first part. The noise is a sum of
 squares fitted to residuals: a constant, parts of a joint that moves at all, parts that grow with the speed, with the
-torque and with the jerk of the arm, some near rest and shortly after, and shares of every break of the expected torque. Friction that changes its sign makes
-such a break, of the joint itself or of a drive that moves several joints; the true friction changes a little earlier,
-later or more slowly.
+torque and with the jerk of the arm, some near rest and shortly after, and shares of every break of the expected torque.
+Friction that changes its sign makes such a break, of the joint itself or of a drive that moves several joints; the true
+friction changes a little earlier, later or more slowly.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ class Calibration:
 
     def scale_at(self, turning: NDArray[np.bool_]) -> Floats:
         """(2 windows, N, n) size of the projections, by whether joints (N, n) turn or rest."""
-        return np.where(turning, self.scale[1][:, None], self.scale[0][:, None])
+        return np.asarray(np.where(turning, self.scale[1][:, None], self.scale[0][:, None]))
 
     def statistics(self, stretch: WatchedStretch) -> Statistics:
         """Both statistics along a stretch."""

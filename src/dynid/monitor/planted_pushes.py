@@ -82,9 +82,7 @@ def plant_pushes(
     return PushCurve(tuple(sizes), tuple(rates), found, torque, needed, count)
 
 
-def _smallest_found(
-    calibration: Calibration, stretch: WatchedStretch, onset: int, levels: Sequence[Levels]
-) -> Floats:
+def _smallest_found(calibration: Calibration, stretch: WatchedStretch, onset: int, levels: Sequence[Levels]) -> Floats:
     """(rates, n, 2) smallest steps up and down from a period on that exceed the levels within the stretch."""
     whitening, std = calibration.whitening, calibration.news_std(stretch)
     step = np.zeros_like(stretch.raw)
