@@ -38,7 +38,7 @@ from dynid.links.identify import Identification
 from dynid.links.whole_model import WholeModel
 from dynid.monitor.alarm_tails import Tail, find_peaks, fit_tail
 from dynid.monitor.alarms import find_alarms
-from dynid.monitor.calibration import KINDS, calibrate, fit_quickly, follow
+from dynid.monitor.calibration import KINDS, Calibration, Statistics, calibrate, fit_quickly, follow
 from dynid.monitor.jumps import WINDOW_S
 from dynid.monitor.observer import GAIN, momentum_differences
 from dynid.monitor.observer_model import ObserverModel
@@ -189,8 +189,7 @@ def judge_part(fit: Identification, training: list[Experiment], held: list[Exper
     return Part(
         seconds=sum(len(one.std) for one in found) / hz,
         counted=np.array(counted, dtype=float),
-        surprise=((surprises(known.jump, [0.5 * np.square(one.jump) for one in found]),
-                   surprises(known.level, [one.level for one in found])), hz),
+        surprise=((contact_surprises(known, found), surprises(known.level, [one.level for one in found])), hz),
         found=curve.found.mean(axis=2),
         needed=np.concatenate([curve.needed[..., 0], curve.needed[..., 1]], axis=1),
         best=best_share(known, found, rates=RATES),
@@ -198,6 +197,17 @@ def judge_part(fit: Identification, training: list[Experiment], held: list[Exper
         usual=usual,
         sigma=float(np.median(curve.torque)),
     )  # fmt: skip
+
+
+def contact_surprises(known: Calibration, found: list[Statistics]) -> list[Floats]:
+    """Minus the logarithm of the calibrated rate of all jumps that are as rare as the rarest one of a joint [1/s]."""
+    rarest = []
+    for tail, state, share in (
+        (known.jump, False, 1.0 - known.turn_share), (known.turn, True, known.turn_share)
+    ):  # fmt: skip
+        own = [0.5 * np.square(np.where(one.turning == state, one.jump, 0.0)) for one in found]
+        rarest.append([np.log(share) + part for part in surprises(tail, own)])
+    return [np.maximum(*pair) for pair in zip(*rarest, strict=True)]
 
 
 def surprises(tail: Tail, statistics: list[Floats]) -> list[Floats]:

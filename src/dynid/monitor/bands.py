@@ -1,10 +1,10 @@
 """How far the torque from outside strays without any push: a standard deviation for every joint and instant.
 
 ``sqrt(Y S Y^T + noise)``: the covariance S of the identified parameters gives the first part. The noise is a sum of
-squares fitted to residuals: a constant, parts that grow with the speed, with the torque and with the jerk of the arm,
-some near rest and shortly after, and shares of every break of the expected torque. Friction that changes its sign makes
-such a break, of the joint itself or of a drive that moves several joints; the true friction changes a little earlier,
-later or more slowly.
+squares fitted to residuals: a constant, parts of a joint that moves at all, parts that grow with the speed, with the
+torque and with the jerk of the arm, some near rest and shortly after, and shares of every break of the expected torque.
+Friction that changes its sign makes such a break, of the joint itself or of a drive that moves several joints; the true
+friction changes a little earlier, later or more slowly.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ __all__ = ["HOLDS_S", "Band", "fit_band"]
 Floats = NDArray[np.float64]
 WIDTHS = (0.003, 0.01, 0.03, 0.1, 0.3)
 """Widths of the ranges of speeds near rest, as parts of a joint's high speed (convention)."""
+MOVING = (0.003, 0.03, 0.3)
+"""Speeds about which the noise of motion sets in, as parts of a joint's high speed (convention)."""
+TURNING = 0.03
+"""Part of a joint's high speed below which it turns or rests (convention)."""
 HOLDS_S = (0.0, 0.06)
 """Times for which a reversal is remembered [s]: one period, in which the friction of the model changes its sign, and
 (derivation) memory of the noise and window of a jump."""
@@ -78,6 +82,10 @@ class Band:
         ends = np.arange(1, len(near) + 1)
         return np.asarray(count[ends] - count[np.maximum(ends - window, 0)] == window)
 
+    def turning(self, dq: Floats, rate_hz: float) -> NDArray[np.bool_]:
+        """(N, n) whether a joint turns or rests, or did shortly before: errors of friction come as steps there."""
+        return np.asarray(slowest_speed(dq, rate_hz, HOLDS_S[-1]) < TURNING * self.high_speed)
+
     @property
     def most_open(self) -> Floats:
         """(n,) largest change at once of the friction of a joint that stands still [N m or N]: from end to end."""
@@ -107,7 +115,8 @@ def _features(
     breaks = np.square(_bend(expected))
     aged = [np.vstack([np.zeros_like(breaks[:age]), breaks[: len(breaks) - age]]) for age in BREAK_AGES]
     shaken = np.square(_bend(dq) / jerk).mean(axis=1, keepdims=True) * np.ones(dq.shape[1])
-    return [np.ones_like(dq), (dq / speed) ** 2, (torque / high_torque) ** 2, *near, *aged, shaken]
+    moving = [1.0 - np.exp(-((dq / (width * speed)) ** 2)) for width in MOVING]
+    return [np.ones_like(dq), *moving, (dq / speed) ** 2, (torque / high_torque) ** 2, *near, *aged, shaken]
 
 
 def _bend(x: Floats) -> Floats:

@@ -21,9 +21,17 @@ from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, build_equations
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.links.identify import Identification, identify_equations
-from dynid.monitor.alarm_tails import Tail, fit_tail, usual_peaks
+from dynid.monitor.alarm_tails import FEWEST_S, Tail, fit_tail, usual_peaks
 from dynid.monitor.bands import Band, fit_band
-from dynid.monitor.jumps import Whitening, fit_whitening, jump_statistic, project_steps
+from dynid.monitor.jumps import (
+    Whitening,
+    excuse_steps,
+    fit_correlation,
+    fit_whitening,
+    jump_statistic,
+    project_steps,
+    take_news,
+)
 from dynid.monitor.observer import GAIN
 from dynid.monitor.watched_signals import WatchedStretch, common_rate, watched_stretches
 from dynid.processing.experiment import Experiment
@@ -39,6 +47,8 @@ ROUNDS = 2
 """Times that the memory of the noise and the band of what is new are fitted in turn (convention: they settle)."""
 KINDS = 2
 """Statistics that share the rate of false alarms: jumps and levels."""
+LEAST_SHARE = 1e-3
+"""Smallest part of the joints' time that a law of jumps gets (convention: no level is infinite)."""
 ENDS = 2
 """Last periods of a stretch that no calibration uses (derivation: the velocity at the end of a log is one-sided)."""
 
@@ -47,7 +57,9 @@ class Levels(NamedTuple):
     """What the statistics must exceed for an alarm."""
 
     jump: float
-    """Sudden torques."""
+    """Sudden torques of a joint that moves."""
+    turn: float
+    """Sudden torques of a joint that turns or rests; see `dynid.monitor.bands.Band.turning`."""
     band: float
     """Torque from outside over its band."""
 
@@ -63,12 +75,17 @@ class Statistics:
     """(N, n) torque from outside by the observer [N m or N]."""
     jump: Floats
     """(N, n) projection on a sudden torque, in standard deviations; see `dynid.monitor.jumps`."""
+    turning: NDArray[np.bool_]
+    """(N, n) whether a joint turns or rests."""
     level: Floats
     """(N, n) size of the torque from outside over its band."""
 
     def excess(self, levels: Levels) -> dict[Kind, Floats]:
         """(N, n) jumps (contacts) and levels (disturbances) over those of alarms; above one is an alarm."""
-        return {"contact": self.jump / levels.jump, "disturbance": self.level / levels.band}
+        return {
+            "contact": self.jump / np.where(self.turning, levels.turn, levels.jump),
+            "disturbance": self.level / levels.band,
+        }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,9 +98,14 @@ class Calibration:
     news: Band
     """Band of what is new in the residuals; its noise is one on average."""
     scale: Floats
-    """(windows, n) size of the projections on steps of each age and joint, by their usual peaks [-]."""
+    """(2, 2 windows, n) size of the projections on steps of each age and joint, by their usual peaks [-]: each joint by
+    itself, then given the others; while it moves, and while it turns or rests."""
     jump: Tail
-    """Tail of half the squares of the jump statistics: that of normal noise is exponential."""
+    """Tail of half the squares of the jump statistics of joints that move: that of normal noise is exponential."""
+    turn: Tail
+    """The same of joints that turn or rest."""
+    turn_share: float
+    """Part of the joints' time in which they turn or rest."""
     level: Tail
     """Tail of the level statistics."""
     seconds: float
@@ -101,14 +123,16 @@ class Calibration:
     def levels(self, per_hour: float) -> Levels:
         """Levels of the statistics for a rate of false alarms of the whole arm [1/h].
 
-        All statistics get the same share of the rate.
+        Both kinds get the same share of the rate, and both laws of jumps a share by the time for which they hold.
         """
         share = as_number("per_hour", per_hour, above=0.0) / 3600.0 / KINDS
-        return Levels(float(np.sqrt(2.0 * self.jump.level(share))), self.level.level(share))
+        jump, turn = self.jump.level(share * (1.0 - self.turn_share)), self.turn.level(share * self.turn_share)
+        return Levels(float(np.sqrt(2.0 * jump)), float(np.sqrt(2.0 * turn)), self.level.level(share))
 
     def rate(self, levels: Levels) -> float:
         """Rate of false alarms of the whole arm at some levels [1/h]."""
-        return 3600.0 * (self.jump.rate(0.5 * levels.jump**2) + self.level.rate(levels.band))
+        jumps = self.jump.rate(0.5 * levels.jump**2) + self.turn.rate(0.5 * levels.turn**2)
+        return 3600.0 * (jumps + self.level.rate(levels.band))
 
     def news_std(self, stretch: WatchedStretch) -> Floats:
         """(N, n) standard deviation of what is new, over that of the whitening; infinite where samples were lost."""
@@ -127,15 +151,26 @@ class Calibration:
         """Projections on steps of all ages, and those of a unit step; see `dynid.monitor.jumps.project_steps`."""
         return project_steps(self.whitening, stretch.sudden, self.news_std(stretch))
 
+    def excuse(self, stretch: WatchedStretch, sharp: Floats) -> Floats:
+        """Projections that need no push; see `dynid.monitor.jumps.excuse_steps`."""
+        return excuse_steps(self.whitening, sharp, self.allowed(stretch))
+
+    def scale_at(self, turning: NDArray[np.bool_]) -> Floats:
+        """(2 windows, N, n) size of the projections, by whether joints (N, n) turn or rest."""
+        return np.asarray(np.where(turning, self.scale[1][:, None], self.scale[0][:, None]))
+
     def statistics(self, stretch: WatchedStretch) -> Statistics:
         """Both statistics along a stretch."""
         std = self.band.std(stretch)
         external = follow(stretch.raw, float(np.exp(-self.gain / stretch.rate_hz)))
+        projected, sharp = self.project(stretch)
+        turning = self.band.turning(stretch.dq, stretch.rate_hz)
         return Statistics(
             stretch=stretch,
             std=std,
             external=external,
-            jump=jump_statistic(*self.project(stretch), self.allowed(stretch), self.scale),
+            jump=jump_statistic(projected, self.excuse(stretch, sharp), self.scale_at(turning)),
+            turning=turning,
             level=np.abs(external / std),
         )
 
@@ -202,29 +237,50 @@ def calibrate_stretches(fit: Identification, clean: Sequence[WatchedStretch], ga
     none = Tail(0.0, 1.0, np.ones(1), np.zeros(1), np.ones(1), 0)
     spread = np.median(np.concatenate([stretch.spread for stretch in clean]), axis=0)
     positive = as_number("gain", gain, above=0.0)
-    even = np.ones((len(whitening.windows), band.high_speed.size))
-    draft = Calibration(fit.robot.joint_names, band, whitening, news, even, none, none, 0.0, spread, positive)
-    draft = replace(draft, scale=_fit_scale(draft, clean))
-    found = [draft.statistics(stretch) for stretch in clean]
-    jump = fit_tail([0.5 * np.square(one.jump) for one in found], rate)
-    level = fit_tail([one.level for one in found], rate)
-    seconds = sum(len(stretch.time) / stretch.rate_hz for stretch in clean)
-    return replace(draft, jump=jump, level=level, seconds=seconds)
-
-
-def _fit_scale(draft: Calibration, clean: Sequence[WatchedStretch]) -> Floats:
-    """(windows, n) usual peaks of the projections over those of the oldest steps, so that one law serves them all."""
-    parts = [(*draft.project(stretch), draft.allowed(stretch)) for stretch in clean]
-    usual = np.array(
-        [
-            usual_peaks(
-                [jump_statistic(p[[w]], sharp[[w]], allowed, draft.scale[[w]]) for p, sharp, allowed in parts],
-                draft.rate_hz,
-            )
-            for w in range(len(draft.scale))
-        ]
+    even = np.ones((2, 2 * len(whitening.windows), band.high_speed.size))
+    draft = Calibration(
+        fit.robot.joint_names, band, whitening, news, even, none, none, 0.5, none, 0.0, spread, positive
     )
-    return np.asarray(usual / np.exp(np.log(usual[-1]).mean()))
+    draft = replace(draft, whitening=replace(whitening, precision=_fit_precision(draft, clean)))
+    draft = _fit_jumps(draft, clean)
+    level = fit_tail([draft.statistics(stretch).level for stretch in clean], rate)
+    seconds = sum(len(stretch.time) / stretch.rate_hz for stretch in clean)
+    return replace(draft, level=level, seconds=seconds)
+
+
+def _fit_precision(draft: Calibration, clean: Sequence[WatchedStretch]) -> Floats:
+    """(n, n) inverse of the correlation of what is new on the joints."""
+    news = [take_news(draft.whitening, stretch.sudden, draft.news_std(stretch))[0] for stretch in clean]
+    return np.asarray(np.linalg.inv(fit_correlation(news, draft.rate_hz)))
+
+
+def _fit_jumps(draft: Calibration, clean: Sequence[WatchedStretch]) -> Calibration:
+    """The scales and laws of jumps: one law for joints that move and one for those that turn or rest.
+
+    Where either has too few data, one law of all times serves both.
+    """
+    parts = []
+    for stretch in clean:
+        projected, sharp = draft.project(stretch)
+        turning = draft.band.turning(stretch.dq, stretch.rate_hz)
+        parts.append((projected, draft.excuse(stretch, sharp), turning))
+    all_times = np.concatenate([turning.ravel() for _, _, turning in parts])
+    share = float(np.clip(all_times.mean(), LEAST_SHARE, 1.0 - LEAST_SHARE))
+    is_short = min(share, 1.0 - share) * all_times.size / draft.rate_hz < FEWEST_S
+    scales, tails = [], []
+    for state, part in enumerate((1.0 - share, share)):
+        own = [(p * counts, excused) for p, excused, turns in parts for counts in [is_short | (turns == bool(state))]]
+        even = np.ones_like(draft.scale[state])
+        usual = np.array(
+            [
+                usual_peaks([jump_statistic(p[[w]], e[[w]], even[[w], None]) for p, e in own], draft.rate_hz)
+                for w in range(len(even))
+            ]
+        )
+        scales.append(usual / np.exp(np.log(usual[len(usual) // 2 - 1]).mean()))
+        tail = fit_tail([0.5 * np.square(jump_statistic(p, e, scales[-1][:, None])) for p, e in own], draft.rate_hz)
+        tails.append(replace(tail, events_hz=part * tail.events_hz) if is_short else tail)
+    return replace(draft, scale=np.stack(scales), jump=tails[0], turn=tails[1], turn_share=share)
 
 
 def _news(whitening: Whitening, stretch: WatchedStretch) -> WatchedStretch:

@@ -55,10 +55,13 @@ class LiveWatch:
         self._window = max(1, round(WINDOW_S * self._rate))
         self._keep = float(np.exp(-calibration.gain / self._rate))
         self._slow = float(np.exp(-1.0 / (SLOW_S * self._rate)))
-        self._shapes = {
-            w: np.array([calibration.whitening.shape(j, w) for j in range(len(calibration.joint_names))])
-            for w in calibration.whitening.windows
-        }
+        whitening = calibration.whitening
+        self._longest = whitening.windows[-1]
+        self._shapes = np.zeros((len(whitening.windows), self._longest, len(calibration.joint_names)))
+        for place, window in enumerate(whitening.windows):
+            for j in range(len(calibration.joint_names)):
+                self._shapes[place, self._longest - window :, j] = whitening.shape(j, window)
+        self._given = whitening.given
         order = calibration.whitening.order
         self._taps = np.zeros((order + 1, len(calibration.joint_names)))
         for j, model in enumerate(calibration.whitening.noise):
@@ -88,17 +91,18 @@ class LiveWatch:
         self._average: Floats | None = None
         self._averages: deque[Floats] = deque(maxlen=self._window)
         self._recent: deque[Floats] = deque(maxlen=len(self._taps))
-        self._white: deque[Floats] = deque(maxlen=max(self._shapes))
-        self._weights: deque[Floats] = deque(maxlen=max(self._shapes))
+        self._news: deque[Floats] = deque(maxlen=self._longest)
+        self._roots: deque[Floats] = deque(maxlen=self._longest)
         self._unrest = np.ones(n)
-        self._unrests: deque[Floats] = deque([np.ones(n)] * max(self._shapes), maxlen=max(self._shapes))
+        self._unrests: deque[Floats] = deque([np.ones(n)] * self._longest, maxlen=self._longest)
         self._motion: deque[tuple[Floats, Floats, Floats]] = deque(maxlen=self._held)
-        self._opened: deque[Floats] = deque([np.zeros(n)], maxlen=max(self._shapes) + 1)
+        self._opened: deque[Floats] = deque([np.zeros(n)], maxlen=self._longest + 1)
         self._near = np.zeros(n, dtype=np.int64)
         self._stale, self._age = 0, 0
         self._torque_sum, self._elapsed = np.zeros(n), 0.0
         self.external, self.limit = np.zeros(n), np.full(n, np.inf)
         self.jump, self.level = np.zeros(n), np.zeros(n)
+        self.turning = np.zeros(n, dtype=bool)
 
     def step(self, time_s: float, q: ArrayLike, dq: ArrayLike, torque: ArrayLike) -> list[Alarm]:
         """Take one sample; returns the alarms that begin with it.
@@ -137,6 +141,7 @@ class LiveWatch:
         speeds, torques, expected = (np.array([sample[place] for sample in self._motion]) for place in range(3))
         self._near = np.where(np.abs(dq) < STILL * known.band.high_speed, self._near + 1, 0)
         is_still = self._near >= self._still
+        self.turning = known.band.turning(speeds, self._rate)[-1]
         self._opened.append(np.where(is_still, known.band.most_open, 0.0))
         open_friction = np.where(is_still, known.band.dry_friction, 0.0)
         variance, news = (band.variance(speeds, torques, expected, self._rate)[-1] for band in (known.band, known.news))
@@ -153,11 +158,12 @@ class LiveWatch:
         return self._alarms()
 
     def _take_news(self, news: Floats) -> None:
-        """Add what is new in the last residual, and its weight."""
+        """Add what is new in the last residual; see `dynid.monitor.jumps.take_news`."""
         white = np.asarray(sum(taps * past for taps, past in zip(self._taps, reversed(self._recent), strict=True)))
         weight = 0.0 if self._is_stale() else 1.0 / np.square(news)
-        self._white.append(white)
-        self._weights.append(weight / (1.0 - UNREST + UNREST * self._unrests[0]))
+        root = np.sqrt(weight / (1.0 - UNREST + UNREST * self._unrests[0]))
+        self._news.append(white * root)
+        self._roots.append(root)
         square = np.minimum(np.square(white) * weight, MOST_UNREST) if np.any(weight) else np.ones(white.size)
         self._unrest = self._calm * self._unrest + (1.0 - self._calm) * square
         self._unrests.append(self._unrest)
@@ -180,14 +186,17 @@ class LiveWatch:
         return before
 
     def _project(self) -> None:
-        white, weights = np.array(self._white), np.array(self._weights)
-        allowed = np.max(self._opened, axis=0)
-        for scale, (window, shapes) in zip(self.calibration.scale, self._shapes.items(), strict=True):
-            if len(white) >= window:
-                projected = np.einsum("wj,jw->j", (white * weights)[-window:], shapes)
-                size = np.einsum("wj,jw->j", weights[-window:], np.square(shapes))
-                sharp = np.sqrt(np.maximum(size, 1e-300))
-                self.jump = np.maximum(self.jump, (np.abs(projected) / sharp - allowed * sharp) / scale)
+        """The largest projection; see `dynid.monitor.jumps.project_steps`."""
+        new, roots = np.array(self._news), np.array(self._roots)
+        squares = np.einsum("kj,wkj->wj", np.square(roots), np.square(self._shapes))
+        sharp = np.sqrt(np.maximum(squares, 1e-300))
+        both = np.stack([new, new @ self._given]) * roots
+        projected = np.einsum("hkj,wkj->hwj", both, self._shapes) / sharp
+        alone = np.max(self._opened, axis=0) * sharp
+        excused = np.stack([alone, alone @ np.abs(self._given)])
+        scale = np.where(self.turning, self.calibration.scale[1], self.calibration.scale[0])
+        beyond = (np.abs(projected) - excused).reshape(scale.shape) / scale
+        self.jump = np.maximum(beyond.max(axis=0), 0.0)
 
     def _alarms(self) -> list[Alarm]:
         """The alarm that begins now, if there is one: what begins on several joints within `CLEAR_S` is one push."""
@@ -196,7 +205,7 @@ class LiveWatch:
             return []  # the first samples after a gap tell nothing yet
         onsets = []
         excess: tuple[tuple[Kind, Floats], ...] = (
-            ("contact", self.jump / self.levels.jump),
+            ("contact", self.jump / np.where(self.turning, self.levels.turn, self.levels.jump)),
             ("disturbance", self.level / self.levels.band),
         )
         for name, over in excess:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.checks import as_whole
-from dynid.monitor.calibration import Calibration, Statistics
+from dynid.monitor.calibration import Calibration, Levels, Statistics
 from dynid.monitor.jumps import WINDOW_S, project_steps, sudden_part
 from dynid.monitor.watched_signals import WatchedStretch
 
@@ -64,7 +64,7 @@ def plant_pushes(
     count = as_whole("pushes", pushes, least=1)
     window = max(1, round(WINDOW_S * calibration.whitening.rate_hz))
     joints = len(calibration.joint_names)
-    levels = np.array([calibration.levels(rate).jump for rate in rates])
+    levels = [calibration.levels(rate) for rate in rates]
     usable = [one for one in clean if len(one.std) > lead + window]
     lengths = np.array([len(one.std) - lead - window for one in usable], dtype=float)
     needed, std = np.zeros((len(rates), count, joints, 2)), np.zeros((count, joints))
@@ -82,15 +82,19 @@ def plant_pushes(
     return PushCurve(tuple(sizes), tuple(rates), found, torque, needed, count)
 
 
-def _smallest_found(calibration: Calibration, stretch: WatchedStretch, onset: int, levels: Floats) -> Floats:
-    """(rates, n, 2) smallest steps up and down from a period on that exceed the levels (rates,) within the stretch."""
+def _smallest_found(calibration: Calibration, stretch: WatchedStretch, onset: int, levels: Sequence[Levels]) -> Floats:
+    """(rates, n, 2) smallest steps up and down from a period on that exceed the levels within the stretch."""
     whitening, std = calibration.whitening, calibration.news_std(stretch)
     step = np.zeros_like(stretch.raw)
     step[onset:] = 1.0
     clean, sharp = project_steps(whitening, stretch.sudden, std)
-    pushed, _ = project_steps(whitening, sudden_part(step, stretch.rate_hz), std, stretch.sudden)
-    clean, pushed, sharp = (part[:, onset:] for part in (clean, pushed, sharp))
-    level = levels[:, None, None, None] * calibration.scale[:, None] + calibration.allowed(stretch)[onset:] * sharp
+    # all joints are pushed at once, and each is judged as if it were pushed alone
+    pushed, _ = project_steps(whitening.uncoupled, sudden_part(step, stretch.rate_hz), std, stretch.sudden)
+    excused = calibration.excuse(stretch, sharp)
+    clean, pushed, excused = (part[:, onset:] for part in (clean, pushed, excused))
+    turning = calibration.band.turning(stretch.dq, stretch.rate_hz)[onset:]
+    needed = np.array([np.where(turning, one.turn, one.jump) for one in levels])
+    level = needed[:, None] * calibration.scale_at(turning) + excused
     with np.errstate(divide="ignore", invalid="ignore"):
         each = [np.where(np.abs(pushed) > 0.0, (level - sign * np.sign(pushed) * clean) / np.abs(pushed), np.inf)
                 for sign in (1.0, -1.0)]  # fmt: skip
@@ -105,14 +109,14 @@ def best_share(
     rates: Sequence[float] = RATES,
     seed: int = 0,
 ) -> Floats:
-    """The share of steps that the best detector finds within the window, if the noise is normal with the fitted memory.
+    """The share of steps that the best detector finds within the window, if the noise is normal as it was fitted.
 
     No detector with this rate of false alarms finds more of them on average over joints and signs, even if it is told
     when a push may begin: by Neyman and Pearson the best one compares the mean likelihood ratio of all joints and signs
     with a level that is exceeded with the probability ``rate * window`` while nothing pushes.
 
     Args:
-        calibration: Memory and size of the noise.
+        calibration: Memory, correlation and size of the noise.
         clean: Stretches whose bands count.
         sizes: Sizes of the steps, in standard deviations of the band.
         rates: Rates of false alarms of the whole arm [1/h].
@@ -124,21 +128,37 @@ def best_share(
     rng = np.random.default_rng(seed)
     whitening = calibration.whitening
     window = whitening.windows[-1]
-    power = np.array([np.square(whitening.shape(j, window)).sum() for j in range(len(calibration.joint_names))])
-    unit = np.concatenate([one.std * np.sqrt(power / calibration.news.noise(one.stretch)) for one in clean])
+    shapes = np.column_stack([whitening.shape(j, window) for j in range(len(calibration.joint_names))])
     chances = [min(rate / 3600.0 * window / whitening.rate_hz, 1.0) for rate in rates]
-    picked = unit[rng.integers(len(unit), size=BEST_INSTANTS)]
-    shares = [[_best_power(size * distance, chances, rng) for distance in picked] for size in sizes]
+    std = np.concatenate([one.std for one in clean])
+    noise = np.concatenate([calibration.news.noise(one.stretch) for one in clean])
+    picked = rng.integers(len(std), size=BEST_INSTANTS)
+    shares = [
+        [
+            _best_power(whitening.precision * (A.T @ A), size * std[k], chances, rng)
+            for k in picked
+            for A in [shapes / np.sqrt(noise[k])]
+        ]
+        for size in sizes
+    ]
     return np.asarray(np.mean(shares, axis=1)).T
 
 
-def _best_power(distance: Floats, chances: Sequence[float], rng: np.random.Generator) -> Floats:
-    """(rates,) probability that the mean likelihood ratio of shifts by +- one of the distances exceeds its level."""
-    count, n = BEST_DRAWS, distance.size
-    z = rng.normal(size=(count, n))
+def _best_power(information: Floats, push: Floats, chances: Sequence[float], rng: np.random.Generator) -> Floats:
+    """(rates,) probability that the mean likelihood ratio of pushes of +- one joint exceeds its level.
+
+    Args:
+        information: (n, n) covariance of the best projections on unit pushes while nothing pushes; column j is their
+            mean with a unit push on joint j.
+        push: (n,) size of the push on each joint.
+        chances: Probabilities of a false alarm.
+        rng: For the draws.
+    """
+    count, n = BEST_DRAWS, push.size
     pushed = rng.integers(n, size=count)
-    z[np.arange(count), pushed] += distance[pushed]
-    exponents = np.abs(z * distance) - 0.5 * distance**2 + np.log1p(np.exp(-2.0 * np.abs(z * distance)))
+    z = rng.normal(size=(count, n)) @ np.linalg.cholesky(information).T
+    z += push[pushed, None] * information[pushed]
+    exponents = np.abs(z * push) - 0.5 * push**2 * np.diag(information) + np.log1p(np.exp(-2.0 * np.abs(z * push)))
     top = exponents.max(axis=1)
     ratio = top + np.log(np.exp(exponents - top[:, None]).mean(axis=1) / 2.0)
     # while nothing pushes, a ratio r is exp(-r) times as likely as while something does
