@@ -97,6 +97,17 @@ def test_base_parameters_are_drawn_as_standard_ones_are(equations: Samples, abse
             np.testing.assert_allclose(unknowns[row, place], y[len(standard) :], rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.parametrize("kept", [(), (5, 0, 2)])
+def test_shared_elimination_gives_the_parameters_of_each_fit(equations: Samples, kept: tuple[int, ...]) -> None:
+    folds = Folds(equations, np.array([1.0, 2.0, 5.0, 3.0])[: ROBOT.dof], (BLOCKS, 3))
+    terms = np.array(kept, dtype=np.int64)
+    plain = folds._fit(np.arange(len(folds)), terms, (), WEIGHTS)
+    for quick, expected in zip(folds._parameters(terms, WEIGHTS), plain, strict=True):
+        np.testing.assert_allclose(quick, expected, rtol=1e-8, atol=1e-9 * np.abs(expected).max(initial=0.0))
+    names = [FURTHER[place] for place in kept]
+    assert folds.best_weight(names, near=1.0) == folds.best_weight(names)
+
+
 def test_a_larger_model_starts_from_the_smaller_one(equations: Samples) -> None:
     kinds = [FURTHER[: ROBOT.dof], FURTHER[ROBOT.dof :]]
     candidates = [[kinds[1][0]], [kinds[1][1], kinds[0][3]], list(kinds[1][2:])]

@@ -79,10 +79,9 @@ class Folds:
         self.across_runs = runs and 1 < len(whole_runs) < RUNS_AS_FOLDS
         """Whether the last partition leaves whole runs out, and the others do not."""
         partitions += [whole_runs] if self.across_runs else []
-        groups = [group for partition in partitions for group in partition]
         self._partition = np.repeat(np.arange(len(partitions)), [len(partition) for partition in partitions])
-        self._weighted, self._torque = self._products(groups, (weights, np.ones_like(weights)))
-        whole = self._weighted.sum(axis=0) / len(partitions)
+        products = self._products(segments, (weights, np.ones_like(weights)))
+        whole = products[0].sum(axis=0)
         rank, rigid = equations.base.grouping.shape
         length = np.sqrt(np.diagonal(whole))[rank:-1]
         self.coordinates = PriorCoordinates.of(equations.robot, np.where(length > 0.0, length, np.inf))
@@ -91,10 +90,11 @@ class Folds:
         self.sizes = np.diagonal(self.coordinates.from_scaled)[rigid:]
         """(k,) parameter of each term = size * its scaled unknown."""
         scale = np.concatenate([np.ones(rank), self.sizes, [1.0]])
-        for products in (whole, self._weighted, self._torque):
-            products *= scale[:, None]
-            products *= scale
-        self._rest = whole - self._weighted
+        products *= scale[:, None]
+        products *= scale
+        within = np.array([np.isin(segments, group) for partition in partitions for group in partition], dtype=float)
+        self._weighted, self._torque = (np.tensordot(within, part, axes=1) for part in products)
+        self._rest = products[0].sum(axis=0) - self._weighted
         """(folds, b + k + 1, b + k + 1) weighted cross products without each fold, of base parameters, scaled terms and
         torque; as those of each fold are."""
 
@@ -109,26 +109,22 @@ class Folds:
         """Number of partitions that folds at these places are of."""
         return int(np.unique(self._partition[places]).size)
 
-    def _products(self, groups: Sequence[Ints], weights: Sequence[Floats]) -> Floats:
-        """(weights, groups, p, p) cross products of all columns and the torque over groups of segments."""
+    def _products(self, segments: Sequence[int], weights: Sequence[Floats]) -> Floats:
+        """(weights, segments, p, p) cross products of all columns and the torque over each segment."""
         information, rank = self.equations.information, self.equations.base.rank
         columns = {column: column for column in range(rank)}
         columns |= {rank + place: rank + k for k, place in enumerate(self.equations.term_places(self._terms))}
         size = len(columns) + 1
-        numbers = np.unique(np.concatenate(groups))
-        order = np.searchsorted(numbers, np.concatenate(groups))
-        starts = np.cumsum([0, *(group.size for group in groups[:-1])])
-        total = np.zeros((len(weights), len(groups), size, size))
+        total = np.zeros((len(weights), len(segments), size, size))
         for joint, support in enumerate(information.supports):
             picked = [place for place, column in enumerate(support) if column in columns]
-            factors = [information.factor(joint, int(number)) for number in numbers]
+            factors = np.array([information.factor(joint, segment) for segment in segments])
             if len(picked) < len(support):
-                factors = [R.take([*picked, -1], axis=1) for R in factors]
-            squares = np.array([R.T @ R for R in factors])
-            by_group = np.add.reduceat(squares[order], starts, axis=0)
+                factors = factors.take([*picked, -1], axis=2)
+            squares = factors.swapaxes(1, 2) @ factors
             places = np.array([*(columns[support[place]] for place in picked), size - 1])
             for part, weight in zip(total, weights, strict=True):
-                part[:, places[:, None], places] += weight[joint] * by_group
+                part[:, places[:, None], places] += weight[joint] * squares
         return total
 
     def errors(
@@ -152,9 +148,17 @@ class Folds:
         kept = self._columns(present)
         groups = [self._columns(group) for group in candidates]
         wanted = np.arange(len(self)) if places is None else places
+        return self._fits_at(prior_weight).errors(wanted, kept, groups)
+
+    def _fits_at(self, prior_weight: float) -> _Fits:
         if prior_weight not in self._fits:
             self._fits[prior_weight] = _Fits(self, prior_weight)
-        return self._fits[prior_weight].errors(wanted, kept, groups)
+        return self._fits[prior_weight]
+
+    def _parameters(self, kept: Ints, weights: Sequence[float]) -> tuple[Floats, Floats]:
+        """What `_fit` gives for all folds without absent parameters, from cross products that all models share."""
+        base, unknowns = zip(*(self._fits_at(weight).parameters(kept) for weight in weights), strict=True)
+        return np.stack(base, axis=1), np.stack(unknowns, axis=1)
 
     def _squares(self, wanted: Ints, kept: Ints, base: Floats, unknowns: Floats) -> Floats:
         """(folds, m) weighted squared errors of m fits to each wanted fold by cross products.
@@ -165,19 +169,25 @@ class Folds:
             base: (folds, m, b) base parameters of each fit.
             unknowns: (folds, m, k) scaled unknowns of the terms.
         """
-        rank = base.shape[2]
-        used = np.concatenate([np.arange(rank), rank + kept, [-1]])
-        products = _of_folds(self._weighted, wanted).take(used, axis=1).take(used, axis=2)
-        torque = np.full((*base.shape[:2], 1), -1.0)
-        all_unknowns = np.concatenate([base, unknowns, torque], axis=2)
-        squares = np.sum(all_unknowns * (all_unknowns @ products), axis=2)
-        length = np.sqrt(np.maximum(np.diagonal(products, axis1=1, axis2=2), 0.0))
+        rank, places = base.shape[2], np.append(base.shape[2] + kept, self._weighted.shape[1] - 1)
+        products = _of_folds(self._weighted, wanted)
+        others = np.concatenate([unknowns, np.full((*base.shape[:2], 1), -1.0)], axis=2)  # terms and torque
+        across, own = products[:, places, :rank], products[:, places[:, None], places]
+        squares = np.sum(base * (base @ products[:, :rank, :rank] + 2.0 * (others @ across)), axis=2)
+        squares += np.sum(others * (others @ own), axis=2)
+        length = np.sqrt(np.maximum(np.diagonal(products, axis1=1, axis2=2), 0.0))[..., None]
+        size = (np.abs(base) @ length[:, :rank] + np.abs(others) @ length[:, places])[..., 0]
         # differences below this are rounding and may be negative: without noise, all fits count as equal
-        return np.asarray(np.maximum(squares, ROUNDING * (np.abs(all_unknowns) @ length[..., None])[..., 0] ** 2))
+        return np.asarray(np.maximum(squares, ROUNDING * size**2))
 
     def products(self, fold: int) -> tuple[Floats, Floats]:
         """(b + k + 1, b + k + 1) weighted cross products without a fold, and those of the fold without weights."""
         return self._rest[fold], self._torque[fold]
+
+    def rest_of_terms(self, used: Ints) -> Floats:
+        """(folds, m, m) weighted cross products of some scaled terms, or the torque, without each fold."""
+        places = len(self._to_base) + used
+        return np.asarray(self._rest[:, places[:, None], places])
 
     def _columns(self, terms: Sequence[Term]) -> Ints:
         return np.array([self._places[term] for term in terms], dtype=np.int64)
@@ -194,9 +204,10 @@ class Folds:
         kept, everything = self._columns(terms), np.arange(len(self))
 
         def found(weights: Sequence[float]) -> list[float]:
-            fits = self._fit(everything, kept, absent, weights)
+            fits = self._parameters(kept, weights) if swept else self._fit(everything, kept, absent, weights)
             return [float(error) for error in self._squares(everything, kept, *fits).sum(axis=0)]
 
+        swept = near is not None and not absent  # other models ask for the same weights, and share the elimination
         if near is None:
             errors = dict(zip(WEIGHTS, found(WEIGHTS), strict=True))
         else:
@@ -266,12 +277,8 @@ class _Fits:
     """The fits that leave one fold out each, at one weight of the prior, for any set of terms.
 
     The base parameters are in every model: they are eliminated once from the cross products of the fit and, by the same
-    step, from those of the left-out fold. What remains are small matrices of the terms and the torque. A term that a
-    model has is eliminated from both in the same way, so that the model with one more group of terms starts from the
-    one before, and a candidate needs its own few rows and columns alone:
-
-        fit       S = [S_gg  S_go; S_og  S_oo]  ->  S_oo - S_og X           with X = inv(S_gg) S_go
-        left out  T                             ->  T_oo - T_og X - X^T T_go + X^T T_gg X
+    step, from those of the left-out fold. What remains are small matrices of the terms and the torque, from which
+    `_Swept` eliminates the terms that a model has.
     """
 
     def __init__(self, folds: Folds, prior_weight: float) -> None:
@@ -279,7 +286,11 @@ class _Fits:
         to_base, centre = folds.drawn_base()
         inverse = np.linalg.inv(to_base)  # without absent parameters the base parameters are all free
         self._pull, self._drawn = inverse.T @ inverse, inverse.T @ centre
-        self._roots: dict[int, tuple[Floats, Floats, float]] = {}
+        size = len(folds.sizes) + 1
+        self._known, self._reduced = np.zeros(len(folds), dtype=bool), np.zeros(len(folds), dtype=bool)
+        self._halves, self._base = (np.empty((len(folds), len(centre), size)) for _ in range(2))
+        self._S, self._T = (np.empty((len(folds), size, size)) for _ in range(2))
+        self._least = np.empty(len(folds))
         self._last: _Swept | None = None
 
     def errors(self, wanted: Ints, kept: Ints, groups: Sequence[Ints]) -> tuple[Floats, Floats]:
@@ -290,58 +301,76 @@ class _Fits:
             kept: (k,) terms of all fits.
             groups: Further terms of each fit.
         """
-        further = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *groups]))
-        swept = self._swept(wanted, kept, further)
-        if groups:  # the next model may have one of the groups more
-            self._last = swept
-        torque = swept.T[:, -1, -1]
+        swept = self._swept(wanted, kept)
+        torque = swept.blocks(np.array([[-1]]))[1][:, 0, 0, 0]
         new = np.empty((len(groups), len(wanted)))
         for size in sorted({group.size for group in groups}):  # groups of one size are treated at once
             alike = [place for place, group in enumerate(groups) if group.size == size]
-            columns = swept.places(np.array([groups[place] for place in alike]))
-            across = (slice(None), columns[:, :, None], columns[:, None])
-            found = self._solve(swept.S[across], swept.S[:, columns, -1])
-            own = (swept.T[across] @ found[..., None])[..., 0]
-            new[alike] = (torque[:, None] + np.sum(found * (own - 2.0 * swept.T[:, columns, -1]), axis=2)).T
+            S, T = swept.blocks(np.array([np.append(groups[place], -1) for place in alike]))
+            found = np.full((*S.shape[:2], size + 1), -1.0)
+            found[..., :-1] = self._solve(S[..., :-1, :-1], S[..., :-1, -1])
+            new[alike] = np.sum(found * (T @ found[..., None])[..., 0], axis=2).T
         # differences below this are rounding and may be negative: without noise, all fits count as equal
-        return np.maximum(torque, swept.least), np.maximum(new, swept.least)
+        least = self._least[wanted]
+        return np.maximum(torque, least), np.maximum(new, least)
 
-    def _swept(self, wanted: Ints, kept: Ints, further: Ints) -> _Swept:
+    def parameters(self, kept: Ints) -> tuple[Floats, Floats]:
+        """Base parameters (folds, b) and scaled unknowns (folds, k) of the terms of all fits with the kept terms."""
+        self._eliminate_base(np.arange(len(self._known)))
+        used = np.append(kept, len(self._folds.sizes))
+        halves = self._halves.take(used, axis=2)
+        S = self._folds.rest_of_terms(used)
+        S -= halves.swapaxes(1, 2) @ halves
+        pull, drawn = self._folds.pulls(kept)
+        S[:, np.arange(kept.size), np.arange(kept.size)] += self._weight * pull
+        S[:, :-1, -1] += self._weight * drawn
+        unknowns = _solve_definite(S[:, :-1, :-1], S[:, :-1, -1:])
+        base = self._base.take(used, axis=2)
+        return base[:, :, -1] - (base[:, :, :-1] @ unknowns)[..., 0], unknowns[..., 0]
+
+    def _swept(self, wanted: Ints, kept: Ints) -> _Swept:
         """The cross products without the kept terms, from the last ones where these are on the way."""
+        self._eliminate_base(wanted)
+        self._reduce(wanted)
         last = self._last
-        if last is None or not last.leads_to(wanted, kept, further):
-            roots = [self._root(int(place)) for place in wanted]
-            S, T = (np.array([root[k] for root in roots]) for k in range(2))
-            last = _Swept(wanted, np.zeros(0, dtype=np.int64), np.arange(len(self._folds.sizes)), S, T,
-                          np.array([root[2] for root in roots]))  # fmt: skip
-        return last.sweep(np.setdiff1d(kept, last.kept), further)
+        if last is None or not last.leads_to(wanted, kept):
+            last = _Swept.nothing(self._S, self._T, wanted)
+        self._last = last.sweep(np.setdiff1d(kept, last.kept))
+        return self._last
 
-    def _root(self, fold: int) -> tuple[Floats, Floats, float]:
-        """Cross products (k + 1, k + 1) of fit and left-out fold without base parameters, and what is rounding.
+    def _eliminate_base(self, wanted: Ints) -> None:
+        """Fit the base parameters to the terms and the torque, without each of some folds."""
+        rank = len(self._pull)
+        for fold in wanted[~self._known[wanted]].tolist():
+            rest, left_out = self._folds.products(fold)
+            mixed = rest[:rank, rank:].copy()
+            mixed[:, -1] += self._weight * self._drawn
+            inverse = _inverse_root(rest[:rank, :rank] + self._weight * self._pull)
+            halves, base = self._halves[fold], self._base[fold]
+            np.matmul(inverse, mixed, out=halves)
+            np.matmul(inverse.T, halves, out=base)
+            length = np.sqrt(np.maximum(np.diagonal(left_out), 0.0))
+            self._least[fold] = ROUNDING * float(np.abs(base[:, -1]) @ length[:rank] + length[-1]) ** 2
+            self._known[fold] = True
+
+    def _reduce(self, wanted: Ints) -> None:
+        """Cross products (k + 1, k + 1) of fit and left-out fold without base parameters.
 
         The terms are scaled, and the last row and column are the torque's.
         """
-        if fold in self._roots:
-            return self._roots[fold]
-        rest, left_out = self._folds.products(fold)
         rank, terms = len(self._pull), np.arange(len(self._folds.sizes))
         pull, drawn = self._folds.pulls(terms)
-        mixed = rest[:rank, rank:].copy()
-        mixed[:, -1] += self._weight * self._drawn
-        L = _root(rest[:rank, :rank] + self._weight * self._pull, np.zeros(rank))
-        halves = lapack().dtrtrs(L, mixed, lower=1)[0]
-        base = lapack().dtrtrs(L, halves, lower=1, trans=1)[0]  # (b, k + 1) base parameters of each column
-        S = rest[rank:, rank:] - halves.T @ halves
-        S[terms, terms] += self._weight * pull
-        S[terms, -1] += self._weight * drawn
-        S[-1, terms] += self._weight * drawn
-        half = base.T @ (0.5 * (left_out[:rank, :rank] @ base) - left_out[:rank, rank:])
-        T = left_out[rank:, rank:] + half
-        T += half.T
-        length = np.sqrt(np.maximum(np.diagonal(left_out), 0.0))
-        least = ROUNDING * float(np.abs(base[:, -1]) @ length[:rank] + length[-1]) ** 2
-        self._roots[fold] = S, T, least
-        return self._roots[fold]
+        for fold in wanted[~self._reduced[wanted]].tolist():
+            rest, left_out = self._folds.products(fold)
+            halves, base, S, T = self._halves[fold], self._base[fold], self._S[fold], self._T[fold]
+            np.subtract(rest[rank:, rank:], halves.T @ halves, out=S)
+            S[terms, terms] += self._weight * pull
+            S[terms, -1] += self._weight * drawn
+            S[-1, terms] += self._weight * drawn
+            half = base.T @ (0.5 * (left_out[:rank, :rank] @ base) - left_out[:rank, rank:])
+            np.add(left_out[rank:, rank:], half, out=T)
+            T += half.T
+            self._reduced[fold] = True
 
     def _solve(self, systems: Floats, right: Floats) -> Floats:
         """Solve small semidefinite systems (folds, m, s, s) and (folds, m, s); the shortest solution of singular ones.
@@ -358,46 +387,68 @@ class _Fits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Swept:
-    """Cross products of terms and torque without the base parameters and some of the terms."""
+    """Cross products of terms and torque without some of the terms, of which only the wanted blocks are computed.
 
+    Eliminating terms g changes the cross products S of the fit and T of the left-out fold by products of g rows:
+
+        S - V^T V                with V = inv(L) S_g and L L^T = S_gg
+        T - V^T H - H^T V        with H = inv(L) (T_g - T_gg X / 2) and X = inv(S_gg) S_g
+
+    Further terms append rows to V and H, so that the model with one more group of terms starts from the one before, and
+    a candidate needs its own few columns alone. Both are kept transposed, so that these lie together in memory.
+    """
+
+    S: Floats
+    """(all folds, m + 1, m + 1) of the fit, with all terms; the torque's row and column are the last"""
+    T: Floats
+    """(all folds, m + 1, m + 1) of the left-out fold"""
     folds: Ints
     """(f,) places of the folds"""
     kept: Ints
-    """Terms that are eliminated."""
-    terms: Ints
-    """(m,) terms of rows and columns, in ascending order; the torque's are the last."""
-    S: Floats
-    """(f, m + 1, m + 1) of the fit"""
-    T: Floats
-    """(f, m + 1, m + 1) of the left-out fold"""
-    least: Floats
-    """(f,) squared errors that are rounding"""
+    """(k,) terms that are eliminated"""
+    V: Floats
+    """(f, m + 1, k), transposed"""
+    H: Floats
+    """(f, m + 1, k), transposed"""
 
-    def leads_to(self, folds: Ints, kept: Ints, further: Ints) -> bool:
+    @classmethod
+    def nothing(cls, S: Floats, T: Floats, folds: Ints) -> _Swept:
+        """All terms are still there."""
+        none = np.zeros((len(folds), S.shape[2], 0))
+        return cls(S, T, folds, np.zeros(0, dtype=np.int64), none, none)
+
+    def leads_to(self, folds: Ints, kept: Ints) -> bool:
         """Whether more terms need only be eliminated, of the same folds."""
-        asked = set(kept.tolist())
-        there = asked.issuperset(self.kept.tolist()) and set(self.terms.tolist()).issuperset(
-            asked.difference(self.kept.tolist()).union(further.tolist())
-        )
-        return there and np.array_equal(folds, self.folds)
+        return set(self.kept.tolist()).issubset(kept.tolist()) and np.array_equal(folds, self.folds)
 
-    def places(self, terms: Ints) -> Ints:
-        """Rows of some terms."""
-        return np.searchsorted(self.terms, terms)
+    def blocks(self, columns: Ints) -> tuple[Floats, Floats]:
+        """(f, m, s, s) what is left of S and T in each of some sets of columns (m, s)."""
+        across = (self.folds[:, None, None, None], columns[:, :, None], columns[:, None])
+        S, T = self.S[across], self.T[across]
+        if self.kept.size:
+            V, H = self.V[:, columns], self.H[:, columns]
+            S -= V @ V.swapaxes(2, 3)
+            half = V @ H.swapaxes(2, 3)
+            T -= half
+            T -= half.swapaxes(2, 3)
+        return S, T
 
-    def sweep(self, eliminated: Ints, further: Ints) -> _Swept:
-        """Eliminate some terms; of the others, keep those that are asked for."""
-        mine, others = self.places(eliminated), np.append(self.places(further), len(self.terms))
-        S, T = (matrix.take(others, axis=1).take(others, axis=2) for matrix in (self.S, self.T))
-        if mine.size:
-            rows, tests = self.S.take(mine, axis=1), self.T.take(mine, axis=1)
-            side = rows.take(others, axis=2)
-            X = _solve_definite(rows.take(mine, axis=2), side)
-            S -= side.swapaxes(1, 2) @ X
-            half = X.swapaxes(1, 2) @ (0.5 * (tests.take(mine, axis=2) @ X) - tests.take(others, axis=2))
-            T += half
-            T += half.swapaxes(1, 2)
-        return _Swept(self.folds, np.append(self.kept, eliminated), further, S, T, self.least)
+    def sweep(self, eliminated: Ints) -> _Swept:
+        """Eliminate some terms, too."""
+        if not eliminated.size:
+            return self
+        rows = (self.folds[:, None], eliminated)
+        S, T = self.S[rows], self.T[rows]
+        if self.kept.size:
+            V, H = self.V.take(eliminated, axis=1), self.H.take(eliminated, axis=1)
+            S -= V @ self.V.swapaxes(1, 2)
+            T -= V @ self.H.swapaxes(1, 2)
+            T -= H @ self.V.swapaxes(1, 2)
+        roots = np.array([_inverse_root(system) for system in S.take(eliminated, axis=2)]).swapaxes(1, 2)
+        V = S.swapaxes(1, 2) @ roots
+        T -= (0.5 * T.take(eliminated, axis=2) @ roots) @ V.swapaxes(1, 2)
+        V, H = (np.concatenate(pair, axis=2) for pair in ((self.V, V), (self.H, T.swapaxes(1, 2) @ roots)))
+        return _Swept(self.S, self.T, self.folds, np.append(self.kept, eliminated), V, H)
 
 
 def _solve_definite(systems: Floats, right: Floats) -> Floats:
@@ -423,19 +474,27 @@ def _solve_semidefinite(S: Floats, right: Floats) -> Floats:
     return np.asarray(np.einsum("...ij,...j,...kj,...k->...i", vectors, inverse, vectors, right, optimize=True))
 
 
-def _root(matrix: Floats, pull: Floats) -> Floats:
-    """Lower Cholesky factor of a semidefinite matrix plus the diagonal matrix of the pull; above it stands anything."""
+def _root(matrix: Floats, pull: Floats | float = 0.0, *, clean: bool = False) -> Floats:
+    """Lower Cholesky factor of a semidefinite matrix plus the diagonal matrix of the pull.
+
+    Above it stands anything, unless it shall be clean.
+    """
     for damping in (0.0, SINGULAR):
         A = matrix.copy()
         diagonal = A.ravel()[:: len(A) + 1]
         diagonal += pull
         diagonal += damping * diagonal.max(initial=0.0)
-        L, failed = lapack().dpotrf(A.T, lower=1, overwrite_a=1, clean=0)  # transposed, it is in LAPACK's order
+        L, failed = lapack().dpotrf(A.T, lower=1, overwrite_a=1, clean=clean)  # transposed, it is in LAPACK's order
         if not failed:
             return np.asarray(L)
     raise EstimationError(
         "the equations of a fold cannot be solved", remedy="Check the torques of the log: dynid check."
     )
+
+
+def _inverse_root(matrix: Floats) -> Floats:
+    """Inverse of the lower Cholesky factor of a semidefinite matrix: products with it are quicker than solutions."""
+    return np.asarray(lapack().dtrtri(_root(matrix, clean=True), lower=1, overwrite_c=1)[0])
 
 
 def _downhill(found: Callable[[Sequence[float]], list[float]], start: int) -> dict[float, float]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.information import Extension, Information, reduce_extended
+from dynid.information.extension import FilteredColumn
 from dynid.kernels import kernel
 from dynid.parameters.base import BaseParameters
 from dynid.processing.experiment import Experiment
@@ -78,7 +79,9 @@ def stretches(run: Experiment, *, memory: bool = True) -> Iterator[tuple[slice, 
     edges: list[int] = (np.flatnonzero(np.diff(run.segment)) + 1).tolist() if memory else []
     for start, stop in zip([0, *edges], [*edges, run.samples], strict=True):
         rows = slice(start, stop)
-        yield rows, Motion(run.q[rows], run.dq[rows], run.ddq[rows], run.rate_hz)
+        # terms look at one joint after the other
+        q, dq, ddq = (np.asfortranarray(channel[rows]) for channel in (run.q, run.dq, run.ddq))
+        yield rows, Motion(q, dq, ddq, run.rate_hz)
 
 
 def term_columns(robot: Robot, terms: Sequence[Term], motion: Motion) -> list[dict[int, Floats]]:
@@ -123,16 +126,30 @@ def reduce_rows(
         further: Columns behind those of the terms: joint index -> (N,) torque per unit.
     """
     names = [(type(term).__qualname__, term.name) for term in terms]
+    step = 1 if band_hz is None else _step(run.rate_hz, band_hz)
+    filtered = _FILTERED_TERMS.setdefault(run, {}).setdefault((robot.fingerprint, band_hz), {})
+    new = dict.fromkeys(term for term in terms if term not in filtered)
+    columns = {term: {joint: _NOTHING for _, joint in known} for term, known in filtered.items()}
+    columns |= zip(new, _further_columns(robot, tuple(new), run), strict=True)
+    keeps = band_hz is not None and run.samples // step * len({*filtered, *new}) <= MOST_KEPT
+    found: dict[Term, FilteredColumn] = {**filtered, **({term: {} for term in new} if keeps else {})}
     extension = Extension(
         key=repr((names, len(further), band_hz)),
-        further=(*_further_columns(robot, terms, run), *further),
+        further=(*(columns[term] for term in terms), *further),
         low_pass=None if band_hz is None else partial(_low_pass, rate_hz=run.rate_hz, band_hz=band_hz),
-        step=1 if band_hz is None else _step(run.rate_hz, band_hz),
+        step=step,
         known=_FILTERED.setdefault(run, {}).setdefault((robot.fingerprint, base.columns, band_hz), {}),
+        known_further={place: found[term] for place, term in enumerate(terms) if term in found},
     )
-    return reduce_extended(robot, run, extension, columns=base.columns, segments=blocks)
+    information = reduce_extended(robot, run, extension, columns=base.columns, segments=blocks)
+    filtered.update(found)
+    return information
 
 
+_NOTHING = np.zeros(0)
+"""Stands for the samples of a column whose filtered rows are known."""
+_FILTERED_TERMS: WeakKeyDictionary[Experiment, dict[Hashable, dict[Term, FilteredColumn]]] = WeakKeyDictionary()
+"""Run -> robot and band -> term -> filtered rows: few of the terms of the next equations are new."""
 _FILTERED: WeakKeyDictionary[Experiment, dict[Hashable, dict[int, list[Floats]]]] = WeakKeyDictionary()
 """Run -> robot, base columns and band -> filtered rows: selection, estimate and files ask for them in turn."""
 
@@ -144,7 +161,10 @@ def _further_columns(robot: Robot, terms: Sequence[Term], run: Experiment) -> tu
     for rows, motion in stretches(run, memory=any(term.has_memory for term in new)):
         for place, columns in zip(new.values(), term_columns(robot, tuple(new), motion), strict=True):
             for joint, column in columns.items():
-                place.setdefault(joint, np.zeros(run.samples))[rows] = column
+                if column.shape == (run.samples,):
+                    place[joint] = column
+                else:
+                    place.setdefault(joint, np.zeros(run.samples))[rows] = column
     found = {**known, **new}
     if run.samples * sum(map(len, found.values())) <= MOST_KEPT:
         known.update(new)

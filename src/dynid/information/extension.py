@@ -23,12 +23,14 @@ from dynid.information.joint_equations import Equations, RowShape
 from dynid.information.methods import Gram, Method, Preconditioner, Reducer
 from dynid.information.triangular import precondition_rows
 
-__all__ = ["Extension", "TableReducer", "extend", "table_chunks"]
+__all__ = ["Extension", "FilteredColumn", "TableReducer", "extend", "table_chunks"]
 
 Floats = NDArray[np.float64]
 Masks = NDArray[np.bool_]
 Rows = Callable[[Chunk], list[Floats]]
 """From a checked chunk to the rows (N, w) of each joint."""
+FilteredColumn = dict[tuple[int, int], Floats]
+"""First sample of a stretch and joint -> filtered rows of a further column."""
 
 TABLE_SAMPLES = 8192
 """Samples whose rows are formed at a time where no filter needs a whole stretch (convention: some megabytes)."""
@@ -53,6 +55,9 @@ class Extension:
     known: dict[int, list[Floats]] = field(default_factory=dict)
     """First sample of a stretch -> for each joint the filtered rows of the tape's columns and of the torque; filled on
     the way. Equations of one run with other further columns may share it, if robot, columns and filter are the same."""
+    known_further: Mapping[int, FilteredColumn] = field(default_factory=dict)
+    """Further column -> what is known of it after the filter; filled on the way. Equations of one run may share it, if
+    the filter is the same. Of a column that is known, `further` needs the joints alone."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,14 +173,20 @@ def _tables(whole: Piece, span: slice, valid: Masks, extension: Extension, rows:
     """For each joint the table of a span: the tape's columns, the further ones, the torque; filtered."""
     result = []
     for joint, own in enumerate(_own_tables(whole, span, valid, extension, rows)):
-        acting = _acting(extension, joint)
-        further = np.empty((span.stop - span.start, len(acting)))
-        for place, k in enumerate(acting):
-            np.copyto(further[:, place], np.where(valid[:, joint], extension.further[k][joint][span], 0.0))
-            _check_finite(further[:, place], k, joint, span.start)
-        if extension.low_pass is not None and acting:
+        acting, place = _acting(extension, joint), (span.start, joint)
+        new = [k for k in acting if place not in extension.known_further.get(k, ())]
+        further = np.empty((len(new), span.stop - span.start)).T
+        for column, k in zip(further.T, new, strict=True):
+            np.copyto(column, extension.further[k][joint][span])
+            column[~valid[:, joint]] = 0.0
+            _check_finite(column, k, joint, span.start)
+        if extension.low_pass is not None and new:
             further = _filtered(further, valid[:, joint], extension.low_pass, extension.step)
-        result.append(np.concatenate([own[:, :-1], further[: len(own)], own[:, -1:]], axis=1))
+        found = dict(zip(new, further.T, strict=True))
+        for k in extension.known_further.keys() & found.keys():
+            extension.known_further[k][place] = found[k].copy()
+        columns = [found[k] if k in found else extension.known_further[k][place] for k in acting]
+        result.append(np.column_stack([own[:, :-1], *columns, own[:, -1]]))
     return result
 
 

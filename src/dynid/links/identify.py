@@ -566,9 +566,10 @@ def identify_equations(
         selection: Protocol of the selection of the terms, if there was one.
     """
     method = estimator or FeasibleWLS()
-    estimate = method.solve(equations)
     if selection is not None and len(set(map(frozenset, selection.models))) > 1 and isinstance(method, FeasibleWLS):
-        estimate = average_models(equations, method, estimate, selection)
+        estimate = average_models(equations, method, method.solve_for_mean(equations), selection)
+    else:
+        estimate = method.solve(equations)
     estimate = add_gain_uncertainty(equations, estimate)
     standard = estimate.standard
     if standard is None:

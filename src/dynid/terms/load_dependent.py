@@ -58,8 +58,8 @@ class LoadFriction(Term):
         return self.friction.acts_on(joint_names)
 
     def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
-        load = np.abs(links.torque(self.reference, motion))
-        return {j: load[:, j] * column for j, column in self.friction.column(links, motion).items()}
+        torque = links.torque(self.reference, motion)
+        return {j: np.abs(torque[:, j]) * column for j, column in self.friction.column(links, motion).items()}
 
     def surface(self, joint_names: Sequence[str]) -> Surface | None:
         return self.friction.surface(joint_names)

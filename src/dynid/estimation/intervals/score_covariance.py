@@ -75,18 +75,19 @@ def score_covariances(equations: Factors, beta: Floats, root: Floats, weights: B
     sums = ScoreSums(root, counts, run_numbers(equations))
     vectors = [np.append(beta[list(support)], -1.0) for support in information.supports]
     rows = [root[list(support)] for support in information.supports]
+    noise = weights.joints * weights.variances
+    by_noise = np.allclose(noise, 1.0, rtol=1e-14, atol=0.0)  # usual weights, which save a product
     for place, segment in enumerate(information.segments):
-        bread, filling = np.zeros((root.shape[1],) * 2), np.zeros((root.shape[1],) * 2)
-        score, counting = np.zeros(root.shape[1]), (weights.segments or {}).get(segment, 1.0)
-        for joint, (vector, mine) in enumerate(zip(vectors, rows, strict=True)):
-            R, w = information.factor(joint, segment), counting * weights.joints[joint]
-            Z = R[:, :-1] @ mine
-            product = Z.T @ Z
-            bread += w * product
-            # a segment of weight w has the variance 1 / w, so that w counts once here
-            filling += w * weights.joints[joint] * weights.variances[joint] * product
-            score -= w * (Z.T @ (R @ vector))
-        sums.add(place, bread, filling, score)
+        factors = [information.factor(joint, segment) for joint in range(len(rows))]
+        lengths = [len(R) for R in factors]
+        w = (weights.segments or {}).get(segment, 1.0) * np.repeat(weights.joints, lengths)
+        size = np.sqrt(w)[:, None]
+        Z = size * np.vstack([R[:, :-1] @ mine for R, mine in zip(factors, rows, strict=True)])
+        residual = size[:, 0] * np.concatenate([R @ vector for R, vector in zip(factors, vectors, strict=True)])
+        bread = Z.T @ Z
+        # a segment of weight w has the variance 1 / w, so that w counts once here
+        noisy = Z if by_noise else np.sqrt(np.repeat(noise, lengths))[:, None] * Z
+        sums.add(place, bread, bread if by_noise else noisy.T @ noisy, -(Z.T @ residual))
     return sums.covariances(unknown_kinds(equations))
 
 

@@ -85,6 +85,14 @@ class FeasibleWLS(Estimator):
 
     def estimate(self, equations: Factors) -> Estimate:
         """Estimate all standard parameters; the base parameters are their combinations."""
+        return self._estimate(equations, errors=True)
+
+    def solve_for_mean(self, equations: Factors) -> Estimate:
+        """As `solve`, but with the errors of the data alone: those of a mean of several fits are its own."""
+        self._check_kind(equations)
+        return replace(self._estimate(equations, errors=False), references=self.references)
+
+    def _estimate(self, equations: Factors, *, errors: bool) -> Estimate:
         method = "physically consistent weighted least squares"
         weighing = weigh_prior(equations, self.prior_weight, self.rounds, method)
         plain = weighing.plain
@@ -96,6 +104,8 @@ class FeasibleWLS(Estimator):
         dominated = prior_dominated(plain, data, weighing.factor, to_base, program.pull)
         if len(program.equal):  # what the prior says within equalities is not known direction by direction
             found = shifted_estimate(data, values)
+        elif not errors:
+            found = replace(plain, values=values)
         else:
             draw = Draw(to_base, program.centre, program.pull)
             found = drawn_estimate(equations, weighing, draw, values, dominated)
