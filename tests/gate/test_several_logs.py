@@ -13,7 +13,7 @@ from dynid.findings import Finding, QualityReport
 from dynid.gate import causes as gate_causes
 from dynid.gate.measured_samples import measured_samples
 from dynid.gate.profiled_fit import ProfiledFit, logs_of
-from dynid.gate.within_log import LOAD_BLOCKS, _gain_in, _joined, check_together
+from dynid.gate.within_log import LOAD_BLOCKS, _gain_in, _joined, _parts, check_together
 from dynid.links.log_reader import LogReader
 from dynid.links.recipe import Recipe
 from dynid.logs.recording import Recording
@@ -131,7 +131,7 @@ def test_the_gain_of_a_load_is_that_of_all_columns():
     fit = ProfiledFit.of(robot, samples)
     own = np.random.default_rng(0).normal(size=(len(fit.residual), 4))
     rows = np.flatnonzero(np.repeat(logs_of(samples)[1], len(fit.joints)))
-    gain, held = _gain_in(rows, own * fit.counted[:, None], fit)
+    gain, held = _gain_in(_parts(rows, len(fit.joints)), own * fit.counted[:, None], fit)
     ends = rows[0] + len(fit.joints) * np.linspace(0, len(rows) // len(fit.joints), LOAD_BLOCKS + 1).astype(int)
     mine = np.zeros(len(fit.residual))
     for k in np.flatnonzero(held):
