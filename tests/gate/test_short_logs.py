@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 import dynid
 from dynid.gate.profiled_fit import ProfiledFit
@@ -77,3 +78,16 @@ def test_positions_a_little_beyond_the_limits_of_a_file_are_no_unit(tmp_path) ->
     assert "unit" not in report.codes
     degrees = dynid.check_recording(replace(log, q=np.rad2deg(log.q)), robot)
     assert any(f.code == "unit" and f.severity == "error" for f in degrees.findings)
+
+
+def test_a_slow_motion_with_correlated_noise_does_not_tell_a_delay() -> None:
+    """The scatter between few blocks of time is small by chance; the curvature of the costs is not."""
+    robot = dynid.robots.ur10().with_terms(dynid.Viscous(5.0), dynid.Coulomb(8.0), dynid.Offset(0.5))
+    for seed in range(6):
+        path = sum_of_sines(6, period_s=12.0, harmonics=6, amplitude=0.8, seed=seed)
+        log = dynid.simulate_experiment(robot, path, rate_hz=100, duration_s=12.0, noise=dynid.Noise(position=1e-5))
+        white = np.random.default_rng(seed).normal(size=log.effort.shape)
+        noise = lfilter([np.sqrt(1.0 - 0.98**2)], [1.0, -0.98], white, axis=0)
+        report = dynid.check_recording(replace(log, effort=log.effort + noise), robot)
+        warned = {finding.code for finding in report.findings if finding.severity != "note"}
+        assert not warned & {"unsynchronised", "late-joint", "joint-spring", "wrong-gain", "change"}, seed

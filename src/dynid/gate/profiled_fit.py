@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from dynid.decompositions import eigh
 from dynid.gate.quick_fit import FreeEquations, Samples, equations_of, has_masses, of_motion, with_friction
 from dynid.kernels import regressor
+from dynid.processing.delay import independent_values
 from dynid.robot.model import Robot
 from dynid.terms import usual_terms
 from dynid.terms.base import Dependence
@@ -129,17 +130,9 @@ class ProfiledFit:
 
     @property
     def freedom(self) -> float:
-        """Number of independent values that the residual has, less those that the fit took; at least one.
-
-        A signal of N samples with the spectrum S has ``N (sum S)^2 / sum S^2 / F`` independent values, F frequencies: N
-        for white noise, twice bandwidth times duration behind a low-pass. Single lines of a spectrum scatter, which
-        doubles the sum of their squares.
-        """
-        left = self.residual.reshape(-1, len(self.joints))
-        power = np.abs(np.fft.fft(left, axis=0)) ** 2
-        lines = np.sum(power, axis=0) ** 2 / np.maximum(0.5 * np.sum(power**2, axis=0), 1e-300)
-        rows = self.counted.reshape(left.shape).sum(axis=0)
-        independent = float(np.sum(rows * np.minimum(lines / len(left), 1.0)))
+        """Number of independent values that the residual has, less those that the fit took; at least one."""
+        shape = (-1, len(self.joints))
+        independent = float(independent_values(self.residual.reshape(shape), self.counted.reshape(shape)).sum())
         return max(independent - float(self.basis.shape[1]), 1.0)
 
     def at_joint(self, place: int, values: Floats) -> Floats:
@@ -159,7 +152,8 @@ class ProfiledFit:
         by_blocks = np.sum(scores**2, axis=0) * BLOCKS / (BLOCKS - 1)
         squares = float(self.residual @ self.residual)
         noise = squares / max(float(self.counted.sum()) - self.basis.shape[1], 1.0)
-        error = np.sqrt(np.maximum(by_blocks, noise * safe)) / safe
+        # few blocks scatter: the error is at least that of noise of the band that the residual has
+        error = np.sqrt(np.maximum(by_blocks, squares / self.freedom * safe)) / safe
         gain = value**2 * safe / max(noise, 1e-300)
         return Amounts(np.where(shown, value, np.nan), np.where(shown, error, np.inf), np.where(shown, gain, 0.0))
 

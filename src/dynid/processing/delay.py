@@ -32,6 +32,7 @@ __all__ = [
     "ExplainedTrials",
     "delay_rows",
     "estimate_delay",
+    "independent_values",
     "known_stretches",
     "motion_basis",
     "near_reversals",
@@ -260,6 +261,15 @@ class _ExplainedJoint:
         along = np.zeros(4) if column is None else column @ left
         return left.T @ left - np.outer(along, along)
 
+    def freedom(self, torque: _TorqueAtTime, shift: float, column: Floats | None) -> float:
+        """Number of independent values of what is not explained at a shift [s], less that of the columns."""
+        step, powers = torque.place(shift)
+        left = unexplained_part((torque.cubics(self.joint, step) @ powers) * self.counts, self.Q)
+        if column is not None:
+            left = unexplained_part(left, column[:, None])
+        taken = int(self.Q.shape[1]) + (column is not None)
+        return float(independent_values(left[:, None], self.counts[:, None])[0]) - taken
+
 
 @dataclass(frozen=True, eq=False)
 class ExplainedTrials:
@@ -296,15 +306,45 @@ class ExplainedTrials:
             return float(powers @ products(step) @ powers)
 
         shift = _minimise(unexplained, trials.shifts, by_joint.sum(axis=1))
+        freedom = sum(part.freedom(torque, shift, column) for part, column in pairs)
         whole = max(float(total @ weight), 1e-300)
         return Delay(
             seconds=shift,
-            # scatter over time and over joints, added as independent
-            stderr_s=float(np.hypot(_scatter(by_time, trials.shifts), _scatter(by_joint, trials.shifts))),
+            # scatter over time and over joints, added as independent, but no less than the curvature of the costs says
+            stderr_s=max(
+                float(np.hypot(_scatter(by_time, trials.shifts), _scatter(by_joint, trials.shifts))),
+                _error_by_curvature(unexplained, shift, float(trials.shifts[1] - trials.shifts[0]), freedom),
+            ),
             residual_before=float(np.sqrt(unexplained(0.0) / whole)),
             residual_after=float(np.sqrt(unexplained(shift) / whole)),
             period_s=1.0 / trials.part.rate_hz,
         )
+
+
+def _error_by_curvature(cost: _Cost, shift: float, step: float, freedom: float) -> float:
+    """Standard error of the lowest point of a sum of squares, infinite where it does not rise towards no shift.
+
+    Args:
+        cost: The sum of squares at a shift [s].
+        shift: Where it is lowest [s].
+        step: Smallest distance over which the rise is measured [s].
+        freedom: Number of independent values behind the sum.
+    """
+    other = 0.0 if abs(shift) > step else shift - np.copysign(step, shift)
+    rise = cost(other) / max(cost(shift), 1e-300) - 1.0
+    return float(abs(other - shift) / np.sqrt(max(freedom, 1.0) * rise)) if rise > 0.0 else np.inf
+
+
+def independent_values(signals: Floats, counts: Floats | NDArray[np.bool_]) -> Floats:
+    """(k,) number of independent values that signals (M, k), evenly spaced in time, have where they count (M, k).
+
+    A signal of M samples with the spectrum S has ``M (sum S)^2 / sum S^2 / F`` independent values, F frequencies: M for
+    white noise, twice bandwidth times duration behind a low-pass. Single lines of a spectrum scatter, which doubles the
+    sum of their squares.
+    """
+    power = np.abs(np.fft.fft(signals * counts, axis=0)) ** 2
+    lines = np.sum(power, axis=0) ** 2 / np.maximum(0.5 * np.sum(power**2, axis=0), 1e-300)
+    return np.asarray(counts.sum(axis=0) * np.minimum(lines / len(signals), 1.0))
 
 
 def unexplained_part(y: Floats, Q: Floats) -> Floats:
