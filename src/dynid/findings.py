@@ -240,6 +240,8 @@ class Finding:
     """Name of the joint concerned, if it is one."""
     evidence: Mapping[str, float] = field(default_factory=dict)
     """The numbers behind it, by name with unit."""
+    brief: str = ""
+    """The message for a screen, with counts in place of its lists; empty where the message is short."""
 
     def __post_init__(self) -> None:
         """Freeze the evidence; an unknown code is a mistake of the programmer."""

@@ -13,23 +13,18 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import dataclass, fields, replace
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small: more threads only wait for one another
 
 import numpy as np
-from click.testing import CliRunner
 from numpy.typing import NDArray
 from real_halves import HEADS, Halves, measure, pooled
 from real_logs import DATA, ROOT, SETS, DataSet, held_out_error, resampled, split, tx40
+from real_verdicts import COMMANDS, PAGE, log_name, run_command, verdict_section, words
 from scipy import signal
 
-import dynid
-from dynid.cli import main as dynid_command
 from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.rows import stretches
@@ -47,27 +42,6 @@ from dynid.robot.model import Robot
 from dynid.tables import Table
 
 Floats = NDArray[np.float64]
-FINGERS = ("--hold", "panda_finger_joint1", "--hold", "panda_finger_joint2")
-COMMANDS = {
-    "tx40": ("DATA/tx40/tx40_mdh_modified.urdf", "DATA/tx40", "--hold-out", "every:3:0.75", "--set", "dead_band=0.02"),
-    "panda_gaz": (
-        "DATA/panda_gaz/panda.urdf",
-        "DATA/panda_gaz",
-        *FINGERS,
-        "--hold-out",
-        "40%",
-        "--set",
-        "max_gap_s=0.02",
-    ),
-    "panda_unisa": ("DATA/panda_unisa/panda.urdf", "DATA/panda_unisa", *FINGERS, "--hold-out", "40%"),
-    "ur10_unisa": ("DATA/ur10_unisa/ur10_robot.urdf", "DATA/ur10_unisa", "--hold-out", "40%"),
-    "kuka_kr300": (
-        *("robots/kuka_kr300.xml", "DATA/kuka_kr300/rec_FF_A.mat", "DATA/kuka_kr300/rec_FF_B.mat"),
-        *("--validate", "DATA/kuka_kr300/rec_FF_C.mat", "--set", "springs=joint2"),
-    ),
-    "yumi_ft": ("robots/yumi.xml", "DATA/yumi_ft/gravitylog.mat", "--hold-out", "40%", "--set", "dead_band=0.01"),
-}
-"""Arguments of `dynid identify` for each data set: robot, logs, held-out part, samples that are left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,8 +65,8 @@ class Result:
     """Processor time of the whole command with its report [s]."""
     terms: tuple[str, ...]
     masses: str
-    loads: str
-    """Simulators that accepted the written robots."""
+    verdict: tuple[str, str, str]
+    """The verdict of the command, why it is not passed, and the simulators that accepted the written robots."""
     code: float | None
     """Error of the generated C code, measured as `consistent`; None without a compiler."""
     written: dict[str, float]
@@ -160,33 +134,6 @@ def held_rows(data: DataSet, run: Experiment, *, last: bool) -> NDArray[np.bool_
     return np.asarray(since // 0.75 % 3 == 2 if data.split == "blocks" else since >= 0.6 * since[-1])
 
 
-def words(data: DataSet, cutoff: float | None) -> list[str]:
-    """Write the command for a data set and an evaluation cutoff, without its output folder."""
-    band = [] if cutoff is None else ["--set", f"band_hz={cutoff:g}", "--set", f"trim_s={data.trim_s:g}"]
-    return [
-        "identify",
-        *COMMANDS[data.name],
-        "--map",
-        f"channel_maps/{data.name}.toml",
-        *band,
-        "--set",
-        "judge_rest=true",
-    ]
-
-
-def run_command(arguments: list[str]) -> tuple[Identification, dict[str, Any], float, str]:
-    """Run a command as a user would: the fit that it wrote, its result file, processor time [s], simulators."""
-    with tempfile.TemporaryDirectory() as folder:
-        started = time.process_time()
-        given = [str(DATA / word[5:]) if word.startswith("DATA/") else word for word in arguments]
-        done = CliRunner().invoke(dynid_command, [*given, "--out", folder, "--set", "limit_percent=100", "--force"])
-        assert done.exit_code <= 1, done.output
-        seconds = time.process_time() - started
-        saved = dynid.read_result(folder)
-        fit = saved.identification()
-        return fit, dict(saved.content), seconds, check_loads(fit, folder)
-
-
 def judged_motion(data: DataSet, recordings: list[Recording], hz: float | None) -> Experiment:
     """Process the positions of the held-out part as the command does, without leaving samples out.
 
@@ -212,8 +159,9 @@ def evaluate(data: DataSet) -> list[Result]:
     results = []
     for place, cutoff in enumerate(data.cutoffs_hz or (None,)):
         command = words(data, cutoff)
-        fit, content, seconds, loads = run_command(command)
-        free = run_command([*command, "--estimator", "wls"])[0]
+        done = run_command(command)
+        fit, content = done.fit, done.content
+        free = run_command([*command, "--estimator", "wls"]).fit
         (hz,) = {facts["cutoff_hz"] for facts in content["data"]}
         motion = judged_motion(data, recordings, hz)
         loose = free.equations.torque(free.estimate.values, motion)  # these parameters may be physically impossible
@@ -232,10 +180,10 @@ def evaluate(data: DataSet) -> list[Result]:
                 free=errors[0],
                 consistent=errors[1],
                 target=data.targets[place],
-                seconds=seconds,
+                seconds=done.seconds,
                 terms=tuple(step["term"] for step in content["selection"] if step["kept"]),
                 masses=", ".join(f"{body.inertia.mass:.3g}" for body in fit.identified.bodies),
-                loads=loads,
+                verdict=(done.verdict, done.reason, done.loaders),
                 code=None if code is None else held_out_error(data, log, held, motion, code, cutoff),
                 written={f["format"]: f["relative_error_percent"] for f in files},
                 definite=all(finding["code"] != "indefinite-inertia" for finding in content["findings"]),
@@ -244,26 +192,6 @@ def evaluate(data: DataSet) -> list[Result]:
             )
         )
     return results
-
-
-def check_loads(fit: Identification, folder: str) -> str:
-    """List the simulators that accept the written files; refuse an impossible body before."""
-    for body in fit.identified.bodies:
-        assert body.inertia.is_physical, f"{fit.robot.name}: body of {body.joint.name} is impossible"
-    accepted = []
-    if find_spec("pinocchio"):
-        import pinocchio
-
-        for path in Path(folder).glob("*_identified.urdf"):
-            assert pinocchio.buildModelFromUrdf(str(path)).nv >= fit.robot.dof
-        accepted.append("Pinocchio")
-    if find_spec("mujoco"):
-        import mujoco
-
-        for path in Path(folder).glob("*_identified*.xml"):
-            assert mujoco.MjModel.from_xml_path(str(path)).nv >= fit.robot.dof
-        accepted.append("MuJoCo")
-    return ", ".join(accepted)
 
 
 def c_torques(fit: Identification, motion: Experiment) -> Floats | None:
@@ -438,7 +366,9 @@ and Pearson, for that number) stands in brackets: no log by itself contradicts 9
 nor with 33 of 37 (kuka_kr300, three recordings with selected terms); the last rows have all logs together. The
 largest single disagreement is the dry friction of joint 4 of kuka_kr300, recording A: 157 and 77 N m, eight standard
 deviations apart by the default and three by WLS. These intervals are too narrow, likely because a half lasts 5 s with
-one to three reversals of this joint, which do not show how much residuals vary elsewhere.
+one to three reversals of this joint, which do not show how much residuals vary elsewhere; or the friction changed: the
+finding `change` on the same recording, for which its command does not pass, says that two sets of parameters explain it
+much better than one, and no interval of one set holds both.
 
 """
 
@@ -489,7 +419,7 @@ def report(results: list[Result]) -> str:
     """Write the Markdown page."""
     rows = [
         (
-            r.data.name + (f" {r.cutoff:g} Hz" if len(r.data.cutoffs_hz) > 1 and r.cutoff else ""),
+            log_name(r.data, r.cutoff),
             r.data.baseline,
             f"{r.plain[0]:.2f} / {r.plain[1]:.2f}",
             f"{r.free:.2f}",
@@ -521,11 +451,11 @@ def report(results: list[Result]) -> str:
         "masses [kg]",
     ]
     commands = "\n".join(f"```\n{r.command} --out result\n```" for r in results)
-    files = Table.of(["log", "printed", *FORMATS, "more than 10 % apart: the format lacks", "M", "accepted by"], [
+    files = Table.of(["log", "printed", *FORMATS, "more than 10 % apart: the format lacks", "M"], [
         (
             row[0], f"{r.printed:.2f}", *(f"{r.written[kind]:.2f}" if kind in r.written else "" for kind in FORMATS),
             "; ".join(f"{kind}: {what}" for kind, what in r.lacks.items()),
-            "definite" if r.definite else "indefinite", r.loads,
+            "definite" if r.definite else "indefinite",
         )
         for r, row in zip(results, rows, strict=True)
     ])  # fmt: skip
@@ -533,7 +463,9 @@ def report(results: list[Result]) -> str:
     halves = Table.of(HEADS, [each.row() for each in (*agreements, *pooled(agreements))])
     written = WRITTEN + files.to_markdown() + "\n" + HALVES + halves.to_markdown() + "\n"
     return (
-        HEADER + Table.of(heads, rows).to_markdown() + "\n" + written + REMARKS.replace("{commands}", commands)
+        HEADER + Table.of(heads, rows).to_markdown() + "\n"
+        + verdict_section([(row[0], *r.verdict) for r, row in zip(results, rows, strict=True)]) + written
+        + REMARKS.replace("{commands}", commands)
         + protocols()
     )  # fmt: skip
 
@@ -562,8 +494,7 @@ def main(words_given: list[str]) -> None:
     page = report(results) + (tx40_friction() if not names else "")
     print(page)
     if not names:
-        (ROOT / "docs").mkdir(exist_ok=True)
-        (ROOT / "docs" / "real-data.md").write_text(page)
+        PAGE.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -72,6 +72,7 @@ def test_the_filter_takes_the_weight_away() -> None:
     robot = dynid.robots.puma560()
     link = robot.bodies[-1].joint.child
     text = ros2_gravity_compensation(LOAD, world_frame="base_link", gravity=robot.gravity).text
+    assert "# weight under gravity (0, 0, -9.81) m/s^2 in the axes of base_link\n" in text
     rest = np.zeros(6)
     for q in np.random.default_rng(0).normal(size=(3, 6)):
         reading = -dynid.kernels.wrench_regressor(robot, link, q, rest, rest) @ BODY.vector
@@ -87,6 +88,7 @@ def test_the_admittance_controller_gets_the_weight_as_one_number() -> None:
     assert part["CoG"]["force"] == pytest.approx(2.5 * 9.8)
     np.testing.assert_allclose(part["CoG"]["pos"], BODY.com, atol=1e-9)
     assert [finding.code for finding in file.findings] == ["not-in-format"]
+    assert "# weight under gravity (0, 0, -9.8) m/s^2 in the controller's world frame\n" in file.text
     with pytest.raises(ExportError, match="along -z only"):
         ros2_gravity_compensation(LOAD, "admittance_controller", gravity=[0.0, -9.8, 0.0])
 

@@ -20,6 +20,8 @@ from dynid.links.recipe import Recipe
 from dynid.links.validation import robot_error, validate
 from dynid.processing.process import process
 from dynid.processing.simulation import simulate_experiment, sum_of_sines
+from dynid.report.identification_sections import WrittenFiles
+from dynid.report.report import identification_page
 from dynid.robot.formats.mjcf.gears import takes_gears
 from dynid.robot.formats.mjcf.read import parse_mjcf, read_mjcf
 from dynid.robot.formats.mjcf.write import mjcf_text
@@ -294,3 +296,32 @@ def test_the_note_on_a_urdf_says_where_the_rotor_inertias_went() -> None:
         ).sentence
         assert sentence.startswith(f"URDF: torque error {error} % on held-out data, against 2.32 % of the whole model")
         assert sentence.endswith("its masses and inertias absorb the rotor inertias")
+
+
+def test_gravity_that_a_urdf_cannot_hold_stands_beside_its_error(tmp_path):
+    """Judged with the robot's gravity, as the words say: with the usual one the file from disk is far off."""
+    ceiling = ddarm().with_gravity([0.0, 0.0, 9.81]).with_terms(Viscous(2.0))
+    motions = [sum_of_sines(3, seed=seed) for seed in (1, 2)]
+    logs = [process(simulate_experiment(ceiling, motion, rate_hz=200, duration_s=8.0)) for motion in motions]
+    fit = identify(ceiling, logs[0], Recipe.bare())
+    check = validate(fit, logs[1])
+    urdf, mjcf = write_robot_files(fit, tmp_path, logs[1], check=check)
+    words = "gravity (0, 0, 9.81) m/s^2, which the format does not hold: set it where the file is loaded"
+    assert robot_error(read_urdf(urdf.path), logs[1]).whole > 10.0 * urdf.error
+    assert robot_error(read_urdf(urdf.path, gravity=urdf.gravity), logs[1]).whole == pytest.approx(urdf.error)
+    assert f", with {words}" in urdf.sentence
+    assert words in urdf.path.read_text()
+    assert urdf.to_json()["lacks_gravity"] == [0.0, 0.0, 9.81]
+    assert robot_error(read_mjcf(mjcf.path), logs[1]).whole == pytest.approx(mjcf.error)
+    assert "gravity (" not in mjcf.sentence
+    assert mjcf.to_json()["lacks_gravity"] is None
+    page = identification_page(fit, check, logs[1:], [WrittenFiles((urdf, mjcf))]).to_markdown()
+    assert page.count(words) >= 2
+    unjudged, _ = write_robot_files(fit, tmp_path, force=True)
+    assert words in unjudged.sentence
+
+
+def test_nothing_is_said_of_the_usual_gravity(fit, runs, tmp_path):
+    for file in write_robot_files(fit, tmp_path, runs[1], check=validate(fit, runs[1])):
+        assert "gravity" not in file.sentence
+        assert file.to_json()["lacks_gravity"] is None

@@ -205,6 +205,11 @@ def test_what_a_format_cannot_hold_is_said(tmp_path: Path) -> None:
     assert {text.split(":")[0] for text in urdf.missing} == {"delay", "zero", "armature", "the law of the drives"}
     terms = dynid.read_urdf(urdf.path).terms
     np.testing.assert_allclose(terms[0].term.value, found.values[2], rtol=1e-6)
+    hanging = replace(found, model=replace(found.model, robot=found.model.robot.with_gravity((0.0, 0.0, 9.81))))
+    urdf = dynid.export.write_servo_urdf(hanging, tmp_path / "hanging.urdf")
+    assert any(text.startswith("gravity (0, 0, 9.81) m/s^2") for text in urdf.missing)
+    mjcf = dynid.export.write_servo_mjcf(hanging, tmp_path / "hanging.xml")
+    assert dynid.read_mjcf(mjcf.path).gravity.tolist() == [0.0, 0.0, 9.81]
 
 
 def test_isaac_settings_are_plain_data_with_every_joint() -> None:

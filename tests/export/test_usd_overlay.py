@@ -146,3 +146,12 @@ def test_other_frames_missing_prims_and_no_usd_are_refused(tmp_path: Path) -> No
             usd_overlay(robot, path)
     with pytest.raises(ExportError, match="link1"):
         usd_overlay(dynid.robots.ddarm(), asset(dynid.robots.ddarm(), tmp_path / "dd.usda"))
+
+
+def test_gravity_that_a_scene_has_to_set_is_named(tmp_path: Path) -> None:
+    upright = dynid.robots.scara()
+    path = asset(upright, tmp_path / "arm.usda")
+    assert not usd_overlay(upright, path).findings
+    (finding,) = usd_overlay(upright.with_gravity((0.0, 0.0, 9.81)), path).findings
+    assert finding.code == "not-in-format"
+    assert "gravity (0, 0, 9.81) m/s^2" in finding.message

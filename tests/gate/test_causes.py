@@ -96,6 +96,8 @@ def test_what_the_log_cannot_show_is_listed():
     assert "link1" in note.message
     assert "zero of joint4, joint5" in note.message
     assert note.severity == "note"
+    assert "at the zero of 2 joints" in note.brief
+    assert "joint4" not in note.brief
 
 
 def test_a_gain_below_what_the_log_surely_shows_is_listed_with_that_size():

@@ -39,6 +39,14 @@ def test_a_good_log_is_accepted_with_and_without_a_model(log):
         assert "no objections" in str(report)
 
 
+def test_the_covered_time_of_a_log_with_gaps_is_that_of_its_stretches(log):
+    kept = np.ones(log.time.size, dtype=bool)
+    kept[400:600], kept[900:1100] = False, False  # 2 of 10 s
+    (gap,) = check_recording(log.rows(kept)).about("gap")
+    assert gap.evidence["count"] == 2
+    assert gap.evidence["share of the time covered"] == pytest.approx(0.8, abs=1e-3)
+
+
 def test_reports_sort_and_speak():
     findings = [
         Finding(code="noise", severity="note", where="q", message="m", remedy="r."),

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dynid.errors import DataError
 from dynid.estimation.linear.least_squares import WLS
 from dynid.links.common.common_cutoff import _best, choose_common_cutoff, thin_out
 from dynid.links.identify import identify, identify_logs
@@ -36,6 +37,16 @@ def logs() -> list[Recording]:
 
 def _cutoffs(runs) -> list[float]:
     return [run.derivation.smoothing.cutoff_hz for run in runs]
+
+
+def test_a_held_out_log_that_is_too_short_for_the_chosen_cutoff_is_not_told_to_choose_it() -> None:
+    slow = [simulate_experiment(ROBOT, sum_of_sines(3, period_s=20.0, seed=seed), rate_hz=100.0, duration_s=40,
+                                noise=Noise(position=1e-3, effort=0.05), seed=seed) for seed in (1, 2)]  # fmt: skip
+    short = slow[1].rows(slice(0, 100))
+    reader = LogReader(robot=ROBOT, recipe=Recipe.bare(gate=False))
+    with pytest.raises(DataError, match=r"a low-pass at .* Hz needs .*Record a longer motion") as error:
+        identify_logs(reader, slow[:1], WLS(), held_out=[short])
+    assert "auto" not in str(error.value)
 
 
 def test_all_logs_and_the_proof_get_one_cutoff(logs: list[Recording]) -> None:

@@ -177,6 +177,7 @@ def test_mutated_text_gives_a_robot_or_our_error(data: st.DataObject) -> None:
     [
         (zoo.puma560().with_terms(Viscous()), "rotor inertias only"),
         (zoo.puma560().with_gravity((0, 1, 0)), "gravity"),
+        (zoo.puma560().with_gravity((0, 0, -1.62)), "gravity"),
         (from_dh([DH(), DH(alpha=1.0, theta=0.3), DH(d=1.0, alpha=1.0)]), "theta offsets"),
     ],
 )

@@ -234,3 +234,18 @@ def test_moment_without_mass_is_refused(arm: Robot) -> None:
 def test_names_xml_cannot_hold_are_refused() -> None:
     with pytest.raises(ExportError, match="XML cannot hold"):
         urdf_text(Robot(name="r", links=(Link(name="a\x00b"),), joints=()))
+
+
+def test_a_comment_states_gravity_that_the_file_cannot_hold(arm: Robot) -> None:
+    """Once, whatever is read and written again; and none where gravity is the usual one."""
+    comment = "<!-- gravity (0, 0, 9.81) m/s^2, which the format does not hold: set it where the file is loaded -->"
+    for upright in (arm, replace(arm, source=None)):
+        ceiling = upright.with_gravity((0.0, 0.0, 9.81))
+        text = urdf_text(ceiling)
+        assert text.count(comment) == 1
+        assert text.index(comment) < text.index("<link")
+        again = parse_urdf(text, hold=HELD)
+        assert urdf_text(again.with_gravity(ceiling.gravity)) == text
+        assert urdf_text(again) == urdf_text(upright)
+        assert "gravity" not in urdf_text(upright.with_gravity((0.0, 0.0, -9.80665)))
+        assert "gravity (1, 0, -9.7)" in urdf_text(again.with_gravity((1.0, 0.0, -9.7)))

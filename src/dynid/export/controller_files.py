@@ -156,6 +156,8 @@ def ros2_gravity_compensation(
     if not re.fullmatch(r"[A-Za-z0-9_/*]+", name):
         raise ArgumentError(f"the node's name is {name!r}", remedy="Use letters, digits, underscores and slashes.")
     remarks = [f"load of frame {load.frame}", *_spread(load), "the inertia has no place here: right at rest only"]
+    world = f"the axes of {world_frame}" if target == "filter" else "the controller's world frame"
+    remarks.append(f"weight under gravity ({', '.join(f'{value:.6g}' for value in g)}) m/s^2 in {world}")
     lines = [*(f"# {_line(remark)}" for remark in remarks), f"{name}:", "  ros__parameters:"]
     lines += [f"    {line}" for line in own]
     finding = Finding(

@@ -22,6 +22,7 @@ from dynid.links.identify import Identification
 from dynid.links.validation import Validation, robot_error
 from dynid.processing.experiment import Experiment
 from dynid.public_calls import public
+from dynid.robot.formats.gravity_note import describe_lost_gravity
 from dynid.robot.formats.mjcf.gears import read_gears
 from dynid.robot.formats.mjcf.read import read_mjcf_with_memory
 from dynid.robot.formats.mjcf.tendons import holds_as_tendon
@@ -58,6 +59,11 @@ class RobotFormat:
         own = zip(fit.base.layout.names[first:], fit.robot.terms, fit.standard[first:].tolist(), strict=True)
         lost = {name: placed.term for name, placed, value in own if value and not self.capacity.holds(placed.term)}
         return lost | {term.name: term for term in fit.terms if not self.capacity.carries(fit.robot, term)}
+
+    def lost_gravity(self, robot: Robot) -> tuple[float, ...]:
+        """Gravity (3,) of a robot that has to be set where a file is loaded [m/s^2]; empty where it need not."""
+        is_lost = not self.capacity.tilt and describe_lost_gravity(robot.gravity)
+        return tuple(robot.gravity.tolist()) if is_lost else ()
 
 
 def _write_urdf(model: RestrictedModel, path: Path, *, force: bool) -> None:
@@ -142,6 +148,9 @@ class RobotFile:
     by_kind: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Name of a `KindError` -> error of the file and of the whole model [%], where slides stand beside turning joints:
     newtons and newton metres cannot be added."""
+    gravity: tuple[float, ...] = ()
+    """Gravity (3,) that the file was judged with, but does not hold, in the root link's frame [m/s^2]; empty where the
+    file holds it or it is the usual one."""
 
     @property
     def is_near(self) -> bool:
@@ -155,14 +164,21 @@ class RobotFile:
         """What a person should know about the file."""
         if self.error is None or self.judged is None:
             figures = f"{self.format}: not judged, because no data were held out"
+            figures += f"; it needs {self.lost_gravity}" if self.gravity else ""
         else:
             figures = f"{self.format}: torque error {self.error:.2f} % on held-out data, against {self.judged:.2f} % "
             figures += "of the whole model"
             apart = [f"{name} {error:.2f} against {judged:.2f} %" for name, (error, judged) in self.by_kind.items()]
             figures += f" ({', '.join(apart)})" if apart else ""
+            figures += f", with {self.lost_gravity}" if self.gravity else ""
             if self.is_near:
                 return figures + self._absorbed
         return f"{figures}; the format cannot hold {', '.join(self.kinds)}{self._absorbed}" if self.kinds else figures
+
+    @property
+    def lost_gravity(self) -> str:
+        """What to say of gravity that is not in the file; empty where there is nothing to say."""
+        return describe_lost_gravity(self.gravity) if self.gravity else ""
 
     @property
     def _absorbed(self) -> str:
@@ -178,6 +194,7 @@ class RobotFile:
             "judged_error_percent": self.judged,
             "by_kind_percent": {name: list(errors) for name, errors in self.by_kind.items()},
             "lacks": list(self.lacks),
+            "lacks_gravity": list(self.gravity) or None,
         }
 
 
@@ -229,7 +246,7 @@ def write_robot_files(
         lost = kind.missing(fit)
         words = tuple(dict.fromkeys(_describe_kind(term) for term in lost.values()))
         files.append(RobotFile(format=kind.name, path=path, error=error, judged=judged, lacks=tuple(lost), kinds=words,
-                               by_kind=by_kind))  # fmt: skip
+                               by_kind=by_kind, gravity=kind.lost_gravity(fit.robot)))  # fmt: skip
     return tuple(files)
 
 

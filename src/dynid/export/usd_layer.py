@@ -31,6 +31,7 @@ from dynid.findings import Finding
 from dynid.kernels import link_pose
 from dynid.parameters.layout import parameter_layout
 from dynid.public_calls import public
+from dynid.robot.formats.gravity_note import describe_lost_gravity
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.terms.friction import Coulomb, Viscous
@@ -238,7 +239,7 @@ def _quaternion(R: Floats) -> Floats:
 
 
 def _lost(robot: Robot) -> Iterator[Finding]:
-    """The finding about terms that the joint attributes cannot hold."""
+    """The findings about terms that the joint attributes cannot hold, and about gravity, which is the scene's."""
     own = zip(parameter_layout(robot).names[10 * robot.dof :], robot.terms, strict=True)
     names = [name for name, placed in own if placed.term.value and type(placed.term) not in _HELD]
     if names:
@@ -247,3 +248,5 @@ def _lost(robot: Robot) -> Iterator[Finding]:
             message=f"USD has no place for {', '.join(names)}",
             remedy="Use generated code where these terms matter.",
         )  # fmt: skip
+    if gravity := describe_lost_gravity(robot.gravity):
+        yield Finding(code="not-in-format", severity="warning", where="model", message=f"the robot has {gravity}")

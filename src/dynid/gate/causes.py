@@ -180,12 +180,12 @@ TESTED = {"length": 0.05, "zero": np.deg2rad(1.0), "gain": 0.05, "late": 0.01}
 """Errors that users want to know of: a share of a link's length, an encoder's zero [rad], a relative gain, a delay of
 one joint [s] (convention)."""
 LISTED = {
-    "length": ("a 5 % error of the length of", "error of the length"),
-    "zero": ("an error of 1 deg at the zero of", "error of the zero"),
-    "gain": ("a 5 % wrong gain of", "error of the gain"),
-    "late": ("a delay of 10 ms in the torque of one joint:", "delay"),
+    "length": ("a 5 % error of the length of", "error of the length", "link"),
+    "zero": ("an error of 1 deg at the zero of", "error of the zero", "joint"),
+    "gain": ("a 5 % wrong gain of", "error of the gain", "joint"),
+    "late": ("a delay of 10 ms in the torque of one joint:", "delay", "joint"),
 }
-"""What a note calls them, and its evidence."""
+"""What a note calls them, and its evidence, and what has them."""
 MISSED = 1.64
 """Standard errors beyond `LIKELY` at which an error is missed in one of twenty logs (derivation: quantile of the normal
 distribution)."""
@@ -453,13 +453,19 @@ def untestable(robot: Robot, causes: list[Cause], amounts: Amounts) -> Iterator[
             if np.isfinite(limit):
                 kind = KINDS[cause.kind]
                 shown[f"smallest {LISTED[cause.kind][1]} of {named} [{kind.unit}]"] = kind.factor * limit
-    parts = [f"{LISTED[kind][0]} {', '.join(dict.fromkeys(names))}" for kind, names in hidden.items() if names]
-    if parts:
+    listed = {kind: list(dict.fromkeys(names)) for kind, names in hidden.items() if names}
+    if listed:
+        spelt = (f"{LISTED[kind][0]} {', '.join(names)}" for kind, names in listed.items())
+        counted = (
+            f"{LISTED[kind][0]} {len(names)} {LISTED[kind][2]}{'s' if len(names) > 1 else ''}"
+            for kind, names in listed.items()
+        )
         yield Finding(
             code="untestable",
             severity="note",
             where="model",
-            message=f"this log may not show {'; '.join(parts)}",
+            message=f"this log may not show {'; '.join(spelt)}",
+            brief=f"this log may not show {sum(map(len, listed.values()))} usual errors: {'; '.join(counted)}",
             evidence=shown,
             remedy="Compare them with the data sheet of the robot; wider and faster motions with more load show more.",
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from dynid.findings import Finding
 from dynid.logs.recording import Recording, torque_remedy
 from dynid.logs.signal_guess import has_no_sign
 from dynid.processing.outliers import absurd_samples, longest_spike, saturated_samples, unwrap_angles
-from dynid.processing.timing import CLOCK_FAULTS, VelocityScale, read_clock, velocity_scales
+from dynid.processing.timing import CLOCK_FAULTS, Clock, VelocityScale, read_clock, velocity_scales
 
 __all__ = ["check_clock", "check_lost_rows", "check_signals", "check_velocities"]
 
@@ -114,7 +115,7 @@ def check_clock(recording: Recording) -> Iterator[Finding]:
                 evidence={
                     "count": count,
                     "stretches": len(clock.stretches),
-                    "coverage": _coverage(clock.time, stamps),
+                    "share of the time covered": _covered_share(clock),
                     "longest step [s]": float(np.diff(clock.time).max(initial=0.0)),
                 },
                 remedy=(_COMMAND_REMEDIES if _only_commands(recording) else _CLOCK_REMEDIES).get(
@@ -172,8 +173,12 @@ def check_repeated_samples(recording: Recording) -> Iterator[Finding]:
         )
 
 
-def _coverage(kept: Floats, stamps: Floats) -> float:
-    return kept.size / max(len(stamps), 1)
+def _covered_share(clock: Clock) -> float:
+    """Share of the log's time that lies within stretches; a clock that runs backwards loses none between them."""
+    ends = [(clock.time[stretch.start], clock.time[stretch.stop - 1] + clock.period_s) for stretch in clock.stretches]
+    covered = sum(end - start for start, end in ends)
+    lost = sum(max(start - end, 0.0) for (_, end), (start, _) in pairwise(ends))
+    return float(covered / (covered + lost))
 
 
 def _reverses(recording: Recording) -> bool:

@@ -442,8 +442,8 @@ def _too_short(recording: Recording, uniform: UniformRecording, needed: int, opt
         hz = options.cutoff_hz
         if isinstance(hz, int | float) and hz * recording.duration < FEWEST_CYCLES:
             return DataError(
-                f"a low-pass at {hz:g} Hz needs at least {wanted}, and the log has {has}",
-                remedy="Choose a higher cutoff_hz, above the frequencies of the motion, or 'auto'.",
+                f"a low-pass at {hz:.4g} Hz needs at least {wanted}, and the log has {has}",
+                remedy="Record a longer motion, or set a higher cutoff_hz, above the frequencies of the motion.",
             )
         return DataError(f"the log has {has}, and at least {wanted} are needed", remedy="Record a longer motion.")
     return DataError(

@@ -101,7 +101,10 @@ class Verdict(Section):
         judged = [file for file in self.files if file.error is not None and file.judged is not None]
         if not judged:
             return []
-        errors = ", ".join(f"{file.format} {file.error:.2f} %" for file in judged)
+        errors = ", ".join(
+            f"{file.format} {file.error:.2f} %" + (f" (with {file.lost_gravity})" if file.gravity else "")
+            for file in judged
+        )
         return [Text(f"Held-out error of the written files: {errors}; whole model {judged[0].judged:.2f} %.")]
 
     def _judgements(self, residuals: Sequence[JointResidual]) -> list[Finding]:
@@ -230,15 +233,15 @@ class WrittenFiles(Section):
             "the file was refitted with these, read back from disk, and judged on the same held-out data."
         )
         rows = [(file.format, file.path.name, file.error, file.judged, _lacking(file)) for file in self.files]
-        header = ("format", "file", "held-out error %", "whole model %", "terms that the format cannot hold")
+        header = ("format", "file", "held-out error %", "whole model %", "what the format cannot hold")
         return [Text(hint, "hint"), Rows(header, tuple(rows))]
 
 
 def _lacking(file: RobotFile) -> str:
-    """The terms that a file cannot hold, in words, and how many parameters they have."""
-    if not file.lacks:
-        return "nothing"
-    return f"{', '.join(file.kinds)} ({len(file.lacks)} parameter{'s' if len(file.lacks) > 1 else ''})"
+    """The terms that a file cannot hold, in words, how many parameters they have, and gravity."""
+    several = "s" if len(file.lacks) > 1 else ""
+    terms = f"{', '.join(file.kinds)} ({len(file.lacks)} parameter{several})" if file.lacks else ""
+    return "; ".join(part for part in (terms, file.lost_gravity) if part) or "nothing"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -28,7 +29,7 @@ from dynid.cli.options import (
 from dynid.cli.screen import echo, print_json, progress, wrap_lines
 
 if TYPE_CHECKING:
-    from dynid.findings import QualityReport
+    from dynid.findings import Finding, QualityReport
     from dynid.robot.model import Robot
 
 __all__ = ["check"]
@@ -82,8 +83,14 @@ def check(
     if as_json:
         print_json([finding.to_dict() for finding in result.findings])
     else:
-        echo(wrap_lines("\n".join([str(result), *(f"  read: {note}" for note in notes)]), tables=False))
+        shown = replace(result, findings=tuple(map(_shorten, result.findings)))
+        echo(wrap_lines("\n".join([str(shown), *(f"  read: {note}" for note in notes)]), tables=False))
     sys.exit(0 if result.ok else 1)
+
+
+def _shorten(finding: Finding) -> Finding:
+    """A finding for the screen: counts in place of a long list."""
+    return replace(finding, message=f"{finding.brief}; --json lists them", evidence={}) if finding.brief else finding
 
 
 def _refuse_log_options(

@@ -26,6 +26,7 @@ from dynid.export.servos.mjcf_actuators import (
 from dynid.export.servos.servo_notes import doubtful_values, widened_limits
 from dynid.files import write_atomically
 from dynid.public_calls import public
+from dynid.robot.formats.gravity_note import describe_lost_gravity
 from dynid.robot.formats.mjcf.write import mjcf_text
 from dynid.robot.formats.urdf import urdf_text
 from dynid.robot.formats.xml import TextEdits, parse_document
@@ -269,4 +270,5 @@ def write_servo_urdf(found: ActuatorEstimate, path: str | os.PathLike[str], *, f
                 edits.set_attribute(limit, side, repr(value))
     write_atomically(path, edits.apply(), force=force)
     gains = ("the law of the drives: URDF has no actuators; the controller needs its gains",)
-    return ServoFile(Path(path), (*missing_in(found, ()), *gains, *_limit_notes(found)))
+    gravity = filter(None, [describe_lost_gravity(robot.gravity)])
+    return ServoFile(Path(path), (*missing_in(found, ()), *gains, *gravity, *_limit_notes(found)))

@@ -36,6 +36,7 @@ from dynid.files import write_atomically
 from dynid.files.small_files import open_regular
 from dynid.public_calls import public
 from dynid.robot.formats.dh import StandardDH, from_dh
+from dynid.robot.formats.gravity_note import describe_lost_gravity
 from dynid.robot.formats.modified_dh import modified_dh
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import STANDARD_GRAVITY, Robot
@@ -57,8 +58,6 @@ _MOST_LINKS, _MOST_CHARACTERS, _LARGEST = 100, 1_000_000, 1e30
 """Links, characters and size of a number beyond which a text is refused (convention: far above any robot)."""
 _ROUNDING_RAD = 1e-12
 """Angle [rad] that is rounding (convention)."""
-_TILT = 1e-9
-"""Part of gravity across the z axis that is rounding (convention)."""
 _NUMBER = re.compile(r"[+-]?(\d++\.?\d*+|\.\d++)([eE][+-]?\d{1,3})?")
 _NAME = re.compile(r"[A-Za-z_]\w{0,31}", re.ASCII)
 _ROTOR_NAME = re.compile(r"ia\d+")
@@ -300,7 +299,7 @@ def write_text(robot: Robot | TextDescription, path: str | os.PathLike[str], *, 
 def description_text(robot: Robot | TextDescription) -> str:
     """A description, or a serial robot, in the text format; reading it again gives the same.
 
-    A robot's base frame is replaced by its frame 0 (see `modified_dh`), in which gravity must point along -z.
+    A robot's base frame is replaced by its frame 0 (see `modified_dh`), in which gravity must be (0, 0, -9.81) m/s^2.
 
     Raises:
         ExportError: The robot has something that the format cannot say.
@@ -351,6 +350,5 @@ def _check_expressible(robot: Robot, in_dh_frames: Robot, thetas: list[float]) -
             f"the text format has no theta offsets, the robot needs ({degrees}) degrees",
             remedy="Shift the joints' zeros.",
         )
-    across = float(np.abs(in_dh_frames.gravity[:2]).max())
-    if in_dh_frames.gravity[2] > 0 or across > _TILT * float(np.abs(in_dh_frames.gravity).max()):
-        raise ExportError("the text format wants gravity along -z of frame 0", remedy="Use `Robot.with_gravity`.")
+    if gravity := describe_lost_gravity(in_dh_frames.gravity):
+        raise ExportError(f"frame 0 has {gravity}", remedy="Use `Robot.with_gravity`, or write an MJCF.")

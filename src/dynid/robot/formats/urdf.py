@@ -10,6 +10,7 @@ A robot that was read from a URDF is written as that text with its new numbers; 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import get_args
@@ -20,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.errors import ExportError
 from dynid.files import write_atomically
 from dynid.public_calls import public
+from dynid.robot.formats.gravity_note import LOST_GRAVITY, describe_lost_gravity
 from dynid.robot.formats.mesh_paths import follow_meshes
 from dynid.robot.formats.xml import (
     Element,
@@ -69,6 +71,7 @@ MOVED = 1e-9
 UNBOUNDED = 1e9
 """A limit this large, in SI units, says that there is none: URDF has no word for infinite."""
 
+_GRAVITY_COMMENT = re.compile(rf"\r?\n[ \t]*<!-- gravity [^>]*, {LOST_GRAVITY} -->")
 _KINDS: dict[str, JointKind] = {kind: kind for kind in get_args(JointKind)}
 
 
@@ -300,7 +303,7 @@ def write_urdf(
     """Write a robot as a URDF file; see `urdf_text`.
 
     URDF has no place for rotor inertias, offsets, couplings and gravity: they are not in the file. Keep them with
-    `dynid.write_result`, or write an MJCF.
+    `dynid.write_result`, or write an MJCF. A comment states gravity that is not the usual one.
 
     Args:
         robot: The robot.
@@ -332,15 +335,15 @@ def urdf_text(robot: Robot, folder: Path | None = None) -> str:
 
     A robot read from a URDF gets that text back, with changed inertials, frictions and placements of joints put in and
     everything else left byte for byte. Any other robot gets a fresh text. URDF has no place for rotor inertias,
-    offsets, couplings and gravity; friction goes into ``<dynamics>`` where the robot has `Viscous` or `Coulomb` for the
-    joint.
+    offsets, couplings and gravity; a comment states gravity that is not the usual one. Friction goes into
+    ``<dynamics>`` where the robot has `Viscous` or `Coulomb` for the joint.
 
     Args:
         robot: The robot.
         folder: Folder that the text is written to: relative names of meshes are turned to lead there from it.
     """
     if robot.source is not None and robot.source.format == "urdf":
-        document = parse_document(robot.source.text, robot.source.path)
+        document = parse_document(_GRAVITY_COMMENT.sub("", robot.source.text), robot.source.path)
         links = {element.name: element for element in document.root.all("link")}
         joints = {element.name: element for element in document.root.all("joint")}
         if links.keys() == {link.name for link in robot.links} and joints.keys() == {j.name for j in robot.joints}:
@@ -353,6 +356,8 @@ def _update_text(
 ) -> str:
     edits = TextEdits(document)
     follow_meshes(edits, document, folder)
+    if comment := _gravity_comment(robot):
+        edits.insert_first(document.root, comment)
     for link in robot.links:
         element = links[link.name]
         if not is_same_inertia(link.inertia, read_inertia(document, element)):
@@ -419,9 +424,15 @@ def _dynamics_tag(friction: dict[str, float]) -> str:
     return start_tag("dynamics", {name: format_numbers([value]) for name, value in friction.items()}) + "/>"
 
 
+def _gravity_comment(robot: Robot) -> list[str]:
+    note = describe_lost_gravity(robot.gravity)
+    return [f"<!-- {note} -->"] if note else []
+
+
 def _write_lines(robot: Robot) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="utf-8"?>'
     yield start_tag("robot", {"name": robot.name}) + ">"
+    yield from (f"  {line}" for line in _gravity_comment(robot))
     for link in robot.links:
         tag = start_tag("link", {"name": link.name})
         if link.inertia.vector.any():
