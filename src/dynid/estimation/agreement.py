@@ -59,14 +59,12 @@ def check_runs(equations: Factors) -> tuple[Finding, ...]:
     if len(runs) < 2:
         return ()
     weights, causes, m = _weights(runs), list(_causes(equations)), len(equations.names)
-    # the fit of a run by itself has its drifts, so that they do not count as usual
-    within = [_Changes.of(run.blocks, _weigh(run.total, weights), weights, causes) for run in runs]
-    usual = [_usual_gain(within, place) for place in range(len(causes))]
-    level = (CHANCE / (len(runs) * len(causes)), sum(len(run.blocks) - 2 for run in runs))
+    usual = _usual_gains(runs, weights, causes, m)
+    degrees = [sum(len(run.blocks) - (2 if cause.is_drift else 1) for run in runs) for cause in causes]
+    level = (CHANCE / (len(runs) * len(causes)), degrees)
     found: list[Finding] = []
     while runs:
-        A, b = _weigh(np.sum([run.total for run in runs], axis=0), weights)
-        whole = A[:m, :m], b[:m]
+        whole = _weigh(np.sum([run.total for run in runs], axis=0), weights, m)
         answers = [_explain(_Changes.of(run.total, whole, weights, causes), causes, usual, level) for run in runs]
         worst = max(range(len(runs)), key=lambda k: answers[k][0])
         if len(runs) == 2 and not any(entry.cause.is_drift for entry in answers[worst][1]):
@@ -96,7 +94,7 @@ class _Run:
         size = len(information.columns) + 1
         present = set(information.segments)
         blocks, times = [], []
-        for time, segment in zip(np.linspace(-1.0, 1.0, len(segments)).tolist(), segments, strict=True):
+        for place, segment in enumerate(segments):
             if segment not in present:
                 continue
             table = np.zeros((information.dof, size, size))
@@ -104,7 +102,7 @@ class _Run:
                 R, places = information.factor(joint, segment), [*support, size - 1]
                 table[joint][np.ix_(places, places)] = R.T @ R
             blocks.append(table)
-            times.append(time)
+            times.append((2 * place + 1) / len(segments) - 1.0)
         offsets = _offsets(equations)
         stack = np.array(blocks).reshape(len(blocks), information.dof, size, size)
         stack = _with_drifts(stack, np.array(times), offsets)
@@ -127,7 +125,7 @@ def _with_drifts(blocks: Floats, times: Floats, offsets: Sequence[int]) -> Float
 
     Args:
         blocks: (blocks, n, m + 1, m + 1)
-        times: (blocks,) place of each block in time, from -1 to 1.
+        times: (blocks,) middle of each block in time; the run lasts from -1 to 1.
         offsets: Places of the d unknowns.
 
     Returns:
@@ -208,10 +206,11 @@ def _weights(runs: Sequence[_Run]) -> Floats:
     return np.asarray(weights)
 
 
-def _weigh(total: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Cross products (m, m) of the columns and (m,) with the torque, over all joints."""
+def _weigh(total: Floats, weights: Floats, count: int | None = None) -> tuple[Floats, Floats]:
+    """Cross products of the columns, or of the first of them, and with the torque, over all joints."""
     table = np.einsum("j,jik->ik", weights, total)
-    return table[:-1, :-1], table[:-1, -1]
+    columns = slice(total.shape[-1] - 1 if count is None else count)
+    return table[columns, columns], table[columns, -1]
 
 
 def _inverse(A: Floats) -> Floats:
@@ -299,18 +298,24 @@ class _Gain(NamedTuple):
     """(..., k, k) of the change"""
 
 
-def _usual_gain(within: Sequence[_Changes], cause: int) -> float:
-    """Mean gain per degree of freedom when a block differs from the rest of its run; one without model errors.
+def _usual_gains(runs: Sequence[_Run], weights: Floats, causes: Sequence[_Cause], m: int) -> list[float]:
+    """For each cause the mean gain per degree of freedom when a block differs from the rest of its run.
 
-    It is in units of the noise, as the weights give the sum of squares of all samples the size one.
-
-    Args:
-        within: What the causes change in each block of every run.
-        cause: Number of the cause.
+    Without model errors it is one in units of the noise, as the weights give the sum of squares of all samples the size
+    one. What drifts within a run is usual for all that does not drift; a drift is compared with what is left beside it.
     """
-    found = [changes.gain(cause) for changes in within]
-    ranks = sum(gain.rank for gain in found)
-    return sum(gain.value for gain in found) / ranks if ranks else np.inf
+    usual = [np.inf] * len(causes)
+    for drifting, fitted in ((False, m), (True, None)):
+        places = [place for place, cause in enumerate(causes) if cause.is_drift == drifting]
+        if not places:
+            continue
+        alike = [causes[place] for place in places]
+        within = [_Changes.of(run.blocks, _weigh(run.total, weights, fitted), weights, alike) for run in runs]
+        for number, place in enumerate(places):
+            found = [changes.gain(number) for changes in within]
+            if ranks := sum(gain.rank for gain in found):
+                usual[place] = sum(gain.value for gain in found) / ranks
+    return usual
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -325,7 +330,7 @@ class _Named:
 
 
 def _explain(
-    changes: _Changes, causes: Sequence[_Cause], usual: Sequence[float], level: tuple[float, int]
+    changes: _Changes, causes: Sequence[_Cause], usual: Sequence[float], level: tuple[float, Sequence[int]]
 ) -> tuple[float, list[_Named]]:
     """What the causes gain that together explain what is special about a run, and these, the strongest first.
 
@@ -333,7 +338,7 @@ def _explain(
         changes: What the causes change in the run.
         causes: Possible causes.
         usual: For each cause the usual gain.
-        level: Probability of a false alarm, and degrees of freedom of the usual gains.
+        level: Probability of a false alarm, and for each cause the degrees of freedom of the usual gain.
     """
     limit, degrees = level
     chosen: list[int] = []
@@ -344,16 +349,15 @@ def _explain(
             if place in chosen or not 0.0 < usual[place] < np.inf:
                 continue
             gain, rank, *_ = changes.gain(*chosen, place)
-            more, own = (gain - before) / usual[place], rank - used
+            # causes compete in one unit, that of the noise: the true one explains most, whatever is usual for it
+            worth = gain - before - PARSIMONY * (rank - used) * usual[place]
+            if worth <= best_score:
+                continue
             less, fewer = before, used
             if (steady := causes[place].steady) is not None:  # a line must surely explain more than a step
                 less, fewer, *_ = changes.gain(*chosen, steady)
-            sure, of = (gain - less) / usual[place], rank - fewer
-            if of <= 0 or f_probability(max(sure, 0.0) / of, of, degrees * of) > limit:
-                continue
-            # causes compete in one unit, that of the noise: the true one explains most, whatever is usual for it
-            worth = (more - PARSIMONY * own) * usual[place]
-            if worth > best_score:
+            more, own = (gain - less) / usual[place], rank - fewer
+            if own > 0 and f_probability(max(more, 0.0) / own, own, degrees[place] * own) <= limit:
                 best, best_score, best_gain, best_rank = place, worth, gain, rank
         if best < 0:
             break
