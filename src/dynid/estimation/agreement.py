@@ -73,6 +73,8 @@ def check_runs(equations: Factors) -> tuple[Finding, ...]:
             break
         found += _report(equations, runs[worst], answers[worst][1], two=len(runs) == 2)
         del runs[worst]  # the others are compared without it
+        if len(runs) == 1:  # it differs from no other, and still may drift
+            usual = [gain if cause.is_drift else np.inf for gain, cause in zip(usual, causes, strict=True)]
     return tuple(found)
 
 
@@ -103,9 +105,8 @@ class _Run:
                 table[joint][np.ix_(places, places)] = R.T @ R
             blocks.append(table)
             times.append((2 * place + 1) / len(segments) - 1.0)
-        offsets = _offsets(equations)
         stack = np.array(blocks).reshape(len(blocks), information.dof, size, size)
-        stack = _with_drifts(stack, np.array(times), offsets)
+        stack = _with_drifts(stack, np.array(times), _offsets(equations))
         return cls(number, stack, stack.sum(axis=0))
 
 
@@ -201,7 +202,7 @@ def _weights(runs: Sequence[_Run]) -> Floats:
             beta = np.append(_solve(*_weigh(run.total, weights)), -1.0)
             squares += np.einsum("i,jik,k->j", beta, run.total, beta)
         weights = 1.0 / np.maximum(
-            squares, 1e-12 * np.array([sum(r.total[j, -1, -1] for r in runs) for j in range(joints)]) + 1e-300
+            squares, ROUNDING * np.array([sum(r.total[j, -1, -1] for r in runs) for j in range(joints)]) + 1e-300
         )
     return np.asarray(weights)
 
