@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "campaigns"))
 from run_agreement import arm, case, is_right, record  # the campaign's own planted cases
 
-from dynid.estimation.agreement import _Cause, _Changes, check_runs
+from dynid.estimation.agreement import _Cause, _Changes, _with_drifts, check_runs
 from dynid.estimation.equations import build_equations
 from dynid.links.identify import identify
 from dynid.links.recipe import Recipe
@@ -80,3 +81,79 @@ def test_gains_are_those_of_fits_with_further_columns():
         assert found.value == pytest.approx(squares - left, rel=1e-8)
         assert found.rank == columns.shape[2]
         np.testing.assert_allclose(found.change, solution[m:], rtol=1e-7)
+
+
+def test_the_gain_of_a_drift_is_that_of_a_fit_with_its_column():
+    """An offset that changes along a line over the blocks of a part of the data, beside a gain in the same part."""
+    rng = np.random.default_rng(4)
+    joints, m, blocks, length = 3, 5, 6, 20
+    samples, cut = 2 * blocks * length, blocks * length
+    rows = rng.normal(size=(joints, samples, m))
+    torque = rows @ rng.normal(size=m) + 0.1 * rng.normal(size=(joints, samples))
+    table = np.concatenate([rows, torque[..., None]], axis=2)
+    weights, times, offset = np.array([1.0, 4.0, 0.3]), np.linspace(-0.8, 0.8, blocks), 2
+    line = np.eye(m + 1)[:, [offset, m]]
+    causes = [_Cause("drift", "N m", line, steady=0), _Cause("gain", "", np.zeros((m + 1, 0)), joint=1)]
+
+    root = np.sqrt(weights)[:, None]
+    X, y = (root[..., None] * rows).reshape(-1, m), (root * torque).ravel()
+    beta, (squares, *_), *_ = np.linalg.lstsq(X, y, rcond=None)
+    step, drift, gain = np.zeros((3, joints, samples))
+    step[:, :cut] = root * rows[:, :cut, offset]
+    drift[:, :cut] = step[:, :cut] * np.repeat(times, length)
+    gain[1, :cut] = root[1] * (rows[1, :cut] @ beta)
+
+    parts = table[:, :cut].reshape(joints, blocks, length, m + 1)
+    part = _with_drifts(np.einsum("jbti,jbtk->bjik", parts, parts), times, [offset]).sum(axis=0)
+    changes = _Changes.of(part, (X.T @ X, X.T @ y), weights, causes)
+    for chosen, columns in (((0,), (step, drift)), ((1,), (gain,)), ((0, 1), (step, drift, gain))):
+        wider = np.column_stack([X, *(column.ravel() for column in columns)])
+        solution, (left, *_), *_ = np.linalg.lstsq(wider, y, rcond=None)
+        found = changes.gain(*chosen)
+        assert found.value == pytest.approx(squares - left, rel=1e-8)
+        assert found.rank == len(columns)
+        np.testing.assert_allclose(found.change, solution[m:], rtol=1e-7)
+
+
+@pytest.mark.parametrize("drifting", [0, 1])
+@pytest.mark.parametrize("start", [-1.0, 0.0])
+def test_a_drift_in_either_of_two_runs_is_no_other_link(drifting, start):
+    """Also where it starts from the offset of the other run, so that the mean differs, too."""
+    robot, joint = arm(puma560), 1
+    runs = [record(robot, 7), record(robot, 8)]
+    effort = runs[drifting].effort.copy()
+    size = 0.2 * np.sqrt(np.mean(effort[:, joint] ** 2))
+    effort[:, joint] += size * np.linspace(start, start + 2.0, len(effort))
+    runs[drifting] = replace(runs[drifting], effort=effort)
+    equations = build_equations(robot, runs)
+    (found,) = check_runs(equations)
+    assert found.code == "run-drifts"
+    assert list(found.evidence) == ["OFF2"]
+    assert found.where == name_of(runs[drifting])
+    change = float(found.message.split(" by ")[1].split(" N m")[0])
+    assert change == pytest.approx(2.0 * size, rel=0.2)
+
+
+def name_of(run):
+    """The name of a run in a finding."""
+    return Path(run.source).name
+
+
+def test_each_of_several_drifting_runs_is_named():
+    robot = arm(puma560)
+    runs = []
+    for seed in (11, 12, 13):
+        run = record(robot, seed)
+        drift = 0.2 * np.sqrt(np.mean(run.effort[:, 0] ** 2)) * np.linspace(-1.0, 1.0, run.samples)
+        runs.append(replace(run, effort=run.effort + np.outer(drift, np.eye(robot.dof)[0])))
+    found = check_runs(build_equations(robot, runs))
+    assert {finding.where for finding in found} == {name_of(run) for run in runs}
+    assert {finding.code for finding in found} == {"run-drifts"}
+
+
+def test_an_offset_that_differs_is_no_drift():
+    robot = arm(puma560)
+    theta = robot.parameter_vector.copy()
+    theta[10 * robot.dof + 3] += 3.0  # OFF1
+    runs = [record(robot, 4), record(robot.with_parameters(theta), 6)]
+    assert [finding.code for finding in check_runs(build_equations(robot, runs))] == ["runs-differ"]

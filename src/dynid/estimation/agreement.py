@@ -10,13 +10,13 @@ run's own columns,
 The same gain of every block of time within a run tells how much of it is usual: residuals are correlated in time and
 models have errors, so that the gains of blocks, not the noise of samples, set the scale.
 
-An offset may also drift within a run: then the changes that the blocks of the run ask for lie on a line. They are
-fitted by a line, and what is left over sets the scale.
+An offset may also drift within a run. Its column, weighted by the place of each block in time, stands beside those
+of the unknowns, and only this cause moves it, so that a drift competes with all other causes in the same unit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -58,36 +58,36 @@ def check_runs(equations: Factors) -> tuple[Finding, ...]:
     runs = [run for run in runs if len(run.blocks) >= FEWEST_BLOCKS]
     if len(runs) < 2:
         return ()
-    weights, causes = _weights(runs), list(_causes(equations))
-    within = [_Changes.of(run.blocks, _weigh(run.total, weights), weights, causes) for run in runs]
-    trends = {
-        cause.name: [_Trend.of(changes, place) for changes in within]
-        for place, cause in enumerate(causes)
-        if cause.is_offset
-    }
-    usual = [_usual_gain(within, place) for place in range(len(causes))]
-    level = (CHANCE / (len(runs) * (len(causes) + len(trends))), sum(len(run.blocks) - 1 for run in runs))
-    units = {cause.name: cause.unit for cause in causes}
-    found = list(_drifting(equations, runs, trends, units, level))
-    while len(runs) > 1:
-        whole = _weigh(np.sum([run.total for run in runs], axis=0), weights)
-        tested = runs[1:] if len(runs) == 2 else runs  # of two runs that differ, neither is the odd one
-        answers = [_explain(_Changes.of(run.total, whole, weights, causes), causes, usual, level) for run in tested]
-        worst = max(range(len(tested)), key=lambda k: answers[k][0])
+    weights, causes, m = _weights(runs), list(_causes(equations)), len(equations.names)
+    usual = _usual_gains(runs, weights, causes, m)
+    degrees = [sum(len(run.blocks) - (2 if cause.is_drift else 1) for run in runs) for cause in causes]
+    level = (CHANCE / (len(runs) * len(causes)), degrees)
+    found: list[Finding] = []
+    while runs:
+        whole = _weigh(np.sum([run.total for run in runs], axis=0), weights, m)
+        answers = [_explain(_Changes.of(run.total, whole, weights, causes), causes, usual, level) for run in runs]
+        worst = max(range(len(runs)), key=lambda k: answers[k][0])
+        if len(runs) == 2 and not any(entry.cause.is_drift for entry in answers[worst][1]):
+            worst = 1  # of two runs that differ, neither is the odd one
         if not answers[worst][1]:
             break
-        found.append(_report(equations, tested[worst], answers[worst][1], two=len(runs) == 2))
-        runs.remove(tested[worst])  # the others are compared without it
+        found += _report(equations, runs[worst], answers[worst][1], two=len(runs) == 2)
+        del runs[worst]  # the others are compared without it
+        if len(runs) == 1:  # it differs from no other, and still may drift
+            usual = [gain if cause.is_drift else np.inf for gain, cause in zip(usual, causes, strict=True)]
     return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Run:
-    """Cross products of a run for each joint, columns and torque, in all and block by block."""
+    """Cross products of a run for each joint, in all and block by block.
+
+    The columns are those of the unknowns, then one for the drift of each offset, then the torque.
+    """
 
     number: int
     blocks: Floats
-    """(blocks, n, m + 1, m + 1)"""
+    """(blocks, n, m + d + 1, m + d + 1)"""
     total: Floats
 
     @classmethod
@@ -95,8 +95,8 @@ class _Run:
         information = equations.information
         size = len(information.columns) + 1
         present = set(information.segments)
-        blocks = []
-        for segment in segments:
+        blocks, times = [], []
+        for place, segment in enumerate(segments):
             if segment not in present:
                 continue
             table = np.zeros((information.dof, size, size))
@@ -104,8 +104,40 @@ class _Run:
                 R, places = information.factor(joint, segment), [*support, size - 1]
                 table[joint][np.ix_(places, places)] = R.T @ R
             blocks.append(table)
+            times.append((2 * place + 1) / len(segments) - 1.0)
         stack = np.array(blocks).reshape(len(blocks), information.dof, size, size)
+        stack = _with_drifts(stack, np.array(times), _offsets(equations))
         return cls(number, stack, stack.sum(axis=0))
+
+
+def _offsets(equations: Factors) -> list[int]:
+    """Places of the unknowns that are offsets."""
+    robot, columns = equations.robot, equations.base.columns
+    first = 10 * robot.dof
+    return [
+        place
+        for place, column in enumerate(columns)
+        if column >= first and isinstance(robot.terms[column - first].term, Offset)
+    ]
+
+
+def _with_drifts(blocks: Floats, times: Floats, offsets: Sequence[int]) -> Floats:
+    """Cross products of blocks with columns of some unknowns that grow with time, before the torque.
+
+    Args:
+        blocks: (blocks, n, m + 1, m + 1)
+        times: (blocks,) middle of each block in time; the run lasts from -1 to 1.
+        offsets: Places of the d unknowns.
+
+    Returns:
+        (blocks, n, m + d + 1, m + d + 1)
+    """
+    m = blocks.shape[-1] - 1
+    order = [*range(m), *offsets, m]
+    factors = np.ones((len(blocks), len(order)))
+    factors[:, m:-1] = times[:, None]
+    wider = blocks[..., order, :][..., order]
+    return np.asarray(wider * factors[:, None, :, None] * factors[:, None, None, :])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,14 +147,20 @@ class _Cause:
     name: str
     unit: str
     directions: Floats
-    """(m, k) change of the unknowns per unit; (m, 0) for a gain."""
+    """(m + d, k) change of the unknowns and of the drifts per unit; no columns for a gain."""
     joint: int | None = None
     """Index of the joint whose gain it is."""
     is_load: bool = False
     """Whether it is a load on one of the last bodies."""
     is_link: bool = False
     """Whether it is a change of a link between two joints: of its inertia, or of its length."""
-    is_offset: bool = False
+    steady: int | None = None
+    """Number of the cause that is this one without its last column: the offset that here drifts."""
+
+    @property
+    def is_drift(self) -> bool:
+        """Whether it changes with time."""
+        return self.steady is not None
 
     @property
     def size(self) -> int:
@@ -131,13 +169,17 @@ class _Cause:
 
 
 def _causes(equations: Factors) -> Iterator[_Cause]:
-    """What may differ between runs: parameters of terms, loads on the last bodies, other links, gains of drives."""
-    base, robot, size = equations.base, equations.robot, len(equations.names)
-    first = 10 * robot.dof
-    for place, (column, name, unit) in enumerate(zip(base.columns, base.names, base.units, strict=True)):
-        if column >= first:
-            is_offset = isinstance(robot.terms[column - first].term, Offset)
-            yield _Cause(name, unit, np.eye(size)[:, place : place + 1], is_offset=is_offset)
+    """What may differ between runs: parameters of terms, drifts, loads on the last bodies, links, gains of drives."""
+    base, robot, offsets = equations.base, equations.robot, _offsets(equations)
+    first, m = 10 * robot.dof, len(equations.names)
+    size = m + len(offsets)
+    terms = [place for place, column in enumerate(base.columns) if column >= first]
+    for place in terms:
+        yield _Cause(base.names[place], base.units[place], np.eye(size)[:, [place]])
+    for number, place in enumerate(offsets, start=m):
+        # nobody knows at what time a drifting offset is that of the other runs: it is a line, not through zero
+        line = np.eye(size)[:, [place, number]]
+        yield _Cause(base.names[place], base.units[place], line, steady=terms.index(place))
     parents = {body.parent for body in robot.bodies}
     for j, body in enumerate(robot.bodies):
         change = np.zeros((size, 10))
@@ -160,15 +202,16 @@ def _weights(runs: Sequence[_Run]) -> Floats:
             beta = np.append(_solve(*_weigh(run.total, weights)), -1.0)
             squares += np.einsum("i,jik,k->j", beta, run.total, beta)
         weights = 1.0 / np.maximum(
-            squares, 1e-12 * np.array([sum(r.total[j, -1, -1] for r in runs) for j in range(joints)]) + 1e-300
+            squares, ROUNDING * np.array([sum(r.total[j, -1, -1] for r in runs) for j in range(joints)]) + 1e-300
         )
     return np.asarray(weights)
 
 
-def _weigh(total: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Cross products (m, m) of the columns and (m,) with the torque, over all joints."""
+def _weigh(total: Floats, weights: Floats, count: int | None = None) -> tuple[Floats, Floats]:
+    """Cross products of the columns, or of the first of them, and with the torque, over all joints."""
     table = np.einsum("j,jik->ik", weights, total)
-    return table[:-1, :-1], table[:-1, -1]
+    columns = slice(total.shape[-1] - 1 if count is None else count)
+    return table[columns, columns], table[columns, -1]
 
 
 def _inverse(A: Floats) -> Floats:
@@ -199,23 +242,25 @@ class _Changes:
 
     @classmethod
     def of(cls, parts: Floats, whole: tuple[Floats, Floats], weights: Floats, causes: Sequence[_Cause]) -> _Changes:
-        """The changes in parts with cross products (..., n, m + 1, m + 1).
+        """The changes in parts with cross products (..., n, size + 1, size + 1).
 
         Args:
             parts: The parts.
-            whole: (m, m) cross products of the columns of all data, and (m,) with the torque.
+            whole: (m, m) cross products of the first columns of all data, which are fitted, and (m,) with the torque.
             weights: (n,) of the joints.
             causes: The causes, gains of drives last.
         """
-        inverse = _inverse(whole[0])
-        beta = inverse @ whole[1]
+        m, size = len(whole[1]), parts.shape[-1] - 1
+        inverse, beta = np.zeros((size, size)), np.zeros(size)
+        inverse[:m, :m] = _inverse(whole[0])
+        beta[:m] = inverse[:m, :m] @ whole[1]
         weighted = weights[:, None, None] * parts[..., :-1, :]
         together = weighted.sum(axis=-3)
         D = np.concatenate([cause.directions for cause in causes], axis=1)
         drives = [cause.joint for cause in causes if cause.joint is not None]
         # a gain adds beta to the unknowns that its joint feels, any other cause its directions to those of all joints
-        own = weighted[..., drives, :, :-1] @ beta  # (..., drives, m)
-        moved = np.concatenate([together[..., :-1] @ D, np.swapaxes(own, -1, -2)], axis=-1)  # (..., m, K)
+        own = weighted[..., drives, :, :-1] @ beta  # (..., drives, size)
+        moved = np.concatenate([together[..., :-1] @ D, np.swapaxes(own, -1, -2)], axis=-1)  # (..., size, K)
         crossed, alone = own @ D, own @ beta
         k, K = D.shape[1], moved.shape[-1]
         S = np.zeros((*moved.shape[:-2], K, K))
@@ -226,7 +271,10 @@ class _Changes:
         g = np.concatenate([left @ D, weighted[..., -1][..., drives, :] @ beta - alone], axis=-1)
         ends = np.cumsum([cause.size for cause in causes]).tolist()
         places = tuple(range(end - cause.size, end) for cause, end in zip(causes, ends, strict=True))
-        return cls(g, S - np.swapaxes(moved, -1, -2) @ inverse @ moved, places)
+        M = S - np.swapaxes(moved, -1, -2) @ inverse @ moved
+        # what the fit of all data has already, as the offset of a run that is alone, is rounding
+        new = np.diagonal(M, axis1=-2, axis2=-1) > RESOLUTION * np.diagonal(S, axis1=-2, axis2=-1)
+        return cls(g * new, M * new[..., :, None] * new[..., None, :], places)
 
     def gain(self, *chosen: int) -> _Gain:
         """What some causes together gain."""
@@ -251,84 +299,24 @@ class _Gain(NamedTuple):
     """(..., k, k) of the change"""
 
 
-def _usual_gain(within: Sequence[_Changes], cause: int) -> float:
-    """Mean gain per degree of freedom when a block differs from the rest of its run; one without model errors.
+def _usual_gains(runs: Sequence[_Run], weights: Floats, causes: Sequence[_Cause], m: int) -> list[float]:
+    """For each cause the mean gain per degree of freedom when a block differs from the rest of its run.
 
-    It is in units of the noise, as the weights give the sum of squares of all samples the size one.
-
-    Args:
-        within: What the causes change in each block of every run.
-        cause: Number of the cause.
+    Without model errors it is one in units of the noise, as the weights give the sum of squares of all samples the size
+    one. What drifts within a run is usual for all that does not drift; a drift is compared with what is left beside it.
     """
-    found = [changes.gain(cause) for changes in within]
-    ranks = sum(gain.rank for gain in found)
-    return sum(gain.value for gain in found) / ranks if ranks else np.inf
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Trend:
-    """Changes of one parameter that the blocks of a run ask for, and the line through them."""
-
-    slope: float
-    """Change from the middle to the end of the run."""
-    gain: float
-    """What the line gains, in units of the noise."""
-    left_over: float
-    """What the blocks would gain beside the line."""
-    blocks: int
-
-    @classmethod
-    def of(cls, blocks: _Changes, cause: int) -> _Trend:
-        """The trend of a cause with one column."""
-        column = blocks.places[cause][0]
-        g, M = blocks.g[:, column], blocks.M[:, column, column]
-        known = np.asarray(M / max(float(M.max(initial=0.0)), 1e-300) > RESOLUTION)
-        place, change, weight = (
-            np.linspace(-1.0, 1.0, len(g))[known],
-            (g / np.where(known, M, 1.0))[known],
-            M[known],
-        )
-        if place.size < FEWEST_BLOCKS:
-            return cls(0.0, 0.0, 0.0, 0)
-        centred = place - float(weight @ place / weight.sum())
-        lever = float(weight @ centred**2)
-        slope = float(weight @ (centred * change)) / lever
-        return cls(slope, slope**2 * lever, float(weight @ (change - slope * centred) ** 2), place.size)
-
-
-def _left_over(trends: Sequence[_Trend]) -> float:
-    """Mean gain of a block beside the line through all blocks of its run; one without model errors."""
-    degrees = sum(max(trend.blocks - 2, 0) for trend in trends)
-    return sum(trend.left_over for trend in trends) / degrees if degrees else np.inf
-
-
-def _drifting(
-    equations: Factors,
-    runs: Sequence[_Run],
-    trends: Mapping[str, Sequence[_Trend]],
-    units: Mapping[str, str],
-    level: tuple[float, int],
-) -> Iterator[Finding]:
-    """Report runs within which offsets drift."""
-    for place, run in enumerate(runs):
-        surely = {}
-        for name, each in trends.items():
-            usual, degrees = _left_over(each), sum(max(trend.blocks - 2, 0) for trend in each)
-            ratio = each[place].gain / max(usual, 1e-300) if np.isfinite(usual) and usual > 0.0 else 0.0
-            if degrees and f_probability(ratio, 1, degrees) <= level[0]:
-                surely[name] = (each[place].slope, float(np.sqrt(ratio)))
-        if surely:
-            ordered = sorted(surely.items(), key=lambda item: -item[1][1])
-            parts = [f"{key} by {2.0 * slope:+.3g} {units[key]} ({size:.2g} standard deviations)"
-                     for key, (slope, size) in ordered]  # fmt: skip
-            yield Finding(
-                code="run-drifts",
-                severity="warning",
-                where=(name := _name_of(equations, run)),
-                message=f"offsets drift from the beginning to the end of {name}: {'; '.join(parts)}",
-                evidence={key: size for key, (_, size) in ordered},
-                remedy='Let the drives warm up, or give runs a trend of their own (per_run = ["trend"]).',
-            )
+    usual = [np.inf] * len(causes)
+    for drifting, fitted in ((False, m), (True, None)):
+        places = [place for place, cause in enumerate(causes) if cause.is_drift == drifting]
+        if not places:
+            continue
+        alike = [causes[place] for place in places]
+        within = [_Changes.of(run.blocks, _weigh(run.total, weights, fitted), weights, alike) for run in runs]
+        for number, place in enumerate(places):
+            found = [changes.gain(number) for changes in within]
+            if ranks := sum(gain.rank for gain in found):
+                usual[place] = sum(gain.value for gain in found) / ranks
+    return usual
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -337,12 +325,13 @@ class _Named:
 
     cause: _Cause
     change: Floats
+    """(k,) of its columns; of a drift the slope, from the middle of the run to its end"""
     deviations: float
     """Its size in standard deviations."""
 
 
 def _explain(
-    changes: _Changes, causes: Sequence[_Cause], usual: Sequence[float], level: tuple[float, int]
+    changes: _Changes, causes: Sequence[_Cause], usual: Sequence[float], level: tuple[float, Sequence[int]]
 ) -> tuple[float, list[_Named]]:
     """What the causes gain that together explain what is special about a run, and these, the strongest first.
 
@@ -350,7 +339,7 @@ def _explain(
         changes: What the causes change in the run.
         causes: Possible causes.
         usual: For each cause the usual gain.
-        level: Probability of a false alarm, and degrees of freedom of the usual gains.
+        level: Probability of a false alarm, and for each cause the degrees of freedom of the usual gain.
     """
     limit, degrees = level
     chosen: list[int] = []
@@ -361,12 +350,15 @@ def _explain(
             if place in chosen or not 0.0 < usual[place] < np.inf:
                 continue
             gain, rank, *_ = changes.gain(*chosen, place)
-            more, own = (gain - before) / usual[place], rank - used
-            if own <= 0 or f_probability(max(more, 0.0) / own, own, degrees * own) > limit:
-                continue
             # causes compete in one unit, that of the noise: the true one explains most, whatever is usual for it
-            worth = (more - PARSIMONY * own) * usual[place]
-            if worth > best_score:
+            worth = gain - before - PARSIMONY * (rank - used) * usual[place]
+            if worth <= best_score:
+                continue
+            less, fewer = before, used
+            if (steady := causes[place].steady) is not None:  # a line must surely explain more than a step
+                less, fewer, *_ = changes.gain(*chosen, steady)
+            more, own = (gain - less) / usual[place], rank - fewer
+            if own > 0 and f_probability(max(more, 0.0) / own, own, degrees[place] * own) <= limit:
                 best, best_score, best_gain, best_rank = place, worth, gain, rank
         if best < 0:
             break
@@ -377,10 +369,10 @@ def _explain(
 
     chosen = _needed(chosen, changes, usual)
     _, _, change, covariance = changes.gain(*chosen)
-    named, start = [], 0
+    named, end = [], 0
     for k in chosen:
-        part = slice(start, start + causes[k].size)
-        start = part.stop
+        end += causes[k].size
+        part = slice(end - (1 if causes[k].is_drift else causes[k].size), end)  # of a line its slope
         spread = covariance[part, part] * usual[k]
         size = np.sqrt(max(float(change[part] @ _inverse(spread) @ change[part]), 0.0))
         named.append(_Named(causes[k], change[part], float(size)))
@@ -398,23 +390,32 @@ def _needed(chosen: Sequence[int], changes: _Changes, usual: Sequence[float]) ->
     return kept
 
 
-def _report(equations: Factors, run: _Run, named: Sequence[_Named], *, two: bool) -> Finding:
-    parts = [_describe(entry) for entry in named]
+def _report(equations: Factors, run: _Run, named: Sequence[_Named], *, two: bool) -> Iterator[Finding]:
+    """Report what drifts within a run, and in what else it differs from the others."""
     name = _name_of(equations, run)
-    others = "the other run" if two else "the other runs"
-    loads = any(entry.cause.is_load for entry in named)
-    remedy = (
-        "Identify runs with different loads separately." if loads
-        else "Identify the runs separately, or find out what changed between them."
-    )  # fmt: skip
-    return Finding(
-        code="runs-differ",
-        severity="warning",
-        where=name,
-        message=f"{name} differs from {others}: {'; '.join(parts)}",
-        evidence={entry.cause.name: entry.deviations for entry in named},
-        remedy=f"{remedy} The intervals hold for runs that agree.",
-    )
+    if drifts := [entry for entry in named if entry.cause.is_drift]:
+        yield Finding(
+            code="run-drifts",
+            severity="warning",
+            where=name,
+            message=f"offsets drift from the beginning to the end of {name}: {'; '.join(map(_describe, drifts))}",
+            evidence={entry.cause.name: entry.deviations for entry in drifts},
+            remedy='Let the drives warm up, or give runs a trend of their own (per_run = ["trend"]).',
+        )
+    if differences := [entry for entry in named if not entry.cause.is_drift]:
+        remedy = (
+            "Identify runs with different loads separately." if any(entry.cause.is_load for entry in differences)
+            else "Identify the runs separately, or find out what changed between them."
+        )  # fmt: skip
+        others = "the other run" if two else "the other runs"
+        yield Finding(
+            code="runs-differ",
+            severity="warning",
+            where=name,
+            message=f"{name} differs from {others}: {'; '.join(map(_describe, differences))}",
+            evidence={entry.cause.name: entry.deviations for entry in differences},
+            remedy=f"{remedy} The intervals hold for runs that agree.",
+        )
 
 
 def _name_of(equations: Factors, run: _Run) -> str:
@@ -430,4 +431,5 @@ def _describe(entry: _Named) -> str:
         return f"as if {cause.name} had another inertia, or as if it or the link that carries it were longer ({sure})"
     if cause.joint is not None:
         return f"as if the torque of {cause.name} were measured {1.0 + entry.change[0]:.3g} times as large ({sure})"
-    return f"{cause.name} by {entry.change[0]:+.3g} {cause.unit} ({sure})"
+    whole = 2.0 if cause.is_drift else 1.0  # from the beginning to the end, not from the middle
+    return f"{cause.name} by {whole * entry.change[0]:+.3g} {cause.unit} ({sure})"
