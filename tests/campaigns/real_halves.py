@@ -2,10 +2,13 @@
 
     python tests/campaigns/real_halves.py [data set ...]
 
-Each log is processed once and cut in the middle. Parameters are estimated from either half by itself; their difference
-is compared with 1.96 standard deviations of it. 95 % of the parameters should agree, if intervals hold. Parameters are
-those that the data determine in both halves: neither open nor dominated by the prior, of which both halves would take
-the same word. `usual` has the usual terms only, `selected` also the terms that the default selects on the whole log.
+Each log is processed once and cut into eight pieces, which are put together to two halves in seven ways: the first and
+the second four, every other one, and so on (the rows of a Hadamard matrix, so that errors which are independent from
+piece to piece differ independently between the halves of each way). Parameters are estimated from either half by
+itself; their difference is compared with 1.96 standard deviations of it. 95 % of the parameters should agree, if
+intervals hold. Parameters are those that the data determine in both halves: neither open nor dominated by the prior, of
+which both halves would take the same word. `usual` has the usual terms only, `selected` also the terms that the default
+selects on the whole log.
 
 Parameters of one fit are correlated, so that their agreements are fewer than they seem: as many independent ones as
 would scatter as much, by the covariance of the differences, stand in the last column. Behind each share is its 95 %
@@ -26,6 +29,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small: mo
 import numpy as np
 from numpy.typing import NDArray
 from real_logs import DATA, SETS, DataSet
+from scipy.linalg import hadamard
 from scipy.stats import beta
 
 from dynid.estimation.equations import Samples, build_equations
@@ -44,6 +48,8 @@ NORMAL = 1.959963984540054
 """Half width of a 95 % interval in standard deviations."""
 DRAWS = 20000
 """Number of draws for the scatter of correlated agreements (convention: known to 1 %)."""
+PIECES = 8
+"""Number of pieces of a log. More have more ways, and lose more at their ends, where filters settle."""
 POSITION_BAND = 2.0
 """Cutoff of the positions over the band of the equations, between the 1.5 and 3 that the command chooses from."""
 
@@ -101,18 +107,22 @@ def independent_number(covariance: Floats) -> float:
     return float(min(len(scale) ** 2 * 0.95 * 0.05 / max(float(hits.var()), 1e-12), len(scale)))
 
 
-def halve(run: Experiment) -> tuple[Experiment, Experiment]:
-    """Cut an experiment where half of its valid samples are over."""
+def halvings(run: Experiment) -> Iterator[tuple[Experiment, Experiment]]:
+    """The halves of an experiment, in seven ways that are orthogonal to one another."""
     valid = np.flatnonzero(run.valid.any(axis=1))
-    middle = int(valid[len(valid) // 2])
-    return rows(run, slice(0, middle)), rows(run, slice(middle, None))
+    cuts = [int(valid[len(valid) * piece // PIECES]) for piece in range(1, PIECES)]
+    pieces = np.split(np.arange(run.samples), cuts)
+    for signs in hadamard(PIECES)[1:]:
+        first, second = (np.concatenate([pieces[k] for k in np.flatnonzero(signs == sign)]) for sign in (1, -1))
+        yield rows(run, first), rows(run, second)
 
 
-def rows(run: Experiment, part: slice) -> Experiment:
-    """Some rows of an experiment."""
+def rows(run: Experiment, some: NDArray[np.int64]) -> Experiment:
+    """Some rows of an experiment, in the order of time; a new segment begins after what is left out."""
     names = ("time", "q", "dq", "ddq", "effort", "valid")
-    segment = run.segment[part] - run.segment[part][0]
-    return replace(run, segment=segment, **{name: getattr(run, name)[part] for name in names})
+    broken = (np.diff(run.segment[some]) != 0) | (np.diff(some) != 1)
+    segment = np.concatenate([[0], np.cumsum(broken)]).astype(run.segment.dtype)
+    return replace(run, segment=segment, **{name: getattr(run, name)[some] for name in names})
 
 
 def determined(estimates: Sequence[Estimate]) -> NDArray[np.bool_]:
@@ -159,7 +169,7 @@ def selected_terms(robot: Robot, run: Experiment, present: tuple[Term, ...], ban
 
 @dataclass(frozen=True)
 class Halves:
-    """The agreement of the halves of one log with one model."""
+    """The agreement of the halves of one log with one model, all ways of halving together."""
 
     log: str
     model: str
@@ -193,8 +203,11 @@ def measure(data: DataSet) -> Iterator[Halves]:
         base, band = base_parameters(robot), float(data.cutoffs_hz[0]) if data.cutoffs_hz else None
         models = {"usual": data.terms, "selected": selected_terms(robot, run, data.terms, band)}
         for model, terms in models.items():
-            halves = [build_equations(robot, h, base=base, terms=terms, band_hz=band) for h in halve(run)]
-            fitted, plain = agreements(halves, FeasibleWLS())
+            found = []
+            for pair in halvings(run):
+                halves = [build_equations(robot, half, base=base, terms=terms, band_hz=band) for half in pair]
+                found.append(agreements(halves, FeasibleWLS()))
+            fitted, plain = (reduce(add, some) for some in zip(*found, strict=True))
             yield Halves(label, model, fitted, plain)
 
 

@@ -15,7 +15,7 @@ from scipy.signal import lfilter
 from dynid.estimation.equations import Factors, build_equations
 from dynid.estimation.estimate import Estimator
 from dynid.estimation.intervals.score_sums import ScoreSums
-from dynid.estimation.intervals.waves import WAVES, make_waves, student_factor
+from dynid.estimation.intervals.waves import WAVES, make_waves, student_factor, wave_number
 from dynid.estimation.linear.least_squares import OLS, WLS
 from dynid.estimation.linear.robust import Huber
 from dynid.estimation.physical.feasible import FeasibleWLS
@@ -40,14 +40,15 @@ def claimed(X: Floats, e: Floats, runs: NDArray[np.int64] | None = None) -> Floa
     return summed(X, e, runs).covariance(tuple("abc"[: X.shape[1]]))
 
 
-def summed(X: Floats, e: Floats, runs: NDArray[np.int64] | None = None) -> ScoreSums:
+def summed(X: Floats, e: Floats, runs: NDArray[np.int64] | None = None, waves: int = WAVES) -> ScoreSums:
     """The scores of least squares in equal blocks."""
     A = X.T @ X
     root = np.linalg.inv(np.linalg.cholesky(A)).T
     residual = e - X @ np.linalg.solve(A, X.T @ e)
     v = residual @ residual / (len(e) - X.shape[1])
     parts = np.split(np.arange(len(e)), BLOCKS)
-    sums = ScoreSums(root, np.array([float(len(p)) for p in parts]), np.zeros(BLOCKS, int) if runs is None else runs)
+    counts = np.array([float(len(part)) for part in parts])
+    sums = ScoreSums(root, counts, np.zeros(BLOCKS, int) if runs is None else runs, waves)
     for place, part in enumerate(parts):
         Z = X[part] @ root
         sums.add(place, Z.T @ Z, v * Z.T @ Z, Z.T @ residual[part])
@@ -130,6 +131,24 @@ def test_waves_pass_no_constant() -> None:
     many = make_waves(np.full(24, 50.0), np.repeat(np.arange(12), 2))
     np.testing.assert_array_equal(many[:, 0::2], many[:, 1::2])
     assert make_waves(np.array([5.0]), np.zeros(1, int)).shape == (0, 1)
+
+
+def test_short_logs_have_fewer_waves() -> None:
+    """Lazarus, Lewis, Stock and Watson (2018): 0.4 T^(2/3), as 8.6 for T = 100 and 5.4 for T = 50."""
+    assert [wave_number(values) for values in (1.0, 30.0, 50.0, 100.0, 1e6)] == [3, 4, 5, WAVES, WAVES]
+
+
+def test_fewer_waves_cover_short_logs_with_lasting_errors() -> None:
+    """An offset under autoregressive noise that lasts for a twentieth of the log, which is then worth 10 values."""
+    pole, rng = np.exp(-20.0 / SAMPLES), np.random.default_rng(5)
+    white = rng.normal(size=(400, SAMPLES + 500))
+    X, held = np.ones((SAMPLES, 1)), {wave_number(10.0): [], WAVES: []}
+    for e in lfilter([np.sqrt(1.0 - pole**2)], [1.0, -pole], white, axis=1)[:, 500:]:
+        for waves, hits in held.items():
+            half = 1.96 * np.sqrt(summed(X, e, waves=waves).covariance(("a",))[0, 0])
+            hits.append(abs(e.mean()) <= half)
+    few, many = (np.mean(hits) for hits in held.values())
+    assert many < 0.90 < few < 0.985
 
 
 def coloured_run(seed: int, pole: float = 0.98, samples: int = 1500) -> Experiment:

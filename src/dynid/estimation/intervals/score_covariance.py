@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dynid.decompositions import solve_upper, svd
 from dynid.estimation.equations import Factors
 from dynid.estimation.intervals.score_sums import ScoreSums
+from dynid.estimation.intervals.waves import wave_number
 from dynid.information import Factor
 
 __all__ = ["BlockWeights", "run_numbers", "score_covariance", "score_covariances", "solution_root", "unknown_kinds"]
@@ -31,7 +32,9 @@ class BlockWeights:
     joints: Floats
     """(n,) weight w of each joint's squared residuals."""
     variances: Floats
-    """(n,) variance of each joint's residuals, raised by its autocorrelation factor."""
+    """(n,) variance of each joint's residuals."""
+    inflation: Floats
+    """(n,) autocorrelation factor of each joint's residuals: so many of them are worth one that is independent."""
     segments: Mapping[int, float] | None = None
     """Weight of some segments, as the inverse of their variance relative to that of the others."""
 
@@ -72,10 +75,11 @@ def score_covariances(equations: Factors, beta: Floats, root: Floats, weights: B
     """
     information = equations.information
     counts = information.samples.sum(axis=1).astype(float)
-    sums = ScoreSums(root, counts, run_numbers(equations))
+    waves = wave_number(float(np.mean(equations.counts / weights.inflation)))
+    sums = ScoreSums(root, counts, run_numbers(equations), waves)
     vectors = [np.append(beta[list(support)], -1.0) for support in information.supports]
     rows = [root[list(support)] for support in information.supports]
-    noise = weights.joints * weights.variances
+    noise = weights.joints * weights.variances * weights.inflation
     by_noise = np.allclose(noise, 1.0, rtol=1e-14, atol=0.0)  # usual weights, which save a product
     for place, segment in enumerate(information.segments):
         factors = [information.factor(joint, segment) for joint in range(len(rows))]

@@ -12,18 +12,25 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.estimation.intervals.quantiles import student_ratio, student_ratios
 
-__all__ = ["WAVES", "has_many_runs", "make_waves", "student_factor"]
+__all__ = ["WAVES", "has_many_runs", "make_waves", "student_factor", "wave_number"]
 
 Floats = NDArray[np.float64]
-WAVES = 8
-"""Number of waves. Fewer see longer correlations, more give narrower intervals: with eight, an interval is 14 % wider
-than if the covariance were known (Student's t), and errors may be correlated for an eighth of a log. It is the number
-that Lazarus, Lewis, Stock and Watson (2018) advise for 100 independent samples, ``0.4 * 100^(2/3)``; real logs have few
-more than that. Four, six and eight were compared on the halves of the real logs before it was chosen."""
-
+FEWEST, WAVES = 3, 8
+"""Smallest and largest number of waves. Fewer see longer correlations, more give narrower intervals: with eight, an
+interval is 14 % wider on average than if the covariance were known (Student's t), and errors may be correlated for an
+eighth of a log. Four, six and eight were compared on the halves of the real logs before eight was chosen as the largest."""
 
 TWO_SIDED = 0.975
 """Quantile at the upper end of a 95 % interval."""
+
+
+def wave_number(independent: float) -> int:
+    """Number of waves for scores of some independent values: ``0.4 * independent^(2/3)``, rounded, from 3 to 8.
+
+    So Lazarus, Lewis, Stock and Watson (2018) advise. 89 values and more have all eight waves; in a shorter log errors
+    last for a larger part of it.
+    """
+    return int(np.clip(np.rint(0.4 * max(independent, 0.0) ** (2.0 / 3.0)), FEWEST, WAVES))
 
 
 def student_factor(freedom: ArrayLike) -> Floats:

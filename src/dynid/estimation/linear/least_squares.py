@@ -169,7 +169,7 @@ def _solved(equations: Factors, weights: Floats, segments: Mapping[int, float] |
     variances = joint_variances(equations, beta, segments)
     inflation = correlation_inflation(equations, beta)
     root, undetermined = solution_root(factor)
-    covariance = score_covariance(equations, beta, root, BlockWeights(weights, variances * inflation, segments))
+    covariance = score_covariance(equations, beta, root, BlockWeights(weights, variances, inflation, segments))
     covariance[undetermined, undetermined] = np.inf
     return Estimate.of(
         equations,

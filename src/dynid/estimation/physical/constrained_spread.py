@@ -53,7 +53,7 @@ def within_equalities(
     root, open_ones = solution_root(inner)
     undetermined = np.any(np.abs(free[:, open_ones]) * scale[:, None] > 1e-6, axis=1)
     values = start + free @ inner.solve(minimum_norm=True)
-    noise = BlockWeights(weights, plain.noise_std**2 * plain.inflation)
+    noise = BlockWeights(weights, plain.noise_std**2, plain.inflation)
     covariance = score_covariance(equations, values, free @ root, noise)
     covariance[undetermined, undetermined] = np.inf
     return replace(plain, values=values, covariance=covariance, undetermined=undetermined)
@@ -87,7 +87,7 @@ def drawn_estimate(
         dominated: Parameters that the prior knows better than the data.
     """
     plain = weighing.plain
-    weights = BlockWeights(weighing.weights / plain.inflation, plain.noise_std**2 * plain.inflation)
+    weights = BlockWeights(weighing.weights / plain.inflation, plain.noise_std**2, plain.inflation)
     found = drawn_spread(equations, weights, draw, values, dominated)
     return replace(
         plain, values=values, covariance=found.mean_squares, undetermined=found.undetermined, bias=found.bias

@@ -48,8 +48,8 @@ def average_models(equations: Factors, settings: FeasibleWLS, widest: Estimate, 
     """
     present = equations.terms[: len(equations.terms) - len(selection.terms)]
     shares = _by_model(selection, selection.shares)
-    noise = widest.noise_std**2 * widest.inflation
-    weights = BlockWeights(1.0 / noise, noise)
+    variances = widest.noise_std**2
+    weights = BlockWeights(1.0 / (variances * widest.inflation), variances, widest.inflation)
     models = []
     together = replace(equations, information=equations.information.as_one())  # weights are those of the widest model
     for model in shares:
