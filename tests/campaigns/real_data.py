@@ -354,11 +354,11 @@ HALVES = """
 ## Agreement of halves
 
 Each log is cut into eight pieces, which are put together to two halves in seven ways: the first and the second four,
-every other one, and so on, such that the differences of the ways are independent if the errors of the pieces are. Either
-half is identified by itself. Counted are the parameters whose values differ by less than 1.96 standard deviations of the
-difference; 95 % of them should, if the intervals hold. Parameters are those that the data determine in both halves:
-neither left open nor dominated by the prior. *usual* has the usual terms only, *selected* also those that selection
-finds on the whole log. `python tests/campaigns/real_halves.py` prints this table alone.
+every other one, and so on, such that the differences of the ways are independent if the errors of the pieces are.
+Either half is identified by itself. Counted are the parameters whose values differ by less than 1.96 standard
+deviations of the difference; 95 % of them should, if the intervals hold. Parameters are those that the data determine
+in both halves: neither left open nor dominated by the prior. *usual* has the usual terms only, *selected* also those
+that selection finds on the whole log. `python tests/campaigns/real_halves.py` prints this table alone.
 
 Parameters of one fit are correlated. *independent* is the number of independent parameters, by the default and by WLS,
 whose agreements would scatter as much, by the covariance of the differences. The 95 % interval of each share (Clopper
