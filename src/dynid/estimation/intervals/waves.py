@@ -18,7 +18,8 @@ Floats = NDArray[np.float64]
 FEWEST, WAVES = 3, 8
 """Smallest and largest number of waves. Fewer see longer correlations, more give narrower intervals: with eight, an
 interval is 14 % wider on average than if the covariance were known (Student's t), and errors may be correlated for an
-eighth of a log. Four, six and eight were compared on the halves of the real logs before eight was chosen as the largest."""
+eighth of a log. Four, six and eight were compared on the halves of the real logs before eight was chosen."""
+
 
 TWO_SIDED = 0.975
 """Quantile at the upper end of a 95 % interval."""
