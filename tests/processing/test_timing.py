@@ -170,6 +170,20 @@ def test_delays_are_found_to_a_fifth_of_a_period(delay_ms):
     assert any("moved back" in line for line in moved.processing_steps) == (delay.seconds != 0.0)
 
 
+def test_a_delay_near_the_end_of_what_is_tried_is_not_sure():
+    """The costs may be lower beyond the end; further inside the same delay is sure."""
+    robot = dynid.robots.puma560().with_terms(Viscous(1.0), Coulomb(2.0))
+    path = sum_of_sines(6, period_s=5.0, harmonics=5, amplitude=0.6, seed=3)
+    log = simulate_experiment(
+        robot, path, rate_hz=500.0, duration_s=10.0, noise=Noise(position=1e-5, effort=5.0), delay_s=0.020, seed=1
+    )
+    wide, narrow = (estimate_delay(process(log), max_delay_s=most) for most in (0.1, 0.023))
+    assert wide.sure
+    assert 0.020 < narrow.seconds < 0.022, "the lowest point itself lies inside"
+    assert narrow.stderr_s == np.inf
+    assert not narrow.sure
+
+
 def test_every_stretch_of_a_log_tells_the_delay():
     """The longest stretch of this log stands still: what it says of time is worth nothing."""
     robot = dynid.robots.puma560().with_terms(Viscous(1.0), Coulomb(2.0))

@@ -60,6 +60,8 @@ friction won on the clean clock of panda_gaz at a ratio of 0.970 to 0.974, and t
 late)."""
 LIKELY_STDERRS, SURE_STDERRS = 3.0, 5.0
 """Standard errors from zero beyond which a delay is likely, and sure (convention)."""
+END_STDERRS = 2.0
+"""Standard errors that a delay must lie inside the range that is tried (convention): costs may be lower beyond it."""
 SMALLEST_PERIODS = 0.1
 """Smallest delay that counts, in sampling periods, however small its standard error (convention)."""
 SLOW = 0.2
@@ -308,13 +310,15 @@ class ExplainedTrials:
         shift = _minimise(unexplained, trials.shifts, by_joint.sum(axis=1))
         freedom = sum(part.freedom(torque, shift, column) for part, column in pairs)
         whole = max(float(total @ weight), 1e-300)
+        # scatter over time and over joints, added as independent, but no less than the curvature of the costs says
+        stderr = max(
+            float(np.hypot(_scatter(by_time, trials.shifts), _scatter(by_joint, trials.shifts))),
+            _error_by_curvature(unexplained, shift, float(trials.shifts[1] - trials.shifts[0]), freedom),
+        )
+        inside = abs(shift) + END_STDERRS * stderr <= trials.shifts[-1]
         return Delay(
             seconds=shift,
-            # scatter over time and over joints, added as independent, but no less than the curvature of the costs says
-            stderr_s=max(
-                float(np.hypot(_scatter(by_time, trials.shifts), _scatter(by_joint, trials.shifts))),
-                _error_by_curvature(unexplained, shift, float(trials.shifts[1] - trials.shifts[0]), freedom),
-            ),
+            stderr_s=stderr if inside else np.inf,
             residual_before=float(np.sqrt(unexplained(0.0) / whole)),
             residual_after=float(np.sqrt(unexplained(shift) / whole)),
             period_s=1.0 / trials.part.rate_hz,
