@@ -25,6 +25,8 @@ CAMPAIGN := $(BIN)/python tests/campaigns
 demo: $(DEMO_STAMP)
 	$(BIN)/dynid demo
 
+# one thread of BLAS for each of the two processes: on two cores, four would wait for one another
+test: export OPENBLAS_NUM_THREADS = 1
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 

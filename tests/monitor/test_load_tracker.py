@@ -51,6 +51,34 @@ def test_without_forgetting_it_is_least_squares_on_all_samples() -> None:
     assert tracker.jumps == 0
 
 
+def test_compiled_steps_are_the_plain_formulas() -> None:
+    """Surprise by the covariance of the estimate; forgetting as larger standard deviations about the same estimate."""
+    memory = 3.0
+    tracker = LoadTracker(arm(), noise_std=NOISE, rate_hz=RATE, load_memory_s=memory, friction_memory_s=memory)
+    *_, last = data = list(zip(*samples(holding(), 2.0), strict=True))
+    for sample in data:
+        tracker.update(*sample)
+    before = tracker.triangle
+    values = np.linalg.solve(before[:-1, :-1], before[:-1, -1])
+    covariance = np.linalg.inv(before[:-1, :-1].T @ before[:-1, :-1])
+    q, dq, ddq, torque = last
+    Y = np.zeros((6, LOAD + 12))
+    Y[:, :LOAD] = dynid.regressor(arm(), q, dq, ddq)[:, 50:60]
+    for j in range(6):
+        Y[j, LOAD + 2 * j : LOAD + 2 * j + 2] = dq[j], np.sign(dq[j])
+    missing = torque - dynid.inverse_dynamics(arm(), q, dq, ddq)
+    spread = np.diag(Y @ covariance @ Y.T) + NOISE**2
+    wanted = np.mean((missing - Y @ values) ** 2 / spread)
+    tracker.update(*last)
+    assert tracker._errors[-1] == pytest.approx(wanted, rel=1e-9)
+    grown = np.linalg.inv(covariance * np.exp(1.0 / (memory * RATE)))
+    A = grown + Y.T @ Y / NOISE**2
+    np.testing.assert_allclose(tracker.triangle[:-1, :-1].T @ tracker.triangle[:-1, :-1], A, rtol=1e-9, atol=1e-9)
+    found = tracker.now()
+    solution = np.linalg.solve(A, grown @ values + Y.T @ missing / NOISE**2)
+    np.testing.assert_allclose([*found.parameters, *found.friction.ravel()], solution, atol=1e-9)
+
+
 def test_a_gripped_kilogram_is_found_within_two_seconds_with_intervals_that_cover() -> None:
     inside, errors = 0, []
     for seed in range(4):

@@ -19,16 +19,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import solve_triangular
 
 from dynid.checks import as_number, as_row
+from dynid.decompositions import solve_upper
 from dynid.errors import DataError
 from dynid.kernels import kernel
 from dynid.public_calls import public
 from dynid.robot.model import Robot
-from dynid.tape import Tape, compile_single, record
+from dynid.tape import compile_single, record
 
-__all__ = ["LoadTracker", "TrackedLoad", "rows_update", "tracker_tape"]
+__all__ = ["LoadTracker", "TrackedLoad", "forget_and_update", "surprise", "update_rows"]
 
 Floats = NDArray[np.float64]
 LOAD = 10
@@ -111,10 +111,13 @@ class LoadTracker:
         self._scale = 1.0 / (std * inflation)
         self._white = 1.0 / std
         decay = [np.exp(-0.5 / (memory * rate_hz)) for memory in (load_memory_s, friction_memory_s)]
-        self._shrink = np.concatenate([np.full(LOAD, decay[0]), np.full(2 * n, decay[1])])
+        shrink = np.concatenate([np.full(LOAD, decay[0]), np.full(2 * n, decay[1])])
+        self._shrink = (shrink,) if np.any(shrink < 1.0) else ()
         self._size = LOAD + 2 * n
+        self._upper = np.flatnonzero(np.triu(np.ones((self._size + 1, self._size + 1))))
         self._prior = np.concatenate([PRIOR, np.full(2 * n, FRICTION)])
-        self._step = _compiled(n)
+        self._surprise = _compiled(surprise, n)
+        self._step = _compiled(forget_and_update if self._shrink else update_rows, n)
         self._load_rows = kernel(model, "regressor", columns=range(LOAD * (n - 1), LOAD * n)).single
         self._torque = kernel(model, "inverse_dynamics").single
         self._errors: deque[float] = deque(maxlen=min(max(1, int(WINDOW_S * rate_hz + 0.5)), MOST_WINDOW))
@@ -124,13 +127,13 @@ class LoadTracker:
     def _restart(self) -> None:
         R = np.zeros((self._size + 1, self._size + 1))
         R[np.arange(self._size), np.arange(self._size)] = 1.0 / self._prior
-        self._state = R[np.triu_indices(self._size + 1)]
+        self._state = R.ravel()[self._upper]
 
     @property
     def triangle(self) -> Floats:
         """(k + 1, k + 1) triangle of all weighted equations so far, the torques in the last column."""
         R = np.zeros((self._size + 1, self._size + 1))
-        R[np.triu_indices(self._size + 1)] = self._state
+        R.ravel()[self._upper] = self._state
         return R
 
     def update(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, torque: ArrayLike) -> bool:
@@ -150,79 +153,91 @@ class LoadTracker:
         if not all(np.isfinite(channel).all() for channel in (*motion, measured)):
             raise DataError("a sample is not finite", remedy="Leave it out.")
         rows = np.asarray(self._load_rows(*motion))
-        friction = np.stack([motion[1], np.sign(motion[1])], axis=1)
+        friction = np.column_stack([motion[1], np.sign(motion[1])])
         missing = measured - np.asarray(self._torque(*motion))
-        has_jumped = self._watch(rows, friction, missing)
-        if np.any(self._shrink < 1.0):
-            self._forget(self._shrink)
-        self._state = np.asarray(self._step(self._state, rows, friction, missing, self._scale))
+        sample = (rows, friction, missing)
+        has_jumped = self._watch(float(self._surprise(self._state, *sample, self._white)[0]))
+        self._state = np.asarray(self._step(self._state, *sample, self._scale, *self._shrink))
         self.samples += 1
         return has_jumped
 
-    def _watch(self, rows: Floats, friction: Floats, missing: Floats) -> bool:
-        """Compare a sample with its prediction; forget the load where a fifth of a second is improbable."""
-        values, covariance = self._solve()
-        Y = np.zeros((len(missing), self._size))
-        Y[:, :LOAD] = rows
-        for j in range(len(missing)):
-            Y[j, LOAD + 2 * j : LOAD + 2 * j + 2] = friction[j]
-        spread = np.einsum("ij,jk,ik->i", Y, covariance, Y) + 1.0 / self._white**2
-        self._errors.append(float(np.mean((missing - Y @ values) ** 2 / spread)))
-        if len(self._errors) < (self._errors.maxlen or 1) or np.mean(self._errors) < JUMP:
+    def _watch(self, surprise: float) -> bool:
+        """Take the surprise of a sample; forget the load where a fifth of a second is improbable."""
+        self._errors.append(surprise)
+        if len(self._errors) < (self._errors.maxlen or 1) or sum(self._errors) < JUMP * len(self._errors):
             return False
-        self._forget(np.concatenate([np.minimum(1.0, 1.0 / (self._prior[:LOAD] * self._column_sizes())),
-                                     np.ones(self._size - LOAD)]))  # fmt: skip
+        self._forget_load()
         self._errors.clear()
         self.jumps += 1
         return True
 
-    def _column_sizes(self) -> Floats:
-        """(10,) lengths of the columns of the load in the triangle: one over its standard deviations at best."""
-        return np.asarray(np.linalg.norm(self.triangle[:, :LOAD], axis=0))
-
-    def _forget(self, shrink: Floats) -> None:
-        """Let the standard deviations grow by one over ``shrink`` (k,); the estimate stays."""
+    def _forget_load(self) -> None:
+        """Let the standard deviations of the load grow towards those of the prior; the estimate stays."""
         R = self.triangle
-        values = solve_triangular(R[:-1, :-1], R[:-1, -1])
-        R[:-1, :-1] *= shrink
+        sizes = np.linalg.norm(R[:, :LOAD], axis=0)  # one over the standard deviations at best
+        values = solve_upper(R[:-1, :-1], R[:-1, -1])
+        R[:-1, :LOAD] *= np.minimum(1.0, 1.0 / (self._prior[:LOAD] * sizes))
         R[:-1, -1] = R[:-1, :-1] @ values
-        self._state = R[np.triu_indices(self._size + 1)]
-
-    def _solve(self) -> tuple[Floats, Floats]:
-        R = self.triangle
-        inverse = solve_triangular(R[:-1, :-1], np.eye(self._size))
-        return np.asarray(inverse @ R[:-1, -1]), np.asarray(inverse @ inverse.T)
+        self._state = R.ravel()[self._upper]
 
     def now(self) -> TrackedLoad:
         """What is known now, with standard deviations; those of what no motion shows stay the prior's."""
-        values, covariance = self._solve()
-        stderr = np.sqrt(np.diag(covariance))
+        R = self.triangle
+        inverse = solve_upper(R[:-1, :-1], np.eye(self._size))
+        values, stderr = inverse @ R[:-1, -1], np.linalg.norm(inverse, axis=1)
         return TrackedLoad(values[:LOAD], stderr[:LOAD], values[LOAD:].reshape(-1, 2), stderr[LOAD:].reshape(-1, 2))
 
 
 @lru_cache(maxsize=8)
-def _compiled(n: int) -> Callable[..., Any]:
-    return compile_single(tracker_tape(n))
+def _compiled(function: Callable[..., Any], n: int) -> Callable[..., Any]:
+    """A function of the triangle and a sample of n joints, compiled."""
+    k = LOAD + 2 * n
+    shapes = {"rows": (n, LOAD), "friction": (n, 2), "torque": (n,), "scale": (n,)}
+    if function is forget_and_update:
+        shapes["shrink"] = (k,)
+    return compile_single(record(function, state=((k + 1) * (k + 2) // 2,), **shapes))
 
 
-def tracker_tape(n: int) -> Tape:
-    """The update of the triangle by one sample of n joints, as a tape; generated code prints it."""
-    size = LOAD + 2 * n + 1
-    shapes = {"state": (size * (size + 1) // 2,), "rows": (n, LOAD), "friction": (n, 2), "torque": (n,), "scale": (n,)}
-    return record(rows_update, **shapes)
+def surprise(state: Any, rows: Any, friction: Any, torque: Any, scale: Any) -> Any:
+    """(1,) the mean square of the prediction errors of a sample over its expectation; scalar-agnostic.
+
+    Args:
+        state: Upper triangle of all equations so far, row by row.
+        rows: (n, 10) equations of the load.
+        friction: (n, 2) speeds and their signs.
+        torque: (n,) what the model does not explain.
+        scale: (n,) one over the standard deviations of the torques.
+    """
+    R = _triangle(state, len(torque))
+    k = len(R) - 1
+    total: Any = 0.0
+    for row in _weighted_rows(rows, friction, torque, scale):
+        side: list[Any] = []  # row times the inverse of the triangle
+        for c in range(k):
+            side.append((row[c] - sum(R[i, c] * side[i] for i in range(c))) / R[c, c])
+        error = row[k] - sum(part * R[i, k] for i, part in enumerate(side))
+        total = total + error * error / sum((part * part for part in side), 1.0)
+    return np.array([total / len(torque)])
 
 
-def rows_update(state: Any, rows: Any, friction: Any, torque: Any, scale: Any) -> Any:
-    """The upper triangle, row by row, with one more sample; scalar-agnostic."""
-    n = len(torque)
-    size = LOAD + 2 * n + 1
-    R = np.zeros((size, size), dtype=object)
-    R[np.triu_indices(size)] = state
-    new: list[list[Any]] = []
-    for j in range(n):
-        row: list[Any] = [rows[j, c] * scale[j] for c in range(LOAD)] + [0.0] * (2 * n)
-        row[LOAD + 2 * j], row[LOAD + 2 * j + 1] = friction[j, 0] * scale[j], friction[j, 1] * scale[j]
-        new.append([*row, torque[j] * scale[j]])
+def forget_and_update(state: Any, rows: Any, friction: Any, torque: Any, scale: Any, shrink: Any) -> Any:
+    """The upper triangle after standard deviations have grown by one over ``shrink`` (k,), with one more sample."""
+    R = _triangle(state, len(torque))
+    k = len(R) - 1
+    values: list[Any] = [0.0] * k
+    for i in reversed(range(k)):
+        values[i] = (R[i, k] - sum(R[i, c] * values[c] for c in range(i + 1, k))) / R[i, i]
+    for i in range(k):
+        R[i, i:k] = R[i, i:k] * shrink[i:k]
+        R[i, k] = sum(R[i, c] * values[c] for c in range(i, k))  # the estimate stays
+    return update_rows(R[np.triu_indices(k + 1)], rows, friction, torque, scale)
+
+
+def update_rows(state: Any, rows: Any, friction: Any, torque: Any, scale: Any) -> Any:
+    """The upper triangle, row by row, with one more sample; scalar-agnostic, arguments as of `surprise`."""
+    R = _triangle(state, len(torque))
+    new = _weighted_rows(rows, friction, torque, scale)
+    size = len(R)
     for k in range(size):
         live = [row for row in new if not (isinstance(row[k], float) and row[k] == 0.0)]
         if not live:
@@ -236,4 +251,23 @@ def rows_update(state: Any, rows: Any, friction: Any, torque: Any, scale: Any) -
             for row in live:
                 row[c] = row[c] - pull * row[k]
         R[k, k] = norm
-    return np.array([R[i, j] for i, j in zip(*np.triu_indices(size), strict=True)])
+    return R[np.triu_indices(size)]
+
+
+def _triangle(state: Any, n: int) -> Any:
+    """(k + 1, k + 1) triangle from its rows."""
+    size = LOAD + 2 * n + 1
+    R = np.zeros((size, size), dtype=object)
+    R[np.triu_indices(size)] = state
+    return R
+
+
+def _weighted_rows(rows: Any, friction: Any, torque: Any, scale: Any) -> list[list[Any]]:
+    """Equations of a sample over the standard deviations of its torques: load, friction of every joint, torque."""
+    n = len(torque)
+    new: list[list[Any]] = []
+    for j in range(n):
+        row: list[Any] = [rows[j, c] * scale[j] for c in range(LOAD)] + [0.0] * (2 * n)
+        row[LOAD + 2 * j], row[LOAD + 2 * j + 1] = friction[j, 0] * scale[j], friction[j, 1] * scale[j]
+        new.append([*row, torque[j] * scale[j]])
+    return new
