@@ -54,6 +54,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "backward-time": "Time stamps run backwards.",
         "beyond-limits": "Positions, or these less their zeros, lie beyond the limits of the robot's joints.",
         "change": "The robot or its load changed during the log.",
+        "held-load": "The torques are those of a load on the last link that the model does not have.",
         "clock-scale": "Velocities of all joints differ by one factor from the derivatives: clock or scale is wrong.",
         "drift": "The zero of a force sensor drifts.",
         "drifting-offset": "The offset of a joint's torque drifts during the log.",

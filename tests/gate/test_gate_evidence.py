@@ -12,6 +12,7 @@ import dynid
 from campaigns import gate_evidence as campaign
 from dynid.gate.quality import check_recording
 from dynid.gate.quick_fit import has_made_up_masses
+from dynid.processing.simulation import sum_of_sines
 
 ROBOTS_FOLDER = Path(__file__).parents[2] / "robots"
 
@@ -43,6 +44,22 @@ def test_a_planted_fault_is_named_without_any_evidence_of_the_masses():
     assert [(f.code, f.joint) for f in campaign.accusations(flipped, model)] == [("flipped", "joint3")]
     degrees = replace(log, q=log.q * np.pi / 180.0, dq=log.dq * np.pi / 180.0)
     assert [f.code for f in campaign.accusations(degrees, model)] == ["unit"]
+
+
+@pytest.mark.parametrize("kilograms", [20.0, 30.0])
+def test_a_heavy_load_is_no_other_unit(kilograms):
+    """A load multiplies the torques of the wrist, where a unit multiplies all alike."""
+    model = dynid.robots.ur10()
+    body = dynid.Inertia.from_com(kilograms, [0.0, 0.02, 0.1], 1e-3 * kilograms * np.eye(3))
+    true = model.with_body("load", parent=model.bodies[-1].joint.child, inertia=body)
+    true = true.with_terms(dynid.Viscous(10.0), dynid.Coulomb(8.0))
+    path, noise = sum_of_sines(6, period_s=20.0, harmonics=6, seed=4), dynid.Noise(position=1e-5, effort=0.5)
+    log = dynid.simulate_experiment(true, path, rate_hz=100.0, duration_s=20.0, noise=noise)
+    found = check_recording(log, model).findings
+    assert [f for f in found if f.severity != "note"] == []
+    assert [f"{kilograms:.0f} kg" in f.message for f in found if f.code == "held-load"] == [True]
+    pounds = check_recording(replace(log, effort=8.851 * log.effort), true).findings
+    assert {(f.code, f.severity) for f in pounds if f.where == "effort" and f.severity != "note"} == {("unit", "error")}
 
 
 @pytest.mark.parametrize("name", ["panda", "ur10", "puma560", "iiwa14", "tx40"])

@@ -82,6 +82,12 @@ COMPENSATED = 0.3
 ELSEWHERE_SIGMAS = 4.0
 """Deviation of gravity from its direction, in standard errors, from which on it points elsewhere
 (convention)."""
+LOADED = 0.5
+"""Squares that a load leaves unexplained, as a share of those that one factor leaves, below which large torques are
+those of a load (convention) ..."""
+HEAVIEST_LOAD = 2.0
+"""... and mass of a load over that of all moving links up to which an arm may hold it (convention: most lift less than
+their own mass)."""
 LARGEST_SIZE = 10.0
 """Rms of a joint's torque over the largest rms that the model's masses need at any joint, above which the unit is wrong
 (convention: shoulders carry the arm, and no wrist needs ten times as much) ..."""
@@ -216,6 +222,17 @@ def check_gravity_and_units(robot: Robot, samples: Samples) -> Iterator[Finding]
     both_large = both and min(along - 3.0 * error, inertial) > high
     both_small = both and not np.isclose(inertial, along, rtol=1e-6) and max(along + 3.0 * error, inertial) < low
     if strength and (one_factor or both_large or both_small) and _most_are_beyond(robot, samples, low, high):
+        held = _held_mass(robot, samples) if along > high else None
+        if held is not None:
+            yield Finding(
+                code="held-load",
+                severity="note",
+                where="model",
+                message=f"the torques are as if the last link held about {held:.2g} kg which the model does not have",
+                evidence=evidence,
+                remedy="If it held nothing, declare the unit of torque and the gears in the channel map.",
+            )
+            return
         yield Finding(
             code="unit",
             severity="note" if made_up else "error",
@@ -233,6 +250,29 @@ def _most_are_beyond(robot: Robot, samples: Samples, low: float, high: float) ->
     ratio, error = torque_ratios(robot, samples)
     known = ratio[ratio > 3.0 * error]
     return not known.size or not low < float(np.median(known)) < high
+
+
+def _held_mass(robot: Robot, samples: Samples) -> float | None:
+    """Mass of a load on the last link that explains the torques better than one factor of all of them does [kg].
+
+    None where no load does, where it would be too heavy for the arm, or where the motion does not show its mass.
+    """
+    own, bases = own_torque(robot, samples), friction_bases(robot, samples)
+    load = regressor(robot, samples.q, samples.dq, samples.ddq)[:, :, 10 * robot.dof - 10 : 10 * robot.dof]
+    rows = []
+    for j in np.flatnonzero(samples.used).tolist():
+        block = np.column_stack([load[:, j], own[:, j], samples.effort[:, j]]) * samples.weight[j]
+        rows.append(block - bases[j] @ (bases[j].T @ block))
+    table = np.vstack(rows)
+    columns, masses, torque = table[:, :10], table[:, 10], table[:, 11]
+    if matrix_rank(columns[:, 6:]) < 4:  # first moments and mass
+        return None
+    values = lstsq(columns, torque - masses)
+    by_load = float(np.sum((torque - masses - columns @ values) ** 2))
+    by_factor = float(torque @ torque - (masses @ torque) ** 2 / (masses @ masses))
+    mass = float(values[9])
+    arm = float(robot.inertial_vector.reshape(-1, 10)[:, 9].sum())
+    return mass if by_load < LOADED * by_factor and 0.0 < mass < HEAVIEST_LOAD * arm else None
 
 
 def check_torque_sizes(robot: Robot, samples: Samples) -> Iterator[Finding]:
