@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dynid.decompositions import one_blas_thread
 from dynid.errors import ArgumentError, DataError
 from dynid.findings import Finding, QualityReport
 from dynid.gate.causes import SURE
@@ -58,6 +59,7 @@ EXPLAINED = 0.5
 
 
 @public
+@one_blas_thread()
 def check_recording(
     recording: Recording, robot: Robot | None = None, *, progress: Progress | None = None
 ) -> QualityReport:

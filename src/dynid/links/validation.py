@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.checks import as_number, as_whole
+from dynid.decompositions import one_blas_thread
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
 from dynid.estimation.rows import WIDEST_BAND, stretches, torque_of_terms
@@ -399,6 +400,7 @@ def robot_error(
 
 
 @public
+@one_blas_thread()
 def cross_validate(
     robot: Robot,
     experiments: Experiment | Sequence[Experiment],

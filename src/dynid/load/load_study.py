@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import one_blas_thread
 from dynid.errors import ArgumentError
 from dynid.findings import Finding, QualityReport
 from dynid.gate.quality import check_and_process
@@ -188,6 +189,7 @@ class LoadStudy:
 
 
 @public
+@one_blas_thread()
 def study_load(
     robot: Robot,
     experiments: Experiment | Sequence[Experiment],
@@ -220,6 +222,7 @@ def study_load(
 
 
 @public
+@one_blas_thread()
 def study_payload(
     robot: Robot,
     *,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import one_blas_thread
 from dynid.links.identify import Identification
 from dynid.monitor.alarm_tails import CLEAR_S
 from dynid.monitor.calibration import Calibration, Kind, Levels, Statistics, calibrate
@@ -118,6 +119,7 @@ class Watch:
 
 
 @public
+@one_blas_thread()
 def watch_experiment(
     fit: Identification,
     run: Experiment,

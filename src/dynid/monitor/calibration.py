@@ -17,6 +17,7 @@ from scipy.ndimage import maximum_filter1d
 
 from dynid.checks import as_number, as_whole
 from dynid.curves import lag_exponentially
+from dynid.decompositions import one_blas_thread
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, build_equations
 from dynid.estimation.physical.feasible import FeasibleWLS
@@ -181,6 +182,7 @@ def follow(raw: Floats, keep: float) -> Floats:
 
 
 @public
+@one_blas_thread()
 def calibrate(
     fit: Identification,
     runs: Sequence[Experiment] | None = None,
