@@ -90,6 +90,8 @@ def _named(code: str, severity: str = "warning") -> Finding:
 )
 def test_causes_that_stay_are_doubts(code: str) -> None:
     assert unmended([_named(code), _named(code)], ()) == (f"there is {code}",)
+    of_log = replace(_named(code), where="second.csv: model", joint="joint2")
+    assert unmended([of_log], ()) == (f"second.csv: joint2: there is {code}",)
     assert unmended([_named(code, "note")], ()) == ()
     mended = () if "drift" in code else (f"there is {code}",)
     assert unmended([_named(code)], ("trend",)) == mended

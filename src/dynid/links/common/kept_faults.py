@@ -125,13 +125,15 @@ def check_kept_terms(robot: Robot, terms: Sequence[Term], estimate: Estimate) ->
 def unmended(findings: Iterable[Finding], per_run: Sequence[str]) -> tuple[str, ...]:
     """What the findings name that biases the result and that the recipe does not take into account, as clauses.
 
+    Each begins with the log and the joint that it is about, where the finding names them.
+
     Args:
         findings: Findings of the gate and of the estimate.
         per_run: ``per_run`` of the recipe.
     """
     return tuple(
         dict.fromkeys(
-            finding.message if finding.joint is None else f"{finding.joint}: {finding.message}"
+            ": ".join(part for part in (finding.where.rpartition(": ")[0], finding.joint, finding.message) if part)
             for finding in findings
             if finding.code in UNMENDED
             and finding.severity != "note"
