@@ -177,6 +177,20 @@ def test_calling(backend: Any) -> None:
             run(x, y, out=bad)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("samples", [0, 1, 7, program.REPEATED, 2 * program.REPEATED + 5])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_one_sample_for_many_is_that_sample_repeated(backend: Any, samples: int, threads: int) -> None:
+    tape = record(lambda a, b: np.array([a[0] * b[0] + np.sin(a[1]), b[1] - a[0]]), a=(2,), b=(2,))
+    run, rng = compile_tape(tape, backend), np.random.default_rng(0)
+    many, one = rng.normal(size=(samples, 2)), rng.normal(size=2)
+    repeated = np.tile(one, (samples, 1))
+    np.testing.assert_array_equal(run(many, one, threads=threads), run(many, repeated))
+    out = np.empty((samples, 2))
+    assert run(one, many, out=out) is out
+    np.testing.assert_array_equal(out, run(repeated, many))
+
+
 def test_without_llvmlite_numpy_computes_and_one_warning_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 

@@ -30,6 +30,9 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 Backend = Literal["auto", "llvm", "numpy"]
 _DOUBLE = np.dtype(np.float64)
+REPEATED = 2048
+"""Rows for which a single sample is repeated (convention: a hundred parameters of so many stay in a processor's cache,
+where those of a long log would take a gigabyte)."""
 
 
 class Executor(Protocol):
@@ -76,17 +79,34 @@ class Program:
         if out is not None:  # results are written while inputs are still read
             arrays = [a.copy() if any(np.may_share_memory(a, r) for r in results) else a for a in arrays]
         rows = 1 if samples is None else samples
-        self._executor.run(
-            arrays, [result.reshape(rows, output.size) for result, output in self._pairs(results)], threads
-        )
+        self._run(arrays, [result.reshape(rows, output.size) for result, output in self._pairs(results)], threads)
         named = {output.name: result for result, output in self._pairs(results)}
         return results[0] if len(results) == 1 else named
+
+    def _run(self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int) -> None:
+        """Run all rows at once; where an input is one row for all of them, piece by piece, with the row repeated."""
+        rows = len(outputs[0]) if outputs else 0
+        single = [len(array) == 1 < rows for array in inputs]
+        if not any(single):
+            self._executor.run(inputs, outputs, threads)
+            return
+        step = min(rows, REPEATED * threads)
+        ready = [np.repeat(array, step, axis=0) if one else array for array, one in zip(inputs, single, strict=True)]
+        for start in range(0, rows, step):
+            part = slice(start, min(start + step, rows))
+            first = slice(part.stop - start)
+            pieces = [array[first if one else part] for array, one in zip(ready, single, strict=True)]
+            self._executor.run(pieces, [output[part] for output in outputs], threads)
 
     def _pairs(self, results: Sequence[Floats]) -> list[tuple[Floats, Output]]:
         return list(zip(results, self.tape.outputs, strict=True))
 
     def _prepare(self, inputs: Sequence[npt.ArrayLike]) -> tuple[list[Floats], int | None]:
-        """Convert the inputs to C-contiguous (N, size) arrays; returns them and N, or None for a single sample."""
+        """Convert the inputs to C-contiguous (N, size) arrays, or (1, size) for what is the same for all samples.
+
+        Returns:
+            The arrays and N, or None for a single sample.
+        """
         entries = self.tape.inputs
         if len(inputs) != len(entries):
             names = ", ".join(entry.name for entry in entries)
@@ -160,11 +180,12 @@ def _refuse_shared(outputs: Sequence[Output], results: Sequence[Floats]) -> None
 
 
 def _flat(array: Floats, rows: int, entry: Input) -> Floats:
-    """The array as C-contiguous (rows, size), repeated where it is a single sample; unchanged where it is that."""
+    """The array as C-contiguous (rows, size), or (1, size) for a single sample; unchanged where it is that."""
     if array.shape == (rows, entry.size) and array.flags.c_contiguous:
         return array  # the usual case; the calls below take microseconds each
-    full = np.broadcast_to(array, (rows, *entry.shape))
-    return np.ascontiguousarray(full.reshape(rows, entry.size))
+    count = min(rows, 1) if array.shape == entry.shape else rows
+    full = np.broadcast_to(array, (count, *entry.shape))
+    return np.ascontiguousarray(full.reshape(count, entry.size))
 
 
 def _destination(output: Output, lead: tuple[int, ...], given: Any) -> Floats:
