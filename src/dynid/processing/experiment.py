@@ -120,7 +120,9 @@ class Experiment:
         return int(self.q.shape[0])
 
     def rows(self, rows: slice | NDArray[np.int64]) -> Experiment:
-        """Some samples, in order."""
+        """Some samples, in order; those of one stretch are not copied."""
+        if isinstance(rows, np.ndarray) and rows.size and np.all(rows[1:] - rows[:-1] == 1):
+            rows = slice(int(rows[0]), int(rows[-1]) + 1)
         names = ("time", "q", "dq", "ddq", "effort", "valid", "segment")
         wrench = None if self.wrench is None else self.wrench[rows]
         return replace(self, wrench=wrench, **{name: getattr(self, name)[rows] for name in names})
