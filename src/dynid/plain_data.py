@@ -238,4 +238,5 @@ def subclasses(kind: type[Any]) -> Iterator[type[Any]]:
 
 def _numbers(array: np.ndarray[Any, Any]) -> list[Any]:
     """Python numbers, row by row; text where they are not finite."""
-    return [item if np.isfinite(item) else repr(float(item)) for item in array.ravel().tolist()]
+    numbers: list[Any] = array.ravel().tolist()
+    return numbers if np.isfinite(array).all() else [n if math.isfinite(n) else repr(float(n)) for n in numbers]
