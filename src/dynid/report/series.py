@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.kernels import inverse_dynamics
+from dynid.estimation.rows import torque_along
 from dynid.links.identify import Identification
 from dynid.processing.experiment import Experiment
 
@@ -70,7 +70,7 @@ def joint_torques(fit: Identification, run: Experiment) -> tuple[JointTorque, ..
     """Measured and predicted torques of every joint of a run."""
     run = run.matched(fit.robot)
     identified = fit.torque(run)
-    prior = inverse_dynamics(fit.robot, run.q, run.dq, run.ddq)
+    prior = torque_along(fit.robot, fit.robot.parameter_vector, run)
     measured = np.where(run.valid, run.effort, np.nan)
     return tuple(
         JointTorque(
