@@ -16,6 +16,7 @@ from dynid.estimation.equations import Factors
 from dynid.estimation.rows import WIDEST_BAND, stretches, torque_along, torque_of_terms
 from dynid.findings import Finding
 from dynid.gate.measured_samples import noise_through
+from dynid.kernels import inverse_dynamics
 from dynid.links.given_data import list_data, shares_samples
 from dynid.links.identify import Data, identify
 from dynid.links.log_reader import ChannelMapSource, LogReader, common_cutoff
@@ -386,8 +387,14 @@ def robot_error(
     """
     comparison = _Comparison(band_hz, trim_s)
     squares, total = np.zeros((2, robot.dof))
+    # gravity is a part of the program: of a tilted base it is new in any case, and quicker to compile with the values
+    is_tilted = np.count_nonzero(robot.gravity) > 1
     for run in matched_runs(robot, experiments):
-        torque = torque_along(robot, robot.parameter_vector, run)
+        torque = (
+            inverse_dynamics(robot, run.q, run.dq, run.ddq)
+            if is_tilted
+            else torque_along(robot, robot.parameter_vector, run)
+        )
         if terms:
             torque = torque + torque_of_terms(robot, terms, np.array([term.value for term in terms]), run)
         (measured, residual), _ = comparison.torques(run, run.effort, run.effort - gains * torque)
