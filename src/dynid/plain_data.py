@@ -21,7 +21,7 @@ import numpy as np
 from dynid.errors import DataError, ExportError
 from dynid.files.schema import Check, anything, check_content, either, list_of, one_of, table, text, whole
 
-__all__ = ["build_dataclass", "from_plain", "indented_json", "subclasses", "to_plain"]
+__all__ = ["build_dataclass", "from_plain", "json_texts", "subclasses", "to_plain"]
 
 T = TypeVar("T")
 _ARRAY_TYPES: Mapping[str, type[np.generic]] = {"b": np.bool_, "i": np.int64, "f": np.float64}
@@ -32,24 +32,29 @@ LARGEST_WHOLE = 2.0**53
 """Whole numbers of arrays are smaller: a double, through which they pass, holds each of them exactly."""
 _NOT_FINITE = text(r"nan|-?inf", "a number, nan, inf or -inf")
 
-_SIMPLE = frozenset({float, int, str, bool, NoneType})
-"""Types of values that JSON writes in one line."""
+_WITHOUT_COMMAS = frozenset({float, int, bool, NoneType})
+"""Types of values whose text has no comma."""
 
 
-def indented_json(value: object, indent: str = "\n") -> str:
-    """The text of ``json.dumps(value, indent=1, allow_nan=False)``.
+def json_texts(value: object, indent: str = "\n") -> tuple[str, str]:
+    """The texts of ``json.dumps(value, indent=1, allow_nan=False)`` and ``json.dumps(value, sort_keys=True)``.
 
-    With an indent, Python's encoder goes through every number in Python; here its compiled half writes flat lists.
+    Every number is turned into text once. With an indent, Python's encoder goes through every number in Python; here
+    its compiled half writes flat lists.
     """
     inner = indent + " "
     if isinstance(value, dict) and value:
-        parts = [f"{json.dumps(key)}: {indented_json(entry, inner)}" for key, entry in value.items()]
-        return f"{{{inner}{f',{inner}'.join(parts)}{indent}}}"
+        entries = {json.dumps(key): json_texts(entry, inner) for key, entry in value.items()}
+        indented = [f"{key}: {text}" for key, (text, _) in entries.items()]
+        in_order = [f"{json.dumps(key)}: {entries[json.dumps(key)][1]}" for key in sorted(value)]
+        return f"{{{inner}{f',{inner}'.join(indented)}{indent}}}", f"{{{', '.join(in_order)}}}"
     if isinstance(value, list | tuple) and value:
-        if _SIMPLE.issuperset(map(type, value)):
-            return f"[{inner}{json.dumps(value, separators=(f',{inner}', ': '), allow_nan=False)[1:-1]}{indent}]"
-        return f"[{inner}{f',{inner}'.join(indented_json(entry, inner) for entry in value)}{indent}]"
-    return json.dumps(value, allow_nan=False)
+        if _WITHOUT_COMMAS.issuperset(map(type, value)):
+            text = json.dumps(value, allow_nan=False)
+            return f"[{inner}{text[1:-1].replace(', ', f',{inner}')}{indent}]", text
+        texts, in_one_line = zip(*(json_texts(entry, inner) for entry in value), strict=True)
+        return f"[{inner}{f',{inner}'.join(texts)}{indent}]", f"[{', '.join(in_one_line)}]"
+    return (json.dumps(value, allow_nan=False),) * 2
 
 
 def _entry(value: Any, place: str) -> None:
@@ -238,4 +243,5 @@ def subclasses(kind: type[Any]) -> Iterator[type[Any]]:
 
 def _numbers(array: np.ndarray[Any, Any]) -> list[Any]:
     """Python numbers, row by row; text where they are not finite."""
-    return [item if np.isfinite(item) else repr(float(item)) for item in array.ravel().tolist()]
+    numbers: list[Any] = array.ravel().tolist()
+    return numbers if np.isfinite(array).all() else [n if math.isfinite(n) else repr(float(n)) for n in numbers]

@@ -10,7 +10,7 @@ import pytest
 from campaigns.interval_conditions import make_robot, record
 from dynid.estimation.equations import build_equations
 from dynid.kernels import inverse_dynamics
-from dynid.links.common.term_widths import refine_widths
+from dynid.links.common.term_widths import _beyond, _explained, refine_widths
 from dynid.terms.base import Reference
 from dynid.terms.friction import SmoothSign, Stribeck
 from dynid.terms.load_dependent import LoadFriction
@@ -44,3 +44,16 @@ def test_the_load_of_the_links_leaves_friction_out() -> None:
     theta = Reference(robot.parameter_vector).of_links(3).theta
     found = inverse_dynamics(robot.with_parameters(theta), run.q, run.dq, run.ddq)
     np.testing.assert_allclose(found, inverse_dynamics(robot.with_terms(), run.q, run.dq, run.ddq), atol=1e-12)
+
+
+@pytest.mark.parametrize("dependent", [False, True])
+def test_what_fixed_columns_leave_explains_as_much_as_all_rows(dependent: bool) -> None:
+    generator = np.random.default_rng(3)
+    table, side = generator.normal(size=(60, 12)), generator.normal(size=60)
+    if dependent:
+        table[:, 3] = table[:, 1] - table[:, 2]
+    triangle = np.linalg.qr(np.column_stack([table / np.linalg.norm(table, axis=0), side]), mode="r")[:12]
+    columns, right = _beyond(triangle[:, :12], triangle[:, 12], 8)
+    fits = [table[:, [*range(8), *last]] for last in ([], [8], [9], [10], [11])]
+    none, *left = [np.sum((side - X @ np.linalg.lstsq(X, side, rcond=1e-9)[0]) ** 2) for X in fits]
+    np.testing.assert_allclose(_explained(columns[:, :0], columns, right), none - np.array(left), rtol=1e-9)

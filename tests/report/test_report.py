@@ -173,6 +173,15 @@ def test_the_error_of_the_model_before_is_the_validations(result: tuple[Identifi
     assert relative_error(joints[1:2]) == pytest.approx(check.per_joint[1], rel=1e-9)
 
 
+@pytest.mark.parametrize("count", [64, 1009, 2500])
+def test_autocorrelation_is_the_sum_of_products(count: int) -> None:
+    e = np.random.default_rng(count).normal(size=count).cumsum()
+    lags, correlation = autocorrelate(e, 100.0)
+    centred = e - e.mean()
+    plain = [np.sum(centred[: count - lag] * centred[lag:]) for lag in np.rint(100.0 * lags).astype(int)]
+    np.testing.assert_allclose(correlation, np.array(plain) / np.sum(centred**2), atol=1e-12)
+
+
 def test_series_of_known_residuals() -> None:
     rng = np.random.default_rng(0)
     white = rng.normal(size=20_000)

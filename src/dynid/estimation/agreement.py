@@ -54,10 +54,13 @@ def check_runs(equations: Factors) -> tuple[Finding, ...]:
     Args:
         equations: The equations of two runs or more; of a single run there is nothing to compare.
     """
-    runs = [_Run.of(equations, number, blocks) for number, blocks in enumerate(equations.blocks) if len(blocks)]
-    runs = [run for run in runs if len(run.blocks) >= FEWEST_BLOCKS]
-    if len(runs) < 2:
+    present = set(equations.information.segments)
+    long_ones = [
+        number for number, blocks in enumerate(equations.blocks) if len(present.intersection(blocks)) >= FEWEST_BLOCKS
+    ]
+    if len(long_ones) < 2:
         return ()
+    runs = [_Run.of(equations, number, equations.blocks[number]) for number in long_ones]
     weights, causes, m = _weights(runs), list(_causes(equations)), len(equations.names)
     usual = _usual_gains(runs, weights, causes, m)
     degrees = [sum(len(run.blocks) - (2 if cause.is_drift else 1) for run in runs) for cause in causes]
@@ -134,10 +137,10 @@ def _with_drifts(blocks: Floats, times: Floats, offsets: Sequence[int]) -> Float
     """
     m = blocks.shape[-1] - 1
     order = [*range(m), *offsets, m]
-    factors = np.ones((len(blocks), len(order)))
-    factors[:, m:-1] = times[:, None]
-    wider = blocks[..., order, :][..., order]
-    return np.asarray(wider * factors[:, None, :, None] * factors[:, None, None, :])
+    wider = blocks.take(order, axis=-2).take(order, axis=-1)
+    wider[..., m:-1, :] *= times[:, None, None, None]
+    wider[..., m:-1] *= times[:, None, None, None]
+    return wider
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ rank models and weights, and constraints hardly change that order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,9 +172,9 @@ class Folds:
         rank, places = base.shape[2], np.append(base.shape[2] + kept, self._weighted.shape[1] - 1)
         products = _of_folds(self._weighted, wanted)
         others = np.concatenate([unknowns, np.full((*base.shape[:2], 1), -1.0)], axis=2)  # terms and torque
-        across, own = products[:, places, :rank], products[:, places[:, None], places]
-        squares = np.sum(base * (base @ products[:, :rank, :rank] + 2.0 * (others @ across)), axis=2)
-        squares += np.sum(others * (others @ own), axis=2)
+        rows = products.take(places, axis=1)
+        squares = np.sum(base * (base @ products[:, :rank, :rank] + 2.0 * (others @ rows[:, :, :rank])), axis=2)
+        squares += np.sum(others * (others @ rows.take(places, axis=2)), axis=2)
         length = np.sqrt(np.maximum(np.diagonal(products, axis1=1, axis2=2), 0.0))[..., None]
         size = (np.abs(base) @ length[:, :rank] + np.abs(others) @ length[:, places])[..., 0]
         # differences below this are rounding and may be negative: without noise, all fits count as equal
@@ -183,11 +183,6 @@ class Folds:
     def products(self, fold: int) -> tuple[Floats, Floats]:
         """(b + k + 1, b + k + 1) weighted cross products without a fold, and those of the fold without weights."""
         return self._rest[fold], self._torque[fold]
-
-    def rest_of_terms(self, used: Ints) -> Floats:
-        """(folds, m, m) weighted cross products of some scaled terms, or the torque, without each fold."""
-        places = len(self._to_base) + used
-        return np.asarray(self._rest[:, places[:, None], places])
 
     def _columns(self, terms: Sequence[Term]) -> Ints:
         return np.array([self._places[term] for term in terms], dtype=np.int64)
@@ -288,10 +283,10 @@ class _Fits:
         self._pull, self._drawn = inverse.T @ inverse, inverse.T @ centre
         size = len(folds.sizes) + 1
         self._known, self._reduced = np.zeros(len(folds), dtype=bool), np.zeros(len(folds), dtype=bool)
-        self._halves, self._base = (np.empty((len(folds), len(centre), size)) for _ in range(2))
+        self._base = np.empty((len(folds), len(centre), size))
         self._S, self._T = (np.empty((len(folds), size, size)) for _ in range(2))
         self._least = np.empty(len(folds))
-        self._last: _Swept | None = None
+        self._latest: dict[bytes, _Swept] = {}
 
     def errors(self, wanted: Ints, kept: Ints, groups: Sequence[Ints]) -> tuple[Floats, Floats]:
         """(folds,) squared torque errors of the fit with the kept terms, (groups, folds) with a further group each.
@@ -317,56 +312,52 @@ class _Fits:
     def parameters(self, kept: Ints) -> tuple[Floats, Floats]:
         """Base parameters (folds, b) and scaled unknowns (folds, k) of the terms of all fits with the kept terms."""
         self._eliminate_base(np.arange(len(self._known)))
-        used = np.append(kept, len(self._folds.sizes))
-        halves = self._halves.take(used, axis=2)
-        S = self._folds.rest_of_terms(used)
-        S -= halves.swapaxes(1, 2) @ halves
-        pull, drawn = self._folds.pulls(kept)
-        S[:, np.arange(kept.size), np.arange(kept.size)] += self._weight * pull
-        S[:, :-1, -1] += self._weight * drawn
-        unknowns = _solve_definite(S[:, :-1, :-1], S[:, :-1, -1:])
-        base = self._base.take(used, axis=2)
-        return base[:, :, -1] - (base[:, :, :-1] @ unknowns)[..., 0], unknowns[..., 0]
+        rows = self._S.take(kept, axis=1)
+        unknowns = _solve_definite(rows.take(kept, axis=2), rows[:, :, -1:])
+        everything = np.zeros((*self._S.shape[:2], 1))
+        everything[:, kept] = -unknowns
+        everything[:, -1] = 1.0
+        return (self._base @ everything)[..., 0], unknowns[..., 0]
 
     def _swept(self, wanted: Ints, kept: Ints) -> _Swept:
-        """The cross products without the kept terms, from the last ones where these are on the way."""
+        """The cross products without the kept terms, from the latest ones of these folds that are on the way."""
         self._eliminate_base(wanted)
         self._reduce(wanted)
-        last = self._last
-        if last is None or not last.leads_to(wanted, kept):
-            last = _Swept.nothing(self._S, self._T, wanted)
-        self._last = last.sweep(np.setdiff1d(kept, last.kept))
-        return self._last
+        nothing = _Swept.nothing(self._S, self._T, wanted)
+        known = [swept.of(wanted) for swept in self._latest.values() if swept.leads_to(wanted, kept)]
+        nearest = max(known, key=lambda swept: swept.kept.size, default=nothing)
+        self._latest[wanted.tobytes()] = nearest.sweep(np.setdiff1d(kept, nearest.kept))
+        return self._latest[wanted.tobytes()]
 
     def _eliminate_base(self, wanted: Ints) -> None:
-        """Fit the base parameters to the terms and the torque, without each of some folds."""
-        rank = len(self._pull)
+        """Fit the base parameters to the terms and the torque, without each of some folds, and leave what they lack.
+
+        The terms of the cross products (k + 1, k + 1) that are left are scaled, and the last row and column are the
+        torque's.
+        """
+        rank, terms = len(self._pull), np.arange(len(self._folds.sizes))
+        pull, drawn = self._folds.pulls(terms)
         for fold in wanted[~self._known[wanted]].tolist():
             rest, left_out = self._folds.products(fold)
             mixed = rest[:rank, rank:].copy()
             mixed[:, -1] += self._weight * self._drawn
             inverse = _inverse_root(rest[:rank, :rank] + self._weight * self._pull)
-            halves, base = self._halves[fold], self._base[fold]
-            np.matmul(inverse, mixed, out=halves)
+            halves, base, S = inverse @ mixed, self._base[fold], self._S[fold]
             np.matmul(inverse.T, halves, out=base)
+            np.subtract(rest[rank:, rank:], halves.T @ halves, out=S)
+            S[terms, terms] += self._weight * pull
+            S[terms, -1] += self._weight * drawn
+            S[-1, terms] += self._weight * drawn
             length = np.sqrt(np.maximum(np.diagonal(left_out), 0.0))
             self._least[fold] = ROUNDING * float(np.abs(base[:, -1]) @ length[:rank] + length[-1]) ** 2
             self._known[fold] = True
 
     def _reduce(self, wanted: Ints) -> None:
-        """Cross products (k + 1, k + 1) of fit and left-out fold without base parameters.
-
-        The terms are scaled, and the last row and column are the torque's.
-        """
-        rank, terms = len(self._pull), np.arange(len(self._folds.sizes))
-        pull, drawn = self._folds.pulls(terms)
+        """Cross products (k + 1, k + 1) of some left-out folds without the fitted base parameters."""
+        rank = len(self._pull)
         for fold in wanted[~self._reduced[wanted]].tolist():
-            rest, left_out = self._folds.products(fold)
-            halves, base, S, T = self._halves[fold], self._base[fold], self._S[fold], self._T[fold]
-            np.subtract(rest[rank:, rank:], halves.T @ halves, out=S)
-            S[terms, terms] += self._weight * pull
-            S[terms, -1] += self._weight * drawn
-            S[-1, terms] += self._weight * drawn
+            _, left_out = self._folds.products(fold)
+            base, T = self._base[fold], self._T[fold]
             half = base.T @ (0.5 * (left_out[:rank, :rank] @ base) - left_out[:rank, rank:])
             np.add(left_out[rank:, rank:], half, out=T)
             T += half.T
@@ -418,15 +409,24 @@ class _Swept:
         return cls(S, T, folds, np.zeros(0, dtype=np.int64), none, none)
 
     def leads_to(self, folds: Ints, kept: Ints) -> bool:
-        """Whether more terms need only be eliminated, of the same folds."""
-        return set(self.kept.tolist()).issubset(kept.tolist()) and np.array_equal(folds, self.folds)
+        """Whether more terms need only be eliminated, of all these folds."""
+        return set(self.kept.tolist()).issubset(kept.tolist()) and set(folds.tolist()).issubset(self.folds.tolist())
+
+    def of(self, folds: Ints) -> _Swept:
+        """The same for some of the folds."""
+        if np.array_equal(folds, self.folds):
+            return self
+        mine = [self.folds.tolist().index(fold) for fold in folds.tolist()]
+        return replace(self, folds=folds, V=self.V[mine], H=self.H[mine])
 
     def blocks(self, columns: Ints) -> tuple[Floats, Floats]:
         """(f, m, s, s) what is left of S and T in each of some sets of columns (m, s)."""
-        across = (self.folds[:, None, None, None], columns[:, :, None], columns[:, None])
-        S, T = self.S[across], self.T[across]
+        width = self.S.shape[2]
+        rows = width * self.folds[:, None, None, None] + columns[:, :, None] % width  # the torque may be column -1
+        flat = width * rows + columns[:, None] % width
+        S, T = self.S.take(flat), self.T.take(flat)
         if self.kept.size:
-            V, H = self.V[:, columns], self.H[:, columns]
+            V, H = self.V.take(columns, axis=1), self.H.take(columns, axis=1)
             S -= V @ V.swapaxes(2, 3)
             half = V @ H.swapaxes(2, 3)
             T -= half

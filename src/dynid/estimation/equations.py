@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError, IdentifiabilityError
-from dynid.estimation.rows import reduce_rows, torque_of_terms
+from dynid.estimation.rows import reduce_rows, torque_along, torque_of_terms
 from dynid.information import Information, Method, reduce_samples
-from dynid.kernels import kernel
 from dynid.parameters.base import BaseParameters, choose_base
 from dynid.parameters.base_set import require_kept_columns
 from dynid.parameters.layout import term_unit
@@ -42,8 +41,6 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-PREDICTED_SAMPLES = 8192
-"""Number of samples predicted at a time (convention): long logs then need little memory."""
 TIME_BLOCKS = 10
 """Number of blocks of time that an experiment is cut into (convention): ten folds of cross-validation."""
 StreamedLog = Callable[[], Iterable[Experiment]]
@@ -120,18 +117,7 @@ class Factors:
         """(N, n) torque of an experiment's motion with parameters (b + k,), column by column as its own [N m or N]."""
         given, experiment = experiment, experiment.matched(self.robot)
         values = np.asarray(beta, dtype=float)
-        theta = self.representative(values)
-        evaluate = kernel(self.robot, "inverse_dynamics", symbolic_parameters=True)
-        parts = [
-            evaluate(
-                experiment.q[s : s + PREDICTED_SAMPLES],
-                experiment.dq[s : s + PREDICTED_SAMPLES],
-                experiment.ddq[s : s + PREDICTED_SAMPLES],
-                theta,
-            )
-            for s in range(0, experiment.samples, PREDICTED_SAMPLES)
-        ]
-        torque = np.concatenate(parts) if parts else np.zeros_like(experiment.q)
+        torque = torque_along(self.robot, self.representative(values), experiment)
         if self.terms:
             torque = torque + torque_of_terms(self.robot, self.terms, values[self.base.rank :], experiment)
         return given.as_recorded(torque, self.robot)

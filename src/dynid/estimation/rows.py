@@ -20,9 +20,18 @@ from dynid.parameters.base import BaseParameters
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth, check_band
 from dynid.robot.model import Robot
+from dynid.tape.kernel import Kernel
 from dynid.terms.base import Motion, Reference, Term
 
-__all__ = ["WIDEST_BAND", "RobotTorques", "reduce_rows", "stretches", "term_columns", "torque_of_terms"]
+__all__ = [
+    "WIDEST_BAND",
+    "RobotTorques",
+    "reduce_rows",
+    "stretches",
+    "term_columns",
+    "torque_along",
+    "torque_of_terms",
+]
 
 Floats = NDArray[np.float64]
 
@@ -52,19 +61,41 @@ class RobotTorques:
         for other, robot, torque in known:
             if other is reference and robot is self.robot:
                 return torque
-        evaluate = kernel(self.robot, "inverse_dynamics", symbolic_parameters=True)
-        torque = np.asarray(evaluate(motion.q, motion.dq, motion.ddq, reference.theta))
+        torque = torque_along(self.robot, reference.theta, motion)
         known.append((reference, self.robot, torque))
         return torque
 
     def gravity_torque(self, reference: Reference, motion: Motion, gravity: Floats) -> Floats:
         """(N, n) torque that holds the links under a gravity vector (3,) in m/s^2 [N m or N]."""
         turned = self.robot.with_gravity(gravity)
-        return np.asarray(kernel(turned, "gravity_torque", symbolic_parameters=True)(motion.q, reference.theta))
+        return _evaluate(kernel(turned, "gravity_torque", symbolic_parameters=True), reference.theta, motion.q)
 
 
 _TORQUES: WeakKeyDictionary[Motion, list[tuple[Reference, Robot, Floats]]] = WeakKeyDictionary()
 """Cache of torques along stretches of motion, as long as these are in use."""
+
+
+AT_ONCE = 1024
+"""Samples whose torques are computed at once (convention): the parameters, repeated for each, stay in the cache."""
+
+
+def torque_along(robot: Robot, theta: Floats, motion: Motion | Experiment) -> Floats:
+    """(N, n) torque of a robot with parameters (p,) along a motion [N m or N].
+
+    The parameters are inputs of the program. `dynid.kernels.inverse_dynamics` folds them in, which pays where one robot
+    is asked for again and again; the robots of every identification are others, and compiling takes longer than a run.
+    """
+    evaluate = kernel(robot, "inverse_dynamics", symbolic_parameters=True)
+    return _evaluate(evaluate, theta, motion.q, motion.dq, motion.ddq)
+
+
+def _evaluate(evaluate: Kernel, theta: Floats, *states: Floats) -> Floats:
+    """(N, n) torques by a kernel of states (N, n) and parameters (p,)."""
+    torque = np.empty(states[0].shape)
+    for start in range(0, len(torque), AT_ONCE):
+        rows = slice(start, start + AT_ONCE)
+        evaluate(*(state[rows] for state in states), theta, out=torque[rows])
+    return torque
 
 
 OVERSAMPLING = 5.0

@@ -40,7 +40,7 @@ from dynid.links.identify import Identification
 from dynid.links.pruning import PrunedRobot, PruningCost
 from dynid.links.validation import Validation, finite_or_none, training_error_in_band
 from dynid.parameters.base import BaseParameters, base_parameters
-from dynid.plain_data import from_plain, indented_json, to_plain
+from dynid.plain_data import from_plain, json_texts, to_plain
 from dynid.processing.experiment import Experiment
 from dynid.public_calls import public
 from dynid.robot.inertia import Inertia
@@ -354,9 +354,9 @@ def write_result(
         >>> path.exists()
         True
     """
-    content = result_json(fit, check, cost, files)
-    content["sha256"] = _digest(content)
-    return write_atomically(path, indented_json(content) + "\n", force=force)
+    text, plain = json_texts(result_json(fit, check, cost, files))
+    checksum = f',\n "sha256": "{_digest(plain)}"\n}}\n'  # the last entry
+    return write_atomically(path, text.removesuffix("\n}") + checksum, force=force)
 
 
 @public
@@ -444,7 +444,7 @@ def _read_content(path: Path) -> dict[str, Any]:
         raise DataError(
             f"the result file has version {version}, but this dynid reads version {SCHEMA}", path=path, remedy=remedy
         )
-    if content.pop("sha256", None) != _digest(content):
+    if content.pop("sha256", None) != _digest(json.dumps(content, sort_keys=True)):
         raise DataError(
             "the result was changed or damaged: its checksum does not match",
             path=path,
@@ -454,5 +454,5 @@ def _read_content(path: Path) -> dict[str, Any]:
     return dict(content)
 
 
-def _digest(content: Mapping[str, object]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -67,8 +67,8 @@ def _reflected(R: Floats, rows: Floats, triangular: int) -> Floats:
         return R
     triangle, _, _, failure = lapack().dtpqrt(triangular, min(len(R), PANEL), R, rows)
     assert failure == 0, "LAPACK refused the shapes"
-    signs = np.where(np.diagonal(triangle) < 0.0, -1.0, 1.0)
-    return np.ascontiguousarray(triangle * signs[:, None])
+    result: Floats = triangle.copy(order="C")
+    return np.negative(result, out=result, where=result.diagonal()[:, None] < 0.0)
 
 
 def gram_factor(G: Floats) -> Floats:

@@ -26,7 +26,7 @@ from dynid.estimation.physical.nearest import lift_parameters, with_possible_lin
 from dynid.estimation.physical.prior import term_signs
 from dynid.estimation.physical.restriction import restrict_parameters
 from dynid.estimation.registry import capabilities
-from dynid.estimation.rows import torque_of_terms
+from dynid.estimation.rows import torque_along, torque_of_terms
 from dynid.estimation.selection import Selection
 from dynid.estimation.streamed_logs import stream_equations
 from dynid.findings import Finding
@@ -276,12 +276,11 @@ class Identification:
             return self.equations.torque(self.estimate.values, experiment)
         run = experiment.matched(self.robot)
         if not self.terms:
-            torque = inverse_dynamics(self.identified, run.q, run.dq, run.ddq)
+            torque = torque_along(self.robot, self.identified.parameter_vector, run)
         else:
-            whole = self.robot.with_parameters(self.standard)
             values = self.estimate.values[self.base.rank :]
-            torque = inverse_dynamics(whole, run.q, run.dq, run.ddq)
-            torque = torque + torque_of_terms(self.robot, self.terms, values, run)
+            torque = torque_along(self.robot, self.standard, run)
+            torque += torque_of_terms(self.robot, self.terms, values, run)
         return experiment.as_recorded(torque, self.robot)
 
     @cached_property

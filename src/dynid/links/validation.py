@@ -14,7 +14,7 @@ from dynid.checks import as_number, as_whole
 from dynid.decompositions import one_blas_thread
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
-from dynid.estimation.rows import WIDEST_BAND, stretches, torque_of_terms
+from dynid.estimation.rows import WIDEST_BAND, stretches, torque_along, torque_of_terms
 from dynid.findings import Finding
 from dynid.gate.measured_samples import noise_through
 from dynid.kernels import inverse_dynamics
@@ -310,7 +310,7 @@ def validate(
     residuals = []
     squares, total, prior, counts = np.zeros((4, fit.robot.dof))
     for run in runs:
-        predicted, prior_torque = fit.torque(run), inverse_dynamics(fit.robot, run.q, run.dq, run.ddq)
+        predicted, prior_torque = fit.torque(run), torque_along(fit.robot, fit.robot.parameter_vector, run)
         (measured, residual, prior_residual), counted = comparison.torques(
             run, run.effort, run.effort - predicted, run.effort - prior_torque
         )
@@ -388,8 +388,14 @@ def robot_error(
     """
     comparison = _Comparison(band_hz, trim_s)
     squares, total = np.zeros((2, robot.dof))
+    # gravity is a part of the program: of a tilted base it is new in any case, and quicker to compile with the values
+    is_tilted = np.count_nonzero(robot.gravity) > 1
     for run in matched_runs(robot, experiments):
-        torque = inverse_dynamics(robot, run.q, run.dq, run.ddq)
+        torque = (
+            inverse_dynamics(robot, run.q, run.dq, run.ddq)
+            if is_tilted
+            else torque_along(robot, robot.parameter_vector, run)
+        )
         if terms:
             torque = torque + torque_of_terms(robot, terms, np.array([term.value for term in terms]), run)
         (measured, residual), _ = comparison.torques(run, run.effort, run.effort - gains * torque)

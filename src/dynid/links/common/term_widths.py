@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import svd
 from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.linear.least_squares import noise_weights
 from dynid.terms.base import ScaledTerm, Term
@@ -33,6 +34,8 @@ CLEAR = (10.0, 0.0)
 """Decrease of the squared residuals, in units of the noise, from which on another width is taken, of the first factors
 and then of the others (convention: about three standard deviations; where the data tell a width, the best one is
 taken)."""
+RESOLVED = 1e-9
+"""Part of a column's length that those before it must leave for it to count (convention: well above rounding)."""
 SWEEPS = 2
 """How often the widths are asked for in turn (convention: terms of different joints hardly depend on each other)."""
 
@@ -68,14 +71,16 @@ def _ask_widths(
         terms=[*others, *(term for row in tried for term in row)],
     )  # fmt: skip
     factor = wide.information.weight(weights)
-    fixed, side = factor.R[:, : len(equations.base.columns) + len(others)], factor.z
-    columns = factor.R[:, fixed.shape[1] :].reshape(len(side), len(scaled), len(factors))
+    length = np.linalg.norm(factor.R, axis=0)
+    count = len(equations.base.columns) + len(others)
+    columns, side = _beyond(factor.R / np.where(length > 0.0, length, 1.0), factor.z, count)
+    columns = columns.reshape(len(side), len(scaled), len(factors))
     places = np.full(len(scaled), MIDDLE)
     found = list(scaled)
     for _ in range(SWEEPS):
         for k in range(len(scaled)):
             kept = [columns[:, other, places[other]] for other in range(len(scaled)) if other != k]
-            gains = _explained(np.column_stack([fixed, *kept]), columns[:, k], side)
+            gains = _explained(np.array(kept).reshape(-1, len(side)).T, columns[:, k], side)
             best = int(np.argmax(gains))
             places[k] = best if gains[best] > gains[MIDDLE] + clear else MIDDLE
             found[k] = _widened(scaled[k], _peak(gains, int(places[k]), factors, clear))
@@ -95,11 +100,19 @@ def _widened(term: Term, factor: float) -> Term:
     return replace(term, scale=factor * term.scale)  # type: ignore[attr-defined,call-arg]
 
 
+def _beyond(triangle: Floats, side: Floats, count: int) -> tuple[Floats, Floats]:
+    """What the first columns of a triangle (p, p) leave of its others, and of the right-hand side (p,)."""
+    if np.all(np.abs(np.diagonal(triangle)[:count]) > RESOLVED):  # they span the first rows: the others are left
+        return triangle[count:, count:], side[count:]
+    U, sizes, _ = svd(triangle[:, :count])
+    rest = U[:, np.count_nonzero(sizes > RESOLVED * sizes[0]) :].T
+    return rest @ triangle[:, count:], rest @ side
+
+
 def _explained(fixed: Floats, columns: Floats, side: Floats) -> Floats:
     """(m,) squares of the right-hand side that each of some columns (r, m) explains beyond the fixed ones (r, f)."""
-    length = np.linalg.norm(fixed, axis=0)
-    Q, R = np.linalg.qr(fixed / np.where(length > 0.0, length, 1.0))
-    Q = Q[:, np.abs(np.diagonal(R)) > 1e-9]
+    Q, R = np.linalg.qr(fixed)
+    Q = Q[:, np.abs(np.diagonal(R)) > RESOLVED]
     table = np.column_stack([columns, side])
     table = table - Q @ (Q.T @ table)
     new = np.sum(table[:, :-1] ** 2, axis=0)
