@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
 import pytest
 
-from dynid.errors import ExportError
-from dynid.files import write_atomically
+from dynid.errors import DataError, ExportError
+from dynid.files import atomic_files, begin_digest, file_digest, write_atomically
 
 
 def test_text_and_bytes_arrive_as_given(tmp_path: Path) -> None:
@@ -48,3 +49,37 @@ def test_a_failure_half_way_keeps_the_old_file(tmp_path: Path, monkeypatch: pyte
         write_atomically(path, "new", force=True)
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize("long", [1, 10**9])
+def test_a_digest_beside_is_that_of_the_file_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long: int
+) -> None:
+    monkeypatch.setattr(atomic_files, "LONG", long)
+    path, content = tmp_path / "log.bin", os.urandom(3_000_000)
+    path.write_bytes(content)
+    begun = begin_digest(path)
+    assert begun() == hashlib.sha256(content).hexdigest() == file_digest(path)
+    os.replace(write_atomically(tmp_path / "other", "other"), path)
+    assert begun() == hashlib.sha256(content).hexdigest()
+    assert file_digest(path) == hashlib.sha256(b"other").hexdigest()
+
+
+def test_what_cannot_be_read_has_no_digest(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="cannot be read"):
+        begin_digest(tmp_path / "missing")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DataError, match="not a regular file"):
+        file_digest(tmp_path / "pipe")
+
+
+def test_a_digest_that_fails_midway_says_so_and_is_tried_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    path = write_atomically(tmp_path / "log", "text")
+    with monkeypatch.context() as patched:
+        patched.setattr(hashlib, "file_digest", fail)
+        with pytest.raises(DataError, match="Input/output error"):
+            file_digest(path)
+    assert file_digest(path) == hashlib.sha256(b"text").hexdigest()

@@ -6,17 +6,31 @@ import contextlib
 import hashlib
 import os
 import tempfile
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
+from threading import Thread
+from typing import BinaryIO
 
 from dynid.errors import DataError, ExportError
 from dynid.files.small_files import open_regular
 
-__all__ = ["TEMPORARY", "file_digest", "make_folder", "size_mb", "safe_name", "sync_folder", "write_atomically"]
+__all__ = [
+    "TEMPORARY",
+    "begin_digest",
+    "file_digest",
+    "make_folder",
+    "safe_name",
+    "size_mb",
+    "sync_folder",
+    "write_atomically",
+]
 
 
 TEMPORARY = ".part"
 """Suffix of a file that is not yet whole."""
+LONG = 10_000_000
+"""Size of a file from which on its digest is made in a thread of its own [bytes] (convention: it takes 50 ms)."""
 LONGEST_NAME = 60
 """Most letters that a name from a file gives to the name of another one: four bytes each leave room for a suffix."""
 
@@ -124,25 +138,80 @@ def file_digest(path: str | os.PathLike[str]) -> str:
     Raises:
         DataError: The file cannot be read.
     """
-    place = Path(path)
-    try:
+    return begin_digest(path)()
+
+
+def begin_digest(path: str | os.PathLike[str]) -> Callable[[], str]:
+    """Start the `file_digest` of a file as it is now, and return a function that waits for it.
+
+    A long file is read in another thread, beside what the caller does.
+
+    Raises:
+        DataError: The file cannot be read; also where its digest is asked for.
+    """
+    place = Path(path).absolute()
+    with _readable(place):
         if place.is_dir():
             inside = [entry for entry in sorted(place.iterdir()) if entry.is_file() or entry.is_dir()]
-            parts = [f"{entry.name} {file_digest(entry)}" for entry in inside]
-            return hashlib.sha256("\n".join(parts).encode(errors="surrogateescape")).hexdigest()
+            parts = [(entry.name, begin_digest(entry)) for entry in inside]
+            return lambda: _digest_of_text("\n".join(f"{name} {digest()}" for name, digest in parts))
         facts = place.stat()
-        return _digest(place, facts.st_mtime_ns, facts.st_size)
+        begun = _begun(place, facts.st_mtime_ns, facts.st_size)
+
+    def wait() -> str:
+        with _readable(place):
+            return begun.result()
+
+    return wait
+
+
+@contextlib.contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Report that a file cannot be read, and try it anew next time."""
+    try:
+        yield
     except OSError as error:
+        _begun.cache_clear()
         raise DataError(
-            f"the file cannot be read: {error.strerror}", path=place, remedy="Check the permissions."
+            f"the file cannot be read: {error.strerror}", path=path, remedy="Check the permissions."
         ) from error
 
 
+def _digest_of_text(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
+
+
 @lru_cache
-def _digest(path: Path, changed_ns: int, size: int) -> str:
-    """Digest of a file that last changed at this time; cached, so that a large log is read only once."""
-    with open_regular(path) as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+def _begun(path: Path, changed_ns: int, size: int) -> _Digest:
+    """The digest of a file that last changed at this time; cached, so that a large log is read only once."""
+    digest = _Digest(open_regular(path))
+    (digest.run if size < LONG else digest.start)()
+    return digest
+
+
+class _Digest(Thread):
+    """Reads an open file for its digest; a command that fails meanwhile does not wait for it."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        super().__init__(name="dynid file_digest", daemon=True)
+        self._stream = stream
+        self._digest = ""
+        self._error: OSError | None = None
+
+    def run(self) -> None:
+        try:
+            with self._stream as stream:
+                self._digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        except OSError as error:
+            self._error = error
+
+    def result(self) -> str:
+        """The digest, when it is known."""
+        if self.is_alive():
+            self.join()
+        if self._error is not None:
+            raise self._error
+        return self._digest
 
 
 def size_mb(path: str | os.PathLike[str]) -> float:

@@ -85,6 +85,9 @@ arrays would take about 1 to 3 GB)."""
 HUGE_MB = 2000.0
 """Size of a log from which on it is read piece by piece [MB], whatever the recipe needs (convention: its arrays would
 take about 10 GB)."""
+AHEAD = 1
+"""Number of pieces that are read and processed in another thread while the last one is reduced (convention: both take
+about as long)."""
 READ_SHARE, CHECK_SHARE = 0.3, 0.4
 """Shares of reading and of checking in the time that a log takes (convention, for progress bars only)."""
 
@@ -451,6 +454,7 @@ class _Stream:
         self._reader, self._log, self._log_progress = reader, log, log_progress
         self._is_checked = not reader.recipe.gate
         self._resolved: tuple[Processing, str] | None = None
+        self._share_read = 0.0
 
     def __call__(self) -> Iterator[Experiment]:
         """Start the stream of processed pieces."""
@@ -461,7 +465,8 @@ class _Stream:
             pieces = self._pieces()
             first = next(pieces)
             options, delay_note = self._resolve(first)
-            for run in process_stream(itertools.chain([first], pieces), options, check=check):
+            for run in process_stream(itertools.chain([first], pieces), options, check=check, ahead=AHEAD):
+                self._log_progress.report(self._log, self._share_read, "reading")
                 has_samples = has_samples or bool(run.valid.any())
                 dropped.update(run.dropped)
                 yield _with_note(run, delay_note)
@@ -487,8 +492,12 @@ class _Stream:
             return iter([match_joints(self._log, self._reader.robot)])
         return read_stream(
             self._log, self._reader.robot, channel_map=self._reader.channel_map,
-            progress=lambda share, _: self._log_progress.report(self._log, share, "reading"),
+            progress=self._note_share,
         )  # fmt: skip
+
+    def _note_share(self, share: float, _: str) -> None:
+        """Note what is read, perhaps in another thread than the one to report it in."""
+        self._share_read = share
 
     def _resolve(self, first: Recording) -> tuple[Processing, str]:
         """The processing of all pieces and a note about the delay, from the first piece, which must hold torques."""

@@ -13,13 +13,13 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from dynid.errors import DataError, ExportError, visible_text
-from dynid.files import file_digest, make_folder, write_atomically
+from dynid.files import begin_digest, file_digest, make_folder, write_atomically
 from dynid.files.schema import (
     DIGEST,
     FILE_NAME,
@@ -113,14 +113,14 @@ class Origin:
         return cls(verb=verb, command=f"Python: {verb}", options=dict(options), inputs=files)
 
     def facts(self) -> dict[str, Any]:
-        """The origin as part of ``run.json``."""
+        """The origin as part of ``run.json``, its inputs not yet digested."""
         return {
             "schema": SCHEMA,
             "verb": self.verb,
             "command": self.command,
             "arguments": None if self.arguments is None else list(self.arguments),
             "options": dict(self.options),
-            "inputs": [{"path": str(path), "sha256": file_digest(path)} for path in dict.fromkeys(self.inputs)],
+            "inputs": [],
             "versions": versions(),
         }
 
@@ -149,7 +149,9 @@ class RunFolder:
     """Folder of the run, as it was asked for; its files appear there when the run finishes."""
     transaction: Transaction
     facts: dict[str, Any]
-    """Content of ``run.json``."""
+    """Content of ``run.json``, its inputs not yet digested."""
+    digests: Mapping[Path, Callable[[], str]]
+    """File that the run reads -> function that waits for its digest, which was begun before anything was read."""
     earlier: frozenset[str] = frozenset()
     """Names of the files that an earlier run left in the folder."""
     force: bool = False
@@ -165,6 +167,11 @@ class RunFolder:
     def path(self) -> Path:
         """The hidden folder to which the files are written."""
         return self.transaction.stage
+
+    @property
+    def inputs(self) -> list[dict[str, str]]:
+        """The files that the run reads, as ``run.json`` lists them."""
+        return [{"path": str(path), "sha256": wait()} for path, wait in self.digests.items()]
 
     def __enter__(self) -> Self:
         return self
@@ -205,7 +212,7 @@ class RunFolder:
     def settings(self) -> Settings:
         """The section of the report that says how the run was made."""
         options = {name: _words(value) for name, value in self.facts["options"].items()}
-        inputs = [(entry["path"], entry["sha256"]) for entry in self.facts["inputs"]]
+        inputs = [(entry["path"], entry["sha256"]) for entry in self.inputs]
         return Settings(self.facts["command"], options, inputs, self.facts["versions"])
 
     def refuse(self) -> None:
@@ -239,7 +246,7 @@ class RunFolder:
         outputs = {name: file_digest(file) for name, file in files.items() if name not in (LOG, MANIFEST, LOCK)}
         if not self.force:
             _refuse_taken(self.folder, set(outputs) - self.earlier)
-        facts = {**self.facts, "finished": False, **end, "outputs": outputs}
+        facts = {**self.facts, "inputs": self.inputs, "finished": False, **end, "outputs": outputs}
         self.write(MANIFEST, json.dumps(facts, indent=1) + "\n")
         self.transaction.commit([*outputs, LOG, MANIFEST], self.earlier - {LOG, MANIFEST})
 
@@ -259,26 +266,29 @@ def open_run(request: RunRequest, origin: Origin, files: Sequence[str], *, can_c
     out, force = request.path, request.force
     names = {*files, *REPORTS, LOG, MANIFEST}
     check_targets(out, names)
-    facts = (request.origin or origin).facts()
+    asked = request.origin or origin
+    facts, digests = asked.facts(), {path: begin_digest(path) for path in asked.inputs}
     transaction = begin(out)
     is_left = (transaction.stage / MANIFEST).exists()  # by an interrupted run
     try:
         earlier = _earlier_files(out, force=force)
-        _refuse_own_input(out, facts, names | earlier)
+        _refuse_own_input(out, asked.inputs, names | earlier)
         if not force:
             _refuse_taken(out, names - earlier)
-        is_resumed = can_continue and _is_same(transaction, facts)
-        transaction.clear(keep=CACHE if is_resumed else None)
         run = RunFolder(
-            folder=out, transaction=transaction, facts=facts, earlier=earlier, force=force, is_resumed=is_resumed,
+            folder=out, transaction=transaction, facts=facts, digests=digests, earlier=earlier, force=force,
             can_continue=can_continue,
         )  # fmt: skip
-        started = {**facts, "finished": False, "stage": transaction.identity}
+        # nobody compares the inputs of a run that cannot continue, so it need not wait for their digests
+        started = {**facts, "inputs": run.inputs if can_continue else []}
+        run = replace(run, is_resumed=can_continue and _is_same(transaction, started))
+        transaction.clear(keep=CACHE if run.is_resumed else None)
+        started |= {"finished": False, "stage": transaction.identity}
         run.write(MANIFEST, json.dumps(started, indent=1) + "\n")
     except BaseException:
         (transaction.release if is_left else transaction.discard)()
         raise
-    run.note(f"{'resumed' if is_resumed else 'started'}: {facts['command']}")
+    run.note(f"{'resumed' if run.is_resumed else 'started'}: {facts['command']}")
     return run
 
 
@@ -312,11 +322,11 @@ def _refuse_taken(out: Path, names: set[str]) -> None:
         raise ExportError(f"{taken[0]} exists already", path=out, remedy="Add --force, or choose another folder.")
 
 
-def _refuse_own_input(out: Path, facts: Mapping[str, Any], names: set[str] | frozenset[str]) -> None:
+def _refuse_own_input(out: Path, inputs: Sequence[Path], names: set[str] | frozenset[str]) -> None:
     """Refuse to replace the run that the command reads."""
     folder = out.resolve()
     replaced = {folder / name for name in names} | ({folder} if (folder / MANIFEST).exists() else set())
-    if any(Path(entry["path"]).resolve() in replaced for entry in facts["inputs"]):
+    if any(path.resolve() in replaced for path in inputs):
         remedy = "Choose another folder with --out."
         raise ExportError("the command reads the run in this folder, and would replace it", path=out, remedy=remedy)
 

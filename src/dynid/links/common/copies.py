@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -39,17 +40,25 @@ def check_copies(
     Raises:
         ArgumentError: Two logs have the same content.
     """
+    files, further = ([log for log in some if not isinstance(log, Recording)] for some in (logs, others))
+    sizes = Counter(map(_size, (*files, *further)))
+    sizes[None] = 2  # folders and missing files are always looked into
     seen: dict[str, str | Path] = {}
-    for log in (log for log in logs if not isinstance(log, Recording)):
+    for log in (log for log in files if sizes[_size(log)] > 1):
         digest = log_digest(log)
         if (twin := seen.get(digest)) is not None:
             what = "is given twice" if str(twin) == str(log) else f"has the same content as {twin}"
             raise ArgumentError(f"{log} {what}", remedy="Give each log once: a copy adds no knowledge.")
         seen[digest] = log
-    for log in (log for log in others if not isinstance(log, Recording)):
+    for log in (log for log in further if sizes[_size(log)] > 1):
         if (twin := seen.get(log_digest(log))) is not None:
             what = "is a log" if str(twin) == str(log) else f"has the same content as {twin},"
             raise ArgumentError(f"{log} {what} {why}", remedy=remedy)
+
+
+def _size(log: str | Path) -> int | None:
+    """Size of a file [bytes]: only logs of the same size have the same content. None for anything else."""
+    return Path(log).stat().st_size if Path(log).is_file() else None
 
 
 class SeenSamples:
