@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from queue import Full, Queue
-from threading import Event, Thread
+from queue import Queue
+from threading import Event, Semaphore, Thread
 from typing import Any, Protocol
 
 import numpy as np
@@ -95,25 +95,17 @@ def _experiments(
 
 def _work_ahead(stream: Iterator[Experiment], count: int) -> Iterator[Experiment]:
     """The items of a stream, up to `count` of them made ahead in another thread; errors are raised in their turn."""
-    ready: Queue[Experiment | BaseException | None] = Queue(count)
-    stopped = Event()
-
-    def put(item: Experiment | BaseException | None) -> None:
-        while not stopped.is_set():
-            try:
-                return ready.put(item, timeout=0.1)
-            except Full:
-                continue
+    ready: Queue[Experiment | BaseException | None] = Queue()
+    wanted, stopped = Semaphore(count), Event()
 
     def work() -> None:
         try:
-            for item in stream:
-                put(item)
-                if stopped.is_set():
+            while wanted.acquire() and not stopped.is_set():
+                ready.put(item := next(stream, None))
+                if item is None:
                     return
-            put(None)
         except BaseException as error:
-            put(error)
+            ready.put(error)
 
     worker = Thread(target=work, name="dynid process_stream", daemon=True)
     worker.start()
@@ -121,9 +113,11 @@ def _work_ahead(stream: Iterator[Experiment], count: int) -> Iterator[Experiment
         while (item := ready.get()) is not None:
             if isinstance(item, BaseException):
                 raise item
+            wanted.release()
             yield item
     finally:
         stopped.set()
+        wanted.release()
         worker.join()
 
 
