@@ -70,9 +70,26 @@ class Band:
 
     def variance(self, dq: Floats, torque: Floats, expected: Floats, rate_hz: float) -> Floats:
         """(N, n) the same from velocities, measured and expected torques (N, n)."""
-        high = self.high_speed, self.high_torque, self.high_jerk
-        columns = _features(dq, torque, expected, rate_hz, high)
+        columns = _features(dq, torque, expected, rate_hz, self._high)
         return np.asarray(sum(part * column for part, column in zip(self.variances, columns, strict=True)))
+
+    def last_variance(self, dq: Floats, torque: Floats, expected: Floats, slowest: Sequence[Floats]) -> Floats:
+        """(n,) the last row of `variance`, from a few last samples.
+
+        Args:
+            dq: (5 or more, n) velocities.
+            torque: (5 or more, n) measured torques.
+            expected: (5 or more, n) expected torques.
+            slowest: (n,) the last row of `slowest_speed` for each of `HOLDS_S`.
+        """
+        breaks = np.square((expected[2:] - 2.0 * expected[1:-1] + expected[:-2])[::-1])
+        jolt = dq[-1] - 2.0 * dq[-2] + dq[-3]
+        columns = _columns(dq[-1], torque[-1], slowest, [breaks[age] for age in BREAK_AGES], jolt, self._high)
+        return np.asarray(np.einsum("fj,fj->j", self.variances, columns))
+
+    @property
+    def _high(self) -> tuple[Floats, Floats, Floats]:
+        return self.high_speed, self.high_torque, self.high_jerk
 
     def still(self, stretch: WatchedStretch) -> NDArray[np.bool_]:
         """(N, n) whether a joint was near rest during the whole time `STILL_S` before: its friction is open then."""
@@ -107,16 +124,39 @@ def slowest_speed(dq: Floats, rate_hz: float, hold_s: float) -> Floats:
 
 def _features(
     dq: Floats, torque: Floats, expected: Floats, rate_hz: float, high: tuple[Floats, Floats, Floats]
-) -> list[Floats]:
-    """(N, n) what each of the variances is multiplied by; high values of speed, torque and jerk scale them."""
-    speed, high_torque, jerk = high
+) -> Floats:
+    """(features, N, n) what each of the variances is multiplied by, in the scale of high speed, torque and jerk."""
     slowest = [slowest_speed(dq, rate_hz, hold) for hold in HOLDS_S]
-    near = [np.exp(-((slow / (width * speed)) ** 2)) for slow in slowest for width in WIDTHS]
     breaks = np.square(_bend(expected))
     aged = [np.vstack([np.zeros_like(breaks[:age]), breaks[: len(breaks) - age]]) for age in BREAK_AGES]
-    shaken = np.square(_bend(dq) / jerk).mean(axis=1, keepdims=True) * np.ones(dq.shape[1])
-    moving = [1.0 - np.exp(-((dq / (width * speed)) ** 2)) for width in MOVING]
-    return [np.ones_like(dq), *moving, (dq / speed) ** 2, (torque / high_torque) ** 2, *near, *aged, shaken]
+    return _columns(dq, torque, slowest, aged, _bend(dq), high)
+
+
+def _columns(
+    dq: Floats,
+    torque: Floats,
+    slowest: Sequence[Floats],
+    breaks: Sequence[Floats],
+    jolt: Floats,
+    high: tuple[Floats, Floats, Floats],
+) -> Floats:
+    """(features, ..., n) what each of the variances is multiplied by, at one instant (n,) or many (N, n).
+
+    Args:
+        dq: Velocities.
+        torque: Measured torques.
+        slowest: Smallest speeds for each of `HOLDS_S`.
+        breaks: Squared second differences of the expected torque for each of `BREAK_AGES`.
+        jolt: Second differences of the velocity.
+        high: (n,) high values of speed, torque and jerk.
+    """
+    speed, high_torque, jerk = high
+    relative, lead = np.abs(dq) / speed, (-1, *(1,) * dq.ndim)
+    moving = 1.0 - np.exp(-np.square(relative / np.reshape(MOVING, lead)))
+    near = [np.exp(-np.square(slow / speed / np.reshape(WIDTHS, lead))) for slow in slowest]
+    shaken = np.broadcast_to(np.square(jolt / jerk).mean(axis=-1, keepdims=True), dq.shape)
+    rows = [np.ones_like(dq)], moving, [np.square(relative), np.square(torque / high_torque)], *near, breaks, [shaken]
+    return np.concatenate([np.asarray(part) for part in rows])
 
 
 def _bend(x: Floats) -> Floats:
@@ -146,7 +186,7 @@ def fit_band(stretches: Sequence[WatchedStretch], least: Floats | None = None) -
         np.concatenate([part[rows] for part, rows in zip(parts, fresh, strict=True)])
         for parts in (
             [
-                np.stack(_features(s.dq, s.torque, s.expected, s.rate_hz, (speed, torque, jerk)), axis=2)
+                np.moveaxis(_features(s.dq, s.torque, s.expected, s.rate_hz, (speed, torque, jerk)), 0, 2)
                 for s in stretches
             ],
             [np.square(s.raw) for s in stretches],

@@ -6,6 +6,7 @@ Only the spread of the model is not computed for every sample: its median over t
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +15,7 @@ from dynid.errors import DataError
 from dynid.links.identify import Identification
 from dynid.monitor.alarm_tails import CLEAR_S
 from dynid.monitor.alarms import SAME_S, Alarm
-from dynid.monitor.bands import BREAK_AGES, HOLDS_S, STILL, STILL_S
+from dynid.monitor.bands import BREAK_AGES, HOLDS_S, STILL, STILL_S, TURNING, Band
 from dynid.monitor.calibration import Calibration, Kind
 from dynid.monitor.jumps import MOST_UNREST, SLOW_S, UNREST, UNREST_S, WINDOW_S
 from dynid.monitor.observer import MomentumObserver, as_model
@@ -28,6 +29,24 @@ WHOLE = 0.75
 """Part of the period of a watch after which its samples are judged together (convention: between a half and one)."""
 GAP = 4.0
 """Periods without a sample after which a watch begins anew (convention)."""
+
+
+class _Rows:
+    """The last rows (n,) of a signal, side by side in memory."""
+
+    def __init__(self, most: int, n: int) -> None:
+        self._table, self._most, self.count = np.zeros((2 * most, n)), most, 0
+
+    def append(self, row: Floats) -> None:
+        """Add a row; the oldest one goes where there are as many as may be."""
+        place = self.count % self._most
+        self._table[place] = self._table[place + self._most] = row  # so that the last ones never wrap round
+        self.count += 1
+
+    def last(self, most: int) -> Floats:
+        """(m, n) up to so many of the last rows, the newest one last; no copy."""
+        end = (self.count - 1) % self._most + self._most + 1
+        return self._table[end - min(most, self.count, self._most) : end]
 
 
 @public
@@ -61,12 +80,13 @@ class LiveWatch:
         for place, window in enumerate(whitening.windows):
             for j in range(len(calibration.joint_names)):
                 self._shapes[place, self._longest - window :, j] = whitening.shape(j, window)
+        self._squared_shapes = np.square(self._shapes)
         self._given = whitening.given
         order = calibration.whitening.order
         self._taps = np.zeros((order + 1, len(calibration.joint_names)))
         for j, model in enumerate(calibration.whitening.noise):
-            self._taps[: model.taps.size, j] = model.taps / np.sqrt(model.variance)
-        self._held = 2 + max(2 + max(BREAK_AGES), *(round(hold * self._rate) for hold in HOLDS_S))
+            self._taps[order + 1 - model.taps.size :, j] = model.taps[::-1] / np.sqrt(model.variance)
+        self._holds = [1 + max(1, round(hold * self._rate)) for hold in HOLDS_S]
         self._still = max(1, round(STILL_S * self._rate))
         self._calm = float(np.exp(-1.0 / (UNREST_S * self._rate)))
         self._cleared: dict[tuple[int, Kind], float] = {}
@@ -90,13 +110,14 @@ class LiveWatch:
         self._external = np.zeros(n)
         self._average: Floats | None = None
         self._averages: deque[Floats] = deque(maxlen=self._window)
-        self._recent: deque[Floats] = deque(maxlen=len(self._taps))
-        self._news: deque[Floats] = deque(maxlen=self._longest)
-        self._roots: deque[Floats] = deque(maxlen=self._longest)
+        self._recent = _Rows(len(self._taps), n)
+        self._news, self._roots = _Rows(self._longest, n), _Rows(self._longest, n)
         self._unrest = np.ones(n)
         self._unrests: deque[Floats] = deque([np.ones(n)] * self._longest, maxlen=self._longest)
-        self._motion: deque[tuple[Floats, Floats, Floats]] = deque(maxlen=self._held)
-        self._opened: deque[Floats] = deque([np.zeros(n)], maxlen=self._longest + 1)
+        self._speeds = _Rows(max(self._holds), n)
+        self._motion = _Rows(3 + max(BREAK_AGES), 3 * n)  # velocities, measured and expected torques
+        self._opened = _Rows(self._longest + 1, n)
+        self._opened.append(np.zeros(n))
         self._near = np.zeros(n, dtype=np.int64)
         self._stale, self._age = 0, 0
         self._torque_sum, self._elapsed = np.zeros(n), 0.0
@@ -137,29 +158,43 @@ class LiveWatch:
     def _judge(self, raw: Floats, dq: Floats, torque: Floats) -> list[Alarm]:
         known = self.calibration
         n = raw.size
-        self._motion.append((dq, torque, torque - self._observer.state[n : 2 * n]))
-        speeds, torques, expected = (np.array([sample[place] for sample in self._motion]) for place in range(3))
+        turned = self._motion.count > 0 and dq * self._motion.last(1)[0, :n] < 0.0
+        self._speeds.append(np.where(turned, 0.0, np.abs(dq)))
+        self._motion.append(np.concatenate([dq, torque, torque - self._observer.state[n : 2 * n]]))
+        slowest = [self._speeds.last(hold).min(axis=0) for hold in self._holds]
         self._near = np.where(np.abs(dq) < STILL * known.band.high_speed, self._near + 1, 0)
         is_still = self._near >= self._still
-        self.turning = known.band.turning(speeds, self._rate)[-1]
+        self.turning = slowest[-1] < TURNING * known.band.high_speed
         self._opened.append(np.where(is_still, known.band.most_open, 0.0))
         open_friction = np.where(is_still, known.band.dry_friction, 0.0)
-        variance, news = (band.variance(speeds, torques, expected, self._rate)[-1] for band in (known.band, known.news))
+        variance, news = (self._variance(band, slowest) for band in (known.band, known.news))
         std = np.sqrt(known.typical_spread + variance + np.square(open_friction))
         self.external, self.limit = self._external, self.levels.band * std
         self.level = np.abs(self.external) / std
         self._recent.append(raw - self._before(raw))
         self.jump = np.zeros(raw.size)
         self._age += 1
-        if len(self._recent) == len(self._taps):
+        if self._recent.count >= len(self._taps):
             self._take_news(np.sqrt(news))
             if self._age > known.whitening.settling:
                 self._project()
         return self._alarms()
 
+    def _variance(self, band: Band, slowest: Sequence[Floats]) -> Floats:
+        """(n,) variance of the noise now."""
+        dq, torque, expected = self._last_motion(3 + max(BREAK_AGES))
+        if len(dq) < 3 + max(BREAK_AGES):  # the beginning has no differences yet
+            return np.asarray(band.variance(dq, torque, expected, self._rate)[-1])
+        return band.last_variance(dq, torque, expected, slowest)
+
+    def _last_motion(self, most: int) -> tuple[Floats, Floats, Floats]:
+        """(m, n) velocities, measured and expected torques of up to so many of the last samples."""
+        n, rows = len(self._near), self._motion.last(most)
+        return rows[:, :n], rows[:, n : 2 * n], rows[:, 2 * n :]
+
     def _take_news(self, news: Floats) -> None:
         """Add what is new in the last residual; see `dynid.monitor.jumps.take_news`."""
-        white = np.asarray(sum(taps * past for taps, past in zip(self._taps, reversed(self._recent), strict=True)))
+        white = np.einsum("kj,kj->j", self._taps, self._recent.last(len(self._taps)))
         weight = 0.0 if self._is_stale() else 1.0 / np.square(news)
         root = np.sqrt(weight / (1.0 - UNREST + UNREST * self._unrests[0]))
         self._news.append(white * root)
@@ -170,7 +205,7 @@ class LiveWatch:
 
     def _is_stale(self) -> bool:
         """Whether the last samples were lost; see `dynid.monitor.watched_signals.find_stale`."""
-        dq, torque = (np.array([pair[place] for pair in list(self._motion)[-3:]]) for place in (0, 1))
+        dq, torque, _ = self._last_motion(3)
         # the first samples of all are not judged: there are always more than three here
         is_lost = bool(find_stale(torque, dq)[2]) if len(torque) == 3 else False
         self._stale = CATCH_UP + 1 if is_lost else max(self._stale - 1, 0)
@@ -187,12 +222,12 @@ class LiveWatch:
 
     def _project(self) -> None:
         """The largest projection; see `dynid.monitor.jumps.project_steps`."""
-        new, roots = np.array(self._news), np.array(self._roots)
-        squares = np.einsum("kj,wkj->wj", np.square(roots), np.square(self._shapes))
+        new, roots = self._news.last(self._longest), self._roots.last(self._longest)
+        squares = np.einsum("kj,wkj->wj", np.square(roots), self._squared_shapes)
         sharp = np.sqrt(np.maximum(squares, 1e-300))
         both = np.stack([new, new @ self._given]) * roots
         projected = np.einsum("hkj,wkj->hwj", both, self._shapes) / sharp
-        alone = np.max(self._opened, axis=0) * sharp
+        alone = self._opened.last(self._longest + 1).max(axis=0) * sharp
         excused = np.stack([alone, alone @ np.abs(self._given)])
         scale = np.where(self.turning, self.calibration.scale[1], self.calibration.scale[0])
         beyond = (np.abs(projected) - excused).reshape(scale.shape) / scale
