@@ -64,7 +64,7 @@ ROUNDING = 1e-11
 """Steps below this share of the largest parameter are rounding. Convention."""
 FASTER = 4.0
 """Control rate over that of the log above which a sampled torque says little of the motion between samples.
-Experiment: with a ratio of 2 (1 kHz under 2 kHz) the search did not settle (docs/evidence.md)."""
+Experiment: with a ratio of 2 (1 kHz under 2 kHz) the search did not settle."""
 LEVEL, MISFIT = 1e-4, 1.5
 """Probability of chance below which, and ratio of variances above which, residuals do not fit. Convention."""
 
