@@ -14,6 +14,7 @@ from run_agreement import arm, case, is_right, record  # the campaign's own plan
 
 from dynid.estimation.agreement import _Cause, _Changes, _with_drifts, check_runs
 from dynid.estimation.equations import build_equations
+from dynid.links.common.run_differences import settle_runs
 from dynid.links.identify import identify
 from dynid.links.recipe import Recipe
 from dynid.robot.inertia import Inertia
@@ -157,3 +158,24 @@ def test_an_offset_that_differs_is_no_drift():
     theta[10 * robot.dof + 3] += 3.0  # OFF1
     runs = [record(robot, 4), record(robot.with_parameters(theta), 6)]
     assert [finding.code for finding in check_runs(build_equations(robot, runs))] == ["runs-differ"]
+
+
+def test_an_offset_that_probably_differs_is_taken_off_without_an_accusation():
+    """From no difference to a sure one there are sizes at which runs get their own offsets and nobody is warned."""
+    robot = arm(puma560)
+    kinds = []
+    for size in (0.0, *np.linspace(0.1, 0.15, 21), 1.0):
+        theta = robot.parameter_vector.copy()
+        theta[10 * robot.dof + 3] += size  # OFF1
+        equations = build_equations(robot, [record(robot, 7), record(robot.with_parameters(theta), 8)])
+        found = check_runs(equations)
+        kinds.append({finding.severity for finding in found})
+        if kinds[-1] == {"note"}:
+            assert {name for finding in found for name in finding.evidence} == {"OFF1"}
+            settled = settle_runs(equations, ["auto"])
+            assert settled is not None
+            assert "own offset on joint1" in settled.findings[-1].message
+            assert list(settled.offset_spread) == [0]
+    assert kinds[0] == set()
+    assert kinds[-1] == {"warning"}
+    assert {"note"} in kinds

@@ -66,9 +66,14 @@ def check_runs(equations: Factors) -> tuple[Finding, ...]:
     degrees = [sum(len(run.blocks) - (2 if cause.is_drift else 1) for run in runs) for cause in causes]
     level = (CHANCE / (len(runs) * len(causes)), degrees)
     found: list[Finding] = []
+    slight: list[Finding] | None = None
     while runs:
         whole = _weigh(np.sum([run.total for run in runs], axis=0), weights, m)
-        answers = [_explain(_Changes.of(run.total, whole, weights, causes), causes, usual, level) for run in runs]
+        changes = [_Changes.of(run.total, whole, weights, causes) for run in runs]
+        answers = [_explain(each, causes, usual, level) for each in changes]
+        if slight is None:
+            explained = zip(runs, changes, (named for _, named in answers), strict=True)
+            slight = [note for each in explained for note in _slight_offsets(equations, *each, causes, usual, degrees)]
         worst = max(range(len(runs)), key=lambda k: answers[k][0])
         if len(runs) == 2 and not any(entry.cause.is_drift for entry in answers[worst][1]):
             worst = 1  # of two runs that differ, neither is the odd one
@@ -78,7 +83,7 @@ def check_runs(equations: Factors) -> tuple[Finding, ...]:
         del runs[worst]  # the others are compared without it
         if len(runs) == 1:  # it differs from no other, and still may drift
             usual = [gain if cause.is_drift else np.inf for gain, cause in zip(usual, causes, strict=True)]
-    return tuple(found)
+    return (*found, *(slight or ()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -380,6 +385,46 @@ def _explain(
         size = np.sqrt(max(float(change[part] @ _inverse(spread) @ change[part]), 0.0))
         named.append(_Named(causes[k], change[part], float(size)))
     return score, named
+
+
+def _slight_offsets(
+    equations: Factors,
+    run: _Run,
+    changes: _Changes,
+    named: Sequence[_Named],
+    causes: Sequence[_Cause],
+    usual: Sequence[float],
+    degrees: Sequence[int],
+) -> Iterator[Finding]:
+    """Note offsets that differ beside what is named of a run, judged among the offsets of all runs alone.
+
+    To give runs offsets of their own accuses nobody, so that other causes need not share the chance of a mistake.
+    """
+    chosen = [place for place, cause in enumerate(causes) if any(entry.cause is cause for entry in named)]
+    offsets = {cause.steady for cause in causes if cause.steady is not None}
+    told = {*chosen, *(causes[place].steady for place in chosen)}
+    before, used = changes.gain(*chosen)[:2] if chosen else (0.0, 0)
+    limit = CHANCE / max(len(equations.blocks) * len(offsets), 1)
+    found = []
+    for place in sorted(offsets - told):
+        gain, rank, change, covariance = changes.gain(*chosen, place)
+        own = rank - used
+        if not 0.0 < usual[place] < np.inf or own < 1:
+            continue
+        more = max(gain - before, 0.0) / usual[place]
+        if f_probability(more / own, own, degrees[place] * own) <= limit:
+            spread = max(float(covariance[-1, -1]) * usual[place], 1e-300)
+            found.append(_Named(causes[place], change[-1:], abs(float(change[-1])) / float(np.sqrt(spread))))
+    if found:
+        name = _name_of(equations, run)
+        yield Finding(
+            code="runs-differ",
+            severity="note",
+            where=name,
+            message=f"{name} seems to have offsets of its own: {'; '.join(map(_describe, found))}",
+            evidence={entry.cause.name: entry.deviations for entry in found},
+            remedy='Runs get their own offsets by per_run = ["offset"], the default for runs in memory.',
+        )
 
 
 def _needed(chosen: Sequence[int], changes: _Changes, usual: Sequence[float]) -> list[int]:

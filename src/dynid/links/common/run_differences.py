@@ -143,8 +143,9 @@ def settle_runs(equations: Samples, names: Sequence[str]) -> RunDifferences | No
     )
     offsets = {j: _per_run(columns, values, j, "OFF", count) for j in joints.get("offset", ())}
     spread = {j: float(np.std(each, ddof=1) / np.sqrt(count)) for j, each in offsets.items()}
+    sure = [finding for finding in found if finding.severity != "note"]  # slight differences are taken off here
     return RunDifferences(
-        runs=runs, findings=(*found, *_report(equations, tuple(joints), offsets, columns, values)), offset_spread=spread
+        runs=runs, findings=(*sure, *_report(equations, tuple(joints), offsets, columns, values)), offset_spread=spread
     )
 
 
