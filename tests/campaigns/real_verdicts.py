@@ -105,7 +105,7 @@ def explain_verdict(validation: dict[str, Any], findings: Sequence[dict[str, Any
     verdict, _, says = validation["verdict"].partition(": ")
     if validation["passed"]:
         return verdict, ""
-    blamed = [f for f in findings if f["message"] in validation["doubts"]]
+    blamed = [f for f in findings if any(doubt.endswith(f["message"]) for doubt in validation["doubts"])]
     return verdict, "; ".join(f"`{f['code']}`, {f['where']}: {f['message']}" for f in blamed) or says
 
 

@@ -24,7 +24,11 @@ def test_the_reason_names_the_finding_and_its_log() -> None:
     doubt = "two sets of parameters explain the log better than one"
     finding = {"code": "change", "where": "a.mat: model", "message": doubt}
     other = {"code": "spikes", "where": "a.mat: effort", "message": "some values are spikes"}
-    validation = {"verdict": f"not passed: 8 % is within the limit, but {doubt}", "passed": False, "doubts": [doubt]}
+    validation = {
+        "verdict": f"not passed: 8 % is within the limit, but {doubt}",
+        "passed": False,
+        "doubts": [f"a.mat: {doubt}"],
+    }
     assert explain_verdict(validation, [other, finding]) == ("not passed", f"`change`, a.mat: model: {doubt}")
     failed = {"verdict": "failed: 20 % exceeds the limit of 15 %", "passed": False, "doubts": []}
     assert explain_verdict(failed, [other]) == ("failed", "20 % exceeds the limit of 15 %")
