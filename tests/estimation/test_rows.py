@@ -5,16 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynid.estimation.rows import AT_ONCE, torque_along
+from dynid.estimation.rows import torque_along
 from dynid.kernels import inverse_dynamics
 from dynid.robot import zoo
+from dynid.tape.program import REPEATED
 from dynid.terms.friction import Coulomb, Viscous
 from estimation.planted import planted_run
 
 ROBOT = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4))
 
 
-@pytest.mark.parametrize("samples", [1, AT_ONCE, AT_ONCE + 1, 2500])
+@pytest.mark.parametrize("samples", [1, REPEATED, REPEATED + 1])
 def test_torques_along_a_run_are_those_of_the_robot(samples: int) -> None:
     run = planted_run(ROBOT, samples=2500).rows(slice(0, samples))
     other = 1.1 * ROBOT.parameter_vector

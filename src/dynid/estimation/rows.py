@@ -20,7 +20,6 @@ from dynid.parameters.base import BaseParameters
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth, check_band
 from dynid.robot.model import Robot
-from dynid.tape.kernel import Kernel
 from dynid.terms.base import Motion, Reference, Term
 
 __all__ = [
@@ -68,15 +67,11 @@ class RobotTorques:
     def gravity_torque(self, reference: Reference, motion: Motion, gravity: Floats) -> Floats:
         """(N, n) torque that holds the links under a gravity vector (3,) in m/s^2 [N m or N]."""
         turned = self.robot.with_gravity(gravity)
-        return _evaluate(kernel(turned, "gravity_torque", symbolic_parameters=True), reference.theta, motion.q)
+        return np.asarray(kernel(turned, "gravity_torque", symbolic_parameters=True)(motion.q, reference.theta))
 
 
 _TORQUES: WeakKeyDictionary[Motion, list[tuple[Reference, Robot, Floats]]] = WeakKeyDictionary()
 """Cache of torques along stretches of motion, as long as these are in use."""
-
-
-AT_ONCE = 1024
-"""Samples whose torques are computed at once (convention): the parameters, repeated for each, stay in the cache."""
 
 
 def torque_along(robot: Robot, theta: Floats, motion: Motion | Experiment) -> Floats:
@@ -86,16 +81,7 @@ def torque_along(robot: Robot, theta: Floats, motion: Motion | Experiment) -> Fl
     is asked for again and again; the robots of every identification are others, and compiling takes longer than a run.
     """
     evaluate = kernel(robot, "inverse_dynamics", symbolic_parameters=True)
-    return _evaluate(evaluate, theta, motion.q, motion.dq, motion.ddq)
-
-
-def _evaluate(evaluate: Kernel, theta: Floats, *states: Floats) -> Floats:
-    """(N, n) torques by a kernel of states (N, n) and parameters (p,)."""
-    torque = np.empty(states[0].shape)
-    for start in range(0, len(torque), AT_ONCE):
-        rows = slice(start, start + AT_ONCE)
-        evaluate(*(state[rows] for state in states), theta, out=torque[rows])
-    return torque
+    return np.asarray(evaluate(motion.q, motion.dq, motion.ddq, theta))
 
 
 OVERSAMPLING = 5.0
