@@ -8,9 +8,9 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from io import BufferedReader
 from pathlib import Path
 from threading import Thread
-from typing import BinaryIO
 
 from dynid.errors import DataError, ExportError
 from dynid.files.small_files import open_regular
@@ -192,7 +192,7 @@ def _begun(path: Path, changed_ns: int, size: int) -> _Digest:
 class _Digest(Thread):
     """Reads an open file for its digest; a command that fails meanwhile does not wait for it."""
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: BufferedReader) -> None:
         super().__init__(name="dynid file_digest", daemon=True)
         self._stream = stream
         self._digest = ""
