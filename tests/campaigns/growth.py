@@ -42,13 +42,14 @@ print(time.process_time() - start)
 """A chain of so many joints in a new process with an empty cache: record, compile, and compute ten states."""
 
 
-def spend(words: Sequence[str], environment: dict[str, str]) -> tuple[float, float, str]:
-    """Processor time [s], largest memory [MB] and output of a command in a process of its own."""
+def spend(words: Sequence[str], environment: dict[str, str]) -> tuple[float, float, float, str]:
+    """Processor time [s], largest memory [MB], time by the clock [s] and output of a command in its own process."""
     report = (
-        "import resource, subprocess, sys\n"
+        "import resource, subprocess, sys, time\n"
+        "start = time.perf_counter()\n"
         "done = subprocess.run(sys.argv[1:], capture_output=True, text=True)\n"
         "use = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
-        "print(use.ru_utime + use.ru_stime, use.ru_maxrss / 1e3)\n"
+        "print(use.ru_utime + use.ru_stime, use.ru_maxrss / 1e3, time.perf_counter() - start)\n"
         "print(done.stdout if done.returncode in (0, 1) else done.stderr)\n"
         "sys.exit(done.returncode not in (0, 1))\n"
     )
@@ -56,8 +57,8 @@ def spend(words: Sequence[str], environment: dict[str, str]) -> tuple[float, flo
     if done.returncode:
         sys.exit(done.stdout)
     first, _, rest = done.stdout.partition("\n")
-    seconds, memory = map(float, first.split())
-    return seconds, memory, rest
+    seconds, memory, clock = map(float, first.split())
+    return seconds, memory, clock, rest
 
 
 def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
@@ -78,18 +79,17 @@ def write_map(folder: Path, suffix: str) -> Path:
     return path
 
 
-def identify(folder: Path, logs: Sequence[Path], environment: dict[str, str]) -> tuple[float, float]:
+def identify(folder: Path, logs: Sequence[Path], environment: dict[str, str]) -> tuple[float, float, float]:
     """``dynid identify`` by default options."""
     words = [sys.executable, "-m", "dynid", "identify", ROBOT.name, *map(str, logs)]
     words += ["--map", str(write_map(folder, logs[0].suffix)), "--out", str(folder / "result"), "--force"]
-    seconds, memory, _ = spend(words, environment)
-    return seconds, memory
+    return spend(words, environment)[:3]
 
 
 def grow_with_samples(
     folder: Path, sizes: Sequence[int], formats: Sequence[str], environment: dict[str, str]
 ) -> dict[str, list[list[float]]]:
-    """Rows (samples, seconds, MB) of each format."""
+    """Rows (samples, seconds of processor, MB, seconds by the clock) of each format."""
     found: dict[str, list[list[float]]] = {}
     for suffix in (f".{name}" for name in formats):
         rows = found.setdefault(suffix[1:], [])
@@ -98,7 +98,13 @@ def grow_with_samples(
             write(log, samples)
             rows.append([samples, *identify(folder, [log], environment)])
             log.unlink()
-            print(f"{suffix[1:]} {samples:.0e} samples: {rows[-1][1]:.1f} s, {rows[-1][2]:.0f} MB", flush=True)
+            _, seconds, memory, clock = rows[-1]
+            speed = 1e-6 * samples / clock
+            print(
+                f"{suffix[1:]} {samples:.0e} samples: {seconds:.1f} s of processor, {memory:.0f} MB; "
+                f"{clock:.1f} s by the clock, {speed:.2f} million samples/s",
+                flush=True,
+            )
     return found
 
 
@@ -108,14 +114,14 @@ def grow_with_joints(environment: dict[str, str]) -> list[list[float]]:
     for joints in JOINTS:
         with tempfile.TemporaryDirectory() as cache:
             fresh = {**environment, "DYNID_CACHE_DIR": cache}
-            _, memory, text = spend([sys.executable, "-c", MAKE_REGRESSOR.format(joints=joints)], fresh)
+            _, memory, _, text = spend([sys.executable, "-c", MAKE_REGRESSOR.format(joints=joints)], fresh)
         rows.append([joints, float(text), memory])
         print(f"{joints} joints: first regressor {rows[-1][1]:.2f} s, {memory:.0f} MB", flush=True)
     return rows
 
 
 def grow_with_logs(folder: Path, environment: dict[str, str]) -> list[list[float]]:
-    """Rows (logs, seconds, MB) of an identification from several logs."""
+    """Rows (logs, seconds of processor, MB, seconds by the clock) of an identification from several logs."""
     paths = []
     rows = []
     for count in LOGS:
