@@ -74,7 +74,7 @@ class Band:
         return np.asarray(sum(part * column for part, column in zip(self.variances, columns, strict=True)))
 
     def last_variance(self, dq: Floats, torque: Floats, expected: Floats, slowest: Sequence[Floats]) -> Floats:
-        """(n,) the last row of `variance`, from a few last samples.
+        """(n,) the last row of `variance`, from a few last samples; (k, n) for `side_by_side` bands.
 
         Args:
             dq: (5 or more, n) velocities.
@@ -85,7 +85,14 @@ class Band:
         breaks = np.square((expected[2:] - 2.0 * expected[1:-1] + expected[:-2])[::-1])
         jolt = dq[-1] - 2.0 * dq[-2] + dq[-3]
         columns = _columns(dq[-1], torque[-1], slowest, [breaks[age] for age in BREAK_AGES], jolt, self._high)
-        return np.asarray(np.einsum("fj,fj->j", self.variances, columns))
+        return np.asarray(np.einsum("f...,f...->...", self.variances, columns))
+
+    @classmethod
+    def side_by_side(cls, *bands: Band) -> Band:
+        """Several bands as one, whose `last_variance` is that of each (k, n)."""
+        variances = np.stack([band.variances for band in bands], axis=1)
+        names = ("high_speed", "high_torque", "high_jerk", "dry_friction")
+        return cls(variances, *(np.stack([getattr(band, name) for band in bands]) for name in names))
 
     @property
     def _high(self) -> tuple[Floats, Floats, Floats]:
@@ -151,12 +158,14 @@ def _columns(
         high: (n,) high values of speed, torque and jerk.
     """
     speed, high_torque, jerk = high
-    relative, lead = np.abs(dq) / speed, (-1, *(1,) * dq.ndim)
+    relative = np.abs(dq) / speed
+    lead = (-1, *(1,) * relative.ndim)
     moving = 1.0 - np.exp(-np.square(relative / np.reshape(MOVING, lead)))
     near = [np.exp(-np.square(slow / speed / np.reshape(WIDTHS, lead))) for slow in slowest]
-    shaken = np.broadcast_to(np.square(jolt / jerk).mean(axis=-1, keepdims=True), dq.shape)
-    rows = [np.ones_like(dq)], moving, [np.square(relative), np.square(torque / high_torque)], *near, breaks, [shaken]
-    return np.concatenate([np.asarray(part) for part in rows])
+    shaken = np.square(jolt / jerk).mean(axis=-1, keepdims=True)
+    rest = [np.broadcast_to(column, relative.shape) for column in (*breaks, shaken)]
+    first = [np.ones_like(relative)], moving, [np.square(relative), np.square(torque / high_torque)]
+    return np.concatenate([*first, *near, rest])
 
 
 def _bend(x: Floats) -> Floats:

@@ -69,6 +69,7 @@ class LiveWatch:
             per_hour: Rate of false alarms of the whole arm [1/h].
         """
         self.calibration, self.levels = calibration, calibration.levels(per_hour)
+        self._bands = Band.side_by_side(calibration.band, calibration.news)
         self._observer = MomentumObserver(as_model(fit), gain=calibration.gain)
         self._rate = calibration.whitening.rate_hz
         self._window = max(1, round(WINDOW_S * self._rate))
@@ -167,7 +168,7 @@ class LiveWatch:
         self.turning = slowest[-1] < TURNING * known.band.high_speed
         self._opened.append(np.where(is_still, known.band.most_open, 0.0))
         open_friction = np.where(is_still, known.band.dry_friction, 0.0)
-        variance, news = (self._variance(band, slowest) for band in (known.band, known.news))
+        variance, news = self._variances(slowest)
         std = np.sqrt(known.typical_spread + variance + np.square(open_friction))
         self.external, self.limit = self._external, self.levels.band * std
         self.level = np.abs(self.external) / std
@@ -180,12 +181,13 @@ class LiveWatch:
                 self._project()
         return self._alarms()
 
-    def _variance(self, band: Band, slowest: Sequence[Floats]) -> Floats:
-        """(n,) variance of the noise now."""
-        dq, torque, expected = self._last_motion(3 + max(BREAK_AGES))
-        if len(dq) < 3 + max(BREAK_AGES):  # the beginning has no differences yet
-            return np.asarray(band.variance(dq, torque, expected, self._rate)[-1])
-        return band.last_variance(dq, torque, expected, slowest)
+    def _variances(self, slowest: Sequence[Floats]) -> Floats:
+        """(2, n) variance of the noise now, and of what is new in it."""
+        motion = self._last_motion(3 + max(BREAK_AGES))
+        if len(motion[0]) < 3 + max(BREAK_AGES):  # the beginning has no differences yet
+            known = self.calibration
+            return np.array([band.variance(*motion, self._rate)[-1] for band in (known.band, known.news)])
+        return self._bands.last_variance(*motion, slowest)
 
     def _last_motion(self, most: int) -> tuple[Floats, Floats, Floats]:
         """(m, n) velocities, measured and expected torques of up to so many of the last samples."""
