@@ -52,16 +52,15 @@ def test_a_failure_half_way_keeps_the_old_file(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("long", [1, 10**9])
-def test_a_digest_beside_is_that_of_the_file_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long: int
-) -> None:
+def test_a_digest_beside_is_that_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long: int) -> None:
     monkeypatch.setattr(atomic_files, "LONG", long)
     path, content = tmp_path / "log.bin", os.urandom(3_000_000)
     path.write_bytes(content)
     begun = begin_digest(path)
     assert begun() == hashlib.sha256(content).hexdigest() == file_digest(path)
     os.replace(write_atomically(tmp_path / "other", "other"), path)
-    assert begun() == hashlib.sha256(content).hexdigest()
+    with pytest.raises(DataError, match="changed while it was read"):
+        begun()
     assert file_digest(path) == hashlib.sha256(b"other").hexdigest()
 
 
@@ -83,3 +82,16 @@ def test_a_digest_that_fails_midway_says_so_and_is_tried_anew(tmp_path: Path, mo
         with pytest.raises(DataError, match="Input/output error"):
             file_digest(path)
     assert file_digest(path) == hashlib.sha256(b"text").hexdigest()
+
+
+def test_a_file_that_changes_while_it_is_read_has_no_digest(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("1")
+    wait = begin_digest(path)
+    path.write_text("22")
+    with pytest.raises(DataError, match="changed while it was read"):
+        wait()
+    assert begin_digest(path)() == hashlib.sha256(b"22").hexdigest()
+    moved = begin_digest(path)
+    path.rename(tmp_path / "other.csv")
+    assert moved() == hashlib.sha256(b"22").hexdigest()

@@ -11,7 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError
 
-__all__ = ["as_columns", "as_number", "as_row", "as_whole", "check_kind", "check_number", "require_library"]
+__all__ = [
+    "as_columns",
+    "as_number",
+    "as_row",
+    "as_sample",
+    "as_whole",
+    "check_kind",
+    "check_number",
+    "require_library",
+]
 
 LARGEST = 1e30
 """Largest number of a setting, and its inverse the smallest (convention): their squares and inverses are numbers."""
@@ -76,6 +85,17 @@ def as_whole(name: str, value: object, *, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ArgumentError(f"{name} is {value!r}", remedy=f"Give a whole number, {least} or larger.")
     return int(value)
+
+
+def as_sample(name: str, values: ArrayLike, size: int) -> NDArray[np.float64]:
+    """One sample (size,), one number per joint, finite or not; quick, for what is called in a control loop."""
+    try:
+        row = np.ascontiguousarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"{name} is {values!r}", remedy=f"Give {size} numbers, one per joint.") from error
+    if row.shape != (size,):
+        raise ArgumentError(f"{name} has the shape {row.shape}", remedy=f"Give {size} numbers, one per joint.")
+    return row
 
 
 def as_row(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.errors import DataError
+from dynid.errors import ArgumentError, DataError
 from dynid.monitor.load_tracker import FRICTION, LOAD, PRIOR, LoadTracker
 from dynid.processing.simulation import sum_of_sines
 
@@ -115,3 +115,18 @@ def test_a_sample_that_is_not_finite_leaves_no_trace() -> None:
     with pytest.raises(DataError):
         tracker.update(*[np.full(6, np.nan)] * 4)
     assert np.array_equal(before, tracker.triangle)
+
+
+@pytest.mark.parametrize("torque", [5.0, [5.0], [1.0, 2.0], np.zeros((6, 1)), None, "x"])
+def test_a_sample_of_another_shape_is_refused_and_leaves_no_trace(torque) -> None:
+    tracker = LoadTracker(arm(), noise_std=NOISE, rate_hz=RATE)
+    before = tracker.triangle
+    with pytest.raises(ArgumentError, match="torque"):
+        tracker.update(np.zeros(6), np.zeros(6), np.zeros(6), torque)
+    assert np.array_equal(before, tracker.triangle)
+
+
+@pytest.mark.parametrize("memory", [0.0, -5.0, np.nan])
+def test_memories_that_cannot_be_are_refused(memory: float) -> None:
+    with pytest.raises(ArgumentError, match="load_memory_s"):
+        LoadTracker(arm(), noise_std=NOISE, rate_hz=RATE, load_memory_s=memory)

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import dynid
 from dynid.cli import main
-from dynid.errors import DataError
+from dynid.errors import ArgumentError, DataError
 from dynid.monitor.calibration import calibrate
 from dynid.monitor.live_checks import LiveChecks
 from dynid.monitor.live_lines import Sample, read_samples
@@ -186,3 +186,20 @@ def _resting(fit: dynid.Identification, q: np.ndarray) -> dynid.Experiment:
         time=0.01 * np.arange(4), q=rows, dq=zeros, ddq=zeros, effort=zeros, valid=np.ones(rows.shape, dtype=bool),
         segment=np.zeros(4, dtype=np.int64), rate_hz=100.0, joint_names=fit.robot.joint_names,
     )  # fmt: skip
+
+
+def test_a_live_sample_of_another_shape_changes_nothing() -> None:
+    fit, run, known = calibrated()
+    guard = LiveWatch(fit, known)
+    for k in range(50):
+        guard.step(float(run.time[k]), run.q[k], run.dq[k], run.effort[k])
+    state = guard._observer.state.copy()
+    sample = (run.q[50], run.dq[50], run.effort[50])
+    for place, wrong in ((0, [0.1]), (2, 1.0), (1, np.zeros((3, 1))), (2, "x")):
+        given = [wrong if k == place else part for k, part in enumerate(sample)]
+        with pytest.raises(ArgumentError, match="numbers, one per joint"):
+            guard.step(float(run.time[50]), *given)
+    with pytest.raises(ArgumentError, match="seconds"):
+        guard.step(None, *sample)
+    np.testing.assert_array_equal(guard._observer.state, state)
+    guard.step(float(run.time[50]), *sample)  # the right one comes in time

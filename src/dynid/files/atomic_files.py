@@ -147,7 +147,7 @@ def begin_digest(path: str | os.PathLike[str]) -> Callable[[], str]:
     A long file is read in another thread, beside what the caller does.
 
     Raises:
-        DataError: The file cannot be read; also where its digest is asked for.
+        DataError: The file cannot be read; also where its digest is asked for, and if it has changed since.
     """
     place = Path(path).absolute()
     with _readable(place):
@@ -160,7 +160,13 @@ def begin_digest(path: str | os.PathLike[str]) -> Callable[[], str]:
 
     def wait() -> str:
         with _readable(place):
-            return begun.result()
+            digest = begun.result()
+        with contextlib.suppress(OSError):  # a file that was moved was read all the same
+            now = place.stat()
+            if (now.st_mtime_ns, now.st_size) != (facts.st_mtime_ns, facts.st_size):
+                remedy = "Run the command again when nothing writes to it."
+                raise DataError("the file changed while it was read", path=place, remedy=remedy)
+        return digest
 
     return wait
 

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynid.errors import DataError
+from dynid.checks import as_sample
+from dynid.errors import ArgumentError, DataError
 from dynid.links.identify import Identification
 from dynid.monitor.alarm_tails import CLEAR_S
 from dynid.monitor.alarms import SAME_S, Alarm
@@ -136,10 +137,17 @@ class LiveWatch:
             torque: (n,) measured torques [N m or N].
 
         Raises:
+            ArgumentError: There is not one number per joint, or the time is no number; nothing changes.
             DataError: The time does not grow, or a number is not finite.
         """
+        q, dq, torque = (
+            as_sample(name, values, len(self.external)) for name, values in (("q", q), ("dq", dq), ("torque", torque))
+        )
+        if not isinstance(time_s, int | float | np.number):
+            raise ArgumentError(f"time_s is {time_s!r}", remedy="Give the time of the sample in seconds.")
         if not np.isfinite(time_s) or (self._time is not None and not time_s > self._time):
-            raise DataError(f"the time {time_s} s does not follow {self._time} s", remedy="Leave the sample out.")
+            remedy = "Leave the sample out, or call restart where the clock was set back."
+            raise DataError(f"the time {time_s} s does not follow {self._time} s", remedy=remedy)
         if self._time is not None and time_s - self._time > GAP / self._rate:
             self.restart()
         period = 1.0 / self._rate if self._time is None else time_s - self._time

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynid.checks import as_number, as_row
+from dynid.checks import as_number, as_row, as_sample
 from dynid.decompositions import solve_upper
 from dynid.errors import DataError
 from dynid.kernels import kernel
@@ -110,7 +110,7 @@ class LoadTracker:
         std = as_row("noise_std", noise_std, n, same=True, above=0.0)
         self._scale = 1.0 / (std * inflation)
         self._white = 1.0 / std
-        decay = [np.exp(-0.5 / (memory * rate_hz)) for memory in (load_memory_s, friction_memory_s)]
+        decay = _decay("load_memory_s", load_memory_s, rate_hz), _decay("friction_memory_s", friction_memory_s, rate_hz)
         shrink = np.concatenate([np.full(LOAD, decay[0]), np.full(2 * n, decay[1])])
         self._shrink = (shrink,) if np.any(shrink < 1.0) else ()
         self._size = LOAD + 2 * n
@@ -146,10 +146,11 @@ class LoadTracker:
             torque: (n,) measured torques [N m or N].
 
         Raises:
+            ArgumentError: There is not one number per joint; nothing changes.
             DataError: A number is not finite; nothing changes.
         """
-        motion = [np.ascontiguousarray(channel, dtype=float) for channel in (q, dq, ddq)]
-        measured = np.asarray(torque, dtype=float)
+        given = (("q", q), ("dq", dq), ("ddq", ddq), ("torque", torque))
+        *motion, measured = (as_sample(name, values, self.model.dof) for name, values in given)
         if not all(np.isfinite(channel).all() for channel in (*motion, measured)):
             raise DataError("a sample is not finite", remedy="Leave it out.")
         rows = np.asarray(self._load_rows(*motion))
@@ -186,6 +187,11 @@ class LoadTracker:
         inverse = solve_upper(R[:-1, :-1], np.eye(self._size))
         values, stderr = inverse @ R[:-1, -1], np.linalg.norm(inverse, axis=1)
         return TrackedLoad(values[:LOAD], stderr[:LOAD], values[LOAD:].reshape(-1, 2), stderr[LOAD:].reshape(-1, 2))
+
+
+def _decay(name: str, memory_s: float, rate_hz: float) -> float:
+    """Factor of one over a standard deviation from sample to sample; one for no forgetting."""
+    return 1.0 if memory_s == np.inf else float(np.exp(-0.5 / (as_number(name, memory_s, above=0.0) * rate_hz)))
 
 
 @lru_cache(maxsize=8)

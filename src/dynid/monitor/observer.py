@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynid.checks import as_number
+from dynid.checks import as_number, as_sample
 from dynid.curves import lag_exponentially
 from dynid.errors import ArgumentError, DataError
 from dynid.estimation.rows import stretches, torque_of_terms
@@ -79,10 +79,13 @@ class MomentumObserver:
             period_s: Time since the sample before [s].
 
         Raises:
+            ArgumentError: There is not one number per joint; the state does not change.
             DataError: A number is NaN or infinite; the state does not change.
         """
-        for place, given in zip(self._inputs, (q, dq, torque), strict=True):
-            place[:] = given
+        given = (("q", q), ("dq", dq), ("torque", torque))
+        checked = [as_sample(name, values, self.model.robot.dof) for name, values in given]
+        for place, values in zip(self._inputs, checked, strict=True):
+            place[:] = values
         if not all(np.isfinite(array).all() for array in self._inputs):
             raise DataError("a sample is not finite", remedy="Leave it out and call restart.")
         n = self.model.robot.dof
