@@ -35,7 +35,7 @@ def large_information(samples: int, width: int = 60) -> Information:
 def killed(write: Callable[[], None], delay: float) -> None:
     """Run ``write`` again and again in a child process, which is killed after a delay [s]."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons: fork beside threads
+        warnings.simplefilter("ignore")  # newer versions of Python, and JAX, warn of threads
         child = os.fork()
     if child == 0:
         while True:
