@@ -360,11 +360,14 @@ deviations of the difference; 95 % of them should, if the intervals hold. Parame
 in both halves: neither left open nor dominated by the prior. *usual* has the usual terms only, *selected* also those
 that selection finds on the whole log. `python tests/campaigns/real_halves.py` prints this table alone.
 
-Parameters of one fit are correlated. *independent* is the number of independent parameters, by the default and by WLS,
-whose agreements would scatter as much, by the covariance of the differences. The 95 % interval of each share (Clopper
-and Pearson, for that number) stands in brackets; the last rows have all logs together. The default agrees more often
-than weighted least squares: both halves have the same prior, so that their difference does not show what the prior is
-wrong by, which its intervals hold.
+The default is judged twice. Its intervals also hold the error of the prior, which both halves have in common: by
+them (*default*) more than 95 % agree where they are right. *scatter* leaves out what is in common: the difference has
+the noise of either half, as far as the estimate takes it up, and of the prior's error only as much as one half is drawn
+more than the other.
+
+Parameters of one fit are correlated. *independent* is the number of independent parameters, in the order of the
+columns, whose agreements would scatter as much, by the covariance of the differences. The 95 % interval of each share
+(Clopper and Pearson, for that number) stands in brackets; the last rows have all logs together.
 
 Single parameters are up to seven standard deviations apart: viscous friction of joint 1 of ur10_unisa with the usual
 terms (17 and 29 N m s: the selected terms, which know its load, agree), and dry friction of joint 4 of kuka_kr300,

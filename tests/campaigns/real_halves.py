@@ -7,8 +7,13 @@ the second four, every other one, and so on (the rows of a Hadamard matrix, so t
 piece to piece differ independently between the halves of each way). Parameters are estimated from either half by
 itself; their difference is compared with 1.96 standard deviations of it. 95 % of the parameters should agree, if
 intervals hold. Parameters are those that the data determine in both halves: neither open nor dominated by the prior, of
-which both halves would take the same word. `usual` has the usual terms only, `selected` also the terms that the default
-selects on the whole log.
+which both halves would take the same word.
+
+The default is judged twice. Its intervals also hold the error of the prior, which both halves have in common, so that
+by them (`default`) more than 95 % agree where they are right. `scatter` leaves out what is in common: the difference
+has the noise of either half, as far as the estimate takes it up, and of the prior's error only as much as one half is
+drawn more than the other. `usual` has the usual terms only, `selected` also the terms that the default selects on the
+whole log.
 
 Parameters of one fit are correlated, so that their agreements are fewer than they seem: as many independent ones as
 would scatter as much, by the covariance of the differences, stand in the last column. Behind each share is its 95 %
@@ -32,10 +37,13 @@ from real_logs import DATA, SETS, DataSet
 from scipy.linalg import hadamard
 from scipy.stats import beta
 
+from dynid.estimation.cross_validation import weigh_prior
 from dynid.estimation.equations import Samples, build_equations
-from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.estimate import Estimate
+from dynid.estimation.intervals.score_covariance import BlockWeights
 from dynid.estimation.linear.least_squares import WLS
-from dynid.estimation.physical.feasible import FeasibleWLS
+from dynid.estimation.physical.feasible import FeasibleWLS, feasible_parameters
+from dynid.estimation.physical.prior_bias import Draw, weigh_evidence
 from dynid.links.identify import identify_experiments
 from dynid.links.recipe import Recipe
 from dynid.parameters.base import base_parameters
@@ -131,22 +139,47 @@ def determined(estimates: Sequence[Estimate]) -> NDArray[np.bool_]:
     return np.asarray(np.all(marks, axis=0))
 
 
-def compare(estimates: Sequence[Estimate], counted: NDArray[np.bool_]) -> Agreement:
-    """Compare two estimates in the counted parameters (b,)."""
+def scatter(halves: Sequence[Samples], default: FeasibleWLS) -> Floats:
+    """(b, b) covariance of the difference of two estimates that one prior draws."""
+    noise, drags, errors = [], [], []
+    for half in halves:
+        weighing = weigh_prior(half, default.prior_weight, default.rounds, default.title)
+        solution = feasible_parameters(half, weighing.factor, weighing.prior_weight, default)
+        plain, program = weighing.plain, solution.program
+        weights = BlockWeights(weighing.weights / plain.inflation, plain.noise_std**2, plain.inflation)
+        draw = Draw(half.grouping @ solution.from_scaled, program.centre, program.pull)
+        said = weigh_evidence(half, weights, draw)
+        drag = np.linalg.inv(np.eye(len(said.stated)) + said.stated)  # what of the prior's error the estimate takes up
+        kept = said.own[:, None] * (said.root @ (np.eye(len(drag)) - drag))
+        noise.append(kept @ said.sampling @ kept.T)
+        drags.append(said.root @ drag @ said.forth)
+        errors.append(said.root @ said.prior @ said.root.T)
+    more = drags[0] - drags[1]
+    return np.asarray(noise[0] + noise[1] + more @ (errors[0] + errors[1]) @ more.T / 2.0)
+
+
+def compare(estimates: Sequence[Estimate], counted: NDArray[np.bool_], covariance: Floats | None = None) -> Agreement:
+    """Compare two estimates in the counted parameters (b,).
+
+    Args:
+        estimates: Two of them.
+        counted: (b,)
+        covariance: (b, b) of their difference; None for that of their intervals.
+    """
     first, second = estimates
-    apart = np.abs(first.values - second.values)[counted]
-    spread = np.hypot(first.stderr, second.stderr)[counted]
-    covariance = (first.covariance + second.covariance)[np.ix_(counted, counted)]
-    inside, count = int(np.sum(apart <= NORMAL * spread)), int(counted.sum())
-    return Agreement(inside, count, int((~counted).sum()), independent_number(covariance))
+    spread = np.hypot(first.stderr, second.stderr) if covariance is None else np.sqrt(np.diagonal(covariance))
+    covariance = first.covariance + second.covariance if covariance is None else covariance
+    inside = np.abs(first.values - second.values) <= NORMAL * spread
+    number = independent_number(np.asarray(covariance)[np.ix_(counted, counted)])
+    return Agreement(int(inside[counted].sum()), int(counted.sum()), int((~counted).sum()), number)
 
 
-def agreements(halves: Sequence[Samples], default: Estimator) -> tuple[Agreement, Agreement]:
-    """Agreement of two halves by the default and by weighted least squares, both in what the data determine."""
+def agreements(halves: Sequence[Samples], default: FeasibleWLS) -> tuple[Agreement, Agreement, Agreement]:
+    """Agreement of two halves by the default, by its scatter and by weighted least squares."""
     fits = [default.solve(half) for half in halves]
     plain = [WLS().solve(half) for half in halves]
     counted = determined(fits) & determined(plain)
-    return compare(fits, counted), compare(plain, counted)
+    return compare(fits, counted), compare(fits, counted, scatter(halves, default)), compare(plain, counted)
 
 
 def prepare(data: DataSet) -> list[tuple[str, Robot, Experiment]]:
@@ -175,15 +208,18 @@ class Halves:
     model: str
     """`usual` or `selected` terms."""
     default: Agreement
+    scatter: Agreement
+    """The default's, without the error of the prior that both halves have in common."""
     wls: Agreement
 
     def row(self) -> tuple[str, ...]:
-        """Cells of a table: log, terms, by the default, by weighted least squares, not counted, independent."""
-        number = f"{self.default.independent:.0f}, {self.wls.independent:.0f}"
-        return self.log, self.model, str(self.default), str(self.wls), str(self.default.left_out), number
+        """Cells of a table: log, terms, the agreements, not counted, independent."""
+        number = f"{self.default.independent:.0f}, {self.scatter.independent:.0f}, {self.wls.independent:.0f}"
+        ways = (str(self.default), str(self.scatter), str(self.wls))
+        return self.log, self.model, *ways, str(self.default.left_out), number
 
 
-HEADS = ("log", "terms", "default", "WLS", "not counted", "independent")
+HEADS = ("log", "terms", "default", "scatter", "WLS", "not counted", "independent")
 """Columns of `Halves.row`."""
 
 
@@ -191,7 +227,13 @@ def pooled(rows: Sequence[Halves]) -> list[Halves]:
     """The agreement of all logs together, with the usual and with the selected terms."""
     models = {model: [each for each in rows if each.model == model] for model in ("usual", "selected")}
     return [
-        Halves(f"all {len(some)}", model, reduce(add, (h.default for h in some)), reduce(add, (h.wls for h in some)))
+        Halves(
+            f"all {len(some)}",
+            model,
+            default=reduce(add, (h.default for h in some)),
+            scatter=reduce(add, (h.scatter for h in some)),
+            wls=reduce(add, (h.wls for h in some)),
+        )
         for model, some in models.items()
         if some
     ]
@@ -207,8 +249,7 @@ def measure(data: DataSet) -> Iterator[Halves]:
             for pair in halvings(run):
                 halves = [build_equations(robot, half, base=base, terms=terms, band_hz=band) for half in pair]
                 found.append(agreements(halves, FeasibleWLS()))
-            fitted, plain = (reduce(add, some) for some in zip(*found, strict=True))
-            yield Halves(label, model, fitted, plain)
+            yield Halves(label, model, *(reduce(add, some) for some in zip(*found, strict=True)))
 
 
 def main(names: Sequence[str]) -> None:
@@ -216,7 +257,7 @@ def main(names: Sequence[str]) -> None:
     if not DATA.is_dir():
         print(f"no data sets in {DATA}")
         return
-    line, rows = "{:22s} {:9s} {:28s} {:28s} {:12s} {}", list[Halves]()
+    line, rows = "{:22s} {:9s} {:28s} {:28s} {:28s} {:12s} {}", list[Halves]()
     print(line.format(*HEADS))
     for data in SETS:
         if not names or data.name in names:

@@ -29,7 +29,7 @@ from dynid.estimation.equations import Factors
 from dynid.estimation.intervals.score_covariance import BlockWeights, score_covariances, solution_root
 from dynid.estimation.intervals.waves import student_factor
 
-__all__ = ["Draw", "Spread", "drawn_spread"]
+__all__ = ["Draw", "Evidence", "Spread", "drawn_spread", "weigh_evidence"]
 
 Floats = NDArray[np.float64]
 ROUNDS = 20
@@ -74,6 +74,38 @@ class Spread:
         return squares
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Evidence:
+    """What the data alone say of b parameters, and how good the prior is.
+
+    Matrices (r, r) are in coordinates of what the data determine, in which their equations are the unit matrix:
+    parameters = root @ coordinates.
+    """
+
+    beta: Floats
+    """(b,) parameters of the data alone"""
+    root: Floats
+    """(b, r)"""
+    forth: Floats
+    """(r, b) inverse of ``root`` on what the data determine"""
+    undetermined: NDArray[np.bool_]
+    """(b,)"""
+    distance: Floats
+    """(r,) prior minus what the data say"""
+    sampling: Floats
+    """(r, r) covariance of what the data say"""
+    average: Floats
+    """(r, r) its mean over all directions: few waves of time show it, and single directions are chance"""
+    own: Floats
+    """(b,) standard deviation of each parameter by its own degrees of freedom over that by ``sampling``"""
+    variances: Floats
+    """(b,) of ``beta``, each by its own degrees of freedom"""
+    stated: Floats
+    """(r, r) covariance of the prior by its weight"""
+    prior: Floats
+    """(r, r) covariance of the prior, as its distance from the data shows it"""
+
+
 def drawn_spread(
     equations: Factors, weights: BlockWeights, draw: Draw, values: Floats, dominated: Sequence[str]
 ) -> Spread:
@@ -86,21 +118,13 @@ def drawn_spread(
         values: (b,) the estimate.
         dominated: Parameters that the prior knows better than the data: all of their shift counts as an error.
     """
-    factor = equations.information.weight(weights.joints)
-    root, undetermined = solution_root(factor)
-    beta = factor.solve(minimum_norm=True)
-    sampling, each = score_covariances(equations, beta, root, weights)
-    forth = (factor.R @ root).T @ factor.R  # (r, b) inverse of root on what the data determine
-    C = forth @ sampling @ forth.T
-    x = forth @ (draw.to_base @ draw.centre - beta)
-    # few waves of time show C: single directions of it are chance, and only their average decides on the guess
-    average = np.eye(len(x)) * max(float(np.trace(C)) / max(len(x), 1), TINY)
-    T = shown_variance(x, average, _stated(forth @ draw.to_base / np.sqrt(draw.pull), 10 * equations.robot.dof))
-    rest = np.linalg.solve(T + average, average).T  # 1 - K
+    said = weigh_evidence(equations, weights, draw)
+    root, undetermined, own, x, C, T = said.root, said.undetermined, said.own, said.distance, said.sampling, said.prior
+    rest = np.linalg.solve(T + said.average, said.average).T  # 1 - K
     K = np.eye(len(x)) - rest
-    own = _ratio(np.diagonal(each), np.diagonal(sampling))
     around_mean = np.outer(own, own) * (root @ K @ C @ K.T @ root.T) + root @ rest @ T @ rest.T @ root.T
     away = root @ (rest @ x)  # of the guess from what the data say
+    beta, each = said.beta, said.variances
     bias = np.where(undetermined, 0.0, values - beta - away)
     expected = np.diagonal(root @ rest @ (T + C) @ rest.T @ root.T)
     contradicted = away**2 > CONTRADICTED**2 * expected
@@ -108,9 +132,41 @@ def drawn_spread(
     larger = variance + np.where(contradicted, away**2 - expected, 0.0)
     # the data alone and all of the shift, where nothing tells how good the prior is
     cautious = np.isin(equations.names, dominated) & ~undetermined
-    larger = np.where(cautious, np.maximum(np.diagonal(each) + (values - beta) ** 2, variance + bias**2), larger)
+    larger = np.where(cautious, np.maximum(each + (values - beta) ** 2, variance + bias**2), larger)
     larger = np.where(undetermined, variance, larger)
     return Spread(_enlarged(around_mean, larger), np.where(cautious, 0.0, bias), undetermined)
+
+
+def weigh_evidence(equations: Factors, weights: BlockWeights, draw: Draw) -> Evidence:
+    """What the data alone say, and how good the prior is.
+
+    Args:
+        equations: The equations.
+        weights: Their weights in the estimate.
+        draw: The prior.
+    """
+    factor = equations.information.weight(weights.joints)
+    root, undetermined = solution_root(factor)
+    beta = factor.solve(minimum_norm=True)
+    sampling, each = score_covariances(equations, beta, root, weights)
+    forth = (factor.R @ root).T @ factor.R  # (r, b) inverse of root on what the data determine
+    stated = _stated(forth @ draw.to_base / np.sqrt(draw.pull), 10 * equations.robot.dof)
+    C = forth @ sampling @ forth.T
+    distance = forth @ (draw.to_base @ draw.centre - beta)
+    average = np.eye(len(distance)) * max(float(np.trace(C)) / max(len(distance), 1), TINY)
+    return Evidence(
+        beta=beta,
+        root=root,
+        forth=forth,
+        undetermined=undetermined,
+        distance=distance,
+        sampling=C,
+        average=average,
+        own=_ratio(np.diagonal(each), np.diagonal(sampling)),
+        variances=np.diagonal(each),
+        stated=np.sum(stated, axis=0),
+        prior=shown_variance(distance, average, stated),
+    )
 
 
 def _enlarged(covariance: Floats, variances: Floats) -> Floats:
