@@ -125,3 +125,17 @@ def test_some_of_the_terms_give_the_folds_of_equations_that_have_no_others(equat
     np.testing.assert_allclose(whole._weighted, some._weighted, rtol=1e-9, atol=1e-9 * np.abs(some._weighted).max())
     assert whole.best_weight(kept, [3]) == some.best_weight(kept, [3])
     np.testing.assert_allclose(whole.errors(kept, [], 1.0)[0], some.errors(kept, [], 1.0)[0], rtol=1e-9)
+
+
+def test_runs_that_are_folds_give_the_same_errors_however_many_blocks_they_have() -> None:
+    runs = [planted_run(ROBOT, samples=600, noise=0.2, seed=seed) for seed in range(5)]
+    weights = np.array([1.0, 2.0, 5.0, 3.0])[: ROBOT.dof]
+    few, many = (Folds(build_equations(ROBOT, runs, blocks=blocks), weights) for blocks in (1, 7))
+    assert len(few) == len(many) == 5
+    np.testing.assert_allclose(few.errors((), [], 1.0)[0], many.errors((), [], 1.0)[0], rtol=1e-9)
+
+
+def test_more_than_eight_experiments_have_fewer_blocks_each() -> None:
+    runs = [planted_run(ROBOT, samples=200, noise=0.2, seed=seed) for seed in range(9)]
+    assert [len(part) for part in build_equations(ROBOT, runs).blocks] == [5] * 9
+    assert [len(part) for part in build_equations(ROBOT, runs[:8]).blocks] == [10] * 8

@@ -13,7 +13,7 @@ from dynid.findings import Finding, QualityReport
 from dynid.gate import causes as gate_causes
 from dynid.gate.measured_samples import measured_samples
 from dynid.gate.profiled_fit import ProfiledFit, logs_of
-from dynid.gate.within_log import LOAD_BLOCKS, _gain_in, _joined, _parts, check_together
+from dynid.gate.within_log import LOAD_BLOCKS, _gain_in, _joined, _of_most_groups, _parts, check_together
 from dynid.links.log_reader import LogReader
 from dynid.links.recipe import Recipe
 from dynid.logs.recording import Recording
@@ -98,6 +98,24 @@ def _load_torque(log: Recording, mass: float) -> np.ndarray:
     loaded = arm.with_body("load", parent=arm.moving_joints[-1].child, inertia=inertia)
     states = [np.ascontiguousarray(x) for x in fault_injection.path_of(NAME, 660001)(np.asarray(log.time))]
     return dynid.inverse_dynamics(loaded, *states) - dynid.inverse_dynamics(arm, *states)
+
+
+def test_many_logs_are_judged_in_groups():
+    """More than eight: a gain that all have is said once, and a load of one log is found among its group."""
+    many = logs(seeds=range(660000, 660010))
+    ((place, found),) = together([scaled(log, 1, 0.8) for log in many])
+    assert (place, found.code, found.joint, found.evidence["logs"]) == (None, "wrong-gain", "joint2", 5)
+    loaded = replace(many[1], effort=many[1].effort + _load_torque(many[1], 3.0))
+    ((place, found),) = together([many[0], *many[2:], loaded])
+    assert (place, found.code) == (9, "change")
+
+
+def test_what_few_groups_show_of_the_robot_is_not_said():
+    def found(place: int | None, joint: str) -> tuple[int | None, Finding]:
+        return place, Finding(code="wrong-gain", severity="note", where="effort", message="", joint=joint)
+
+    named = [found(None, "joint2"), found(4, "joint3"), found(None, "joint2"), found(None, "joint5")]
+    assert _of_most_groups(named, groups=3) == named[:2]
 
 
 def test_what_a_log_was_found_to_have_is_not_said_again():

@@ -80,7 +80,11 @@ class Folds:
         """Whether the last partition leaves whole runs out, and the others do not."""
         partitions += [whole_runs] if self.across_runs else []
         self._partition = np.repeat(np.arange(len(partitions)), [len(partition) for partition in partitions])
-        products = self._products(segments, (weights, np.ones_like(weights)))
+        within = np.array([np.isin(segments, group) for partition in partitions for group in partition], dtype=float)
+        numbers: dict[bytes, int] = {}  # segments that no fold parts from one another count as one
+        members = np.array([numbers.setdefault(column.tobytes(), len(numbers)) for column in within.T])
+        within = within[:, np.unique(members, return_index=True)[1]]
+        products = self._products(segments, members, (weights, np.ones_like(weights)))
         whole = products[0].sum(axis=0)
         rank, rigid = equations.base.grouping.shape
         length = np.sqrt(np.diagonal(whole))[rank:-1]
@@ -92,7 +96,6 @@ class Folds:
         scale = np.concatenate([np.ones(rank), self.sizes, [1.0]])
         products *= scale[:, None]
         products *= scale
-        within = np.array([np.isin(segments, group) for partition in partitions for group in partition], dtype=float)
         self._weighted, self._torque = (np.tensordot(within, part, axes=1) for part in products)
         self._rest = products[0].sum(axis=0) - self._weighted
         """(folds, b + k + 1, b + k + 1) weighted cross products without each fold, of base parameters, scaled terms and
@@ -109,19 +112,26 @@ class Folds:
         """Number of partitions that folds at these places are of."""
         return int(np.unique(self._partition[places]).size)
 
-    def _products(self, segments: Sequence[int], weights: Sequence[Floats]) -> Floats:
-        """(weights, segments, p, p) cross products of all columns and the torque over each segment."""
+    def _products(self, segments: Sequence[int], members: Ints, weights: Sequence[Floats]) -> Floats:
+        """(weights, groups, p, p) cross products of all columns and the torque over each group of segments.
+
+        Args:
+            segments: The segments.
+            members: (segments,) number of each one's group.
+            weights: (n,) weights of the joints' squared residuals, one or more.
+        """
         information, rank = self.equations.information, self.equations.base.rank
         columns = {column: column for column in range(rank)}
         columns |= {rank + place: rank + k for k, place in enumerate(self.equations.term_places(self._terms))}
         size = len(columns) + 1
-        total = np.zeros((len(weights), len(segments), size, size))
+        groups = np.equal.outer(np.arange(members.max() + 1), members).astype(float)
+        total = np.zeros((len(weights), len(groups), size, size))
         for joint, support in enumerate(information.supports):
             picked = [place for place, column in enumerate(support) if column in columns]
             factors = np.array([information.factor(joint, segment) for segment in segments])
             if len(picked) < len(support):
                 factors = factors.take([*picked, -1], axis=2)
-            squares = factors.swapaxes(1, 2) @ factors
+            squares = np.tensordot(groups, factors.swapaxes(1, 2) @ factors, axes=1)
             places = np.array([*(columns[support[place]] for place in picked), size - 1])
             for part, weight in zip(total, weights, strict=True):
                 part[:, places[:, None], places] += weight[joint] * squares

@@ -43,6 +43,9 @@ __all__ = [
 Floats = NDArray[np.float64]
 TIME_BLOCKS = 10
 """Number of blocks of time that an experiment is cut into (convention): ten folds of cross-validation."""
+MANY_RUNS, FEW_BLOCKS = 8, 5
+"""Number of experiments above which each is cut into few blocks: folds of cross-validation and sums for intervals then
+go from run to run, and only drifts are looked for within one (convention; memory and time grow with all blocks)."""
 StreamedLog = Callable[[], Iterable[Experiment]]
 """A function that starts the stream of a log, as often as it is called; see `dynid.process_stream`."""
 
@@ -185,7 +188,7 @@ def build_equations(
     terms: Sequence[Term] = (),
     band_hz: float | None = None,
     method: Method = "preconditioned",
-    blocks: int = TIME_BLOCKS,
+    blocks: int | None = None,
     threads: int = 1,
 ) -> Samples:
     """Reduce experiments to equations.
@@ -197,7 +200,8 @@ def build_equations(
         terms: Terms besides the robot's own.
         band_hz: Low-pass both sides of the equations to this band [Hz]; None leaves them as they are.
         method: How samples are reduced where there are no terms and no band; see `dynid.information`.
-        blocks: Number of blocks of time that each experiment is cut into, for cross-validation and correlation.
+        blocks: Number of blocks of time that each experiment is cut into, for cross-validation and correlation; 10 by
+            default, 5 of more than eight experiments.
         threads: Number of threads that reduce the samples.
 
     Raises:
@@ -217,6 +221,8 @@ def build_equations(
             "more of its columns.",
         )
     chosen = require_kept_columns(choose_base(robot, base))
+    if blocks is None:
+        blocks = TIME_BLOCKS if len(runs) <= MANY_RUNS else FEW_BLOCKS
     parts: list[Information] = []
     for run in runs:
         if terms or band_hz is not None:

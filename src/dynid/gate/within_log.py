@@ -8,6 +8,7 @@ Each log keeps offsets and a delay of its own: they differ from day to day on a 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise
@@ -56,6 +57,9 @@ that this takes less time than the check of one) ..."""
 FEWEST_TOGETHER = 300
 """... but at least this number of each log; a log that has less than half of it is left out (convention: whole steps
 between samples may halve their number)."""
+MOST_TOGETHER = 8
+"""Largest number of logs that are judged together; more are judged in groups (convention: each log has its own offsets,
+so that memory and time would grow with the square of the number)."""
 PUSH_LENGTHS_S = (0.1, 0.2, 0.4, 0.8, 1.6)
 """Lengths of stretches in which a push is looked for [s] (convention: each twice the one before, so that one of them
 shares two thirds with any push)."""
@@ -313,6 +317,8 @@ def check_together(
 ) -> list[tuple[int | None, Finding]]:
     """Judge several logs together; one log alone says nothing here.
 
+    Many logs are judged in groups. What is wrong with the robot counts where most groups show it.
+
     Args:
         robot: The robot.
         runs: The logs with torques as measured; None for a log that cannot be judged.
@@ -327,11 +333,22 @@ def check_together(
     parts = {place: part for place, run in enumerate(moved) if (part := _samples(robot, run, rows)) is not None}
     if len(parts) < 2:
         return []
-    places, samples = list(parts), _joined(list(parts.values()))
-    if not samples.trust.any():
-        return []
-    named = [(None if log is None else places[log], finding) for log, finding in _found(robot, samples)]
+    groups = np.array_split(list(parts), -(-len(parts) // MOST_TOGETHER))
+    named = [
+        (None if log is None else int(group[log]), finding)
+        for group in groups
+        for log, finding in _found(robot, _joined([parts[place] for place in group.tolist()]))
+    ]
+    if len(groups) > 1:
+        named = _of_most_groups(named, len(groups))
     return [(place, finding) for place, finding in named if not _is_told(place, finding, told)]
+
+
+def _of_most_groups(named: Sequence[tuple[int | None, Finding]], groups: int) -> list[tuple[int | None, Finding]]:
+    """Findings on single logs, and once each those on the robot that more than half of the groups have."""
+    keys = [(place, finding.code, finding.where, finding.joint) for place, finding in named]
+    told = {key: found for key, found in zip(keys[::-1], named[::-1], strict=True)}  # the first of its kind
+    return [told[key] for key, count in Counter(keys).items() if key[0] is not None or 2 * count > groups]
 
 
 def _delay(findings: Sequence[Finding]) -> float:
@@ -362,6 +379,8 @@ def _joined(parts: Sequence[Samples]) -> Samples:
 
 def _found(robot: Robot, samples: Samples) -> Iterator[tuple[int | None, Finding]]:
     """What the samples of several logs show, with the number of the log."""
+    if not samples.trust.any():
+        return
     fit = ProfiledFit.of(robot, samples)
     causes, amounts = find_causes(robot, samples, fit)
     amounts = _agreeing(samples, fit, causes, amounts)

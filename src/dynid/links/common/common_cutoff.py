@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from dynid.decompositions import pinv
 from dynid.errors import DataError
-from dynid.estimation.cross_validation import FOLDS, Folds
+from dynid.estimation.cross_validation import FOLDS, RUNS_AS_FOLDS, Folds
 from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.linear.least_squares import noise_weights
@@ -174,7 +174,8 @@ def choose_common_cutoff(
         return None
     if band_hz is not None:
         alike = [[thin_out(run, band_hz) for run in trial] for trial in alike]
-    problems = [build_equations(robot, trial, base=known, terms=terms, band_hz=band_hz, blocks=FOLDS)
+    blocks = 1 if len(chains) >= RUNS_AS_FOLDS else FOLDS
+    problems = [build_equations(robot, trial, base=known, terms=terms, band_hz=band_hz, blocks=blocks)
                 for trial in alike]  # fmt: skip
     if np.count_nonzero(problems[0].information.samples.any(axis=1)) < 3:
         return None
