@@ -132,6 +132,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "no-selection": "Terms are not selected, because the estimator cannot have them.",
         "other-plan": "An earlier plan of another robot, period or number of harmonics is the start of a search.",
         "unused-setting": "A setting has no effect beside the others.",
+        "whole-logs": "Long logs are read into memory, because something was asked for that needs them whole.",
         # control laws, from estimation/closed_loop/
         "assumed-law": "The control law is unknown; computed torque was assumed.",
         "assumed-motion": "The commanded motion is unknown; the measured motion was assumed.",

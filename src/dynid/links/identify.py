@@ -478,6 +478,9 @@ def identify_logs(
         proof = reader.experiments(held_out, for_validation=True, cutoff_hz=choose.hz)
         fit = identify_equations(stream_equations(reader.robot, streams, base=base), estimator)
         return replace(fit, estimate=choose.noted(fit.estimate)), proof
+    if whole and recipe.stream == "auto" and read_in_pieces(logs, needed_whole=False):
+        other = " (--validate LOG holds out a log of its own without that)" if whole[0] == "hold_out" else ""
+        _notice(reader, "whole-logs", f"{whole[0]} needs whole logs in memory, which takes long for large files{other}")
     runs, proof = reader.training_and_proof(logs, held_out, choose)
     if recipe.selection is not None and not estimator.accepts_terms:
         _notice(
