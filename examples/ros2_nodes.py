@@ -193,10 +193,10 @@ class Watcher:
         return cls(dynid.monitor.LiveWatch(fit, known, per_hour=per_hour), fit.robot)
 
     def joint_state(self, message) -> None:
-        """Take one message; incomplete, repeated and late ones are left out."""
+        """Take one message; incomplete, absurd, repeated and late ones are left out."""
         rows = [self.states.row(message, field) for field in ("position", "velocity", "effort")]
         time = stamp_of(message)
-        if any(row is None or not np.isfinite(row).all() for row in rows) or time <= self.last:
+        if any(row is None or not np.all(np.abs(row) < 1e12) for row in rows) or time <= self.last:
             return
         self.last = time
         for alarm in self.guard.step(time, *rows):

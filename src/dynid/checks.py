@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
+from math import hypot
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ __all__ = [
 
 LARGEST = 1e30
 """Largest number of a setting, and its inverse the smallest (convention): their squares and inverses are numbers."""
+LARGEST_SIGNAL = 1e12
+"""Largest position, velocity, torque or current in SI units (convention: no robot reaches it)."""
 
 
 def check_number(
@@ -88,13 +91,17 @@ def as_whole(name: str, value: object, *, least: int) -> int:
 
 
 def as_sample(name: str, values: ArrayLike, size: int) -> NDArray[np.float64]:
-    """One sample (size,), one number per joint, finite or not; quick, for what is called in a control loop."""
+    """One sample (size,), one number per joint, absent ones nan; quick, for what is called in a control loop."""
     try:
         row = np.ascontiguousarray(values, dtype=float)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"{name} is {values!r}", remedy=f"Give {size} numbers, one per joint.") from error
     if row.shape != (size,):
         raise ArgumentError(f"{name} has the shape {row.shape}", remedy=f"Give {size} numbers, one per joint.")
+    finite = np.where(np.isfinite(row), row, 0.0) if hypot(*row.tolist()) > LARGEST_SIGNAL else row
+    if hypot(*finite.tolist()) > LARGEST_SIGNAL:
+        remedy = "Check its unit and where it comes from."
+        raise ArgumentError(f"{name} is {row.tolist()}, which no robot reaches", remedy=remedy)
     return row
 
 

@@ -117,8 +117,8 @@ def test_a_sample_that_is_not_finite_leaves_no_trace() -> None:
     assert np.array_equal(before, tracker.triangle)
 
 
-@pytest.mark.parametrize("torque", [5.0, [5.0], [1.0, 2.0], np.zeros((6, 1)), None, "x"])
-def test_a_sample_of_another_shape_is_refused_and_leaves_no_trace(torque) -> None:
+@pytest.mark.parametrize("torque", [5.0, [5.0], [1.0, 2.0], np.zeros((6, 1)), None, "x", np.full(6, 1e300)])
+def test_a_sample_of_another_shape_or_beyond_all_robots_is_refused_and_leaves_no_trace(torque) -> None:
     tracker = LoadTracker(arm(), noise_std=NOISE, rate_hz=RATE)
     before = tracker.triangle
     with pytest.raises(ArgumentError, match="torque"):

@@ -14,14 +14,13 @@ from difflib import get_close_matches
 
 import numpy as np
 
+from dynid.checks import LARGEST_SIGNAL
 from dynid.errors import DataError
 from dynid.logs.channel_map import Signal
 from dynid.logs.readers.base import MAX_COLUMNS, Floats, Table
 
 __all__ = ["Picked", "match_pattern", "pick", "refuse_huge", "side_by_side"]
 
-LARGEST = 1e12
-"""Largest position, velocity, torque or current in SI units (convention: no robot reaches it)."""
 _NUMBER_RANGE = re.compile(r"\{(\d{1,3})\.\.(\d{1,3})\}")
 
 
@@ -272,11 +271,11 @@ def refuse_huge(quantity: str, names: Sequence[str], values: Floats) -> None:
     """Refuse finite numbers that no signal of a robot has: their squares would overflow much later."""
     flat = values.ravel(order="K")
     with np.errstate(all="ignore"):
-        if flat @ flat <= LARGEST**2:
+        if flat @ flat <= LARGEST_SIGNAL**2:
             return
     peaks = np.max(np.abs(values), axis=0, initial=0.0, where=np.isfinite(values))
     worst = int(np.argmax(peaks)) if peaks.size else 0
-    if peaks.size and peaks[worst] > LARGEST:
+    if peaks.size and peaks[worst] > LARGEST_SIGNAL:
         name = names[worst] if len(names) == peaks.size else quantity
         raise DataError(
             f"'{name}' reaches {peaks[worst]:.3g} in SI units, which no robot does",
