@@ -15,6 +15,9 @@ from dynid.gate.quick_fit import Samples
 from dynid.gate.within_log import _of_joint, _stretches
 from dynid.logs.recording import Recording
 from dynid.processing.process import process
+from dynid.processing.simulation import simulate_experiment, sum_of_sines
+from dynid.robot import zoo
+from dynid.terms.friction import Coulomb, Viscous
 
 
 def _pushes(log: Recording, name: str) -> list[Finding]:
@@ -43,6 +46,13 @@ def test_a_push_is_named_with_its_place_and_torque(name: str, joint: int, second
 @pytest.mark.parametrize("name", ["puma560", "scara", "panda", "cylindrical", "ur10", "tx40"])
 def test_friction_that_the_model_lacks_is_no_push(name: str) -> None:
     assert _pushes(clean_log(name, 6, friction=1.0), name) == []
+
+
+@pytest.mark.parametrize(("name", "rate_hz"), [("puma560", 200.0), ("panda", 100.0), ("gautier_khalil_3r", 1000.0)])
+def test_the_ends_of_a_log_without_noise_are_no_push(name: str, rate_hz: float) -> None:
+    robot = zoo.get(name).with_terms(Viscous(0.4), Coulomb(0.6))
+    log = simulate_experiment(robot, sum_of_sines(robot.dof, seed=1), rate_hz=rate_hz, duration_s=12.0)
+    assert [finding for finding in check_recording(log, robot).findings if finding.code == "push"] == []
 
 
 def test_sums_over_stretches_are_what_fits_of_each_stretch_give() -> None:

@@ -9,6 +9,9 @@ from scipy import signal
 from dynid.errors import ArgumentError, DataError
 from dynid.processing import filters
 from dynid.processing.filters import Butterworth, Decimation, Fir, Smoothing, filter_there_and_back
+from dynid.processing.process import process
+from dynid.processing.simulation import simulate_experiment, sum_of_sines
+from dynid.robot import zoo
 
 RATE = 500.0
 
@@ -53,6 +56,16 @@ def test_impossible_cutoffs_are_refused(cutoff):
 def test_stretches_shorter_than_the_memory_are_refused():
     with pytest.raises(DataError, match="shorter"):
         Fir().apply(np.zeros((20, 1)), RATE, 2.0)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.15, 0.3, 0.4, 0.45])
+def test_accelerations_are_accurate_from_the_settling_time_on(share):
+    """Near half the sampling rate the filter forgets more slowly than its analogue."""
+    motion = sum_of_sines(3, seed=1)
+    log = simulate_experiment(zoo.gautier_khalil_3r(), motion, rate_hz=200.0, duration_s=20.0)
+    run = process(log, cutoff_hz=share * 200.0)
+    expected = motion(run.time)[2]
+    assert np.abs(run.ddq - expected).max() < 0.02 * expected.std()
 
 
 def test_no_cutoff_changes_nothing():
