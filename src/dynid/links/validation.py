@@ -18,6 +18,7 @@ from dynid.estimation.rows import WIDEST_BAND, stretches, torque_along, torque_o
 from dynid.findings import Finding
 from dynid.gate.measured_samples import noise_through
 from dynid.kernels import inverse_dynamics
+from dynid.links.common.log_errors import LogError, name_logs, name_worst
 from dynid.links.given_data import list_data, shares_samples
 from dynid.links.identify import Data, identify
 from dynid.links.log_reader import ChannelMapSource, LogReader, common_cutoff
@@ -63,6 +64,8 @@ class KindError(NamedTuple):
     """Relative error over these joints together [%]."""
     prior_error: float
     """Relative error of the prior model over these joints together [%]."""
+    joints: Mask | None = None
+    """(n,) these joints; None for all."""
 
 
 class RobotError(NamedTuple):
@@ -128,6 +131,8 @@ class Validation:
     """(n,) share of noise in the power of each joint's residual [%]; None where it is unknown."""
     causes: tuple[Finding, ...] = ()
     """What explains the residuals of a joint above the limit, another load for example."""
+    by_log: tuple[LogError, ...] = ()
+    """The errors on each held-out log."""
 
     @property
     def passed(self) -> bool:
@@ -167,15 +172,18 @@ class Validation:
             error = f"{kind.error:.2f} %{f' of the {kind.name}' if kind.name else ''} on held-out data{band}"
             others = [f"{other.name} {other.error:.2f} %" for other in self.by_kind if other is not kind]
             aside = f" ({', '.join(others)}; both together {self.relative_error:.2f} %)" if others else ""
+            aside += name_worst(self.by_log, self.joint_names, kind.joints)
             if kind.error > self.limit:
                 return f"failed: {error} exceeds the limit of {self.limit:g} %{aside}"
             if kind.error > ALIKE * kind.prior_error:
                 return f"failed: {error} is worse than the prior model ({kind.prior_error:.2f} %){aside}"
         error = f"{self.relative_error:.2f} % on held-out data{band}"
         if self.relative_error > ALIKE * self.prior_error:
-            return f"failed: {error} is worse than the prior model ({self.prior_error:.2f} %)"
+            worst = name_worst(self.by_log, self.joint_names)
+            return f"failed: {error} is worse than the prior model ({self.prior_error:.2f} %){worst}"
         if self.worsened.any():
-            return f"failed: {error} is within the limit, but {self._name_worsened()}"
+            worst = name_worst(self.by_log, self.joint_names, self.worsened)
+            return f"failed: {error} is within the limit, but {self._name_worsened()}{worst}"
         if self.doubts:
             return f"not passed: {error} is within the limit, but {'; '.join(self.doubts)}"
         training = f"training {self.training_error:.2f} %, " if np.isfinite(self.training_error) else ""
@@ -208,10 +216,11 @@ class Validation:
         return f"Above the limit of {self.limit:g} %: {', '.join(above)}; {judges}."
 
     def summary(self) -> str:
-        """Verdict, the joints above the limit with what explains them, and a table per joint."""
+        """Verdict, the joints above the limit with what explains them, a table per joint, and one of several logs."""
         causes = (f"Likely cause: {cause.sentence}" for cause in self.causes)
         head = "\n".join(filter(None, (self.verdict, self.joints_above_limit, *causes)))
-        return f"{head}\n\n{self.table().to_text()}"
+        tables = (self.table(), self.log_table()) if len(self.by_log) > 1 else (self.table(),)
+        return "\n\n".join([head, *(table.to_text() for table in tables)])
 
     def table(self) -> Table:
         """Errors of every joint."""
@@ -219,6 +228,12 @@ class Validation:
         figures = np.column_stack(columns).tolist()
         rows = [(name, *row) for name, row in zip(self.joint_names, figures, strict=True)]
         return Table.of(["joint", "error %", "prior model %", "rms residual", "lag-one correlation"], rows)
+
+    def log_table(self) -> Table:
+        """Errors of every held-out log, and the joint that adds most to each."""
+        worst = [(log, log.worst_joint()) for log in self.by_log]
+        rows = [(log.name, log.error(), self.joint_names[j], float(log.per_joint[j])) for log, j in worst]
+        return Table.of(["held-out log", "error %", "worst joint", "its error %"], rows)
 
     def __repr__(self) -> str:
         """The verdict in one line."""
@@ -240,6 +255,14 @@ class Validation:
             "doubts": list(self.doubts),
             "by_kind_percent": {kind.name: finite_or_none(kind.error) for kind in self.by_kind},
             "prior_by_kind_percent": {kind.name: finite_or_none(kind.prior_error) for kind in self.by_kind},
+            "by_log": [
+                {
+                    "log": log.name,
+                    "relative_error_percent": finite_or_none(log.error()),
+                    "per_joint_percent": self._by_joint(log.per_joint),
+                }
+                for log in self.by_log
+            ],
             "worsened_joints": [name for name, bad in zip(self.joint_names, self.worsened, strict=True) if bad],
             "causes": [cause.to_dict() for cause in self.causes],
             "band_hz": self.band_hz,
@@ -307,18 +330,18 @@ def validate(
             remedy="Hold out one run, or a part of one.",
         )
     comparison = _Comparison(band, trim_s)
-    residuals = []
-    squares, total, prior, counts = np.zeros((4, fit.robot.dof))
-    for run in runs:
+    residuals, logs = [], []
+    prior, counts = np.zeros((2, fit.robot.dof))
+    for run, name in zip(runs, name_logs(runs), strict=True):
         predicted, prior_torque = fit.torque(run), torque_along(fit.robot, fit.robot.parameter_vector, run)
         (measured, residual, prior_residual), counted = comparison.torques(
             run, run.effort, run.effort - predicted, run.effort - prior_torque
         )
         residuals.append(residual)
-        squares += (residual**2).sum(axis=0)
-        total += (measured**2).sum(axis=0)
+        logs.append(LogError(name, (residual**2).sum(axis=0), (measured**2).sum(axis=0)))
         prior += (prior_residual**2).sum(axis=0)
         counts += counted.sum(axis=0)
+    squares, total = np.sum([log.squares for log in logs], axis=0), np.sum([log.total for log in logs], axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         rms = np.sqrt(squares / counts)
         return Validation(
@@ -336,6 +359,7 @@ def validate(
             trim_s=trim_s,
             by_kind=_errors_by_kind(fit.robot, squares, prior, total),
             noise_percent=_noise_percent(runs, rms, band),
+            by_log=tuple(logs),
         )
 
 
@@ -348,10 +372,11 @@ def _errors_by_kind(robot: Robot, squares: Floats, prior: Floats, total: Floats)
     kinds = [(name, of) for name, of in (("torques [N m]", ~slides), ("forces [N]", slides)) if total[of].sum() > 0.0]
     if len(kinds) < 2:
         return ()
-    return tuple(
-        KindError(name, *(float(100.0 * np.sqrt(part[of].sum() / total[of].sum())) for part in (squares, prior)))
-        for name, of in kinds
-    )
+
+    def error(part: Floats, of: Mask) -> float:
+        return float(100.0 * np.sqrt(part[of].sum() / total[of].sum()))
+
+    return tuple(KindError(name, error(squares, of), error(prior, of), of) for name, of in kinds)
 
 
 def _noise_percent(runs: Sequence[Experiment], rms: Floats, band_hz: float | None) -> Floats:
