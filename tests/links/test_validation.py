@@ -199,3 +199,16 @@ def test_held_out_logs_of_one_name_are_told_apart() -> None:
         "run 1 (run.csv)",
         "run 2 (run.csv)",
     ]
+
+
+def test_a_joint_far_beyond_the_limit_does_not_pass_unless_noise_is_the_reason() -> None:
+    check = validate(identify(PRIOR, RUNS[:2], Recipe.bare()), RUNS[2])
+    prior = np.full(4, 60.0)
+    errors = np.where(np.arange(4) == 1, 46.7, check.per_joint)
+    far = replace(check, per_joint=errors, prior_per_joint=prior, noise_percent=np.zeros(4))
+    assert not far.passed
+    assert far.verdict.startswith("not passed: ")
+    assert f"{TRUTH.joint_names[1]} (46.7 %)" in far.verdict
+    assert far.to_json()["far_off_joints"] == [TRUTH.joint_names[1]]
+    assert replace(far, noise_percent=np.full(4, 60.0)).passed
+    assert replace(far, limit=24.0).passed
