@@ -123,7 +123,7 @@ def test_held_out_parts_have_the_offset_of_their_run_and_other_runs_the_mean() -
         for seed in (1, 2, 3)
     ]
     logs = [replace(log, effort=np.asarray(log.effort) + row) for log, row in zip(alike, 2.0 * OFFSETS, strict=True)]
-    recipe = Recipe.bare(hold_out="40%", estimator="wls", per_run=("offset",))
+    recipe = Recipe.bare(hold_out="40%", estimator="wls")
     plain, parts = run_identification(ROBOT, alike, recipe), run_identification(ROBOT, logs, recipe)
     assert parts.fit.per_run is not None
     assert plain.validation is not None

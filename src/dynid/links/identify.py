@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.decompositions import one_blas_thread
 from dynid.engines.engine_names import make_engine, refuse_missing_dask
 from dynid.errors import ArgumentError
-from dynid.estimation.agreement import check_runs
+from dynid.estimation.agreement.check_runs import check_runs
 from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.noisy.gain_uncertainty import add_gain_uncertainty

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
-from dynid.estimation.agreement import check_runs
+from dynid.estimation.agreement.check_runs import check_runs
 from dynid.estimation.equations import Samples, cut_blocks, merge_information, next_segment
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.rows import reduce_rows
@@ -220,11 +220,15 @@ def _report(
     what = ", ".join(names)
     where = f" on {', '.join(joints[j] for j in offsets)}" if names == ("offset",) else ""
     lasting = " and ".join(name for name in names if not _KINDS[name][1])
-    parts = f"held-out parts of these runs are predicted with their own {lasting}, " if lasting else ""
+    others = (
+        f"held-out parts of these runs are predicted with their own {lasting}, other runs with the mean"
+        if lasting
+        else "other runs, held-out ones too, are predicted with the mean"
+    )
     yield Finding(
         code="per-run",
         severity="note",
         where="runs",
-        message=f"each run has its own {what}{where}; {parts}other runs, held-out ones too, with the mean",
+        message=f"each run has its own {what}{where}; {others}",
         evidence=largest | other,
     )
