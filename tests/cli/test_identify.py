@@ -110,8 +110,11 @@ def test_the_identified_robot_comes_as_urdf_and_mjcf(bench: Path) -> None:
 def test_estimators_of_energy_power_and_momentum(bench: Path, estimator: str) -> None:
     told = (*SPRING, "--estimator", estimator, "--hold-out", "30%", "--json")
     result = identify(bench, *told)
-    assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout)["validation"]["relative_error_percent"] < 5.0
+    check = json.loads(result.stdout)["validation"]
+    assert check["relative_error_percent"] < 5.0
+    # one equation for all joints: the power of the light last joint is lost in that of the others
+    assert check["far_off_joints"] == (["joint4"] if estimator == "power" else [])
+    assert result.exit_code == (1 if estimator == "power" else 0), result.output
     refused = identify(bench, "--estimator", estimator, "--set", "band_hz=5")
     assert refused.exit_code == 2
     assert "without band_hz" in refused.output

@@ -12,13 +12,15 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "campaigns"))
 from run_agreement import arm, case, is_right, record  # the campaign's own planted cases
 
-from dynid.estimation.agreement import _Cause, _Changes, _with_drifts, check_runs
+from dynid.estimation.agreement.changes import Cause, Changes
+from dynid.estimation.agreement.check_runs import check_runs
+from dynid.estimation.agreement.run_tables import free_offsets, with_drifts
 from dynid.estimation.equations import build_equations
 from dynid.links.common.run_differences import settle_runs
 from dynid.links.identify import identify
 from dynid.links.recipe import Recipe
 from dynid.robot.inertia import Inertia
-from dynid.robot.zoo import puma560
+from dynid.robot.zoo import puma560, scara, ur10
 
 
 @pytest.mark.parametrize("number", [1, 4, 7, 10, 13])
@@ -63,7 +65,7 @@ def test_gains_are_those_of_fits_with_further_columns():
     table = np.concatenate([rows, torque[..., None]], axis=2)
     weights = np.array([1.0, 4.0, 0.3])
     directions = rng.normal(size=(m, 2))
-    causes = [_Cause("load", "kg", directions), _Cause("gain", "", np.zeros((m, 0)), joint=1)]
+    causes = [Cause("load", "kg", directions), Cause("gain", "", np.zeros((m, 0)), joint=1)]
 
     root = np.sqrt(weights)[:, None]
     X, y = (root[..., None] * rows).reshape(-1, m), (root * torque).ravel()
@@ -74,7 +76,7 @@ def test_gains_are_those_of_fits_with_further_columns():
     gain[1, :cut, 0] = root[1] * (rows[1, :cut] @ beta)
 
     part = np.einsum("jti,jtk->jik", table[:, :cut], table[:, :cut])
-    changes = _Changes.of(part, (X.T @ X, X.T @ y), weights, causes)
+    changes = Changes.of(part, (X.T @ X, X.T @ y), weights, causes)
     for chosen, columns in (((0,), load), ((1,), gain), ((0, 1), np.concatenate([load, gain], axis=2))):
         wider = np.column_stack([X, columns.reshape(len(X), -1)])
         solution, (left, *_), *_ = np.linalg.lstsq(wider, y, rcond=None)
@@ -94,7 +96,7 @@ def test_the_gain_of_a_drift_is_that_of_a_fit_with_its_column():
     table = np.concatenate([rows, torque[..., None]], axis=2)
     weights, times, offset = np.array([1.0, 4.0, 0.3]), np.linspace(-0.8, 0.8, blocks), 2
     line = np.eye(m + 1)[:, [offset, m]]
-    causes = [_Cause("drift", "N m", line, steady=0), _Cause("gain", "", np.zeros((m + 1, 0)), joint=1)]
+    causes = [Cause("drift", "N m", line, steady=0), Cause("gain", "", np.zeros((m + 1, 0)), joint=1)]
 
     root = np.sqrt(weights)[:, None]
     X, y = (root[..., None] * rows).reshape(-1, m), (root * torque).ravel()
@@ -105,8 +107,8 @@ def test_the_gain_of_a_drift_is_that_of_a_fit_with_its_column():
     gain[1, :cut] = root[1] * (rows[1, :cut] @ beta)
 
     parts = table[:, :cut].reshape(joints, blocks, length, m + 1)
-    part = _with_drifts(np.einsum("jbti,jbtk->bjik", parts, parts), times, [offset]).sum(axis=0)
-    changes = _Changes.of(part, (X.T @ X, X.T @ y), weights, causes)
+    part = with_drifts(np.einsum("jbti,jbtk->bjik", parts, parts), times, [offset]).sum(axis=0)
+    changes = Changes.of(part, (X.T @ X, X.T @ y), weights, causes)
     for chosen, columns in (((0,), (step, drift)), ((1,), (gain,)), ((0, 1), (step, drift, gain))):
         wider = np.column_stack([X, *(column.ravel() for column in columns)])
         solution, (left, *_), *_ = np.linalg.lstsq(wider, y, rcond=None)
@@ -179,3 +181,29 @@ def test_an_offset_that_probably_differs_is_taken_off_without_an_accusation():
     assert kinds[0] == set()
     assert kinds[-1] == {"warning"}
     assert {"note"} in kinds
+
+
+@pytest.mark.parametrize("make", [scara, puma560, ur10])
+@pytest.mark.parametrize("joints", [[0], [0, 1, 2]])
+def test_offsets_of_two_of_three_runs_accuse_nothing_else(make, joints):
+    robot = arm(make)
+    runs = [record(robot, seed) for seed in (21, 22, 23)]
+    for k, size in ((1, 0.6), (2, 2.0)):
+        runs[k] = replace(
+            runs[k], source=f"run{k + 1}.csv", effort=runs[k].effort + size * np.isin(range(robot.dof), joints)
+        )
+    found = check_runs(build_equations(robot, runs))
+    planted = {name for joint in joints for name in (f"OFF{joint + 1}", f"OFFR{joint + 1}")}
+    assert {finding.code for finding in found} == {"runs-differ"}
+    assert {name for finding in found for name in finding.evidence} <= planted
+    assert "run3.csv" in {finding.where for finding in found}  # of the two that are left, neither is the odd one
+    assert {finding.severity for finding in found} == {"warning"}
+
+
+def test_columns_beside_an_own_offset_are_those_around_their_mean():
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(2, 50, 4))
+    rows[0, :, 1], rows[1, :, 1] = 2.0, 0.0  # an offset acts on its own joint alone
+    total = np.einsum("jti,jtk->jik", rows, rows)
+    rows[0] -= rows[0].mean(axis=0)
+    np.testing.assert_allclose(free_offsets(total, [1]), np.einsum("jti,jtk->jik", rows, rows), atol=1e-9)

@@ -46,7 +46,7 @@ def test_a_planted_fault_is_named_without_any_evidence_of_the_masses():
     assert [f.code for f in campaign.accusations(degrees, model)] == ["unit"]
 
 
-@pytest.mark.parametrize("kilograms", [20.0, 30.0])
+@pytest.mark.parametrize("kilograms", [20.0, 30.0, 60.0, 100.0])
 def test_a_heavy_load_is_no_other_unit(kilograms):
     """A load multiplies the torques of the wrist, where a unit multiplies all alike."""
     model = dynid.robots.ur10()
@@ -60,6 +60,34 @@ def test_a_heavy_load_is_no_other_unit(kilograms):
     assert [f"{kilograms:.0f} kg" in f.message for f in found if f.code == "held-load"] == [True]
     pounds = check_recording(replace(log, effort=8.851 * log.effort), true).findings
     assert {(f.code, f.severity) for f in pounds if f.where == "effort" and f.severity != "note"} == {("unit", "error")}
+
+
+CONSTANTS = np.array([15.0, 15.0, 10.0, 8.0, 8.0, 8.0])
+"""Joint torque per ampere of six drives [N m/A]."""
+
+
+@pytest.mark.parametrize(
+    ("factor", "told"),
+    [
+        pytest.param(1000.0, ", as if in N mm or mN m", id="mN m"),
+        pytest.param(1.0 / 9.80665, ", as if in kgf m", id="kgf m"),
+        pytest.param(1.0 / 0.0980665, ", as if in kgf cm or lbf in", id="kgf cm"),
+        pytest.param(1.0 / CONSTANTS, ": currents, motor-side torques or percent, or kgf m if", id="currents"),
+        pytest.param(
+            1.0 / 13.0, ": currents, motor-side torques or percent, or kgf m if", id="currents of equal drives"
+        ),
+    ],
+)
+def test_a_unit_is_named_where_its_factor_is_exact(factor, told):
+    """A unit has one factor, currents have any and mostly one at each joint; torques beyond limits are of one cause."""
+    model = dynid.robots.ur10()
+    true = model.with_terms(dynid.Viscous(5.0), dynid.Coulomb(5.0))
+    path, noise = sum_of_sines(6, period_s=20.0, harmonics=6, seed=4), dynid.Noise(position=1e-5, effort=0.5)
+    log = dynid.simulate_experiment(true, path, rate_hz=100.0, duration_s=20.0, noise=noise)
+    report = check_recording(replace(log, effort=log.effort * factor), model)
+    (found,) = [finding for finding in report.findings if finding.severity == "error"]
+    assert (found.code, found.where, found.joint) == ("unit", "effort", None)
+    assert told in found.message
 
 
 @pytest.mark.parametrize("name", ["panda", "ur10", "puma560", "iiwa14", "tx40"])

@@ -12,9 +12,11 @@ from campaigns import hypotheses
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.linear.least_squares import WLS
 from dynid.links.common.held_out_causes import explain_failure
+from dynid.links.common.log_errors import name_logs
 from dynid.links.identify import identify
 from dynid.links.recipe import Recipe
 from dynid.links.validation import cross_validate, validate
+from dynid.report.report import report_html
 from dynid.robot import zoo
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
@@ -169,3 +171,44 @@ def test_a_joint_that_the_prior_model_predicts_better_fails_unless_noise_is_the_
     absurd = np.where(np.arange(4) == 1, 101.0, check.per_joint)
     useless = replace(worse, per_joint=absurd, prior_per_joint=np.full(4, 500.0), noise_percent=np.zeros(4))
     assert useless.worsened.tolist() == [False, True, False, False]
+
+
+def test_of_several_held_out_logs_the_worst_is_named_with_its_joint() -> None:
+    fit = identify(PRIOR, RUNS[0], Recipe.bare())
+    shift = np.array([0.0, 40.0, 0.0, 0.0])
+    held_out = [replace(RUNS[1], source="good.csv"), replace(RUNS[2], source="bad.csv", effort=RUNS[2].effort + shift)]
+    check = validate(fit, held_out)
+    alone = [validate(fit, run) for run in held_out]
+    for log, own in zip(check.by_log, alone, strict=True):
+        assert log.error() == pytest.approx(own.relative_error, rel=1e-12)
+        np.testing.assert_allclose(log.per_joint, own.per_joint, rtol=1e-12)
+    worst, joint = alone[1], TRUTH.joint_names[1]
+    strict = replace(check, limit=0.1)
+    torques = check.by_log[1].error(~np.array([body.is_prismatic for body in TRUTH.bodies]))
+    assert f"the worst log is bad.csv ({torques:.3g} %), there {joint} ({worst.per_joint[1]:.3g} %)" in strict.verdict
+    assert "good.csv" in check.summary()
+    assert [entry["log"] for entry in check.to_json()["by_log"]] == ["good.csv", "bad.csv"]
+    assert check.to_json()["by_log"][1]["per_joint_percent"][joint] == pytest.approx(worst.per_joint[1])
+    assert "Held-out logs" in report_html(fit, check, held_out)
+    assert "worst log" not in replace(alone[1], limit=0.1).verdict
+    assert "held-out log" not in alone[1].summary()
+
+
+def test_held_out_logs_of_one_name_are_told_apart() -> None:
+    assert name_logs([replace(RUNS[k], source=source) for k, source in enumerate(("a/run.csv", "b/run.csv"))]) == [
+        "run 1 (run.csv)",
+        "run 2 (run.csv)",
+    ]
+
+
+def test_a_joint_far_beyond_the_limit_does_not_pass_unless_noise_is_the_reason() -> None:
+    check = validate(identify(PRIOR, RUNS[:2], Recipe.bare()), RUNS[2])
+    prior = np.full(4, 60.0)
+    errors = np.where(np.arange(4) == 1, 46.7, check.per_joint)
+    far = replace(check, per_joint=errors, prior_per_joint=prior, noise_percent=np.zeros(4))
+    assert not far.passed
+    assert far.verdict.startswith("not passed: ")
+    assert f"{TRUTH.joint_names[1]} (46.7 %)" in far.verdict
+    assert far.to_json()["far_off_joints"] == [TRUTH.joint_names[1]]
+    assert replace(far, noise_percent=np.full(4, 60.0)).passed
+    assert replace(far, limit=24.0).passed

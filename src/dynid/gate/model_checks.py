@@ -87,7 +87,9 @@ LOADED = 0.5
 those of a load (convention) ..."""
 HEAVIEST_LOAD = 2.0
 """... and mass of a load over that of all moving links up to which an arm may hold it (convention: most lift less than
-their own mass)."""
+their own mass) ..."""
+SURELY_LOADED = 0.02
+"""... unless the load leaves less than this share (convention: planted loads leave below 0.001, units above 30)."""
 LARGEST_SIZE = 10.0
 """Rms of a joint's torque over the largest rms that the model's masses need at any joint, above which the unit is wrong
 (convention: shoulders carry the arm, and no wrist needs ten times as much) ..."""
@@ -228,7 +230,8 @@ def check_gravity_and_units(robot: Robot, samples: Samples) -> Iterator[Finding]
                 code="held-load",
                 severity="note",
                 where="model",
-                message=f"the torques are as if the last link held about {held:.2g} kg which the model does not have",
+                message=f"the torques are as if the last link held about {_rounded(held)} kg which the model does not "
+                "have" + (", more than such an arm lifts" if held > HEAVIEST_LOAD * _arm_mass(robot) else ""),
                 evidence=evidence,
                 remedy="If it held nothing, declare the unit of torque and the gears in the channel map.",
             )
@@ -238,7 +241,7 @@ def check_gravity_and_units(robot: Robot, samples: Samples) -> Iterator[Finding]
             severity="note" if made_up else "error",
             where="effort",
             message=f"torques are {inertial:.3g} times those of the model"
-            + (", whose masses look made up" if made_up else _as_if_in(inertial)),
+            + (", whose masses look made up" if made_up else _as_if_in(inertial, *torque_ratios(robot, samples))),
             evidence=evidence,
             remedy="Declare the unit of torque (N m, mN m, A, %) and the gears in the channel map"
             + (", unless the masses are wrong." if made_up else "."),
@@ -255,7 +258,8 @@ def _most_are_beyond(robot: Robot, samples: Samples, low: float, high: float) ->
 def _held_mass(robot: Robot, samples: Samples) -> float | None:
     """Mass of a load on the last link that explains the torques better than one factor of all of them does [kg].
 
-    None where no load does, where it would be too heavy for the arm, or where the motion does not show its mass.
+    None where no load does, where it would be too heavy for the arm and does not explain nearly all that the factor
+    leaves, or where the motion does not show its mass.
     """
     own, bases = own_torque(robot, samples), friction_bases(robot, samples)
     load = regressor(robot, samples.q, samples.dq, samples.ddq)[:, :, 10 * robot.dof - 10 : 10 * robot.dof]
@@ -271,8 +275,17 @@ def _held_mass(robot: Robot, samples: Samples) -> float | None:
     by_load = float(np.sum((torque - masses - columns @ values) ** 2))
     by_factor = float(torque @ torque - (masses @ torque) ** 2 / (masses @ masses))
     mass = float(values[9])
-    arm = float(robot.inertial_vector.reshape(-1, 10)[:, 9].sum())
-    return mass if by_load < LOADED * by_factor and 0.0 < mass < HEAVIEST_LOAD * arm else None
+    enough = LOADED if mass < HEAVIEST_LOAD * _arm_mass(robot) else SURELY_LOADED
+    return mass if by_load < enough * by_factor and mass > 0.0 else None
+
+
+def _rounded(mass: float) -> str:
+    return f"{mass:.2g}" if mass < 10.0 else f"{mass:.0f}"
+
+
+def _arm_mass(robot: Robot) -> float:
+    """Mass of all moving links [kg]."""
+    return float(robot.inertial_vector.reshape(-1, 10)[:, 9].sum())
 
 
 def check_torque_sizes(robot: Robot, samples: Samples) -> Iterator[Finding]:
@@ -360,13 +373,22 @@ UNIT_FACTORS = {
     0.7376: ("lbf ft", ""),
     0.2248: ("", "lbf"),
     0.10197: ("kgf m", "kgf"),
-    0.01: ("shares of 1 of the rated torque", "shares of 1 of the rated force"),
+    0.01: ("shares of 1 of the rated torque or motor-side torques", "shares of 1 of the rated force"),
     0.001: ("kN m", "kN"),
 }
 """Number of a unit in one N m or N -> units of torques and of forces that have it (definitions of the units)."""
 NEAR_UNIT = 0.55
 """Natural logarithm of a factor over that of a unit up to which the unit is named (convention: loads and wrong masses
 change the factor)."""
+
+EXACT_UNIT = 0.2
+"""The same up to which no other reason is named, if all joints have the factor (convention: good masses are wrong by a
+tenth or two) ..."""
+EXACT_SPREAD = 0.35
+"""... where the logarithms of the factors of all joints differ by less than this (convention: links that are wrong by
+0.6 to 1.5 give 0.15, torque constants of a series of drives more) ..."""
+KNOWN_RATIO = 10.0
+"""... among joints whose factor is that many standard errors (convention)."""
 
 
 def likely_unit(factor: float, *, slide: bool = False) -> str:
@@ -376,9 +398,29 @@ def likely_unit(factor: float, *, slide: bool = False) -> str:
     return named[nearest] if abs(np.log(factor / nearest)) < NEAR_UNIT else ""
 
 
-def _as_if_in(factor: float) -> str:
+def _as_if_in(factor: float, ratios: Floats, errors: Floats) -> str:
+    """A clause that names the units in which torques look that many times too large, and what else is as likely.
+
+    A unit has one exact factor. Currents, motor-side torques and percent have another one at every joint; but so have
+    torques in a unit beside wrong masses of the model.
+
+    Args:
+        factor: The factor of all torques.
+        ratios: (n,) factor of each joint.
+        errors: (n,) standard errors of these.
+    """
+    others = "currents, motor-side torques or percent"
     unit = likely_unit(factor)
-    return f", as if in {unit}" if unit else "; currents, motor-side torques or percent?"
+    if not unit:
+        return f"; {others}?"
+    known = ratios[ratios > KNOWN_RATIO * errors]
+    spread = float(np.ptp(np.log(known))) if known.size else 0.0
+    away = {names[0]: abs(np.log(factor / value)) for value, names in UNIT_FACTORS.items() if names[0]}
+    exact = [name for name in sorted(away, key=lambda name: away[name]) if away[name] < EXACT_UNIT]
+    if exact and spread < EXACT_SPREAD:
+        return f", as if in {' or '.join(exact)}"
+    single = f", {known.min():.2g} to {known.max():.2g} times at single joints" if spread >= EXACT_SPREAD else ""
+    return f"{single}: {others}, or {unit} if the masses of the model are wrong"
 
 
 def torque_ratios(robot: Robot, samples: Samples) -> tuple[Floats, Floats]:

@@ -129,7 +129,10 @@ def check_and_process(
         findings.extend(check_drift(robot, motion))
     if recording.effort is not None:
         report(0.6, "equations")
-        findings.extend(_check_with_model(robot, chain, motion, findings))
+        news = list(_check_with_model(robot, chain, motion, findings))
+        if any(map(_is_unit_of_all, news)):  # that torques are beyond limits follows from it
+            findings = [finding for finding in findings if not _is_torque_unit(finding)]
+        findings.extend(news)
     report(1.0, "checked")
     quality = QualityReport.of(recording.source, findings)
     if chain is None or chain.requested == options:
@@ -195,12 +198,27 @@ def _check_with_model(
     if robot is None:
         yield from _delay_without_model(measured)
         return
-    if any(f.code in ("unit", "time-unit") for f in known):
-        return  # the equations say nothing useful about signals in wrong units
+    wrong = [f for f in known if f.code in ("unit", "time-unit")]
+    if not all(map(_is_torque_unit, wrong)):
+        return  # the equations say nothing useful about a motion in wrong units
     noise = None if measured is None else filtered_noise(measured, motion.smoothing)
     samples = Samples.of(robot, motion, noise=noise)
-    if samples is not None:
-        yield from check_samples(robot, samples, measured)
+    if samples is None:
+        return
+    if wrong:  # about torques in wrong units they tell the unit, if all have the same
+        yield from filter(_is_unit_of_all, check_gravity_and_units(robot, samples))
+        return
+    yield from check_samples(robot, samples, measured)
+
+
+def _is_torque_unit(finding: Finding) -> bool:
+    """Whether a finding says that torques are in another unit."""
+    return finding.code == "unit" and finding.where == "effort"
+
+
+def _is_unit_of_all(finding: Finding) -> bool:
+    """Whether a finding says that the torques of all joints are in another unit."""
+    return _is_torque_unit(finding) and finding.joint is None
 
 
 def check_samples(robot: Robot, samples: Samples, experiment: Experiment | None) -> Iterator[Finding]:
@@ -212,7 +230,7 @@ def check_samples(robot: Robot, samples: Samples, experiment: Experiment | None)
     yield from units
     if all(finding.severity == "note" for finding in units):
         causes = list(_find_causes(robot, samples, experiment))
-        told = any(map(_is_shown_unit, causes))
+        told = any(map(_is_shown_unit, causes)) or any(finding.code == "held-load" for finding in units)
         sizes = [] if told else list(check_torque_sizes(robot, samples))
         # a torque that is too small says nothing about gravity
         yield from (f for f in causes if not sizes or f.code not in ("gravity-compensated", "gravity-direction"))

@@ -183,7 +183,15 @@ class Verdict(Section):
                 "residual comes from errors of the model. The correlation time is how long an unfiltered residual "
                 "stays alike."
             )
-        return [Heading("Comparison with the prior model"), Text(note, "hint"), Rows(header, tuple(rows))]
+        table = Rows(header, tuple(rows))
+        return [Heading("Comparison with the prior model"), Text(note, "hint"), table, *self._logs(check)]
+
+    def _logs(self, check: Validation) -> list[Block]:
+        """The errors of every held-out log, where there are several."""
+        if len(check.by_log) < 2:
+            return []
+        table = check.log_table()
+        return [Heading("Held-out logs"), Rows(table.header, table.rows)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,1 @@
+"""Whether several runs agree."""
