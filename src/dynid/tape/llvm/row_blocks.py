@@ -16,6 +16,10 @@ __all__ = ["print_clear", "print_load", "print_store", "rows_of"]
 STREAMED = 2
 """Most lanes with which rows are written one after the other."""
 
+AHEAD = 4
+"""Squares from the one that is written to the one whose memory is fetched (experiment: 2 to 6 are best; farther on, the
+first-level cache loses lines again before they are written)."""
+
 
 def print_load(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) -> str:
     """The function ``load(table, start, count, work)``: rows of inputs into columns; lanes beyond count become zero.
@@ -77,7 +81,8 @@ def print_store(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) 
 
     With two lanes each row is written from its beginning to its end, and then the next: processors see such a stream
     and do not read the memory that is about to be overwritten; two rows at a time would take more than twice as long.
-    With more lanes as many rows are written together, by transposing squares of registers.
+    With more lanes as many rows are written together, by transposing squares of registers. No processor sees a stream
+    in that, so each square fetches the memory of a later one.
 
     Args:
         tape: the program.
@@ -103,15 +108,13 @@ def _store_output(name: str, place: int, elements: Sequence[int | float], block:
     w = Writer(lanes)
     w.line(f"define internal void @{name}(ptr %table, i64 %start, i64 %count, ptr noalias %block) {{\nentry:")
     pointer = rows_of(w, place, len(elements))
-    if lanes > STREAMED and _is_sparse(elements):
-        size = w.value(f"mul i64 %count, {8 * len(elements)}")
-        w.line(f"call void @llvm.memset.p0.i64(ptr {pointer}, i8 0, i64 {size}, i1 false)")
 
     def move() -> None:
         source = w.value("getelementptr inbounds double, ptr %block, i64 %row")
         rows = _row_pointers(w, pointer, len(elements))
-        if lanes > STREAMED:
+        if lanes > STREAMED and len(elements) >= lanes:
             _store_squares(w, rows, elements, source, 8 * block)
+            return
         for lane, row in enumerate(rows):
             _store_row(w, row, lane, elements, source, 8 * block)
 
@@ -124,45 +127,38 @@ def _store_output(name: str, place: int, elements: Sequence[int | float], block:
     return w.text()
 
 
-def _is_sparse(elements: Sequence[int | float]) -> bool:
-    """Whether rows have many structural zeros.
-
-    Such rows are cleared first: the C library does so without reading the memory, which then need not be read for the
-    other elements either, and that saves more than writing some of them twice costs.
-    """
-    return 4 * sum(map(_is_zero, elements)) > len(elements)
-
-
-def _is_zero(element: int | float) -> bool:
-    return isinstance(element, float) and number(element) == number(0.0)
-
-
-def _whole(w: Writer, elements: Sequence[int | float]) -> int:
-    """How many of a row's elements go in whole registers."""
-    return len(elements) - len(elements) % w.lanes if w.lanes > 1 else 0
-
-
 def _store_squares(w: Writer, rows: Sequence[str], elements: Sequence[int | float], source: str, stride: int) -> None:
-    """Fill consecutive rows, up to the last elements, which do not fill a register."""
-    is_cleared = _is_sparse(elements)
-    for start in range(0, _whole(w, elements), w.lanes):
+    """Fill consecutive rows; where the last elements do not fill a register, it takes some before them once more."""
+    starts = [min(start, len(elements) - w.lanes) for start in range(0, len(elements), w.lanes)]
+    for square, start in enumerate(starts):
         group = elements[start : start + w.lanes]
-        if not (is_cleared and all(map(_is_zero, group))):
-            registers = [w.load(source, stride * e) if isinstance(e, int) else w.constant(e) for e in group]
-            for row, register in zip(rows, _transpose(w, registers), strict=True):
-                w.store(register, row, 8 * start)
+        turns, later = divmod(square + AHEAD, len(starts))
+        fetched = 8 * (turns * w.lanes * len(elements) + starts[later])
+        for row, register in zip(rows, _square(w, group, source, stride), strict=True):
+            w.line(f"call void @llvm.prefetch.p0(ptr {w.address(row, fetched)}, i32 1, i32 3, i32 1)")
+            w.store(register, row, 8 * start)
+
+
+def _square(w: Writer, group: Sequence[int | float], source: str, stride: int) -> list[str]:
+    """Some elements of as many rows as there are lanes, each row's in a register."""
+    if any(isinstance(e, int) for e in group):
+        return _transpose(w, [w.load(source, stride * e) if isinstance(e, int) else w.constant(e) for e in group])
+    return [_constants(group)] * w.lanes
+
+
+def _constants(group: Sequence[float]) -> str:
+    return f"<{', '.join(f'double {number(e)}' for e in group)}>"
 
 
 def _store_row(w: Writer, row: str, lane: int, elements: Sequence[int | float], source: str, stride: int) -> None:
-    """Fill one row from a lane of the columns; only the last elements where squares have filled the others."""
-    whole = _whole(w, elements)
-    for start in range(0, whole if w.lanes <= STREAMED else 0, w.lanes):
+    """Fill one row from a lane of the columns."""
+    whole = len(elements) - len(elements) % w.lanes if w.lanes == STREAMED else 0
+    for start in range(0, whole, w.lanes):
         group = elements[start : start + w.lanes]
+        value = _constants(group)
         if any(isinstance(e, int) for e in group):
             pair = [w.load(source, stride * e) if isinstance(e, int) else w.constant(e) for e in group]
             value = _shuffle(w, (pair[0], pair[1]), (lane, w.lanes + lane))
-        else:
-            value = f"<{', '.join(f'double {number(e)}' for e in group)}>"
         w.store(value, row, 8 * start)
     rest = ((position, elements[position]) for position in range(whole, len(elements)))
     _store_numbers(w, row, rest, w.address(source, 8 * lane), stride)
