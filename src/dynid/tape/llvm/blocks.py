@@ -55,6 +55,7 @@ class BlockLayout:
         passes: the function passes in order, with their columns.
         work_columns: number of columns of the work area.
         outputs: column, in the output block, of each computed output element.
+        constants: column, behind these, of each constant output element; only blocks that become rows have them.
         tiles: of each element of an input that comes in blocks, the input's number and the element's in it.
     """
 
@@ -69,8 +70,10 @@ class BlockLayout:
         for entry in stages(tape):
             self._place(entry)
         elements = (element for output in tape.outputs for element in output.elements.ravel().tolist())
-        computed = dict.fromkeys(element for element in elements if element >= 0)
-        self.outputs = {value: column for column, value in enumerate(computed)}
+        distinct = dict.fromkeys(elements)
+        self.outputs = {value: column for column, value in enumerate(e for e in distinct if e >= 0)}
+        constants = (e for e in distinct if e < 0)
+        self.constants = {value: column for column, value in enumerate(constants, len(self.outputs))}
 
     def _place(self, entry: FunctionPass) -> None:
         """Give a pass its columns; arguments that already stand side by side are read where they are."""
@@ -109,7 +112,7 @@ class BlockPrinter:
         layout, block, lanes = self._layout, self._block, self._host.lanes
         finish = print_clear(len(layout.outputs), block)
         if dense:
-            finish = print_store(layout.tape, layout.outputs, block, lanes)
+            finish = print_store(layout.tape, layout.outputs | layout.constants, block, lanes)
         return "\n".join(
             [
                 declarations(lanes),
@@ -202,6 +205,7 @@ ret void
     def _run(self, dense: bool) -> str:
         """The function that goes from block to block."""
         finish = "@store(ptr %table, i64 %start, i64 %count, ptr %block)" if dense else "@clear(i64 %count, ptr %block)"
+        begin = "call void @fill(ptr %block)" if dense else ""
         calls = "\n".join(self._calls)
         tiles = Writer(1)
         for place, name in self._tiles.items():
@@ -209,6 +213,7 @@ ret void
         return f"""
 define void @run(ptr %table, i64 %first, i64 %stop, ptr %work, ptr %block) {{
 entry:
+{begin}
 %some = icmp ult i64 %first, %stop
 br i1 %some, label %loop, label %end
 loop:
