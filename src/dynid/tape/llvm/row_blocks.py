@@ -103,13 +103,13 @@ def print_store(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) 
     """
     constants: list[float] = tape.constants.tolist()
     parts = [_print_fill({column: constants[~e] for e, column in columns.items() if e < 0}, block, lanes)]
-    for place, output in enumerate(tape.outputs, len(tape.inputs)):
-        elements = [Element(columns[e], None if e >= 0 else constants[~e]) for e in output.elements.ravel().tolist()]
-        parts.append(_store_output(place, elements, block, lanes))
     w = Writer(lanes)
     w.line("define internal void @store(ptr %table, i64 %start, i64 %count, ptr noalias %block) {")
-    for place in range(len(tape.inputs), len(tape.inputs) + len(tape.outputs)):
-        w.line(f"call void @store{place}(ptr %table, i64 %start, i64 %count, ptr %block)")
+    for place, output in enumerate(tape.outputs, len(tape.inputs)):
+        elements = [Element(columns[e], None if e >= 0 else constants[~e]) for e in output.elements.ravel().tolist()]
+        if elements:
+            parts.append(_store_output(place, elements, block, lanes))
+            w.line(f"call void @store{place}(ptr %table, i64 %start, i64 %count, ptr %block)")
     w.line("ret void\n}\n")
     return "\n".join([*parts, w.text()])
 
@@ -176,7 +176,7 @@ def _plan_squares(elements: Sequence[Element], stride: int, lanes: int) -> list[
 
 
 def _store_squares(w: Writer, plan: str, row: str, source: str, size: int) -> None:
-    """Fill consecutive rows of the given size, square after square; a loop, because it is compiled in no time."""
+    """Fill consecutive rows of the given size, square after square: a loop, which takes less time to compile."""
     offsets = [8 * size * lane for lane in range(w.lanes)]
     step = 8 * (2 + w.lanes)
     w.line("br label %square\nsquare:\n%at = phi i64 [ 0, %wide ], [ %at_next, %stored ]")
