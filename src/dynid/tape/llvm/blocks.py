@@ -222,9 +222,9 @@ ret void
         begin = "call void @fill(ptr %block)" if dense else ""
         calls = "\n".join(self._calls)
         w, tape = Writer(1), self._layout.tape
+        sizes = [*(entry.size for entry in tape.inputs), *(output.size for output in tape.outputs)]
         for place, name in (self._tiles | self._rows).items():
-            size = [*tape.inputs, *tape.outputs][place].size
-            w.line(f"{name} = bitcast ptr {rows_of(w, place, size)} to ptr")
+            w.line(f"{name} = bitcast ptr {rows_of(w, place, sizes[place])} to ptr")
         return f"""
 define void @run(ptr %table, i64 %first, i64 %stop, ptr %work, ptr %block) {{
 entry:
