@@ -146,7 +146,7 @@ def _store_output(place: int, elements: Sequence[Element], block: int, lanes: in
         for lane, row in enumerate(_row_pointers(w, pointer, size)):
             _store_row(w, row, lane, elements, source, stride)
 
-    _wide_loop(w, move)
+    _wide_loop(w, move, "rows_done" if is_square else "wide")
     w.line("br label %one\none:\n%single = phi i64 [ 0, %narrow ], [ %following, %stored_one ]")
     source = w.value("getelementptr inbounds double, ptr %block, i64 %single")
     row = _row_pointer(w, pointer, size, "%single")
@@ -286,17 +286,22 @@ def _row_pointers(w: Writer, array: str, size: int) -> list[str]:
     return [w.address(first, 8 * size * row) for row in range(w.lanes)]
 
 
-def _wide_loop(w: Writer, move: Callable[[], None]) -> None:
-    """Print ``move`` in a loop over ``%row``, a register of rows at a time; fewer rows continue at ``narrow``."""
+def _wide_loop(w: Writer, move: Callable[[], None], end: str = "wide") -> None:
+    """Print ``move`` in a loop over ``%row``, a register of rows at a time; fewer rows continue at ``narrow``.
+
+    Args:
+        w: the function to append to.
+        move: prints the instructions for some rows.
+        end: label of the last block that it prints.
+    """
     lanes = w.lanes
     w.line(
         f"br label %ready\nready:\n%enough = icmp uge i64 %count, {lanes}\nbr i1 %enough, label %wide, label %narrow"
     )
-    w.line(f"wide:\n%i = phi i64 [ 0, %ready ], [ %next, %moved ]\n%next = add i64 %i, {lanes}")
+    w.line(f"wide:\n%i = phi i64 [ 0, %ready ], [ %next, %{end} ]\n%next = add i64 %i, {lanes}")
     w.line(f"%fits = icmp ule i64 %next, %count\n%last = sub i64 %count, {lanes}")
     w.line("%row = select i1 %fits, i64 %i, i64 %last")
     move()
-    w.line("br label %moved\nmoved:")
     w.line("%more = icmp ult i64 %next, %count\nbr i1 %more, label %wide, label %end\nend:\nret void\nnarrow:")
 
 
