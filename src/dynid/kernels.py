@@ -240,8 +240,7 @@ def regressor(
         dq: (N, n) or (n,) joint velocities.
         ddq: (N, n) or (n,) joint accelerations.
         columns: Which columns to compute; all by default.
-        out: Where to write the result; used again for many states it saves more than half of the time, which the
-            system takes to provide new memory.
+        out: Where to write the result; for many states, an array used again saves half of the time (no new memory).
         threads: How many threads share the samples.
 
     Example:
