@@ -60,6 +60,8 @@ between samples may halve their number)."""
 MOST_TOGETHER = 8
 """Largest number of logs that are judged together; more are judged in groups (convention: each log has its own offsets,
 so that memory and time would grow with the square of the number)."""
+UNSETTLED = 0.1
+"""Largest share of a log that is not judged at each end because a filter of a high cutoff settles late (convention)."""
 PUSH_LENGTHS_S = (0.1, 0.2, 0.4, 0.8, 1.6)
 """Lengths of stretches in which a push is looked for [s] (convention: each twice the one before, so that one of them
 shares two thirds with any push)."""
@@ -95,7 +97,7 @@ def check_within(
     """
     if samples.q.shape[0] < FEWEST_ROWS:
         return
-    measured = None if experiment is None else measured_samples(robot, experiment, ROWS)
+    measured = None if experiment is None else measured_samples(robot, _settled(experiment), ROWS)
     known = None if measured is None else ProfiledFit.of(robot, measured)
     if measured is not None and known is not None:
         pushes = list(_named_pushes(robot, measured, known))
@@ -113,6 +115,16 @@ def check_within(
         causes, amounts = find_causes(robot, measured, known)
         yield from name_causes(robot, measured, causes, amounts, least)
         yield from untestable(robot, causes, amounts)
+
+
+def _settled(run: Experiment) -> Experiment:
+    """The log without its ends, where its cutoff is so high that the filter has not settled when others have."""
+    if run.derivation is None:
+        return run
+    smoothing = run.derivation.smoothing
+    wanted = int(np.ceil((smoothing.sampled_settling_s - smoothing.settling_s) * run.rate_hz))
+    trim = min(wanted, int(UNSETTLED * run.samples))
+    return run.rows(np.arange(trim, run.samples - trim)) if trim else run
 
 
 class _Stretches(NamedTuple):

@@ -464,14 +464,14 @@ def identify_logs(
     recipe = reader.recipe
     for name in ("law", "control_rate_hz"):
         if getattr(recipe, name) is not None and not estimator.simulates_loop:
-            _notice(reader, "unused-setting", f"{name} has no effect: the estimator simulates no control loop")
+            reader.note("unused-setting", f"{name} has no effect: the estimator simulates no control loop")
     springs = recipe.spring_terms(reader.robot)
     choose = CutoffChoice(reader.robot, band_hz=recipe.band_hz, terms=(*springs, *terms), base=base)
     whole = _needs_whole_logs(recipe, estimator, terms)
     if recipe.engine != "local":
         refuse_in_pieces(whole)
         refuse_missing_dask(recipe.engine)
-        _notice(reader, "in-pieces", "logs are read piece by piece: terms are not selected")
+        reader.note("in-pieces", "logs are read piece by piece: terms are not selected")
         fixed = fix_cutoff(reader, logs, choose)
         with make_engine(recipe.engine, workers=recipe.workers, scheduler=recipe.scheduler) as engine:
             equations = reduce_logs(fixed, logs, engine, base)
@@ -480,27 +480,21 @@ def identify_logs(
         return replace(fit, estimate=choose.noted(fit.estimate)), proof
     if recipe.stream is True or (recipe.stream == "auto" and read_in_pieces(logs, needed_whole=bool(whole))):
         refuse_in_pieces(whole)
-        _notice(reader, "in-pieces", "logs are read piece by piece: terms are not selected")
+        reader.note("in-pieces", "logs are read piece by piece: terms are not selected")
         streams = reader.streams(logs, choose)
         proof = reader.experiments(held_out, for_validation=True, cutoff_hz=choose.hz)
         fit = identify_equations(stream_equations(reader.robot, streams, base=base), estimator)
         return replace(fit, estimate=choose.noted(fit.estimate)), proof
     if whole and recipe.stream == "auto" and read_in_pieces(logs, needed_whole=False):
         other = " (--validate LOG holds out a log of its own without that)" if whole[0] == "hold_out" else ""
-        _notice(reader, "whole-logs", f"{whole[0]} needs whole logs in memory, which takes long for large files{other}")
+        reader.note("whole-logs", f"{whole[0]} needs whole logs in memory, which takes long for large files{other}")
     runs, proof = reader.training_and_proof(logs, held_out, choose)
     if recipe.selection is not None and not estimator.accepts_terms:
-        _notice(
-            reader, "no-selection", "terms are not selected: the estimator knows links and the robot's own terms only"
-        )
+        reader.note("no-selection", "terms are not selected: the estimator knows links and the robot's own terms only")
     fit = identify_experiments(reader.robot, runs, recipe, estimator, base=choose.base, terms=terms, threads=threads)
     if fit.per_run is not None and recipe.hold_out is not None:
         proof = [fit.per_run.settle_part(part, number) for number, part in enumerate(proof)]
     return replace(fit, estimate=choose.noted(fit.estimate)), proof
-
-
-def _notice(reader: LogReader, code: str, message: str) -> None:
-    reader.notice(Finding(code=code, severity="note", where="recipe", message=message))
 
 
 def _needs_whole_logs(recipe: Recipe, estimator: Estimator, terms: Sequence[Term]) -> list[str]:

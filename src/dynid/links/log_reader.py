@@ -388,6 +388,10 @@ class LogReader:
         log_progress.report(log, READ_SHARE, "checking" if self.recipe.gate else "processing")
         return recording
 
+    def note(self, code: str, message: str) -> None:
+        """Report a note about the recipe."""
+        self.notice(Finding(code=code, severity="note", where="recipe", message=message))
+
     def require_torques(self, recording: Recording) -> None:
         """Refuse a log without joint torques where they are needed."""
         if self.needs_torques and recording.effort is None:

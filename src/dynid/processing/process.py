@@ -56,8 +56,6 @@ LONGEST_DELAY_S = 1.0
 """Largest delay of the torques that is accepted [s]; convention, against numbers in milliseconds."""
 SHORTEST_STRETCH = 4
 """Samples that a stretch must have beside its trimmed ends; convention."""
-TRIMMED_SHARE = 0.1
-"""Largest share of a stretch that is trimmed at each end for a cutoff near half the sampling rate (convention)."""
 FEWEST_CYCLES = 10.0
 """Cycles of the cutoff in a log below which a log that is too short has too low a cutoff (convention)."""
 RATE_TOLERANCE = 0.02
@@ -240,7 +238,7 @@ class Chain:
     ) -> Self:
         """Smooth and differentiate the positions of a log on one clock; the options hold a number for the cutoff."""
         smoothing = options.smoothing(uniform.rate_hz)
-        trim = _trim_samples(options, smoothing, max((stretch.time.size for stretch in uniform.stretches), default=0))
+        trim = _trim_samples(options, smoothing)
         shortest = 2 * trim + max(SHORTEST_STRETCH, 2 * options.differentiation.margin() + 2)
         long = [stretch for stretch in uniform.stretches if stretch.time.size >= shortest]
         dropped = Counter(uniform.dropped)
@@ -427,12 +425,11 @@ def _mask_slow(
     return valid
 
 
-def _trim_samples(options: Processing, smoothing: Smoothing, longest: int) -> int:
-    """Number of samples that are trimmed at both ends of every stretch, of which the longest has so many."""
-    if not isinstance(options.trim_s, str):
-        return int(np.ceil(options.trim_s * smoothing.rate_hz))
-    least, wanted = (int(np.ceil(s * smoothing.rate_hz)) for s in (smoothing.settling_s, smoothing.sampled_settling_s))
-    return max(least, min(wanted, int(TRIMMED_SHARE * longest)), options.differentiation.margin())
+def _trim_samples(options: Processing, smoothing: Smoothing) -> int:
+    trim_s = smoothing.settling_s if isinstance(options.trim_s, str) else options.trim_s
+    unfiltered = smoothing.cutoff_hz is None and options.trim_s == "auto"
+    shortest = 0 if unfiltered else int(np.ceil(trim_s * smoothing.rate_hz))
+    return max(shortest, options.differentiation.margin() if options.trim_s == "auto" else 0)
 
 
 def _too_short(recording: Recording, uniform: UniformRecording, needed: int, options: Processing) -> DataError:
