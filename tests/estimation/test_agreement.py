@@ -14,7 +14,7 @@ from run_agreement import arm, case, is_right, record  # the campaign's own plan
 
 from dynid.estimation.agreement.changes import Cause, Changes
 from dynid.estimation.agreement.check_runs import check_runs
-from dynid.estimation.agreement.run_tables import free_offsets, with_drifts
+from dynid.estimation.agreement.run_tables import Run, free_offsets, with_drifts
 from dynid.estimation.equations import build_equations
 from dynid.links.common.run_differences import settle_runs
 from dynid.links.identify import identify
@@ -207,3 +207,12 @@ def test_columns_beside_an_own_offset_are_those_around_their_mean():
     total = np.einsum("jti,jtk->jik", rows, rows)
     rows[0] -= rows[0].mean(axis=0)
     np.testing.assert_allclose(free_offsets(total, [1]), np.einsum("jti,jtk->jik", rows, rows), atol=1e-9)
+
+
+@pytest.mark.parametrize("blocks", [7, 10, 24])
+def test_runs_have_ten_blocks_at_most_and_the_same_cross_products(blocks):
+    robot = arm(scara)
+    equations = build_equations(robot, [record(robot, seed) for seed in (1, 2)], blocks=blocks)
+    run = Run.of(equations, 0, equations.blocks[0])
+    assert len(run.blocks) == min(blocks, 10)
+    np.testing.assert_allclose(run.blocks.sum(axis=0), run.total, rtol=1e-9, atol=1e-9 * np.abs(run.total).max())

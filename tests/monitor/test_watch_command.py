@@ -129,6 +129,7 @@ def test_lines_are_read_as_csv_and_json_and_refused_by_number() -> None:
         ('{"time": 1, "q": ["x"], "dq": [2], "tau": [3]}', "no number"),
         ('{"time": 1, "q": [NaN], "dq": [2], "tau": [3]}', "NaN"),
         ('{"time": 1, "q": [1], "dq": [2], "tau": [1e300]}', "no robot reaches"),
+        ('{"time": 1e300, "q": [1], "dq": [2], "tau": [3]}', "no robot reaches"),
         ('{"time": 1, "q": [1, 2], "dq": [2], "tau": [3]}', "numbers of joints"),
         ('{"time": 1, "names": ["b"], "q": [1], "dq": [2], "tau": [3]}', "other joints"),
     )  # fmt: skip

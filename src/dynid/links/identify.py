@@ -38,7 +38,7 @@ from dynid.links.common.free_geometry import free_geometry, is_tilted
 from dynid.links.common.friction_misfit import count_friction_misfit
 from dynid.links.common.kept_faults import check_kept_terms
 from dynid.links.common.leaves import fix_cutoff, reduce_logs
-from dynid.links.common.run_differences import RunDifferences, settle_runs
+from dynid.links.common.run_differences import settle_runs
 from dynid.links.common.term_selection import select_terms
 from dynid.links.couplings import with_coupled_motors
 from dynid.links.estimators import make_estimator
@@ -91,8 +91,6 @@ class Identification:
     """How the terms were selected, where they were."""
     significance: Significance | None = None
     """The significant parameters, fitted again without the others, where the recipe asks for them."""
-    per_run: RunDifferences | None = None
-    """What each run has for itself, and the runs without it; None where nothing was taken off."""
 
     @property
     def robot(self) -> Robot:
@@ -285,11 +283,6 @@ class Identification:
             torque += torque_of_terms(self.robot, self.terms, values, run)
         return experiment.as_recorded(torque, self.robot)
 
-    @property
-    def training_runs(self) -> tuple[Experiment, ...]:
-        """The samples at hand of the data used, without what each run has for itself."""
-        return self.equations.excerpts if self.per_run is None else self.per_run.runs
-
     @cached_property
     def training_error(self) -> Floats:
         """(n + 1,) relative torque error of each joint and of all together on the data used [%], by the robot found."""
@@ -298,7 +291,7 @@ class Identification:
             information = self.equations.information
             squares = information.per_joint_residual(self.estimate.values).sum(axis=0)
             total = np.array([(information.factor(j)[:, -1] ** 2).sum() for j in range(self.robot.dof)])
-        for run in self.training_runs if isinstance(self.equations, Samples) else ():
+        for run in self.equations.experiments if isinstance(self.equations, Samples) else ():
             residual = np.where(run.valid, run.effort - self.torque(run), 0.0)
             squares += (residual**2).sum(axis=0)
             total += (np.where(run.valid, run.effort, 0.0) ** 2).sum(axis=0)
@@ -459,7 +452,7 @@ def identify_logs(
         threads: As for `identify`.
 
     Returns:
-        The identification, and the held-out experiments; parts of runs without what each run has for itself.
+        The identification, and the held-out experiments.
     """
     recipe = reader.recipe
     for name in ("law", "control_rate_hz"):
@@ -492,8 +485,6 @@ def identify_logs(
     if recipe.selection is not None and not estimator.accepts_terms:
         reader.note("no-selection", "terms are not selected: the estimator knows links and the robot's own terms only")
     fit = identify_experiments(reader.robot, runs, recipe, estimator, base=choose.base, terms=terms, threads=threads)
-    if fit.per_run is not None and recipe.hold_out is not None:
-        proof = [fit.per_run.settle_part(part, number) for number, part in enumerate(proof)]
     return replace(fit, estimate=choose.noted(fit.estimate)), proof
 
 
@@ -553,8 +544,7 @@ def identify_experiments(
     fit = replace(fit, estimate=count_friction_misfit(equations, fit.estimate, fit.torque))
     if settled is not None:
         estimate = settled.noted(fit.estimate, equations)
-        kept = replace(fit.equations, excerpts=tuple(runs))
-        fit = replace(fit, equations=kept, estimate=estimate, per_run=settled)
+        fit = replace(fit, equations=replace(fit.equations, excerpts=tuple(runs)), estimate=estimate)
     if recipe.significant is None:
         return fit
     return replace(fit, significance=significant_parameters(equations, threshold=read_share(recipe.significant)))

@@ -144,11 +144,6 @@ class Significance:
         return self.equations.torque(self.estimate.values, experiment)
 
     @property
-    def training_runs(self) -> tuple[Experiment, ...]:
-        """The samples of the data used."""
-        return self.equations.experiments
-
-    @property
     def training_error(self) -> Floats:
         """(n + 1,) relative torque error of each joint and of all together on the data used [%]."""
         information = self.equations.information

@@ -95,10 +95,6 @@ class Fitted(Protocol):
     def training_error(self) -> Floats:
         """(n + 1,) relative torque error of each joint and of all together on the data used [%]."""
 
-    @property
-    def training_runs(self) -> tuple[Experiment, ...]:
-        """The samples at hand of the data used, without what each run has for itself."""
-
     def torque(self, experiment: Experiment) -> Floats:
         """(N, n) predicted torques [N m or N]."""
 
@@ -254,7 +250,7 @@ class Validation:
         """Errors of every held-out log, and the joint that adds most to each."""
         worst = [(log, log.worst_joint()) for log in self.by_log]
         rows = [(log.name, log.error(), self.joint_names[j], float(log.per_joint[j])) for log, j in worst]
-        return Table.of(["held-out log", "error %", "worst joint", "its error %"], rows)
+        return Table.of(["held-out log", "error %", "joint that adds most", "its error %"], rows)
 
     def __repr__(self) -> str:
         """The verdict in one line."""
@@ -526,7 +522,7 @@ def _training_error(fit: Fitted, comparison: _Comparison) -> float:
     if comparison.band_hz is None:
         return float(fit.training_error[-1])
     squares = total = 0.0
-    for run in fit.training_runs:
+    for run in fit.equations.excerpts:
         (measured, residual), _ = comparison.torques(run, run.effort, run.effort - fit.torque(run))
         squares += float(np.sum(residual**2))
         total += float(np.sum(measured**2))

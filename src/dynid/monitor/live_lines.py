@@ -125,7 +125,7 @@ def _from_mapping(values: Mapping[str, Any], joint_names: Sequence[str], number:
         raise DataError(f"line {number} has other numbers of joints than {joints}", remedy="Give one number per joint.")
     if not (np.isfinite(time_s) and all(np.isfinite(channel).all() for channel in channels)):
         raise DataError(f"line {number} holds NaN or infinity", remedy="Leave such samples out.")
-    if max(float(np.abs(channel).max()) for channel in channels) > LARGEST_SIGNAL:
+    if max(abs(time_s), *(float(np.abs(channel).max()) for channel in channels)) > LARGEST_SIGNAL:
         raise DataError(f"line {number} holds numbers that no robot reaches", remedy="Check units and their source.")
     if "names" in values:
         order = _order(values["names"], joint_names, number)

@@ -81,7 +81,7 @@ def _subplots(rows: int, columns: int, **options: Any) -> tuple[Figure, Any]:
 
 
 def _identification(fit: Identification, run: Experiment | None) -> Figure:
-    drawn = fit.training_runs[0] if run is None else run
+    drawn = fit.equations.excerpts[0] if run is None else run
     if not drawn.samples:
         raise ArgumentError("a saved result holds no data to draw", remedy="Pass an experiment: plot(fit, run).")
     joints = joint_torques(fit, drawn)

@@ -54,7 +54,7 @@ def identification_page(
         findings: What the gate and the recipe reported before; the page lists them with those of the estimate.
     """
     held = () if held_out is None else matched_runs(fit.robot, held_out)
-    used = fit.training_runs
+    used = fit.equations.excerpts
     drawn = (*held, *used)[0]
     settings = [section for section in extra if isinstance(section, Settings)]
     written = [section for section in extra if isinstance(section, WrittenFiles)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.estimation.equations import Factors
+from dynid.estimation.equations import TIME_BLOCKS, Factors
 from dynid.terms.motors import Offset
 
 __all__ = ["RESOLUTION", "Run", "free_offsets", "offset_places", "with_drifts"]
@@ -27,7 +27,7 @@ class Run:
 
     number: int
     blocks: Floats
-    """(blocks, n, m + d + 1, m + d + 1)"""
+    """(blocks, n, m + d + 1, m + d + 1), of ten blocks at most"""
     total: Floats
 
     @classmethod
@@ -47,7 +47,9 @@ class Run:
             times.append((2 * place + 1) / len(segments) - 1.0)
         stack = np.array(blocks).reshape(len(blocks), information.dof, size, size)
         stack = with_drifts(stack, np.array(times), offset_places(equations))
-        return cls(number, stack, stack.sum(axis=0))
+        # noise that is correlated for longer than a block makes changes from block to block look small
+        long = np.array_split(stack, min(len(stack), TIME_BLOCKS))
+        return cls(number, np.array([part.sum(axis=0) for part in long]), stack.sum(axis=0))
 
 
 def offset_places(equations: Factors) -> list[int]:

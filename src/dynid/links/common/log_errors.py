@@ -65,5 +65,7 @@ def name_worst(logs: Sequence[LogError], joint_names: Sequence[str], joints: Mas
         return ""
     worst = max(known, key=lambda log: log.error(joints))
     joint = worst.worst_joint(joints)
-    there = f"{joint_names[joint]} ({worst.per_joint[joint]:.3g} %)"
-    return f"; the worst log is {worst.name} ({worst.error(joints):.3g} %), there {there}"
+    name, error = joint_names[joint], worst.per_joint[joint]
+    if joints is not None and not joints.all():
+        return f"; of these {name} is worst in {worst.name} ({error:.3g} %)"
+    return f"; the worst log is {worst.name} ({worst.error():.3g} %), there {name} ({error:.3g} %)"

@@ -9,9 +9,8 @@ estimated together with the base parameters, and their torque is taken off each 
     trend       an offset per joint that changes linearly with time within each run; zero on average over the run
     warming     viscous and dry friction that change linearly with time within each run; zero on average over the run
 
-The robot keeps the mean over the runs. A held-out part of a fitted run has the offset and the friction of that run,
-which are taken off its torques too; a trend is not continued beyond what was fitted. Held-out runs of their own are
-predicted with the mean: nothing is taken off their torques, so the verdict contains what differs between runs.
+The robot keeps the mean over the runs. Other runs are predicted with that mean, held-out ones too: nothing is taken off
+their torques, so the verdict contains what differs between runs.
 """
 
 from __future__ import annotations
@@ -62,17 +61,6 @@ class RunDifferences:
     """What differs, and how other runs are predicted."""
     offset_spread: dict[int, float]
     """Joint -> standard deviation of the mean offset of the runs [N m or N], where offsets differ."""
-    lasting: tuple[tuple[_Column, float], ...]
-    """Parameters, with their values, that a run keeps beyond the samples that were fitted: no trends."""
-
-    def settle_part(self, run: Experiment, number: int) -> Experiment:
-        """Take the offset and the friction of a fitted run off another part of it.
-
-        Args:
-            run: The other part.
-            number: Number of the run among those that were fitted.
-        """
-        return replace(run, effort=run.effort - _torque(self.lasting, run, number, len(self.runs) - 1))
 
     def noted(self, estimate: Estimate, equations: Samples) -> Estimate:
         """The estimate with what differs among its findings, and the spread of the runs in its mean offsets."""
@@ -149,19 +137,15 @@ def settle_runs(equations: Samples, names: Sequence[str]) -> RunDifferences | No
     if not columns:
         return None
     values = _solve(equations, columns)
-    known = tuple(zip(columns, values.tolist(), strict=True))
     runs = tuple(
-        replace(run, effort=run.effort - _torque(known, run, number, count - 1))
+        replace(run, effort=run.effort - _torque(columns, values, run, number, count - 1))
         for number, run in enumerate(equations.experiments)
     )
     offsets = {j: _per_run(columns, values, j, "OFF", count) for j in joints.get("offset", ())}
     spread = {j: float(np.std(each, ddof=1) / np.sqrt(count)) for j, each in offsets.items()}
     sure = [finding for finding in found if finding.severity != "note"]  # slight differences are taken off here
     return RunDifferences(
-        runs=runs,
-        findings=(*sure, *_report(equations, tuple(joints), offsets, columns, values)),
-        offset_spread=spread,
-        lasting=tuple((column, value) for column, value in known if not column.is_trend),
+        runs=runs, findings=(*sure, *_report(equations, tuple(joints), offsets, columns, values)), offset_spread=spread
     )
 
 
@@ -194,10 +178,10 @@ def _solve(equations: Samples, columns: Sequence[_Column]) -> Floats:
     return np.asarray(beta[len(beta) - len(columns) :])
 
 
-def _torque(known: Sequence[tuple[_Column, float]], run: Experiment, number: int, last: int) -> Floats:
-    """(N, n) torque of nuisance parameters with these values along a run."""
+def _torque(columns: Sequence[_Column], values: Floats, run: Experiment, number: int, last: int) -> Floats:
+    """(N, n) torque of the nuisance parameters along a run."""
     torque = np.zeros_like(run.effort)
-    for column, value in known:
+    for column, value in zip(columns, values.tolist(), strict=True):
         torque[:, column.joint] += value * column.along(run, number, last)
     return torque
 
@@ -219,16 +203,10 @@ def _report(
              if column.is_trend or column.shape != "OFF"}  # fmt: skip
     what = ", ".join(names)
     where = f" on {', '.join(joints[j] for j in offsets)}" if names == ("offset",) else ""
-    lasting = " and ".join(name for name in names if not _KINDS[name][1])
-    others = (
-        f"held-out parts of these runs are predicted with their own {lasting}, other runs with the mean"
-        if lasting
-        else "other runs, held-out ones too, are predicted with the mean"
-    )
     yield Finding(
         code="per-run",
         severity="note",
         where="runs",
-        message=f"each run has its own {what}{where}; {others}",
+        message=f"each run has its own {what}{where}; other runs, held-out ones too, are predicted with the mean",
         evidence=largest | other,
     )
