@@ -325,3 +325,11 @@ def test_nothing_is_said_of_the_usual_gravity(fit, runs, tmp_path):
     for file in write_robot_files(fit, tmp_path, runs[1], check=validate(fit, runs[1])):
         assert "gravity" not in file.sentence
         assert file.to_json()["lacks_gravity"] is None
+
+
+def test_files_that_predict_better_without_terms_say_so() -> None:
+    def file(error: float) -> RobotFile:
+        return RobotFile(format="MJCF", path=Path("robot.xml"), error=error, judged=28.5, lacks=("FT1",), kinds=("x",))
+
+    assert "selection=false" in describe_files([file(10.9)], "run")
+    assert "selection=false" not in describe_files([file(27.0)], "run")

@@ -255,6 +255,13 @@ def describe_files(files: Sequence[RobotFile], folder: object) -> str:
     lines = [file.sentence + "." for file in files]
     if any(file.lacks for file in files):
         lines.append(f"The file {folder}/result.json holds every term.")
+    judged = [file for file in files if file.lacks and file.error is not None and file.judged is not None]
+    better = [file.format for file in judged if NEAR * (file.error or 0.0) < (file.judged or 0.0)]
+    if better:
+        lines.append(
+            f"Without these terms {' and '.join(better)} predict held-out data better than the whole model, so they do "
+            "not hold there. Compare with --set selection=false."
+        )
     return "\n".join(lines)
 
 
