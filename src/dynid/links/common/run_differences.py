@@ -150,12 +150,16 @@ def settle_runs(equations: Samples, names: Sequence[str]) -> RunDifferences | No
 
 
 def _unequal_offsets(equations: Samples, found: Sequence[Finding]) -> list[int]:
-    """Joints whose offsets differ between runs, by the findings about the runs."""
+    """Joints whose offsets differ between runs, by the findings about the runs.
+
+    None where a run differs in something else: its offsets, and those of the others, would take up a part of that.
+    """
     robot, base = equations.robot, equations.base
     named = {name for finding in found if finding.code == "runs-differ" for name in finding.evidence}
-    columns = [column for column, name in zip(base.columns, base.names, strict=True) if name in named]
-    terms = [robot.terms[column - 10 * robot.dof] for column in columns if column >= 10 * robot.dof]
-    return sorted({placed.joints[0] for placed in terms if isinstance(placed.term, Offset)})
+    columns = {name: column for column, name in zip(base.columns, base.names, strict=True) if name in named}
+    terms = {name: robot.terms[c - 10 * robot.dof] for name, c in columns.items() if c >= 10 * robot.dof}
+    offsets = {name: placed.joints[0] for name, placed in terms.items() if isinstance(placed.term, Offset)}
+    return sorted(set(offsets.values())) if named <= offsets.keys() else []
 
 
 def _solve(equations: Samples, columns: Sequence[_Column]) -> Floats:
