@@ -195,6 +195,7 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "no torque channel": (identify("run1.csv", chart="no_torque"), 3, "[effort]"),
     "empty log": (identify("empty.csv"), 3, "it is empty"),
     "header alone": (identify("header.csv"), 3, "no line of numbers"),
+    "one row held out": (identify("run1.csv", "--validate", "sample.csv"), 3, "the log has one row"),
     "twenty samples": (identify("short.csv"), 3, "the log has 20 samples (0.2 s), and at least"),
     "one sample": (identify("sample.csv"), 3, "sample.csv"),
     "nothing but NaN": (identify("nan.csv"), 3, "missing or not finite"),

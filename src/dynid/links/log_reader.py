@@ -211,8 +211,9 @@ def _process(recording: Recording, options: Processing, robot: Robot | None) -> 
 
 
 def _rate(recording: Recording) -> float:
-    """Sampling rate of a log [Hz]."""
-    return 1.0 / max(float(np.median(np.diff(recording.time))), 1e-300)
+    """Sampling rate of a log [Hz]; infinite for a single row, which is refused later."""
+    steps = np.diff(recording.time)
+    return 1.0 / max(float(np.median(steps)), 1e-300) if steps.size else np.inf
 
 
 def common_cutoff(runs: Sequence[Experiment]) -> float | None:
