@@ -184,7 +184,8 @@ CODES: Mapping[str, str] = MappingProxyType(
         "exact-gains": "Torques were computed with gains of drives that count as exact.",
         "uncertain-gains": "Gains of drives have a stated uncertainty, which the intervals contain.",
         "run-drifts": "The offset of a joint drifts within a run.",
-        "runs-differ": "A run has other parameters, another load or other gains than the other runs.",
+        "run-load": "A run holds another load than the other runs.",
+        "runs-differ": "A run has other parameters or other gains than the other runs.",
         "singular-values": "How many singular values were kept.",
         "solver-fallback": "The cone solver failed and another solver was used.",
         # loads, from load/

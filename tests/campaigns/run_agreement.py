@@ -78,7 +78,7 @@ def case(number: int, seed: int, faults: Sequence[str] = FAULTS) -> tuple[str, s
         gains[joint], cause = 1.1, robot.joint_names[joint]
         runs[-1] = replace(runs[-1], effort=runs[-1].effort * gains)
     fit = identify(robot, runs, Recipe.bare())
-    kinds = {"run-drifts": "drift of ", "runs-differ": ""}
+    kinds = {"run-drifts": "drift of ", "runs-differ": "", "run-load": ""}
     found = [f for f in fit.estimate.findings if f.code in kinds]
     return make.__name__, fault, cause, [f"{kinds[f.code]}{next(iter(f.evidence))}" for f in found]
 

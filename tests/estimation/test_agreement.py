@@ -34,7 +34,7 @@ def test_the_mass_of_a_load_is_told():
     load = Inertia.from_com(2.0, [0.0, 0.0, 0.05], 0.002 * np.eye(3))
     runs = [record(robot, 1), record(robot.with_body("held", parent=robot.bodies[-1].joint.child, inertia=load), 2)]
     (found,) = check_runs(build_equations(robot, runs))
-    assert found.code == "runs-differ"
+    assert found.code == "run-load"
     assert found.severity == "warning"
     assert "the other run:" in found.message
     mass = float(found.message.split(" held ")[1].split(" kg")[0])

@@ -124,3 +124,9 @@ def test_a_value_far_below_its_error_is_not_printed(robot: Robot, run: Experimen
     assert found.severity == "note"
     assert found.message.startswith("the logs do not tell the gain of a torque, which the model holds")
     assert "+-" not in found.message
+
+
+def test_runs_with_different_loads_do_not_pass() -> None:
+    load = Finding(code="run-load", severity="warning", where="b.csv", message="b.csv differs: as if it held 1 kg more")
+    assert unmended([load], ()) == (load.message,)
+    assert unmended([replace(load, code="runs-differ")], ()) == ()

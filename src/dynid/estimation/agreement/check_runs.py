@@ -322,13 +322,14 @@ def _report(equations: Factors, run: Run, named: Sequence[_Named], *, two: bool)
             remedy='Let the drives warm up, or give runs a trend of their own (per_run = ["trend"]).',
         )
     if differences := [entry for entry in named if not entry.cause.is_drift]:
+        is_load = any(entry.cause.is_load for entry in differences)
         remedy = (
-            "Identify runs with different loads separately." if any(entry.cause.is_load for entry in differences)
+            "Identify runs with different loads separately." if is_load
             else "Identify the runs separately, or find out what changed between them."
         )  # fmt: skip
         others = "the other run" if two else "the other runs"
         yield Finding(
-            code="runs-differ",
+            code="run-load" if is_load else "runs-differ",
             severity="warning",
             where=name,
             message=f"{name} differs from {others}: {'; '.join(map(_describe, differences))}",

@@ -32,6 +32,7 @@ UNMENDED: dict[str, tuple[str, ...]] = {
     "clock-scale": (),
     "drifting-offset": ("trend", "warming"),
     "run-drifts": ("trend", "warming"),
+    "run-load": (),
 }
 """Code of a cause that biases the result -> members of ``per_run`` in the recipe that take it into account. A delay
 that is corrected is not found again, for the gate looks at the corrected log."""

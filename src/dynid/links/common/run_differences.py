@@ -49,6 +49,8 @@ _KINDS = {
 """Name -> shapes, and whether they change linearly within a run instead of from run to run."""
 DIFFERENCES = tuple(_KINDS)
 """Names of what may differ between runs."""
+CHANGED = ("runs-differ", "run-load")
+"""Codes of findings on a run that differs from the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -65,7 +67,7 @@ class RunDifferences:
     def noted(self, estimate: Estimate, equations: Samples) -> Estimate:
         """The estimate with what differs among its findings, and the spread of the runs in its mean offsets."""
         told = {finding.where for finding in self.findings}
-        others = [f for f in estimate.findings if f.code not in ("runs-differ", "run-drifts") or f.where not in told]
+        others = [f for f in estimate.findings if f.code not in (*CHANGED, "run-drifts") or f.where not in told]
         covariance, robot, columns = estimate.covariance.copy(), equations.robot, equations.base.columns
         for place, placed in enumerate(robot.terms, start=10 * robot.dof):
             if isinstance(placed.term, Offset) and place in columns:
@@ -155,7 +157,7 @@ def _unequal_offsets(equations: Samples, found: Sequence[Finding]) -> list[int]:
     None where a run differs in something else: its offsets, and those of the others, would take up a part of that.
     """
     robot, base = equations.robot, equations.base
-    named = {name for finding in found if finding.code == "runs-differ" for name in finding.evidence}
+    named = {name for finding in found if finding.code in CHANGED for name in finding.evidence}
     columns = {name: column for column, name in zip(base.columns, base.names, strict=True) if name in named}
     terms = {name: robot.terms[c - 10 * robot.dof] for name, c in columns.items() if c >= 10 * robot.dof}
     offsets = {name: placed.joints[0] for name, placed in terms.items() if isinstance(placed.term, Offset)}

@@ -82,7 +82,7 @@ class NextCommands:
         if code in CHECK:
             words = ["dynid", "check", self.logs[0], "--robot", self.robot]
             return shlex.join([*words, *self._values("--map"), *self._values("--hold")])
-        if code == "runs-differ" and len(self.logs) > 1:
+        if code in ("run-load", "runs-differ") and len(self.logs) > 1:
             first = [*self.options, self.robot, self.logs[0], "--out", "first-run-alone"]
             return shlex.join(["dynid", "identify", *first])
         return ""
