@@ -259,7 +259,7 @@ def describe_files(files: Sequence[RobotFile], folder: object) -> str:
     better = [file.format for file in judged if NEAR * (file.error or 0.0) < (file.judged or 0.0)]
     if better:
         lines.append(
-            f"On held-out data the whole model is worse than {', '.join(better)} without some of its terms: these terms "
+            f"On held-out data the whole model is worse than {', '.join(better)} without some of its terms: these "
             "do not hold there. Compare with --set selection=false."
         )
     return "\n".join(lines)
