@@ -186,6 +186,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "run-drifts": "The offset of a joint drifts within a run.",
         "run-load": "A run holds another load than the other runs.",
         "runs-differ": "A run has other parameters or other gains than the other runs.",
+        "runs-untestable": "The runs are too short, or their errors too correlated, to be compared.",
         "singular-values": "How many singular values were kept.",
         "solver-fallback": "The cone solver failed and another solver was used.",
         # loads, from load/

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "campaigns"))
-from run_agreement import arm, case, is_right, record  # the campaign's own planted cases
+from run_agreement import arm, case, record  # the campaign's own planted cases
 
 from dynid.estimation.agreement.changes import Cause, Changes
 from dynid.estimation.agreement.check_runs import check_runs
@@ -25,8 +25,8 @@ from dynid.robot.zoo import puma560, scara, ur10
 
 @pytest.mark.parametrize("number", [1, 4, 7, 10, 13])
 def test_the_planted_cause_is_named(number):
-    robot, fault, cause, names = case(number, seed=5)
-    assert is_right(cause, names), (robot, fault, cause, names)
+    found = case(number, seed=5)
+    assert found.is_right, found
 
 
 def test_the_mass_of_a_load_is_told():
@@ -39,6 +39,22 @@ def test_the_mass_of_a_load_is_told():
     assert "the other run:" in found.message
     mass = float(found.message.split(" held ")[1].split(" kg")[0])
     assert mass == pytest.approx(2.0, rel=0.1)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.9, 0.98])
+def test_runs_that_agree_are_not_accused_however_their_errors_are_correlated(correlation):
+    """By blocks of fixed length, half of such runs were accused at a correlation of 0.98 from sample to sample."""
+    for number in (2, 5):
+        found = case(number, seed=41, faults=["nothing"], correlation=correlation)
+        assert found.is_right, found
+
+
+def test_runs_with_too_few_independent_values_are_not_compared():
+    robot = arm(puma560)
+    runs = [record(robot, seed, 0.999).rows(slice(0, 300)) for seed in (1, 2)]
+    (found,) = check_runs(build_equations(robot, runs))
+    assert found.code == "runs-untestable"
+    assert found.severity == "note"
 
 
 def test_a_single_run_is_compared_with_nothing():
@@ -196,8 +212,8 @@ def test_offsets_of_two_of_three_runs_accuse_nothing_else(make, joints):
     planted = {name for joint in joints for name in (f"OFF{joint + 1}", f"OFFR{joint + 1}")}
     assert {finding.code for finding in found} == {"runs-differ"}
     assert {name for finding in found for name in finding.evidence} <= planted
-    assert "run3.csv" in {finding.where for finding in found}  # of the two that are left, neither is the odd one
-    assert {finding.severity for finding in found} == {"warning"}
+    # of the two that are left, neither is the odd one; the smaller offsets may be noted only
+    assert "run3.csv" in {finding.where for finding in found if finding.severity == "warning"}
 
 
 def test_columns_beside_an_own_offset_are_those_around_their_mean():

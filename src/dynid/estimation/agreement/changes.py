@@ -12,8 +12,19 @@ from numpy.typing import NDArray
 from dynid.decompositions import eigh
 from dynid.estimation.agreement.run_tables import RESOLUTION, Run, offset_places
 from dynid.estimation.equations import Factors
+from dynid.estimation.noise import block_inflation
 
-__all__ = ["Cause", "Changes", "Gain", "inverse_of", "list_causes", "usual_gains", "weigh", "weigh_joints"]
+__all__ = [
+    "Cause",
+    "Changes",
+    "Gain",
+    "independent_values",
+    "inverse_of",
+    "list_causes",
+    "usual_gains",
+    "weigh",
+    "weigh_joints",
+]
 
 Floats = NDArray[np.float64]
 ROUNDING = 1e-12
@@ -85,6 +96,27 @@ def weigh_joints(runs: Sequence[Run]) -> Floats:
             squares, ROUNDING * np.array([sum(r.total[j, -1, -1] for r in runs) for j in range(joints)]) + 1e-300
         )
     return np.asarray(weights)
+
+
+def independent_values(runs: Sequence[Run], weights: Floats, m: int) -> float:
+    """Number of independent values that a run has on average over all runs, of all joints together.
+
+    Every run is fitted by itself, so that differences between runs do not count as correlation.
+    """
+    found = []
+    for run in runs:
+        beta = np.append(_solve(*weigh(run.total, weights, m)), -1.0)
+        places = [*range(m), -1]
+        squares = np.einsum("i,jik,k->j", beta, run.total[:, places][:, :, places], beta)
+        variances = squares / np.maximum(run.samples * (1.0 - m / max(run.samples.sum(), m + 1.0)), 1.0)
+        groups = []
+        for joint, table in enumerate(run.total):
+            mine = np.flatnonzero(np.diagonal(table)[:m])
+            tables = run.blocks[:, joint]
+            scores = tables[:, mine, -1] - tables[:, mine, :m] @ beta[:-1]
+            groups.append(list(zip(tables[:, mine[:, None], mine], scores, strict=True)))
+        found.append(np.sum(run.samples / block_inflation(groups, variances, m)))
+    return float(np.mean(found))
 
 
 def weigh(total: Floats, weights: Floats, count: int | None = None) -> tuple[Floats, Floats]:

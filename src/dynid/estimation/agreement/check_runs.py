@@ -8,7 +8,9 @@ run's own columns,
     gain = g' M^-1 g,    g = D' (b_r - A_r beta),    M = D' (A_r - A_r A^-1 A_r) D,    change = M^-1 g
 
 The same gain of every block of time within a run tells how much of it is usual: residuals are correlated in time and
-models have errors, so that the gains of blocks, not the noise of samples, set the scale.
+models have errors, so that the gains of blocks, not the noise of samples, set the scale. The longer errors are
+correlated, the longer are the blocks, and the more of the errors a fit to one run takes up: a run of 200 independent
+values and 60 unknowns hides more than half of them.
 
 An offset may also drift within a run. Its column, weighted by the place of each block in time, stands beside those
 of the unknowns, and only this cause moves it, so that a drift competes with all other causes in the same unit.
@@ -31,6 +33,7 @@ from numpy.typing import NDArray
 from dynid.estimation.agreement.changes import (
     Cause,
     Changes,
+    independent_values,
     inverse_of,
     list_causes,
     usual_gains,
@@ -40,6 +43,7 @@ from dynid.estimation.agreement.changes import (
 from dynid.estimation.agreement.run_tables import Run, free_offsets
 from dynid.estimation.equations import Factors
 from dynid.estimation.intervals.quantiles import f_probability
+from dynid.estimation.intervals.waves import wave_number
 from dynid.findings import Finding
 
 __all__ = ["check_runs"]
@@ -50,12 +54,21 @@ Own = dict[int, tuple[int, ...]]
 CHANCE = 1e-3
 """Probability that runs which agree are reported as different, over all causes and runs of an identification; far out,
 usual gains scatter more than by the law of F, so that it is two or three times as large."""
+OWN_CHANCE = 0.05
+"""Probability that runs which agree get an offset of their own (convention: the usual level). It accuses nobody, and a
+needless offset costs less than a wrong one."""
 MOST_CAUSES = 4
 """Largest number of causes that are named for one run (convention)."""
 PARSIMONY = 4.0
 """Gain per parameter, in units of the usual gain, that a cause must pay for (convention: as four in Mallows' Cp)."""
 FEWEST_BLOCKS = 3
 """Smallest number of blocks of a run that can tell what is usual (convention)."""
+SPENT = 2.0
+"""Independent values of a run that each of its unknowns takes up: its fit makes residuals smaller, and what is left of
+them less correlated. By simulated runs that agree, of noise correlated over 0.1 to 1 s in runs of 8 s."""
+FEWEST_VALUES = 3.0
+"""Independent values of a run for each of its unknowns that are needed to compare it (convention). Errors that are
+correlated for as long as a run seem to have hardly fewer, since its fit takes up all slow ones."""
 
 
 def check_runs(equations: Factors) -> tuple[Finding, ...]:
@@ -72,12 +85,14 @@ def check_runs(equations: Factors) -> tuple[Finding, ...]:
         return ()
     runs = [Run.of(equations, number, equations.blocks[number]) for number in long_ones]
     comparison = _Comparison.of(equations, runs)
+    if not comparison.is_possible:  # fewer unknowns leave more to compare
+        return check_runs(equations.keep(())) if equations.terms else (_not_compared(equations, comparison),)
     found: list[Finding] = []
     slight: list[Finding] = []
     own: Own = {run.number: () for run in runs}
     while runs:
         changes = comparison.changes(runs, own)
-        worst, step = comparison.next_step(runs, changes, own, range(len(comparison.causes)))
+        worst, step = comparison.next_step(runs, changes, own, range(len(comparison.causes)), comparison.level)
         if not step.causes:
             break
         number = runs[worst].number
@@ -129,21 +144,39 @@ class _Comparison:
     """For each cause the degrees of freedom of the usual gain."""
     level: float
     """Probability of a false alarm of one cause in one run."""
+    offset_level: float
+    """The same among offsets alone, with which other causes compete."""
+    own_level: float
+    """Probability that one offset is given to one run for itself though it is that of the others."""
     unknowns: int
     """Number of columns that are fitted to all runs."""
+    independent: float
+    """Number of independent values of a run."""
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether a fit to one run leaves enough of its residuals to tell what is usual."""
+        return self.independent > FEWEST_VALUES * self.unknowns
 
     @classmethod
     def of(cls, equations: Factors, runs: Sequence[Run]) -> _Comparison:
         weights, causes, m = weigh_joints(runs), list(list_causes(equations)), len(equations.names)
         steady = sorted({cause.steady for cause in causes if cause.steady is not None})
+        waves = wave_number(independent_values(runs, weights, m) / len(weights))
+        cut = [run.cut_into(waves + 2) for run in runs]
+        independent = independent_values(cut, weights, m)
+        left = max(1.0 - SPENT * m / independent, 1e-300)
         return cls(
             weights=weights,
             causes=causes,
             offsets={place: int(np.argmax(causes[place].directions)) for place in steady},
-            usual=tuple(usual_gains(runs, weights, causes, m)),
-            degrees=tuple(sum(len(run.blocks) - (2 if cause.is_drift else 1) for run in runs) for cause in causes),
+            usual=tuple(gain / left for gain in usual_gains(cut, weights, causes, m)),
+            degrees=tuple(sum(len(run.blocks) - (2 if cause.is_drift else 1) for run in cut) for cause in causes),
             level=CHANCE / (len(runs) * len(causes)),
+            offset_level=CHANCE / max(len(runs) * len(steady), 1),
+            own_level=OWN_CHANCE / max((len(runs) if len(runs) > 2 else 1) * len(steady), 1),
             unknowns=m,
+            independent=independent,
         )
 
     def of_drifts_alone(self) -> _Comparison:
@@ -174,10 +207,12 @@ class _Comparison:
         return f_probability(max(gain, 0.0) / self.usual[place] / rank, rank, self.degrees[place] * rank)
 
     def next_step(
-        self, runs: Sequence[Run], changes: Sequence[Changes], own: Own, candidates: Iterable[int]
+        self, runs: Sequence[Run], changes: Sequence[Changes], own: Own, candidates: Iterable[int], level: float
     ) -> tuple[int, _Step]:
         """The run of which one cause of several explains most beside its own offsets, as its place, and this cause."""
-        steps = [self._strongest(each, own[run.number], candidates) for run, each in zip(runs, changes, strict=True)]
+        steps = [
+            self._strongest(each, own[run.number], candidates, level) for run, each in zip(runs, changes, strict=True)
+        ]
         worst = max(range(len(runs)), key=lambda k: steps[k].worth)
         if len(runs) == 2 and not any(self.causes[place].is_drift for place in steps[worst].causes):
             worst = 1  # of two runs that differ, neither is the odd one
@@ -187,7 +222,7 @@ class _Comparison:
         """Give runs further offsets of their own, each time the one that explains most, until nothing more is sure."""
         freed, worth = dict(own), 0.0
         while True:
-            worst, step = self.next_step(runs, self.changes(runs, freed), freed, self.offsets)
+            worst, step = self.next_step(runs, self.changes(runs, freed), freed, self.offsets, self.offset_level)
             if not step.causes:
                 return _Freed(worth, freed)
             freed[runs[worst].number] += step.causes
@@ -212,11 +247,12 @@ class _Comparison:
     def complete(self, changes: Changes, chosen: Sequence[int]) -> list[int]:
         """Add to causes those that explain the rest of a run, and leave out what becomes superfluous."""
         kept = list(chosen)
-        while len(kept) < MOST_CAUSES and (more := self._strongest(changes, kept, range(len(self.causes)))).causes:
+        every = range(len(self.causes))
+        while len(kept) < MOST_CAUSES and (more := self._strongest(changes, kept, every, self.level)).causes:
             kept += more.causes
         return _needed(kept, changes, self.usual)
 
-    def _strongest(self, changes: Changes, chosen: Sequence[int], candidates: Iterable[int]) -> _Step:
+    def _strongest(self, changes: Changes, chosen: Sequence[int], candidates: Iterable[int], level: float) -> _Step:
         """The cause of several that explains most beside those that are chosen, if one surely explains something."""
         before, used, *_ = changes.gain(*chosen)
         best = _Step(0.0, ())
@@ -231,7 +267,7 @@ class _Comparison:
             less, fewer = before, used
             if (steady := self.causes[place].steady) is not None:  # a line must surely explain more than a step
                 less, fewer, *_ = changes.gain(*chosen, steady)
-            if self.chance(place, gain - less, rank - fewer) <= self.level:
+            if self.chance(place, gain - less, rank - fewer) <= level:
                 best = _Step(worth, (place,))
         return best
 
@@ -268,22 +304,31 @@ class _Freed(NamedTuple):
     own: Own
 
 
+def _not_compared(equations: Factors, comparison: _Comparison) -> Finding:
+    values, unknowns = comparison.independent, comparison.unknowns
+    return Finding(
+        code="runs-untestable",
+        severity="note",
+        where="model",
+        message=f"whether the {len(equations.blocks)} logs agree cannot be told: their errors are correlated in time, "
+        f"so that a log has about {values:.0f} independent values for {unknowns} unknowns",
+        evidence={"independent values": values, "unknowns": float(unknowns)},
+        remedy="Record longer logs, or compare results of single logs.",
+    )
+
+
 def _slight_offsets(
     equations: Factors, comparison: _Comparison, run: Run, changes: Changes, named: Sequence[_Named]
 ) -> Iterator[Finding]:
-    """Note offsets that differ beside what is named of a run, judged among the offsets of all runs alone.
-
-    To give runs offsets of their own accuses nobody, so that other causes need not share the chance of a mistake.
-    """
+    """Note offsets that differ beside what is named of a run, judged among the offsets of all runs alone."""
     causes = comparison.causes
     chosen = [place for place, cause in enumerate(causes) if any(entry.cause is cause for entry in named)]
     told = {*chosen, *(causes[place].steady for place in chosen)}
     before, used, *_ = changes.gain(*chosen)
-    limit = CHANCE / max(len(equations.blocks) * len(comparison.offsets), 1)
     found = []
     for place in comparison.offsets:
         gain, rank, change, covariance = changes.gain(*chosen, place)
-        if place not in told and comparison.chance(place, gain - before, rank - used) <= limit:
+        if place not in told and comparison.chance(place, gain - before, rank - used) <= comparison.own_level:
             spread = max(float(covariance[-1, -1]) * comparison.usual[place], 1e-300)
             found.append(_Named(causes[place], change[-1:], abs(float(change[-1])) / float(np.sqrt(spread))))
     if found:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,8 @@ class Run:
     blocks: Floats
     """(blocks, n, m + d + 1, m + d + 1), of ten blocks at most"""
     total: Floats
+    samples: Floats
+    """(n,) number of valid samples of each joint"""
 
     @classmethod
     def of(cls, equations: Factors, number: int, segments: Sequence[int]) -> Run:
@@ -36,6 +38,7 @@ class Run:
         size = len(information.columns) + 1
         present = set(information.segments)
         blocks, times = [], []
+        samples = information.samples[[place for place, s in enumerate(information.segments) if s in set(segments)]]
         for place, segment in enumerate(segments):
             if segment not in present:
                 continue
@@ -47,9 +50,15 @@ class Run:
             times.append((2 * place + 1) / len(segments) - 1.0)
         stack = np.array(blocks).reshape(len(blocks), information.dof, size, size)
         stack = with_drifts(stack, np.array(times), offset_places(equations))
-        # noise that is correlated for longer than a block makes changes from block to block look small
-        long = np.array_split(stack, min(len(stack), TIME_BLOCKS))
-        return cls(number, np.array([part.sum(axis=0) for part in long]), stack.sum(axis=0))
+        return cls(number, stack, stack.sum(axis=0), samples.sum(axis=0).astype(float)).cut_into(TIME_BLOCKS)
+
+    def cut_into(self, most: int) -> Run:
+        """The run in longer blocks of time, at most so many.
+
+        Noise that is correlated for longer than a block makes changes from block to block look small.
+        """
+        long = np.array_split(self.blocks, min(len(self.blocks), most))
+        return replace(self, blocks=np.array([part.sum(axis=0) for part in long]))
 
 
 def offset_places(equations: Factors) -> list[int]:
