@@ -19,6 +19,7 @@ from dynid.monitor.alarms import SAME_S, Alarm
 from dynid.monitor.bands import BREAK_AGES, HOLDS_S, STILL, STILL_S, TURNING, Band
 from dynid.monitor.calibration import Calibration, Kind
 from dynid.monitor.jumps import MOST_UNREST, SLOW_S, UNREST, UNREST_S, WINDOW_S
+from dynid.monitor.live_lines import is_clock_set
 from dynid.monitor.observer import MomentumObserver, as_model
 from dynid.monitor.watched_signals import CATCH_UP, find_stale
 from dynid.public_calls import public
@@ -91,8 +92,6 @@ class LiveWatch:
         self._holds = [1 + max(1, round(hold * self._rate)) for hold in HOLDS_S]
         self._still = max(1, round(STILL_S * self._rate))
         self._calm = float(np.exp(-1.0 / (UNREST_S * self._rate)))
-        self._cleared: dict[tuple[int, Kind], float] = {}
-        self._began, self._touched = -np.inf, np.full(len(calibration.joint_names), -np.inf)
         self.restart()
 
     @property
@@ -109,6 +108,8 @@ class LiveWatch:
         n = len(self.calibration.joint_names)
         self._observer.restart()
         self._time: float | None = None
+        self._cleared: dict[tuple[int, Kind], float] = {}
+        self._began, self._touched = -np.inf, np.full(n, -np.inf)
         self._external = np.zeros(n)
         self._average: Floats | None = None
         self._averages: deque[Floats] = deque(maxlen=self._window)
@@ -138,18 +139,18 @@ class LiveWatch:
 
         Raises:
             ArgumentError: There is not one number per joint, or the time is no number; nothing changes.
-            DataError: The time does not grow, or a number is not finite.
+            DataError: The time goes back a little or stays, or a number is not finite; nothing changes.
         """
         q, dq, torque = (
             as_sample(name, values, len(self.external)) for name, values in (("q", q), ("dq", dq), ("torque", torque))
         )
         if not isinstance(time_s, int | float | np.number):
             raise ArgumentError(f"time_s is {time_s!r}", remedy="Give the time of the sample in seconds.")
+        if self._time is not None and (is_clock_set(self._time, time_s) or time_s - self._time > GAP / self._rate):
+            self.restart()
         if not np.isfinite(time_s) or (self._time is not None and not time_s > self._time):
             remedy = "Leave the sample out, or call restart where the clock was set back."
             raise DataError(f"the time {time_s} s does not follow {self._time} s", remedy=remedy)
-        if self._time is not None and time_s - self._time > GAP / self._rate:
-            self.restart()
         period = 1.0 / self._rate if self._time is None else time_s - self._time
         before, begins = self._external, self._time is None
         after = self._observer.step(q, dq, torque, period)

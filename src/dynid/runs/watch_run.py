@@ -19,7 +19,7 @@ from dynid.links.log_reader import ChannelMapSource, Log, LogReader, Notice, Pro
 from dynid.links.recipe import Recipe
 from dynid.monitor.alarms import Watch, watch_experiment
 from dynid.monitor.calibration import Calibration, calibrate
-from dynid.monitor.live_lines import Sample
+from dynid.monitor.live_lines import SET_CLOCK_S, Sample
 from dynid.monitor.planted_pushes import PushCurve, plant_pushes
 from dynid.monitor.watched_signals import watched_stretches
 from dynid.processing.experiment import Experiment
@@ -205,9 +205,12 @@ def calibrate_samples(fit: Identification, samples: Sequence[Sample]) -> Calibra
     time = np.array([sample.time_s for sample in samples])
     if time.size < FEWEST_SAMPLES:
         raise DataError(f"{time.size} samples are too few to calibrate from", remedy="Learn from some seconds more.")
-    period = float(np.median(np.diff(time)))
+    steps = np.diff(time)
+    period = float(np.median(steps))
+    # where the clock was set, time goes on after a gap
+    time = time[0] + np.concatenate([[0.0], np.cumsum(np.where(np.abs(steps) > SET_CLOCK_S, SET_CLOCK_S, steps))])
     q, dq, torque = (np.array([getattr(sample, name) for sample in samples]) for name in ("q", "dq", "torque"))
-    gaps = np.concatenate([[0], np.cumsum(np.abs(np.diff(time) - period) > 0.5 * period)])
+    gaps = np.concatenate([[0], np.cumsum(np.abs(steps - period) > 0.5 * period)])
     run = Experiment(
         time=time, q=q, dq=dq, ddq=np.zeros_like(q), effort=torque, valid=np.ones(q.shape, dtype=bool),
         segment=gaps.astype(np.int64), rate_hz=1.0 / period, joint_names=fit.robot.joint_names, source="live",
