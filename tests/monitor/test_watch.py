@@ -47,6 +47,7 @@ def stretch(
         dq=dq,
         torque=10.0 + zeros,
         spread=zeros,
+        spread_beside=zeros,
         friction=np.sign(dq),
         expected=np.sign(dq),
         stale=np.zeros(count, dtype=bool),

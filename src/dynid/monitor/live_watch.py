@@ -71,6 +71,7 @@ class LiveWatch:
             per_hour: Rate of false alarms of the whole arm [1/h].
         """
         self.calibration, self.levels = calibration, calibration.levels(per_hour)
+        self.sight = calibration.sight(per_hour)
         self._bands = Band.side_by_side(calibration.band, calibration.news)
         self._observer = MomentumObserver(as_model(fit), gain=calibration.gain)
         self._rate = calibration.whitening.rate_hz
@@ -100,7 +101,7 @@ class LiveWatch:
         names = self.calibration.joint_names
         return (
             f"watching {len(names)} joints ({', '.join(names)}) at up to {self._rate:.4g} Hz; "
-            f"levels from {self.calibration.seconds:.0f} s of clean motion"
+            f"levels from {self.calibration.seconds:.0f} s of clean motion; {self.sight.sentence}"
         )
 
     def restart(self) -> None:
@@ -124,6 +125,7 @@ class LiveWatch:
         self._near = np.zeros(n, dtype=np.int64)
         self._stale, self._age = 0, 0
         self._torque_sum, self._elapsed = np.zeros(n), 0.0
+        self._moved_s, self._offset, self._late_offset = np.zeros((3, n))
         self.external, self.limit = np.zeros(n), np.full(n, np.inf)
         self.jump, self.level = np.zeros(n), np.zeros(n)
         self.turning = np.zeros(n, dtype=bool)
@@ -178,8 +180,9 @@ class LiveWatch:
         self._opened.append(np.where(is_still, known.band.most_open, 0.0))
         open_friction = np.where(is_still, known.band.dry_friction, 0.0)
         variance, news = self._variances(slowest)
-        std = np.sqrt(known.typical_spread + variance + np.square(open_friction))
-        self.external, self.limit = self._external, self.levels.band * std
+        variance = known.typical_spread + variance + np.square(open_friction)
+        std = np.sqrt(variance + self._learn_offset(raw, variance, np.where(is_still, 0.0, 1.0 / self._rate)))
+        self.external, self.limit = self._external - self._late_offset, self.levels.band * std
         self.level = np.abs(self.external) / std
         self._recent.append(raw - self._before(raw))
         self.jump = np.zeros(raw.size)
@@ -189,6 +192,15 @@ class LiveWatch:
             if self._age > known.whitening.settling:
                 self._project()
         return self._alarms()
+
+    def _learn_offset(self, raw: Floats, variance: Floats, period_s: Floats) -> Floats:
+        """(n,) variance that is left to the offset; see `dynid.monitor.bands.RunOffsets.learn_along`."""
+        offsets = self.calibration.offsets
+        std = np.sqrt(variance + offsets.doubt(self._moved_s))
+        self._moved_s = self._moved_s + period_s
+        self._offset = offsets.learn(self._offset, raw, std, self._moved_s, period_s)
+        self._late_offset = self._keep * self._late_offset + (1.0 - self._keep) * self._offset  # as the observer is
+        return offsets.doubt(self._moved_s)
 
     def _variances(self, slowest: Sequence[Floats]) -> Floats:
         """(2, n) variance of the noise now, and of what is new in it."""

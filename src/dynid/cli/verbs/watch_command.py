@@ -120,6 +120,8 @@ def _watch_live(result: str, calibrated: Callable[..., Any], learn: float, per_h
     guard = LiveWatch(fit, known, per_hour=per_hour)
     checks, count, last = LiveChecks(known), 0, None
     click.echo(guard.sentence, err=True)
+    for finding in guard.sight.findings:
+        show_finding(finding)
     for sample in samples:
         last = sample
         for doubt in checks.step(sample):
