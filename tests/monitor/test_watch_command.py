@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import dynid
 from dynid.cli import main
 from dynid.errors import ArgumentError, DataError
+from dynid.monitor.bands import RunOffsets
 from dynid.monitor.calibration import calibrate
 from dynid.monitor.live_checks import LiveChecks
 from dynid.monitor.live_lines import Sample, read_samples
@@ -77,6 +78,13 @@ def test_the_logs_of_the_result_calibrate_it_by_default(folder: Path) -> None:
     assert found.calibration.seconds > 8.0
 
 
+def test_a_watch_says_which_pushes_it_sees(folder: Path) -> None:
+    words = ("--clean", "clean.csv", "--map", "map.toml")
+    assert "sees pushes of at least" in watch(folder, "result", "train.csv", *words).stdout
+    sees = json.loads(watch(folder, "result", "train.csv", *words, "--json").stdout)["sees"]
+    assert all(0.0 < sees[kind]["joint2"] < 4.0 for kind in ("sudden", "slow"))  # the push of the other tests
+
+
 def test_live_lines_raise_the_same_alarm(folder: Path) -> None:
     fit = dynid.read_result(folder / "result").identification()
     run = dynid.process(
@@ -95,17 +103,21 @@ def test_live_lines_raise_the_same_alarm(folder: Path) -> None:
     assert watch(folder, "result", "clean.csv", *words).exit_code == 2
 
 
-@pytest.mark.parametrize("stands", [False, True])
-def test_a_live_watch_has_the_statistics_of_the_whole_log(stands: bool) -> None:
-    """In motion without open friction, and where every speed counts as rest."""
+@pytest.mark.parametrize(("stands", "differ"), [(False, False), (True, False), (False, True)])
+def test_a_live_watch_has_the_statistics_of_the_whole_log(stands: bool, differ: bool) -> None:
+    """In motion without open friction, where every speed counts as rest, and where it learns the offset of the run."""
     fit, run, known = calibrated()
+    if differ:
+        run = replace(run, effort=run.effort + [3.0, 0.0, -1.0])
+        known = replace(known, offsets=RunOffsets(np.array([9.0, 0.0, 2.0]), np.array([0.01, 1.0, 0.02])))
     (stretch,) = watched_stretches(fit, run)
     constant = np.broadcast_to(known.typical_spread, stretch.spread.shape)
     changed = {"high_speed": np.full(3, 1e3), "dry_friction": np.full(3, 0.05)} if stands else {
         "dry_friction": np.zeros(3)
     }  # fmt: skip
     still = replace(known, band=replace(known.band, **changed))
-    wanted = still.statistics(replace(stretch, spread=constant))
+    wanted = still.statistics(replace(stretch, spread=constant, spread_beside=constant))
+    assert (np.abs(wanted.external[-50:].mean(axis=0)) < 0.2).all()
     assert still.band.still(stretch)[-1].all() == stands
     guard = LiveWatch(fit, still)
     found = []
