@@ -129,8 +129,8 @@ def test_offsets_of_runs_do_not_drown_the_differences_between_cutoffs(logs: list
 
 def test_offsets_are_taken_off_as_from_the_runs_themselves(logs: list[Recording]) -> None:
     """Beside the plain way: nuisance parameters in a fit of all samples; a single run keeps its own."""
-    runs = [process(_with_offsets(log, *offsets), cutoff_hz=5.0)
-            for log, offsets in zip(logs, ((3.0, 0.0, -1.0), (0.0, 0.0, 4.0), (-6.0, 2.0, 0.0)), strict=True)]  # fmt: skip
+    offsets = ((3.0, 0.0, -1.0), (0.0, 0.0, 4.0), (-6.0, 2.0, 0.0))
+    runs = [process(_with_offsets(log, *own), cutoff_hz=5.0) for log, own in zip(logs, offsets, strict=True)]
     equations = build_equations(WITH_OFFSETS, runs)
     settled = settle_runs(equations, ["offset"])
     assert settled is not None

@@ -108,7 +108,7 @@ def test_a_live_watch_has_the_statistics_of_the_whole_log(stands: bool, differ: 
     """In motion without open friction, where every speed counts as rest, and where it learns the offset of the run."""
     fit, run, known = calibrated()
     if differ:
-        run = replace(run, effort=run.effort + [3.0, 0.0, -1.0])
+        run = replace(run, effort=run.effort + np.array([3.0, 0.0, -1.0]))
         known = replace(known, offsets=RunOffsets(np.array([9.0, 0.0, 2.0]), np.array([0.01, 1.0, 0.02])))
     (stretch,) = watched_stretches(fit, run)
     constant = np.broadcast_to(known.typical_spread, stretch.spread.shape)

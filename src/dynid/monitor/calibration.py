@@ -93,9 +93,8 @@ class Sight:
             f"{f'{sudden:.2g}' if np.isfinite(sudden) else '-'} and {slow:.2g} on {joint}"
             for joint, sudden, slow in sizes
         )
-        return (
-            f"sees pushes of at least {named} (sudden and slow ones, N m or N) at {self.per_hour:g} false alarms per hour"
-        )
+        rate = f"at {self.per_hour:g} false alarms per hour"
+        return f"sees pushes of at least {named} (sudden and slow ones, N m or N) {rate}"
 
     def to_json(self) -> dict[str, dict[str, float]]:
         """The sizes by joint, as values that JSON can hold; a joint that never moved has none of sudden pushes."""

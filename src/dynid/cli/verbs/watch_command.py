@@ -139,7 +139,7 @@ def _watch_live(result: str, calibrated: Callable[..., Any], learn: float, per_h
 
 
 def _in_order(samples: Iterator[Sample]) -> Iterator[Sample]:
-    """The samples whose time grows, or after which it was set; what is left out is said, and where the clock was set."""
+    """The samples whose time grows or was set; where it was set is said, and what is left out."""
     from dynid.monitor.live_lines import is_clock_set
 
     last: float | None = None

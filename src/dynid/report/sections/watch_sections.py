@@ -100,9 +100,7 @@ class Pushes(Section):
         return [*limits, Text(text, "hint"), plot]
 
 
-def watch_page(
-    found: Sequence[Watch], sight: Sight, curve: PushCurve | None, extra: Sequence[Section] = ()
-) -> Page:
+def watch_page(found: Sequence[Watch], sight: Sight, curve: PushCurve | None, extra: Sequence[Section] = ()) -> Page:
     """Make the page of a watch.
 
     Args:
