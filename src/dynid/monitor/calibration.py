@@ -90,7 +90,7 @@ class Sight:
         """The pushes that are seen, joint by joint."""
         sizes = zip(self.joint_names, self.sudden, self.slow, strict=True)
         named = ", ".join(
-            f"{f'{sudden:.2g}' if np.isfinite(sudden) else '-'} and {slow:.2g} on {joint}"
+            f"{f'{sudden:.3g}' if np.isfinite(sudden) else '-'} and {slow:.3g} on {joint}"
             for joint, sudden, slow in sizes
         )
         rate = f"at {self.per_hour:g} false alarms per hour"
@@ -110,7 +110,7 @@ class Sight:
         limited = np.flatnonzero(self.settling_s > 0.0)
         if not limited.size:
             return ()
-        named = ", ".join(f"{self.at_first[j]:.2g} on {self.joint_names[j]}" for j in limited)
+        named = ", ".join(f"{self.at_first[j]:.3g} on {self.joint_names[j]}" for j in limited)
         return (
             Finding(
                 code="watch-offsets",
