@@ -221,6 +221,8 @@ CODES: Mapping[str, str] = MappingProxyType(
         "wrench-axes": "The wrench was recorded in other axes than stated.",
         "wrench-delay": "The wrench and the positions are stamped at different times.",
         "wrench-sign": "The sensor reports the wrench on the robot, not the wrench on the load.",
+        # watches, from monitor/
+        "watch-offsets": "Offsets differ between runs, so that a watch sees small slow pushes only after some motion.",
     }
 )
 """Every code with its meaning, one sentence each."""

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from dynid.errors import DataError
+from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import WLS
-from dynid.links.common.common_cutoff import _best, choose_common_cutoff, thin_out
+from dynid.links.common.common_cutoff import _best, choose_common_cutoff, take_offsets_off, thin_out
+from dynid.links.common.run_differences import settle_runs
 from dynid.links.identify import identify, identify_logs
 from dynid.links.log_reader import LogReader
 from dynid.links.recipe import Recipe
@@ -19,6 +21,7 @@ from dynid.processing.process import Chain, Processing, process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot import zoo
 from dynid.terms.friction import Viscous
+from dynid.terms.motors import Offset
 
 ROBOT = zoo.cylindrical().with_terms(Viscous(0.5))
 
@@ -97,6 +100,47 @@ def test_prediction_mends_a_cutoff_that_is_far_too_low() -> None:
         for hz in (0.6, choice.hz)
     ]
     assert errors[1] < 0.5 * errors[0]
+
+
+WITH_OFFSETS = ROBOT.with_terms(Viscous(0.5), Offset(0.2))
+
+
+def _with_offsets(log: Recording, *offsets: float) -> Recording:
+    assert log.effort is not None
+    return replace(log, effort=log.effort + np.array(offsets))
+
+
+def test_offsets_of_runs_do_not_drown_the_differences_between_cutoffs(logs: list[Recording]) -> None:
+    other = [logs[0], _with_offsets(logs[2], 300.0, -200.0, 100.0)]
+    choices = [
+        choose_common_cutoff(
+            WITH_OFFSETS, [Chain.start(log, Processing(trim_s=0.5)).with_cutoff(0.6, "misled") for log in runs]
+        )
+        for runs in ([logs[0], logs[2]], other)
+    ]
+    ratios = []
+    for choice in choices:
+        assert choice is not None
+        assert choice.hz > 2.0
+        ratios.append(np.array(choice.errors) / choice.errors[0])
+    assert choices[0].hz == choices[1].hz
+    np.testing.assert_allclose(ratios[1], ratios[0], rtol=0.1)
+
+
+def test_offsets_are_taken_off_as_from_the_runs_themselves(logs: list[Recording]) -> None:
+    """Beside the plain way: nuisance parameters in a fit of all samples; a single run keeps its own."""
+    offsets = ((3.0, 0.0, -1.0), (0.0, 0.0, 4.0), (-6.0, 2.0, 0.0))
+    runs = [process(_with_offsets(log, *own), cutoff_hz=5.0) for log, own in zip(logs, offsets, strict=True)]
+    equations = build_equations(WITH_OFFSETS, runs)
+    settled = settle_runs(equations, ["offset"])
+    assert settled is not None
+    plain = build_equations(WITH_OFFSETS, settled.runs).information.weight().solve()
+    quick = take_offsets_off(equations).information.weight().solve()
+    np.testing.assert_allclose(quick, plain, rtol=0.02, atol=0.02)
+    one = build_equations(WITH_OFFSETS, runs[:1])
+    assert take_offsets_off(one) is one
+    bare = build_equations(ROBOT, runs)
+    assert take_offsets_off(bare) is bare
 
 
 def test_slow_logs_limit_the_cutoff() -> None:

@@ -151,6 +151,28 @@ def test_a_heavy_slide_does_not_hide_that_the_arm_carries_another_load() -> None
     assert cause.sentence in replace(check, causes=(cause,)).summary()
 
 
+@pytest.mark.parametrize("signs", [(1.0,), (1.0, -1.0)])
+def test_offsets_of_held_out_logs_are_named_with_the_error_without_them(signs: tuple[float, ...]) -> None:
+    """Each log has its own: opposite ones do not hide each other behind friction or a load."""
+    robot = lift()
+    fit = identify(robot, planted_run(robot, noise=0.1, motion=1), Recipe.bare())
+    offsets = np.zeros(robot.dof)
+    offsets[[1, 3]] = 40.0, 6.0
+    runs = [planted_run(robot, noise=0.1, motion=motion) for motion in range(2, 2 + len(signs))]
+    moved = [replace(run, effort=run.effort + sign * offsets, source=f"run{k}.csv")
+             for k, (run, sign) in enumerate(zip(runs, signs, strict=True))]  # fmt: skip
+    check = validate(fit, moved)
+    (cause,) = explain_failure(fit, check, moved)
+    assert cause.code == "torque-offset"
+    for k, sign in enumerate(signs):
+        assert cause.evidence[f"OFF2 of run{k}.csv"] == pytest.approx(sign * 40.0, rel=0.05)
+        assert cause.evidence[f"OFF4 of run{k}.csv"] == pytest.approx(sign * 6.0, rel=0.05)
+    assert f"in run{len(signs) - 1}.csv; without them" in cause.message
+    left = validate(fit, runs).relative_error
+    assert left < 0.3 * check.relative_error
+    assert cause.evidence["error without them [%]"] == pytest.approx(left, rel=0.1)
+
+
 def test_a_joint_that_the_prior_model_predicts_better_fails_unless_noise_is_the_reason() -> None:
     check = validate(identify(PRIOR, RUNS[:2], Recipe.bare()), RUNS[2])
     assert check.by_kind  # the arm has a slide

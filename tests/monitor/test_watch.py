@@ -17,7 +17,7 @@ from dynid.errors import ArgumentError, DataError
 from dynid.monitor.alarm_tails import Tail, find_peaks, fit_tail
 from dynid.monitor.alarms import find_alarms, watch_experiment
 from dynid.monitor.bands import fit_band
-from dynid.monitor.calibration import KINDS, Calibration, calibrate, calibrate_stretches
+from dynid.monitor.calibration import KINDS, Calibration, calibrate, calibrate_stretches, follow
 from dynid.monitor.jumps import excuse_steps, fit_correlation, fit_whitening, project_steps
 from dynid.monitor.planted_pushes import _best_power, _smallest_found, plant_pushes
 from dynid.monitor.watched_signals import WatchedStretch, common_rate, find_stale, watched_stretches
@@ -47,6 +47,7 @@ def stretch(
         dq=dq,
         torque=10.0 + zeros,
         spread=zeros,
+        spread_beside=zeros,
         friction=np.sign(dq),
         expected=np.sign(dq),
         stale=np.zeros(count, dtype=bool),
@@ -63,6 +64,95 @@ class Named:
 def calibration(correlation: float = 0.0) -> Calibration:
     clean = [stretch(120.0, seed=1, correlation=correlation)]
     return replace(calibrate_stretches(Named, clean, 100.0), joint_names=("joint1", "joint2"))
+
+
+OFFSETS = (20.0, -15.0, 2.0, -9.0, 8.0)
+"""Offsets of the first joint in five runs, twenty times the noise."""
+
+
+def offset_stretch(seconds: float, seed: int, offset: float) -> WatchedStretch:
+    """Two joints, the first one with an offset of its run."""
+    one = stretch(seconds, seed)
+    unknown = np.array([100.0, 0.0])  # variance that the fit gives to its offset
+    return replace(one, raw=one.raw + np.array([offset, 0.0]), spread=one.spread + unknown)
+
+
+@cache
+def calibration_of_runs(offsets: tuple[float, ...] = OFFSETS, *, of_fit: bool = True) -> Calibration:
+    clean = [offset_stretch(40.0, seed, offset) for seed, offset in enumerate(offsets, start=10)]
+    known = calibrate_stretches(Named, clean, 100.0, range(len(clean)), of_fit=of_fit)
+    return replace(known, joint_names=("joint1", "joint2"))
+
+
+def test_offsets_that_differ_between_runs_do_not_blind_a_watch() -> None:
+    """The band is that within a run, a slow push below the offsets is seen, and what pushes is no offset."""
+    known = calibration_of_runs()
+    np.testing.assert_array_equal(known.offsets.differ, [True, False])
+    usual = np.std(OFFSETS, ddof=1) * np.sqrt(1.0 + 1.0 / len(OFFSETS))
+    np.testing.assert_allclose(np.sqrt(known.offsets.variance[0]), usual, rtol=0.2)
+    np.testing.assert_allclose(known.typical_std, 1.0, rtol=0.3)
+    clean = offset_stretch(60.0, 3, 17.0)
+    found = known.statistics(clean)
+    np.testing.assert_allclose(found.external[-1000:, 0].mean(), 0.0, atol=0.3)
+    assert np.median(found.std[1000:, 0]) < 1.5
+    assert not list(find_alarms(found, known.joint_names, known.levels(1.0)))
+    push = 10.0 * np.sin(np.pi * np.clip((clean.time - 30.0) / 1.0, 0.0, 1.0))
+    pushed = known.statistics(replace(clean, raw=clean.raw + push[:, None] * np.array([1.0, 0.0])))
+    (alarm,) = find_alarms(pushed, known.joint_names, known.levels(1.0))
+    assert (alarm.joint, 30.0 < alarm.time_s < 30.5) == ("joint1", True)
+    np.testing.assert_allclose(pushed.external[-1000:, 0].mean(), 0.0, atol=0.3)
+
+
+def test_false_alarms_come_at_the_stated_rate_whatever_the_offset_of_a_run() -> None:
+    known = calibration_of_runs()
+    counted = [
+        len(list(find_alarms(known.statistics(offset_stretch(120.0, seed, offset)), known.joint_names, level)))
+        for level in [known.levels(60.0)]
+        for seed, offset in enumerate(np.linspace(-25.0, 25.0, 10), start=100)
+    ]
+    assert sum(counted) <= 2 * 20
+
+
+def test_runs_that_agree_have_no_offsets_of_their_own() -> None:
+    """Then nothing is learnt, and a torque that is there from the beginning on stays a disturbance."""
+    known = calibration_of_runs((0.0,) * 5)
+    assert not known.offsets.differ.any()
+    assert not known.sight(1.0).findings
+    found = known.statistics(offset_stretch(10.0, 3, 0.0))
+    np.testing.assert_array_equal(found.external, follow(found.stretch.raw, np.exp(-100.0 / RATE)))
+    (alarm,) = find_alarms(
+        known.statistics(replace(found.stretch, raw=found.stretch.raw + np.array([90.0, 0.0]))), ("joint1", "joint2"),
+        known.levels(1.0),
+    )  # fmt: skip
+    assert alarm.time_s < 0.1
+
+
+def test_a_clean_run_tells_the_offset_of_its_own_kind() -> None:
+    """Logs that the identification has not seen may differ from it all in the same way; one is enough to see it."""
+    known = calibration_of_runs((20.0,), of_fit=False)
+    np.testing.assert_allclose(np.sqrt(known.offsets.variance), [20.0, 0.0], rtol=0.1)
+    assert not calibration_of_runs((20.0,)).offsets.differ.any()
+
+
+def test_pushes_that_a_watch_says_to_see_are_seen() -> None:
+    """Nineteen of twenty of the stated size, and hardly any of a third of it."""
+    known = calibration_of_runs()
+    sight, levels = known.sight(60.0), known.levels(60.0)
+    assert "on joint1" in sight.sentence
+    (finding,) = sight.findings
+    assert finding.code == "watch-offsets"
+    assert finding.evidence.keys() == {"joint1"}
+    assert 60.0 < finding.evidence["joint1"] < 200.0
+    clean = offset_stretch(400.0, 4, -12.0)
+    curve = plant_pushes(known, [known.statistics(clean)], rates=(60.0,), pushes=200)
+    seen, small = ((curve.needed[0] < size * sight.sudden[:, None]).mean() for size in (1.0, 1.0 / 3.0))
+    assert seen > 0.8
+    assert small < 0.2
+    calm = np.abs(clean.dq) > 0.2
+    for j in range(2):
+        push = sight.slow[j] * np.eye(2)[j]
+        slow = np.abs(known.statistics(clean).external[10000:, j] + push[j]) > levels.band * known.typical_std[j]
+        assert slow[calm[10000:, j]].mean() > 0.9
 
 
 def test_false_alarms_stay_within_the_stated_rate() -> None:

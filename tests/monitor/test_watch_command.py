@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import dynid
 from dynid.cli import main
 from dynid.errors import ArgumentError, DataError
+from dynid.monitor.bands import RunOffsets
 from dynid.monitor.calibration import calibrate
 from dynid.monitor.live_checks import LiveChecks
 from dynid.monitor.live_lines import Sample, read_samples
@@ -77,6 +78,13 @@ def test_the_logs_of_the_result_calibrate_it_by_default(folder: Path) -> None:
     assert found.calibration.seconds > 8.0
 
 
+def test_a_watch_says_which_pushes_it_sees(folder: Path) -> None:
+    words = ("--clean", "clean.csv", "--map", "map.toml")
+    assert "sees pushes of at least" in watch(folder, "result", "train.csv", *words).stdout
+    sees = json.loads(watch(folder, "result", "train.csv", *words, "--json").stdout)["sees"]
+    assert all(0.0 < sees[kind]["joint2"] < 4.0 for kind in ("sudden", "slow"))  # the push of the other tests
+
+
 def test_live_lines_raise_the_same_alarm(folder: Path) -> None:
     fit = dynid.read_result(folder / "result").identification()
     run = dynid.process(
@@ -95,17 +103,21 @@ def test_live_lines_raise_the_same_alarm(folder: Path) -> None:
     assert watch(folder, "result", "clean.csv", *words).exit_code == 2
 
 
-@pytest.mark.parametrize("stands", [False, True])
-def test_a_live_watch_has_the_statistics_of_the_whole_log(stands: bool) -> None:
-    """In motion without open friction, and where every speed counts as rest."""
+@pytest.mark.parametrize(("stands", "differ"), [(False, False), (True, False), (False, True)])
+def test_a_live_watch_has_the_statistics_of_the_whole_log(stands: bool, differ: bool) -> None:
+    """In motion without open friction, where every speed counts as rest, and where it learns the offset of the run."""
     fit, run, known = calibrated()
+    if differ:
+        run = replace(run, effort=run.effort + np.array([3.0, 0.0, -1.0]))
+        known = replace(known, offsets=RunOffsets(np.array([9.0, 0.0, 2.0]), np.array([0.01, 1.0, 0.02])))
     (stretch,) = watched_stretches(fit, run)
     constant = np.broadcast_to(known.typical_spread, stretch.spread.shape)
     changed = {"high_speed": np.full(3, 1e3), "dry_friction": np.full(3, 0.05)} if stands else {
         "dry_friction": np.zeros(3)
     }  # fmt: skip
     still = replace(known, band=replace(known.band, **changed))
-    wanted = still.statistics(replace(stretch, spread=constant))
+    wanted = still.statistics(replace(stretch, spread=constant, spread_beside=constant))
+    assert (np.abs(wanted.external[-50:].mean(axis=0)) < 0.2).all()
     assert still.band.still(stretch)[-1].all() == stands
     guard = LiveWatch(fit, still)
     found = []
@@ -179,6 +191,51 @@ def test_a_live_watch_survives_broken_lines_pauses_and_rest(folder: Path) -> Non
     assert done.exit_code == 0
     assert "left out: line 2" in done.stderr
     assert "does not follow" in done.stderr
+
+
+def live_lines(run: dynid.Experiment, push: slice) -> list[str]:
+    """CSV of a run with a push on joint 2."""
+    torque = run.effort.copy()
+    torque[push, 1] -= 4.0
+    rows = np.column_stack([run.time, run.q, run.dq, torque])
+    return ["time,q1,q2,q3,dq1,dq2,dq3,tau1,tau2,tau3", *(",".join(map(repr, row)) for row in rows.tolist())]
+
+
+@pytest.mark.parametrize(("stamp", "ways"), [(1e9, ("ahead", "back")), (-1e9, ("back", "ahead"))])
+def test_a_wrong_stamp_does_not_deafen_a_live_watch(folder: Path, stamp: float, ways: tuple[str, str]) -> None:
+    fit = dynid.read_result(folder / "result").identification()
+    log = dynid.read_recording(folder / "clean.csv", fit.robot, channel_map=folder / "map.toml")
+    lines = live_lines(dynid.process(log, cutoff_hz=10), slice(700, 760))
+    lines[301] = ",".join([repr(stamp), *lines[301].split(",")[1:]])
+    for words in (("--clean", "train.csv", "--map", "map.toml"), ("--learn", "5.5")):
+        done = watch(folder, "result", "--live", *words, stdin="\n".join(lines))
+        assert done.exit_code == 1
+        assert "joint2" in done.stdout.splitlines()[0]
+        assert [f"jumps {way}" in done.stderr for way in ways] == [True, True]
+        assert "begins anew" in done.stderr
+        assert "does not follow" not in done.stderr
+
+
+def test_a_clock_that_is_set_back_begins_a_watch_anew() -> None:
+    """Also after an alarm: what was touched by the clock before says nothing about the clock after."""
+    fit, run, known = calibrated()
+    guard, found = LiveWatch(fit, known, per_hour=60.0), []
+    for start in (1000.0, 0.0):
+        for k in range(500):
+            push = np.array([0.0, -20.0 if 300 <= k < 360 else 0.0, 0.0])
+            found += guard.step(start + k / run.rate_hz, run.q[k], run.dq[k], run.effort[k] + push)
+    assert {alarm.time_s > 1000.0 for alarm in found if alarm.joint == "joint2"} == {True, False}
+    with pytest.raises(DataError, match="does not follow"):
+        guard.step(499 / run.rate_hz, run.q[0], run.dq[0], run.effort[0])
+
+
+def test_help_and_errors_name_the_header_of_a_live_stream(folder: Path) -> None:
+    shown = " ".join(CliRunner().invoke(main, ["watch", "--help"]).stdout.split())
+    assert "CSV must begin with a header: time [s], then q1" in shown
+    done = watch(folder, "result", "--live", "--clean", "clean.csv", "--map", "map.toml", stdin="0.0,1,2,3,4,5,6,7,8,9")
+    assert done.exit_code == 3
+    shown = " ".join(done.stderr.split())
+    assert shown.count("Begin CSV with this header: time,q1,q2,q3,dq1,dq2,dq3,tau1,tau2,tau3") == 2
 
 
 def _resting(fit: dynid.Identification, q: np.ndarray) -> dynid.Experiment:

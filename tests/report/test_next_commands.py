@@ -32,3 +32,17 @@ def test_selection_is_proposed_only_where_it_was_off(code: str) -> None:
 def test_other_settings_likewise(code: str, present: Recipe, other: Recipe) -> None:
     assert commands(present).after(code) == ""
     assert commands(other).after(code).startswith("dynid identify arm.urdf run1.csv")
+
+
+RUNS = NextCommands.of("dynid identify --map map.toml arm.urdf logs/r01.csv logs/r02.csv logs/r03.csv --out res")
+
+
+def test_a_run_that_differs_is_identified_alone_and_all_others_without_it() -> None:
+    alone, without = RUNS.after("runs-differ", "r02.csv").splitlines()
+    assert alone == "dynid identify --map map.toml arm.urdf logs/r02.csv --out r02-alone"
+    assert without == "dynid identify --map map.toml arm.urdf logs/r01.csv logs/r03.csv --out without-r02"
+
+
+def test_the_log_that_a_finding_names_is_checked_and_all_where_it_names_none() -> None:
+    assert RUNS.after("spikes", "r03.csv: effort") == "dynid check logs/r03.csv --robot arm.urdf --map map.toml"
+    assert [line.split()[2] for line in RUNS.after("spikes", "all logs: effort").splitlines()] == list(RUNS.logs)

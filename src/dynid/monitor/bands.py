@@ -5,21 +5,25 @@ squares fitted to residuals: a constant, parts of a joint that moves at all, par
 torque and with the jerk of the arm, some near rest and shortly after, and shares of every break of the expected torque.
 Friction that changes its sign makes such a break, of the joint itself or of a drive that moves several joints; the true
 friction changes a little earlier, later or more slowly.
+
+Where the offsets of runs differ, that of a new run is unknown when its watch begins. It is a constant of the run, and
+`RunOffsets` learns it while the joint moves, so that the band shrinks to what it is within a run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import minimum_filter1d
 from scipy.optimize import nnls
+from scipy.special import fdtrc
 
 from dynid.monitor.watched_signals import WatchedStretch
 
-__all__ = ["HOLDS_S", "Band", "fit_band"]
+__all__ = ["HOLDS_S", "Band", "RunOffsets", "fit_band", "fit_offsets"]
 
 Floats = NDArray[np.float64]
 WIDTHS = (0.003, 0.01, 0.03, 0.1, 0.3)
@@ -47,6 +51,12 @@ STILL = 0.01
 """Part of a joint's high speed up to which it is near rest in this sense (convention)."""
 SLOW = 0.3
 """Part of a joint's high speed up to which its friction counts as dry (convention)."""
+PARTS = 4
+"""Parts of a run whose mean residuals tell how well its offset is known (convention)."""
+SURPRISE = 3.0
+"""Standard deviations beyond which a residual says no more about the offset of a run (convention)."""
+CHANCE = 1e-3
+"""Chance that runs which agree count as runs whose offsets differ (convention)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,6 +129,64 @@ class Band:
         """(N, n) standard deviation of the torque from outside while nothing pushes [N m or N]."""
         open_friction = np.where(self.still(stretch), self.dry_friction, 0.0)
         return np.sqrt(stretch.spread + self.noise(stretch) + np.square(open_friction))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunOffsets:
+    """What is known of the offset of a run before it begins, and how it is learnt: a constant with normal noise."""
+
+    variance: Floats
+    """(n,) variance of the offset of a run against the model's [(N m)^2 or N^2]; zero where runs agree."""
+    noise: Floats
+    """(n,) variance of the mean residual over one second of motion, without offset [(N m)^2 s or N^2 s]."""
+
+    @property
+    def differ(self) -> NDArray[np.bool_]:
+        """(n,) whether runs have offsets of their own."""
+        return np.asarray(self.variance > 0.0)
+
+    def doubt(self, seconds: Floats) -> Floats:
+        """(..., n) variance that is left to the offset after each joint moved for some seconds (..., n)."""
+        return np.asarray(self.variance * self.noise / (self.noise + self.variance * seconds))
+
+    def learn(self, offset: Floats, raw: Floats, std: Floats, seconds: Floats, period_s: Floats) -> Floats:
+        """(n,) the offset after one more period: the mean residual so far, drawn to zero by what runs usually have.
+
+        What lies beyond `SURPRISE` of what is expected counts as if it lay there: a push is no offset.
+
+        Args:
+            offset: (n,) the offset so far [N m or N].
+            raw: (n,) residual of the period [N m or N].
+            std: (n,) its standard deviation, with the doubt about the offset [N m or N].
+            seconds: (n,) time for which each joint moved, this period included [s].
+            period_s: (n,) length of the period; zero for a joint that stands still [s].
+        """
+        share = self.variance * period_s / (self.noise + self.variance * seconds)
+        most = SURPRISE * std
+        return np.asarray(offset + share * np.clip(raw - offset, -most, most))
+
+    def learn_along(self, stretch: WatchedStretch, band: Band) -> tuple[Floats, Floats]:
+        """The offset (N, n) along a stretch [N m or N], and the variance that is left to it."""
+        offsets, doubt = np.zeros((2, *stretch.raw.shape))
+        if not self.differ.any():
+            return offsets, doubt
+        period = np.where(band.still(stretch), 0.0, 1.0 / stretch.rate_hz)
+        seconds = np.cumsum(period, axis=0)
+        known = self.beside(stretch)
+        std = band.std(replace(known, spread=known.spread + self.doubt(seconds - period)))
+        offset = np.zeros(len(self.variance))
+        for k, raw in enumerate(stretch.raw):
+            offsets[k] = offset = self.learn(offset, raw, std[k], seconds[k], period[k])
+        return offsets, self.doubt(seconds)
+
+    def beside(self, stretch: WatchedStretch) -> WatchedStretch:
+        """The stretch whose model is uncertain without the offsets that differ."""
+        return replace(stretch, spread=np.where(self.differ, stretch.spread_beside, stretch.spread))
+
+    def settling_s(self, std: Floats) -> Floats:
+        """(n,) time of motion after which the offset is known to some standard deviations (n,) [s]; zero if it is."""
+        known = np.where(self.differ, self.noise / np.square(std) - self.noise / np.maximum(self.variance, 1e-300), 0.0)
+        return np.maximum(known, 0.0)
 
 
 def slowest_speed(dq: Floats, rate_hz: float, hold_s: float) -> Floats:
@@ -207,6 +275,42 @@ def fit_band(stretches: Sequence[WatchedStretch], least: Floats | None = None) -
         floor = max(LEAST * float(square[:, j].mean()), 0.0 if least is None else float(least[j]))
         columns.append(_fit_variances(features[:, j], square[:, j], spread[:, j], floor))
     return Band(np.column_stack(columns), speed, torque, jerk, _dry_friction(stretches, speed))
+
+
+def fit_offsets(
+    stretches: Sequence[WatchedStretch], runs: Sequence[int], band: Band, *, of_fit: bool
+) -> tuple[RunOffsets, Floats]:
+    """Find the joints whose offsets surely differ from run to run, by an analysis of variance of mean residuals.
+
+    Args:
+        stretches: Residuals and motion.
+        runs: Number of the run that each stretch is of.
+        band: A band of these stretches, which tells where joints stand still.
+        of_fit: Whether the model's offset is the mean of these runs; otherwise they are runs that it has not seen.
+
+    Returns:
+        The offsets, and the mean residuals (runs, n) of those joints whose offsets differ; zero for the others.
+    """
+    n, count = stretches[0].raw.shape[1], max(runs) + 1
+    freedom = count - 1 if of_fit else count
+    moves = [~band.still(stretch) for stretch in stretches]
+    variance, noise, means = np.zeros(n), np.ones(n), np.zeros((count, n))
+    for j in range(n if freedom else 0):
+        moved: list[list[Floats]] = [[] for _ in range(count)]
+        for stretch, run, rows in zip(stretches, runs, moves, strict=True):
+            moved[run].append(stretch.raw[rows[:, j], j])
+        residuals = [np.concatenate(parts) if parts else np.zeros(0) for parts in moved]
+        if min(residual.size for residual in residuals) < PARTS:
+            continue  # a joint that hardly moves in a run tells no offset: friction may be anything
+        parts = np.array([[part.mean() for part in np.array_split(residual, PARTS)] for residual in residuals])
+        mean = parts.mean(axis=1)
+        between = PARTS * float(np.square(mean).sum()) / freedom
+        within = max(float(np.square(parts - mean[:, None]).sum()) / (count * (PARTS - 1)), 1e-300)
+        if fdtrc(freedom, count * (PARTS - 1), between / within) < CHANCE:
+            variance[j] = between / PARTS * (1.0 + 1.0 / count if of_fit else 1.0)
+            noise[j] = within * float(np.mean([residual.size for residual in residuals])) / PARTS / stretches[0].rate_hz
+            means[:, j] = mean
+    return RunOffsets(variance, noise), means
 
 
 def _dry_friction(stretches: Sequence[WatchedStretch], speed: Floats) -> Floats:

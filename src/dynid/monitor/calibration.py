@@ -21,9 +21,11 @@ from dynid.decompositions import one_blas_thread
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, build_equations
 from dynid.estimation.physical.feasible import FeasibleWLS
+from dynid.findings import Finding
+from dynid.links.common.run_differences import settle_runs
 from dynid.links.identify import Identification, identify_equations
 from dynid.monitor.alarm_tails import FEWEST_S, Tail, fit_tail, usual_peaks
-from dynid.monitor.bands import Band, fit_band
+from dynid.monitor.bands import Band, RunOffsets, fit_band, fit_offsets
 from dynid.monitor.jumps import (
     Whitening,
     excuse_steps,
@@ -38,7 +40,7 @@ from dynid.monitor.watched_signals import WatchedStretch, common_rate, watched_s
 from dynid.processing.experiment import Experiment
 from dynid.public_calls import public
 
-__all__ = ["Calibration", "Kind", "Levels", "Statistics", "calibrate"]
+__all__ = ["Calibration", "Kind", "Levels", "Sight", "Statistics", "calibrate"]
 
 Floats = NDArray[np.float64]
 Kind = Literal["contact", "disturbance"]
@@ -50,6 +52,8 @@ KINDS = 2
 """Statistics that share the rate of false alarms: jumps and levels."""
 LEAST_SHARE = 1e-3
 """Smallest part of the joints' time that a law of jumps gets (convention: no level is infinite)."""
+NEARLY_ALL = 1.645
+"""Standard deviations beyond a level at which normal noise hides a push in one of twenty instants (derivation)."""
 ENDS = 2
 """Last periods of a stretch that no calibration uses (derivation: the velocity at the end of a log is one-sided)."""
 
@@ -66,6 +70,62 @@ class Levels(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Sight:
+    """The smallest pushes on each joint that a watch sees in 19 of 20 instants, in the usual motion."""
+
+    joint_names: tuple[str, ...]
+    per_hour: float
+    """Rate of false alarms of the whole arm [1/h]."""
+    sudden: Floats
+    """(n,) steps of torque, which are seen within `dynid.monitor.jumps.WINDOW_S` [N m or N]."""
+    slow: Floats
+    """(n,) torques that come slowly, once the offset of the run is known [N m or N]."""
+    at_first: Floats
+    """(n,) torques that come slowly, while the offset of the run is unknown [N m or N]."""
+    settling_s: Floats
+    """(n,) time of motion until the offset is known as well as the rest [s]; zero where the offsets of runs agree."""
+
+    @property
+    def sentence(self) -> str:
+        """The pushes that are seen, joint by joint."""
+        sizes = zip(self.joint_names, self.sudden, self.slow, strict=True)
+        named = ", ".join(
+            f"{f'{sudden:.3g}' if np.isfinite(sudden) else '-'} and {slow:.3g} on {joint}"
+            for joint, sudden, slow in sizes
+        )
+        rate = f"at {self.per_hour:g} false alarms per hour"
+        return f"sees pushes of at least {named} (sudden and slow ones, N m or N) {rate}"
+
+    def to_json(self) -> dict[str, dict[str, float]]:
+        """The sizes by joint, as values that JSON can hold; a joint that never moved has none of sudden pushes."""
+        parts = {"sudden": self.sudden, "slow": self.slow, "slow_at_first": self.at_first}
+        return {
+            kind: {name: float(size) for name, size in zip(self.joint_names, sizes, strict=True) if np.isfinite(size)}
+            for kind, sizes in parts.items()
+        }
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """A warning where it is the spread of the offsets between runs that limits a watch at first."""
+        limited = np.flatnonzero(self.settling_s > 0.0)
+        if not limited.size:
+            return ()
+        named = ", ".join(f"{self.at_first[j]:.3g} on {self.joint_names[j]}" for j in limited)
+        return (
+            Finding(
+                code="watch-offsets",
+                severity="warning",
+                where="calibration",
+                message=f"the offsets of the runs differ, so that of a new run is unknown: in its first "
+                f"{self.settling_s.max():.2g} s of motion a watch sees slow pushes only of at least {named} N m or N, "
+                "and what pushes from the beginning on is taken as its offset",
+                evidence={self.joint_names[j]: float(self.at_first[j]) for j in limited},
+                remedy="Set the zeros of the torque sensors before each run, or let nothing touch the robot at first.",
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Statistics:
     """What is compared with the levels of alarms along one stretch."""
 
@@ -73,7 +133,7 @@ class Statistics:
     std: Floats
     """(N, n) standard deviation of the raw torque from outside [N m or N]."""
     external: Floats
-    """(N, n) torque from outside by the observer [N m or N]."""
+    """(N, n) torque from outside by the observer, less what is known of the run's offset [N m or N]."""
     jump: Floats
     """(N, n) projection on a sudden torque, in standard deviations; see `dynid.monitor.jumps`."""
     turning: NDArray[np.bool_]
@@ -112,7 +172,15 @@ class Calibration:
     seconds: float
     """Length of the data that the tails were fitted to [s]."""
     typical_spread: Floats
-    """(n,) median variance of the model's torque by the uncertainty of its parameters [(N m)^2 or N^2]."""
+    """(n,) median variance of the model's torque by the uncertainty of its parameters [(N m)^2 or N^2]; without that of
+    offsets which differ between runs."""
+    offsets: RunOffsets
+    """What is known of the offset of a run before it begins."""
+    typical_std: Floats
+    """(n,) median standard deviation of the torque from outside, once the offset of a run is known [N m or N]."""
+    typical_step: Floats
+    """(2, n) step of torque on a joint that moves that a level of one finds, and one that a standard deviation of noise
+    hides, in the median of the instants [N m or N]."""
     gain: float = GAIN
     """Gain of the observer [1/s]."""
 
@@ -134,6 +202,20 @@ class Calibration:
         """Rate of false alarms of the whole arm at some levels [1/h]."""
         jumps = self.jump.rate(0.5 * levels.jump**2) + self.turn.rate(0.5 * levels.turn**2)
         return 3600.0 * (jumps + self.level.rate(levels.band))
+
+    def sight(self, per_hour: float) -> Sight:
+        """The smallest pushes that are seen at a rate of false alarms of the whole arm [1/h]."""
+        levels = self.levels(per_hour)
+        slow = (levels.band + NEARLY_ALL) * self.typical_std
+        unknown = np.sqrt(1.0 + self.offsets.variance / np.square(self.typical_std))
+        return Sight(
+            self.joint_names,
+            per_hour,
+            sudden=levels.jump * self.typical_step[0] + NEARLY_ALL * self.typical_step[1],
+            slow=slow,
+            at_first=slow * unknown,
+            settling_s=self.offsets.settling_s(self.typical_std),
+        )
 
     def news_std(self, stretch: WatchedStretch) -> Floats:
         """(N, n) standard deviation of what is new, over that of the whitening; infinite where samples were lost."""
@@ -162,8 +244,10 @@ class Calibration:
 
     def statistics(self, stretch: WatchedStretch) -> Statistics:
         """Both statistics along a stretch."""
-        std = self.band.std(stretch)
-        external = follow(stretch.raw, float(np.exp(-self.gain / stretch.rate_hz)))
+        offset, doubt = self.offsets.learn_along(stretch, self.band)
+        known = self.offsets.beside(stretch)
+        std = self.band.std(replace(known, spread=known.spread + doubt))
+        external = follow(stretch.raw - offset, float(np.exp(-self.gain / stretch.rate_hz)))
         projected, sharp = self.project(stretch)
         turning = self.band.turning(stretch.dq, stretch.rate_hz)
         return Statistics(
@@ -215,18 +299,44 @@ def calibrate(
             "the result holds no samples to calibrate from",
             remedy="Give the runs it was identified from, or other clean ones.",
         )
-    clean = list(_left_out(fit, own, as_whole("folds", folds, least=2))) if runs is None else [
-        stretch for run in runs for stretch in watched_stretches(fit, run, common_rate(runs))
+    found = list(_left_out(fit, own, as_whole("folds", folds, least=2))) if runs is None else [
+        (number, stretch)
+        for number, run in enumerate(runs)
+        for stretch in watched_stretches(fit, run, common_rate(runs))
     ]  # fmt: skip
-    return calibrate_stretches(fit, clean, gain)
+    if runs is None and (differ := _find_offsets(found).differ).any():
+        found = list(_left_out(fit, own, folds, without_offsets=differ))
+    numbers, clean = [number for number, _ in found], [stretch for _, stretch in found]
+    return calibrate_stretches(fit, clean, gain, numbers, of_fit=runs is None)
 
 
-def calibrate_stretches(fit: Identification, clean: Sequence[WatchedStretch], gain: float) -> Calibration:
-    """Calibrate from stretches that the model has not seen."""
+def calibrate_stretches(
+    fit: Identification,
+    clean: Sequence[WatchedStretch],
+    gain: float,
+    runs: Sequence[int] | None = None,
+    *,
+    of_fit: bool = True,
+) -> Calibration:
+    """Calibrate from stretches that the model has not seen.
+
+    Args:
+        fit: The identification.
+        clean: The stretches.
+        gain: Gain of the observer [1/s].
+        runs: Number of the run that each of them is of; all are of one run if None.
+        of_fit: Whether the model was fitted to other parts of these runs, so that its offset is the mean of theirs.
+    """
     if not clean:
         raise ArgumentError("no stretch has all torques", remedy="Calibrate from logs with the torque of every joint.")
     clean = [stretch.cut(slice(None, -ENDS)) for stretch in clean]
-    band = fit_band(clean)
+    numbers = [0] * len(clean) if runs is None else list(runs)
+    offsets, own = fit_offsets(clean, numbers, fit_band(clean), of_fit=of_fit)
+    settled = [
+        replace(offsets.beside(stretch), raw=stretch.raw - own[run])
+        for stretch, run in zip(clean, numbers, strict=True)
+    ]
+    band = fit_band(settled)
     rate = float(np.median([stretch.rate_hz for stretch in clean]))
     sudden = [stretch.sudden for stretch in clean]
     whitening = fit_whitening(sudden, rate)
@@ -237,17 +347,41 @@ def calibrate_stretches(fit: Identification, clean: Sequence[WatchedStretch], ga
         whitening = fit_whitening(sudden, rate, std)
     news = fit_band([_news(whitening, stretch) for stretch in clean], whitening.least(sudden))
     none = Tail(0.0, 1.0, np.ones(1), np.zeros(1), np.ones(1), 0)
-    spread = np.median(np.concatenate([stretch.spread for stretch in clean]), axis=0)
+    spread = np.median(np.concatenate([stretch.spread for stretch in settled]), axis=0)
+    std = np.median(np.concatenate([band.std(stretch) for stretch in settled]), axis=0)
     positive = as_number("gain", gain, above=0.0)
     even = np.ones((2, 2 * len(whitening.windows), band.high_speed.size))
     draft = Calibration(
-        fit.robot.joint_names, band, whitening, news, even, none, none, 0.5, none, 0.0, spread, positive
-    )
+        fit.robot.joint_names, band, whitening, news, even, none, none, 0.5, none, 0.0, spread, offsets, std,
+        np.ones((2, std.size)), positive,
+    )  # fmt: skip
     draft = replace(draft, whitening=replace(whitening, precision=_fit_precision(draft, clean)))
     draft = _fit_jumps(draft, clean)
     level = fit_tail([draft.statistics(stretch).level for stretch in clean], rate)
     seconds = sum(len(stretch.time) / stretch.rate_hz for stretch in clean)
-    return replace(draft, level=level, seconds=seconds)
+    return replace(draft, level=level, seconds=seconds, typical_step=_usual_steps(draft, clean))
+
+
+def _find_offsets(found: Sequence[tuple[int, WatchedStretch]]) -> RunOffsets:
+    """The offsets of the runs of an identification, from stretches with the numbers of their runs."""
+    clean = [stretch for _, stretch in found]
+    return fit_offsets(clean, [number for number, _ in found], fit_band(clean), of_fit=True)[0]
+
+
+def _usual_steps(draft: Calibration, clean: Sequence[WatchedStretch]) -> Floats:
+    """(2, n) what `Calibration.typical_step` holds."""
+    steps: list[Floats] = []
+    for stretch in clean:
+        rows = slice(draft.whitening.settling, None)
+        sharp = np.maximum(draft.project(stretch)[1][:, rows], 1e-300)
+        unit = draft.scale[0][:, None] / sharp
+        best = unit.argmin(axis=0)[None]
+        found = np.concatenate([np.take_along_axis(part, best, axis=0) for part in (unit, 1.0 / sharp)])
+        counts = ~draft.band.turning(stretch.dq, stretch.rate_hz)[rows] & ~stretch.stale[rows, None]
+        steps.append(np.where(counts, found, np.nan))
+    all_times = np.concatenate(steps, axis=1)
+    moved = np.isfinite(all_times[0]).any(axis=0)
+    return np.where(moved, np.nanmedian(np.where(moved, all_times, 0.0), axis=1), np.inf)
 
 
 def _fit_precision(draft: Calibration, clean: Sequence[WatchedStretch]) -> Floats:
@@ -300,18 +434,41 @@ def fit_quickly(equations: Factors) -> Identification:
     return Identification(equations=equations, estimate=estimate, standard=estimate.standard, selection=None)
 
 
-def _left_out(fit: Identification, data: Sequence[Experiment], folds: int) -> Iterator[WatchedStretch]:
-    """Stretches of the identification's own data, each with a model that has not seen it."""
+def _left_out(
+    fit: Identification, data: Sequence[Experiment], folds: int, without_offsets: NDArray[np.bool_] | None = None
+) -> Iterator[tuple[int, WatchedStretch]]:
+    """Stretches of the identification's own data with the numbers of their runs, each by a model that has not seen it.
+
+    Args:
+        fit: The identification.
+        data: Its data.
+        folds: Number of parts that are left out in turn.
+        without_offsets: (n,) joints on which the models are fitted without the offsets of the single runs, as the
+            identification was; the residuals keep them.
+    """
     runs = [run for run in data if run.samples]
+    fitted = runs if without_offsets is None else _without_offsets(fit, runs, without_offsets)
     for fold in range(folds):
         masks = [np.arange(run.samples) * folds // run.samples == fold for run in runs]
-        rest = [replace(run, valid=run.valid & ~mask[:, None]) for run, mask in zip(runs, masks, strict=True)]
+        rest = [replace(run, valid=run.valid & ~mask[:, None]) for run, mask in zip(fitted, masks, strict=True)]
         refit = fit_quickly(
             build_equations(fit.robot, rest, base=fit.base, terms=fit.terms, band_hz=fit.equations.band_hz)
         )
-        for run, mask in zip(runs, masks, strict=True):
+        for number, (run, mask) in enumerate(zip(runs, masks, strict=True)):
             part = run.rows(np.flatnonzero(mask))
             if not np.isfinite(part.effort).any(axis=0).all():
                 continue  # its torques are held out
             # a watch computes the spread of the model from all data: the band must hold with this one
-            yield from watched_stretches(refit, part, common_rate(runs), spread_of=fit)
+            for stretch in watched_stretches(refit, part, common_rate(runs), spread_of=fit):
+                yield number, stretch
+
+
+def _without_offsets(fit: Identification, runs: Sequence[Experiment], joints: NDArray[np.bool_]) -> list[Experiment]:
+    """The runs without their own offsets on some joints; the mean stays."""
+    equations = build_equations(fit.robot, runs, base=fit.base, terms=fit.terms, band_hz=fit.equations.band_hz)
+    settled = settle_runs(equations, ("offset",))
+    assert settled is not None  # runs that differ are several
+    return [
+        replace(run, effort=np.where(joints, own.effort, run.effort))
+        for run, own in zip(equations.experiments, settled.runs, strict=True)
+    ]

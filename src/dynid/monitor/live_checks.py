@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.monitor.calibration import Calibration
-from dynid.monitor.live_lines import Sample
+from dynid.monitor.live_lines import SET_CLOCK_S, Sample
 
 __all__ = ["LiveChecks"]
 
@@ -41,7 +41,7 @@ class LiveChecks:
         """Take a sample; iterate over the doubts that it raises."""
         before, self._last = self._last, sample
         self._count += 1
-        if before is not None and self._count <= FIRST and sample.time_s > before.time_s:
+        if before is not None and self._count <= FIRST and 0.0 < sample.time_s - before.time_s <= SET_CLOCK_S:
             period = sample.time_s - before.time_s
             self._periods.append(period)
             self._moved += np.abs(sample.q - before.q)

@@ -16,12 +16,15 @@ from numpy.typing import NDArray
 from dynid.checks import LARGEST_SIGNAL
 from dynid.errors import DataError
 
-__all__ = ["Sample", "read_samples"]
+__all__ = ["SET_CLOCK_S", "Sample", "ask_for_lines", "is_clock_set", "read_samples"]
 
 Floats = NDArray[np.float64]
 CHANNELS = ("q", "dq", "tau")
 LONGEST = 100_000
 """Most characters of a line (convention: far beyond that of any arm)."""
+SET_CLOCK_S = 1.0
+"""Step of the time, ahead or back, beyond which the clock was set, or a stamp was wrong [s] (convention: samples come
+less late)."""
 
 
 class _HeaderError(DataError):
@@ -38,6 +41,11 @@ class Sample(NamedTuple):
     """(n,) joint velocities."""
     torque: Floats
     """(n,) torques [N m or N]."""
+
+
+def is_clock_set(before_s: float, now_s: float) -> bool:
+    """Whether the clock was set between two samples, ahead or back; late samples and short gaps do not look so."""
+    return bool(np.isfinite(now_s) and abs(now_s - before_s) > SET_CLOCK_S)
 
 
 def read_samples(
@@ -81,13 +89,14 @@ def _from_line(words: str, number: int, joint_names: Sequence[str], header: list
         if "time" not in cells:
             raise DataError(
                 f"line {number} is no header: there is no column named time",
-                remedy=f"Begin with a line of names: {_wanted(len(joint_names))}.",
+                remedy=ask_for_lines(len(joint_names)),
             )
         missing = [f"{name}{j + 1}" for name in CHANNELS for j in range(len(joint_names))]
         missing = [name for name in missing if name not in cells]
         if missing:
             raise _HeaderError(
-                f"line {number}: the header has no {', '.join(missing)}", remedy=f"Give {_wanted(len(joint_names))}."
+                f"line {number}: the header has no {', '.join(missing)}",
+                remedy=ask_for_lines(len(joint_names)),
             )
         header.extend(cells)
         return None
@@ -96,6 +105,12 @@ def _from_line(words: str, number: int, joint_names: Sequence[str], header: list
             f"line {number} has {len(cells)} cells, the header {len(header)}", remedy="Write one sample a line."
         )
     return _from_mapping(dict(zip(header, cells, strict=True)), joint_names, number)
+
+
+def ask_for_lines(joints: int) -> str:
+    """What to write, as a sentence with the header of CSV."""
+    names = ",".join(["time", *(f"{name}{j + 1}" for name in CHANNELS for j in range(joints))])
+    return f"Begin CSV with this header: {names}; or write one JSON object a line with these keys."
 
 
 def _wanted(joints: int) -> str:

@@ -19,6 +19,7 @@ from dynid.monitor.alarms import SAME_S, Alarm
 from dynid.monitor.bands import BREAK_AGES, HOLDS_S, STILL, STILL_S, TURNING, Band
 from dynid.monitor.calibration import Calibration, Kind
 from dynid.monitor.jumps import MOST_UNREST, SLOW_S, UNREST, UNREST_S, WINDOW_S
+from dynid.monitor.live_lines import is_clock_set
 from dynid.monitor.observer import MomentumObserver, as_model
 from dynid.monitor.watched_signals import CATCH_UP, find_stale
 from dynid.public_calls import public
@@ -70,6 +71,7 @@ class LiveWatch:
             per_hour: Rate of false alarms of the whole arm [1/h].
         """
         self.calibration, self.levels = calibration, calibration.levels(per_hour)
+        self.sight = calibration.sight(per_hour)
         self._bands = Band.side_by_side(calibration.band, calibration.news)
         self._observer = MomentumObserver(as_model(fit), gain=calibration.gain)
         self._rate = calibration.whitening.rate_hz
@@ -91,8 +93,6 @@ class LiveWatch:
         self._holds = [1 + max(1, round(hold * self._rate)) for hold in HOLDS_S]
         self._still = max(1, round(STILL_S * self._rate))
         self._calm = float(np.exp(-1.0 / (UNREST_S * self._rate)))
-        self._cleared: dict[tuple[int, Kind], float] = {}
-        self._began, self._touched = -np.inf, np.full(len(calibration.joint_names), -np.inf)
         self.restart()
 
     @property
@@ -101,7 +101,7 @@ class LiveWatch:
         names = self.calibration.joint_names
         return (
             f"watching {len(names)} joints ({', '.join(names)}) at up to {self._rate:.4g} Hz; "
-            f"levels from {self.calibration.seconds:.0f} s of clean motion"
+            f"levels from {self.calibration.seconds:.0f} s of clean motion; {self.sight.sentence}"
         )
 
     def restart(self) -> None:
@@ -109,6 +109,8 @@ class LiveWatch:
         n = len(self.calibration.joint_names)
         self._observer.restart()
         self._time: float | None = None
+        self._cleared: dict[tuple[int, Kind], float] = {}
+        self._began, self._touched = -np.inf, np.full(n, -np.inf)
         self._external = np.zeros(n)
         self._average: Floats | None = None
         self._averages: deque[Floats] = deque(maxlen=self._window)
@@ -123,6 +125,7 @@ class LiveWatch:
         self._near = np.zeros(n, dtype=np.int64)
         self._stale, self._age = 0, 0
         self._torque_sum, self._elapsed = np.zeros(n), 0.0
+        self._moved_s, self._offset, self._late_offset = np.zeros((3, n))
         self.external, self.limit = np.zeros(n), np.full(n, np.inf)
         self.jump, self.level = np.zeros(n), np.zeros(n)
         self.turning = np.zeros(n, dtype=bool)
@@ -138,18 +141,18 @@ class LiveWatch:
 
         Raises:
             ArgumentError: There is not one number per joint, or the time is no number; nothing changes.
-            DataError: The time does not grow, or a number is not finite.
+            DataError: The time goes back a little or stays, or a number is not finite; nothing changes.
         """
         q, dq, torque = (
             as_sample(name, values, len(self.external)) for name, values in (("q", q), ("dq", dq), ("torque", torque))
         )
         if not isinstance(time_s, int | float | np.number):
             raise ArgumentError(f"time_s is {time_s!r}", remedy="Give the time of the sample in seconds.")
+        if self._time is not None and (is_clock_set(self._time, time_s) or time_s - self._time > GAP / self._rate):
+            self.restart()
         if not np.isfinite(time_s) or (self._time is not None and not time_s > self._time):
             remedy = "Leave the sample out, or call restart where the clock was set back."
             raise DataError(f"the time {time_s} s does not follow {self._time} s", remedy=remedy)
-        if self._time is not None and time_s - self._time > GAP / self._rate:
-            self.restart()
         period = 1.0 / self._rate if self._time is None else time_s - self._time
         before, begins = self._external, self._time is None
         after = self._observer.step(q, dq, torque, period)
@@ -177,8 +180,9 @@ class LiveWatch:
         self._opened.append(np.where(is_still, known.band.most_open, 0.0))
         open_friction = np.where(is_still, known.band.dry_friction, 0.0)
         variance, news = self._variances(slowest)
-        std = np.sqrt(known.typical_spread + variance + np.square(open_friction))
-        self.external, self.limit = self._external, self.levels.band * std
+        variance = known.typical_spread + variance + np.square(open_friction)
+        std = np.sqrt(variance + self._learn_offset(raw, variance, np.where(is_still, 0.0, 1.0 / self._rate)))
+        self.external, self.limit = self._external - self._late_offset, self.levels.band * std
         self.level = np.abs(self.external) / std
         self._recent.append(raw - self._before(raw))
         self.jump = np.zeros(raw.size)
@@ -188,6 +192,15 @@ class LiveWatch:
             if self._age > known.whitening.settling:
                 self._project()
         return self._alarms()
+
+    def _learn_offset(self, raw: Floats, variance: Floats, period_s: Floats) -> Floats:
+        """(n,) variance that is left to the offset; see `dynid.monitor.bands.RunOffsets.learn_along`."""
+        offsets = self.calibration.offsets
+        std = np.sqrt(variance + offsets.doubt(self._moved_s))
+        self._moved_s = self._moved_s + period_s
+        self._offset = offsets.learn(self._offset, raw, std, self._moved_s, period_s)
+        self._late_offset = self._keep * self._late_offset + (1.0 - self._keep) * self._offset  # as the observer is
+        return offsets.doubt(self._moved_s)
 
     def _variances(self, slowest: Sequence[Floats]) -> Floats:
         """(2, n) variance of the noise now, and of what is new in it."""

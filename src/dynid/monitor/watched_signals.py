@@ -22,6 +22,7 @@ from dynid.links.identify import Identification
 from dynid.monitor.jumps import sudden_part
 from dynid.monitor.observer import as_model, expected_torque, friction_torque, momentum_differences
 from dynid.processing.experiment import Experiment
+from dynid.terms.motors import Offset
 
 __all__ = ["FASTEST", "WatchedStretch", "common_rate", "watched_stretches"]
 
@@ -56,6 +57,8 @@ class WatchedStretch:
     """(N, n) measured torques at the end of each period [N m or N]."""
     spread: Floats
     """(N, n) variance of the model's torque by the uncertainty of its parameters [(N m)^2 or N^2]."""
+    spread_beside: Floats
+    """(N, n) the same without the uncertainty of the offsets [(N m)^2 or N^2]."""
     friction: Floats
     """(N, n) friction of the model [N m or N]."""
     expected: Floats
@@ -71,7 +74,7 @@ class WatchedStretch:
 
     def cut(self, rows: slice) -> WatchedStretch:
         """Some periods of the stretch."""
-        names = ("time", "raw", "dq", "torque", "spread", "friction", "expected", "stale")
+        names = ("time", "raw", "dq", "torque", "spread", "spread_beside", "friction", "expected", "stale")
         return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
 
@@ -109,15 +112,16 @@ def watched_stretches(
                 continue
             mean = raw[start : start + count * together].reshape(count, together, -1).mean(axis=1)
             ends = rows.start + start + together * np.arange(1, count + 1)
+            part = matched.rows(slice(rows.start + start, rows.start + stop))
+            spread, beside = parameter_spread(spread_of or fit, part)[:, together * np.arange(1, count + 1)]
             yield WatchedStretch(
                 time=matched.time[ends],
                 rate_hz=run.rate_hz / together,
                 raw=mean,
                 dq=matched.dq[ends],
                 torque=matched.effort[ends],
-                spread=parameter_spread(spread_of or fit, matched.rows(slice(rows.start + start, rows.start + stop)))[
-                    together * np.arange(1, count + 1)
-                ],
+                spread=spread,
+                spread_beside=beside,
                 friction=friction[ends],
                 expected=expected[ends],
                 stale=np.asarray(stale[ends[0] - together + 1 : ends[-1] + 1].reshape(count, together).any(axis=1)),
@@ -159,12 +163,16 @@ def _true_runs(known: Any) -> list[tuple[int, int]]:
 
 
 def parameter_spread(fit: Identification, run: Experiment) -> Floats:
-    """(N, n) variance ``Y S Y^T`` of the torques by the covariance S of the estimate; open parameters count nothing."""
+    """(2, N, n) variance ``Y S Y^T`` of the torques by the covariance S of the estimate, and that beside the offsets.
+
+    Open parameters count nothing.
+    """
     n, rank = fit.robot.dof, fit.base.rank
     known = ~fit.estimate.undetermined
     S = np.where(np.outer(known, known), fit.estimate.covariance, 0.0)
     root = _root(np.where(np.isfinite(S), S, 0.0))
-    variance = np.zeros((run.samples, n))
+    beside = np.where(_are_offsets(fit)[:, None], 0.0, root)
+    variance = np.zeros((2, run.samples, n))
     for rows, motion in stretches(run, memory=any(term.has_memory for term in fit.terms)):
         Y = np.zeros((rows.stop - rows.start, n, len(known)))
         regress = kernel(fit.robot, "regressor", columns=fit.base.columns)
@@ -172,8 +180,16 @@ def parameter_spread(fit: Identification, run: Experiment) -> Floats:
         for place, term in enumerate(fit.terms, start=rank):
             for joint, column in term.column(RobotTorques(fit.robot), motion).items():
                 Y[:, joint, place] = column
-        variance[rows] = np.square(Y @ root).sum(axis=2)
+        variance[0, rows] = np.square(Y @ root).sum(axis=2)
+        variance[1, rows] = np.square(Y @ beside).sum(axis=2) if beside.any() else 0.0
     return variance
+
+
+def _are_offsets(fit: Identification) -> NDArray[np.bool_]:
+    """(b + k,) which parameters of the estimate are offsets of joints."""
+    own, first = fit.robot.terms, 10 * fit.robot.dof
+    base = [c >= first and isinstance(own[c - first].term, Offset) for c in fit.base.columns]
+    return np.array([*base, *(isinstance(term, Offset) for term in fit.terms)], dtype=bool)
 
 
 def _root(S: Floats) -> Floats:

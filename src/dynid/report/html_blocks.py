@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from html import escape
+from textwrap import indent
 from typing import Any, Self
 
 import numpy as np
@@ -177,7 +178,7 @@ class Notices(Block):
     """Findings in the order of their severity, each with the command to run next."""
 
     items: tuple[tuple[str, str, str, str], ...]
-    """(severity, code, sentence, command or empty)"""
+    """(severity, code, sentence, commands, one a line, or empty)"""
 
     def to_html(self) -> str:
         lines = []
@@ -191,7 +192,7 @@ class Notices(Block):
         lines = []
         for severity, code, sentence, command in self.items:
             lines.append(f"- **{_plain(severity)}** ({_plain(code)}): {_plain(sentence)}")
-            lines += ["", f"      {command}", ""] if command else []
+            lines += ["", indent(command, 6 * " "), ""] if command else []
         return "\n".join(lines).rstrip()
 
 

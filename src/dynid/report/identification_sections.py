@@ -215,7 +215,8 @@ def list_findings(findings: Sequence[Finding], commands: NextCommands) -> list[B
     """List findings, the gravest first, each once and with the command to run next."""
     ordered = QualityReport.of("", {finding.sentence: finding for finding in findings}.values()).findings
     items = tuple(
-        (finding.severity, finding.code, _located(finding), commands.after(finding.code)) for finding in ordered
+        (finding.severity, finding.code, _located(finding), commands.after(finding.code, finding.where))
+        for finding in ordered
     )
     return [Notices(items)] if items else [Text("Nothing was found that needs attention.")]
 

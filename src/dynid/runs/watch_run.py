@@ -18,8 +18,8 @@ from dynid.links.identify import Identification
 from dynid.links.log_reader import ChannelMapSource, Log, LogReader, Notice, Progress, log_finding
 from dynid.links.recipe import Recipe
 from dynid.monitor.alarms import Watch, watch_experiment
-from dynid.monitor.calibration import Calibration, calibrate
-from dynid.monitor.live_lines import Sample
+from dynid.monitor.calibration import Calibration, Sight, calibrate
+from dynid.monitor.live_lines import SET_CLOCK_S, Sample
 from dynid.monitor.planted_pushes import PushCurve, plant_pushes
 from dynid.monitor.watched_signals import watched_stretches
 from dynid.processing.experiment import Experiment
@@ -43,6 +43,8 @@ class WatchRun:
     watches: tuple[Watch, ...]
     """One per log."""
     calibration: Calibration
+    sight: Sight
+    """The smallest pushes that the watch sees."""
     curve: PushCurve | None = None
     """Planted pushes that are found in the watched logs; None where they are too short."""
 
@@ -52,12 +54,12 @@ class WatchRun:
         return sum(len(found.alarms) for found in self.watches)
 
     def summary(self) -> str:
-        """Verdict and alarms of every log."""
-        return "\n\n".join(f"{found.source}: {found.summary()}" for found in self.watches)
+        """Verdict and alarms of every log, and the smallest pushes that are seen."""
+        return "\n\n".join([*(f"{found.source}: {found.summary()}" for found in self.watches), self.sight.sentence])
 
     def to_json(self) -> dict[str, Any]:
         """The result as values that JSON can hold."""
-        return {"watches": [found.to_json() for found in self.watches]}
+        return {"watches": [found.to_json() for found in self.watches], "sees": self.sight.to_json()}
 
     def __str__(self) -> str:
         return self.summary()
@@ -118,6 +120,9 @@ def watch(
         known = calibrate(fit)
     else:
         known = calibrate_result(Path(result), fit, channel_map)
+    sight = known.sight(per_hour)
+    for finding in sight.findings:
+        notice(finding)
     words = {"per_hour": per_hour}
     paths = [item for item in (result, *given, *clean, channel_map) if isinstance(item, str | Path)]
     origin = Origin.of_call("watch", words, paths)
@@ -126,11 +131,12 @@ def watch(
         found = WatchRun(
             watches=tuple(watch_experiment(fit, one, known, per_hour=per_hour) for one in runs),
             calibration=known,
+            sight=sight,
             curve=_curve(fit, known, runs, per_hour),
         )
         if run is not None:
             run.write("watch.json", json.dumps(found.to_json(), indent=1) + "\n")
-            run.write_page(watch_page(found.watches, found.curve, [run.settings()]))
+            run.write_page(watch_page(found.watches, sight, found.curve, [run.settings()]))
             run.finish("watch.json", 0)
     return found
 
@@ -205,9 +211,12 @@ def calibrate_samples(fit: Identification, samples: Sequence[Sample]) -> Calibra
     time = np.array([sample.time_s for sample in samples])
     if time.size < FEWEST_SAMPLES:
         raise DataError(f"{time.size} samples are too few to calibrate from", remedy="Learn from some seconds more.")
-    period = float(np.median(np.diff(time)))
+    steps = np.diff(time)
+    period = float(np.median(steps))
+    # where the clock was set, time goes on after a gap
+    time = time[0] + np.concatenate([[0.0], np.cumsum(np.where(np.abs(steps) > SET_CLOCK_S, SET_CLOCK_S, steps))])
     q, dq, torque = (np.array([getattr(sample, name) for sample in samples]) for name in ("q", "dq", "torque"))
-    gaps = np.concatenate([[0], np.cumsum(np.abs(np.diff(time) - period) > 0.5 * period)])
+    gaps = np.concatenate([[0], np.cumsum(np.abs(steps - period) > 0.5 * period)])
     run = Experiment(
         time=time, q=q, dq=dq, ddq=np.zeros_like(q), effort=torque, valid=np.ones(q.shape, dtype=bool),
         segment=gaps.astype(np.int64), rate_hz=1.0 / period, joint_names=fit.robot.joint_names, source="live",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +28,7 @@ SAID = 3
     "dynid watch result/ run9.csv --map map.toml",
     "dynid watch result/ run9.csv --map map.toml --per-hour 60 --out watched",
     "robot_program | dynid watch result/ --live --learn 60",
+    "(echo time,q1,q2,dq1,dq2,tau1,tau2; robot_program) | dynid watch result/ --live",
 )
 @click.argument("result", type=EXISTING)
 @click.argument("logs", nargs=-1, type=EXISTING)
@@ -38,8 +38,11 @@ SAID = 3
 @click.option("--clean", multiple=True, type=EXISTING, metavar="LOG",
               help="Log in which nothing touched the robot, for the calibration; repeatable. By default the logs of "
               "the result are read again, and parts of them left out in turn.")  # fmt: skip
-@click.option("--live", is_flag=True, help="Read samples from standard input, one CSV or JSON line each: time, q1 ..., "
-              "dq1 ..., tau1 ...; print alarms at once.")  # fmt: skip
+@click.option("--live", is_flag=True, help="Read samples from standard input, one a line, and print alarms at once. "
+              "CSV must begin with a header: time [s], then q1 ... [rad or m], dq1 ... [rad/s or m/s] and tau1 ... "
+              "[N m or N] of every joint, in the robot's order, as in time,q1,q2,dq1,dq2,tau1,tau2 for two joints. "
+              "JSON lines have the same names, or lists: {\"time\": 0.01, \"q\": [...], \"dq\": [...], \"tau\": "
+              "[...]}.")  # fmt: skip
 @click.option("--learn", type=click.FloatRange(min=0.0), default=0.0, metavar="SECONDS",
               help="With --live: calibrate from the first seconds of the stream, in which nothing may touch the "
               "robot.")  # fmt: skip
@@ -103,7 +106,7 @@ def _watch_live(result: str, calibrated: Callable[..., Any], learn: float, per_h
     """Watch standard input; the exit code is 1 if there was an alarm."""
     from dynid.export.result_file import read_result
     from dynid.monitor.live_checks import LiveChecks
-    from dynid.monitor.live_lines import read_samples
+    from dynid.monitor.live_lines import ask_for_lines, read_samples
     from dynid.monitor.live_watch import LiveWatch
     from dynid.runs.watch_run import calibrate_samples
 
@@ -111,14 +114,14 @@ def _watch_live(result: str, calibrated: Callable[..., Any], learn: float, per_h
     samples = _in_order(read_samples(sys.stdin, fit.robot.joint_names, refused=_refuser()))
     if learn > 0.0:
         click.echo(f"learning from {learn:g} s, in which nothing may touch the robot", err=True)
-        first = next(samples, None)
-        begun = [] if first is None else [first, *takewhile(lambda one: one.time_s - first.time_s < learn, samples)]
-        known = calibrate_samples(fit, begun)
+        known = calibrate_samples(fit, list(_first_seconds(samples, learn)))
     else:
         known = calibrated(Path(result), fit)
     guard = LiveWatch(fit, known, per_hour=per_hour)
     checks, count, last = LiveChecks(known), 0, None
     click.echo(guard.sentence, err=True)
+    for finding in guard.sight.findings:
+        show_finding(finding)
     for sample in samples:
         last = sample
         for doubt in checks.step(sample):
@@ -131,31 +134,50 @@ def _watch_live(result: str, calibrated: Callable[..., Any], learn: float, per_h
             else:
                 click.echo(f"{alarm.time_s:.3f} s: {alarm.kind} at {alarm.joint}, {alarm.torque:.3g} N m or N")
     if last is None:
-        raise errors.DataError("no sample came to watch", remedy="Write one CSV or JSON line a sample; see --help.")
+        raise errors.DataError("no sample came to watch", remedy=ask_for_lines(fit.robot.dof))
     return 1 if count else 0
 
 
 def _in_order(samples: Iterator[Sample]) -> Iterator[Sample]:
-    """The samples whose time grows; the others are said and left out."""
-    last = -float("inf")
-    refuse = _refuser()
+    """The samples whose time grows or was set; where it was set is said, and what is left out."""
+    from dynid.monitor.live_lines import is_clock_set
+
+    last: float | None = None
+    refuse, say = _refuser(), _refuser("warning")
     for sample in samples:
-        if sample.time_s > last:
-            last = sample.time_s
-            yield sample
-        else:
+        if last is not None and is_clock_set(last, sample.time_s):
+            way = "ahead" if sample.time_s > last else "back"
+            say(errors.DataError(f"the time jumps {way} from {last} s to {sample.time_s} s; the watch begins anew"))
+        elif last is not None and sample.time_s <= last:
             refuse(errors.DataError(f"the time {sample.time_s} s does not follow {last} s", remedy="Let it grow."))
+            continue
+        last = sample.time_s
+        yield sample
 
 
-def _refuser() -> Callable[[errors.DataError], None]:
-    """What is called with broken lines: says the first ones, and then each power of ten."""
+def _first_seconds(samples: Iterator[Sample], seconds: float) -> Iterator[Sample]:
+    """The samples of some seconds, in which the clock may be set."""
+    from dynid.monitor.live_lines import is_clock_set
+
+    elapsed, last = 0.0, None
+    for sample in samples:
+        if last is not None and not is_clock_set(last, sample.time_s):
+            elapsed += sample.time_s - last
+        if elapsed >= seconds:
+            return
+        last = sample.time_s
+        yield sample
+
+
+def _refuser(word: str = "left out") -> Callable[[errors.DataError], None]:
+    """What is called with broken lines or times: says the first ones, and then each power of ten."""
     count = 0
 
     def refuse(error: errors.DataError) -> None:
         nonlocal count
         count += 1
         if count <= SAID or count in (10, 100, 1000, 10_000, 100_000, 1_000_000):
-            click.echo(f"left out: {error}" + (f" ({count} lines so far)" if count > SAID else ""), err=True)
+            click.echo(f"{word}: {error}" + (f" ({count} lines so far)" if count > SAID else ""), err=True)
 
     return refuse
 

@@ -4,7 +4,9 @@ The spectrum of each log suggests a cutoff for its accelerations (`dynid.process
 be processed alike to be comparable, and what counts are torques. So a small grid around the suggestions is tried: every
 log of the training part is low-passed at each cutoff, the base parameters are fitted without some blocks of time, and
 the torques of these blocks are predicted. Torques are compared as measured (or within the band of the recipe), on the
-samples that all cutoffs keep, so that the errors are comparable. Held-out logs get the same cutoff.
+samples that all cutoffs keep, so that the errors are comparable. What several runs differ in by their offsets is taken
+off: the identification may give runs offsets of their own, and they would drown the differences between cutoffs.
+Held-out logs get the same cutoff.
 
 Where the errors of several cutoffs differ by less than half a percent of themselves, or by less than their scatter over
 the blocks, prediction cannot tell them apart: the one nearest to the suggestions of the spectra is taken, and a finding
@@ -21,12 +23,12 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from dynid.decompositions import pinv
+from dynid.decompositions import lstsq, pinv
 from dynid.errors import DataError
 from dynid.estimation.cross_validation import FOLDS, RUNS_AS_FOLDS, Folds
-from dynid.estimation.equations import Samples, build_equations
+from dynid.estimation.equations import Samples, build_equations, merge_information
 from dynid.estimation.estimate import Estimate
-from dynid.estimation.linear.least_squares import noise_weights
+from dynid.estimation.linear.least_squares import noise_weights, refined_weights
 from dynid.findings import Finding
 from dynid.parameters.base import BaseParameters, choose_base
 from dynid.processing.experiment import Experiment
@@ -34,8 +36,9 @@ from dynid.processing.process import HIGHEST_CUTOFF, HIGHEST_IN_BAND, LOWEST_IN_
 from dynid.robot.model import Robot
 from dynid.stages import in_stage
 from dynid.terms.base import Term
+from dynid.terms.motors import Offset
 
-__all__ = ["CommonCutoff", "CutoffChoice", "choose_common_cutoff", "thin_out"]
+__all__ = ["CommonCutoff", "CutoffChoice", "choose_common_cutoff", "take_offsets_off", "thin_out"]
 
 Floats = NDArray[np.float64]
 BELOW, ABOVE = 2.0, 8.0
@@ -175,8 +178,10 @@ def choose_common_cutoff(
     if band_hz is not None:
         alike = [[thin_out(run, band_hz) for run in trial] for trial in alike]
     blocks = 1 if len(chains) >= RUNS_AS_FOLDS else FOLDS
-    problems = [build_equations(robot, trial, base=known, terms=terms, band_hz=band_hz, blocks=blocks)
-                for trial in alike]  # fmt: skip
+    problems = [
+        take_offsets_off(build_equations(robot, trial, base=known, terms=terms, band_hz=band_hz, blocks=blocks))
+        for trial in alike
+    ]
     if np.count_nonzero(problems[0].information.samples.any(axis=1)) < 3:
         return None
     squares = np.array([_left_out_squares(problem) for problem in problems])
@@ -242,6 +247,56 @@ def thin_out(run: Experiment, band_hz: float) -> Experiment:
     valid = windows(run.valid)[::step].all(axis=2) & inside[:, None]
     effort = windows(np.where(run.valid, run.effort, 0.0))[::step] @ middle
     return replace(run.rows(places), effort=effort, valid=valid, rate_hz=run.rate_hz / step)
+
+
+def take_offsets_off(equations: Samples) -> Samples:
+    """The equations without what the offsets of several runs differ in; their mean stays."""
+    places, runs = _offset_places(equations), equations.blocks
+    if len(runs) < 2 or not places:
+        return equations
+    information = equations.information
+    own = np.zeros((len(runs), len(equations.names)))
+    own[:, list(places.values())] = _offsets_of_runs(equations, places)
+    parts = [information.only(*segments).with_moved_torques(row)
+             for segments, row in zip(runs, own - own.mean(axis=0), strict=True)]  # fmt: skip
+    return replace(equations, information=merge_information(parts))
+
+
+def _offset_places(equations: Samples) -> dict[int, int]:
+    """Joint -> place of its offset among the parameters."""
+    robot, rank = equations.robot, equations.base.rank
+    first = 10 * robot.dof
+    own = {
+        robot.terms[column - first].joints[0]: place
+        for place, column in enumerate(equations.base.columns)
+        if column >= first and isinstance(robot.terms[column - first].term, Offset)
+    }
+    return own | {
+        term.acts_on(robot.joint_names)[0]: place
+        for place, term in enumerate(equations.terms, start=rank)
+        if isinstance(term, Offset)
+    }
+
+
+def _offsets_of_runs(equations: Samples, places: dict[int, int]) -> Floats:
+    """(runs, offsets) offset of each run, from one weighted fit of all other parameters to what is not constant."""
+    weights, rows, torques, constants = np.sqrt(refined_weights(equations)), [], [], []
+    for segments in equations.blocks:
+        run = equations.information.only(*segments)
+        for joint, support in enumerate(run.supports):
+            R = np.zeros((len(support) + 1, len(equations.names) + 1))
+            R[:, [*support, -1]] = run.factor(joint)
+            if joint in places:
+                constant = R[:, places[joint]].copy()
+                length = float(np.linalg.norm(constant))
+                unit = constant / max(length, 1e-300)
+                constants.append(unit @ R / max(length, 1e-300))
+                R -= np.outer(unit, unit @ R)
+            rows.append(weights[joint] * R[:, :-1])
+            torques.append(weights[joint] * R[:, -1])
+    beta = lstsq(np.concatenate(rows), np.concatenate(torques))
+    beta[list(places.values())] = 0.0
+    return np.array([row[-1] - row[:-1] @ beta for row in constants]).reshape(len(equations.blocks), len(places))
 
 
 def _left_out_squares(equations: Samples) -> Floats:

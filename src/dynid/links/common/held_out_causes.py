@@ -1,16 +1,16 @@
 """What explains held-out residuals: the change of the model that accounts for most of them.
 
-What noise does not explain is correlated with something: with the direction of motion (friction), with the torque
-itself (gain of a drive), with its derivative (delay), with the weight and inertia of a body at the last link (load). A
-cause is named if one such group of columns explains most of the residuals. Each joint counts by its relative error:
-newtons and newton metres cannot be added.
+What noise does not explain is constant (an offset of the run), or it is correlated with something: with the direction
+of motion (friction), with the torque itself (gain of a drive), with its derivative (delay), with the weight and inertia
+of a body at the last link (load). A cause is named if one such group of columns explains most of the residuals. Each
+joint counts by its relative error: newtons and newton metres cannot be added. Each run has its own offsets; they are
+named, with the error that is left without them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 from dynid.decompositions import lstsq
 from dynid.findings import Finding
 from dynid.kernels import regressor
+from dynid.links.common.log_errors import name_logs
+from dynid.links.validation import Fitted, Validation, validate
 from dynid.processing.experiment import Experiment
 
-if TYPE_CHECKING:
-    from dynid.links.validation import Fitted, Validation
-
-__all__ = ["HELD_OUT", "explain_failure", "explain_residuals"]
+__all__ = ["HELD_OUT", "explain_failure"]
 
 Floats = NDArray[np.float64]
 HELD_OUT = "held-out residuals"
@@ -43,41 +42,50 @@ def explain_failure(fit: Fitted, check: Validation, runs: Sequence[Experiment]) 
         runs: The runs of the validation.
     """
     is_beyond = not check.passed or bool(np.any(check.per_joint > check.limit))
-    return explain_residuals(fit, runs, check.of_model) if is_beyond and check.of_model.any() else ()
-
-
-def explain_residuals(
-    fit: Fitted, runs: Sequence[Experiment], joints: NDArray[np.bool_] | None = None
-) -> tuple[Finding, ...]:
-    """Name the change of the model that explains most of the held-out residuals, if one does.
-
-    Args:
-        fit: The identification.
-        runs: Held-out runs.
-        joints: (n,) joints whose residuals count; all by default.
-    """
-    tables = [_Table.of(fit, run, MOST_ROWS // max(1, len(runs))) for run in runs if run.samples]
-    if not tables:
+    used = [run.matched(fit.robot) for run in runs if run.samples]
+    if not (is_beyond and check.of_model.any() and used):
         return ()
+    tables = [_Table.of(fit, run, MOST_ROWS // len(used)) for run in used]
     power = np.sum([table.power for table in tables], axis=0)
-    counts = (power > 0.0) if joints is None else (power > 0.0) & joints
+    counts = (power > 0.0) & check.of_model
     weight = np.where(counts, 1.0 / np.sqrt(np.where(counts, power, 1.0)), 0.0)
     tables = [replace(table, weight=weight) for table in tables]
     shares = {cause: _explained_share(cause, tables) for cause in CAUSES}
     best = max(CAUSES, key=lambda cause: shares[cause])
     if shares[best] < EXPLAINED:
         return ()
-    joint = _worst_joint(best, tables)
-    return (
-        Finding(
-            code=best.code,
-            severity="warning",
-            where=HELD_OUT,
-            joint=None if best.shared else fit.robot.joint_names[joint],
-            message=f"{best.message}: this explains {100.0 * shares[best]:.0f} % of the held-out residuals",
-            remedy=best.remedy,
-            evidence={"explained share": shares[best]},
-        ),
+    found = Finding(
+        code=best.code,
+        severity="warning",
+        where=HELD_OUT,
+        joint=None if best.shared else fit.robot.joint_names[_worst_joint(best, tables)],
+        message=f"{best.message}: this explains {100.0 * shares[best]:.0f} % of the held-out residuals",
+        remedy=best.remedy,
+        evidence={"explained share": shares[best]},
+    )
+    return (_name_offsets(found, fit, check, used, tables) if best.per_run else found,)
+
+
+def _name_offsets(
+    found: Finding, fit: Fitted, check: Validation, runs: Sequence[Experiment], tables: Sequence[_Table]
+) -> Finding:
+    """The finding with the offsets that make up most of a joint's residual, and the error without them."""
+    kinds = ["N" if body.is_prismatic else "N m" for body in fit.robot.bodies]
+    settled, clauses, evidence = [], [], dict(found.evidence)
+    for run, table, log in zip(runs, tables, name_logs(runs), strict=True):
+        offsets = np.where(table.weight > 0.0, table.offsets, 0.0)
+        settled.append(replace(run, effort=run.effort - offsets))
+        named = {f"OFF{j + 1}": (float(offsets[j]), kinds[j]) for j in np.flatnonzero(offsets)}
+        evidence |= {f"{name} of {log}": size for name, (size, _) in named.items()}
+        sizes = ", ".join(f"{name} by {size:+.3g} {unit}" for name, (size, unit) in named.items())
+        clauses += [f"{sizes} in {log}"] if named else []
+    left = validate(fit, settled, limit=check.limit, band_hz=check.band_hz, trim_s=check.trim_s).relative_error
+    return replace(
+        found,
+        joint=None,
+        message=f"offsets of the held-out data differ from those of the identification: {'; '.join(clauses)}; without "
+        f"them the error would be {left:.3g} %",
+        evidence=evidence | {"error without them [%]": left},
     )
 
 
@@ -99,6 +107,13 @@ class _Table:
     weight: Floats
     """(n,) by how much a joint's residual counts."""
 
+    @property
+    def offsets(self) -> Floats:
+        """(n,) mean residual of the joints where it makes up most of the residual; zero for the others."""
+        mean = self.residual.sum(axis=0) / np.maximum(self.valid.sum(axis=0), 1)
+        part = self.valid.sum(axis=0) * mean**2 / np.maximum(np.square(self.residual).sum(axis=0), 1e-300)
+        return np.where(part >= EXPLAINED, mean, 0.0)
+
     def weighted(self, cause: _Cause) -> tuple[Floats, Floats]:
         """(r, n) residuals and (r, n, k) columns of a cause, each joint's with its weight."""
         columns = np.where(self.valid[:, :, None], cause.columns(self), 0.0)
@@ -106,8 +121,7 @@ class _Table:
 
     @classmethod
     def of(cls, fit: Fitted, run: Experiment, most: int) -> _Table:
-        """Rows spread evenly over a run."""
-        run = run.matched(fit.robot)
+        """Rows spread evenly over a run, whose joints are in the order of the robot's."""
         predicted = fit.torque(run)
         rows = np.arange(0, run.samples, max(1, -(-run.samples // max(1, most))))
         slope = np.gradient(predicted, axis=0) * run.rate_hz if run.samples > 1 else np.zeros_like(predicted)
@@ -137,6 +151,8 @@ class _Cause:
     """Whether all joints share the unknowns; otherwise each joint has its own."""
     message: str
     remedy: str
+    per_run: bool = False
+    """Whether each run has its own unknowns."""
 
 
 CAUSES = (
@@ -153,6 +169,7 @@ CAUSES = (
         False,
         "the residuals are constant, so the torques of the held-out run have another offset",
         "Compare the zero of the torque sensors in both runs.",
+        per_run=True,
     ),
     _Cause(
         "drive-gain",
@@ -187,18 +204,17 @@ def _stack(cause: _Cause, tables: Sequence[_Table]) -> tuple[Floats, Floats]:
 
 def _explained_share(cause: _Cause, tables: Sequence[_Table]) -> float:
     """Share of the residual's power that a cause explains, corrected for the number of its unknowns."""
-    residual, columns = _stack(cause, tables)
-    total = float(np.sum(residual**2))
-    if total == 0.0:
-        return 0.0
-    n = residual.shape[1]
-    parts = (
-        [(residual.ravel(), columns.reshape(-1, columns.shape[2]))]
-        if cause.shared
-        else [(residual[:, j], columns[:, j]) for j in range(n)]
-    )
-    left = sum(_left_over(e, matrix) for e, matrix in parts)
-    return float(1.0 - left / total)
+    total = left = 0.0
+    for group in [[table] for table in tables] if cause.per_run else [tables]:
+        residual, columns = _stack(cause, group)
+        parts = (
+            [(residual.ravel(), columns.reshape(-1, columns.shape[2]))]
+            if cause.shared
+            else [(residual[:, j], columns[:, j]) for j in range(residual.shape[1])]
+        )
+        total += float(np.sum(residual**2))
+        left += sum(_left_over(e, matrix) for e, matrix in parts)
+    return 1.0 - left / total if total > 0.0 else 0.0
 
 
 def _left_over(e: Floats, matrix: Floats) -> float:

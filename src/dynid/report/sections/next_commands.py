@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 
 __all__ = ["NextCommands"]
@@ -73,19 +74,31 @@ class NextCommands:
             return cls(settings=known)
         return cls(given[0], tuple(given[1:]), tuple(options), known)
 
-    def after(self, code: str) -> str:
-        """The command to run after a finding with this code; empty where nothing is to be run."""
+    def after(self, code: str, where: str = "") -> str:
+        """The commands to run after a finding with this code, one a line; empty where nothing is to be run.
+
+        Args:
+            code: Code of the finding.
+            where: What the finding is about; the log that it names is the one to look at, all of them where it names
+                none.
+        """
         if code in AGAIN:
             return "" if self._is_set(AGAIN[code]) else self._again(AGAIN[code])
         if code in EXCITE:
             return shlex.join(["dynid", "excite", *self._values("--hold"), self.robot, "--out", "plan"])
+        named = [log for log in self.logs if Path(log).name == where.partition(":")[0]]
         if code in CHECK:
-            words = ["dynid", "check", self.logs[0], "--robot", self.robot]
-            return shlex.join([*words, *self._values("--map"), *self._values("--hold")])
+            options = ["--robot", self.robot, *self._values("--map"), *self._values("--hold")]
+            return "\n".join(shlex.join(["dynid", "check", log, *options]) for log in named or self.logs)
         if code in ("run-load", "runs-differ") and len(self.logs) > 1:
-            first = [*self.options, self.robot, self.logs[0], "--out", "first-run-alone"]
-            return shlex.join(["dynid", "identify", *first])
+            one = (named or self.logs)[0]
+            others, name = [log for log in self.logs if log != one], Path(one).stem
+            return "\n".join([self._identify([one], f"{name}-alone"), self._identify(others, f"without-{name}")])
         return ""
+
+    def _identify(self, logs: Sequence[str], out: str) -> str:
+        """The same identification of other logs."""
+        return shlex.join(["dynid", "identify", *self.options, self.robot, *logs, "--out", out])
 
     def _is_set(self, extra: str) -> bool:
         """Whether the run had this option, given or by default, so that it would change nothing."""

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from dynid.monitor.alarms import Watch
+from dynid.monitor.calibration import Sight
 from dynid.monitor.planted_pushes import PushCurve
 from dynid.report.html_blocks import Block, Plot, Rows, Text
 from dynid.report.page import Page, Section
@@ -77,12 +78,14 @@ class Pushes(Section):
 
     title: ClassVar[str] = "What would have been found"
 
+    sight: Sight
     curve: PushCurve | None
 
     def blocks(self) -> Sequence[Block]:
-        """Missed pushes over their size, for each rate of false alarms."""
+        """The smallest pushes that are seen; missed pushes over their size, for each rate of false alarms."""
+        limits = [Text(f"The watch {self.sight.sentence}."), *(Text(f.sentence, "hint") for f in self.sight.findings)]
         if self.curve is None:
-            return []
+            return limits
         text = (
             f"Steps of torque were planted into the watched logs, {self.curve.pushes} per size and joint. The curves "
             "show the share that no alarm followed within 20 ms. One sigma is "
@@ -93,16 +96,18 @@ class Pushes(Section):
             for rate, share in zip(self.curve.rates, self.curve.found, strict=True)
         ]
         label = "missed pushes over their size"
-        return [Text(text, "hint"), Plot.of(label, "step [sigma]", "missed [%]", np.array(self.curve.sizes), curves)]
+        plot = Plot.of(label, "step [sigma]", "missed [%]", np.array(self.curve.sizes), curves)
+        return [*limits, Text(text, "hint"), plot]
 
 
-def watch_page(found: Sequence[Watch], curve: PushCurve | None, extra: Sequence[Section] = ()) -> Page:
+def watch_page(found: Sequence[Watch], sight: Sight, curve: PushCurve | None, extra: Sequence[Section] = ()) -> Page:
     """Make the page of a watch.
 
     Args:
         found: What was found in each log.
+        sight: The smallest pushes that are seen.
         curve: Planted pushes.
         extra: Further sections.
     """
     sections = [section for one in found for section in (Alarms(one), Traces(one))]
-    return Page.of("Watch over a robot", [*sections, Pushes(curve), *extra])
+    return Page.of("Watch over a robot", [*sections, Pushes(sight, curve), *extra])
