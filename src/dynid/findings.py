@@ -78,6 +78,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "noise": "The torques are mostly noise.",
         "not-finite": "A signal holds values that are not finite numbers.",
         "offset": "A position has a constant error.",
+        "other-robot": "Motion and torques do not fit the geometry of the robot model: it may be another robot's.",
         "push": "A torque that the model does not explain acts on a joint once, for a short time.",
         "quantised": "A signal has coarse steps.",
         "repeated-samples": "A stretch of the log stands in it several times.",

@@ -33,6 +33,7 @@ UNMENDED: dict[str, tuple[str, ...]] = {
     "drifting-offset": ("trend", "warming"),
     "run-drifts": ("trend", "warming"),
     "run-load": (),
+    "other-robot": (),
 }
 """Code of a cause that biases the result -> members of ``per_run`` in the recipe that take it into account. A delay
 that is corrected is not found again, for the gate looks at the corrected log."""
