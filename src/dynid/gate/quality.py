@@ -270,8 +270,8 @@ def _find_further_causes(
 
 
 def _is_shown_unit(finding: Finding) -> bool:
-    """Whether a log shows a wrong unit; a note of one that the motion hardly shows excludes no other cause."""
-    return finding.code == "unit" and finding.severity != "note"
+    """Whether a log shows a wrong unit or gain; a note of one that the motion hardly shows excludes no other cause."""
+    return finding.code in ("unit", "wrong-gain") and finding.severity != "note"
 
 
 def _confirm_delays(late: list[Finding], wrong: list[Finding]) -> list[Finding]:

@@ -33,6 +33,7 @@ __all__ = [
     "body_columns",
     "brake_powers",
     "equations_of",
+    "free_residual",
     "free_rows",
     "friction_bases",
     "gravity_torques",
