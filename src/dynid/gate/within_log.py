@@ -75,6 +75,9 @@ ratio of 1.8, and 198 above a ratio of 4; planted pushes reach 449 or more)."""
 PUSH_SHARE = 0.01
 """Smallest push as a share of the joint's rms torque (convention: filters leave less than that at the ends of a log,
 where a simulated log without noise shows it as the only residual)."""
+SHORTEST_PUSH_S = 0.05
+"""Shortest push [s] (convention: half the shortest stretch; those that the end of a log cuts off are shorter, and there
+filters have not settled)."""
 PUSH_SEEN = 0.2
 """Share of the equations of a stretch that the fit must leave free for it to be judged ..."""
 PUSH_ROWS = 3
@@ -268,8 +271,9 @@ def _pushes(robot: Robot, samples: Samples, fit: ProfiledFit) -> Iterator[Findin
         gain = float(found.gain[best]) / max((squares - along**2) / freedom, 1e-300)
         torque, joint = float(found.torque[best] / fit.scale[place]), fit.joints[place]
         usual = float(np.sqrt(np.mean(samples.effort[:, joint] ** 2)))
-        if gain > PUSH_GAIN and found.gain[best] > PUSH_ABOVE * rival and abs(torque) > PUSH_SHARE * usual:
-            seconds = float(samples.time[stop - 1] - samples.time[start])
+        seconds = float(samples.time[stop - 1] - samples.time[start])
+        lasts = seconds > SHORTEST_PUSH_S and abs(torque) > PUSH_SHARE * usual
+        if gain > PUSH_GAIN and found.gain[best] > PUSH_ABOVE * rival and lasts:
             yield _push(robot, joint, float(samples.time[start]), seconds, torque, gain)
 
 
