@@ -262,6 +262,11 @@ class Finding:
         return {entry.name: getattr(self, entry.name) for entry in fields(self)} | {"evidence": dict(self.evidence)}
 
     @property
+    def log(self) -> str:
+        """The log that it is about, which `where` names before a colon; empty where it names none."""
+        return self.where.rpartition(": ")[0]
+
+    @property
     def sentence(self) -> str:
         """The message as a sentence that names the joint, then the remedy; for people, without the numbers."""
         subject = self.message if self.joint is None else f"{self.joint}: {self.message}"
