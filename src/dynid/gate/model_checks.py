@@ -345,7 +345,8 @@ def check_gravity_direction(robot: Robot, samples: Samples) -> Iterator[Finding]
             message="with the model's masses, the torques show gravity along "
             f"({', '.join(f'{x:.2f}' for x in found)}) in the axes of the base",
             evidence={"along the model's gravity": along, "across": across, "standard error": error},
-            remedy="Turn the first joint in the robot's file, or use `with_base_orientation` or `with_gravity`.",
+            remedy="Is this the right robot file? If so, turn the first joint in it, or use `with_base_orientation` or "
+            "`with_gravity`.",
         )
 
 
@@ -363,7 +364,8 @@ def check_compensation(robot: Robot, samples: Samples) -> Iterator[Finding]:
             where="effort",
             message="the torques show little of the gravity that acts on the model's masses",
             evidence={"gravity / expected": left, "standard error": error},
-            remedy="Does the controller subtract it, or a counterbalance carry it? Log the full torque, or model both.",
+            remedy="Is this the right robot file? If so, does the controller subtract gravity, or a counterbalance "
+            "carry it? Log the full torque, or model both.",
         )
 
 

@@ -244,7 +244,7 @@ def _find_causes(robot: Robot, samples: Samples, experiment: Experiment | None) 
     causes: list[Finding] = []
     if not _is_explained(late):
         causes = list(check_hypotheses(robot, samples))
-        if not any(cause.severity == "error" or _is_shown_unit(cause) for cause in causes):
+        if not any(cause.severity == "error" or _is_shown_unit(cause, "unit") for cause in causes):
             causes = _find_further_causes(robot, samples, experiment, late, causes)
     yield from _confirm_delays(late, [cause for cause in causes if cause.severity == "error"])
     yield from causes
@@ -257,29 +257,37 @@ def _find_further_causes(
     delays = [f.evidence["delay [s]"] for f in late if f.code == "unsynchronised" and f.severity == "warning"]
     moved = experiment if experiment is None or not delays else move_back(experiment, float(delays[0]))
     measured = None if moved is None else MeasuredLog.of(robot, moved)
-    other = [] if measured is None else list(check_geometry(robot, measured))
-    if other:  # with wrong equations, all other causes are guesses
-        return other
+    changes = list(check_changes(robot, samples))
+    changes = changes if changes and not has_steady_cause(robot, samples) else []
+    other = [] if measured is None or changes else list(check_geometry(robot, measured))
+    gains = [cause for cause in known if _is_shown_unit(cause, "wrong-gain")]
+    if other and min(map(_share_left, gains), default=1.0) > other[0].evidence["residual ratio"]:
+        return other  # with wrong equations, all other causes are guesses
+    if gains:
+        return gains
     checks = (check_gravity_direction, check_compensation)
     found = [finding for check in checks for finding in check(robot, samples)]
-    changes = list(check_changes(robot, samples))
-    found += changes if changes and not has_steady_cause(robot, samples) else []
+    found += changes
     if all(finding.severity == "note" for finding in found):
         found += check_within(robot, samples, measured, least=SURE if delays else LIKELY)
     return [*found, *(cause for cause in known if not found or cause.code != "unexplained")]
 
 
-def _is_shown_unit(finding: Finding) -> bool:
+def _is_shown_unit(finding: Finding, *codes: str) -> bool:
     """Whether a log shows a wrong unit or gain; a note of one that the motion hardly shows excludes no other cause."""
-    return finding.code in ("unit", "wrong-gain") and finding.severity != "note"
+    return finding.code in (codes or ("unit", "wrong-gain")) and finding.severity != "note"
+
+
+def _share_left(finding: Finding) -> float:
+    """Share of the residual of the free fit that a hypothesis leaves."""
+    return float(finding.evidence["free residual after"]) / float(finding.evidence["free residual before"])
 
 
 def _confirm_delays(late: list[Finding], wrong: list[Finding]) -> list[Finding]:
     """Keep the delays that explain more than corrected equations do; wrong equations can look like a delay."""
     if not wrong:
         return late
-    known = [f.evidence for f in wrong if "free residual after" in f.evidence]
-    left = min((float(e["free residual after"]) / float(e["free residual before"]) for e in known), default=1.0)
+    left = min((_share_left(f) for f in wrong if "free residual after" in f.evidence), default=1.0)
     return [f for f in late if f.severity != "note" and f.evidence["after"] < left * f.evidence["residual before"]]
 
 

@@ -162,7 +162,8 @@ def check_geometry(robot: Robot, measured: MeasuredLog) -> Iterator[Finding]:
     """Report that axes and lengths far from the model's explain much of what the free fit leaves.
 
     A single cause of another kind, such as an encoder's zero, a spring or a wrong gain, counts first where it explains
-    most; and one wrong length or angle of a usual size is a cause of its own (`name_causes`).
+    most; one wrong length or angle of a usual size is a cause of its own (`name_causes`); and a load that changes may
+    look like another geometry, too.
     """
     samples, fit, causes, amounts = measured
     placed = [cause for cause in causes if cause.kind in ("angle", "length")]
@@ -179,7 +180,7 @@ def check_geometry(robot: Robot, measured: MeasuredLog) -> Iterator[Finding]:
     if not (far and deviations > LIKELY and found.gain[first] > OTHER_GAIN):
         return
     ratio = _ratio_beyond_luck(fit, columns)
-    if ratio < OTHER_GEOMETRY:
+    if ratio < OTHER_GEOMETRY and ratio < _ratio_of_loads(robot, samples, fit):
         yield Finding(
             code="other-robot",
             severity="error" if ratio < SURELY_OTHER and samples.log is None else "warning",
@@ -189,6 +190,15 @@ def check_geometry(robot: Robot, measured: MeasuredLog) -> Iterator[Finding]:
             evidence={"residual ratio": ratio, "standard errors": deviations},
             remedy="Is this the right robot file? Else compare its axes and lengths with the drawing of the robot.",
         )
+
+
+def _ratio_of_loads(robot: Robot, samples: Samples, fit: ProfiledFit) -> float:
+    """Ratio of the residuals with a load that changes, within a log or between logs, and without; one without any."""
+    if samples.log is None:
+        found = next(_changing_loads(robot, samples, fit), None)
+    else:
+        _, found = _other_load(robot, samples, fit) or (None, None)
+    return 1.0 if found is None else float(found.evidence["residual ratio"])
 
 
 def _far_place(robot: Robot, cause: Cause) -> str:
