@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "campaigns"))
-import gate_evidence
-
 import dynid
+from campaigns import gate_evidence
 from dynid.findings import Finding
 from dynid.gate.profiled_fit import relative_gains
 from dynid.gate.quick_fit import Samples

@@ -109,9 +109,8 @@ def check_kept_terms(robot: Robot, terms: Sequence[Term], estimate: Estimate) ->
             texts.append(f"{says} {size:.3g} +- {error:.2g} {rule.unit}")
             evidence[f"{term.name} [{rule.unit}]"] = value
         largest = max(abs(estimate.values[k]) + 2.0 * float(estimate.stderr[k]) for k, _ in kept)
-        unshown = (
-            f"the model holds {rule.quantity}, but the logs show none: at most {rule.factor * largest:.2g} {rule.unit}"
-        )
+        most = f"{rule.factor * largest:.2g} {rule.unit}"
+        unshown = f"the model holds {rule.quantity}, which the logs do not surely show (at most {most})"
         yield Finding(
             code="kept-fault",
             severity="warning" if sure else "note",
