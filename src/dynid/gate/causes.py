@@ -189,6 +189,7 @@ NAMED = frozenset(kind.code for kind in KINDS.values()) | {
     "change",
     "flipped",
     "gravity-compensated",
+    "other-robot",
     "push",
     "swapped",
     "unit",
