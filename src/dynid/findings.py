@@ -78,6 +78,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "noise": "The torques are mostly noise.",
         "not-finite": "A signal holds values that are not finite numbers.",
         "offset": "A position has a constant error.",
+        "other-robot": "Motion and torques do not fit the geometry of the robot model: it may be another robot's.",
         "push": "A torque that the model does not explain acts on a joint once, for a short time.",
         "quantised": "A signal has coarse steps.",
         "repeated-samples": "A stretch of the log stands in it several times.",
@@ -262,6 +263,11 @@ class Finding:
     def to_dict(self) -> dict[str, Any]:
         """Its fields by name, with the evidence as a plain dict: what JSON can hold."""
         return {entry.name: getattr(self, entry.name) for entry in fields(self)} | {"evidence": dict(self.evidence)}
+
+    @property
+    def log(self) -> str:
+        """The log that it is about, which `where` names before a colon; empty where it names none."""
+        return self.where.rpartition(": ")[0]
 
     @property
     def sentence(self) -> str:

@@ -70,6 +70,15 @@ def test_what_no_torque_shows_is_held():
     assert "untestable" in [finding.code for finding in freed.findings]
 
 
+def test_what_the_logs_do_not_show_is_one_note_without_a_value():
+    case = campaign.make_case("nothing", "rail", 2)
+    freed = free_geometry(case.robot, [process(case.log)], ["tilt"])
+    (note,) = [finding for finding in freed.findings if finding.code == "freed-geometry"]
+    assert note.severity == "note"
+    assert "nothing else than the model states for tilt of the base (within" in note.message
+    assert "+-" not in note.message
+
+
 def test_unknown_freedoms_are_refused():
     with pytest.raises(ArgumentError, match="lengths"):
         Recipe(free=("length",))

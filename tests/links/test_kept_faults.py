@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dynid
+from dynid.cli.screen import show_finding
 from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import WLS
 from dynid.findings import Finding
@@ -122,8 +123,18 @@ def test_a_value_far_below_its_error_is_not_printed(robot: Robot, run: Experimen
     vague = replace(estimate, covariance=estimate.covariance * 1e8)
     (found,) = check_kept_terms(robot, (term,), vague)
     assert found.severity == "note"
-    assert found.message.startswith("the logs do not tell the gain of a torque, which the model holds")
+    assert found.message.startswith("the model holds a wrong gain of a torque, which the logs do not surely show")
     assert "+-" not in found.message
+
+
+def test_a_note_names_its_log(capsys: pytest.CaptureFixture[str]) -> None:
+    note = Finding(code="change", severity="note", where="b.csv: model", message="the load on axis6 changes")
+    show_finding(note)
+    show_finding(replace(note, where="model", joint="axis6"))
+    assert capsys.readouterr().err.splitlines() == [
+        "note: b.csv: the load on axis6 changes",
+        "note: axis6: the load on axis6 changes",
+    ]
 
 
 def test_runs_with_different_loads_do_not_pass() -> None:

@@ -98,7 +98,8 @@ def remaining_time(share: float, elapsed_s: float) -> str:
 def show_finding(finding: Finding) -> None:
     """Print a finding on the error stream, within the width of the terminal; of a note, print no remedy."""
     if finding.severity == "note":
-        echo(wrap_lines(f"note: {'' if finding.joint is None else f'{finding.joint}: '}{finding.message}"), err=True)
+        parts = ("note", finding.log, finding.joint, finding.message)
+        echo(wrap_lines(": ".join(filter(None, parts))), err=True)
         return
     head, text = finding.severity, visible_text(wrap_lines(str(finding)))
     colour = {"error": "red", "warning": "yellow"}[head]

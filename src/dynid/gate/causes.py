@@ -25,7 +25,18 @@ from dynid.information.displacements import displace, displacement_columns
 from dynid.robot.model import Body, Robot
 from dynid.terms.load_dependent import horizontal_axes
 
-__all__ = ["LIKELY", "NAMED", "RIVAL", "SURE", "Cause", "best_cause", "find_causes", "name_causes", "untestable"]
+__all__ = [
+    "LIKELY",
+    "NAMED",
+    "RIVAL",
+    "SURE",
+    "Cause",
+    "best_cause",
+    "farthest",
+    "find_causes",
+    "name_causes",
+    "untestable",
+]
 
 Floats = NDArray[np.float64]
 LIKELY = 4.5
@@ -51,6 +62,14 @@ seed 81000, one had a tilt of 13.7 standard errors with a spring as its rival)."
 PLACEMENTS = ("zero", "slide zero", "length", "angle")
 """Kinds that displace a joint, so that the torques of several joints change together. A spring, a gain or a drift acts
 on the torque of one joint, as friction does that no equation holds."""
+
+FAR_AXIS = 0.2
+"""Angle of an axis against the model's from which on it is that of another robot [rad] (convention: 11 deg are neither
+calibration nor a crooked mount) ..."""
+FAR_LENGTH = 0.25
+"""... and error of a link's length, as a share of it ..."""
+LEAST_LENGTH = 0.05
+"""... and in any case [m] (conventions)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +189,7 @@ NAMED = frozenset(kind.code for kind in KINDS.values()) | {
     "change",
     "flipped",
     "gravity-compensated",
+    "other-robot",
     "push",
     "swapped",
     "unit",
@@ -363,6 +383,8 @@ def name_causes(
     deviations = min(float(_deviations(samples, causes, amounts)[best]), corrected)
     sure = abs(value) > kind.small and deviations > (least_sure if rivals else SURE)
     sure = sure and not cause.at_reversals and (cause.kind == "late" or _shows_at_reversals(robot, samples, cause))
+    far = cause.kind in ("angle", "length") and sure and abs(value) > farthest(robot, cause)
+    asks = "Is this the right robot file? " if far else ""
     doubt = f" Nearly as well explained by: {', '.join(dict.fromkeys(others))}." if others else ""
     yield Finding(
         code=kind.code,
@@ -376,7 +398,7 @@ def name_causes(
             "gain of log-likelihood": 0.5 * float(amounts.gain[best]),
             **({} if samples.log is None else {"logs": len(logs_of(samples))}),
         },
-        remedy=kind.remedy.format(joint=robot.joint_names[cause.joint]) + doubt,
+        remedy=asks + kind.remedy.format(joint=robot.joint_names[cause.joint]) + doubt,
     )
 
 
@@ -391,6 +413,12 @@ def _shows_at_reversals(robot: Robot, samples: Samples, cause: Cause) -> bool:
         and np.array_equal(other.direction, cause.direction)
     )
     return bool(abs(np.nan_to_num(amounts.value[same])) > SURE * _spread(samples, cause) * amounts.error[same])
+
+
+def farthest(robot: Robot, cause: Cause) -> float:
+    """Amount of a placement from which on it is that of another robot [rad or m]."""
+    length = float(np.linalg.norm(robot.bodies[cause.joint].p_parent_joint))
+    return FAR_AXIS if cause.kind == "angle" else max(FAR_LENGTH * length, LEAST_LENGTH)
 
 
 def _matters(cause: Cause, value: float, samples: Samples) -> bool:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dynid.findings import Finding
 from dynid.gate.model_checks import BEYOND_LIMITS, joint_reach, likely_unit, torque_ratios
-from dynid.gate.profiled_fit import ProfiledFit
+from dynid.gate.profiled_fit import ProfiledFit, relative_gains
 from dynid.gate.quick_fit import (
     FINEST,
     FreeEquations,
@@ -22,6 +22,7 @@ from dynid.gate.quick_fit import (
     block_losses,
     brake_powers,
     dissipation,
+    free_residual,
     free_rows,
     friction_bases,
     has_prior,
@@ -97,6 +98,14 @@ factor (definitions of the units)."""
 SMALLEST_MOTION = (0.017, 0.002)
 """Standard deviation of a position below which nobody moves a joint on purpose: of turning joints [rad], of slides [m]
 (convention: one degree, two millimetres)."""
+KNOWN_GAIN = 0.15
+"""Relative error of a joint's factor beside those of the others, below which the log shows it (convention) ..."""
+OFF_GAIN = 1.5
+"""... and the factor, or one over it, from which on the gain of a joint is off (convention; experiment: with friction
+that no equation holds, known factors of clean logs are 0.8 to 1.5, and gain less than 0.1 of log-likelihood per sample;
+in percent of the rated torques they gain 1.8 to 9.6) ..."""
+UNEVEN = 0.85
+"""... and the share that they may leave of the residual, and of that of another hypothesis (convention)."""
 IMPOSSIBLE_RATIO = 300.0
 """Ratio of a joint's torque to that of the model's masses, or one over it, from which on the masses alone show a wrong
 unit, if all other joints are below `SMALLEST_FACTOR`: no robot is that much heavier or lighter than its model, and a
@@ -136,6 +145,8 @@ def check_hypotheses(robot: Robot, samples: Samples) -> Iterator[Finding]:
     """
     free, prior = residuals(robot, samples)
     best = _best_hypothesis(robot, samples, free, prior)
+    uneven = _uneven_gains(robot, samples, free)
+    best = uneven if _explains_more(uneven, best) else best
     if best is not None:
         yield best
         return
@@ -313,6 +324,49 @@ def _implied_factors(robot: Robot, samples: Samples) -> Iterator[tuple[int, floa
         share = float((solve_singular(joined / np.outer(size, size), right / size) / size)[-1])
         if share > 0.0:
             yield j, 1.0 / share
+
+
+def _explains_more(uneven: Finding | None, best: Finding | None) -> bool:
+    """Whether uneven gains leave much less than another hypothesis, which has fewer of them."""
+    if uneven is None or best is None or best.severity == "note":
+        return uneven is not None
+    return uneven.evidence["free residual after"] < UNEVEN * best.evidence["free residual after"]
+
+
+def _uneven_gains(robot: Robot, samples: Samples, free: float) -> Finding | None:
+    """Report torques of joints that do not belong together: each has a factor of its own, whatever the masses are."""
+    factors, errors = relative_gains(robot, samples.thin_out(max(3, samples.q.shape[0] // ROUGH)))
+    known = errors < KNOWN_GAIN
+    if known.sum() < 2:
+        return None
+    middle = float(np.exp(np.median(np.log(factors[known]))))
+    scale = np.where(known, factors / middle, 1.0)
+    off = np.flatnonzero(np.abs(np.log(scale)) > np.log(OFF_GAIN)).tolist()
+    if not off:
+        return None
+    scaled = replace(samples, effort=samples.effort * scale, noise=samples.noise * scale)
+    gain, error = _total((block_losses(robot, samples, PARTS) - block_losses(robot, scaled, PARTS))[0])
+    left = free_residual(robot, scaled)
+    if gain < max(SHOWN * samples.q.shape[0], SIGMAS * error) or left > UNEVEN * free:
+        return None
+    names = [robot.joint_names[j] for j in np.flatnonzero(known).tolist()]
+    listed = ", ".join(f"{name} {value:.2g}" for name, value in zip(names, scale[known].tolist(), strict=True))
+    return Finding(
+        code="unit" if len(off) > 1 else "wrong-gain",
+        severity="error" if len(off) > 1 and left < BETTER * free else "warning",
+        where="effort",
+        joint=None if len(off) > 1 else robot.joint_names[off[0]],
+        message=f"the torques of the joints fit each other much better if they are multiplied by: {listed}, as if they "
+        "were in percent of each joint's rated torque, in currents, or without their gears",
+        evidence={
+            "free residual before": free,
+            "free residual after": left,
+            "gain of log-likelihood": gain,
+            "standard error": error,
+            **{f"factor of {name}": value for name, value in zip(names, scale[known].tolist(), strict=True)},
+        },
+        remedy="Declare the unit of torque, and the gear and torque constant of each joint, in the channel map.",
+    )
 
 
 def _loss(robot: Robot, samples: Samples, joint: int, factor: float) -> float:

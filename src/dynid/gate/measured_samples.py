@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.decompositions import pinv
-from dynid.gate.quick_fit import FEWEST, Samples, pick
+from dynid.gate.quick_fit import FEWEST, Samples, pick, sense_of_motion
 from dynid.processing.delay import known_stretches, near_reversals
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Smoothing
@@ -57,7 +57,7 @@ def measured_samples(robot: Robot, experiment: Experiment, rows: int) -> Samples
         plain,
         **kept,
         effort=np.einsum("w,mwj->mj", value, measured),
-        sign=np.einsum("w,mwj->mj", value, np.sign(experiment.dq)[windows]),
+        sign=np.einsum("w,mwj->mj", value, sense_of_motion(experiment.dq)[windows]),
         slope=plain.slope[good] if half < 2 else experiment.rate_hz * np.einsum("w,mwj->mj", rate, measured),
         jerk=_jerk(experiment, picked[good]),
         far_from_reversals=~near_reversals(experiment)[picked[good]],

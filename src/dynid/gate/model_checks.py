@@ -22,6 +22,7 @@ from dynid.gate.quick_fit import (
     inertial_torque,
     normal_equations,
     own_torque,
+    relative_size,
     rest_of_fit,
     with_friction,
 )
@@ -71,6 +72,8 @@ MADE_UP_FACTOR = (0.1, 10.0)
 """The same ratios for masses that look made up: they say little, so that it is noted and no more (convention)."""
 FEWEST_FOR_CHANGE = 300
 """Smallest number of samples for the search for a change (convention)."""
+FEW = 0.03
+"""Share of the samples without which a change must show as well (convention)."""
 NOTABLE_RESIDUAL = 0.02
 """Relative residual of the whole log below which a change does not matter (convention)."""
 LOST = 1e-3
@@ -342,7 +345,8 @@ def check_gravity_direction(robot: Robot, samples: Samples) -> Iterator[Finding]
             message="with the model's masses, the torques show gravity along "
             f"({', '.join(f'{x:.2f}' for x in found)}) in the axes of the base",
             evidence={"along the model's gravity": along, "across": across, "standard error": error},
-            remedy="Turn the first joint in the robot's file, or use `with_base_orientation` or `with_gravity`.",
+            remedy="Is this the right robot file? If so, turn the first joint in it, or use `with_base_orientation` or "
+            "`with_gravity`.",
         )
 
 
@@ -360,7 +364,8 @@ def check_compensation(robot: Robot, samples: Samples) -> Iterator[Finding]:
             where="effort",
             message="the torques show little of the gravity that acts on the model's masses",
             evidence={"gravity / expected": left, "standard error": error},
-            remedy="Does the controller subtract it, or a counterbalance carry it? Log the full torque, or model both.",
+            remedy="Is this the right robot file? If so, does the controller subtract gravity, or a counterbalance "
+            "carry it? Log the full torque, or model both.",
         )
 
 
@@ -532,24 +537,35 @@ def check_changes(robot: Robot, samples: Samples) -> Iterator[Finding]:
     """Report a log that one set of parameters does not explain: there was contact, or the load changed.
 
     Two sets of parameters always fit better than one. So two sets that hold before and after an instant are compared
-    with two sets that alternate, block by block: these overfit as much and do not benefit from a change.
+    with two sets that alternate, block by block: these overfit as much and do not benefit from a change. A change
+    lasts, so that it shows without the few samples that fit worst, too: filters leave such where accelerations jump.
     """
     if samples.q.shape[0] < FEWEST_FOR_CHANGE:
         return
-    whole, parts = normal_equations(robot, samples, BLOCKS)
+    evidence, worst = _find_change(robot, samples)
+    if evidence is None or _find_change(robot, samples.at(worst < np.quantile(worst, 1.0 - FEW)))[0] is None:
+        return
+    yield Finding(
+        code="change",
+        severity="warning",
+        where="model",
+        message="two sets of parameters, before and after an instant, explain the log much better than one",
+        evidence=evidence,
+        remedy="Was a load taken up or an obstacle touched? Cut the log there.",
+    )
+
+
+def _find_change(robot: Robot, samples: Samples) -> tuple[dict[str, float] | None, Floats]:
+    """Evidence of a change, None where there is none; and (M,) the largest residual of each sample with one set."""
+    residual, parts = normal_equations(robot, samples, BLOCKS)
+    whole = relative_size(float(np.sum(residual**2)), samples)
     turns = sum(rest_of_fit(parts[k::2]) for k in range(2))
     splits = {cut: rest_of_fit(parts[:cut]) + rest_of_fit(parts[cut:]) for cut in range(3, BLOCKS - 2)}
     cut = min(splits, key=lambda place: splits[place])
     ratio = float(np.sqrt(splits[cut] / max(turns, 1e-300)))
-    if ratio < CHANGED and whole > max(NOTABLE_RESIDUAL, ABOVE_NOISE * samples.floor):
-        yield Finding(
-            code="change",
-            severity="warning",
-            where="model",
-            message="two sets of parameters, before and after an instant, explain the log much better than one",
-            evidence={"at share of the log": cut / BLOCKS, "residual": whole, "residual ratio": ratio},
-            remedy="Was a load taken up or an obstacle touched? Cut the log there.",
-        )
+    changes = ratio < CHANGED and whole > max(NOTABLE_RESIDUAL, ABOVE_NOISE * samples.floor)
+    evidence = {"at share of the log": cut / BLOCKS, "residual": whole, "residual ratio": ratio}
+    return evidence if changes else None, np.asarray(np.abs(residual).max(axis=1))
 
 
 def check_excitation(robot: Robot, samples: Samples) -> Iterator[Finding]:

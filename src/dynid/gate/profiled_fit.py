@@ -25,14 +25,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.decompositions import eigh
-from dynid.gate.quick_fit import FreeEquations, Samples, equations_of, has_masses, of_motion, with_friction
+from dynid.gate.quick_fit import (
+    FINEST,
+    FreeEquations,
+    Samples,
+    equations_of,
+    has_masses,
+    narrow_equations,
+    of_motion,
+    solve_singular,
+    with_friction,
+)
 from dynid.kernels import regressor
 from dynid.processing.delay import independent_values
 from dynid.robot.model import Robot
 from dynid.terms import usual_terms
 from dynid.terms.base import Dependence
 
-__all__ = ["Amounts", "ProfiledFit", "logs_of", "orthonormal"]
+__all__ = ["Amounts", "ProfiledFit", "logs_of", "orthonormal", "relative_gains"]
 
 Floats = NDArray[np.float64]
 BLOCKS = 20
@@ -49,6 +59,15 @@ STEP_S = 1e-3
 of a sine of 30 Hz comes out 0.6 % too small, that of slower ones less)."""
 FRICTION_SPEEDS = (0.03, 0.2)
 """Speeds, as shares of the joint's fastest, at which dry friction may change besides (convention)."""
+
+GAIN_STEPS = 5
+"""Number of fits of the factors, whose weights follow the factors (convention)."""
+LARGEST_STEP = 4.0
+"""Largest change of a factor in a step (convention)."""
+NEIGHBOURS = 10.0
+"""Number of samples that count as one, because neighbours are not independent (convention, as in model_checks.py)."""
+RANK = 1e-8
+"""Relative eigenvalue of scaled cross products below which a direction is not determined (rounding)."""
 
 
 class Amounts(NamedTuple):
@@ -253,3 +272,53 @@ def _at_joint(place: int, values: Floats, joints: int) -> Floats:
     table = np.zeros((len(values), joints))
     table[:, place] = values
     return table.reshape(-1)
+
+
+def relative_gains(robot: Robot, samples: Samples) -> tuple[Floats, Floats]:
+    """(n,) factors of the joints' torques with which one set of parameters explains them, and their relative errors.
+
+    With the normal equations G_j, b_j of each joint and the variance s_j of what its own parameters leave, we minimise
+    the sum over joints of ``(theta'G_j theta - 2 x_j theta'b_j + x_j^2 e_j) / (s_j x_j^2)`` over the parameters and the
+    factors x, but for one of them. ``e_j = b_j'G_j^-1 b_j`` is what the joint explains by itself, less its share of the
+    noise: with the whole torque instead, noise would pull the factors to zero. A factor that nothing determines stays
+    near one.
+    """
+    equations = narrow_equations(robot, samples)
+    joints = np.flatnonzero(samples.trust > 0.0)
+    along = equations.along(samples.effort[:, joints], np.ones(robot.dof), joints).T
+    size = np.sqrt(np.einsum("j,jcc->c", samples.weight**2, equations.products))
+    shrink = np.where(size > 1e-9 * size.max(), 1.0 / np.maximum(size, 1e-300), 0.0)
+    G, b = equations.products[joints] * np.outer(shrink, shrink), along * shrink
+    alone = [_explained_alone(*pair) for pair in zip(G, b, strict=True)]
+    explained, rank = (np.array(values) for values in zip(*alone, strict=True))
+    left = np.sum(samples.effort[:, joints] ** 2, axis=0) - explained
+    variance = np.maximum(left / np.maximum(len(samples.q) - rank, 1), (FINEST / samples.weight[joints]) ** 2)
+    explained = np.maximum(explained - rank * variance, 0.0)
+    x, errors = np.ones(joints.size), np.zeros(joints.size)
+    for _ in range(GAIN_STEPS):
+        weight = 1.0 / (NEIGHBOURS * variance * x**2)
+        sides = (weight[:, None] * b).T
+        A = np.diag(weight * explained) - sides.T @ solve_singular(np.einsum("j,jcd->cd", weight, G), sides)
+        A = _without_negative(A * np.outer(x, x)) + np.eye(joints.size)  # of the logarithms, each with an error of one
+        held = int(np.argmax(np.diagonal(A)))
+        others = np.delete(np.arange(joints.size), held)
+        covariance = np.linalg.inv(A[np.ix_(others, others)])
+        step = covariance @ (1.0 / x[others] - A[others, held])
+        x[others] *= np.clip(step, 1.0 / LARGEST_STEP, LARGEST_STEP)
+        errors[others], errors[held] = np.sqrt(np.diagonal(covariance)), 0.0
+    factors, spread = np.ones(robot.dof), np.full(robot.dof, np.inf)
+    factors[joints], spread[joints] = x, errors
+    return factors, spread
+
+
+def _explained_alone(G: Floats, b: Floats) -> tuple[float, int]:
+    """Sum of squares that normal equations (c, c), (c,) explain, and their rank."""
+    values, vectors = eigh(G)
+    good = values > RANK * values[-1]
+    return float(np.sum((vectors[:, good].T @ b) ** 2 / values[good])), int(good.sum())
+
+
+def _without_negative(A: Floats) -> Floats:
+    """The symmetric matrix with its negative eigenvalues set to zero."""
+    values, vectors = eigh(A)
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)

@@ -14,7 +14,7 @@ import numpy as np
 from dynid.decompositions import one_blas_thread
 from dynid.errors import ArgumentError, DataError
 from dynid.findings import Finding, QualityReport
-from dynid.gate.causes import SURE
+from dynid.gate.causes import LIKELY, SURE
 from dynid.gate.command_checks import check_commands
 from dynid.gate.hypotheses import check_hypotheses
 from dynid.gate.measured_samples import filtered_noise, move_back
@@ -39,7 +39,7 @@ from dynid.gate.signal_checks import (
     check_signals,
     check_velocities,
 )
-from dynid.gate.within_log import check_within, has_steady_cause
+from dynid.gate.within_log import MeasuredLog, check_geometry, check_within, has_steady_cause
 from dynid.gate.wrench_checks import check_drift
 from dynid.logs.joint_order import match_joints
 from dynid.logs.recording import Recording
@@ -244,40 +244,50 @@ def _find_causes(robot: Robot, samples: Samples, experiment: Experiment | None) 
     causes: list[Finding] = []
     if not _is_explained(late):
         causes = list(check_hypotheses(robot, samples))
-        if not any(cause.severity == "error" or _is_shown_unit(cause) for cause in causes):
-            checks = (check_gravity_direction, check_compensation)
-            found = [finding for check in checks for finding in check(robot, samples)]
-            changes = list(check_changes(robot, samples))
-            found += changes if changes and not has_steady_cause(robot, samples) else []
-            if all(finding.severity == "note" for finding in found):
-                found += _check_delayed(robot, samples, experiment, late)
-            causes = [*found, *(cause for cause in causes if not found or cause.code != "unexplained")]
+        if not any(cause.severity == "error" or _is_shown_unit(cause, "unit") for cause in causes):
+            causes = _find_further_causes(robot, samples, experiment, late, causes)
     yield from _confirm_delays(late, [cause for cause in causes if cause.severity == "error"])
     yield from causes
 
 
-def _is_shown_unit(finding: Finding) -> bool:
-    """Whether a log shows a wrong unit; a note of one that the motion hardly shows excludes no other cause."""
-    return finding.code == "unit" and finding.severity != "note"
-
-
-def _check_delayed(
-    robot: Robot, samples: Samples, experiment: Experiment | None, late: list[Finding]
-) -> Iterator[Finding]:
-    """Look for causes within a log, after its torques are moved back by a known delay; then only sure ones count."""
+def _find_further_causes(
+    robot: Robot, samples: Samples, experiment: Experiment | None, late: list[Finding], known: list[Finding]
+) -> list[Finding]:
+    """What explains a log beside known causes that are not sure; only sure ones count after a delay is corrected."""
     delays = [f.evidence["delay [s]"] for f in late if f.code == "unsynchronised" and f.severity == "warning"]
-    if experiment is None or not delays:
-        yield from check_within(robot, samples, experiment)
-        return
-    yield from check_within(robot, samples, move_back(experiment, float(delays[0])), least=SURE)
+    moved = experiment if experiment is None or not delays else move_back(experiment, float(delays[0]))
+    measured = None if moved is None else MeasuredLog.of(robot, moved)
+    changes = list(check_changes(robot, samples))
+    changes = changes if changes and not has_steady_cause(robot, samples) else []
+    other = [] if measured is None or changes else list(check_geometry(robot, measured))
+    gains = [cause for cause in known if _is_shown_unit(cause, "wrong-gain")]
+    if other and min(map(_share_left, gains), default=1.0) > other[0].evidence["residual ratio"]:
+        return other  # with wrong equations, all other causes are guesses
+    if gains:
+        return gains
+    checks = (check_gravity_direction, check_compensation)
+    found = [finding for check in checks for finding in check(robot, samples)]
+    found += changes
+    if all(finding.severity == "note" for finding in found):
+        found += check_within(robot, samples, measured, least=SURE if delays else LIKELY)
+    return [*found, *(cause for cause in known if not found or cause.code != "unexplained")]
+
+
+def _is_shown_unit(finding: Finding, *codes: str) -> bool:
+    """Whether a log shows a wrong unit or gain; a note of one that the motion hardly shows excludes no other cause."""
+    return finding.code in (codes or ("unit", "wrong-gain")) and finding.severity != "note"
+
+
+def _share_left(finding: Finding) -> float:
+    """Share of the residual of the free fit that a hypothesis leaves."""
+    return float(finding.evidence["free residual after"]) / float(finding.evidence["free residual before"])
 
 
 def _confirm_delays(late: list[Finding], wrong: list[Finding]) -> list[Finding]:
     """Keep the delays that explain more than corrected equations do; wrong equations can look like a delay."""
     if not wrong:
         return late
-    known = [f.evidence for f in wrong if "free residual after" in f.evidence]
-    left = min((float(e["free residual after"]) / float(e["free residual before"]) for e in known), default=1.0)
+    left = min((_share_left(f) for f in wrong if "free residual after" in f.evidence), default=1.0)
     return [f for f in late if f.severity != "note" and f.evidence["after"] < left * f.evidence["residual before"]]
 
 

@@ -33,6 +33,7 @@ __all__ = [
     "body_columns",
     "brake_powers",
     "equations_of",
+    "free_residual",
     "free_rows",
     "friction_bases",
     "gravity_torques",
@@ -46,8 +47,10 @@ __all__ = [
     "of_motion",
     "own_torque",
     "pick",
+    "relative_size",
     "residuals",
     "rest_of_fit",
+    "sense_of_motion",
     "solve_singular",
     "with_friction",
     "with_smooth_sign",
@@ -71,6 +74,9 @@ FEWEST_COPIES = 3
 robot/check.py)."""
 ROUND = 1e-6
 """Relative difference of moments of inertia up to which a body is a ball (convention: files are rounded)."""
+AT_REST = 1e-3
+"""Share of a joint's largest speed below which it turns neither way (convention: after a stop, filters leave less; the
+sign of that would be dry friction of a joint that stands)."""
 _DIRECTIONS = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 """Unit vectors of gravity, from which torques of any gravity are combined."""
 
@@ -132,10 +138,12 @@ class Samples:
         effort = np.where(experiment.valid[picked], experiment.effort[picked], 0.0)
         if not np.ptp(effort[:, used], axis=0).any():
             return None
-        motion = {name: np.ascontiguousarray(getattr(experiment, name)[picked]) for name in ("q", "dq", "ddq")}
-        sign = experiment.smooth(np.sign(experiment.dq))[picked]
+        dq = np.where(sense_of_motion(experiment.dq), experiment.dq, 0.0)
+        sign = experiment.smooth(np.sign(dq))[picked]
         return cls(
-            **motion,
+            q=np.ascontiguousarray(experiment.q[picked]),
+            dq=np.ascontiguousarray(dq[picked]),
+            ddq=np.ascontiguousarray(experiment.ddq[picked]),
             effort=effort,
             sign=sign,
             used=used,
@@ -152,9 +160,12 @@ class Samples:
 
     def thin_out(self, step: int) -> Samples:
         """Every step-th sample."""
-        parts = {
-            name: np.ascontiguousarray(getattr(self, name)[::step]) for name in ("q", "dq", "ddq", "effort", "sign")
-        }
+        return self.at(slice(None, None, step))
+
+    def at(self, rows: slice | NDArray[np.bool_]) -> Samples:
+        """Some of the samples, without what needs their neighbours."""
+        names = ("q", "dq", "ddq", "effort", "sign")
+        parts = {name: np.ascontiguousarray(getattr(self, name)[rows]) for name in names}
         return replace(self, **parts, slope=None, time=None, jerk=None, far_from_reversals=None, log=None)
 
     def with_torque_sign(self, joint: int) -> Samples:
@@ -200,6 +211,11 @@ def pick(experiment: Experiment, used: NDArray[np.bool_], rows: int) -> NDArray[
     """Indices of evenly picked samples at which all joints in use are valid."""
     good = np.flatnonzero(experiment.valid[:, used].all(axis=1)) if used.any() else np.zeros(0, dtype=np.int64)
     return np.asarray(good[np.unique(np.linspace(0, max(good.size - 1, 0), min(rows, good.size)).astype(int))])
+
+
+def sense_of_motion(dq: Floats) -> Floats:
+    """Signs of velocities (N, n), zero where a joint stands."""
+    return np.asarray(np.where(np.abs(dq) > AT_REST * np.max(np.abs(dq), axis=0, initial=0.0), np.sign(dq), 0.0))
 
 
 def _slope(experiment: Experiment, picked: NDArray[np.int64]) -> Floats | None:
@@ -337,7 +353,7 @@ def residuals(robot: Robot, samples: Samples) -> tuple[float, float]:
 
 def free_residual(robot: Robot, samples: Samples) -> float:
     """Relative rms residual with all parameters of `with_friction(robot)` fitted so that friction drives no joint."""
-    return _relative(float(np.sum(_free_rest(robot, samples) ** 2)), samples)
+    return relative_size(float(np.sum(_free_rest(robot, samples) ** 2)), samples)
 
 
 def _free_rest(robot: Robot, samples: Samples) -> Floats:
@@ -445,7 +461,7 @@ def dissipation(robot: Robot, samples: Samples) -> tuple[Floats, Floats]:
     return power(whole), np.asarray(np.sqrt((POWER_BLOCKS - 1) * np.var(without, axis=0)))
 
 
-def _relative(squares: float, samples: Samples) -> float:
+def relative_size(squares: float, samples: Samples) -> float:
     """Root of a sum of weighted squares relative to the sum of the weighted squares of the torques."""
     return float(np.sqrt(squares / max(samples.q.shape[0] * float(samples.trust.sum()), 1e-300)))
 
@@ -481,8 +497,8 @@ def solve_singular(G: Floats, b: Floats) -> Floats:
     return np.asarray(np.linalg.solve(damped, b))
 
 
-def normal_equations(robot: Robot, samples: Samples, blocks: int) -> tuple[float, list[Floats]]:
-    """Relative residual of the free fit, and per block of time the cross products (p + 1, p + 1) with the torque.
+def normal_equations(robot: Robot, samples: Samples, blocks: int) -> tuple[Floats, list[Floats]]:
+    """Weighted residual (M, u) of the free fit, and per block of time the cross products (p + 1, p + 1) with torques.
 
     Each joint's equations are weighted by their residual, so that a joint with little noise counts for more.
     """
@@ -493,11 +509,12 @@ def normal_equations(robot: Robot, samples: Samples, blocks: int) -> tuple[float
     whole = joined.T @ joined
     residual = tau - joined[:, :-1] @ solve_singular(whole[:-1, :-1], whole[:-1, -1])
     joints = int(samples.used.sum())
-    left = np.sqrt(np.mean(residual.reshape(-1, joints) ** 2, axis=0))
+    residual = residual.reshape(-1, joints)
+    left = np.sqrt(np.mean(residual**2, axis=0))
     joined /= np.tile(np.maximum(left, 1e-3), samples.q.shape[0])[:, None]
     edges = joints * np.linspace(0, samples.q.shape[0], blocks + 1).astype(int)
     parts = [joined[start:stop].T @ joined[start:stop] for start, stop in pairwise(edges.tolist())]
-    return _relative(float(residual @ residual), samples), parts
+    return residual, parts
 
 
 def rest_of_fit(parts: list[Floats]) -> float:
@@ -517,7 +534,7 @@ def mass_torques(robot: Robot, equations: FreeEquations) -> Floats:
 def prior_residual(robot: Robot, samples: Samples) -> float:
     """Relative rms residual with the robot's own masses; friction and rotor inertia are fitted joint by joint."""
     rest = _prior_rest(robot, samples)
-    return _relative(float(np.sum(rest**2)), samples)
+    return relative_size(float(np.sum(rest**2)), samples)
 
 
 def _prior_rest(robot: Robot, samples: Samples) -> Floats:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.findings import Finding
-from dynid.gate.causes import LIKELY, RIVAL, SURE, Cause, best_cause, find_causes, name_causes, untestable
+from dynid.gate.causes import LIKELY, RIVAL, SURE, Cause, best_cause, farthest, find_causes, name_causes, untestable
 from dynid.gate.measured_samples import measured_samples, move_back
 from dynid.gate.model_checks import check_changes
 from dynid.gate.profiled_fit import Amounts, ProfiledFit, logs_of
@@ -27,7 +27,7 @@ from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 from dynid.stages import in_stage
 
-__all__ = ["check_together", "check_within", "has_steady_cause"]
+__all__ = ["MeasuredLog", "check_geometry", "check_together", "check_within", "has_steady_cause"]
 
 Floats = NDArray[np.float64]
 
@@ -75,46 +75,77 @@ ratio of 1.8, and 198 above a ratio of 4; planted pushes reach 449 or more)."""
 PUSH_SHARE = 0.01
 """Smallest push as a share of the joint's rms torque (convention: filters leave less than that at the ends of a log,
 where a simulated log without noise shows it as the only residual)."""
+SHORTEST_PUSH_S = 0.05
+"""Shortest push [s] (convention: half the shortest stretch; those that the end of a log cuts off are shorter, and there
+filters have not settled)."""
 PUSH_SEEN = 0.2
 """Share of the equations of a stretch that the fit must leave free for it to be judged ..."""
 PUSH_ROWS = 3
 """... and smallest number of these equations (conventions)."""
 RESOLVED = 1e-6
 """Relative increase of a gain above which it is no rounding (convention)."""
+OTHER_GEOMETRY = 0.93
+"""Ratio of the residuals, with all axes and lengths free and with those of the model, below which another geometry
+explains a log better. Experiment (tests/campaigns/other_robots.py and the real logs): with the right robot at least
+0.98 on real logs, 0.96 on simulated ones with the friction of gate_evidence.py, 0.934 with twice that friction; with
+another robot 0.71 to 0.93 where the motion shows it, 0.79 to 0.84 on ur10_unisa ..."""
+SURELY_OTHER = 0.88
+"""... and below which the log is refused (convention: twice as far from one as with any right robot) ..."""
+OTHER_GAIN = 300.0
+"""... and what the axis or length that explains most must gain by itself (same experiment: at most 290 with the right
+robot)."""
+
+
+class MeasuredLog(NamedTuple):
+    """A log by its torques as measured: samples, their free fit, and what each cause explains of the rest."""
+
+    samples: Samples
+    fit: ProfiledFit
+    causes: list[Cause]
+    amounts: Amounts
+
+    @classmethod
+    def of(cls, robot: Robot, experiment: Experiment) -> MeasuredLog | None:
+        """None where there are too few samples.
+
+        Args:
+            robot: The robot.
+            experiment: The log with unfiltered torques, moved back where they are late.
+        """
+        samples = measured_samples(robot, _settled(experiment), ROWS)
+        if samples is None:
+            return None
+        fit = ProfiledFit.of(robot, samples)
+        return cls(samples, fit, *find_causes(robot, samples, fit))
 
 
 def check_within(
-    robot: Robot, samples: Samples, experiment: Experiment | None, *, least: float = LIKELY
+    robot: Robot, samples: Samples, measured: MeasuredLog | None, *, least: float = LIKELY
 ) -> Iterator[Finding]:
     """Report pushes, else loads that change, else the cause that explains most of what is left and what stays hidden.
 
     Args:
         robot: The robot.
         samples: Samples with low-passed torques.
-        experiment: The same log with its torques as measured, moved back where they are late; None judges changing
-            loads alone.
+        measured: The same log by its torques as measured; None judges changing loads alone.
         least: Standard errors from which on a cause is named.
     """
     if samples.q.shape[0] < FEWEST_ROWS:
         return
-    measured = None if experiment is None else measured_samples(robot, _settled(experiment), ROWS)
-    known = None if measured is None else ProfiledFit.of(robot, measured)
-    if measured is not None and known is not None:
-        pushes = list(_named_pushes(robot, measured, known))
-        if pushes:  # what else the log shows may well come from them
-            yield from pushes
-            return
+    pushes = [] if measured is None else list(_named_pushes(robot, measured))
+    if pushes:  # what else the log shows may well come from them
+        yield from pushes
+        return
     fit = ProfiledFit.of(robot, samples)
     loads = list(_changing_loads(robot, samples, fit))
     if loads and not _have_another_cause(robot, samples, fit):
         yield from loads
-        if loads[0].severity == "note" and measured is not None and known is not None:
-            yield from untestable(robot, *find_causes(robot, measured, known))
+        if loads[0].severity == "note" and measured is not None:
+            yield from untestable(robot, measured.causes, measured.amounts)
         return
-    if measured is not None and known is not None:
-        causes, amounts = find_causes(robot, measured, known)
-        yield from name_causes(robot, measured, causes, amounts, least)
-        yield from untestable(robot, causes, amounts)
+    if measured is not None:
+        yield from name_causes(robot, measured.samples, measured.causes, measured.amounts, least)
+        yield from untestable(robot, measured.causes, measured.amounts)
 
 
 def _settled(run: Experiment) -> Experiment:
@@ -125,6 +156,57 @@ def _settled(run: Experiment) -> Experiment:
     wanted = int(np.ceil((smoothing.sampled_settling_s - smoothing.settling_s) * run.rate_hz))
     trim = min(wanted, int(UNSETTLED * run.samples))
     return run.rows(np.arange(trim, run.samples - trim)) if trim else run
+
+
+def check_geometry(robot: Robot, measured: MeasuredLog) -> Iterator[Finding]:
+    """Report that axes and lengths far from the model's explain much of what the free fit leaves.
+
+    A single cause of another kind, such as an encoder's zero, a spring or a wrong gain, counts first where it explains
+    most; one wrong length or angle of a usual size is a cause of its own (`name_causes`); and a load that changes may
+    look like another geometry, too.
+    """
+    samples, fit, causes, amounts = measured
+    placed = [cause for cause in causes if cause.kind in ("angle", "length")]
+    if not placed or len(samples.q) < FEWEST_ROWS:
+        return
+    best, _ = best_cause(samples, causes, amounts)
+    if best is not None and causes[best] not in placed:
+        fit = fit.with_column(causes[best].column)
+    columns = np.stack([cause.column for cause in placed], axis=1)
+    found = fit.judge(columns)
+    first = int(found.gain.argmax())
+    deviations = float(abs(np.nan_to_num(found.value[first])) / found.error[first])
+    far = abs(found.value[first]) > farthest(robot, placed[first])
+    if not (far and deviations > LIKELY and found.gain[first] > OTHER_GAIN):
+        return
+    ratio = _ratio_beyond_luck(fit, columns)
+    if ratio < OTHER_GEOMETRY and ratio < _ratio_of_loads(robot, samples, fit):
+        yield Finding(
+            code="other-robot",
+            severity="error" if ratio < SURELY_OTHER and samples.log is None else "warning",
+            where="model",
+            message=f"the motion and the torques do not fit the geometry of {robot.name}: they are as if "
+            f"{_far_place(robot, placed[first])}, among others",
+            evidence={"residual ratio": ratio, "standard errors": deviations},
+            remedy="Is this the right robot file? Else compare its axes and lengths with the drawing of the robot.",
+        )
+
+
+def _ratio_of_loads(robot: Robot, samples: Samples, fit: ProfiledFit) -> float:
+    """Ratio of the residuals with a load that changes, within a log or between logs, and without; one without any."""
+    if samples.log is None:
+        found = next(_changing_loads(robot, samples, fit), None)
+    else:
+        _, found = _other_load(robot, samples, fit) or (None, None)
+    return 1.0 if found is None else float(found.evidence["residual ratio"])
+
+
+def _far_place(robot: Robot, cause: Cause) -> str:
+    """A clause on an axis or a length; such large amounts are not those of a linear fit."""
+    name, least = robot.joint_names[cause.joint], farthest(robot, cause)
+    if cause.kind == "angle":
+        return f"the axis of {name} pointed elsewhere by more than {np.rad2deg(least):.0f} deg"
+    return f"the distance from the joint before to {name} were another one by more than {1000.0 * least:.0f} mm"
 
 
 class _Stretches(NamedTuple):
@@ -165,12 +247,12 @@ class _Stretches(NamedTuple):
         return self._replace(free=self.free - sums**2, residual=self.residual - along * sums)
 
 
-def _named_pushes(robot: Robot, samples: Samples, fit: ProfiledFit) -> Iterator[Finding]:
+def _named_pushes(robot: Robot, measured: MeasuredLog) -> Iterator[Finding]:
     """Pushes that no cause of the whole log explains: an error of the model looks like one where it shows once."""
+    samples, fit, causes, amounts = measured
     pushes = list(_pushes(robot, samples, fit))
     if not pushes:
         return
-    causes, amounts = find_causes(robot, samples, fit)
     best, _ = best_cause(samples, causes, amounts)
     yield from pushes if best is None else _pushes(robot, samples, fit.with_column(causes[best].column))
 
@@ -199,8 +281,9 @@ def _pushes(robot: Robot, samples: Samples, fit: ProfiledFit) -> Iterator[Findin
         gain = float(found.gain[best]) / max((squares - along**2) / freedom, 1e-300)
         torque, joint = float(found.torque[best] / fit.scale[place]), fit.joints[place]
         usual = float(np.sqrt(np.mean(samples.effort[:, joint] ** 2)))
-        if gain > PUSH_GAIN and found.gain[best] > PUSH_ABOVE * rival and abs(torque) > PUSH_SHARE * usual:
-            seconds = float(samples.time[stop - 1] - samples.time[start])
+        seconds = float(samples.time[stop - 1] - samples.time[start])
+        lasts = seconds > SHORTEST_PUSH_S and abs(torque) > PUSH_SHARE * usual
+        if gain > PUSH_GAIN and found.gain[best] > PUSH_ABOVE * rival and lasts:
             yield _push(robot, joint, float(samples.time[start]), seconds, torque, gain)
 
 
@@ -399,6 +482,10 @@ def _found(robot: Robot, samples: Samples) -> Iterator[tuple[int | None, Finding
         return
     fit = ProfiledFit.of(robot, samples)
     causes, amounts = find_causes(robot, samples, fit)
+    other = list(check_geometry(robot, MeasuredLog(samples, fit, causes, amounts)))
+    if other:
+        yield None, other[0]
+        return
     amounts = _agreeing(samples, fit, causes, amounts)
     best, _ = best_cause(samples, causes, amounts)
     load = _other_load(robot, samples, fit)

@@ -205,14 +205,28 @@ def _saturated_column(x: Floats) -> Mask:
     between = np.diff(y)[~(at_ends[1:] & at_ends[:-1])]  # steps that do not stay at the ends, where all is alike
     if between.size == 0 or np.mean(between == 0.0) > 0.5:
         return found
+    still = np.append(False, np.diff(y) == 0.0)
+    rests = run_lengths(still | np.append(still[1:], False)) * ~at_ends
     for extreme in (y.max(), y.min()):
         at = np.abs(y - extreme) <= 1e-9 * span
         runs = run_lengths(at)
         plateau = at & (runs >= PLATEAU)
-        # a single plateau may be a turning point of the motion in a coarse signal
-        if np.count_nonzero(plateau) >= 2 * PLATEAU:
+        # a single plateau may be a turning point of the motion in a coarse signal; and a signal without noise stands
+        # still wherever the robot does, not at its ends alone
+        if np.count_nonzero(plateau) >= 2 * PLATEAU and not _has_such_rests(rests, runs):
             found[present] |= plateau
     return found
+
+
+def _has_such_rests(rests: NDArray[np.int64], runs: NDArray[np.int64]) -> bool:
+    """Whether a signal stands still elsewhere as often as at an end, and at least half as long.
+
+    Args:
+        rests: (N,) for each sample the length of the stretch of equal ones around it; zero at the ends.
+        runs: (N,) for each sample the length of the plateau around it, zero elsewhere.
+    """
+    long = 0.5 * float(runs.max())
+    return float(np.sum(1.0 / rests[rests >= long])) >= float(np.sum(1.0 / runs[runs >= long]))
 
 
 def run_lengths(mask: Mask) -> NDArray[np.int64]:

@@ -46,6 +46,8 @@ SETTLED = 0.05
 EXACT_TILT = 0.02
 """Tilt of the base [rad] above which a term linear in it is off by more than 0.02 % of gravity (derivation: the cosine)
 and gravity is turned instead."""
+SHOWN = 2.5
+"""Standard errors from which on an estimated quantity is said to differ from the model (convention)."""
 OPEN = {"zero": 0.03, "slide zero": 0.01, "length": 0.02, "tilt": 0.03, "angle": 0.03}
 """Standard errors from which on a quantity is held [rad or m] (convention: no drawing is so bad)."""
 
@@ -196,12 +198,16 @@ def _solve(fit: ProfiledFit, free: Floats) -> tuple[Floats, Floats]:
 
 
 def _report(robot: Robot, chosen: Sequence[tuple[str, int, Floats]], total: Floats, error: Floats) -> Iterable[Finding]:
-    """One finding for each quantity that was estimated, one for all that were held."""
-    held = []
+    """One finding for each quantity that differs from the model, one for all that do not, and one for all held."""
+    held, same = list[str](), list[str]()
     for (kind, j, direction), value, spread in zip(chosen, total.tolist(), error.tolist(), strict=True):
-        rule, name = KINDS[kind], robot.joint_names[j]
+        rule, name, cause = KINDS[kind], robot.joint_names[j], Cause(kind, j, np.zeros(0), direction)
         if not np.isfinite(spread):
             held.append(f"{kind} of {name}")
+            continue
+        if abs(value) < max(SHOWN * spread, rule.least):
+            bound = f"{rule.factor * (abs(value) + 2.0 * spread):.2g} {cause.unit(robot)}"
+            same.append(f"{'tilt of the base' if kind == 'tilt' else f'{kind} of {name}'} (within {bound})")
             continue
         sure = abs(value) > max(SURE * spread, rule.small)
         yield Finding(
@@ -209,11 +215,17 @@ def _report(robot: Robot, chosen: Sequence[tuple[str, int, Floats]], total: Floa
             severity="warning" if sure else "note",
             where="model",
             joint=None if kind == "tilt" else name,
-            message=Cause(kind, j, np.zeros(0), direction)
-            .describe(robot, value, spread)
-            .replace(" seems to be", " is"),
+            message=cause.describe(robot, value, spread).replace(" seems to be", " is"),
             evidence={f"amount [{rule.unit}]": rule.factor * value, "standard error": rule.factor * spread},
             remedy="The identified robot has this geometry; measure it to be sure." if sure else "",
+        )
+    if same:
+        yield Finding(
+            code="freed-geometry",
+            severity="note",
+            where="model",
+            message=f"the logs show nothing else than the model states for {', '.join(same)}",
+            remedy="",
         )
     if held:
         yield Finding(

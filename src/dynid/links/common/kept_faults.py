@@ -22,8 +22,6 @@ __all__ = ["check_kept_terms", "unmended"]
 
 SHOWN = 3.0
 """Standard errors from which on the value of a kept term is listed (convention: as the intervals of three sigma)."""
-UNKNOWN = 3.0
-"""Standard error over value from which on the value of a kept term is not printed (convention)."""
 UNMENDED: dict[str, tuple[str, ...]] = {
     "unsynchronised": (),
     "late-joint": (),
@@ -33,6 +31,7 @@ UNMENDED: dict[str, tuple[str, ...]] = {
     "drifting-offset": ("trend", "warming"),
     "run-drifts": ("trend", "warming"),
     "run-load": (),
+    "other-robot": (),
 }
 """Code of a cause that biases the result -> members of ``per_run`` in the recipe that take it into account. A delay
 that is corrected is not found again, for the gate looks at the corrected log."""
@@ -45,7 +44,7 @@ class _Kind:
     says: Callable[[Term, Sequence[str]], str]
     """Beginning of a sentence about one of them."""
     quantity: str
-    """What their value is, where the logs do not tell it."""
+    """What they stand for, where the logs show none."""
     unit: str
     factor: float
     """Printed unit over SI unit."""
@@ -59,14 +58,14 @@ def _name(names: Sequence[str], joint: int) -> str:
 _KINDS: dict[type[Term], _Kind] = {
     BaseTilt: _Kind(
         lambda term, names: f"the base is tilted about horizontal axis {'xy'[getattr(term, 'axis', 0)]} by",
-        "the tilt of the base",
+        "a tilt of the base",
         "deg",
         180.0 / np.pi,
         "Measure how the robot stands, and give its gravity (gravity in the recipe).",
     ),
     DriveGain: _Kind(
         lambda term, names: f"the torque of {_name(names, getattr(term, 'joint', 0))} is measured too {{large}} by",
-        "the gain of a torque",
+        "a wrong gain of a torque",
         "%",
         100.0,
         "Check the gain, the torque constant and the gear of the joint in the channel map; an encoder's zero or a "
@@ -77,7 +76,7 @@ _KINDS: dict[type[Term], _Kind] = {
             f"the torque sensor of {_name(names, getattr(term, 'joint', 0))} also feels that of "
             f"{_name(names, getattr(term, 'source', 0))}, by"
         ),
-        "the cross-talk between torque sensors",
+        "cross-talk between torque sensors",
         "%",
         100.0,
         "Check the sensors and the order of the joints; a spring or a cable may look the same.",
@@ -102,22 +101,21 @@ def check_kept_terms(robot: Robot, terms: Sequence[Term], estimate: Estimate) ->
             continue
         ratios = {k: abs(estimate.values[k]) / max(float(estimate.stderr[k]), 1e-300) for k, _ in kept}
         sure = [(k, term) for k, term in kept if ratios[k] > SHOWN]
-        shown = sure or [max(kept, key=lambda pair: ratios[pair[0]])]
         texts, evidence = [], {}
-        for k, term in shown:
+        for k, term in sure or [max(kept, key=lambda pair: ratios[pair[0]])]:
             value, error = rule.factor * float(estimate.values[k]), rule.factor * float(estimate.stderr[k])
             says = rule.says(term, robot.joint_names).replace("{large}", "large" if value > 0.0 else "small")
             size = abs(value) if kind is DriveGain else value
             texts.append(f"{says} {size:.3g} +- {error:.2g} {rule.unit}")
             evidence[f"{term.name} [{rule.unit}]"] = value
-        needs = f"the model needs this to explain the logs: {'; '.join(texts)}"
-        vague = f"the logs do not tell {rule.quantity}, which the model holds: the standard error exceeds the value "
-        unknown = not sure and min(1.0 / max(ratio, 1e-300) for ratio in ratios.values()) > UNKNOWN
+        largest = max(abs(estimate.values[k]) + 2.0 * float(estimate.stderr[k]) for k, _ in kept)
+        most = f"{rule.factor * largest:.2g} {rule.unit}"
+        unshown = f"the model holds {rule.quantity}, which the logs do not surely show (at most {most})"
         yield Finding(
             code="kept-fault",
             severity="warning" if sure else "note",
             where="model",
-            message=f"{vague}{UNKNOWN:g} times or more" if unknown else needs,
+            message=f"the model needs this to explain the logs: {'; '.join(texts)}" if sure else unshown,
             evidence=evidence,
             remedy=rule.remedy,
         )
@@ -134,7 +132,7 @@ def unmended(findings: Iterable[Finding], per_run: Sequence[str]) -> tuple[str, 
     """
     return tuple(
         dict.fromkeys(
-            ": ".join(part for part in (finding.where.rpartition(": ")[0], finding.joint, finding.message) if part)
+            ": ".join(part for part in (finding.log, finding.joint, finding.message) if part)
             for finding in findings
             if finding.code in UNMENDED
             and finding.severity != "note"
