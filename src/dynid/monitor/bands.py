@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import minimum_filter1d
 from scipy.optimize import nnls
-from scipy.special import fdtrc
+from scipy.special import chdtri, fdtrc
 
 from dynid.monitor.watched_signals import WatchedStretch
 
@@ -57,6 +57,9 @@ SURPRISE = 3.0
 """Standard deviations beyond which a residual says no more about the offset of a run (convention)."""
 CHANCE = 1e-3
 """Chance that runs which agree count as runs whose offsets differ (convention)."""
+MORE_SPREAD = 0.01
+"""Chance that offsets are spread more widely than is assumed (convention). Three runs may by chance be alike: their
+variance counts 100-fold. A spread that is too wide costs the time in which an offset is learnt, and no more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -307,7 +310,8 @@ def fit_offsets(
         between = PARTS * float(np.square(mean).sum()) / freedom
         within = max(float(np.square(parts - mean[:, None]).sum()) / (count * (PARTS - 1)), 1e-300)
         if fdtrc(freedom, count * (PARTS - 1), between / within) < CHANCE:
-            variance[j] = between / PARTS * (1.0 + 1.0 / count if of_fit else 1.0)
+            widest = freedom / float(chdtri(freedom, 1.0 - MORE_SPREAD))
+            variance[j] = between / PARTS * widest * (1.0 + 1.0 / count if of_fit else 1.0)
             noise[j] = within * float(np.mean([residual.size for residual in residuals])) / PARTS / stretches[0].rate_hz
             means[:, j] = mean
     return RunOffsets(variance, noise), means
