@@ -17,6 +17,7 @@ correlated in time; where the few blocks happen to agree too well, the noise of 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -68,6 +69,12 @@ NEIGHBOURS = 10.0
 """Number of samples that count as one, because neighbours are not independent (convention, as in model_checks.py)."""
 RANK = 1e-8
 """Relative eigenvalue of scaled cross products below which a direction is not determined (rounding)."""
+
+
+PLACEBOS = 7
+"""Number of wrong times to which columns are moved (convention)."""
+GOLDEN = 0.6180339887498949
+"""Share of a log by which columns are moved, and its multiples: they fit no period of a motion."""
 
 
 class Amounts(NamedTuple):
@@ -153,6 +160,20 @@ class ProfiledFit:
         shape = (-1, len(self.joints))
         independent = float(independent_values(self.residual.reshape(shape), self.counted.reshape(shape)).sum())
         return max(independent - float(self.basis.shape[1]), 1.0)
+
+    def placebos(self, columns: Floats) -> Iterator[Floats]:
+        """Columns (M u, k) moved around to wrong times: what they explain, any columns as smooth would explain.
+
+        Errors that are correlated in time for long are explained by many a column.
+        """
+        table = columns.reshape(-1, len(self.joints), columns.shape[1])
+        for number in range(1, PLACEBOS + 1):
+            yield np.roll(table, int(len(table) * (number * GOLDEN % 1.0)), axis=0).reshape(columns.shape)
+
+    def explained_by(self, columns: Floats) -> float:
+        """Squared length of the residual that columns (M u, k) explain together."""
+        rest = self.with_columns(columns).residual
+        return float(self.residual @ self.residual - rest @ rest)
 
     def at_joint(self, place: int, values: Floats) -> Floats:
         """(M u,) weighted torques: values (M,) [N m or N] in the rows of one joint in use, zero elsewhere."""

@@ -91,6 +91,9 @@ explains a log better. Experiment (tests/campaigns/other_robots.py and the real 
 another robot 0.71 to 0.93 where the motion shows it, 0.79 to 0.84 on ur10_unisa ..."""
 SURELY_OTHER = 0.88
 """... and below which the log is refused (convention: twice as far from one as with any right robot) ..."""
+OTHER_PLACEBOS = 5.0
+"""... and how much more than at wrong times axes and lengths explain (same experiment, seed 51000: with another robot
+at least 6.3; with the right one and noise of a correlation of 0.98 from sample to sample at most 3.7) ..."""
 OTHER_GAIN = 300.0
 """... and what the axis or length that explains most must gain by itself (same experiment: at most 290 with the right
 robot)."""
@@ -144,7 +147,7 @@ def check_within(
             yield from untestable(robot, measured.causes, measured.amounts)
         return
     if measured is not None:
-        yield from name_causes(robot, measured.samples, measured.causes, measured.amounts, least)
+        yield from name_causes(robot, measured.samples, measured.causes, measured.amounts, least, fit=measured.fit)
         yield from untestable(robot, measured.causes, measured.amounts)
 
 
@@ -180,7 +183,7 @@ def check_geometry(robot: Robot, measured: MeasuredLog) -> Iterator[Finding]:
     if not (far and deviations > LIKELY and found.gain[first] > OTHER_GAIN):
         return
     ratio = _ratio_beyond_luck(fit, columns)
-    if ratio < OTHER_GEOMETRY and ratio < _ratio_of_loads(robot, samples, fit):
+    if ratio < OTHER_GEOMETRY and ratio < _ratio_of_loads(robot, samples, fit) and _beyond_placebos(fit, columns):
         yield Finding(
             code="other-robot",
             severity="error" if ratio < SURELY_OTHER and samples.log is None else "warning",
@@ -190,6 +193,13 @@ def check_geometry(robot: Robot, measured: MeasuredLog) -> Iterator[Finding]:
             evidence={"residual ratio": ratio, "standard errors": deviations},
             remedy="Is this the right robot file? Else compare its axes and lengths with the drawing of the robot.",
         )
+
+
+def _beyond_placebos(fit: ProfiledFit, columns: Floats) -> bool:
+    """Whether columns explain much more than they do at wrong times, beside themselves."""
+    beside = fit.with_columns(columns)
+    usual = np.mean([beside.explained_by(moved) for moved in beside.placebos(columns)])
+    return fit.explained_by(columns) > OTHER_PLACEBOS * float(usual)
 
 
 def _ratio_of_loads(robot: Robot, samples: Samples, fit: ProfiledFit) -> float:
@@ -493,7 +503,7 @@ def _found(robot: Robot, samples: Samples) -> Iterator[tuple[int | None, Finding
     if load is not None and (beside is None or _other_load(robot, samples, beside) is not None):
         yield load
         return
-    for finding in name_causes(robot, samples, causes, amounts):
+    for finding in name_causes(robot, samples, causes, amounts, fit=fit):
         yield None if best is None else causes[best].log, finding
 
 
