@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -23,6 +24,11 @@ from dynid.estimation.streamed_logs import stream_equations
 from dynid.information import Information
 from dynid.parameters.base import base_parameters
 from dynid.processing.experiment import Experiment
+from dynid.processing.process import process
+from dynid.processing.simulation import Noise, TimeFunction, simulate_experiment, sum_of_sines
+from dynid.robot.zoo import ur10
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 from estimation.planted import arm, planted_run
 
 Floats = NDArray[np.float64]
@@ -219,6 +225,30 @@ def test_differences_between_runs_widen_the_intervals_of_what_differs(count: int
     assert np.median(growth[offsets]) > 1.5 * np.median(growth[~offsets])
     # three offsets, each the mean of so many: 0.5 / sqrt(count)
     assert 0.4 < np.median(other.stderr[offsets]) / (0.5 / np.sqrt(count)) < 4.0
+
+
+@pytest.mark.parametrize("still", [1, 2])
+def test_joints_that_stand_still_in_all_runs_are_left_open(still: int) -> None:
+    """Their own parameters have no equations; the others have intervals that differences between runs may widen."""
+    robot = ur10().with_terms(RotorInertia(), Viscous(1.0), Coulomb(1.0), Offset())
+
+    def motion(t: Floats, wave: TimeFunction) -> tuple[Floats, ...]:
+        moves = np.arange(robot.dof) >= still
+        return tuple(values * moves for values in wave(t))
+
+    runs = [
+        process(
+            simulate_experiment(
+                robot, partial(motion, wave=sum_of_sines(6, seed=seed)), rate_hz=100, duration_s=12.0,
+                noise=Noise(effort=0.3), seed=seed,
+            )
+        )
+        for seed in (1, 2)
+    ]  # fmt: skip
+    estimate = WLS().solve(build_equations(robot, runs))
+    stderr = dict(zip(estimate.names, estimate.stderr, strict=True))
+    assert not np.isfinite(stderr["FV1"])
+    assert np.isfinite(stderr["FV6"])
 
 
 def test_one_block_gives_the_covariance_of_independent_residuals() -> None:

@@ -56,12 +56,14 @@ class RunSums:
         whole = B.sum(axis=0)
         spread = sum(b - a @ b - b @ a + a @ whole @ a for a, b in zip(A, B, strict=True))
         expected = np.einsum("ci,ij,cj->c", L, spread, L) * safe / np.where(known, independent, 1.0)
-        length = np.maximum(np.linalg.norm(L, axis=1), 1e-300)
-        back = pinv(L / length[:, None]) / length  # a left inverse of L that units do not spoil
+        length = np.linalg.norm(L, axis=1)
+        told = length > 0.0  # not what the equations leave open
+        length = np.where(told, length, 1.0)
+        back = pinv(L / length[:, None]) / length * told  # a left inverse of L that units do not spoil
         shares = np.einsum("ci,rij,jd->rcd", L, A, back, optimize=True)  # H_r
         kind_names = sorted(set(kinds))
         marks = np.array([[other == kind for kind in kind_names] for other in kinds], dtype=float) * known[:, None]
-        unit = 1.0 / np.maximum(np.sum(back**2, axis=0), 1e-300)  # squared change that is as large as the noise
+        unit = told / np.where(told, np.sum(back**2, axis=0), 1.0)  # squared change that is as large as the noise
         effect = self._effect(shares) @ (unit[:, None] * marks)
         size = nnls(effect[known] / safe[known, None], ((found - expected) / safe)[known])[0]
         # few deviations show the size of a kind, so it may be larger

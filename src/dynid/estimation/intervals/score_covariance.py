@@ -40,14 +40,17 @@ class BlockWeights:
 
 
 def solution_root(factor: Factor) -> tuple[Floats, NDArray[np.bool_]]:
-    """(b, r) matrix L with ``L L' = A^-1`` for the equations ``A = R' R`` of a factor, and (b,) what is left open."""
+    """(b, r) matrix L with ``L L' = A^-1`` for the equations ``A = R' R`` of a factor, and (b,) what is left open.
+
+    Rows of what is left open are zero.
+    """
     scale = np.where(np.isfinite(factor.scale), factor.scale, 1.0)
     if factor.rank == len(factor.columns):
         return solve_upper(factor.R, np.eye(scale.size)), np.zeros(scale.size, dtype=bool)
     _, values, Vt = svd(factor.R / scale)
     good = values > factor.resolution * max(values[0], 1e-300)
     undetermined = np.any(np.abs(Vt[~good]) > OPEN, axis=0)
-    return (Vt[good] / values[good, None]).T / scale[:, None], undetermined
+    return (Vt[good] / values[good, None]).T / scale[:, None] * ~undetermined[:, None], undetermined
 
 
 def score_covariance(equations: Factors, beta: Floats, root: Floats, weights: BlockWeights) -> Floats:
