@@ -259,15 +259,15 @@ def _find_further_causes(
     measured = None if moved is None else MeasuredLog.of(robot, moved)
     changes = list(check_changes(robot, samples))
     changes = changes if changes and not has_steady_cause(robot, samples) else []
-    other = [] if measured is None or changes else list(check_geometry(robot, measured))
+    compensated = list(check_compensation(robot, samples))
+    explained = changes or any(finding.severity != "note" for finding in compensated)
+    other = [] if measured is None or explained else list(check_geometry(robot, measured))
     gains = [cause for cause in known if _is_shown_unit(cause, "wrong-gain")]
     if other and min(map(_share_left, gains), default=1.0) > other[0].evidence["residual ratio"]:
         return other  # with wrong equations, all other causes are guesses
     if gains:
         return gains
-    checks = (check_gravity_direction, check_compensation)
-    found = [finding for check in checks for finding in check(robot, samples)]
-    found += changes
+    found = [*check_gravity_direction(robot, samples), *compensated, *changes]
     if all(finding.severity == "note" for finding in found):
         found += check_within(robot, samples, measured, least=SURE if delays else LIKELY)
     return [*found, *(cause for cause in known if not found or cause.code != "unexplained")]

@@ -13,6 +13,7 @@ from dynid.decompositions import eigh
 from dynid.estimation.agreement.run_tables import RESOLUTION, Run, offset_places
 from dynid.estimation.equations import Factors
 from dynid.estimation.noise import block_inflation
+from dynid.terms.friction import Coulomb, Viscous
 
 __all__ = [
     "Cause",
@@ -47,6 +48,8 @@ class Cause:
     """Whether it is a change of a link between two joints: of its inertia, or of its length."""
     steady: int | None = None
     """Number of the cause that is this one without its last column: the offset that here drifts."""
+    parts: tuple[tuple[str, str], ...] = ()
+    """Name and unit of each column where several parameters change together."""
 
     @property
     def is_drift(self) -> bool:
@@ -71,6 +74,9 @@ def list_causes(equations: Factors) -> Iterator[Cause]:
         # nobody knows at what time a drifting offset is that of the other runs: it is a line, not through zero
         line = np.eye(size)[:, [place, number]]
         yield Cause(base.names[place], base.units[place], line, steady=terms.index(place))
+    for joint, places in _frictions(equations).items():  # cold gears change all of a joint's friction
+        parts = tuple((base.names[place], base.units[place]) for place in places)
+        yield Cause(f"friction of {joint}", "", np.eye(size)[:, places], parts=parts)
     parents = {body.parent for body in robot.bodies}
     for j, body in enumerate(robot.bodies):
         change = np.zeros((size, 10))
@@ -80,6 +86,19 @@ def list_causes(equations: Factors) -> Iterator[Cause]:
             yield Cause(body.joint.child, "kg", change, is_load=j not in parents, is_link=j in parents)
     for j, name in enumerate(robot.joint_names):
         yield Cause(name, "", np.zeros((size, 0)), joint=j)
+
+
+def _frictions(equations: Factors) -> dict[str, list[int]]:
+    """Joint -> places of the unknowns that are its viscous and its dry friction, where it has both."""
+    robot, columns = equations.robot, equations.base.columns
+    found: dict[str, list[int]] = {}
+    for place, column in enumerate(columns):
+        if column < 10 * robot.dof:
+            continue
+        placed = robot.terms[column - 10 * robot.dof]
+        if isinstance(placed.term, Viscous | Coulomb):
+            found.setdefault(robot.joint_names[placed.joints[0]], []).append(place)
+    return {joint: places for joint, places in found.items() if len(places) > 1}
 
 
 def weigh_joints(runs: Sequence[Run]) -> Floats:

@@ -61,6 +61,10 @@ MOST_CAUSES = 4
 """Largest number of causes that are named for one run (convention)."""
 PARSIMONY = 4.0
 """Gain per parameter, in units of the usual gain, that a cause must pay for (convention: as four in Mallows' Cp)."""
+LOAD_SHARE = 0.9
+"""Share of what another inertia of a link explains that a load must explain to be named instead (convention): what an
+arm holds changes from run to run, its links do not. A load on the axis of the last joint looks the same as another
+inertia of the link before."""
 FEWEST_BLOCKS = 3
 """Smallest number of blocks of a run that can tell what is usual (convention)."""
 SPENT = 2.0
@@ -255,21 +259,24 @@ class _Comparison:
     def _strongest(self, changes: Changes, chosen: Sequence[int], candidates: Iterable[int], level: float) -> _Step:
         """The cause of several that explains most beside those that are chosen, if one surely explains something."""
         before, used, *_ = changes.gain(*chosen)
-        best = _Step(0.0, ())
+        best, load = _Step(0.0, ()), _Step(0.0, ())
         for place in candidates:
             if place in chosen or not 0.0 < self.usual[place] < np.inf:
                 continue
+            cause = self.causes[place]
             gain, rank, *_ = changes.gain(*chosen, place)
             # causes compete in one unit, that of the noise: the true one explains most, whatever is usual for it
             worth = gain - before - PARSIMONY * (rank - used) * self.usual[place]
-            if worth <= best.worth:
+            if worth <= (load if cause.is_load else best).worth:
                 continue
             less, fewer = before, used
-            if (steady := self.causes[place].steady) is not None:  # a line must surely explain more than a step
-                less, fewer, *_ = changes.gain(*chosen, steady)
+            if cause.steady is not None:  # a line must surely explain more than a step
+                less, fewer, *_ = changes.gain(*chosen, cause.steady)
             if self.chance(place, gain - less, rank - fewer) <= level:
-                best = _Step(worth, (place,))
-        return best
+                load = _Step(worth, (place,)) if cause.is_load else load
+                best = max(best, _Step(worth, (place,)))
+        is_link = any(self.causes[place].is_link for place in best.causes)
+        return load if is_link and load.worth > LOAD_SHARE * best.worth else best
 
     def name(self, changes: Changes, chosen: Sequence[int]) -> list[_Named]:
         """The causes that explain a run together, with their sizes."""
@@ -396,5 +403,10 @@ def _describe(entry: _Named) -> str:
         return f"as if {cause.name} had another inertia, or as if it or the link that carries it were longer ({sure})"
     if cause.joint is not None:
         return f"as if the torque of {cause.name} were measured {1.0 + entry.change[0]:.3g} times as large ({sure})"
+    if cause.parts:
+        sizes = (
+            f"{name} by {change:+.3g} {unit}" for (name, unit), change in zip(cause.parts, entry.change, strict=True)
+        )
+        return f"{cause.name}: {', '.join(sizes)} ({sure})"
     whole = 2.0 if cause.is_drift else 1.0  # from the beginning to the end, not from the middle
     return f"{cause.name} by {whole * entry.change[0]:+.3g} {cause.unit} ({sure})"
