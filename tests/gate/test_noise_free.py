@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import dynid
+from dynid.gate.quick_fit import STAND_ROWS, sense_of_motion
 from dynid.logs.recording import Recording
 from dynid.processing.outliers import saturated_samples
 from dynid.robot.model import Robot
@@ -85,3 +87,17 @@ def test_a_limit_is_told_from_rests() -> None:
         rests[start : start + 60] = rests[start]
     rests[700:760] = 1.01 * rests.max()
     assert not saturated_samples(rests[:, None]).any()
+
+
+@pytest.mark.parametrize("samples", [0, 9, 10, 200])
+def test_a_joint_stands_where_it_is_slow_for_ten_samples_in_a_row(samples: int) -> None:
+    rng = np.random.default_rng(samples)
+    slow = rng.random((samples, 3)) < 0.93
+    slow[:1] = False
+    wanted = np.ones((samples, 3))
+    for joint in range(3):
+        fast = np.flatnonzero(~slow[:, joint]).tolist()
+        for before, after in itertools.pairwise([*fast, samples] if fast else []):
+            if after - before > STAND_ROWS:
+                wanted[before + 1 : after, joint] = 0.0
+    np.testing.assert_array_equal(sense_of_motion(np.where(slow, 1e-5, 1.0)), wanted)

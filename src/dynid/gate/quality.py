@@ -54,6 +54,9 @@ from dynid.stages import in_stage
 __all__ = ["check_and_process", "check_recording", "check_samples"]
 
 Progress = Callable[[float, str], None]
+WEIGHTLESS = 0.75
+"""Share of the residual that torques without gravity may leave for a geometry not to be wrong, whatever axes and
+lengths explain (convention): they take the place of the weight that is missing."""
 EXPLAINED = 0.5
 """A delay that leaves less than this share of the residual explains most of it; convention."""
 
@@ -259,15 +262,16 @@ def _find_further_causes(
     measured = None if moved is None else MeasuredLog.of(robot, moved)
     changes = list(check_changes(robot, samples))
     changes = changes if changes and not has_steady_cause(robot, samples) else []
-    compensated = list(check_compensation(robot, samples))
-    explained = changes or any(finding.severity != "note" for finding in compensated)
-    other = [] if measured is None or explained else list(check_geometry(robot, measured))
+    other = [] if measured is None or changes else list(check_geometry(robot, measured))
     gains = [cause for cause in known if _is_shown_unit(cause, "wrong-gain")]
-    if other and min(map(_share_left, gains), default=1.0) > other[0].evidence["residual ratio"]:
+    weightless = any(cause.code == "gravity-compensated" and _share_left(cause) < WEIGHTLESS for cause in known)
+    if other and not weightless and min(map(_share_left, gains), default=1.0) > other[0].evidence["residual ratio"]:
         return other  # with wrong equations, all other causes are guesses
     if gains:
         return gains
-    found = [*check_gravity_direction(robot, samples), *compensated, *changes]
+    checks = (check_gravity_direction, check_compensation)
+    found = [finding for check in checks for finding in check(robot, samples)]
+    found += changes
     if all(finding.severity == "note" for finding in found):
         found += check_within(robot, samples, measured, least=SURE if delays else LIKELY)
     return [*found, *(cause for cause in known if not found or cause.code != "unexplained")]

@@ -77,6 +77,8 @@ ROUND = 1e-6
 AT_REST = 1e-3
 """Share of a joint's largest speed below which it turns neither way (convention: after a stop, filters leave less; the
 sign of that would be dry friction of a joint that stands)."""
+STAND_ROWS = 10
+"""Smallest number of such samples in a row (convention: a joint that turns round is as slow for one or two)."""
 _DIRECTIONS = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 """Unit vectors of gravity, from which torques of any gravity are combined."""
 
@@ -214,8 +216,14 @@ def pick(experiment: Experiment, used: NDArray[np.bool_], rows: int) -> NDArray[
 
 
 def sense_of_motion(dq: Floats) -> Floats:
-    """Signs of velocities (N, n), zero where a joint stands."""
-    return np.asarray(np.where(np.abs(dq) > AT_REST * np.max(np.abs(dq), axis=0, initial=0.0), np.sign(dq), 0.0))
+    """Signs of velocities (N, n), zero where a joint stands; one that turns round does not stand."""
+    if len(dq) < STAND_ROWS:
+        return np.sign(dq)
+    slow = np.abs(dq) <= AT_REST * np.max(np.abs(dq), axis=0, initial=0.0)
+    windows = np.lib.stride_tricks.sliding_window_view
+    begins = np.pad(windows(slow, STAND_ROWS, axis=0).all(axis=-1), ((STAND_ROWS - 1, STAND_ROWS - 1), (0, 0)))
+    stands = windows(begins, STAND_ROWS, axis=0).any(axis=-1)
+    return np.asarray(np.where(stands, 0.0, np.sign(dq)))
 
 
 def _slope(experiment: Experiment, picked: NDArray[np.int64]) -> Floats | None:

@@ -74,7 +74,7 @@ def list_causes(equations: Factors) -> Iterator[Cause]:
         # nobody knows at what time a drifting offset is that of the other runs: it is a line, not through zero
         line = np.eye(size)[:, [place, number]]
         yield Cause(base.names[place], base.units[place], line, steady=terms.index(place))
-    for joint, places in _frictions(equations).items():  # cold gears change all of a joint's friction
+    for joint, places in _frictions(equations).items():  # cold gears change all of the friction
         parts = tuple((base.names[place], base.units[place]) for place in places)
         yield Cause(f"friction of {joint}", "", np.eye(size)[:, places], parts=parts)
     parents = {body.parent for body in robot.bodies}
@@ -89,7 +89,7 @@ def list_causes(equations: Factors) -> Iterator[Cause]:
 
 
 def _frictions(equations: Factors) -> dict[str, list[int]]:
-    """Joint -> places of the unknowns that are its viscous and its dry friction, where it has both."""
+    """Joint, or all joints -> places of the unknowns that are viscous and dry friction, where there are both."""
     robot, columns = equations.robot, equations.base.columns
     found: dict[str, list[int]] = {}
     for place, column in enumerate(columns):
@@ -98,7 +98,9 @@ def _frictions(equations: Factors) -> dict[str, list[int]]:
         placed = robot.terms[column - 10 * robot.dof]
         if isinstance(placed.term, Viscous | Coulomb):
             found.setdefault(robot.joint_names[placed.joints[0]], []).append(place)
-    return {joint: places for joint, places in found.items() if len(places) > 1}
+    together = {joint: places for joint, places in found.items() if len(places) > 1}
+    every = [place for places in together.values() for place in places]
+    return together | ({"all joints": every} if len(together) > 1 else {})
 
 
 def weigh_joints(runs: Sequence[Run]) -> Floats:
