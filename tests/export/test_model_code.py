@@ -51,6 +51,13 @@ def fit(truth, run):
     return identify(truth, run, Recipe.bare(), terms=further)
 
 
+def test_the_header_and_the_readme_name_the_file_of_the_whole_model(fit):
+    files = generate_c(fit, ["inverse_dynamics"], name="My arm").files
+    (name,) = [file for file in files if file.endswith("_model.h")]
+    for text in (files["my_arm.h"], files["README.md"]):
+        assert f"Only {name} has these terms: hysteresis, lagged sign, load friction." in text
+
+
 def test_every_candidate_advances_as_its_column_says(run):
     """Sample after sample `advance` gives the column that the estimators fit, for every registered term."""
     robot = scara().with_terms(RotorInertia(0.1), Viscous(1.0), Coulomb(1.0))

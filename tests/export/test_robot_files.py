@@ -289,7 +289,7 @@ def test_a_file_with_actuators_keeps_them(scaled, tmp_path):
 
 
 def test_the_note_on_a_urdf_says_where_the_rotor_inertias_went() -> None:
-    kinds = (robot_files._describe_kind(RotorInertia(0.1)),)
+    kinds = (RotorInertia(0.1).kind,)
     for error in (2.33, 5.36):
         sentence = RobotFile(
             format="URDF", path=Path("a.urdf"), error=error, judged=2.32, lacks=("IA1",), kinds=kinds

@@ -7,11 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dynid.cli.screen import identification_overview
 from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.passivity import Passivity
 from dynid.estimation.rows import torque_of_terms
 from dynid.estimation.selection import Candidate, ForwardSelection, Selection
+from dynid.export.result_file import result_json
 from dynid.links.identify import identify, identify_equations
 from dynid.links.recipe import Recipe
 from dynid.robot import zoo
@@ -47,6 +49,19 @@ def test_every_parameter_is_the_mean_over_the_models(equations: Samples, shares:
     spread = np.maximum(fit.estimate.stderr, 1e-9)
     assert np.max(np.abs(fit.estimate.values - list(expected.values())) / spread) < 0.3
     assert any("3 sets of further terms predict left-out parts" in f.message for f in fit.estimate.findings)
+
+
+def test_the_result_file_lists_the_printed_terms_with_their_shares(equations: Samples) -> None:
+    selection = Selection(terms=(*ROOTS, *SIGNS), steps=(), models=MODELS, shares=(0.1, 0.2, 0.4, 0.3))
+    fit = identify_equations(equations, FeasibleWLS(prior_weight=1.0), selection)
+    listed = result_json(fit)["selected_terms"]
+    assert [entry["term"] for entry in listed] == [term.name for term in fit.terms]
+    kinds = list(dict.fromkeys(entry["kind"] for entry in listed))
+    assert f"Selected terms: {', '.join(kinds)}." in identification_overview(fit)
+    by_kind = {entry["kind"]: entry["share"] for entry in listed}
+    assert by_kind == pytest.approx({"SaturatingViscous": 0.8, "SmoothSign": 0.4})
+    alone = Selection(terms=ROOTS, steps=())
+    assert {entry["share"] for entry in alone.terms_to_json()} == {1.0}
 
 
 def test_the_same_terms_in_another_order_are_the_same_model(equations: Samples) -> None:

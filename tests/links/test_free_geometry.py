@@ -11,9 +11,13 @@ import dynid
 from campaigns import hypotheses as campaign
 from dynid.errors import ArgumentError
 from dynid.estimation.selection import ForwardSelection
+from dynid.export.robot_files import write_robot_files
+from dynid.links.common import term_selection
 from dynid.links.common.free_geometry import free_geometry
-from dynid.links.recipe import Recipe
+from dynid.links.recipe import Recipe, add_terms
+from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 
 TILT_ONLY = ForwardSelection(folds=(8,), average=False, most=2)
 OWN = {"length": "lengths", "zero": "zeros", "tilt": "tilt"}
@@ -68,6 +72,55 @@ def test_what_no_torque_shows_is_held():
     assert "joint5" in held  # another zero of the last joint is another inertia of the last link
     assert "joint1" in held  # nothing depends on where along its rail the robot stands
     assert "untestable" in [finding.code for finding in freed.findings]
+
+
+def _noisy(seed: int, effort: float) -> Experiment:
+    """A short log of a level robot whose first axis is vertical, with much noise."""
+    robot = add_terms(dynid.robots.ddarm())
+    motion = sum_of_sines(robot.dof, seed=seed)
+    noise = Noise(effort=effort)
+    return process(simulate_experiment(robot, motion, rate_hz=100, duration_s=8, noise=noise, seed=seed))
+
+
+@pytest.mark.parametrize(("seed", "effort"), [(0, 2.0), (1, 6.0)])  # one axis is not determined, both are not
+def test_a_tilt_that_is_held_leaves_gravity_as_it_is(seed, effort):
+    robot = dynid.robots.ddarm()
+    freed = free_geometry(robot, [_noisy(seed, effort)], ["tilt"])
+    assert [(quantity.value, quantity.error) for quantity in freed.quantities] == [(0.0, np.inf)] * 2
+    assert np.array_equal(freed.robot.gravity, robot.gravity)
+    (note,) = freed.findings
+    assert "do not determine tilt of the base: there the geometry stays as the model states it" in note.message
+
+
+@pytest.mark.parametrize("freedom", ["zeros", "angles"])
+def test_the_robot_has_what_is_reported(freedom):
+    robot = dynid.robots.ddarm()
+    freed = free_geometry(robot, [_noisy(2, 2.0)], [freedom])
+    for before, after in zip(robot.bodies, freed.robot.bodies, strict=True):
+        mine = [quantity.value for quantity in freed.quantities if quantity.joint == before.joint.name]
+        turned = after.R_parent_joint @ before.R_parent_joint.T
+        angle = np.linalg.norm([turned[2, 1] - turned[1, 2], turned[0, 2] - turned[2, 0], turned[1, 0] - turned[0, 1]])
+        assert np.arcsin(angle / 2.0) == pytest.approx(np.linalg.norm(mine), abs=1e-9)
+
+
+def test_a_selected_tilt_that_the_logs_do_not_determine_is_neither_listed_nor_written(tmp_path, monkeypatch):
+    every = term_selection.standard_candidates
+    monkeypatch.setattr(
+        term_selection,
+        "standard_candidates",
+        lambda *given, **named: tuple(group for group in every(*given, **named) if group.name == "base tilt"),
+    )
+    robot = dynid.robots.ddarm()
+    easy = ForwardSelection(folds=(8,), gain=0.0, share=0.0, average=False)
+    fit = dynid.identify(robot, _noisy(7, 2.0), Recipe(selection=easy))
+    assert fit.terms == fit.selection.terms == ()
+    assert [step.kept for step in fit.selection.steps] == [False]
+    (note,) = [finding.message for finding in fit.estimate.findings if "tilt" in finding.message]
+    assert "which do not determine it: there the base stays as the model states it" in note
+    for file in write_robot_files(fit, tmp_path):
+        assert file.gravity == ()
+        if file.format.startswith("MJCF"):
+            assert np.array_equal(dynid.read_mjcf(file.path).gravity, robot.gravity)
 
 
 def test_what_the_logs_do_not_show_is_one_note_without_a_value():

@@ -132,6 +132,17 @@ def test_held_out_parts_are_judged_by_what_is_handed_over() -> None:
     np.testing.assert_allclose(shifts, 2.0 * (OFFSETS - OFFSETS.mean(axis=0)), atol=0.1)
 
 
+def test_the_remedy_for_slight_offsets_names_the_default() -> None:
+    """They are not sure, so that the default leaves them in."""
+    shifts = [np.zeros(3), np.zeros(3), np.array([0.0, 0.0, 0.005])]
+    runs = [replace(run, effort=run.effort + shift) for run, shift in zip(_runs(0.05), shifts, strict=True)]
+    (found,) = check_runs(build_equations(ROBOT, runs))
+    assert found.severity == "note"
+    assert Recipe().per_run == ("auto",)
+    assert 'per_run = ["offset"] gives every run its own offsets' in found.remedy
+    assert 'the default "auto" those that surely differ' in found.remedy
+
+
 def test_offsets_are_not_taken_off_where_a_run_differs_in_something_else() -> None:
     """They would take up a part of that in all runs, which then accuses the others."""
     cold = zoo.cylindrical().with_terms(Viscous(0.75), Coulomb(0.45), Offset(1.1))

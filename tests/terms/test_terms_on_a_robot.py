@@ -69,7 +69,7 @@ def test_an_identification_hands_its_terms_on() -> None:
     mine = inverse_dynamics(without.with_terms, run.q, run.dq, run.ddq)
     np.testing.assert_allclose(mine, without.torque(run), atol=1e-8)
     code = dynid.generate_c(fit, functions=["friction"], two_rate=False)
-    assert "FH1(0.05)" in code.text.notes[0], "what the code cannot carry is said"
+    assert "hysteresis" in code.text.notes[0], "what the code cannot carry is said"
     assert "sqrt" in code.files[f"{code.name}.c"]
 
 

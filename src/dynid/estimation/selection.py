@@ -101,6 +101,19 @@ class Selection:
             for s in self.steps
         ]
 
+    def terms_to_json(self) -> list[dict[str, object]]:
+        """The terms that the model holds; ``share`` is what the models with a term count in the mean of all."""
+        count = max(len(self.models), 1)
+        shares, models = self.shares or (1.0 / count,) * count, [set(model) for model in self.models or (self.terms,)]
+        return [
+            {
+                "term": term.name,
+                "kind": type(term).__name__,
+                "share": sum(share for share, model in zip(shares, models, strict=True) if term in model),
+            }
+            for term in self.terms
+        ]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForwardSelection:

@@ -307,7 +307,8 @@ def result_json(
         "prior_dominated": list(fit.prior_dominated),
         "without_effect": base.unidentifiable,
         "significant": _significant_part(fit, cost),
-        "selection": [] if fit.selection is None else fit.selection.to_json(),
+        "selection": [] if fit.selection is None else fit.selection.to_json(),  # the rounds of the search
+        "selected_terms": [] if fit.selection is None else fit.selection.terms_to_json(),  # what the model holds
         "data": [data_facts(run) for run in fit.equations.excerpts],
         "validation": None if check is None else check.to_json(),
         "band_hz": fit.equations.band_hz,

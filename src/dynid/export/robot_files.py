@@ -8,7 +8,6 @@ the judged one. Friction with memory needs MuJoCo 4.0, so it goes into an MJCF o
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -244,7 +243,7 @@ def write_robot_files(
             by_kind = {part.name: (apart[part.name], part.error) for part in check.by_kind}
         judged = None if check is None else check.relative_error
         lost = kind.missing(fit)
-        words = tuple(dict.fromkeys(_describe_kind(term) for term in lost.values()))
+        words = tuple(dict.fromkeys(term.kind for term in lost.values()))
         files.append(RobotFile(format=kind.name, path=path, error=error, judged=judged, lacks=tuple(lost), kinds=words,
                                by_kind=by_kind, gravity=kind.lost_gravity(fit.robot)))  # fmt: skip
     return tuple(files)
@@ -263,8 +262,3 @@ def describe_files(files: Sequence[RobotFile], folder: object) -> str:
             "do not hold there. Compare with --set selection=false."
         )
     return "\n".join(lines)
-
-
-def _describe_kind(term: Term) -> str:
-    """The class of a term in words: ``RotorInertia`` gives ``rotor inertia``."""
-    return re.sub(r"(?<!^)(?=[A-Z])", " ", type(term).__name__).lower()

@@ -33,8 +33,9 @@ from dynid.findings import Finding
 from dynid.kernels import inverse_dynamics, kernel
 from dynid.lazy import cached_property
 from dynid.links.common.averaging import average_models
+from dynid.links.common.base_tilt import is_tilted, leave_out_tilts, note_unsure, unsure_tilts
 from dynid.links.common.common_cutoff import CutoffChoice
-from dynid.links.common.free_geometry import free_geometry, is_tilted
+from dynid.links.common.free_geometry import FreedGeometry, free_geometry
 from dynid.links.common.friction_misfit import count_friction_misfit
 from dynid.links.common.kept_faults import check_kept_terms
 from dynid.links.common.leaves import fix_cutoff, reduce_logs
@@ -515,15 +516,14 @@ def identify_experiments(
     base: BaseParameters | None = None,
     terms: Sequence[Term] = (),
     threads: int = 1,
-    turned: bool = False,
+    freed: FreedGeometry | None = None,
 ) -> Identification:
-    """Identify a robot that has its terms from experiments; see `identify`. Gravity is not turned where it was."""
+    """Identify a robot that has its terms from experiments; see `identify`. Geometry is freed once."""
     runs = matched_runs(robot, runs)
-    if recipe.free:
+    if recipe.free and freed is None:
         freed = free_geometry(robot, runs, recipe.free)
-        fixed = replace(recipe, free=())
-        fit = identify_experiments(freed.robot, runs, fixed, estimator, terms=terms, threads=threads, turned=True)
-        return replace(fit, estimate=replace(fit.estimate, findings=(*freed.findings, *fit.estimate.findings)))
+    if freed is not None:
+        robot, base = freed.robot, None
     present = (*recipe.spring_terms(robot), *terms)
     with stage("estimate"):
         equations = build_equations(robot, runs, base=base, terms=present, band_hz=recipe.band_hz, threads=threads)
@@ -537,10 +537,17 @@ def identify_experiments(
         # the mean of fits is possible where each of them is; other estimators take the model of the rule
         rule = recipe.selection if isinstance(estimator, FeasibleWLS) else replace(recipe.selection, average=False)
         equations, selection = select_terms(equations, rule)
-        if not turned and is_tilted(equations):  # its term is linear in the angle: gravity itself is turned instead
-            exact = replace(recipe, free=("tilt",))
-            return identify_experiments(robot, runs, exact, estimator, terms=terms, threads=threads)
+        if freed is None and is_tilted(equations):  # its term is linear in the angle: gravity is turned where logs tell
+            exact = free_geometry(robot, runs, ("tilt",))
+            if exact.is_shown:
+                return identify_experiments(robot, runs, recipe, estimator, terms=terms, threads=threads, freed=exact)
     fit = identify_equations(equations, estimator, selection)
+    if selection is not None and (unsure := unsure_tilts(fit.terms, selection.terms, fit.estimate)):
+        equations, selection = leave_out_tilts(equations, selection, list(unsure))
+        fit = identify_equations(equations, estimator, selection)
+        fit = replace(fit, estimate=replace(fit.estimate, findings=(*fit.estimate.findings, note_unsure(unsure))))
+    if freed is not None:
+        fit = replace(fit, estimate=replace(fit.estimate, findings=(*freed.findings, *fit.estimate.findings)))
     fit = replace(fit, estimate=count_friction_misfit(equations, fit.estimate, fit.torque))
     if settled is not None:
         estimate = settled.noted(fit.estimate, equations)

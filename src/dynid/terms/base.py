@@ -8,6 +8,7 @@ a robot's joint are objects of the same class. docs/extending.md shows how to ad
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -217,6 +218,11 @@ class Term(ABC):
     @abstractmethod
     def name(self) -> str:
         """Name of the parameter, with the joint's number."""
+
+    @property
+    def kind(self) -> str:
+        """The class in words: ``RotorInertia`` gives ``rotor inertia``."""
+        return re.sub(r"(?<!^)(?=[A-Z])", " ", type(self).__name__).lower()
 
     @property
     def has_memory(self) -> bool:

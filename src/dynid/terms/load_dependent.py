@@ -99,6 +99,7 @@ class BaseTilt(Term):
     """Index of the horizontal axis, see `horizontal_axes`."""
     reference: Reference
     symbol: ClassVar[str] = "TILT"
+    candidate: ClassVar[str] = "base tilt"
     base_unit: ClassVar[str] = "rad"
 
     @property
@@ -124,7 +125,7 @@ class BaseTilt(Term):
     def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
         if not np.any(sizes.gravity):
             return {}
-        return {"base tilt": (cls(axis=0, reference=sizes.reference), cls(axis=1, reference=sizes.reference))}
+        return {cls.candidate: (cls(axis=0, reference=sizes.reference), cls(axis=1, reference=sizes.reference))}
 
 
 def horizontal_axes(gravity: Floats) -> Floats:

@@ -346,7 +346,7 @@ def _slight_offsets(
             where=name,
             message=f"{name} seems to have offsets of its own: {'; '.join(map(_describe, found))}",
             evidence={entry.cause.name: entry.deviations for entry in found},
-            remedy='Runs get their own offsets by per_run = ["offset"], the default for runs in memory.',
+            remedy='per_run = ["offset"] gives every run its own offsets; the default "auto" those that surely differ.',
         )
 
 

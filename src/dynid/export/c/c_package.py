@@ -188,7 +188,7 @@ def generate_c(
     """
     given = source.pruned if isinstance(source, Significance) else source
     given = given.identification() if isinstance(given, SavedResult) else given
-    robot, notes = _robot_and_notes(given)
+    robot, notes = _robot_and_notes(given, name)
     indefinite = _indefinite_warning(given, two_rate)
     with_tasks = not indefinite if two_rate is None else two_rate
     warnings = (*_negative_warning(given), *indefinite)
@@ -227,17 +227,15 @@ def generate_c(
     return CPackage(name=text.name, files=files, counts=MappingProxyType(counts), text=text, warnings=warnings)
 
 
-def _robot_and_notes(source: Source) -> tuple[Robot, tuple[str, ...]]:
+def _robot_and_notes(source: Source, name: str | None) -> tuple[Robot, tuple[str, ...]]:
     if isinstance(source, Robot):
         return source, ()
     if isinstance(source, PrunedModel | PrunedRobot):
         return source.robot, tuple(source.notes())
     if isinstance(source, Identification):
-        missing = ", ".join(source.terms_left_out)
-        note = (
-            f"Only the model of *_model.h has terms with memory, of other joints and of the links' torques: {missing}."
-        )
-        return source.with_terms, (note,) if missing else ()
+        missing = dict.fromkeys(term.kind for term in source.terms if term.name in source.terms_left_out)
+        file = f"{c_identifier(source.robot.name if name is None else name)}_model.h"
+        return source.with_terms, (f"Only {file} has these terms: {', '.join(missing)}.",) if missing else ()
     if isinstance(source, Identified):
         return source.identified, ()
     raise ArgumentError(

@@ -14,8 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, DataError
-from dynid.estimation.equations import Factors
-from dynid.estimation.linear.least_squares import weighted_values
 from dynid.findings import Finding
 from dynid.gate.causes import KINDS, SURE, Cause, placement_errors
 from dynid.gate.measured_samples import measured_samples
@@ -25,9 +23,8 @@ from dynid.information.displacements import displace, displacement_columns
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 from dynid.spatial import rotation_about
-from dynid.terms.load_dependent import BaseTilt
 
-__all__ = ["FREEDOMS", "Freed", "FreedGeometry", "check_freedoms", "free_geometry", "is_tilted"]
+__all__ = ["FREEDOMS", "SHOWN", "Freed", "FreedGeometry", "check_freedoms", "free_geometry"]
 
 Floats = NDArray[np.float64]
 FREEDOMS: dict[str, tuple[str, ...]] = {
@@ -43,9 +40,6 @@ MOST_STEPS = 8
 """Most steps of Gauss-Newton (convention: quantities within 10 % of the truth settle in three)."""
 SETTLED = 0.05
 """Largest step, in standard errors, that ends the search (convention)."""
-EXACT_TILT = 0.02
-"""Tilt of the base [rad] above which a term linear in it is off by more than 0.02 % of gravity (derivation: the cosine)
-and gravity is turned instead."""
 SHOWN = 2.5
 """Standard errors from which on an estimated quantity is said to differ from the model (convention)."""
 OPEN = {"zero": 0.03, "slide zero": 0.01, "length": 0.02, "tilt": 0.03, "angle": 0.03}
@@ -71,6 +65,12 @@ class FreedGeometry:
     robot: Robot
     quantities: tuple[Freed, ...]
     findings: tuple[Finding, ...]
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the logs determine every quantity, and one of them surely differs from the model."""
+        determined = all(np.isfinite(quantity.error) for quantity in self.quantities)
+        return determined and any(abs(quantity.value) > SHOWN * quantity.error for quantity in self.quantities)
 
 
 def check_freedoms(names: Iterable[str]) -> None:
@@ -101,13 +101,15 @@ def free_geometry(robot: Robot, runs: Sequence[Experiment], freedoms: Sequence[s
         if kind in kinds and (kind != "tilt" or j == 0)
     ]
     total, error = np.zeros(len(chosen)), np.full(len(chosen), np.inf)
-    open_ones, moved = np.zeros(len(chosen), dtype=bool), robot
+    held, moved = np.zeros(len(chosen), dtype=bool), robot
     for _ in range(MOST_STEPS):
-        step, error, open_ones = _step(moved, samples, chosen, open_ones)
-        total += step
-        moved = _move(moved, chosen, step)
+        before = held
+        step, error, held = _step(moved, samples, chosen, held)
+        # a step may show that the logs do not determine what an earlier one moved
+        total = np.where(held, 0.0, total + step)
+        moved = _move(robot, chosen, total)
         samples = replace(samples, gravity=moved.gravity)
-        if np.all(np.abs(step[~open_ones]) <= SETTLED * error[~open_ones]):
+        if np.array_equal(held, before) and np.all(np.abs(step[~held]) <= SETTLED * error[~held]):
             break
     found = tuple(
         Freed(kind, robot.joint_names[j], value, spread)
@@ -118,22 +120,11 @@ def free_geometry(robot: Robot, runs: Sequence[Experiment], freedoms: Sequence[s
     return FreedGeometry(moved, found, tuple(_report(robot, chosen, total, error)))
 
 
-def is_tilted(equations: Factors) -> bool:
-    """Whether a base tilt among the terms is so large that its term, linear in the angle, is not exact enough."""
-    if not any(isinstance(term, BaseTilt) for term in equations.terms):
-        return False
-    values = weighted_values(equations)[equations.base.rank :].tolist()
-    return any(
-        isinstance(term, BaseTilt) and abs(value) > EXACT_TILT
-        for term, value in zip(equations.terms, values, strict=True)
-    )
-
-
-def _move(robot: Robot, chosen: Sequence[tuple[str, int, Floats]], step: Floats) -> Robot:
-    """The robot after a step; a tilt of the base turns gravity the other way, and leaves the base's frame alone."""
+def _move(robot: Robot, chosen: Sequence[tuple[str, int, Floats]], amounts: Floats) -> Robot:
+    """The robot with other geometry; a tilt of the base turns gravity the other way and leaves the base's frame."""
     shifts: dict[str, Floats] = {}
     tilt = np.zeros(3)
-    for (kind, j, direction), amount in zip(chosen, step.tolist(), strict=True):
+    for (kind, j, direction), amount in zip(chosen, amounts.tolist(), strict=True):
         if kind == "tilt":
             tilt = tilt + amount * direction[3:]
             continue
@@ -177,9 +168,15 @@ def _step(
         worst = int(np.argmax(np.where(held, -np.inf, error / limit)))
         if error[worst] <= limit[worst]:
             break
-        held[worst], step[worst], error[worst] = True, 0.0, np.inf
+        held[_together(chosen, worst)] = True
+    step[held], error[held] = 0.0, np.inf
     largest = 5.0 * limit
     return np.clip(step, -largest, largest), error, held
+
+
+def _together(chosen: Sequence[tuple[str, int, Floats]], place: int) -> list[int]:
+    """Places of what is held with a quantity: half a tilt of the base would be a tilt about another axis."""
+    return [k for k, (kind, _, _) in enumerate(chosen) if k == place or kind == chosen[place][0] == "tilt"]
 
 
 def _solve(fit: ProfiledFit, free: Floats) -> tuple[Floats, Floats]:
@@ -202,12 +199,13 @@ def _report(robot: Robot, chosen: Sequence[tuple[str, int, Floats]], total: Floa
     held, same = list[str](), list[str]()
     for (kind, j, direction), value, spread in zip(chosen, total.tolist(), error.tolist(), strict=True):
         rule, name, cause = KINDS[kind], robot.joint_names[j], Cause(kind, j, np.zeros(0), direction)
+        quantity = "tilt of the base" if kind == "tilt" else f"{kind} of {name}"
         if not np.isfinite(spread):
-            held.append(f"{kind} of {name}")
+            held.append(quantity)
             continue
         if abs(value) < max(SHOWN * spread, rule.least):
             bound = f"{rule.factor * (abs(value) + 2.0 * spread):.2g} {cause.unit(robot)}"
-            same.append(f"{'tilt of the base' if kind == 'tilt' else f'{kind} of {name}'} (within {bound})")
+            same.append(f"{quantity} (within {bound}; the identified robot has {rule.factor * value:+.2g})")
             continue
         sure = abs(value) > max(SURE * spread, rule.small)
         yield Finding(
@@ -232,6 +230,7 @@ def _report(robot: Robot, chosen: Sequence[tuple[str, int, Floats]], total: Floa
             code="untestable",
             severity="note",
             where="model",
-            message=f"the logs do not determine {', '.join(held)}, which stay as the model states them",
+            message=f"the logs do not determine {', '.join(dict.fromkeys(held))}: there the geometry stays as the "
+            "model states it",
             remedy="Other motions may show them; some never act on the torques.",
         )
