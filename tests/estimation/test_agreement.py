@@ -57,6 +57,30 @@ def test_runs_with_too_few_independent_values_are_not_compared():
     assert found.severity == "note"
 
 
+@pytest.mark.parametrize("height", [0.05, 0.12])
+def test_a_load_on_the_axis_of_the_last_joint_is_a_load(height):
+    """It looks the same as another inertia of the link before."""
+    robot = arm(puma560)
+    tip = robot.bodies[-1].joint.child
+    load = Inertia.from_com(1.5, [0.0, 0.0, height], 0.0015 * np.eye(3))
+    runs = [record(robot, 11), record(robot.with_body("held", parent=tip, inertia=load), 12), record(robot, 13)]
+    found = check_runs(build_equations(robot, runs))
+    assert [finding.code for finding in found if finding.severity == "warning"] == ["run-load"]
+    assert f"as if {tip} held 1." in found[0].message
+
+
+@pytest.mark.parametrize("joints", [[3], range(6)])
+def test_friction_that_grows_as_a_whole_is_no_gain(joints):
+    robot = arm(puma560)
+    theta = robot.parameter_vector.copy()
+    for joint in joints:
+        theta[10 * robot.dof + 4 * joint + 1 : 10 * robot.dof + 4 * joint + 3] *= 2.0  # viscous and dry
+    runs = [record(robot, 14), record(robot, 15), record(robot.with_parameters(theta), 16)]
+    (found,) = (f for f in check_runs(build_equations(robot, runs)) if f.severity == "warning")
+    assert next(iter(found.evidence)) == f"friction of {'joint4' if len(joints) == 1 else 'all joints'}"
+    assert "FC4 by +1." in found.message
+
+
 def test_a_single_run_is_compared_with_nothing():
     assert check_runs(build_equations(arm(puma560), record(arm(puma560), 3))) == ()
 
