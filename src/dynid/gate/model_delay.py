@@ -204,7 +204,9 @@ def check_delay(robot: Robot, experiment: Experiment, max_delay_s: float = 0.1) 
     remedy = f"Process with effort_delay_s={likely.seconds:.6f}; in a recipe delay_s={likely.seconds:.6f}."
     if not delay.clear:
         remedy = f"Compare the held-out errors with and without --set delay_s={likely.seconds:.6f}."
+    evidence = _delay_evidence(likely)
     if not delay.likely:
+        evidence["with other friction [s]"] = delay.seconds
         doubt = f"Doubtful: with another model of dry friction at reversals the delay is {1e3 * delay.seconds:.4g} ms."
         remedy = f"{doubt} {remedy}"
     yield Finding(
@@ -213,7 +215,7 @@ def check_delay(robot: Robot, experiment: Experiment, max_delay_s: float = 0.1) 
         where="effort",
         message=f"the torques {verb} {'delayed' if likely.seconds >= 0.0 else 'ahead of the motion'} by "
         f"{abs(1e3 * likely.seconds):.3g} ms",
-        evidence=_delay_evidence(likely),
+        evidence=evidence,
         remedy=remedy,
     )
 
@@ -262,7 +264,7 @@ def check_common_delay(told: Sequence[Sequence[Finding]], periods_s: Sequence[fl
         (finding, period_s)
         for findings, period_s in zip(told, periods_s, strict=True)
         for finding in findings
-        if set(DELAY_EVIDENCE) <= finding.evidence.keys()
+        if tuple(finding.evidence) == DELAY_EVIDENCE  # doubtful ones state more
     ]
     common = combine_delays([_delay_told(finding, period_s) for finding, period_s in measured])
     if common is None or not common.sure or abs(common.seconds) < common.period_s:
