@@ -22,12 +22,12 @@ RATE_HZ = 100.0
 CORRELATION = 0.8
 
 
-def late_log(seed: int, samples: int, sticky: int | None = None) -> Recording:
-    """A log of 12 s whose torques are late by some samples; the noise of one joint may be large near its reversals."""
+def late_log(seed: int, samples: int, sticky: int | None = None, duration_s: float = 12.0) -> Recording:
+    """A log whose torques are late by some samples; the noise of one joint may be large near its reversals."""
     terms = (dynid.RotorInertia(0.3), dynid.Viscous(8.0), dynid.Coulomb(6.0), dynid.Offset())
     motion, noise = sum_of_sines(ROBOT.dof, seed=seed), dynid.Noise(position=2e-5)
     log = dynid.simulate_experiment(
-        ROBOT.with_terms(*terms), motion, rate_hz=RATE_HZ, duration_s=12.0, noise=noise, seed=seed
+        ROBOT.with_terms(*terms), motion, rate_hz=RATE_HZ, duration_s=duration_s, noise=noise, seed=seed
     )
     assert log.effort is not None
     white = np.random.default_rng(seed + 1).normal(size=log.effort.shape)
@@ -98,7 +98,7 @@ def test_what_was_done_about_an_unknown_delay_is_told(samples, words, hold_out):
     seen: list[Finding] = []
     recipe = Recipe(gate=False, delay_s="auto", hold_out=hold_out)
     reader = LogReader(robot=ROBOT, recipe=recipe, notice=seen.append)
-    reader.training_and_proof([late_log(5, samples)])
+    reader.training_and_proof([late_log(5, samples, duration_s=20.0)])
     (finding,) = seen
     assert finding.code == "estimated-delay"
     assert words in finding.message

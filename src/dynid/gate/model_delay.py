@@ -19,6 +19,7 @@ from dynid.kernels import regressor
 from dynid.logs.recording import Recording
 from dynid.processing.delay import (
     END_STDERRS,
+    SURE_STDERRS,
     Delay,
     DelayTrials,
     UnexplainedSquares,
@@ -48,7 +49,7 @@ CHANCE_STDERRS = 2.0
 
 CLEARLY_SURER = 0.5
 """Ratio of standard errors below which the reversals of those joints serve that are explained, although others are not
-(convention: in PD loops, where they bias the delay by up to a millisecond, it is seldom below 0.7)."""
+(convention: in PD loops, where they bias the delay by up to a millisecond, it is seldom so small)."""
 
 ROWS_PER_COLUMN = 4
 """Smallest number of rows of a joint, over the number of its columns, with which the reversals can be left out: fits
@@ -117,7 +118,8 @@ def model_delay(robot: Robot | None, experiment: Experiment, *, max_delay_s: flo
     explained = [j for j in inner.joints if _explained_alike(unexplained[j], left[j])]
     if len(explained) == len(inner.joints):
         return with_reversals
-    some = whole.without_reversals(fewest, explained) if explained else None
+    tells = SURE_STDERRS * without[0].stderr_s < SMALL_DELAY_S
+    some = whole.without_reversals(fewest, explained) if explained and not tells else None
     if some is None:
         return without
     with_some, _, _ = _best_friction(some, bases, late, LAGS_S)
