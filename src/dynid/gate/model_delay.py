@@ -152,7 +152,7 @@ def combine_delays(delays: Sequence[Delay]) -> Delay | None:
 
 def _explained_alike(all_rows: UnexplainedSquares, left: UnexplainedSquares) -> bool:
     """Whether the equations explain a joint's reversals nearly as well as the rest, as far as few values tell it."""
-    scatter = np.sqrt(2.0 / left.freedom)  # relative standard error of a mean square
+    scatter = float(np.sqrt(2.0 / left.freedom))  # relative standard error of a mean square
     return all_rows.mean < EXPLAINED_ALIKE**2 * (1.0 + CHANCE_STDERRS * scatter) * left.mean
 
 
