@@ -128,7 +128,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "assumed-limits": "The robot file lacks limits, and usual ones are assumed.",
         "assumed-shape": "The robot file lacks collision geometry, and joint origins stand for the bodies.",
         "continued": "An interrupted search for a motion continues where it stopped.",
-        "estimated-delay": "A delay was estimated and is taken into account.",
+        "estimated-delay": "A delay was estimated; it is taken into account where it is sure.",
         "in-pieces": "Logs are read piece by piece, so terms are not selected.",
         "no-selection": "Terms are not selected, because the estimator cannot have them.",
         "other-plan": "An earlier plan of another robot, period or number of harmonics is the start of a search.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from campaigns import loop_delays as campaign
-from dynid.gate.model_checks import measured_delay
+from dynid.gate.model_delay import measured_delay
 from dynid.gate.quality import check_recording
 from dynid.processing.delay import Delay
 

@@ -8,10 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.decompositions import lstsq, matrix_rank, pivoted_triangle
-from dynid.errors import DataError
 from dynid.findings import Finding
 from dynid.gate.free_equations import IndependentColumns
-from dynid.gate.model_delay import model_delay
 from dynid.gate.quick_fit import (
     Samples,
     friction_bases,
@@ -29,15 +27,12 @@ from dynid.gate.quick_fit import (
 from dynid.kernels import regressor
 from dynid.logs.recording import Recording
 from dynid.parameters.layout import parameter_layout
-from dynid.processing.delay import Delay
-from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint
 
 __all__ = [
     "check_changes",
     "check_compensation",
-    "check_delay",
     "check_effort_limits",
     "check_excitation",
     "check_gravity_and_units",
@@ -47,7 +42,6 @@ __all__ = [
     "check_torque_sizes",
     "joint_reach",
     "likely_unit",
-    "measured_delay",
     "torque_ratios",
 ]
 
@@ -102,9 +96,6 @@ SMALLEST_SIZE = 1.0 / 30.0
 TINY_SIZE = 5e-4
 """... and rms of a joint's torque over the largest of all joints below which it is wrong, too (convention: the last
 joint of the Panda has a hundredth)."""
-UNTOLD_S = 0.05
-"""Standard error of a delay from which on the log does not tell it [s] (convention: half of the longest delay that is
-tried)."""
 SLOW = 0.02
 """Inertial torques below this share of the gravity torques are not used (convention)."""
 BLOCKS = 20
@@ -469,68 +460,6 @@ def _fit_gravity(robot: Robot, samples: Samples) -> tuple[Floats, float, Floats]
     along = float(solution[:3] @ robot.gravity) / max(float(robot.gravity @ robot.gravity), 1e-12)
     stderr = np.sqrt(variance[:3] * 10.0)  # neighbouring samples are not independent
     return solution[:3], along if slow else float(solution[3]), stderr
-
-
-def check_delay(robot: Robot, experiment: Experiment, max_delay_s: float = 0.1) -> Iterator[Finding]:
-    """Report the delay of the torques, whatever it is. The experiment's torques should be unfiltered."""
-    try:
-        delay, other = model_delay(robot, experiment, max_delay_s=max_delay_s)
-    except DataError:
-        return
-    likely = delay if delay.likely else other
-    if not (delay.likely or (other.likely and other.matters)):
-        yield measured_delay(delay)
-        return
-    verb = "are" if delay.sure else "seem to be"
-    remedy = f"Process with effort_delay_s={likely.seconds:.6f}; in a recipe delay_s={likely.seconds:.6f}."
-    if not delay.clear:
-        remedy = f"Compare the held-out errors with and without --set delay_s={likely.seconds:.6f}."
-    if not delay.likely:
-        doubt = f"Doubtful: with another model of dry friction at reversals the delay is {1e3 * delay.seconds:.4g} ms."
-        remedy = f"{doubt} {remedy}"
-    yield Finding(
-        code="unsynchronised",
-        severity="warning" if delay.clear else "note",
-        where="effort",
-        message=f"the torques {verb} {'delayed' if likely.seconds >= 0.0 else 'ahead of the motion'} by "
-        f"{abs(1e3 * likely.seconds):.3g} ms",
-        evidence=_delay_evidence(likely),
-        remedy=remedy,
-    )
-
-
-def measured_delay(delay: Delay) -> Finding:
-    """The note that states a delay which is not surely different from zero, or that the log does not tell it."""
-    error = f"{1e3 * delay.stderr_s:.2g} ms" if np.isfinite(delay.stderr_s) else "unknown"
-    if not delay.stderr_s < UNTOLD_S:
-        return Finding(
-            code="measured-delay",
-            severity="note",
-            where="effort",
-            message="this log does not show whether torques and motion were recorded at the same time: the standard "
-            f"error of the delay is {error}",
-            evidence=_delay_evidence(delay),
-            remedy="Faster motions with more reversals show it; state a delay that you know in the recipe (delay_s).",
-        )
-    side = "late" if delay.seconds >= 0.0 else "early"
-    return Finding(
-        code="measured-delay",
-        severity="note",
-        where="effort",
-        message=f"this log shows no delay between torques and motion: the estimate is that the torques are "
-        f"{abs(1e3 * delay.seconds):.2g} ms {side}, with a standard error of {error}",
-        evidence=_delay_evidence(delay),
-        remedy="There is nothing to do.",
-    )
-
-
-def _delay_evidence(delay: Delay) -> dict[str, float]:
-    return {
-        "delay [s]": delay.seconds,
-        "standard error [s]": delay.stderr_s,
-        "residual before": delay.residual_before,
-        "after": delay.residual_after,
-    }
 
 
 def check_changes(robot: Robot, samples: Samples) -> Iterator[Finding]:

@@ -21,7 +21,6 @@ from dynid.gate.measured_samples import filtered_noise, move_back
 from dynid.gate.model_checks import (
     check_changes,
     check_compensation,
-    check_delay,
     check_effort_limits,
     check_excitation,
     check_gravity_and_units,
@@ -29,8 +28,8 @@ from dynid.gate.model_checks import (
     check_limits,
     check_noise,
     check_torque_sizes,
-    measured_delay,
 )
+from dynid.gate.model_delay import check_delay, measured_delay
 from dynid.gate.quick_fit import Samples
 from dynid.gate.signal_checks import (
     check_clock,

@@ -24,7 +24,7 @@ from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.files import size_mb
 from dynid.findings import Finding, QualityReport
 from dynid.gate.causes import NAMED
-from dynid.gate.model_delay import resolve_delay
+from dynid.gate.model_delay import check_common_delay, resolve_delay
 from dynid.gate.quality import check_and_process, prevents_processing
 from dynid.gate.stream_check import StreamCheck
 from dynid.gate.within_log import check_together
@@ -304,6 +304,8 @@ class LogReader:
         if not self.recipe.gate or len(logs) < 2:
             return
         runs = [None if one.chain is None else one.chain.experiment(filter_effort=False) for one in opened]
+        periods = [1.0 / _rate(one.part) for one in opened]
+        self._warn(None, list(check_common_delay([one.findings for one in opened], periods)))
         for place, finding in check_together(self.robot, runs, [one.findings for one in opened]):
             self._warn(None if place is None else logs[place], [finding])
 
@@ -362,12 +364,15 @@ class LogReader:
                 options = Processing(effort_delay_s=self.recipe.delay_s)
                 options = resolve_delay(recording, options, self.robot)[0]
                 found, _ = self._run_gate(log, recording, options, log_progress)
-                return replace(_open_training(recording, self.recipe, rule, self.robot), findings=found)
+                training = _open_training(recording, self.recipe, rule, self.robot)
+                self.tell_delay(log, training.delay_note)
+                return replace(training, findings=found)
             options = _processing(self.recipe)
             options = _validation_options(options, self.recipe) if for_validation else options
             if hz is not None:
                 options = replace(options, cutoff_hz=min(hz, HIGHEST_CUTOFF * _rate(recording)))
             options, delay_note = resolve_delay(recording, options, self.robot)
+            self.tell_delay(log, delay_note)
             found, chain = self._run_gate(log, recording, options, log_progress)
             if chain is None and not recording.isolated:
                 chain = Chain.start(recording, options)
@@ -392,6 +397,11 @@ class LogReader:
     def note(self, code: str, message: str) -> None:
         """Report a note about the recipe."""
         self.notice(Finding(code=code, severity="note", where="recipe", message=message))
+
+    def tell_delay(self, log: Log, note: str) -> None:
+        """Report what was done about an unknown delay of a log, if it was asked for."""
+        if note:
+            self.notice(Finding(code="estimated-delay", severity="note", where=f"{_name(log)}: effort", message=note))
 
     def require_torques(self, recording: Recording) -> None:
         """Refuse a log without joint torques where they are needed."""
@@ -509,6 +519,7 @@ class _Stream:
         if self._resolved is None:
             self._reader.require_torques(first)
             self._resolved = resolve_delay(first, _processing(self._reader.recipe), self._reader.robot)
+            self._reader.tell_delay(self._log, self._resolved[1])
         return self._resolved
 
 

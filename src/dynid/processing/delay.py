@@ -11,7 +11,7 @@ the reversals out; gate/model_delay.py decides whether they may serve.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
@@ -30,6 +30,7 @@ __all__ = [
     "Delay",
     "DelayTrials",
     "ExplainedTrials",
+    "UnexplainedSquares",
     "delay_rows",
     "estimate_delay",
     "independent_values",
@@ -187,16 +188,19 @@ class DelayTrials:
         shifts = np.linspace(-max_delay_s, max_delay_s, 2 * count + 1)
         return cls(part, rows, valid, joints, shifts, _TorqueAtTime(part, rows, shifts))
 
-    def without_reversals(self, fewest: int) -> DelayTrials | None:
+    def without_reversals(self, fewest: int, explained: Collection[int] = ()) -> DelayTrials | None:
         """The same trials without the rows in which a joint is slow or turns round.
 
         Args:
             fewest: Smallest number of rows with which a joint is used.
+            explained: Joints whose reversals count all the same.
 
         Returns:
             The trials; None if no joint has so many rows left.
         """
-        valid = self.valid & ~near_reversals(self.part)[self.rows]
+        left_out = near_reversals(self.part)[self.rows]
+        left_out[:, list(explained)] = False
+        valid = self.valid & ~left_out
         joints = [j for j in self.joints if valid[:, j].sum() >= max(fewest, FEWEST_ROWS)]
         return replace(self, valid=valid, joints=joints) if joints else None
 
@@ -269,8 +273,21 @@ class _ExplainedJoint:
         left = unexplained_part((torque.cubics(self.joint, step) @ powers) * self.counts, self.Q)
         if column is not None:
             left = unexplained_part(left, column[:, None])
-        taken = int(self.Q.shape[1]) + (column is not None)
-        return float(independent_values(left[:, None], self.counts[:, None])[0]) - taken
+        return float(independent_values(left[:, None], self.counts[:, None])[0]) - self.width(column)
+
+    def width(self, column: Floats | None) -> int:
+        """Number of columns."""
+        return int(self.Q.shape[1]) + (column is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnexplainedSquares:
+    """What functions of the motion do not explain of one joint's torques."""
+
+    mean: float
+    """Mean square, enlarged by what a fit takes away from few independent values."""
+    freedom: float
+    """Number of independent values behind it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,8 +305,7 @@ class ExplainedTrials:
             columns: For each of the joints one more column (M,), orthonormal to its others, or None.
         """
         trials, torque = self.trials, self.trials.torque
-        columns = columns or [None] * len(self.parts)
-        pairs = list(zip(self.parts, columns, strict=True))
+        pairs = self._with(columns)
         # unexplained squares by joint, block of time and shift: (k, BLOCKS, S)
         cost_table = np.maximum([part.costs(column) for part, column in pairs], 0.0)
         # squares of the torque about its mean, the denominator of the shares
@@ -323,6 +339,28 @@ class ExplainedTrials:
             residual_after=float(np.sqrt(unexplained(shift) / whole)),
             period_s=1.0 / trials.part.rate_hz,
         )
+
+    def unexplained_squares(
+        self, shift: float, columns: Sequence[Floats | None] | None = None
+    ) -> dict[int, UnexplainedSquares]:
+        """For each of the joints, what is not explained at a shift [s].
+
+        Args:
+            shift: The shift [s].
+            columns: As in `best_shift`.
+        """
+        torque = self.trials.torque
+        step, powers = torque.place(shift)
+        found = {}
+        for part, column in self._with(columns):
+            squares = float(powers @ part.unexplained_cubics(torque, step, column) @ powers)
+            freedom = max(part.freedom(torque, shift, column), 1.0)
+            taken = 1.0 + part.width(column) / freedom
+            found[part.joint] = UnexplainedSquares(mean=taken * squares / int(part.counts.sum()), freedom=freedom)
+        return found
+
+    def _with(self, columns: Sequence[Floats | None] | None) -> list[tuple[_ExplainedJoint, Floats | None]]:
+        return list(zip(self.parts, columns or [None] * len(self.parts), strict=True))
 
 
 def _error_by_curvature(cost: _Cost, shift: float, step: float, freedom: float) -> float:

@@ -348,7 +348,7 @@ def check_delay(name: str, delay_s: object) -> None:
 
 def apply_delay(options: Processing, delay: Delay) -> tuple[Processing, str]:
     """The options with a delay as a number, zero unless it is sure, and a line for `Experiment.processing_steps`."""
-    verdict = "moved back" if delay.sure else "left as they are"
+    verdict = "moved back" if delay.sure else "not sure, so they are left as they are"
     error = f"standard error {1e3 * delay.stderr_s:.2g} ms"
     note = f"delay of the torques {1e3 * delay.seconds:.4g} ms ({error}): {verdict}"
     return replace(options, effort_delay_s=delay.seconds if delay.sure else 0.0), note

@@ -127,8 +127,8 @@ def _check_log(
             path, robot, channel_map=channel_map, progress=lambda share, note: advance(0.5 * share, "reading")
         )
         recording = cut_recording(recording, rows=part["rows"], time=part["time"])
-        options = resolve_delay(recording, Processing(effort_delay_s=delay), robot)[0]
+        options, delay_note = resolve_delay(recording, Processing(effort_delay_s=delay), robot)
         result, _ = check_and_process(
             recording, options, robot, progress=lambda share, note: advance(0.5 + 0.5 * share, "checking")
         )
-    return result, recording.notes
+    return result, (*recording.notes, *filter(None, [delay_note]))
