@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.decompositions import lstsq, matrix_rank
 from dynid.errors import ArgumentError, DataError
-from dynid.kernels import gravity_torque, inverse_dynamics
 from dynid.findings import Finding
+from dynid.kernels import gravity_torque, inverse_dynamics
 from dynid.load.gain_solver import (
     CLEAR,
     TINY,
@@ -26,7 +26,7 @@ from dynid.load.gain_solver import (
     is_stated,
     joint_equations,
     judge_gains,
-    start_load,
+    start_loads,
 )
 from dynid.load.payload import Runs, payload_problem
 from dynid.logs.drives import CurrentGains
@@ -301,8 +301,9 @@ def gains_from_weighed_mass(
         raise ArgumentError("drive gains need a run without the load", remedy="Give unloaded.")
     problem = payload_problem(robot, loaded, unloaded, link=link)
     equations = [joint_equations(problem, joint) for joint in range(robot.dof)]
-    load = start_load(equations, mass_kg, stated)
-    found = fit_inverse_gains(equations, load, stated=stated, is_load_known=False)
+    starts = start_loads(equations, mass_kg, stated)  # a gain without end in some joints is a minimum, too
+    fits = [fit_inverse_gains(equations, load, stated=stated, is_load_known=False) for load in starts]
+    found = min(fits, key=lambda fit: fit.cost)
     remedy = "Give the centre of mass as well (--com), or use a heavier load or more motion."
     return _turn_over(found, robot.joint_names, stated, remedy=remedy)
 
@@ -318,6 +319,4 @@ def _turn_over(found: InverseGains, names: tuple[str, ...], stated: CurrentGains
     gain = np.where(open_ones, np.nan, 1.0 / np.where(open_ones, 1.0, found.values))
     stderr = np.where(open_ones, np.inf, np.abs(gain) * np.minimum(longer, np.maximum(before, share)))
     findings = judge_gains(found, names, stated, remedy=remedy)
-    return DriveGains(
-        gain=gain, stderr=stderr, offset=np.zeros(len(names)), joint_names=names, findings=findings
-    )
+    return DriveGains(gain=gain, stderr=stderr, offset=np.zeros(len(names)), joint_names=names, findings=findings)

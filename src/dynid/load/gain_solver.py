@@ -25,8 +25,15 @@ from dynid.load.load_solver import inertia_prior, run_spectral_gram, solve_minim
 from dynid.load.payload import PayloadProblem
 from dynid.logs.drives import CurrentGains
 
-__all__ = ["InverseGains", "JointEquations", "fit_inverse_gains", "is_stated", "joint_equations", "judge_gains",
-    "start_load"]
+__all__ = [
+    "InverseGains",
+    "JointEquations",
+    "fit_inverse_gains",
+    "is_stated",
+    "joint_equations",
+    "judge_gains",
+    "start_loads",
+]
 
 Floats = NDArray[np.float64]
 CLEAR = 3.0
@@ -64,6 +71,8 @@ class InverseGains:
     """(n,) [A/(N m) or A/N]"""
     std: Floats
     """(n,) infinite where the data and the stated gains leave it open"""
+    cost: float
+    """Half the sum of the squared residuals, in units of the noise"""
 
 
 def joint_equations(problem: PayloadProblem, joint: int) -> JointEquations:
@@ -115,8 +124,8 @@ def _whiten(rows: Floats, target: Floats, gram: Floats, spare: float) -> JointEq
     return JointEquations(axes.T @ (size[:, None] * Vt[good] * unscaled) / spread[:, None], axes.T @ side / spread)
 
 
-def start_load(equations: list[JointEquations], mass: float, stated: CurrentGains | None) -> Floats:
-    """(10,) a first load: by the stated gains, or else by the joint that shows the mass best.
+def start_loads(equations: list[JointEquations], mass: float, stated: CurrentGains | None) -> list[Floats]:
+    """First loads (10,): by the stated gains; or else at the link's origin, and by every joint that shows the mass.
 
     Raises:
         DataError: No gain is stated, and the motion does not separate the mass from the rest of the load in any joint.
@@ -125,17 +134,17 @@ def start_load(equations: list[JointEquations], mass: float, stated: CurrentGain
         known = np.flatnonzero(is_stated(stated))
         rows = np.vstack([equations[j].A / stated.gain[j] for j in known])
         side = np.concatenate([equations[j].b for j in known]) - rows[:, 9] * mass
-        return np.append(solve_minimum_norm(rows[:, :9], side, RESOLUTION)[0], mass)
+        return [np.append(solve_minimum_norm(rows[:, :9], side, RESOLUTION)[0], mass)]
     alone = [solve_minimum_norm(joint.A, joint.b, RESOLUTION) for joint in equations]
-    clear = [0.0 if u[9] else abs(v[9]) / max(float(np.sqrt(C[9, 9])), TINY) for v, C, u in alone]
-    best = int(np.argmax(clear))
-    if clear[best] < CLEAR:
+    clear = np.array([0.0 if u[9] else abs(v[9]) / max(float(np.sqrt(C[9, 9])), TINY) for v, C, u in alone])
+    if clear.max() < CLEAR:
         raise DataError(
             "no joint shows the mass of the load apart from the rest of it",
             remedy="Move the first joints, with the arm stretched and bent, give the centre of mass as well, or state "
             'the gains with their uncertainty in the channel map: gain = "13.3 +- 0.7".',
         )
-    return np.asarray(alone[best][0] * (mass / alone[best][0][9]))
+    by_joints = [alone[j][0] * (mass / alone[j][0][9]) for j in np.flatnonzero(clear > 1.0)]
+    return [mass * np.eye(10)[9], *by_joints]
 
 
 def fit_inverse_gains(
@@ -174,10 +183,12 @@ def fit_inverse_gains(
             of_load = [s * joint.A[:, :free] for s, joint in zip(x[:n], equations, strict=True)]
             return np.vstack([np.hstack([np.vstack(of_gains), np.vstack(of_load)]), np.diag(before)])
 
-        x = least_squares(residual, x, slopes, x_scale="jac", xtol=1e-12, ftol=1e-12, gtol=1e-12).x
+        best = least_squares(residual, x, slopes, x_scale="jac", xtol=1e-12, ftol=1e-12, gtol=1e-12)
+        x = best.x
     rows = slopes(x)
     _, covariance, undetermined = solve_minimum_norm(rows, np.zeros(len(rows)), RESOLUTION)
-    return InverseGains(x[:n], np.where(undetermined[:n], np.inf, np.sqrt(np.diag(covariance)[:n])))
+    std = np.where(undetermined[:n], np.inf, np.sqrt(np.diag(covariance)[:n]))
+    return InverseGains(x[:n], std, float(best.cost))
 
 
 def is_stated(stated: CurrentGains) -> NDArray[np.bool_]:
