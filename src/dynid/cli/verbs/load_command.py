@@ -114,8 +114,8 @@ def drives(
 ) -> None:
     """Calibrate the gains of a robot's drives with a weighed load.
 
-    The logs hold motor currents. The command prints the gains with their standard deviations and the line for the
-    channel map.
+    The logs hold motor currents. Gains that the channel map states with an uncertainty count together with the logs.
+    The command prints the gains with their standard deviations and the line for the channel map.
     """
     from dynid.errors import ArgumentError
     from dynid.runs.drives_run import calibrate_drives
