@@ -12,7 +12,7 @@ from scipy.signal import lfilter
 import dynid
 from dynid.kernels import inverse_dynamics
 from dynid.load.drive_gains import DriveGains, gains_from_weighed_mass, identify_drive_gains
-from dynid.load.gain_solver import JointEquations, fit_inverse_gains
+from dynid.load.gains.gain_solver import JointEquations, fit_inverse_gains
 from dynid.logs.drives import CurrentGains
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines

@@ -18,7 +18,7 @@ from dynid.decompositions import lstsq, matrix_rank
 from dynid.errors import ArgumentError, DataError
 from dynid.findings import Finding
 from dynid.kernels import gravity_torque, inverse_dynamics
-from dynid.load.gain_solver import (
+from dynid.load.gains.gain_solver import (
     CLEAR,
     TINY,
     InverseGains,
