@@ -192,6 +192,8 @@ CODES: Mapping[str, str] = MappingProxyType(
         "solver-fallback": "The cone solver failed and another solver was used.",
         # loads, from load/
         "gains-dominate": "A large share of the uncertainty of the load's mass comes from the gains of the drives.",
+        "gain-contradiction": "A weighed load contradicts the stated gain of a drive.",
+        "gains-open": "A weighed load hardly tells more about gains of drives than was known before.",
         "arm-assumed": "The arm's own parameters and friction are taken from its model.",
         "arm-departs": "The arm differs from its model by more than the stated uncertainty.",
         "arm-dominates": "A large share of the uncertainty of the load's mass comes from the arm's model.",

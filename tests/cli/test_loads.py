@@ -250,6 +250,17 @@ def test_a_weighed_can_calibrates_the_drives(folder: Path) -> None:
     assert run(*words, "--com", "1,2").exit_code == 2
 
 
+def test_drives_print_the_gains_of_the_numbers_in_the_log(folder: Path) -> None:
+    """Torques that the map doubles are calibrated as they stand in the log, so that the printed line replaces its."""
+    (folder / "double_map.toml").write_text(TORQUE_MAP + 'gain = "2 +- 30 %"\n')
+    done = run("drives", folder / "arm.urdf", folder / "held.csv", "--unloaded", folder / "empty.csv",
+               "--map", folder / "double_map.toml", "--mass", CAN.mass, "--link", "tool", "--json")  # fmt: skip
+    said = json.loads(done.stdout)
+    tight = [(gain, std) for gain, std in zip(said["gain"], said["stderr"], strict=True) if std < 0.1]
+    assert tight
+    assert all(abs(gain - 1.0) < 4.0 * std for gain, std in tight)
+
+
 def test_a_load_by_uncertain_gains_says_so(folder: Path) -> None:
     (folder / "gain_map.toml").write_text(TORQUE_MAP + 'gain = "1 +- 10 %"\n')
     done = run("load", folder / "arm.urdf", folder / "held.csv", "--unloaded", folder / "empty.csv", "--json",

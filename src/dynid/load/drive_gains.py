@@ -16,9 +16,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynid.decompositions import lstsq, matrix_rank
 from dynid.errors import ArgumentError, DataError
+from dynid.findings import Finding
 from dynid.kernels import gravity_torque, inverse_dynamics
-from dynid.load.load_solver import inflate_covariance, run_spectral_gram, solve_minimum_norm, student_factor
-from dynid.load.payload import PayloadProblem, Runs, payload_problem
+from dynid.load.gains.gain_solver import (
+    CLEAR,
+    TINY,
+    InverseGains,
+    fit_inverse_gains,
+    is_stated,
+    joint_equations,
+    judge_gains,
+    start_loads,
+)
+from dynid.load.payload import Runs, payload_problem
 from dynid.logs.drives import CurrentGains
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.public_calls import public
@@ -42,12 +52,8 @@ LARGEST_DISTANCE = 0.05
 """Largest distance [rad or m] between two runs that count as one motion; convention."""
 HEAVIEST_KG = 1000.0
 """Mass of a load from which on it is in grams [kg] (convention: no arm carries a tonne at its drives' calibration)."""
-CLEAR = 3.0
-"""Standard deviations by which a slope must differ from zero to count as a gain; convention."""
-SHARED_ROUNDS = 200
-"""Rounds between gains and load; convention: every round is a small solution, and the last ones change nothing."""
-RESOLUTION = 1e-9
-"""Smallest relative singular value of the scaled equations that counts as determined; rounding errors are smaller."""
+INTERVAL = 1.96
+"""Standard deviations to each side of an interval of 95 %."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -64,6 +70,8 @@ class DriveGains:
     """(n,) names of the joints; empty where the calibration does not know them"""
     unit: str = "N m/A"
     """Unit of the gains: N m/A, N/A for slides; 1 where measured torques, and not currents, were scaled."""
+    findings: tuple[Finding, ...] = ()
+    """What the load does not determine, and stated gains that it contradicts."""
 
     @property
     def conversion(self) -> CurrentGains:
@@ -222,7 +230,13 @@ def _gains(current: Floats, torque: Floats, *, intercept: bool) -> DriveGains:
 
 @public
 def identify_drive_gains(
-    robot: Robot, *, loaded: Runs, unloaded: Runs, known: Inertia, link: str | None = None
+    robot: Robot,
+    *,
+    loaded: Runs,
+    unloaded: Runs,
+    known: Inertia,
+    link: str | None = None,
+    stated: CurrentGains | None = None,
 ) -> DriveGains:
     """Calibrate drives with a load of known mass properties.
 
@@ -232,6 +246,7 @@ def identify_drive_gains(
         unloaded: Experiments without the load.
         known: Mass properties of the load in the link's frame.
         link: Link that carries the load; by default the link of the last body.
+        stated: Gains with their standard deviations as they were known before, which count together with the runs.
 
     Example:
         >>> gains = dynid.load.identify_drive_gains(robot, loaded=loaded, unloaded=run, known=load.inertia)
@@ -243,40 +258,20 @@ def identify_drive_gains(
     if not known.mass > 0.0:
         raise ArgumentError("the known load has no mass", remedy="Weigh it.")
     problem = payload_problem(robot, loaded, unloaded, link=link)
-    found = [_joint_gain(problem, joint, known.vector) for joint in range(robot.dof)]
-    gain, stderr = np.array(found).T
-    return DriveGains(gain=gain, stderr=stderr, offset=np.zeros(robot.dof), joint_names=robot.joint_names)
-
-
-def _joint_gain(problem: PayloadProblem, joint: int, load: Floats) -> tuple[float, float]:
-    """Gain of one joint and its standard deviation; the arm's base parameters are estimated with it."""
-    alone = np.eye(problem.robot.dof)[joint]
-    k = len(problem.prior)
-    known = np.eye(k + 10, k + 1)
-    known[k:, k] = load
-    factors = [information.weight(alone) for information, _ in problem.parts]
-    designs = [problem.design(is_loaded) @ known for _, is_loaded in problem.parts]
-    rows = np.vstack([f.R @ problem.base.grouping @ design for f, design in zip(factors, designs, strict=True)])
-    target = np.concatenate([factor.z for factor in factors])
-    values, covariance, undetermined = solve_minimum_norm(rows, target, RESOLUTION)
-    squares = np.sum((target - rows @ values) ** 2) + sum(factor.residual for factor in factors)
-    spare = max(1.0, float(problem.samples[joint]) - len(values) + np.count_nonzero(undetermined))
-    std = max(float(np.sqrt(squares / spare)), 1e-150)
-    noise = np.where(alone > 0.0, std, np.inf)
-    grams = [
-        run_spectral_gram(problem.robot, run, designs[is_loaded], values, covariance * std**2, noise)
-        for run, is_loaded in problem.runs
-    ]
-    grown, growth = inflate_covariance(covariance * std**2, np.sum(grams, axis=0))
-    inverse, spread = float(values[-1]), float(np.sqrt(grown[-1, -1])) * student_factor(spare / growth)
-    if undetermined[-1] or abs(inverse) < CLEAR * spread:
-        return float("nan"), float("inf")
-    return 1.0 / inverse, spread / inverse**2
+    equations = [joint_equations(problem, joint) for joint in range(robot.dof)]
+    found = fit_inverse_gains(equations, known.vector, stated=stated, is_load_known=True)
+    return _turn_over(found, robot.joint_names, stated, remedy="Use a heavier load, or more motion.")
 
 
 @public
 def gains_from_weighed_mass(
-    robot: Robot, *, loaded: Runs, unloaded: Runs, mass_kg: float, link: str | None = None
+    robot: Robot,
+    *,
+    loaded: Runs,
+    unloaded: Runs,
+    mass_kg: float,
+    link: str | None = None,
+    stated: CurrentGains | None = None,
 ) -> DriveGains:
     """Calibrate drives with a load of which nothing but the mass is known.
 
@@ -289,6 +284,7 @@ def gains_from_weighed_mass(
         unloaded: Experiments without the load.
         mass_kg: Mass of the load [kg].
         link: Link that carries the load; by default the link of the last body.
+        stated: Gains with their standard deviations as they were known before, which count together with the runs.
 
     Raises:
         DataError: The motion does not separate the mass from the rest of the load in any joint.
@@ -304,54 +300,23 @@ def gains_from_weighed_mass(
     if unloaded is None or unloaded == []:
         raise ArgumentError("drive gains need a run without the load", remedy="Give unloaded.")
     problem = payload_problem(robot, loaded, unloaded, link=link)
-    triangles = [_load_triangle(problem, joint) for joint in range(robot.dof)]
-    load, growth = _shared_load(triangles, mass_kg)
-    found = np.array([_joint_gain(problem, joint, load) for joint in range(robot.dof)])
-    return DriveGains(
-        gain=found[:, 0], stderr=found[:, 1] * growth, offset=np.zeros(robot.dof), joint_names=robot.joint_names
-    )
+    equations = [joint_equations(problem, joint) for joint in range(robot.dof)]
+    starts = start_loads(equations, mass_kg, stated)  # a gain without end in some joints is a minimum, too
+    fits = [fit_inverse_gains(equations, load, stated=stated, is_load_known=False) for load in starts]
+    found = min(fits, key=lambda fit: fit.cost)
+    remedy = "Give the centre of mass as well (--com), or use a heavier load or more motion."
+    return _turn_over(found, robot.joint_names, stated, remedy=remedy)
 
 
-def _load_triangle(problem: PayloadProblem, joint: int) -> tuple[Floats, Floats]:
-    """Triangle (10, 10) and side (10,) of ``load / gain`` in one joint, the arm eliminated, in units of the noise."""
-    alone = np.eye(problem.robot.dof)[joint]
-    k = len(problem.prior)
-    factors = [information.weight(alone) for information, _ in problem.parts]
-    rows = np.vstack([
-        factor.R @ problem.base.grouping @ problem.design(is_loaded)
-        for factor, (_, is_loaded) in zip(factors, problem.parts, strict=True)
-    ])  # fmt: skip
-    target = np.concatenate([factor.z for factor in factors])
-    triangle: Floats = np.asarray(np.linalg.qr(np.column_stack([rows, target]), mode="r"))
-    triangle = np.vstack([triangle, np.zeros((max(0, k + 11 - len(triangle)), k + 11))])
-    squares = float(triangle[k + 10, -1] ** 2) + sum(factor.residual for factor in factors)
-    std = max(float(np.sqrt(squares / max(1.0, float(problem.samples[joint]) - k - 10))), 1e-150)
-    return triangle[k : k + 10, k : k + 10] / std, triangle[k : k + 10, -1] / std
-
-
-def _shared_load(triangles: list[tuple[Floats, Floats]], mass: float) -> tuple[Floats, Floats]:
-    """The load (10,) of all joints, and how much less certain each gain is (n,) than if the load were known."""
-    alone = [solve_minimum_norm(A, b, RESOLUTION) for A, b in triangles]
-    clear = [0.0 if u[9] else abs(v[9]) / max(float(np.sqrt(C[9, 9])), 1e-300) for v, C, u in alone]
-    best = int(np.argmax(clear))
-    if clear[best] < CLEAR:
-        raise DataError(
-            "no joint shows the mass of the load apart from the rest of it",
-            remedy="Move the first joints, with the arm stretched and bent, or give the centre of mass as well.",
-        )
-    load = alone[best][0] * (mass / alone[best][0][9])
-    inverse = np.zeros(len(triangles))
-    for _ in range(SHARED_ROUNDS):  # gains from the load, the load from the gains
-        pushes = [A @ load for A, _ in triangles]
-        inverse = np.array([(p @ b) / max(float(p @ p), 1e-300) for p, (_, b) in zip(pushes, triangles, strict=True)])
-        rows = np.vstack([s * A for s, (A, _) in zip(inverse, triangles, strict=True)])
-        side = np.concatenate([b for _, b in triangles]) - rows[:, 9] * mass
-        load = np.append(solve_minimum_norm(rows[:, :9], side, RESOLUTION)[0], mass)
-    n = len(triangles)
-    slopes = np.zeros((10 * n, n + 9))
-    for joint, (A, _) in enumerate(triangles):
-        slopes[10 * joint : 10 * joint + 10, joint] = A @ load
-        slopes[10 * joint : 10 * joint + 10, n:] = inverse[joint] * A[:, :9]
-    together = solve_minimum_norm(slopes, np.zeros(10 * n), RESOLUTION)[1]
-    known = np.array([1.0 / max(float((A @ load) @ (A @ load)), 1e-300) for A, _ in triangles])
-    return load, np.sqrt(np.maximum(np.diag(together)[:n] / known, 1.0))
+def _turn_over(found: InverseGains, names: tuple[str, ...], stated: CurrentGains | None, *, remedy: str) -> DriveGains:
+    """The gains; each standard deviation is that of the longer side of the interval, within the stated one."""
+    share = found.std / np.maximum(np.abs(found.values), TINY)  # relative standard deviation
+    before = np.full(len(names), np.inf)
+    if stated is not None:
+        before = np.where(is_stated(stated), stated.stderr / np.abs(stated.gain), np.inf)
+    open_ones = share * CLEAR > 1.0
+    longer = share / np.maximum(1.0 - INTERVAL * share, TINY)
+    gain = np.where(open_ones, np.nan, 1.0 / np.where(open_ones, 1.0, found.values))
+    stderr = np.where(open_ones, np.inf, np.abs(gain) * np.minimum(longer, np.maximum(before, share)))
+    findings = judge_gains(found, names, stated, remedy=remedy)
+    return DriveGains(gain=gain, stderr=stderr, offset=np.zeros(len(names)), joint_names=names, findings=findings)

@@ -88,7 +88,7 @@ class Converter:
             values = {quantity: self._values(quantity, item) for quantity, item in picked.items()}
             times = {quantity: self._time(quantity, item, len(values[quantity])) for quantity, item in picked.items()}
             self._check_widths(values)
-            spread = self._torque_from_current(values, times)
+            gains = self._torque_from_current(values, times)
             values = {quantity: self._in_robot_order(quantity, array) for quantity, array in values.items()}
             commands = self._commands(values["position"].shape[1])
             temperature = self._temperature(values["position"].shape[1])
@@ -96,7 +96,7 @@ class Converter:
             "commands": commands,
             "temperature": temperature,
             "constants": {name: number for table in self._tables.values() for name, number in table.constants.items()},
-            "gain_std": None if spread is None else self._in_robot_order("effort", spread[None])[0],
+            **{name: self._in_robot_order("effort", numbers[None])[0] for name, numbers in gains.items()},
             **{_FIELDS[quantity]: array for quantity, array in values.items()},
             **self._clocks(times),
             "joint_names": self._names(picked["position"], values["position"].shape[1]),
@@ -405,11 +405,11 @@ class Converter:
             return signal.gear
         return np.diag(self._per_joint(quantity, "gear", signal.gear, width))
 
-    def _torque_from_current(self, values: dict[str, Floats], times: dict[str, Floats]) -> Floats | None:
+    def _torque_from_current(self, values: dict[str, Floats], times: dict[str, Floats]) -> dict[str, Floats]:
         """Effort from currents, where the map gives gains or torque constants and no effort.
 
         Returns:
-            (n,) relative standard deviation of the gains of the torques; None where no gain is stated.
+            `Recording.gain` and `Recording.gain_std`, as far as the map states them.
         """
         signal = self._map.signals.get("current")
         if signal is None or (signal.torque_constant is None and signal.gain is None) or "current" not in values:
@@ -426,22 +426,22 @@ class Converter:
             gain, std = self._stated("current", signal.gain, width)
             values["effort"], times["effort"] = values["current"] * gain, times["current"]
             self._notes.append("effort computed from currents with the declared gains")
-            return std / np.abs(gain)
+            return {"gain": gain, "gain_std": std / np.abs(gain)}
         constant = self._per_joint("current", "torque_constant", signal.torque_constant, values["current"].shape[1])
         torque = values["current"] * constant
         values["effort"] = torque if signal.gear is None else self._through_gear("effort", signal, torque)
         times["effort"] = times["current"]
         self._notes.append("effort computed from currents with the declared torque constants")
-        return np.zeros(width)
+        return {"gain_std": np.zeros(width)}
 
-    def _scaled_effort(self, values: dict[str, Floats]) -> Floats | None:
+    def _scaled_effort(self, values: dict[str, Floats]) -> dict[str, Floats]:
         """Effort times the declared gain, where there is one."""
         signal = self._map.signals.get("effort")
         if signal is None or signal.gain is None or "effort" not in values:
-            return None
+            return {}
         gain, std = self._stated("effort", signal.gain, values["effort"].shape[1])
         values["effort"] = values["effort"] * gain
-        return std / np.abs(gain)
+        return {"gain": gain, "gain_std": std / np.abs(gain)}
 
     def _stated(self, quantity: str, gain: StatedGain, width: int) -> tuple[Floats, Floats]:
         """(n,) gains and their standard deviations."""

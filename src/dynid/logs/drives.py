@@ -111,6 +111,7 @@ class CurrentGains:
         return replace(
             recording,
             effort=self.effort(recording.current),
+            gain=self.gain,
             gain_std=self.stderr / np.abs(self.gain),
             notes=(*recording.notes, note),
         )

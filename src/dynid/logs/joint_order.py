@@ -279,7 +279,8 @@ def match_joints(recording: Recording, robot: Robot | None) -> Recording:
         return recording
     channels = {name: getattr(recording, name) for name in ("q", "dq", "effort", "current")}
     ordered: dict[str, Any] = {name: None if values is None else values[:, order] for name, values in channels.items()}
-    ordered["gain_std"] = None if recording.gain_std is None else recording.gain_std[order]
+    for name, numbers in (("gain", recording.gain), ("gain_std", recording.gain_std)):
+        ordered[name] = None if numbers is None else numbers[order]
     ordered["commands"] = None if recording.commands is None else recording.commands.columns(order)
     ordered["temperature"] = None if recording.temperature is None else recording.temperature.columns(order)
     finding = order_finding(recording.joint_names, robot, declared=False)

@@ -194,6 +194,9 @@ class Recording:
     """Remarks of the reader in words: converted units, ignored channels."""
     findings: tuple[Finding, ...] = ()
     """What the reader found wrong: the parts of a damaged file that were lost."""
+    gain: Floats | None = None
+    """(n,) gains that the torques were computed with, from currents or from the torques of the log; None where no gain
+    is stated."""
     gain_std: Floats | None = None
     """(n,) relative standard deviation of the gains that the torques were computed with; zero where a gain counts as
     exact, None where no gain is stated."""
@@ -219,13 +222,15 @@ class Recording:
             "wrench": as_signal("wrench", self.wrench, clocks["wrench_time"].size, 6),
             "effort_time": None if self.effort_time is None else clocks["effort_time"],
             "wrench_time": None if self.wrench_time is None else clocks["wrench_time"],
+            "gain": None if self.gain is None else freeze(self.gain).reshape(-1),
             "gain_std": None if self.gain_std is None else freeze(self.gain_std).reshape(-1),
             "joint_names": tuple(self.joint_names) or tuple(f"joint{j + 1}" for j in range(width)),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        if self.gain_std is not None and self.gain_std.shape != (width,):
-            raise DataError(f"{self.gain_std.size} uncertainties of gains for {width} columns of q")
+        for what, numbers in (("gains", self.gain), ("uncertainties of gains", self.gain_std)):
+            if numbers is not None and numbers.shape != (width,):
+                raise DataError(f"{numbers.size} {what} for {width} columns of q")
         if len(self.joint_names) != width:
             raise DataError(f"{len(self.joint_names)} joint names for {width} columns of q")
         if self.commands is not None and self.commands.position.shape[1] != width:

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from dynid.errors import DataError
 from dynid.links.common.copies import check_copies
 from dynid.links.log_reader import ChannelMapSource
 from dynid.links.recipe import add_terms
 from dynid.load.drive_gains import DriveGains, gains_from_weighed_mass, identify_drive_gains
+from dynid.logs.drives import CurrentGains
 from dynid.logs.reading import read_recording
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
@@ -42,7 +45,8 @@ def calibrate_drives(
         mass_kg: Mass of the load [kg].
         com: (3,) its centre of mass in the link's frame [m]; it then counts as a mass at this point. None estimates it.
         link: Link that carries the load; by default the link of the last body.
-        channel_map: Channel map of the logs, its file, or the name of a built-in one.
+        channel_map: Channel map of the logs, its file, or the name of a built-in one. Gains that it states with their
+            uncertainty count together with the logs; gains without one do not.
 
     Raises:
         DataError: A log has neither currents nor torques, or the motion does not show the mass.
@@ -63,20 +67,30 @@ def calibrate_drives(
         [_currents(recording, log) for recording, log in zip(group, names, strict=True)]
         for group, names in zip(recordings, (logs, unloaded), strict=True)
     )
+    stated = _stated_gains([recording for group in recordings for recording in group])
     if com is None:
-        found = gains_from_weighed_mass(model, loaded=held, unloaded=empty, mass_kg=mass_kg, link=link)
+        found = gains_from_weighed_mass(model, loaded=held, unloaded=empty, mass_kg=mass_kg, link=link, stated=stated)
     else:
         known = Inertia.from_com(mass_kg, com, 0.0 * robot.bodies[-1].inertia.about_com)
-        found = identify_drive_gains(model, loaded=held, unloaded=empty, known=known, link=link)
+        found = identify_drive_gains(model, loaded=held, unloaded=empty, known=known, link=link, stated=stated)
     of_torques = all(recording.current is None for group in recordings for recording in group)
     kinds = {joint.kind == "prismatic" for joint in robot.moving_joints}
     unit = "N/A" if kinds == {True} else "N m/A" if kinds == {False} else "N m/A or N/A"
     return replace(found, unit="1" if of_torques else unit)
 
 
+def _stated_gains(recordings: Sequence[Recording]) -> CurrentGains | None:
+    """The gains of the channel map, which all logs share."""
+    gain, std = recordings[0].gain, recordings[0].gain_std
+    return None if gain is None or std is None else CurrentGains(gain, stderr=std * np.abs(gain))
+
+
 def _currents(recording: Recording, log: str | Path) -> Experiment:
+    """The run in the numbers of the log, to which gains belong."""
     if recording.current is not None:
         recording = replace(recording, effort=recording.current)
     if recording.effort is None:
         raise DataError("the log has neither currents nor torques", path=log, remedy="Map one of them.")
+    if recording.current is None and recording.gain is not None:
+        recording = replace(recording, effort=recording.effort / recording.gain)
     return process(recording)

@@ -114,8 +114,8 @@ def drives(
 ) -> None:
     """Calibrate the gains of a robot's drives with a weighed load.
 
-    The logs hold motor currents. The command prints the gains with their standard deviations and the line for the
-    channel map.
+    The logs hold motor currents. Gains that the channel map states with an uncertainty count together with the logs.
+    The command prints the gains with their standard deviations and the line for the channel map.
     """
     from dynid.errors import ArgumentError
     from dynid.runs.drives_run import calibrate_drives
@@ -128,11 +128,14 @@ def drives(
             raise ArgumentError(f"--com: '{com}' is not X,Y,Z", remedy="Write three numbers [m]: 0,0,0.1.") from None
         point = (x, y, z)
     found = calibrate_drives(robot, logs, unloaded, mass_kg=mass_kg, com=point, link=link, channel_map=channel_map)
+    for finding in found.findings:
+        show_finding(finding)
     if as_json:
         known = [math.isfinite(value) for value in found.gain.tolist()]
         gains = [value if seen else None for value, seen in zip(found.gain.tolist(), known, strict=True)]
         stderr = [value if seen else None for value, seen in zip(found.stderr.tolist(), known, strict=True)]
-        print_json({"joints": list(found.joint_names), "gain": gains, "stderr": stderr, "map": found.map_line})
+        print_json({"joints": list(found.joint_names), "gain": gains, "stderr": stderr, "map": found.map_line,
+                    "findings": [finding.to_dict() for finding in found.findings]})  # fmt: skip
         return
     echo(found.summary())
     section = "[effort]" if found.unit == "1" else "[current]"

@@ -1,0 +1,1 @@
+"""Gains of drives from the equations of a weighed load."""

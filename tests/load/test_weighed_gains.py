@@ -1,0 +1,128 @@
+"""Gains of drives from a weighed mass: intervals hold, stated gains count, and weak calibrations say so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.signal import lfilter
+
+import dynid
+from dynid.kernels import inverse_dynamics
+from dynid.load.drive_gains import DriveGains, gains_from_weighed_mass, identify_drive_gains
+from dynid.load.gains.gain_solver import JointEquations, fit_inverse_gains
+from dynid.logs.drives import CurrentGains
+from dynid.processing.experiment import Experiment
+from dynid.processing.simulation import sum_of_sines
+from dynid.robot.inertia import Inertia
+from dynid.robot.model import Robot
+
+Floats = NDArray[np.float64]
+GAINS = np.array([14.0, 13.5, 11.0, 8.0, 7.5, 7.2])
+STD = 0.07
+"""Relative standard deviation of the stated gains."""
+LOAD = Inertia.from_com(2.0, [0.01, 0.03, 0.1], 0.002 * np.eye(3))
+RUNS = 20
+
+
+def arm() -> Robot:
+    return dynid.robots.ur10().with_terms(dynid.Viscous(3.0), dynid.Coulomb(2.0), dynid.Offset(0.1))
+
+
+def heavy() -> Robot:
+    return arm().with_body("box", parent=arm().bodies[-1].joint.child, inertia=LOAD)
+
+
+def run_of(robot: Robot, seed: int, noise: float = 0.05) -> Experiment:
+    """Ten seconds of currents whose noise is correlated over ten samples."""
+    time = np.arange(1000) / 100.0
+    q, dq, ddq = sum_of_sines(6, period_s=10.0, amplitude=1.2, seed=7 + seed % 2)(time)
+    torque = inverse_dynamics(robot, q, dq, ddq)
+    white = np.random.default_rng(seed).normal(size=torque.shape)
+    error = lfilter([np.sqrt(1.0 - 0.9**2)], [1.0, -0.9], white, axis=0) * noise * np.sqrt((torque**2).mean(axis=0))
+    return Experiment(
+        time=time, q=q, dq=dq, ddq=ddq, effort=(torque + error) / GAINS, valid=np.ones(q.shape, dtype=bool),
+        segment=np.zeros(len(time), dtype=np.int64), rate_hz=100.0,
+    )  # fmt: skip
+
+
+def stated_gains(seed: int) -> CurrentGains:
+    value = GAINS * (1.0 + STD * np.random.default_rng(10_000 + seed).normal(size=6))
+    return CurrentGains(value, stderr=STD * value)
+
+
+def covered(results: list[DriveGains]) -> float:
+    """Share of the known gains whose interval of 95 % holds the truth."""
+    away = np.abs([found.gain - GAINS for found in results]) / [found.stderr for found in results]
+    return float(np.mean(away[np.isfinite(away)] < 1.96))
+
+
+@pytest.fixture(scope="module")
+def pairs() -> list[tuple[Experiment, Experiment]]:
+    return [(run_of(heavy(), 2 * k), run_of(arm(), 2 * k + 1)) for k in range(RUNS)]
+
+
+def test_intervals_hold_under_correlated_noise(pairs: list[tuple[Experiment, Experiment]]) -> None:
+    alone = [gains_from_weighed_mass(arm(), loaded=a, unloaded=b, mass_kg=2.0) for a, b in pairs]
+    assert covered(alone) >= 0.9
+    assert {finding.code for found in alone for finding in found.findings} == {"gains-open"}
+
+
+def test_stated_gains_get_no_worse(pairs: list[tuple[Experiment, Experiment]]) -> None:
+    stated = [stated_gains(k) for k in range(RUNS)]
+    results = [
+        gains_from_weighed_mass(arm(), loaded=a, unloaded=b, mass_kg=2.0, stated=before)
+        for (a, b), before in zip(pairs, stated, strict=True)
+    ]
+    assert covered(results) >= 0.9
+    error = np.sqrt(np.mean([(found.gain / GAINS - 1.0) ** 2 for found in results], axis=0))
+    before = np.sqrt(np.mean([(gains.gain / GAINS - 1.0) ** 2 for gains in stated], axis=0))
+    assert np.all(error < 1.05 * before)
+    assert error[2] < 0.7 * before[2]  # where the load acts most, it teaches something
+    assert all(np.all(found.stderr <= 1.0001 * STD * found.gain) for found in results)
+
+
+def test_a_load_that_says_nothing_leaves_the_stated_gains_and_says_so() -> None:
+    noisy = [run_of(robot, seed, noise=30.0) for seed, robot in enumerate([heavy(), arm()])]
+    stated = stated_gains(0)
+    found = gains_from_weighed_mass(arm(), loaded=noisy[0], unloaded=noisy[1], mass_kg=2.0, stated=stated)
+    np.testing.assert_allclose(found.gain, stated.gain, rtol=0.02)
+    np.testing.assert_allclose(found.stderr, stated.stderr, rtol=0.05)
+    [finding] = found.findings
+    assert finding.code == "gains-open"
+    assert "--com" in finding.remedy
+
+
+def test_gains_that_count_as_exact_are_no_prior(pairs: list[tuple[Experiment, Experiment]]) -> None:
+    loaded, unloaded = pairs[0]
+    free, exact = (
+        gains_from_weighed_mass(arm(), loaded=loaded, unloaded=unloaded, mass_kg=2.0, stated=stated)
+        for stated in (None, CurrentGains(1.2 * GAINS))
+    )
+    np.testing.assert_array_equal(free.gain, exact.gain)
+
+
+def test_a_stated_gain_that_is_far_off_is_contradicted(pairs: list[tuple[Experiment, Experiment]]) -> None:
+    loaded, unloaded = pairs[0]
+    wrong = CurrentGains(GAINS * [1.0, 1.0, 1.5, 1.0, 1.0, 1.0], stderr=STD * GAINS)
+    found = identify_drive_gains(arm(), loaded=loaded, unloaded=unloaded, known=LOAD, stated=wrong)
+    assert [f.joint for f in found.findings if f.code == "gain-contradiction"] == [arm().joint_names[2]]
+    right = replace(wrong, gain=GAINS)
+    found = identify_drive_gains(arm(), loaded=loaded, unloaded=unloaded, known=LOAD, stated=right)
+    assert not [f for f in found.findings if f.code == "gain-contradiction"]
+
+
+def test_a_known_load_and_stated_gains_against_the_weighted_mean() -> None:
+    rng = np.random.default_rng(4)
+    load = LOAD.vector
+    A = rng.normal(size=(3, 10, 10))
+    inverse, stated = np.array([0.1, 0.2, 0.05]), CurrentGains(np.array([11.0, 4.6, 20.0]), stderr=np.ones(3))
+    equations = [JointEquations(a, s * a @ load + rng.normal(size=10)) for a, s in zip(A, inverse, strict=True)]
+    found = fit_inverse_gains(equations, load, stated=stated, is_load_known=True)
+    for j, joint in enumerate(equations):
+        push, trust = joint.A @ load, stated.gain[j] ** 4
+        weight = push @ push + trust
+        assert found.values[j] == pytest.approx((push @ joint.b + trust / stated.gain[j]) / weight, rel=1e-6)
+        assert found.std[j] == pytest.approx(weight**-0.5, rel=1e-6)
