@@ -173,6 +173,20 @@ def test_offsets_of_held_out_logs_are_named_with_the_error_without_them(signs: t
     assert cause.evidence["error without them [%]"] == pytest.approx(left, rel=0.1)
 
 
+def test_a_load_in_one_of_several_held_out_logs_is_named_with_its_log() -> None:
+    robot = lift()
+    load = Inertia.from_com(6.0, (0.1, 0.05, 0.1), 0.02 * np.eye(3))
+    loaded = robot.with_body("held", parent=robot.bodies[-1].joint.child, inertia=load)
+    fit = identify(robot, planted_run(robot, noise=0.1, motion=1), Recipe.bare())
+    runs = [planted_run(robot, noise=0.1, motion=2), planted_run(robot, noise=0.1, motion=3)]
+    runs = [
+        replace(run, source=f"run{k}.csv") for k, run in enumerate([*runs, planted_run(loaded, noise=0.1, motion=4)])
+    ]
+    (cause,) = explain_failure(fit, validate(fit, runs), runs)
+    assert cause.code == "other-load"
+    assert "most of them in run2.csv" in cause.message
+
+
 def test_a_joint_that_the_prior_model_predicts_better_fails_unless_noise_is_the_reason() -> None:
     check = validate(identify(PRIOR, RUNS[:2], Recipe.bare()), RUNS[2])
     assert check.by_kind  # the arm has a slide

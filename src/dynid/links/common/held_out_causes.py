@@ -3,8 +3,8 @@
 What noise does not explain is constant (an offset of the run), or it is correlated with something: with the direction
 of motion (friction), with the torque itself (gain of a drive), with its derivative (delay), with the weight and inertia
 of a body at the last link (load). A cause is named if one such group of columns explains most of the residuals. Each
-joint counts by its relative error: newtons and newton metres cannot be added. Each run has its own offsets; they are
-named, with the error that is left without them.
+joint counts by its relative error: newtons and newton metres cannot be added. Each run has its own unknowns, for a load
+may be in one of them alone. Offsets are named, with the error that is left without them.
 """
 
 from __future__ import annotations
@@ -54,16 +54,18 @@ def explain_failure(fit: Fitted, check: Validation, runs: Sequence[Experiment]) 
     best = max(CAUSES, key=lambda cause: shares[cause])
     if shares[best] < EXPLAINED:
         return ()
+    gains = [_explained(best, table)[0] for table in tables]
+    place = f", most of them in {name_logs(used)[int(np.argmax(gains))]}" if len(used) > 1 else ""
     found = Finding(
         code=best.code,
         severity="warning",
         where=HELD_OUT,
         joint=None if best.shared else fit.robot.joint_names[_worst_joint(best, tables)],
-        message=f"{best.message}: this explains {100.0 * shares[best]:.0f} % of the held-out residuals",
+        message=f"{best.message}: this explains {100.0 * shares[best]:.0f} % of the held-out residuals{place}",
         remedy=best.remedy,
         evidence={"explained share": shares[best]},
     )
-    return (_name_offsets(found, fit, check, used, tables) if best.per_run else found,)
+    return (_name_offsets(found, fit, check, used, tables) if best.is_offset else found,)
 
 
 def _name_offsets(
@@ -151,8 +153,8 @@ class _Cause:
     """Whether all joints share the unknowns; otherwise each joint has its own."""
     message: str
     remedy: str
-    per_run: bool = False
-    """Whether each run has its own unknowns."""
+    is_offset: bool = False
+    """Whether its unknowns are offsets."""
 
 
 CAUSES = (
@@ -169,7 +171,7 @@ CAUSES = (
         False,
         "the residuals are constant, so the torques of the held-out run have another offset",
         "Compare the zero of the torque sensors in both runs.",
-        per_run=True,
+        is_offset=True,
     ),
     _Cause(
         "drive-gain",
@@ -196,25 +198,22 @@ CAUSES = (
 """Changes of the model that are tried, with the codes of their findings."""
 
 
-def _stack(cause: _Cause, tables: Sequence[_Table]) -> tuple[Floats, Floats]:
-    """Weighted residuals (r, n) and columns (r, n, k) of all tables."""
-    residuals, columns = zip(*(table.weighted(cause) for table in tables), strict=True)
-    return np.concatenate(residuals), np.concatenate(columns)
-
-
 def _explained_share(cause: _Cause, tables: Sequence[_Table]) -> float:
     """Share of the residual's power that a cause explains, corrected for the number of its unknowns."""
-    total = left = 0.0
-    for group in [[table] for table in tables] if cause.per_run else [tables]:
-        residual, columns = _stack(cause, group)
-        parts = (
-            [(residual.ravel(), columns.reshape(-1, columns.shape[2]))]
-            if cause.shared
-            else [(residual[:, j], columns[:, j]) for j in range(residual.shape[1])]
-        )
-        total += float(np.sum(residual**2))
-        left += sum(_left_over(e, matrix) for e, matrix in parts)
-    return 1.0 - left / total if total > 0.0 else 0.0
+    gains, totals = zip(*(_explained(cause, table) for table in tables), strict=True)
+    return sum(gains) / sum(totals) if sum(totals) > 0.0 else 0.0
+
+
+def _explained(cause: _Cause, table: _Table) -> tuple[float, float]:
+    """The residual's power in one run that a cause explains, and all of it."""
+    residual, columns = table.weighted(cause)
+    parts = (
+        [(residual.ravel(), columns.reshape(-1, columns.shape[2]))]
+        if cause.shared
+        else [(residual[:, j], columns[:, j]) for j in range(residual.shape[1])]
+    )
+    total = float(np.sum(residual**2))
+    return total - sum(_left_over(e, matrix) for e, matrix in parts), total
 
 
 def _left_over(e: Floats, matrix: Floats) -> float:
@@ -226,6 +225,9 @@ def _left_over(e: Floats, matrix: Floats) -> float:
 
 def _worst_joint(cause: _Cause, tables: Sequence[_Table]) -> int:
     """The joint whose residual loses most by the cause."""
-    residual, columns = _stack(cause, tables)
-    gains = [np.sum(residual[:, j] ** 2) - _left_over(residual[:, j], columns[:, j]) for j in range(residual.shape[1])]
+    gains = np.zeros(tables[0].residual.shape[1])
+    for table in tables:
+        residual, columns = table.weighted(cause)
+        for j in range(gains.size):
+            gains[j] += np.sum(residual[:, j] ** 2) - _left_over(residual[:, j], columns[:, j])
     return int(np.argmax(gains))
