@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from dynid.decompositions import lstsq, pinv
 from dynid.errors import DataError
+from dynid.estimation.agreement.run_tables import offset_places
 from dynid.estimation.cross_validation import FOLDS, RUNS_AS_FOLDS, Folds
 from dynid.estimation.equations import Samples, build_equations, merge_information
 from dynid.estimation.estimate import Estimate
@@ -266,11 +267,8 @@ def _offset_places(equations: Samples) -> dict[int, int]:
     """Joint -> place of its offset among the parameters."""
     robot, rank = equations.robot, equations.base.rank
     first = 10 * robot.dof
-    own = {
-        robot.terms[column - first].joints[0]: place
-        for place, column in enumerate(equations.base.columns)
-        if column >= first and isinstance(robot.terms[column - first].term, Offset)
-    }
+    columns = equations.base.columns
+    own = {robot.terms[columns[place] - first].joints[0]: place for place in offset_places(equations)}
     return own | {
         term.acts_on(robot.joint_names)[0]: place
         for place, term in enumerate(equations.terms, start=rank)
