@@ -70,6 +70,19 @@ def test_intervals_hold_under_correlated_noise(pairs: list[tuple[Experiment, Exp
     assert {finding.code for found in alone for finding in found.findings} == {"gains-open"}
 
 
+def test_a_given_centre_of_mass_does_not_make_a_box_a_point() -> None:
+    wide = Inertia.from_com(4.0, [0.02, 0.05, 0.15], np.diag([0.1, 0.12, 0.08]))
+    held = arm().with_body("box", parent=arm().bodies[-1].joint.child, inertia=wide)
+    pairs = [(run_of(held, 2 * k, noise=0.01), run_of(arm(), 2 * k + 1, noise=0.01)) for k in range(RUNS)]
+    found = [
+        gains_from_weighed_mass(arm(), loaded=a, unloaded=b, mass_kg=4.0, com=[0.02, 0.05, 0.15]) for a, b in pairs
+    ]
+    assert covered(found) >= 0.9
+    point = Inertia.from_com(4.0, [0.02, 0.05, 0.15], np.zeros((3, 3)))
+    wrong = [identify_drive_gains(arm(), loaded=a, unloaded=b, known=point) for a, b in pairs]
+    assert covered(wrong) < 0.9
+
+
 def test_stated_gains_get_no_worse(pairs: list[tuple[Experiment, Experiment]]) -> None:
     stated = [stated_gains(k) for k in range(RUNS)]
     results = [
@@ -120,7 +133,7 @@ def test_a_known_load_and_stated_gains_against_the_weighted_mean() -> None:
     A = rng.normal(size=(3, 10, 10))
     inverse, stated = np.array([0.1, 0.2, 0.05]), CurrentGains(np.array([11.0, 4.6, 20.0]), stderr=np.ones(3))
     equations = [JointEquations(a, s * a @ load + rng.normal(size=10)) for a, s in zip(A, inverse, strict=True)]
-    found = fit_inverse_gains(equations, load, stated=stated, is_load_known=True)
+    found = fit_inverse_gains(equations, load, stated=stated, free=0)
     for j, joint in enumerate(equations):
         push, trust = joint.A @ load, stated.gain[j] ** 4
         weight = push @ push + trust

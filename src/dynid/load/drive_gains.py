@@ -19,7 +19,9 @@ from dynid.errors import ArgumentError, DataError
 from dynid.findings import Finding
 from dynid.kernels import gravity_torque, inverse_dynamics
 from dynid.load.gains.gain_solver import (
+    ALL_BUT_MASS,
     CLEAR,
+    MOMENTS,
     TINY,
     InverseGains,
     fit_inverse_gains,
@@ -259,7 +261,7 @@ def identify_drive_gains(
         raise ArgumentError("the known load has no mass", remedy="Weigh it.")
     problem = payload_problem(robot, loaded, unloaded, link=link)
     equations = [joint_equations(problem, joint) for joint in range(robot.dof)]
-    found = fit_inverse_gains(equations, known.vector, stated=stated, is_load_known=True)
+    found = fit_inverse_gains(equations, known.vector, stated=stated, free=0)
     return _turn_over(found, robot.joint_names, stated, remedy="Use a heavier load, or more motion.")
 
 
@@ -270,19 +272,21 @@ def gains_from_weighed_mass(
     loaded: Runs,
     unloaded: Runs,
     mass_kg: float,
+    com: ArrayLike | None = None,
     link: str | None = None,
     stated: CurrentGains | None = None,
 ) -> DriveGains:
-    """Calibrate drives with a load of which nothing but the mass is known.
+    """Calibrate drives with a load of which nothing but the mass is known, and perhaps the centre of mass.
 
-    Joint by joint the currents give ``load / gain``; the mass sets the common scale, and the centre of mass and the
-    moments of inertia, which all joints share, are estimated with the gains.
+    Joint by joint the currents give ``load / gain``; the mass sets the common scale. The moments of inertia, and the
+    centre of mass where it is not given, are estimated with the gains: all joints share them.
 
     Args:
         robot: Geometry and terms.
         loaded: Experiments with the load; `effort` holds currents [A], or torques of doubtful scale.
         unloaded: Experiments without the load.
         mass_kg: Mass of the load [kg].
+        com: (3,) its centre of mass in the link's frame [m].
         link: Link that carries the load; by default the link of the last body.
         stated: Gains with their standard deviations as they were known before, which count together with the runs.
 
@@ -301,8 +305,12 @@ def gains_from_weighed_mass(
         raise ArgumentError("drive gains need a run without the load", remedy="Give unloaded.")
     problem = payload_problem(robot, loaded, unloaded, link=link)
     equations = [joint_equations(problem, joint) for joint in range(robot.dof)]
+    if com is not None:
+        point = Inertia.from_com(mass_kg, com, np.zeros((3, 3)))
+        found = fit_inverse_gains(equations, point.vector, stated=stated, free=MOMENTS)
+        return _turn_over(found, robot.joint_names, stated, remedy="Use a heavier load, or more motion.")
     starts = start_loads(equations, mass_kg, stated)  # a gain without end in some joints is a minimum, too
-    fits = [fit_inverse_gains(equations, load, stated=stated, is_load_known=False) for load in starts]
+    fits = [fit_inverse_gains(equations, load, stated=stated, free=ALL_BUT_MASS) for load in starts]
     found = min(fits, key=lambda fit: fit.cost)
     remedy = "Give the centre of mass as well (--com), or use a heavier load or more motion."
     return _turn_over(found, robot.joint_names, stated, remedy=remedy)

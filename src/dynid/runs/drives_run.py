@@ -12,14 +12,13 @@ from dynid.errors import DataError
 from dynid.links.common.copies import check_copies
 from dynid.links.log_reader import ChannelMapSource
 from dynid.links.recipe import add_terms
-from dynid.load.drive_gains import DriveGains, gains_from_weighed_mass, identify_drive_gains
+from dynid.load.drive_gains import DriveGains, gains_from_weighed_mass
 from dynid.logs.drives import CurrentGains
 from dynid.logs.reading import read_recording
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
 from dynid.public_calls import public
-from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 
 __all__ = ["calibrate_drives"]
@@ -43,7 +42,7 @@ def calibrate_drives(
         logs: Logs with the load; their currents count, or their torques where there are no currents.
         unloaded: Logs without the load.
         mass_kg: Mass of the load [kg].
-        com: (3,) its centre of mass in the link's frame [m]; it then counts as a mass at this point. None estimates it.
+        com: (3,) its centre of mass in the link's frame [m]; None estimates it, as the moments of inertia always are.
         link: Link that carries the load; by default the link of the last body.
         channel_map: Channel map of the logs, its file, or the name of a built-in one. Gains that it states with their
             uncertainty count together with the logs; gains without one do not.
@@ -68,11 +67,9 @@ def calibrate_drives(
         for group, names in zip(recordings, (logs, unloaded), strict=True)
     )
     stated = _stated_gains([recording for group in recordings for recording in group])
-    if com is None:
-        found = gains_from_weighed_mass(model, loaded=held, unloaded=empty, mass_kg=mass_kg, link=link, stated=stated)
-    else:
-        known = Inertia.from_com(mass_kg, com, 0.0 * robot.bodies[-1].inertia.about_com)
-        found = identify_drive_gains(model, loaded=held, unloaded=empty, known=known, link=link, stated=stated)
+    found = gains_from_weighed_mass(
+        model, loaded=held, unloaded=empty, mass_kg=mass_kg, com=com, link=link, stated=stated
+    )
     of_torques = all(recording.current is None for group in recordings for recording in group)
     kinds = {joint.kind == "prismatic" for joint in robot.moving_joints}
     unit = "N/A" if kinds == {True} else "N m/A" if kinds == {False} else "N m/A or N/A"

@@ -26,6 +26,8 @@ from dynid.load.payload import PayloadProblem
 from dynid.logs.drives import CurrentGains
 
 __all__ = [
+    "ALL_BUT_MASS",
+    "MOMENTS",
     "InverseGains",
     "JointEquations",
     "fit_inverse_gains",
@@ -49,6 +51,8 @@ WEAK_STD = 0.1
 catalogues are about as good."""
 CONTRADICTS = 4.0
 """Standard deviations by which a gain must leave the stated one to contradict it; convention."""
+MOMENTS, ALL_BUT_MASS = 6, 9
+"""How many of the ten parameters of a load are moments of inertia, and moments of any order."""
 TINY = 1e-300
 """Keeps quotients finite."""
 
@@ -148,17 +152,17 @@ def start_loads(equations: list[JointEquations], mass: float, stated: CurrentGai
 
 
 def fit_inverse_gains(
-    equations: list[JointEquations], load: Floats, *, stated: CurrentGains | None, is_load_known: bool
+    equations: list[JointEquations], load: Floats, *, stated: CurrentGains | None, free: int
 ) -> InverseGains:
-    """Fit one over the gains of all joints, together with all of the load but its mass.
+    """Fit one over the gains of all joints, together with what is not known of the load.
 
     Args:
         equations: Of each joint.
-        load: (10,) the load; a first guess of all but its mass unless it is known.
+        load: (10,) the load; a first guess of what is not known.
         stated: Gains as they were known before; a standard deviation of zero counts as none.
-        is_load_known: Whether the load is exact.
+        free: How many parameters of the load are not known, the first ones: 0, `MOMENTS` of inertia, or `ALL_BUT_MASS`.
     """
-    n, free = len(equations), 0 if is_load_known else 9
+    n = len(equations)
     expected, trust = np.zeros(n), np.zeros(n)  # one over each gain, and one over its standard deviation
     if stated is not None:
         known = is_stated(stated)
@@ -167,12 +171,12 @@ def fit_inverse_gains(
     pushes = [joint.A @ load for joint in equations]
     alone = [float(p @ joint.b) / max(float(p @ p), TINY) for p, joint in zip(pushes, equations, strict=True)]
     x = np.append(np.where(trust > 0.0, expected, alone), load[:free])
-    for _ in range(1 if is_load_known else PRIOR_ROUNDS):
+    centre = np.append(expected, load[:free] if free == MOMENTS else np.zeros(free))
+    for _ in range(PRIOR_ROUNDS if free else 1):
         vector = np.append(x[n:], load[free:])
         before = np.concatenate([trust, inertia_prior(vector)[:free]])
-        centre = np.append(expected, np.zeros(free))
 
-        def residual(x: Floats, before: Floats = before, centre: Floats = centre) -> Floats:
+        def residual(x: Floats, before: Floats = before) -> Floats:
             now = np.append(x[n:], load[free:])
             data = [s * (joint.A @ now) - joint.b for s, joint in zip(x[:n], equations, strict=True)]
             return np.concatenate([*data, before * (x - centre)])
