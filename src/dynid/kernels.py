@@ -522,7 +522,7 @@ def function(robot: Robot, quantity: str) -> Callable[..., Floats]:
             extent), ``regressor`` (q, dq, ddq), ``energy_regressor`` and ``momentum_regressor`` (q, dq).
 
     Returns:
-        ``f(*states)`` or ``f(*states, out)``; ``out`` is an array of the result's shape that is written to.
+        ``f(*states)`` or ``f(*states, out=out)``, an array of the result's shape that is written to.
 
     Example:
         >>> weight = dynid.kernels.function(robot, "gravity_torque")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import sys
 import threading
 
 import numpy as np
@@ -108,6 +109,29 @@ def test_the_bound_form_writes_where_it_is_told():
     np.testing.assert_allclose(torque(*states.tolist()), out, rtol=1e-12, atol=1e-12)
     with pytest.raises(ArgumentError, match="no kernel"):
         function(robot, "torque")
+
+
+def test_the_bound_form_takes_the_array_by_name():
+    torque, states = function(panda(), "inverse_dynamics"), np.random.default_rng(2).normal(size=(3, 7))
+    out, wanted = np.zeros(7), torque(*states)
+    assert torque(*states, out=out) is out
+    np.testing.assert_array_equal(out, wanted)
+    np.testing.assert_array_equal(torque(*states, out=None), wanted)
+    assert torque(*states.tolist(), out=out) is out
+    assert torque(*states, **{"".join(("o", "ut")): out}) is out  # a name that is not interned
+    before = sys.getrefcount(out)
+    for _ in range(100):
+        torque(*states, out=out)
+    assert sys.getrefcount(out) == before
+    with pytest.raises(ArgumentError, match="2 inputs given, 3 expected"):
+        torque(*states[:2], out=out)
+    with pytest.raises(ArgumentError, match="5 arguments given, at most 4"):
+        torque(*states, out, out=out)
+    with pytest.raises(ArgumentError, match="shape"):
+        torque(*states, out=np.zeros(6))
+    for wrong in ({"result": out}, {"out": out, "result": out}):
+        with pytest.raises(TypeError, match="result"):
+            torque(*states, **wrong)
 
 
 def test_threads_share_a_function():

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 import dynid
 from dynid.gate.measured_samples import filtered_noise
@@ -199,3 +200,22 @@ def test_what_the_reader_gave_up_is_a_finding(log, tmp_path):
     (finding,) = check_recording(cut).about("salvaged")
     assert finding.severity == "warning"
     assert "17 rows kept" in finding.message
+
+
+def lasting_noise(seed: int) -> Recording:
+    """A clean log of 12 s of a UR10, with noise that is correlated over half a second."""
+    robot = ARM.with_terms(Viscous(5.0), Coulomb(3.0), Offset(0.3))
+    motion = sum_of_sines(6, period_s=12.0, harmonics=4, amplitude=0.8, seed=seed)
+    log = simulate_experiment(robot, motion, rate_hz=100.0, duration_s=12.0)
+    assert log.effort is not None
+    white = np.random.default_rng(seed).normal(size=log.effort.shape)
+    return replace(log, effort=log.effort + 0.8 * lfilter([np.sqrt(1.0 - 0.98**2)], [1.0, -0.98], white, axis=0))
+
+
+def test_lasting_noise_is_no_unit_and_hides_none() -> None:
+    log = lasting_noise(56)
+    assert not [f for f in check_recording(log, ARM).findings if f.code == "unit" and f.severity != "note"]
+    assert log.effort is not None
+    wrong = replace(log, effort=log.effort * np.where(np.arange(6) == 2, 10.0, 1.0))
+    named = [f for f in check_recording(wrong, ARM).findings if f.code == "unit" and f.severity == "error"]
+    assert [f.joint for f in named] == ["joint3"]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -207,3 +211,13 @@ def test_other_parameters_leave_the_equations_as_they_are(seed: int) -> None:
     np.testing.assert_allclose(changed.parameter_vector, theta, atol=1e-12)
     afresh = Robot(name=changed.name, links=changed.links, joints=changed.joints, gravity=changed.gravity)
     assert changed.fingerprint == afresh.fingerprint == robot.fingerprint
+
+
+@pytest.mark.parametrize("make", [copy.copy, copy.deepcopy, lambda robot: pickle.loads(pickle.dumps(robot))])
+def test_copies_are_equal_and_read_only(make: Callable[[Robot], Robot]) -> None:
+    robot = panda().with_terms(Viscous(0.5))
+    made = make(robot)
+    assert made.fingerprint == robot.fingerprint
+    for array in (made.gravity, made.joints[1].axis, made.joints[1].T_parent_joint, made.links[2].inertia.first_moment):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1.0

@@ -31,6 +31,7 @@ from dynid.gate.quick_fit import (
     narrow_equations,
     residuals,
     solve_singular,
+    unspent,
 )
 from dynid.robot.model import Robot
 
@@ -187,6 +188,7 @@ def _best_hypothesis(robot: Robot, samples: Samples, free: float, prior: float) 
         shown = shown or (gain > least and prior_h < BETTER * prior)
     says, amount = _said(robot, best)
     sure = shown and free_h * prior_h < BETTER * free * prior
+    shown = sure or (shown and not (best.shows_without_masses and free_gain * unspent(robot, best.samples) < least))
     return Finding(
         code=best.code,
         severity="error" if sure else "warning" if shown else "note",

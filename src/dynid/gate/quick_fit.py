@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from dynid.decompositions import svd
 from dynid.gate.free_equations import FreeEquations, IndependentColumns, with_friction, with_smooth_sign
 from dynid.kernels import inverse_dynamics, regressor
+from dynid.processing.delay import independent_values
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
@@ -52,6 +53,7 @@ __all__ = [
     "rest_of_fit",
     "sense_of_motion",
     "solve_singular",
+    "unspent",
     "with_friction",
     "with_smooth_sign",
 ]
@@ -69,6 +71,8 @@ POWER_BLOCKS = 10
 """Number of parts of a log that the jackknife of the friction's power leaves out one by one (convention)."""
 FINEST = 1e-3
 """Smallest relative residual of a joint that counts (convention: about the error of processing itself)."""
+SPENT = 2.0
+"""Independent values of the residual that each unknown of a fit takes up, as in `dynid.estimation.agreement`."""
 FEWEST_COPIES = 3
 """Number of links with the same mass and inertia that make them copies of a template (convention, as in
 robot/check.py)."""
@@ -385,6 +389,19 @@ def _free_rest(robot: Robot, samples: Samples) -> Floats:
         rest = tau - equations.torques(theta)[:, used] * samples.weight[used]
         left = np.maximum(np.mean(rest**2, axis=0), FINEST**2)
     return rest
+
+
+def unspent(robot: Robot, samples: Samples) -> float:
+    """Share of the independent values of the residual that the free fit leaves: 1 for many, 0.1 or more.
+
+    Errors that last have few of them. A fit then takes up much of these errors by chance, and another motion or another
+    torque may take up more than the right one.
+    """
+    rest = _free_rest(robot, samples)
+    trusted = samples.trust[samples.used] > 0.0
+    values = float(independent_values(rest, np.broadcast_to(trusted, rest.shape)).sum())
+    unknowns = narrow_equations(robot, samples).columns.size
+    return max(1.0 - SPENT * unknowns / max(values, 1e-300), 0.1)
 
 
 def equations_of(robot: Robot, samples: Samples) -> FreeEquations:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError, DescriptionError, ExportError
 from dynid.public_calls import public
+from dynid.robot.copying import ReadOnly
 from dynid.spatial import skew
 
 __all__ = ["Inertia", "centre_of_mass", "inertia_about_com", "is_same_inertia"]
@@ -19,7 +20,7 @@ __all__ = ["Inertia", "centre_of_mass", "inertia_about_com", "is_same_inertia"]
 
 @public
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Inertia:
+class Inertia(ReadOnly):
     """Mass, first moment and inertia tensor of a body about the origin of its link frame.
 
     The ten numbers enter the dynamics linearly. They may be unphysical (an estimate, a wrong file); ask `is_physical`.

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.lazy import cached_property
 from dynid.public_calls import public
+from dynid.robot.copying import ReadOnly
 from dynid.robot.inertia import Inertia
 from dynid.robot.parts import Joint, JointLimits, Link, PlacedTerm, freeze_array, is_rotation
 from dynid.spatial import inverse_transform, snap, transform
@@ -75,7 +76,7 @@ class ModelFile:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Robot:
+class Robot(ReadOnly):
     """A tree of links and joints under gravity."""
 
     name: str

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynid.errors import ArgumentError, DescriptionError
+from dynid.robot.copying import ReadOnly
 from dynid.robot.inertia import Inertia
 from dynid.spatial import rotation_about, snap, transform
 from dynid.terms.base import RecordableTerm, StateTerm
@@ -77,7 +78,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Joint:
+class Joint(ReadOnly):
     """A connection of two links: at position zero the child frame is at ``T_parent_joint`` in the parent's frame."""
 
     name: str

@@ -236,18 +236,19 @@ def compile_single(tape: Tape, backend: Backend = "auto") -> Callable[..., Float
         backend: as for :func:`compile_tape`.
 
     Returns:
-        Function ``f(*inputs)`` or ``f(*inputs, out)``. It is fastest with C-contiguous float64 arrays in the tape's
-        shapes; whatever else :class:`Program` accepts works too.
+        Function ``f(*inputs)``, ``f(*inputs, out)`` or ``f(*inputs, out=out)``. It is fastest with C-contiguous float64
+        arrays in the tape's shapes; whatever else :class:`Program` accepts works too.
     """
     if len(tape.outputs) != 1:
         raise ArgumentError(f"the tape has {len(tape.outputs)} outputs, not one", remedy="Select one output")
     program = functools.cache(lambda: compile_tape(tape, backend))  # compiled when first needed
 
-    def ordinary(*arguments: npt.ArrayLike) -> Floats:
-        inputs, out = arguments[: len(tape.inputs)], arguments[len(tape.inputs) :]
-        if len(out) > 1:
-            raise ArgumentError(f"{len(arguments)} arguments given, at most {len(tape.inputs) + 1} expected")
-        result: Floats = program()(*inputs, out=out[0] if out else None)
+    def ordinary(*arguments: npt.ArrayLike, out: npt.ArrayLike | None = None) -> Floats:
+        inputs, targets = arguments[: len(tape.inputs)], arguments[len(tape.inputs) :]
+        if len(targets) + (out is not None) > 1:
+            given = len(arguments) + (out is not None)
+            raise ArgumentError(f"{given} arguments given, at most {len(tape.inputs) + 1} expected")
+        result: Floats = program()(*inputs, out=targets[0] if targets else out)
         return result
 
     if not compiles(backend):

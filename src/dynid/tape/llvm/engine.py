@@ -26,6 +26,7 @@ __all__ = ["TAPE", "Code", "Host", "host", "load_code", "provide", "source_diges
 PYTHON = (
     "Py_IncRef",
     "PyTuple_GetItem",
+    "PyTuple_Size",
     "PyObject_Vectorcall",
 )
 """Functions of Python's C interface that the printed code may call, under the names ``dynid_Py_IncRef`` and so on."""

@@ -1,11 +1,11 @@
 """One sample or a few, called from Python with as little overhead as CPython allows.
 
-The compiled code is itself a built-in function (METH_FASTCALL): it reads the fields of the NumPy arrays it is given
-where NumPy's own headers let every C extension read them, computes, and returns the result array. That these fields are
-where they should be is checked on a probe before any function is made. Arguments that are anything else than aligned,
-C-contiguous float64 arrays of the right shapes (lists, other types, views, long batches) go to an ordinary Python
-function that converts or refuses them. A short batch runs sample by sample, which is over before the code for whole
-vectors of samples would have begun.
+The compiled code is itself a built-in function (METH_FASTCALL with METH_KEYWORDS): it reads the fields of the NumPy
+arrays it is given where NumPy's own headers let every C extension read them, computes, and returns the result array.
+That these fields are where they should be is checked on a probe before any function is made. Arguments that are
+anything else than aligned, C-contiguous float64 arrays of the right shapes (lists, other types, views, long batches) go
+to an ordinary Python function that converts or refuses them. A short batch runs sample by sample, which is over before
+the code for whole vectors of samples would have begun.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import ctypes
 import functools
 import importlib
 import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -27,8 +28,9 @@ from dynid.tape.tape import Tape
 
 __all__ = ["single_call"]
 
-_METH_FASTCALL = 0x0080
-"""Calling convention of CPython: arguments as an array (METH_FASTCALL in methodobject.h)."""
+_CONVENTION = 0x0082
+"""Calling convention of CPython: arguments as an array, then the names of those that have one (METH_FASTCALL and
+METH_KEYWORDS in methodobject.h)."""
 _HEAD = object.__basicsize__
 _TYPE = _HEAD - 8  # byte offsets in a Python object, and in an array: type, data, dimensions, shape, dtype, flags
 _DATA, _DIMENSIONS, _SHAPE, _DTYPE, _FLAGS = _HEAD, _HEAD + 8, _HEAD + 16, _HEAD + 40, _HEAD + 48
@@ -50,6 +52,7 @@ _NEW_ARRAY = 94
 _PYTHON = """
 declare void @dynid_Py_IncRef(ptr)
 declare ptr @dynid_PyTuple_GetItem(ptr, i64)
+declare i64 @dynid_PyTuple_Size(ptr)
 declare ptr @dynid_PyArray_NewFromDescr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
 declare ptr @dynid_PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
@@ -74,15 +77,16 @@ def single_call(tape: Tape, otherwise: Callable[..., Any]) -> Callable[..., Any]
         otherwise: called with the same arguments where they are not C-contiguous float64 arrays of the tape's shapes.
 
     Returns:
-        Function of one array per input and optionally, last, the array to write to; returns the output array.
+        Function of one array per input and optionally, last or as ``out``, the array to write to; returns the output
+        array.
     """
     if not (_has_known_fields() and _provide_new_array()):
         return otherwise
     level = 2 if len(tape.opcodes) <= OPTIMISED else 0
     code = load_code(f"{tape.fingerprint}|single", lambda: (_Printer(tape).text(), level))
-    definition = _MethodDefinition(b"dynid_program", code.address("call"), _METH_FASTCALL, None)
+    definition = _MethodDefinition(b"dynid_program", code.address("call"), _CONVENTION, None)
     # The function keeps its first argument alive, and that everything the machine code needs.
-    owner = (otherwise, np.ndarray, np.dtype(np.float64), code, definition)
+    owner = (otherwise, np.ndarray, np.dtype(np.float64), sys.intern("out"), code, definition)
     create = ctypes.pythonapi.PyCFunction_NewEx
     create.restype = ctypes.py_object
     create.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
@@ -137,10 +141,22 @@ class _Printer:
         self._writer = Writer(1)
 
     def text(self) -> str:
-        """The module; its entry is ``PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t count)``."""
+        """The module; its entry is ``call``.
+
+        ``PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)``, where `count`
+        leaves out the arguments with names.
+        """
         w = self._writer
-        w.line("define ptr @call(ptr %self, ptr %args, i64 %count) {\nentry:")
-        w.line(f"%is_new = icmp eq i64 %count, {self._count}\n%is_given = icmp eq i64 %count, {self._count + 1}")
+        w.line("define ptr @call(ptr %self, ptr %args, i64 %count, ptr %names) {\nentry:")
+        w.line("%is_plain = icmp eq ptr %names, null\nbr i1 %is_plain, label %counted, label %named\nnamed:")
+        w.line("%keywords = call i64 @dynid_PyTuple_Size(ptr %names)\n%is_single = icmp eq i64 %keywords, 1")
+        w.line("br i1 %is_single, label %name, label %otherwise\nname:")
+        w.line("%given_name = call ptr @dynid_PyTuple_GetItem(ptr %names, i64 0)")
+        w.line("%out_name = call ptr @dynid_PyTuple_GetItem(ptr %self, i64 3)")  # names in calls are interned
+        w.line(f"%is_out = icmp eq ptr %given_name, %out_name\n%has_all = icmp eq i64 %count, {self._count}")
+        w.line("%is_only = and i1 %is_out, %has_all\nbr i1 %is_only, label %counted, label %otherwise\ncounted:")
+        w.line(f"%total = phi i64 [ %count, %entry ], [ {self._count + 1}, %name ]")
+        w.line(f"%is_new = icmp eq i64 %total, {self._count}\n%is_given = icmp eq i64 %total, {self._count + 1}")
         w.line("%is_fine = or i1 %is_new, %is_given\nbr i1 %is_fine, label %begin, label %otherwise\nbegin:")
         w.line("%array_type = call ptr @dynid_PyTuple_GetItem(ptr %self, i64 1)")
         w.line("%double_type = call ptr @dynid_PyTuple_GetItem(ptr %self, i64 2)")
@@ -164,7 +180,7 @@ class _Printer:
         self._compute_batch()
         w.line("otherwise:")
         w.line("%function = call ptr @dynid_PyTuple_GetItem(ptr %self, i64 0)")
-        w.line("%converted = call ptr @dynid_PyObject_Vectorcall(ptr %function, ptr %args, i64 %count, ptr null)")
+        w.line("%converted = call ptr @dynid_PyObject_Vectorcall(ptr %function, ptr %args, i64 %count, ptr %names)")
         w.line("ret ptr %converted\n}\n")
         sizes = ", ".join(f"i64 {size}" for size in [*shape, 0])
         table = constant_table(self._tape.constants.tolist(), 1)
