@@ -219,3 +219,15 @@ def test_lasting_noise_is_no_unit_and_hides_none() -> None:
     wrong = replace(log, effort=log.effort * np.where(np.arange(6) == 2, 10.0, 1.0))
     named = [f for f in check_recording(wrong, ARM).findings if f.code == "unit" and f.severity == "error"]
     assert [f.joint for f in named] == ["joint3"]
+
+
+def test_lasting_noise_is_no_change_and_hides_none() -> None:
+    log = lasting_noise(36)
+    assert "change" not in check_recording(log, ARM).codes
+    load = dynid.Inertia.from_com(3.0, (0.0, 0.0, 0.1), 0.01 * np.eye(3))
+    heavier = ARM.with_body("box", parent=ARM.bodies[-1].joint.child, inertia=load)
+    motion = sum_of_sines(6, period_s=12.0, harmonics=4, amplitude=0.8, seed=36)(np.asarray(log.time))
+    more = dynid.inverse_dynamics(heavier, *motion) - dynid.inverse_dynamics(ARM, *motion)
+    assert log.effort is not None
+    taken_up = replace(log, effort=log.effort + more * (log.time > 5.0)[:, None])
+    assert "change" in check_recording(taken_up, ARM).codes
