@@ -48,3 +48,14 @@ def test_the_law_is_gravity_and_a_share_of_the_friction(models) -> None:
     expected = dynid.gravity_torque(true, POSTURE) + 0.5 * (friction - velocity)
     np.testing.assert_allclose(law.torque(0.0, POSTURE, dq), expected, atol=1e-9)
     np.testing.assert_allclose(law.torque(0.0, POSTURE, rest), dynid.gravity_torque(true, POSTURE), atol=1e-12)
+
+
+def test_offsets_and_springs_are_balanced_whole(models) -> None:
+    """Friction alone has the share, and fades at rest."""
+    friction = (dynid.Viscous(1.0), dynid.Coulomb(2.0))
+    springs = [dynid.terms.AngleHarmonic(3.0, joint=joint) for joint in range(7)]
+    rubbing = models[1].with_terms(*friction)
+    sprung = rubbing.with_terms(dynid.Offset(5.0), *springs, keep=True)
+    for dq in (np.zeros(7), np.full(7, 0.01), np.full(7, 0.5)):
+        more = HandGuiding(sprung).torque(0.0, POSTURE, dq) - HandGuiding(rubbing).torque(0.0, POSTURE, dq)
+        np.testing.assert_allclose(more, 5.0 + 3.0 * np.cos(POSTURE), atol=1e-12)

@@ -45,6 +45,23 @@ def test_c_and_python_agree_with_memory_and_changing_periods() -> None:
     assert np.abs(expected[:, 1]).max() > 1.0
 
 
+@pytest.mark.parametrize(
+    ("column", "broken"),
+    [(0, np.nan), (8, np.nan), (17, np.nan), (18, np.nan), (0, 1e13), (8, np.inf), (17, -np.inf), (18, np.inf)],
+)
+def test_a_broken_sample_is_refused_and_the_state_stays(column: int, broken: float) -> None:
+    rows = wandering_states(model(), 60)
+    rows[[0, 20, 21, 40], column] = broken  # the first one begins the observer, but for the period
+    rows[50, 18] = 0.0
+    rows[51, 18] = -1e-3
+    kept = np.ones(60, dtype=bool)
+    kept[[20, 21, 40, 50, 51]] = False
+    kept[0] = column == 18
+    found = run_observer(model(), "arm", "double", rows)
+    np.testing.assert_allclose(found[kept], python_steps(rows[kept]), atol=1e-9)
+    np.testing.assert_array_equal(found[[20, 21, 40, 50, 51]], found[[19, 19, 39, 49, 49]])
+
+
 def test_no_allocation_and_clean_under_sanitizers(tmp_path: Path) -> None:
     probe = tmp_path / "probe.c"
     probe.write_text("int main(void) { return 0; }\n")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dynid
+from dynid.errors import ExportError
 from dynid.export.c.c_check import FLAGS, find_compiler
 from dynid.export.running.tracker_code import run_tracker, tracker_files
 from dynid.monitor.load_tracker import LoadTracker
@@ -47,6 +48,27 @@ def test_c_and_python_agree(memories: tuple[float, float], gripped: slice) -> No
     grips = [] if not memories[0] else [100, 200]  # gripped after a second, dropped after two
     assert len(jumps) == len(grips)
     assert all(0 <= jump - grip <= 30 for jump, grip in zip(jumps, grips, strict=True))
+
+
+@pytest.mark.parametrize("broken", [np.nan, np.inf, 1e13])
+def test_a_broken_sample_changes_nothing(broken: float) -> None:
+    rows = samples()
+    spoilt = np.insert(rows, [50, 120, 121, 200], rows[:4], axis=0)
+    for at, column in zip((50, 121, 123, 203), (0, 4, 7, 11), strict=True):  # q, dq, ddq, torque
+        spoilt[at, column] = broken
+    whole, left = (run_tracker(arm(), given, NOISE, RATE) for given in (rows, spoilt))
+    np.testing.assert_array_equal(left[0], whole[0])
+    np.testing.assert_array_equal(left[1], whole[1])
+    assert left[2] == []
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "memory"),
+    [(0.0, RATE, 0.0), (np.nan, RATE, 0.0), (0.1, 0.0, 0.0), (0.1, np.nan, 0.0), (0.1, RATE, -1.0)],
+)
+def test_unusable_arguments_are_refused(noise: float, rate: float, memory: float) -> None:
+    with pytest.raises(ExportError):
+        run_tracker(arm(), samples(), np.full(3, noise), rate, memories_s=(memory, 0.0))
 
 
 def test_no_allocation() -> None:

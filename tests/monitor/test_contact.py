@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -63,6 +64,38 @@ def test_a_wrench_on_the_hand_comes_back_exactly_without_noise() -> None:
 
 def test_nothing_reached_is_no_link() -> None:
     robot = dynid.robots.gautier_khalil_3r()
-    assert find_touched_link(robot, [0.1, 0.1, 0.1], 1.0).body == -1
+    for torque in ([0.1, 0.1, 0.1], [0.0, 0.0, 0.0]):
+        nothing = find_touched_link(robot, torque, 1.0)
+        assert (nothing.link, nothing.body) == (None, -1)
+        assert nothing.sentence.startswith("nothing surely touches")
     with pytest.raises(ArgumentError):
         find_touched_link(robot, [0.1, 0.1], 1.0)
+
+
+def test_a_written_robot_names_the_link_that_has_the_body(tmp_path: Path) -> None:
+    """A file of modified DH frames has a helper link on each axis."""
+    robot = dynid.robots.ur10()
+    dynid.write_urdf(robot, tmp_path / "arm.urdf")
+    written = dynid.read_urdf(tmp_path / "arm.urdf")
+    helpers = [body.joint.child for body in written.bodies]
+    named = [find_touched_link(written, [1.0] * (k + 1) + [0.0] * (5 - k), 0.1).link for k in range(6)]
+    assert named == ["link1", "link2", "link3", "link4", "link5", "link6"]
+    assert helpers != named
+
+
+def test_the_sentence_tells_units_intervals_and_all_that_is_open() -> None:
+    """One joint of the first link tells one direction at most."""
+    _, robot, _ = simulation()
+    q = np.array([0.3, -0.6, 0.2, -1.8, 0.1, 1.6, 0.5])
+    first = contact_wrench(robot, robot.bodies[0].joint.child, q, [3.0, 0, 0, 0, 0, 0, 0], 0.2)
+    assert first.determined.tolist() == [False] * 5 + [True]
+    assert first.sentence.endswith(
+        "mz 3 ± 0.39 N m (95 % intervals); posture and noise do not tell fx (± 590 N), fy (± 590 N), fz (± 590 N), "
+        "mx (± 59 N m), my (± 59 N m)"
+    )
+    link, wrench = robot.bodies[-1].joint.child, np.array([20.0, -10.0, 0.0, 1.0, 2.0, -1.0])
+    last = contact_wrench(robot, link, q, dynid.kernels.link_jacobian(robot, link, q).T @ wrench, 1e-3)
+    assert last.determined.all()  # fz is known to be faint
+    assert "fx 20 ± " in last.sentence
+    assert " N, fy -10 ± " in last.sentence
+    assert last.sentence.endswith(" N m (95 % intervals)")

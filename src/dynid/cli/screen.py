@@ -141,7 +141,7 @@ def identification_overview(fit: Identification) -> str:
     estimate = fit.estimate
     condition = "infinite" if estimate.undetermined.any() else plain_number(estimate.condition)
     joints = joint_friction(fit)
-    friction = [(f.name, f.dry.text, f.unit, f.viscous.text, "N s/m" if f.unit == "N" else "N m s/rad") for f in joints]
+    friction = [(f.name, f.dry.text, f.unit, f.viscous.text, f.viscous_unit) for f in joints]
     lines = [
         f"{fit.robot.name}: {len(estimate.names)} base parameters by {estimate.method}",
         f"condition number {condition}, training error {fit.training_error[-1]:.3g} % of the torques as "

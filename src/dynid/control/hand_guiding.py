@@ -29,7 +29,7 @@ pushed, and the friction of simulated plants falls there, too)."""
 
 
 class HandGuiding:
-    """Balances the weight of the links and most of the friction, from the measured velocity."""
+    """Balances the weight of the links, offsets and springs, and most of the friction, from the measured velocity."""
 
     def __init__(self, model: Robot, *, share: float = SHARE, rest_speed: float = REST_SPEED) -> None:
         """Use a model with its terms.
@@ -49,7 +49,10 @@ class HandGuiding:
         shape = (self.model.dof,)
 
         def law(q: Any, dq: Any) -> Any:
-            return gravity_torque(model, theta, q) + self.share * term_torque(model, theta, q, dq, rest)
+            # what terms do at rest is no friction: offsets, springs, a tilt of the base
+            at_rest = term_torque(model, theta, q, rest, rest)
+            friction = term_torque(model, theta, q, dq, rest) - at_rest
+            return gravity_torque(model, theta, q) + at_rest + self.share * friction
 
         return compile_single(smooth_signs(record(law, q=shape, dq=shape), self.rest_speed))
 

@@ -93,6 +93,11 @@ class JointFriction:
     """Kinds of these terms in words."""
 
     @property
+    def viscous_unit(self) -> str:
+        """``N m s/rad`` or ``N s/m``."""
+        return "N s/m" if self.unit == "N" else "N m s/rad"
+
+    @property
     def remark(self) -> str:
         """A sentence where the line through the fast part meets zero speed below zero; else empty."""
         if not self.dry.value < 0.0:

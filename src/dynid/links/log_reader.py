@@ -250,6 +250,8 @@ class LogReader:
     progress: Progress | None = None
     notice: Notice = log_finding
     """Called with the gate's warnings about each log that is read, and with notes of `identify_logs`."""
+    without_gate: str = "the setting gate=false of the recipe (--set gate=false, or Recipe(gate=False) in Python)"
+    """How a person uses a log that the gate refuses."""
     told: set[tuple[str, str]] = field(default_factory=set, repr=False, compare=False)
     """Code and message of warnings that hold for all logs and were reported."""
     seen: SeenSamples = field(default_factory=SeenSamples, repr=False, compare=False)
@@ -428,10 +430,7 @@ class LogReader:
             where = first.where if first.joint is None else f"{first.where} of {first.joint}"
             remedy = f"{first.remedy} dynid check lists everything."
             if not any(prevents_processing(finding) for finding in wrong):
-                remedy += (
-                    " The setting gate=false of the recipe (--set gate=false, or Recipe(gate=False) in Python) uses "
-                    "the log all the same."
-                )
+                remedy += f" The log is used all the same with {self.without_gate}."
             raise DataError(f"{first.message}{more}", path=_path(log), place=where, remedy=remedy)
         self._warn(log, findings)
 

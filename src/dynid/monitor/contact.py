@@ -26,11 +26,17 @@ FORCE_N = 300.0
 """Standard deviation of the forces of contacts [N] (convention: above what people and most collisions exert)."""
 MOMENT_NM = 30.0
 """Standard deviation of the moments of contacts [N m] (convention: the force at a tenth of a metre)."""
-OPEN = 0.3
-"""Standard deviation after the data over that before, from which on a direction is open (convention)."""
+FAINT_N, FAINT_NM = 10.0, 1.0
+"""Force [N] and moment [N m] that hardly matter (convention: a light touch): an interval that holds zero and reaches
+beyond them tells nothing."""
+HELPER = 0.05
+"""Share of a body's mass below which a link is a helper without a body of its own (convention)."""
 SURE = 3.0
 """Size of a torque in standard deviations from which on a joint is surely reached (convention: three sigma)."""
 AXES = ("fx", "fy", "fz", "mx", "my", "mz")
+UNITS = ("N", "N", "N", "N m", "N m", "N m")
+NORMAL_95 = 1.96
+"""Standard deviations of a 95 % interval of the normal distribution."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +51,7 @@ class ContactWrench:
     covariance: Floats
     """(6, 6) or (3, 3)"""
     determined: NDArray[np.bool_]
-    """Whether the posture and the torques tell each component more than the prior does."""
+    """Whether the 95 % interval of each component tells something: it leaves out zero, or holds faint values only."""
     condition: float
     """Ratio of the largest to the smallest singular value of the Jacobian; infinite in singular postures."""
 
@@ -61,21 +67,37 @@ class ContactWrench:
 
     @property
     def sentence(self) -> str:
-        """The force, and what the posture leaves open."""
-        parts = [f"{name} {value:.3g} ± {error:.2g}" for name, value, error in zip(AXES, self.wrench, self.stderr)]
-        left = [name for name, known in zip(AXES, self.determined) if not known]
-        return f"{self.link}: {', '.join(parts)}" + (f"; this posture does not tell {', '.join(left)}" if left else "")
+        """What is told of the force and the moment, with units and 95 % intervals, and what is left open."""
+        shown = zip(AXES, UNITS, self.wrench, NORMAL_95 * self.stderr, self.determined, strict=False)
+        told, left = [], []
+        for name, unit, value, half, is_told in shown:
+            interval = f"± {float(f'{half:.2g}'):g} {unit}"  # 590, not 5.9e+02
+            if is_told:
+                told.append(f"{name} {value:.3g} {interval}")
+            else:
+                left.append(f"{name} ({interval})")
+        known = f"{', '.join(told)} (95 % intervals)" if told else "no component is told"
+        return f"{self.link}: {known}" + (f"; posture and noise do not tell {', '.join(left)}" if left else "")
 
 
 @dataclass(frozen=True, slots=True)
 class TouchedLink:
     """The link that a push acts on."""
 
-    link: str
+    link: str | None
+    """None where no joint is surely reached: nothing touches the arm, or nothing that moves."""
     body: int
     """Index of the moving body, from the base on; -1 where no joint is reached."""
     excess: float
-    """Torque of the last joint that is reached, in standard deviations."""
+    """Torque of the last joint that is reached, in standard deviations; where none is, the largest one."""
+
+    @property
+    def sentence(self) -> str:
+        """Which link was touched, if any."""
+        size = f"{self.excess:.1f} standard deviations"
+        if self.link is None:
+            return f"nothing surely touches a moving link: the largest torque is {size}"
+        return f"{self.link} was touched: the torque of its joint is {size}"
 
 
 @public
@@ -116,7 +138,8 @@ def contact_wrench(
     wrench = np.asarray(covariance @ (weighted @ (torque / spread)), dtype=np.float64)
     scaled = singular_values(weighted * prior[:, None])
     condition = float(scaled[0] / scaled[-1]) if len(scaled) == len(prior) and scaled[-1] > 0.0 else float("inf")
-    determined = np.sqrt(np.diag(covariance)) < OPEN * prior
+    half, faint = NORMAL_95 * np.sqrt(np.diag(covariance)), np.array([FAINT_N] * 3 + [FAINT_NM] * 3)[: len(prior)]
+    determined = (np.abs(wrench) > half) | (np.abs(wrench) + half < faint)
     return ContactWrench(link, as_row("point", point, 3), wrench, covariance, determined, condition)
 
 
@@ -131,7 +154,7 @@ def _jacobian_at(robot: Robot, link: str, q: Floats, point: Floats) -> Floats:
 
 @public
 def find_touched_link(robot: Robot, external: ArrayLike, std: ArrayLike, *, sure: float = SURE) -> TouchedLink:
-    """The link that was touched: the last one whose joint is surely reached, on the branch with the largest torque.
+    """Find the link that was touched: the last one whose joint is surely reached, on the branch of the largest torque.
 
     Args:
         robot: Geometry.
@@ -152,11 +175,18 @@ def find_touched_link(robot: Robot, external: ArrayLike, std: ArrayLike, *, sure
     size = np.abs(as_row("external", external, robot.dof) / as_row("std", std, robot.dof, same=True, above=0.0))
     reached = np.flatnonzero(size > level)
     if not reached.size:
-        return TouchedLink(robot.root, -1, float(size.max()))
+        return TouchedLink(None, -1, float(size.max()))
     depth = [len(_ancestors(robot, int(j))) for j in reached]
     best = max(range(len(reached)), key=lambda k: (depth[k], size[reached[k]]))
     last = int(reached[best])
-    return TouchedLink(robot.bodies[last].joint.child, last, float(size[last]))
+    return TouchedLink(_main_link(robot, last), last, float(size[last]))
+
+
+def _main_link(robot: Robot, body: int) -> str:
+    """The link that a joint carries; where that is a helper almost without mass, the heaviest one fixed to it."""
+    masses = {name: robot.link(name).inertia.mass for name, _ in robot.bodies[body].members}
+    child = robot.bodies[body].joint.child
+    return child if masses[child] >= HELPER * sum(masses.values()) else max(masses, key=lambda name: masses[name])
 
 
 def _ancestors(robot: Robot, body: int) -> list[int]:

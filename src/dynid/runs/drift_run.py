@@ -1,8 +1,8 @@
 """Compare a stored identification with later logs and results: what ``dynid compare-runs`` does.
 
-A later log is identified again with the model of the stored result: the same terms, the same base parameters, weighted
-least squares. A parameter has moved where the difference exceeds what both uncertainties allow, for all parameters
-together.
+A later log is checked by the gate and identified again with the model of the stored result: the same terms, the same
+base parameters, weighted least squares. A parameter has moved where the difference exceeds what both uncertainties
+allow, for all parameters together.
 """
 
 from __future__ import annotations
@@ -10,28 +10,31 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
-from dynid.errors import ArgumentError
+from dynid.errors import ArgumentError, DataError
 from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import WLS
 from dynid.export.result_file import read_result
+from dynid.findings import Finding
 from dynid.fleet.history import DAY_S, EARLIEST_S
 from dynid.fleet.trends import Trend, excess_scatter, fit_trend
+from dynid.lazy import cached_property
 from dynid.links.friction_summary import JointFriction, joint_friction
 from dynid.links.identify import Identification, identify_equations
-from dynid.links.log_reader import ChannelMapSource, LogReader
+from dynid.links.log_reader import ChannelMapSource, LogReader, Notice, log_finding
 from dynid.links.recipe import Recipe
 from dynid.logs.reading import log_digest
 from dynid.processing.experiment import Experiment
 from dynid.public_calls import public
 from dynid.report.sections.drift_section import drift_page
+from dynid.runs.identification_run import gather_too
+from dynid.runs.moved_parameters import Moved, find_moved
 from dynid.runs.run_folder import Origin, RunRequest, open_run
 from dynid.runs.validation_run import common_cutoff
 
@@ -39,8 +42,11 @@ __all__ = ["Drift", "FrictionTrend", "Moved", "Occasion", "compare_runs"]
 
 NORMAL_95 = 1.96
 """Standard deviations of a 95 % interval of the normal distribution."""
-FALSE_MOVES = 0.05
-"""Probability that any parameter of an unchanged robot is called moved (convention: one comparison in twenty)."""
+WITHOUT_GATE = "--no-check, or gate=False in Python"
+"""How a person compares a log that is refused."""
+NOTHING_EXPLAINED = 1.0
+"""Error of the stored model's torques in a log, over the torques, from which on the log is refused (derivation: a model
+without any torque is as good)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,42 +95,20 @@ class FrictionTrend:
         return self.trend.slope * DAY_S, NORMAL_95 * self.trend.std * DAY_S * float(np.sqrt(self.scatter))
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """A parameter that moved beyond its interval."""
-
-    name: str
-    joint: str
-    unit: str
-    before: float
-    after: float
-    sigmas: float
-    """Difference over its standard deviation."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Drift:
     """A stored identification beside later occasions."""
 
     stored: Occasion
     later: tuple[Occasion, ...]
 
+    @cached_property
+    def _moved(self) -> dict[Occasion, tuple[Moved, ...]]:
+        return {later: find_moved(self.stored.fit, later.fit) for later in self.later}
+
     def moved(self, later: Occasion) -> tuple[Moved, ...]:
         """The parameters that moved until a later occasion, by joint."""
-        before, after = self.stored.fit.estimate, later.fit.estimate
-        common = [name for name in before.names if name in after.names]
-        level = NormalDist().inv_cdf(1.0 - FALSE_MOVES / max(1, len(common)) / 2.0)
-        joints = _joints(self.stored.fit)
-        found = []
-        for name in common:
-            i, k = before.names.index(name), after.names.index(name)
-            spread = float(np.hypot(before.stderr[i], after.stderr[k]))
-            gap = float(after.values[k] - before.values[i])
-            if np.isfinite(spread) and spread > 0.0 and abs(gap) > level * spread:
-                found.append(Moved(name, joints[name], before.units[i], float(before.values[i]), float(after.values[k]),
-                                   abs(gap) / spread))  # fmt: skip
-        order = {joint: place for place, joint in enumerate(self.stored.fit.robot.joint_names)}
-        return tuple(sorted(found, key=lambda one: (order.get(one.joint, len(order)), -one.sigmas)))
+        return self._moved[later]
 
     @property
     def trends(self) -> tuple[FrictionTrend, ...]:
@@ -146,7 +130,7 @@ class Drift:
                 values, std = np.array([f.value for f in figures]), np.array([f.stderr for f in figures])
                 trend = fit_trend(times, warmth, values, std) if np.isfinite(std).all() else None
                 if trend is not None and np.isfinite(trend.per_kelvin):
-                    unit = pairs[0][1].unit if kind == "dry" else f"{pairs[0][1].unit}/({pairs[0][1].speed_unit})"
+                    unit = pairs[0][1].unit if kind == "dry" else pairs[0][1].viscous_unit
                     found.append((joint, kind, unit, trend))
         scatter = excess_scatter([trend for *_, trend in found])
         return tuple(FrictionTrend(*one, scatter) for one in found)
@@ -194,25 +178,15 @@ def _finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def _joints(fit: Identification) -> dict[str, str]:
-    """Name of each parameter -> the joint it belongs to; several are joined by ``+``."""
-    names, first = fit.robot.joint_names, 10 * fit.robot.dof
-    found = {}
-    for name, column in zip(fit.base.names, fit.base.columns, strict=True):
-        placed = fit.robot.terms[column - first].joints if column >= first else (column // 10,)
-        found[name] = "+".join(names[j] for j in placed)
-    for term in fit.terms:
-        found[term.name] = "+".join(names[j] for j in term.acts_on(names))
-    return found
-
-
 @public
 def compare_runs(
     stored: str | Path,
     later: Sequence[str | Path],
     *,
     channel_map: ChannelMapSource | None = None,
+    gate: bool = True,
     out: RunRequest | str | Path | None = None,
+    notice: Notice = log_finding,
 ) -> Drift:
     """Compare a stored identification with later logs or results: which parameters moved, on which joint, when.
 
@@ -220,10 +194,13 @@ def compare_runs(
         stored: A folder that `run_identification` wrote, or its ``result.json``.
         later: Such folders, or logs; a log is identified again with the model of the stored result.
         channel_map: Channel map of the logs.
+        gate: Whether logs are checked first, and refused when the check finds an error.
         out: Folder for the comparison and a page; None writes nothing.
+        notice: Called with every finding that a person should see at once.
 
     Raises:
         ArgumentError: A later result is that of another robot, or the stored one, or a log that it was identified from.
+        DataError: The gate refuses a log, or the stored model explains nothing of its torques.
 
     Example:
         >>> path = dynid.write_result(fit, folder / "stored.json")
@@ -236,8 +213,15 @@ def compare_runs(
     saved = read_result(stored)
     _refuse_itself(Path(stored), [Path(path) for path in later], [facts["sha256"] for facts in saved.content["data"]])
     fit = saved.identification()
-    cutoff = common_cutoff(saved.content["data"])
-    occasions = tuple(_occasion(fit, Path(path), channel_map, cutoff) for path in later)
+    cutoff, gathered = common_cutoff(saved.content["data"]), list[Finding]()
+    reader = LogReader(
+        robot=fit.robot,
+        recipe=Recipe.bare(gate=gate),
+        channel_map=channel_map,
+        notice=gather_too(gathered, notice),
+        without_gate=WITHOUT_GATE,
+    )
+    occasions = tuple(_occasion(fit, Path(path), reader, cutoff) for path in later)
     runs = [run for one in occasions for run in one.fit.equations.excerpts if run.samples]
     first = Occasion(Path(stored).name, _file_time(Path(stored)), fit, joint_friction(fit, runs) if runs else ())
     drift = Drift(first, occasions)
@@ -246,7 +230,7 @@ def compare_runs(
         if run is not None:
             run.write("drift.json", json.dumps(drift.to_json(), indent=1) + "\n")
             run.write_page(drift_page(drift, [run.settings()]))
-            run.finish("drift.json", 0)
+            run.finish("drift.json", 1 if drift.has_moved else 0, gathered)
     return drift
 
 
@@ -263,24 +247,35 @@ def _refuse_itself(stored: Path, later: Sequence[Path], used: Sequence[str]) -> 
         raise ArgumentError(f"{path} is {what}", remedy="Give later logs, or results of later logs, each once.")
 
 
-def _occasion(
-    stored: Identification, path: Path, channel_map: ChannelMapSource | None, cutoff: float | None
-) -> Occasion:
+def _occasion(stored: Identification, path: Path, reader: LogReader, cutoff: float | None) -> Occasion:
     if (path / "result.json").exists() or path.suffix.lower() == ".json":
         fit = read_result(path).identification()
         if fit.robot.joint_names != stored.robot.joint_names:
             raise ArgumentError("the result is that of a robot with other joints", path=path,
                                 remedy="Compare results of one robot.")  # fmt: skip
         return Occasion(path.name, _file_time(path), fit, ())
-    recipe = replace(Recipe.bare(), gate=False)
-    reader = LogReader(robot=stored.robot, recipe=recipe, channel_map=channel_map)
-    run: Experiment = reader.experiments([path], for_validation=False, cutoff_hz=cutoff)[0]
+    run = reader.experiments([path], for_validation=False, cutoff_hz=cutoff)[0]
+    if reader.recipe.gate:
+        _refuse_other_torques(stored, run, path)
     equations = build_equations(
         stored.robot, [run], base=stored.base, terms=stored.terms, band_hz=stored.equations.band_hz
     )
     fit = identify_equations(equations, WLS())
     start = float(run.time[0]) if run.samples else 0.0
     return Occasion(path.name, start if start >= EARLIEST_S else _file_time(path), fit, joint_friction(fit))
+
+
+def _refuse_other_torques(stored: Identification, run: Experiment, path: Path) -> None:
+    """Refuse a log of whose torques the stored model explains nothing: no wear does that."""
+    left = np.where(run.valid, run.effort - stored.torque(run), 0.0)
+    error = float(np.linalg.norm(left) / np.linalg.norm(np.where(run.valid, run.effort, 0.0)))
+    if error > NOTHING_EXPLAINED:
+        raise DataError(
+            f"the stored model explains nothing of the torques (error {100.0 * error:.3g} %), which wear does not do",
+            path=path, place="effort",
+            remedy="Compare units, signs and the order of the joints with those of the logs that were identified from. "
+            f"The log is used all the same with {WITHOUT_GATE}.",
+        )  # fmt: skip
 
 
 def _file_time(path: Path) -> float:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dynid import errors
-from dynid.cli.options import EXISTING, FORCE, JSON, MAP, FiniteRange, NewFolder, command, run_request
+from dynid.cli.options import EXISTING, FORCE, GATE, JSON, MAP, FiniteRange, NewFolder, command, run_request
 from dynid.cli.screen import print_json, print_verdict, print_written, progress, show_finding
 
 if TYPE_CHECKING:
@@ -189,28 +189,38 @@ def _refuser(word: str = "left out") -> Callable[[errors.DataError], None]:
 @click.argument("stored", type=EXISTING)
 @click.argument("later", nargs=-1, required=True, type=EXISTING)
 @MAP
+@GATE
 @click.option("--out", type=NewFolder(path_type=Path), help="Folder for the comparison and its page.")
 @FORCE
 @JSON
 def compare_runs(
-    stored: str, later: tuple[str, ...], channel_map: str | None, out: Path | None, force: bool, as_json: bool
+    stored: str,
+    later: tuple[str, ...],
+    channel_map: str | None,
+    gate: bool | None,
+    out: Path | None,
+    force: bool,
+    as_json: bool,
 ) -> None:
     """Tell which parameters have drifted or worn since a result.
 
     STORED is a folder that dynid identify wrote; LATER are such folders, or logs, which are identified again with the
-    model of STORED.
+    model of STORED. The exit code is 1 if a parameter moved.
     """
     from dynid.links.recipe import Recipe
     from dynid.runs.drift_run import compare_runs as compare
 
-    drift = compare(stored, later, channel_map=channel_map, out=run_request(out, force, Recipe.bare()))
+    drift = compare(
+        stored, later, channel_map=channel_map, gate=gate is not False, out=run_request(out, force, Recipe.bare()),
+        notice=show_finding,
+    )  # fmt: skip
     if as_json:
         print_json(drift.to_json())
-        return
-    print_verdict(drift.verdict, good=not drift.has_moved)
-    for occasion in drift.later:
-        for one in drift.moved(occasion):
-            click.echo(f"{occasion.date} {occasion.name}: {one.joint} {one.name} {one.before:.4g} -> {one.after:.4g} "
-                       f"{one.unit} ({one.sigmas:.1f} standard deviations)")  # fmt: skip
-    if out is not None:
-        print_written(out)
+    else:
+        print_verdict(drift.verdict, good=not drift.has_moved)
+        for occasion in drift.later:
+            for one in drift.moved(occasion):
+                click.echo(f"{occasion.date} {occasion.name}: {one.sentence}")
+        if out is not None:
+            print_written(out)
+    sys.exit(1 if drift.has_moved else 0)

@@ -198,7 +198,8 @@ def _observer_words(text: CodeText) -> str:
         return ""
     return f"""
 `{text.name}_observer.h` tells what pushes against the arm: `{text.name}_observer_begin` at the first sample, then
-`{text.name}_observer_step` at every further one. It has all terms of the model, and its values are constants.
+`{text.name}_observer_step` at every further one. It has all terms of the model, and its values are constants. Both
+return -1 for a sample that is not finite, and leave the observer as it was.
 """
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.checks import LARGEST_SIGNAL
 from dynid.export.c.c_check import FLAGS, compile_c, run_program
 from dynid.export.c.c_printer import called_functions, fast_function
 from dynid.kernels import kernel
@@ -29,11 +30,17 @@ _HEADER = """/*
  *
  *     {name}_tracker tracker;
  *     {name}_tracker_begin(&tracker, noise_std, rate_hz, load_memory_s, friction_memory_s);
- *     if ({name}_tracker_update(&tracker, q, dq, ddq, torque)) ...  every sample; 1 where a load was gripped or dropped
- *     {name}_tracker_now(&tracker, values, variances);              whenever it is asked
+ *     if ({name}_tracker_update(&tracker, q, dq, ddq, torque) == 1) ...  every sample
+ *     {name}_tracker_now(&tracker, values, variances);                   whenever it is asked
+ *
+ * {name}_tracker_update returns 1 where a load was gripped or dropped, 0 where not, and -1 where it refuses a sample
+ * and leaves the tracker as it was: a number is NaN, infinite or beyond {largest:g}. {name}_tracker_begin returns 0, or
+ * -1 where it refuses its arguments: noise and rate are positive, memories are not negative. Do not compile with
+ * -ffast-math, which takes NaN for impossible.
  *
  * Values: XX XY XZ YY YZ ZZ [kg m^2], MX MY MZ [kg m], M [kg] of the load in the frame of the last link, then changes
- * of viscous and dry friction of each joint. A memory of 0 s forgets nothing. No function allocates memory or waits.
+ * of viscous and dry friction of each joint. A memory of 0 s or INFINITY forgets nothing (inf in Python).
+ * No function allocates memory or waits.
  * A fifth of a second of improbable torques is a jump: the load is forgotten then and learnt anew. Above {fastest:g} Hz
  * the window holds the last {window} samples.
  */
@@ -58,8 +65,8 @@ typedef struct {{
     int forgets;
 }} {name}_tracker;
 
-void {name}_tracker_begin({name}_tracker *tracker, const double noise_std[{n}], double rate_hz, double load_memory_s,
-                          double friction_memory_s);
+int {name}_tracker_begin({name}_tracker *tracker, const double noise_std[{n}], double rate_hz, double load_memory_s,
+                         double friction_memory_s);
 
 int {name}_tracker_update({name}_tracker *tracker, const double q[{n}], const double dq[{n}], const double ddq[{n}],
                           const double torque[{n}]);
@@ -94,12 +101,32 @@ static void {name}_tracker_solve(const {name}_tracker *tracker, double values[{k
     }}
 }}
 
-void {name}_tracker_begin({name}_tracker *tracker, const double noise_std[{n}], double rate_hz, double load_memory_s,
-                          double friction_memory_s)
+/* Whether the sum of squares of a signal is that of usable numbers; no comparison with NaN holds. */
+static int {name}_tracker_is_usable(const double signal[{n}])
+{{
+    double square = 0.0;
+    int i;
+    for (i = 0; i < {n}; i++) {{
+        square += signal[i] * signal[i];
+    }}
+    return (square <= {most}) ? 1 : 0;
+}}
+
+int {name}_tracker_begin({name}_tracker *tracker, const double noise_std[{n}], double rate_hz, double load_memory_s,
+                         double friction_memory_s)
 {{
     const double span = floor(({span} * rate_hz) + 0.5);
     int i;
     int j;
+    for (i = 0; i < {n}; i++) {{
+        if (!(noise_std[i] > 0.0)) {{
+            return -1;
+        }}
+    }}
+    if (({name}_tracker_is_usable(noise_std) == 0) || !(rate_hz > 0.0) || !(rate_hz <= {largest:.1e})
+        || !(load_memory_s >= 0.0) || !(friction_memory_s >= 0.0)) {{
+        return -1;
+    }}
     tracker->window = (span < 1.0) ? 1 : ((span > {window}.0) ? {window} : (int)span);
     tracker->filled = 0;
     tracker->next = 0;
@@ -121,6 +148,7 @@ void {name}_tracker_begin({name}_tracker *tracker, const double noise_std[{n}], 
     for (i = 0; i < {n}; i++) {{
         tracker->scale[i] = 1.0 / noise_std[i];
     }}
+    return 0;
 }}
 
 static void {name}_tracker_forget({name}_tracker *tracker, const double shrink[{k}])
@@ -209,6 +237,10 @@ int {name}_tracker_update({name}_tracker *tracker, const double q[{n}], const do
     int j;
     int c;
     int jumped;
+    if (({name}_tracker_is_usable(q) == 0) || ({name}_tracker_is_usable(dq) == 0)
+        || ({name}_tracker_is_usable(ddq) == 0) || ({name}_tracker_is_usable(torque) == 0)) {{
+        return -1;
+    }}
     {name}_tracker_rows_values(q, dq, ddq, load);
     {name}_tracker_torque_values(q, dq, ddq, model);
     for (i = 0; i < {n}; i++) {{
@@ -298,10 +330,13 @@ int main(int count, char **words)
     }}
     rounds = strtol(words[1], NULL, 10);
     samples = fread(in, sizeof(in[0]), {most}, stdin);
-    {name}_tracker_begin(&tracker, noise, strtod(words[2], NULL), strtod(words[3], NULL), strtod(words[4], NULL));
+    if ({name}_tracker_begin(&tracker, noise, strtod(words[2], NULL), strtod(words[3], NULL), strtod(words[4], NULL))
+        != 0) {{
+        return 1;
+    }}
     for (r = 0; r < rounds; r++) {{
         for (s = 0; s < samples; s++) {{
-            if ({name}_tracker_update(&tracker, &in[s][0], &in[s][{n}], &in[s][{twice}], &in[s][{thrice}])
+            if (({name}_tracker_update(&tracker, &in[s][0], &in[s][{n}], &in[s][{twice}], &in[s][{thrice}]) == 1)
                 && (shown < {shown})) {{
                 answer[(2 * {k}) + shown] = ((double)r * (double)samples) + (double)s;
                 shown++;
@@ -352,7 +387,8 @@ def tracker_files(model: Robot, name: str) -> dict[str, str]:
     words = {
         "name": name, "upper": name.upper(), "n": n, "k": k, "size": k + 1, "load": LOAD, "cells": LOAD * n,
         "prior": prior, "functions": "\n".join(functions), "span": repr(WINDOW_S), "jump": repr(JUMP),
-        "window": MOST_WINDOW, "fastest": MOST_WINDOW / WINDOW_S,
+        "window": MOST_WINDOW, "fastest": MOST_WINDOW / WINDOW_S, "largest": LARGEST_SIGNAL,
+        "most": f"{LARGEST_SIGNAL**2:.1e}",
     }  # fmt: skip
     return {f"{name}_tracker.h": _HEADER.format(**words), f"{name}_tracker.c": _SOURCE.format(**words)}
 

@@ -32,7 +32,8 @@ class MovedParameters(Section):
             Text(
                 f"Stored: {stored.name} of {stored.date}. A parameter has moved where the difference exceeds both "
                 "uncertainties together, at a level at which an unchanged robot shows one such parameter in twenty "
-                "comparisons. Where two occasions have other terms, only parameters of the same name are compared.",
+                "comparisons. Friction is compared as a whole for every joint, whichever terms carry it; where two "
+                "occasions have other terms, only parameters of the same name are compared.",
                 "hint",
             ),
         ]
@@ -70,10 +71,11 @@ class FrictionOverTime(Section):
         warm = any(np.isfinite(one.temperature(friction.name)) for one, friction in pairs)
         rows: list[tuple[Cell, ...]] = [
             (friction.name, one.date, one.name, *((_known(one.temperature(friction.name)),) if warm else ()),
-             friction.dry.text, friction.viscous.text, friction.unit)
+             friction.dry.text, friction.unit, friction.viscous.text, friction.viscous_unit)
             for one, friction in pairs
         ]  # fmt: skip
-        header = ("joint", "date", "occasion", *(("temperature [°C]",) if warm else ()), "dry", "viscous", "unit")
+        header = ("joint", "date", "occasion", *(("temperature [°C]",) if warm else ()), "dry", "unit", "viscous",
+                  "unit")  # fmt: skip
         return [Rows(header, tuple(rows))] if rows else []
 
 

@@ -45,8 +45,7 @@ class Friction(Section):
         for k, f in enumerate(self.joints):
             stribeck = "none" if f.stribeck_speed is None else f"{f.stribeck_speed:.3g} {f.speed_unit}"
             more = [_text(column[k]) for column in kept.values()]
-            slope = "N s/m" if f.unit == "N" else "N m s/rad"
-            slope = slope.replace(" ", "\u00a0")
+            slope = f.viscous_unit.replace(" ", "\u00a0")
             figures = (f.dry.text, f.breakaway.text, f.unit, f.viscous.text, slope)
             rows.append((f.name, *figures, stribeck, *more, f.kinds))
         return [

@@ -1,0 +1,126 @@
+"""Which parameters differ between two identifications of one robot by more than both uncertainties allow.
+
+Terms that share the friction of a joint are hardly told apart, so that each of them may differ much where their sum
+does not, and little where it does. The friction of a joint is therefore compared as its curve shows it: dry, viscous,
+at breakaway, by load and by direction, in the same states for both. All other parameters are compared one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from dynid.links.friction_summary import Figure, JointFriction, joint_friction
+from dynid.links.identify import Identification
+
+__all__ = ["Moved", "find_moved"]
+
+FALSE_MOVES = 0.05
+"""Probability that any parameter of an unchanged robot is called moved (convention: one comparison in twenty)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A parameter that moved beyond its interval."""
+
+    name: str
+    """Of the parameter, or ``dry friction`` and other parts of a joint's friction."""
+    joint: str
+    unit: str
+    before: float
+    after: float
+    sigmas: float
+    """Difference over its standard deviation."""
+
+    @property
+    def sentence(self) -> str:
+        """What moved from where to where."""
+        way = "grew" if self.after > self.before else "fell"
+        values = f"from {self.before:.3g} to {self.after:.3g}{f' {self.unit}' if self.unit else ''}"
+        return f"{self.name} of {self.joint} {way} {values} ({self.sigmas:.1f} standard deviations)"
+
+
+def find_moved(before: Identification, after: Identification) -> tuple[Moved, ...]:
+    """Find the parameters that moved between two identifications, by joint.
+
+    Args:
+        before: The earlier one.
+        after: The later one; friction is compared at the speeds, positions and loads of its data, or up to the speed
+            limits of the joints where it has none.
+    """
+    compared = [*_friction(before, after)]
+    as_a_whole = {name for _, terms in compared for name in terms}
+    every = [one for one, _ in compared] + [
+        one for one in _single_parameters(before, after) if one.name not in as_a_whole
+    ]
+    level = NormalDist().inv_cdf(1.0 - FALSE_MOVES / max(1, len(every)) / 2.0)
+    found = [one for one in every if one.sigmas > level]
+    dry = {one.joint for one in found if one.name == "dry friction"}  # breakaway grows with it
+    found = [one for one in found if one.name != "breakaway friction" or one.joint not in dry]
+    order = {joint: place for place, joint in enumerate(before.robot.joint_names)}
+    return tuple(sorted(found, key=lambda one: (order.get(one.joint, len(order)), -one.sigmas)))
+
+
+def _friction(before: Identification, after: Identification) -> Iterator[tuple[Moved, tuple[str, ...]]]:
+    """Parts of the friction of each joint, with the names of the parameters that carry it in either model."""
+    runs = [run for run in after.equations.excerpts if run.samples]
+    known = {friction.name: friction for friction in joint_friction(before, runs)}
+    for new in joint_friction(after, runs):
+        if (old := known.get(new.name)) is None:
+            continue
+        pairs = zip(_figures(old), _figures(new), strict=True)
+        changes = [
+            _change(name, new.name, unit, a, b)
+            for (name, unit, a), (_, _, b) in pairs
+            if a is not None and b is not None
+        ]
+        found = [one for one in changes if one is not None]
+        is_known = {"dry friction", "viscous friction"} <= {one.name for one in found}
+        yield from ((one, (*old.terms, *new.terms)) for one in found if is_known)
+
+
+def _figures(friction: JointFriction) -> list[tuple[str, str, Figure | None]]:
+    """Name, unit and value of the parts of a joint's friction."""
+    return [
+        ("dry friction", friction.unit, friction.dry),
+        ("viscous friction", friction.viscous_unit, friction.viscous),
+        ("breakaway friction", friction.unit, friction.breakaway),
+        ("friction by load", "", friction.load_share),
+        ("difference of friction between directions", friction.unit, friction.asymmetry),
+    ]
+
+
+def _single_parameters(before: Identification, after: Identification) -> Iterator[Moved]:
+    """The parameters of the same name."""
+    old, new, joints = before.estimate, after.estimate, _joints(before)
+    for i, name in enumerate(old.names):
+        if name not in new.names:
+            continue
+        k = new.names.index(name)
+        first = Figure(float(old.values[i]), float(old.stderr[i]))
+        second = Figure(float(new.values[k]), float(new.stderr[k]))
+        if (one := _change(name, joints[name], old.units[i], first, second)) is not None:
+            yield one
+
+
+def _change(name: str, joint: str, unit: str, before: Figure, after: Figure) -> Moved | None:
+    """A change with its size; None where the data of one identification do not determine the value."""
+    spread = float(np.hypot(before.stderr, after.stderr))
+    if not (np.isfinite(spread) and spread > 0.0):
+        return None
+    return Moved(name, joint, unit, before.value, after.value, abs(after.value - before.value) / spread)
+
+
+def _joints(fit: Identification) -> dict[str, str]:
+    """Name of each parameter -> the joint it belongs to; several are joined by ``+``."""
+    names, first = fit.robot.joint_names, 10 * fit.robot.dof
+    found = {}
+    for name, column in zip(fit.base.names, fit.base.columns, strict=True):
+        placed = fit.robot.terms[column - first].joints if column >= first else (column // 10,)
+        found[name] = "+".join(names[j] for j in placed)
+    for term in fit.terms:
+        found[term.name] = "+".join(names[j] for j in term.acts_on(names))
+    return found
