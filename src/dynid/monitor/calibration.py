@@ -272,6 +272,7 @@ def calibrate(
     runs: Sequence[Experiment] | None = None,
     *,
     training: Sequence[Experiment] | None = None,
+    seen: Sequence[Experiment] | None = None,
     folds: int = FOLDS,
     gain: float = GAIN,
 ) -> Calibration:
@@ -282,6 +283,7 @@ def calibrate(
         runs: Clean experiments that the identification has not seen; by default parts of its own data are left out in
             turn, and the parameters fitted again without them.
         training: The data of the identification, where it was read from a file and does not hold them.
+        seen: The training data as a watch sees them, run by run, where it does not see them smoothed.
         folds: Number of these parts.
         gain: Gain of the observer [1/s].
 
@@ -299,13 +301,13 @@ def calibrate(
             "the result holds no samples to calibrate from",
             remedy="Give the runs it was identified from, or other clean ones.",
         )
-    found = list(_left_out(fit, own, as_whole("folds", folds, least=2))) if runs is None else [
+    found = list(_left_out(fit, own, as_whole("folds", folds, least=2), seen=seen)) if runs is None else [
         (number, stretch)
         for number, run in enumerate(runs)
         for stretch in watched_stretches(fit, run, common_rate(runs))
     ]  # fmt: skip
     if runs is None and (differ := _find_offsets(found).differ).any():
-        found = list(_left_out(fit, own, folds, without_offsets=differ))
+        found = list(_left_out(fit, own, folds, without_offsets=differ, seen=seen))
     numbers, clean = [number for number, _ in found], [stretch for _, stretch in found]
     return calibrate_stretches(fit, clean, gain, numbers, of_fit=runs is None)
 
@@ -435,7 +437,11 @@ def fit_quickly(equations: Factors) -> Identification:
 
 
 def _left_out(
-    fit: Identification, data: Sequence[Experiment], folds: int, without_offsets: NDArray[np.bool_] | None = None
+    fit: Identification,
+    data: Sequence[Experiment],
+    folds: int,
+    without_offsets: NDArray[np.bool_] | None = None,
+    seen: Sequence[Experiment] | None = None,
 ) -> Iterator[tuple[int, WatchedStretch]]:
     """Stretches of the identification's own data with the numbers of their runs, each by a model that has not seen it.
 
@@ -445,8 +451,10 @@ def _left_out(
         folds: Number of parts that are left out in turn.
         without_offsets: (n,) joints on which the models are fitted without the offsets of the single runs, as the
             identification was; the residuals keep them.
+        seen: The same runs as a watch sees them.
     """
     runs = [run for run in data if run.samples]
+    shown = runs if seen is None else [one for one, run in zip(seen, data, strict=True) if run.samples]
     fitted = runs if without_offsets is None else _without_offsets(fit, runs, without_offsets)
     for fold in range(folds):
         masks = [np.arange(run.samples) * folds // run.samples == fold for run in runs]
@@ -454,12 +462,13 @@ def _left_out(
         refit = fit_quickly(
             build_equations(fit.robot, rest, base=fit.base, terms=fit.terms, band_hz=fit.equations.band_hz)
         )
-        for number, (run, mask) in enumerate(zip(runs, masks, strict=True)):
-            part = run.rows(np.flatnonzero(mask))
+        for number, (run, mask, one) in enumerate(zip(runs, masks, shown, strict=True)):
+            first, last = run.time[mask][[0, -1]]
+            part = one.rows(np.flatnonzero(mask if one is run else (one.time >= first) & (one.time <= last)))
             if not np.isfinite(part.effort).any(axis=0).all():
                 continue  # its torques are held out
             # a watch computes the spread of the model from all data: the band must hold with this one
-            for stretch in watched_stretches(refit, part, common_rate(runs), spread_of=fit):
+            for stretch in watched_stretches(refit, part, common_rate(shown), spread_of=fit):
                 yield number, stretch
 
 

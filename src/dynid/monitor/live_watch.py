@@ -93,6 +93,8 @@ class LiveWatch:
         self._holds = [1 + max(1, round(hold * self._rate)) for hold in HOLDS_S]
         self._still = max(1, round(STILL_S * self._rate))
         self._calm = float(np.exp(-1.0 / (UNREST_S * self._rate)))
+        self.judged_s = 0.0
+        """Time for which alarms were possible [s]; restarts do not change it."""
         self.restart()
 
     @property
@@ -103,6 +105,11 @@ class LiveWatch:
             f"watching {len(names)} joints ({', '.join(names)}) at up to {self._rate:.4g} Hz; "
             f"levels from {self.calibration.seconds:.0f} s of clean motion; {self.sight.sentence}"
         )
+
+    @property
+    def is_judging(self) -> bool:
+        """Whether alarms are possible: the first samples after a gap tell nothing yet."""
+        return self._age > self.calibration.whitening.settling
 
     def restart(self) -> None:
         """Forget the samples so far, as after a gap."""
@@ -164,6 +171,7 @@ class LiveWatch:
         self._elapsed += period
         if self._elapsed < WHOLE / self._rate:  # the robot is quicker than the watch
             return []
+        self.judged_s += self._elapsed if self.is_judging else 0.0
         raw, self._torque_sum, self._elapsed = self._torque_sum / self._elapsed, np.zeros(after.size), 0.0
         return self._judge(raw, np.array(dq, dtype=float), np.array(torque, dtype=float))
 
@@ -189,7 +197,7 @@ class LiveWatch:
         self._age += 1
         if self._recent.count >= len(self._taps):
             self._take_news(np.sqrt(news))
-            if self._age > known.whitening.settling:
+            if self.is_judging:
                 self._project()
         return self._alarms()
 
@@ -259,8 +267,8 @@ class LiveWatch:
     def _alarms(self) -> list[Alarm]:
         """The alarm that begins now, if there is one: what begins on several joints within `CLEAR_S` is one push."""
         assert self._time is not None
-        if self._age <= self.calibration.whitening.settling:
-            return []  # the first samples after a gap tell nothing yet
+        if not self.is_judging:
+            return []
         onsets = []
         excess: tuple[tuple[Kind, Floats], ...] = (
             ("contact", self.jump / np.where(self.turning, self.levels.turn, self.levels.jump)),
