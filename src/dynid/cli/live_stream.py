@@ -177,7 +177,8 @@ def _print_alarm(alarm: Alarm, as_json: bool) -> None:
         print_json_line({"time_s": alarm.time_s, "joint": alarm.joint, "joints": list(alarm.joints),
                          "kind": alarm.kind, "torque": alarm.torque})  # fmt: skip
     else:
-        click.echo(f"{alarm.time_s:.3f} s: {alarm.kind} at {alarm.joint}, {alarm.torque:.3g} N m or N so far")
+        what = "a step of " if alarm.kind == "contact" else ""
+        click.echo(f"{alarm.time_s:.3f} s: {alarm.kind} at {alarm.joint}, {what}{alarm.torque:.3g} N m or N so far")
 
 
 def _summary(seconds: float, alarms: int, per_hour: float) -> str:

@@ -178,6 +178,11 @@ class Calibration:
     """What is known of the offset of a run before it begins."""
     typical_std: Floats
     """(n,) median standard deviation of the torque from outside, once the offset of a run is known [N m or N]."""
+    typical_external: Floats
+    """(n,) root mean square of the torque from outside by the observer, which lets less of quick noise through
+    [N m or N]."""
+    level_scale: Floats
+    """(n,) size of the levels of each joint, by their usual peaks [-]."""
     typical_step: Floats
     """(2, n) step of torque on a joint that moves that a level of one finds, and one that a standard deviation of noise
     hides, in the median of the instants [N m or N]."""
@@ -206,7 +211,7 @@ class Calibration:
     def sight(self, per_hour: float) -> Sight:
         """The smallest pushes that are seen at a rate of false alarms of the whole arm [1/h]."""
         levels = self.levels(per_hour)
-        slow = (levels.band + NEARLY_ALL) * self.typical_std
+        slow = levels.band * self.level_scale * self.typical_std + NEARLY_ALL * self.typical_external
         unknown = np.sqrt(1.0 + self.offsets.variance / np.square(self.typical_std))
         return Sight(
             self.joint_names,
@@ -256,7 +261,7 @@ class Calibration:
             external=external,
             jump=jump_statistic(projected, self.excuse(stretch, sharp), self.scale_at(turning)),
             turning=turning,
-            level=np.abs(external / std),
+            level=np.abs(external / (self.level_scale * std)),
         )
 
 
@@ -355,13 +360,21 @@ def calibrate_stretches(
     even = np.ones((2, 2 * len(whitening.windows), band.high_speed.size))
     draft = Calibration(
         fit.robot.joint_names, band, whitening, news, even, none, none, 0.5, none, 0.0, spread, offsets, std,
-        np.ones((2, std.size)), positive,
+        std, np.ones(std.size), np.ones((2, std.size)), positive,
     )  # fmt: skip
     draft = replace(draft, whitening=replace(whitening, precision=_fit_precision(draft, clean)))
     draft = _fit_jumps(draft, clean)
-    level = fit_tail([draft.statistics(stretch).level for stretch in clean], rate)
-    seconds = sum(len(stretch.time) / stretch.rate_hz for stretch in clean)
-    return replace(draft, level=level, seconds=seconds, typical_step=_usual_steps(draft, clean))
+    levels = [draft.statistics(stretch).level for stretch in clean]
+    usual = usual_peaks(levels, rate)
+    scale = usual / np.exp(np.log(usual).mean())
+    return replace(
+        draft,
+        level=fit_tail([level / scale for level in levels], rate),
+        level_scale=scale,
+        seconds=sum(len(stretch.time) / stretch.rate_hz for stretch in clean),
+        typical_external=std * np.sqrt(np.mean(np.square(np.concatenate(levels)), axis=0)),
+        typical_step=_usual_steps(draft, clean),
+    )
 
 
 def _find_offsets(found: Sequence[tuple[int, WatchedStretch]]) -> RunOffsets:

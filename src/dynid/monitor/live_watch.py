@@ -134,7 +134,7 @@ class LiveWatch:
         self._torque_sum, self._elapsed = np.zeros(n), 0.0
         self._moved_s, self._offset, self._late_offset = np.zeros((3, n))
         self.external, self.limit = np.zeros(n), np.full(n, np.inf)
-        self.jump, self.level = np.zeros(n), np.zeros(n)
+        self.jump, self.level, self.step_size = np.zeros((3, n))
         self.turning = np.zeros(n, dtype=bool)
 
     def step(self, time_s: float, q: ArrayLike, dq: ArrayLike, torque: ArrayLike) -> list[Alarm]:
@@ -190,8 +190,8 @@ class LiveWatch:
         variance, news = self._variances(slowest)
         variance = known.typical_spread + variance + np.square(open_friction)
         std = np.sqrt(variance + self._learn_offset(raw, variance, np.where(is_still, 0.0, 1.0 / self._rate)))
-        self.external, self.limit = self._external - self._late_offset, self.levels.band * std
-        self.level = np.abs(self.external) / std
+        self.external, self.limit = self._external - self._late_offset, self.levels.band * known.level_scale * std
+        self.level = np.abs(self.external) / (known.level_scale * std)
         self._recent.append(raw - self._before(raw))
         self.jump = np.zeros(raw.size)
         self._age += 1
@@ -263,6 +263,8 @@ class LiveWatch:
         scale = np.where(self.turning, self.calibration.scale[1], self.calibration.scale[0])
         beyond = (np.abs(projected) - excused).reshape(scale.shape) / scale
         self.jump = np.maximum(beyond.max(axis=0), 0.0)
+        age = beyond[: len(sharp)].argmax(axis=0)[None]  # by itself: a push seldom reaches one joint alone
+        self.step_size = np.take_along_axis(projected[0] / sharp, age, axis=0)[0]
 
     def _alarms(self) -> list[Alarm]:
         """The alarm that begins now, if there is one: what begins on several joints within `CLEAR_S` is one push."""
@@ -290,4 +292,5 @@ class LiveWatch:
         names = self.calibration.joint_names
         reached = tuple(names[i] for i in sorted({one[2] for one in onsets}))
         kind: Kind = "disturbance" if is_slow else "contact"
-        return [Alarm(self._time, names[j], kind, float(self.external[j]), -size, reached)]
+        torque = float(self.external[j] if is_slow else self.step_size[j])
+        return [Alarm(self._time, names[j], kind, torque, -size, reached)]
