@@ -24,6 +24,7 @@ import numpy as np
 import dynid
 from dynid.export import recording_tables
 from dynid.files import make_folder, write_atomically
+from dynid.runs.live_calibration import calibrate_live
 
 SLOWEST = 0.1
 """Age of a joint state beyond which a wrench is not paired with it [s]; convention."""
@@ -189,7 +190,7 @@ class Watcher:
     def of(cls, folder: str, per_hour: float) -> Watcher:
         """A watch with a result of dynid identify, calibrated from its own logs."""
         fit = dynid.read_result(folder).identification()
-        known = dynid.runs.calibrate_result(Path(folder), fit)
+        known = calibrate_live(Path(folder), fit)
         return cls(dynid.monitor.LiveWatch(fit, known, per_hour=per_hour), fit.robot)
 
     def joint_state(self, message) -> None:

@@ -225,6 +225,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "wrench-delay": "The wrench and the positions are stamped at different times.",
         "wrench-sign": "The sensor reports the wrench on the robot, not the wrench on the load.",
         # watches, from monitor/
+        "watch-smooth": "A live watch is calibrated from smoothed motion, as its logs hold no velocities.",
         "watch-offsets": "Offsets differ between runs, so that a watch sees small slow pushes only after some motion.",
     }
 )

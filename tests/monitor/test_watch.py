@@ -162,8 +162,21 @@ def test_pushes_that_a_watch_says_to_see_are_seen() -> None:
     calm = np.abs(clean.dq) > 0.2
     for j in range(2):
         push = sight.slow[j] * np.eye(2)[j]
-        slow = np.abs(known.statistics(clean).external[10000:, j] + push[j]) > levels.band * known.typical_std[j]
+        slow = (
+            np.abs(known.statistics(clean).external[10000:, j] + push[j])
+            > levels.band * (known.level_scale * known.typical_std)[j]
+        )
         assert slow[calm[10000:, j]].mean() > 0.9
+
+
+def test_quick_noise_hides_no_slow_push() -> None:
+    """The observer lets little of it through: each joint has the level of its own torque from outside."""
+    clean = stretch(120.0, seed=1)
+    quick = np.diff(np.random.default_rng(2).normal(size=len(clean.raw) + 1))
+    noisy = replace(clean, raw=clean.raw + 10.0 * quick[:, None] * [1.0, 0.0])
+    known = calibrate_stretches(Named, [noisy], 20.0)
+    slow = known.sight(1.0).slow / known.statistics(noisy).external.std(axis=0)
+    assert slow.max() < 1.5 * slow.min()
 
 
 def test_false_alarms_stay_within_the_stated_rate() -> None:

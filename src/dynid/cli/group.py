@@ -20,7 +20,7 @@ import click
 
 from dynid import errors
 from dynid.cli.options import nearest
-from dynid.cli.screen import echo
+from dynid.cli.screen import echo, write_no_more
 
 __all__ = ["ANYWHERE", "EXIT_CODES", "ErrorGroup", "Verbs"]
 
@@ -181,7 +181,7 @@ def _one_message(interrupts: Sequence[int]) -> Iterator[None]:
         code = next(code for kind, code in _CODES if isinstance(error, kind))
         _fail(str(error), code)
     except BrokenPipeError:
-        _write_no_more()  # the reader of the output has ended, which is no error
+        write_no_more()  # the reader of the output has ended, which is no error
         sys.exit(0)
     except KeyboardInterrupt:
         _fail(INTERRUPTED, 130)
@@ -212,10 +212,5 @@ def _fail(message: str, code: int) -> NoReturn:
     with contextlib.suppress(OSError):
         echo(f"dynid: {message}", err=True)
     if code == 5:
-        _write_no_more()  # otherwise Python would try to write it again when it ends
+        write_no_more()
     sys.exit(code)
-
-
-def _write_no_more() -> None:
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -27,12 +27,14 @@ __all__ = [
     "finite_values",
     "identification_overview",
     "print_json",
+    "print_json_line",
     "print_verdict",
     "print_written",
     "progress",
     "remaining_time",
     "show_finding",
     "wrap_lines",
+    "write_no_more",
 ]
 
 Advance = Callable[[float, str], None]
@@ -161,6 +163,17 @@ def identification_overview(fit: Identification) -> str:
 def print_json(value: object) -> None:
     """Print a value as JSON; numbers that are not finite become null."""
     echo(json.dumps(finite_values(value), indent=2, allow_nan=False))
+
+
+def print_json_line(value: object) -> None:
+    """Print a value as one line of JSON, at once: for programs that read while others write."""
+    echo(json.dumps(finite_values(value), allow_nan=False))
+
+
+def write_no_more() -> None:
+    """Give up the output, whose reader has ended or whose disk is full: Python would try again when it ends."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def finite_values(value: Any) -> Any:

@@ -323,6 +323,14 @@ class LogReader:
         self.refuse_empty(log, bool(run.valid.any()), run.dropped)
         return run
 
+    def recordings(self, logs: Sequence[Log]) -> list[Recording]:
+        """Read logs as they were recorded: the part that the recipe names, with the robot's joints; unchecked."""
+        log_progress, recordings = _LogProgress(logs, self.progress), []
+        for log in logs:
+            with locate_errors(log):
+                recordings.append(self._recording(log, log_progress))
+        return recordings
+
     def streams(
         self, logs: Sequence[Log], choose: ChooseCutoff | None = None
     ) -> list[Callable[[], Iterator[Experiment]]]:

@@ -36,7 +36,8 @@ class Alarm:
     kind: Kind
     """``contact`` for a sudden torque; ``disturbance`` for one that came slowly: a load, a cable, wear."""
     torque: float
-    """Largest torque from outside within a quarter of a second; of a live watch that at the alarm [N m or N]."""
+    """Largest torque from outside within a quarter of a second; of a live watch the step of a contact as it is known at
+    the alarm, and the torque of a disturbance so far [N m or N]."""
     excess: float
     """The statistic over its level [-]."""
     joints: tuple[str, ...] = ()
@@ -152,7 +153,7 @@ def watch_experiment(
         alarms=tuple(alarms),
         time=_joined([one.stretch.time for one in found], 0),
         external=_joined([one.external for one in found], len(known.joint_names)),
-        limit=_joined([levels.band * one.std for one in found], len(known.joint_names)),
+        limit=_joined([levels.band * known.level_scale * one.std for one in found], len(known.joint_names)),
         source=run.source,
         calibrated_s=known.seconds,
     )

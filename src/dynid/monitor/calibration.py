@@ -178,6 +178,11 @@ class Calibration:
     """What is known of the offset of a run before it begins."""
     typical_std: Floats
     """(n,) median standard deviation of the torque from outside, once the offset of a run is known [N m or N]."""
+    typical_external: Floats
+    """(n,) root mean square of the torque from outside by the observer, which lets less of quick noise through
+    [N m or N]."""
+    level_scale: Floats
+    """(n,) size of the levels of each joint, by their usual peaks [-]."""
     typical_step: Floats
     """(2, n) step of torque on a joint that moves that a level of one finds, and one that a standard deviation of noise
     hides, in the median of the instants [N m or N]."""
@@ -206,7 +211,7 @@ class Calibration:
     def sight(self, per_hour: float) -> Sight:
         """The smallest pushes that are seen at a rate of false alarms of the whole arm [1/h]."""
         levels = self.levels(per_hour)
-        slow = (levels.band + NEARLY_ALL) * self.typical_std
+        slow = levels.band * self.level_scale * self.typical_std + NEARLY_ALL * self.typical_external
         unknown = np.sqrt(1.0 + self.offsets.variance / np.square(self.typical_std))
         return Sight(
             self.joint_names,
@@ -256,7 +261,7 @@ class Calibration:
             external=external,
             jump=jump_statistic(projected, self.excuse(stretch, sharp), self.scale_at(turning)),
             turning=turning,
-            level=np.abs(external / std),
+            level=np.abs(external / (self.level_scale * std)),
         )
 
 
@@ -272,6 +277,7 @@ def calibrate(
     runs: Sequence[Experiment] | None = None,
     *,
     training: Sequence[Experiment] | None = None,
+    seen: Sequence[Experiment] | None = None,
     folds: int = FOLDS,
     gain: float = GAIN,
 ) -> Calibration:
@@ -282,6 +288,7 @@ def calibrate(
         runs: Clean experiments that the identification has not seen; by default parts of its own data are left out in
             turn, and the parameters fitted again without them.
         training: The data of the identification, where it was read from a file and does not hold them.
+        seen: The training data as a watch sees them, run by run, where it does not see them smoothed.
         folds: Number of these parts.
         gain: Gain of the observer [1/s].
 
@@ -299,13 +306,13 @@ def calibrate(
             "the result holds no samples to calibrate from",
             remedy="Give the runs it was identified from, or other clean ones.",
         )
-    found = list(_left_out(fit, own, as_whole("folds", folds, least=2))) if runs is None else [
+    found = list(_left_out(fit, own, as_whole("folds", folds, least=2), seen=seen)) if runs is None else [
         (number, stretch)
         for number, run in enumerate(runs)
         for stretch in watched_stretches(fit, run, common_rate(runs))
     ]  # fmt: skip
     if runs is None and (differ := _find_offsets(found).differ).any():
-        found = list(_left_out(fit, own, folds, without_offsets=differ))
+        found = list(_left_out(fit, own, folds, without_offsets=differ, seen=seen))
     numbers, clean = [number for number, _ in found], [stretch for _, stretch in found]
     return calibrate_stretches(fit, clean, gain, numbers, of_fit=runs is None)
 
@@ -353,13 +360,21 @@ def calibrate_stretches(
     even = np.ones((2, 2 * len(whitening.windows), band.high_speed.size))
     draft = Calibration(
         fit.robot.joint_names, band, whitening, news, even, none, none, 0.5, none, 0.0, spread, offsets, std,
-        np.ones((2, std.size)), positive,
+        std, np.ones(std.size), np.ones((2, std.size)), positive,
     )  # fmt: skip
     draft = replace(draft, whitening=replace(whitening, precision=_fit_precision(draft, clean)))
     draft = _fit_jumps(draft, clean)
-    level = fit_tail([draft.statistics(stretch).level for stretch in clean], rate)
-    seconds = sum(len(stretch.time) / stretch.rate_hz for stretch in clean)
-    return replace(draft, level=level, seconds=seconds, typical_step=_usual_steps(draft, clean))
+    levels = [draft.statistics(stretch).level for stretch in clean]
+    usual = usual_peaks(levels, rate)
+    scale = usual / np.exp(np.log(usual).mean())
+    return replace(
+        draft,
+        level=fit_tail([level / scale for level in levels], rate),
+        level_scale=scale,
+        seconds=sum(len(stretch.time) / stretch.rate_hz for stretch in clean),
+        typical_external=std * np.sqrt(np.mean(np.square(np.concatenate(levels)), axis=0)),
+        typical_step=_usual_steps(draft, clean),
+    )
 
 
 def _find_offsets(found: Sequence[tuple[int, WatchedStretch]]) -> RunOffsets:
@@ -435,7 +450,11 @@ def fit_quickly(equations: Factors) -> Identification:
 
 
 def _left_out(
-    fit: Identification, data: Sequence[Experiment], folds: int, without_offsets: NDArray[np.bool_] | None = None
+    fit: Identification,
+    data: Sequence[Experiment],
+    folds: int,
+    without_offsets: NDArray[np.bool_] | None = None,
+    seen: Sequence[Experiment] | None = None,
 ) -> Iterator[tuple[int, WatchedStretch]]:
     """Stretches of the identification's own data with the numbers of their runs, each by a model that has not seen it.
 
@@ -445,8 +464,10 @@ def _left_out(
         folds: Number of parts that are left out in turn.
         without_offsets: (n,) joints on which the models are fitted without the offsets of the single runs, as the
             identification was; the residuals keep them.
+        seen: The same runs as a watch sees them.
     """
     runs = [run for run in data if run.samples]
+    shown = runs if seen is None else [one for one, run in zip(seen, data, strict=True) if run.samples]
     fitted = runs if without_offsets is None else _without_offsets(fit, runs, without_offsets)
     for fold in range(folds):
         masks = [np.arange(run.samples) * folds // run.samples == fold for run in runs]
@@ -454,12 +475,13 @@ def _left_out(
         refit = fit_quickly(
             build_equations(fit.robot, rest, base=fit.base, terms=fit.terms, band_hz=fit.equations.band_hz)
         )
-        for number, (run, mask) in enumerate(zip(runs, masks, strict=True)):
-            part = run.rows(np.flatnonzero(mask))
+        for number, (run, mask, one) in enumerate(zip(runs, masks, shown, strict=True)):
+            first, last = run.time[mask][[0, -1]]
+            part = one.rows(np.flatnonzero(mask if one is run else (one.time >= first) & (one.time <= last)))
             if not np.isfinite(part.effort).any(axis=0).all():
                 continue  # its torques are held out
             # a watch computes the spread of the model from all data: the band must hold with this one
-            for stretch in watched_stretches(refit, part, common_rate(runs), spread_of=fit):
+            for stretch in watched_stretches(refit, part, common_rate(shown), spread_of=fit):
                 yield number, stretch
 
 

@@ -1,4 +1,7 @@
-"""Doubts about samples that come while a robot runs: wrong units, shuffled joints, a slow stream. Each is said once."""
+"""Doubts about samples that come while a robot runs, each said once.
+
+They are wrong units, shuffled joints, a slow stream, and torques that are dead or have the wrong sign.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,13 @@ SLOW = 1.5
 UNLIKE = 2.0
 """Ratio of moved positions to integrated velocities, or its inverse, above which they disagree (convention)."""
 
+LONG = 1000
+"""Samples that are compared with the torques of the model at a time (convention: some seconds)."""
+LOADED = 0.1
+"""Part of its high torque that the model must expect on a joint for its torque to be judged (convention)."""
+OPPOSITE = -0.5
+"""Correlation of measured and expected torques below which their signs differ (convention)."""
+
 
 class LiveChecks:
     """Looks at samples one by one."""
@@ -36,9 +46,15 @@ class LiveChecks:
         self._beyond = np.zeros((2, n), dtype=np.int64)
         self._periods: list[float] = []
         self._moved, self._integrated = np.zeros(n), np.zeros(n)
+        self._is_known, self._compared, self._sums = np.zeros(n, dtype=bool), 0, np.zeros((3, n))
 
-    def step(self, sample: Sample) -> Iterator[str]:
-        """Take a sample; iterate over the doubts that it raises."""
+    def step(self, sample: Sample, external: Floats | None = None) -> Iterator[str]:
+        """Take a sample; iterate over the doubts that it raises.
+
+        Args:
+            sample: The sample.
+            external: (n,) torques from outside by the watch [N m or N]; None while it does not know them.
+        """
         before, self._last = self._last, sample
         self._count += 1
         if before is not None and self._count <= FIRST and 0.0 < sample.time_s - before.time_s <= SET_CLOCK_S:
@@ -50,6 +66,8 @@ class LiveChecks:
         if self._count == FIRST and self._periods:
             yield from self._rate()
             yield from self._motion()
+        if external is not None and not self._is_known.all():
+            yield from self._torques(sample.torque, sample.torque + external)
 
     def _units(self, sample: Sample) -> Iterator[str]:
         band = self._known.band
@@ -84,3 +102,19 @@ class LiveChecks:
                 f"positions of {self._known.joint_names[j]} move {ratio[j]:.2g} times as far as its velocities say; "
                 "check their units (rad, rad/s) and the order of the joints"
             )
+
+    def _torques(self, measured: Floats, expected: Floats) -> Iterator[str]:
+        """Compare torques (n,) with those of the model; a push is no part of either."""
+        self._sums += np.square(measured), np.square(expected), measured * expected
+        self._compared += 1
+        if self._compared < LONG:
+            return
+        (own, model, product), self._compared, self._sums = self._sums, 0, np.zeros_like(self._sums)
+        is_loaded = ~self._is_known & (np.sqrt(model / LONG) > LOADED * self._known.band.high_torque)
+        self._is_known |= is_loaded
+        for j in np.flatnonzero(is_loaded):
+            name = self._known.joint_names[j]
+            if own[j] == 0.0:
+                yield f"the torque of {name} is zero all the time, but the model expects some; check its source"
+            elif product[j] < OPPOSITE * np.sqrt(own[j] * model[j]):
+                yield f"the torque of {name} has the opposite sign of what the model expects; check its sign"

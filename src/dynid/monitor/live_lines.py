@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ __all__ = ["SET_CLOCK_S", "Sample", "ask_for_lines", "is_clock_set", "read_sampl
 
 Floats = NDArray[np.float64]
 CHANNELS = ("q", "dq", "tau")
+SEPARATORS = (",", ";", "\t")
+"""What may stand between the cells of CSV (convention)."""
 LONGEST = 100_000
 """Most characters of a line (convention: far beyond that of any arm)."""
 SET_CLOCK_S = 1.0
@@ -29,6 +32,14 @@ less late)."""
 
 class _HeaderError(DataError):
     """A header without a column that every sample needs: no line after it can be read."""
+
+
+@dataclass(slots=True)
+class _Header:
+    """The columns of CSV, as the first line names and separates them."""
+
+    names: list[str] = field(default_factory=list)
+    separator: str = ","
 
 
 class Sample(NamedTuple):
@@ -62,9 +73,9 @@ def read_samples(
     Raises:
         DataError: A line is no sample; its number is named.
     """
-    header: list[str] = []
+    header = _Header()
     for number, line in enumerate(lines, start=1):
-        words = line.strip()
+        words = line.strip().removeprefix("\ufeff")
         if not words:
             continue
         try:
@@ -78,15 +89,18 @@ def read_samples(
             yield sample
 
 
-def _from_line(words: str, number: int, joint_names: Sequence[str], header: list[str]) -> Sample | None:
+def _from_line(words: str, number: int, joint_names: Sequence[str], header: _Header) -> Sample | None:
     """The sample of a line; None for the header, which is filled."""
     if len(words) > LONGEST:
         raise DataError(f"line {number} has {len(words)} characters", remedy="Write one sample a line.")
     if words.startswith("{"):
         return _from_mapping(_json(words, number), joint_names, number)
-    cells = [cell.strip() for cell in words.split(",")]
-    if not header:
-        if "time" not in cells:
+    if not header.names:
+        for separator in SEPARATORS:
+            cells = [cell.strip() for cell in words.split(separator)]
+            if "time" in cells:
+                break
+        else:
             raise DataError(
                 f"line {number} is no header: there is no column named time",
                 remedy=ask_for_lines(len(joint_names)),
@@ -98,13 +112,16 @@ def _from_line(words: str, number: int, joint_names: Sequence[str], header: list
                 f"line {number}: the header has no {', '.join(missing)}",
                 remedy=ask_for_lines(len(joint_names)),
             )
-        header.extend(cells)
+        header.names, header.separator = cells, separator
         return None
-    if len(cells) != len(header):
+    cells = words.split(header.separator)
+    if header.separator == ";":
+        cells = [cell.replace(",", ".") for cell in cells]  # who separates by semicolons may write decimal commas
+    if len(cells) != len(header.names):
         raise DataError(
-            f"line {number} has {len(cells)} cells, the header {len(header)}", remedy="Write one sample a line."
+            f"line {number} has {len(cells)} cells, the header {len(header.names)}", remedy="Write one sample a line."
         )
-    return _from_mapping(dict(zip(header, cells, strict=True)), joint_names, number)
+    return _from_mapping(dict(zip(header.names, cells, strict=True)), joint_names, number)
 
 
 def ask_for_lines(joints: int) -> str:

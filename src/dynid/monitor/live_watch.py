@@ -93,6 +93,8 @@ class LiveWatch:
         self._holds = [1 + max(1, round(hold * self._rate)) for hold in HOLDS_S]
         self._still = max(1, round(STILL_S * self._rate))
         self._calm = float(np.exp(-1.0 / (UNREST_S * self._rate)))
+        self.judged_s = 0.0
+        """Time for which alarms were possible [s]; restarts do not change it."""
         self.restart()
 
     @property
@@ -103,6 +105,11 @@ class LiveWatch:
             f"watching {len(names)} joints ({', '.join(names)}) at up to {self._rate:.4g} Hz; "
             f"levels from {self.calibration.seconds:.0f} s of clean motion; {self.sight.sentence}"
         )
+
+    @property
+    def is_judging(self) -> bool:
+        """Whether alarms are possible: the first samples after a gap tell nothing yet."""
+        return self._age > self.calibration.whitening.settling
 
     def restart(self) -> None:
         """Forget the samples so far, as after a gap."""
@@ -127,7 +134,7 @@ class LiveWatch:
         self._torque_sum, self._elapsed = np.zeros(n), 0.0
         self._moved_s, self._offset, self._late_offset = np.zeros((3, n))
         self.external, self.limit = np.zeros(n), np.full(n, np.inf)
-        self.jump, self.level = np.zeros(n), np.zeros(n)
+        self.jump, self.level, self.step_size = np.zeros((3, n))
         self.turning = np.zeros(n, dtype=bool)
 
     def step(self, time_s: float, q: ArrayLike, dq: ArrayLike, torque: ArrayLike) -> list[Alarm]:
@@ -164,6 +171,7 @@ class LiveWatch:
         self._elapsed += period
         if self._elapsed < WHOLE / self._rate:  # the robot is quicker than the watch
             return []
+        self.judged_s += self._elapsed if self.is_judging else 0.0
         raw, self._torque_sum, self._elapsed = self._torque_sum / self._elapsed, np.zeros(after.size), 0.0
         return self._judge(raw, np.array(dq, dtype=float), np.array(torque, dtype=float))
 
@@ -182,14 +190,14 @@ class LiveWatch:
         variance, news = self._variances(slowest)
         variance = known.typical_spread + variance + np.square(open_friction)
         std = np.sqrt(variance + self._learn_offset(raw, variance, np.where(is_still, 0.0, 1.0 / self._rate)))
-        self.external, self.limit = self._external - self._late_offset, self.levels.band * std
-        self.level = np.abs(self.external) / std
+        self.external, self.limit = self._external - self._late_offset, self.levels.band * known.level_scale * std
+        self.level = np.abs(self.external) / (known.level_scale * std)
         self._recent.append(raw - self._before(raw))
         self.jump = np.zeros(raw.size)
         self._age += 1
         if self._recent.count >= len(self._taps):
             self._take_news(np.sqrt(news))
-            if self._age > known.whitening.settling:
+            if self.is_judging:
                 self._project()
         return self._alarms()
 
@@ -255,12 +263,14 @@ class LiveWatch:
         scale = np.where(self.turning, self.calibration.scale[1], self.calibration.scale[0])
         beyond = (np.abs(projected) - excused).reshape(scale.shape) / scale
         self.jump = np.maximum(beyond.max(axis=0), 0.0)
+        age = beyond[: len(sharp)].argmax(axis=0)[None]  # by itself: a push seldom reaches one joint alone
+        self.step_size = np.take_along_axis(projected[0] / sharp, age, axis=0)[0]
 
     def _alarms(self) -> list[Alarm]:
         """The alarm that begins now, if there is one: what begins on several joints within `CLEAR_S` is one push."""
         assert self._time is not None
-        if self._age <= self.calibration.whitening.settling:
-            return []  # the first samples after a gap tell nothing yet
+        if not self.is_judging:
+            return []
         onsets = []
         excess: tuple[tuple[Kind, Floats], ...] = (
             ("contact", self.jump / np.where(self.turning, self.levels.turn, self.levels.jump)),
@@ -282,4 +292,5 @@ class LiveWatch:
         names = self.calibration.joint_names
         reached = tuple(names[i] for i in sorted({one[2] for one in onsets}))
         kind: Kind = "disturbance" if is_slow else "contact"
-        return [Alarm(self._time, names[j], kind, float(self.external[j]), -size, reached)]
+        torque = float(self.external[j] if is_slow else self.step_size[j])
+        return [Alarm(self._time, names[j], kind, torque, -size, reached)]

@@ -9,17 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from dynid.errors import ArgumentError, DataError
-from dynid.export.result_file import SavedResult, read_result
+from dynid.errors import ArgumentError
+from dynid.export.result_file import read_result
 from dynid.links.common.copies import check_copies
 from dynid.links.identify import Identification
 from dynid.links.log_reader import ChannelMapSource, Log, LogReader, Notice, Progress, log_finding
 from dynid.links.recipe import Recipe
 from dynid.monitor.alarms import Watch, watch_experiment
 from dynid.monitor.calibration import Calibration, Sight, calibrate
-from dynid.monitor.live_lines import SET_CLOCK_S, Sample
 from dynid.monitor.planted_pushes import PushCurve, plant_pushes
 from dynid.monitor.watched_signals import watched_stretches
 from dynid.processing.experiment import Experiment
@@ -28,10 +25,8 @@ from dynid.report.sections.watch_sections import watch_page
 from dynid.runs.run_folder import Origin, RunRequest, open_run, read_run
 from dynid.runs.validation_run import common_cutoff
 
-__all__ = ["WatchRun", "calibrate_result", "calibrate_samples", "live_calibration", "watch"]
+__all__ = ["WatchRun", "calibrate_result", "open_training", "watch"]
 
-FEWEST_SAMPLES = 100
-"""Fewest samples of a stream that calibrate a watch (convention; their length is judged, too)."""
 PUSHES = 40
 """Pushes per size that the report plants into the watched logs (convention: shares to some per cent)."""
 
@@ -177,6 +172,15 @@ def calibrate_result(
     Raises:
         ArgumentError: The folder does not say which logs it was made from, or they are gone.
     """
+    model = read_result(folder).identification() if fit is None else fit
+    reader, logs = open_training(folder, model, channel_map)
+    return calibrate(model, training=reader.training_and_proof(logs)[0])
+
+
+def open_training(
+    folder: Path, fit: Identification, channel_map: ChannelMapSource | None = None
+) -> tuple[LogReader, list[Path]]:
+    """The logs of a run folder, and what reads them as they were fitted; see `calibrate_result`."""
     remedy = "Give clean logs for the calibration (clean=, --clean)."
     if not folder.is_dir() or not (folder / "run.json").exists():
         raise ArgumentError("the result does not say where its logs are", path=folder, remedy=remedy)
@@ -184,51 +188,8 @@ def calibrate_result(
     logs = [Path(log) for log in options.get("logs", ())]
     if not logs or not all(log.exists() for log in logs):
         raise ArgumentError("the logs of the result are not there", path=folder, remedy=remedy)
-    saved: SavedResult = read_result(folder)
-    model = saved.identification() if fit is None else fit
     recipe = replace(Recipe.read(folder / "recipe.toml"), gate=False)
+    cutoff = common_cutoff(read_result(folder).content["data"])
+    exact = recipe if cutoff is None else replace(recipe, cutoff_hz=cutoff)
     used = options.get("channel_map") if channel_map is None else channel_map
-    reader = LogReader(robot=model.robot, recipe=recipe, channel_map=None if used in (None, "none") else used)
-    cutoff = common_cutoff(saved.content["data"])
-    exact = reader if cutoff is None else replace(reader, recipe=replace(recipe, cutoff_hz=cutoff))
-    runs = exact.training_and_proof(logs, (), None)[0]
-    return calibrate(model, training=runs)
-
-
-def calibrate_samples(fit: Identification, samples: Sequence[Sample]) -> Calibration:
-    """Calibrate a live watch from samples of the stream itself, in which nothing touches the robot.
-
-    A robot's own velocities are noisier than those of a log that was smoothed there and back: this takes them as they
-    are.
-
-    Args:
-        fit: The identified model.
-        samples: At least some seconds of them, in the order of time.
-
-    Raises:
-        DataError: They are too few.
-    """
-    time = np.array([sample.time_s for sample in samples])
-    if time.size < FEWEST_SAMPLES:
-        raise DataError(f"{time.size} samples are too few to calibrate from", remedy="Learn from some seconds more.")
-    steps = np.diff(time)
-    period = float(np.median(steps))
-    # where the clock was set, time goes on after a gap
-    time = time[0] + np.concatenate([[0.0], np.cumsum(np.where(np.abs(steps) > SET_CLOCK_S, SET_CLOCK_S, steps))])
-    q, dq, torque = (np.array([getattr(sample, name) for sample in samples]) for name in ("q", "dq", "torque"))
-    gaps = np.concatenate([[0], np.cumsum(np.abs(steps - period) > 0.5 * period)])
-    run = Experiment(
-        time=time, q=q, dq=dq, ddq=np.zeros_like(q), effort=torque, valid=np.ones(q.shape, dtype=bool),
-        segment=gaps.astype(np.int64), rate_hz=1.0 / period, joint_names=fit.robot.joint_names, source="live",
-    )  # fmt: skip
-    return calibrate(fit, [run])
-
-
-def live_calibration(
-    folder: Path, fit: Identification, clean: Sequence[Log] = (), channel_map: ChannelMapSource | None = None
-) -> Calibration:
-    """The calibration of a live watch: from clean logs, or from those of the result's own folder."""
-    if not clean:
-        return calibrate_result(folder, fit, channel_map)
-    reader = _reader(fit, channel_map, None, log_finding)
-    return calibrate(fit, _experiments(reader, clean, common_cutoff(read_result(folder).content["data"])))
+    return LogReader(robot=fit.robot, recipe=exact, channel_map=None if used in (None, "none") else used), logs

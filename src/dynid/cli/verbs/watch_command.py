@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,13 +14,9 @@ from dynid.cli.options import EXISTING, FORCE, GATE, JSON, MAP, FiniteRange, New
 from dynid.cli.screen import print_json, print_verdict, print_written, progress, show_finding
 
 if TYPE_CHECKING:
-    from dynid.monitor.live_lines import Sample
     from dynid.runs.run_folder import RunRequest
 
 __all__ = ["compare_runs", "watch"]
-
-SAID = 3
-"""Broken lines of a live watch that are said one by one (convention)."""
 
 
 @command(
@@ -43,9 +38,9 @@ SAID = 3
               "[N m or N] of every joint, in the robot's order, as in time,q1,q2,dq1,dq2,tau1,tau2 for two joints. "
               "JSON lines have the same names, or lists: {\"time\": 0.01, \"q\": [...], \"dq\": [...], \"tau\": "
               "[...]}.")  # fmt: skip
-@click.option("--learn", type=click.FloatRange(min=0.0), default=0.0, metavar="SECONDS",
+@click.option("--learn", type=FiniteRange(min=0.0), default=0.0, metavar="SECONDS",
               help="With --live: calibrate from the first seconds of the stream, in which nothing may touch the "
-              "robot.")  # fmt: skip
+              "robot, instead of from logs.")  # fmt: skip
 @click.option("--out", type=NewFolder(path_type=Path), help="Folder for the alarms and a report.")
 @FORCE
 @JSON
@@ -66,17 +61,19 @@ def watch(
     RESULT is a folder that dynid identify wrote. While nothing pushes, alarms come at the stated rate. The exit code is
     1 if there is an alarm.
     """
-    from dynid.runs.watch_run import live_calibration
+    from dynid.cli.live_stream import watch_stream
+    from dynid.export.result_file import read_result
+    from dynid.runs.live_calibration import calibrate_live
     from dynid.runs.watch_run import watch as run_watch
 
     if live:
         if logs or out is not None:
             raise errors.ArgumentError("--live reads samples, not logs", remedy="Omit the logs and --out.")
-        sys.exit(
-            _watch_live(
-                result, partial(live_calibration, clean=clean, channel_map=channel_map), learn, per_hour, as_json
-            )
-        )
+        fit = read_result(result).identification()
+        known = partial(
+            calibrate_live, Path(result), fit, clean=clean, channel_map=channel_map, notice=show_finding
+        )  # fmt: skip
+        sys.exit(watch_stream(fit, known, learn=learn, per_hour=per_hour, as_json=as_json))
     if learn:
         raise errors.ArgumentError("--learn needs --live", remedy="Give --clean for logs.")
     if not logs:
@@ -100,86 +97,6 @@ def _request(out: Path | None, force: bool) -> RunRequest | None:
     from dynid.links.recipe import Recipe
 
     return run_request(out, force, Recipe.bare())
-
-
-def _watch_live(result: str, calibrated: Callable[..., Any], learn: float, per_hour: float, as_json: bool) -> int:
-    """Watch standard input; the exit code is 1 if there was an alarm."""
-    from dynid.export.result_file import read_result
-    from dynid.monitor.live_checks import LiveChecks
-    from dynid.monitor.live_lines import ask_for_lines, read_samples
-    from dynid.monitor.live_watch import LiveWatch
-    from dynid.runs.watch_run import calibrate_samples
-
-    fit = read_result(result).identification()
-    samples = _in_order(read_samples(sys.stdin, fit.robot.joint_names, refused=_refuser()))
-    if learn > 0.0:
-        click.echo(f"learning from {learn:g} s, in which nothing may touch the robot", err=True)
-        known = calibrate_samples(fit, list(_first_seconds(samples, learn)))
-    else:
-        known = calibrated(Path(result), fit)
-    guard = LiveWatch(fit, known, per_hour=per_hour)
-    checks, count, last = LiveChecks(known), 0, None
-    click.echo(guard.sentence, err=True)
-    for finding in guard.sight.findings:
-        show_finding(finding)
-    for sample in samples:
-        last = sample
-        for doubt in checks.step(sample):
-            click.echo(f"warning: {doubt}", err=True)
-        for alarm in guard.step(*sample):
-            count += 1
-            if as_json:
-                print_json({"time_s": alarm.time_s, "joint": alarm.joint, "joints": list(alarm.joints),
-                            "kind": alarm.kind, "torque": alarm.torque})  # fmt: skip
-            else:
-                click.echo(f"{alarm.time_s:.3f} s: {alarm.kind} at {alarm.joint}, {alarm.torque:.3g} N m or N")
-    if last is None:
-        raise errors.DataError("no sample came to watch", remedy=ask_for_lines(fit.robot.dof))
-    return 1 if count else 0
-
-
-def _in_order(samples: Iterator[Sample]) -> Iterator[Sample]:
-    """The samples whose time grows or was set; where it was set is said, and what is left out."""
-    from dynid.monitor.live_lines import is_clock_set
-
-    last: float | None = None
-    refuse, say = _refuser(), _refuser("warning")
-    for sample in samples:
-        if last is not None and is_clock_set(last, sample.time_s):
-            way = "ahead" if sample.time_s > last else "back"
-            say(errors.DataError(f"the time jumps {way} from {last} s to {sample.time_s} s; the watch begins anew"))
-        elif last is not None and sample.time_s <= last:
-            refuse(errors.DataError(f"the time {sample.time_s} s does not follow {last} s", remedy="Let it grow."))
-            continue
-        last = sample.time_s
-        yield sample
-
-
-def _first_seconds(samples: Iterator[Sample], seconds: float) -> Iterator[Sample]:
-    """The samples of some seconds, in which the clock may be set."""
-    from dynid.monitor.live_lines import is_clock_set
-
-    elapsed, last = 0.0, None
-    for sample in samples:
-        if last is not None and not is_clock_set(last, sample.time_s):
-            elapsed += sample.time_s - last
-        if elapsed >= seconds:
-            return
-        last = sample.time_s
-        yield sample
-
-
-def _refuser(word: str = "left out") -> Callable[[errors.DataError], None]:
-    """What is called with broken lines or times: says the first ones, and then each power of ten."""
-    count = 0
-
-    def refuse(error: errors.DataError) -> None:
-        nonlocal count
-        count += 1
-        if count <= SAID or count in (10, 100, 1000, 10_000, 100_000, 1_000_000):
-            click.echo(f"{word}: {error}" + (f" ({count} lines so far)" if count > SAID else ""), err=True)
-
-    return refuse
 
 
 @command(

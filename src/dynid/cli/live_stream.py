@@ -1,0 +1,206 @@
+"""What ``dynid watch --live`` does: samples from standard input, alarms to standard output as they begin."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from statistics import median
+from typing import TYPE_CHECKING
+
+import click
+
+from dynid import errors
+from dynid.cli.screen import print_json_line, show_finding, write_no_more
+
+if TYPE_CHECKING:
+    from dynid.links.identify import Identification
+    from dynid.monitor.alarms import Alarm
+    from dynid.monitor.calibration import Calibration
+    from dynid.monitor.live_lines import Sample
+    from dynid.monitor.live_watch import LiveWatch
+
+__all__ = ["watch_stream"]
+
+SAID = 3
+"""Broken lines that are said one by one (convention)."""
+BLIND = 1000
+"""Lines without a sample of use after which a watch ends: it cannot do what it is for (convention)."""
+USEFUL = 0.1
+"""Least part of the lines that must have been of use (convention)."""
+MANY = 3
+"""Alarms beyond which it is said what else than pushes may raise them (convention: so many are no chance)."""
+
+
+class _Stream:
+    """The samples of lines whose time grows or was set; where it was set is said, and what is left out."""
+
+    def __init__(self, lines: Iterable[str], joint_names: tuple[str, ...]) -> None:
+        from dynid.monitor.live_lines import read_samples
+
+        self._samples = self._in_order(read_samples(self._counted(lines), joint_names, refused=_refuser()))
+        self._steps: deque[float] = deque(maxlen=BLIND)
+        self.joints, self.lines, self.samples, self.useful = len(joint_names), 0, 0, 0
+
+    def __iter__(self) -> Iterator[Sample]:
+        return self._samples
+
+    def _counted(self, lines: Iterable[str]) -> Iterator[str]:
+        for line in lines:
+            if self.lines >= BLIND and self.samples and not self.useful:
+                self.refuse_useless()
+            self.lines += 1
+            yield line
+
+    def _in_order(self, samples: Iterator[Sample]) -> Iterator[Sample]:
+        from dynid.monitor.live_lines import is_clock_set
+
+        last = before = None
+        refuse, say = _refuser(), _refuser("warning")
+        for sample in samples:
+            self.samples += 1
+            if before is not None:
+                self._steps.append(sample.time_s - before)
+            before = sample.time_s
+            if last is not None and is_clock_set(last, sample.time_s):
+                way = "ahead" if sample.time_s > last else "back"
+                say(errors.DataError(f"the time jumps {way} from {last} s to {sample.time_s} s; the watch begins anew"))
+            elif last is not None and sample.time_s <= last:
+                refuse(errors.DataError(f"the time {sample.time_s} s does not follow {last} s", remedy="Let it grow."))
+                continue
+            last = sample.time_s
+            yield sample
+
+    def refuse_useless(self) -> None:
+        """Refuse a stream of which nearly nothing was of use.
+
+        Raises:
+            DataError: No sample came, or next to none could be judged.
+        """
+        from dynid.monitor.live_lines import ask_for_lines
+
+        if not self.samples:
+            raise errors.DataError("no sample came to watch", remedy=ask_for_lines(self.joints))
+        if self.useful < USEFUL * self.lines:
+            step = f", and their times are {median(self._steps):.3g} s apart" if self._steps else ""
+            raise errors.DataError(
+                f"of {self.lines} lines only {self.useful} could be judged{step}",
+                remedy="Send one sample a line, more than the 0.3 s that a watch needs to begin, with times in "
+                "seconds that grow at the rate of the calibration.",
+            )
+
+    def first_seconds(self, seconds: float) -> Iterator[Sample]:
+        """The samples of some seconds, in which the clock may be set.
+
+        Raises:
+            DataError: The stream ends before.
+        """
+        from dynid.monitor.live_lines import is_clock_set
+
+        elapsed, last = 0.0, None
+        for sample in self._samples:
+            if last is not None and not is_clock_set(last, sample.time_s):
+                elapsed += sample.time_s - last
+                self.useful += 1
+            if elapsed >= seconds:
+                return
+            last = sample.time_s
+            yield sample
+        self.refuse_useless()
+        raise errors.DataError(
+            f"the stream ended after {elapsed:.3g} s of the {seconds:g} s of learning, so that nothing was watched",
+            remedy="Let it go on, or learn from fewer seconds.",
+        )
+
+
+def watch_stream(
+    fit: Identification, calibrated: Callable[[], Calibration], *, learn: float, per_hour: float, as_json: bool
+) -> int:
+    """Watch standard input until it ends or is interrupted; the exit code is 1 if there was an alarm.
+
+    Args:
+        fit: The identified model.
+        calibrated: Gives the calibration where nothing is learnt.
+        learn: Seconds of the stream to calibrate from; zero for none [s].
+        per_hour: Rate of false alarms of the whole arm [1/h].
+        as_json: Whether alarms are JSON, one line each.
+    """
+    from dynid.monitor.live_watch import LiveWatch
+    from dynid.runs.live_calibration import calibrate_samples
+
+    if hasattr(sys.stdin, "reconfigure"):
+        sys.stdin.reconfigure(errors="replace")  # a broken line is left out
+    stream = _Stream(sys.stdin, fit.robot.joint_names)
+    if learn > 0.0:
+        click.echo(f"learning from {learn:g} s, in which nothing may touch the robot", err=True)
+        known = calibrate_samples(fit, list(stream.first_seconds(learn)))
+        stream.lines = stream.useful = 0
+    else:
+        known = calibrated()
+    guard = LiveWatch(fit, known, per_hour=per_hour)
+    click.echo(guard.sentence, err=True)
+    for finding in guard.sight.findings:
+        show_finding(finding)
+    alarms = 0
+    try:
+        for alarm in _alarms(guard, stream):
+            alarms += 1
+            _print_alarm(alarm, as_json)
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)  # the usual end of a watch
+    except BrokenPipeError:
+        write_no_more()  # who read the alarms has ended; that there were some still counts
+        return 1
+    if not alarms:
+        stream.refuse_useless()
+    with contextlib.suppress(OSError):
+        click.echo(_summary(guard.judged_s, alarms, per_hour), err=True)
+    return 1 if alarms else 0
+
+
+def _alarms(guard: LiveWatch, stream: _Stream) -> Iterator[Alarm]:
+    """The alarms of a stream; doubts about its samples are said on the way."""
+    from dynid.monitor.live_checks import LiveChecks
+
+    checks = LiveChecks(guard.calibration)
+    for sample in stream:
+        alarms = guard.step(*sample)
+        stream.useful += guard.is_judging
+        for doubt in checks.step(sample, guard.external if guard.is_judging else None):
+            click.echo(f"warning: {doubt}", err=True)
+        yield from alarms
+
+
+def _print_alarm(alarm: Alarm, as_json: bool) -> None:
+    if as_json:
+        print_json_line({"time_s": alarm.time_s, "joint": alarm.joint, "joints": list(alarm.joints),
+                         "kind": alarm.kind, "torque": alarm.torque})  # fmt: skip
+    else:
+        what = "a step of " if alarm.kind == "contact" else ""
+        click.echo(f"{alarm.time_s:.3f} s: {alarm.kind} at {alarm.joint}, {what}{alarm.torque:.3g} N m or N so far")
+
+
+def _summary(seconds: float, alarms: int, per_hour: float) -> str:
+    count = "no alarm" if not alarms else "1 alarm" if alarms == 1 else f"{alarms} alarms"
+    expected = per_hour * seconds / 3600.0
+    text = f"{count} in {seconds:.1f} s; {expected:.2g} false ones are expected at {per_hour:g} per hour"
+    if alarms > MANY + 2.0 * expected:
+        text += (
+            "; if nothing pushed, the stream is noisier than the calibration, or the robot has changed: calibrate from "
+            "the stream itself (--learn 60), or identify anew"
+        )
+    return text
+
+
+def _refuser(word: str = "left out") -> Callable[[errors.DataError], None]:
+    """What is called with broken lines or times: says the first ones, and then each power of ten."""
+    count = 0
+
+    def refuse(error: errors.DataError) -> None:
+        nonlocal count
+        count += 1
+        if count <= SAID or count in (10, 100, 1000, 10_000, 100_000, 1_000_000):
+            click.echo(f"{word}: {error}" + (f" ({count} lines so far)" if count > SAID else ""), err=True)
+
+    return refuse
