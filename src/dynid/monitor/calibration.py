@@ -476,6 +476,8 @@ def _left_out(
             build_equations(fit.robot, rest, base=fit.base, terms=fit.terms, band_hz=fit.equations.band_hz)
         )
         for number, (run, mask, one) in enumerate(zip(runs, masks, shown, strict=True)):
+            if not mask.any():
+                continue  # fewer samples than folds
             first, last = run.time[mask][[0, -1]]
             part = one.rows(np.flatnonzero(mask if one is run else (one.time >= first) & (one.time <= last)))
             if not np.isfinite(part.effort).any(axis=0).all():
