@@ -224,9 +224,11 @@ CODES: Mapping[str, str] = MappingProxyType(
         "wrench-axes": "The wrench was recorded in other axes than stated.",
         "wrench-delay": "The wrench and the positions are stamped at different times.",
         "wrench-sign": "The sensor reports the wrench on the robot, not the wrench on the load.",
-        # watches, from monitor/
+        # watches, from monitor/ and runs/
+        "watch-clean": "The logs that calibrate a watch hold sudden torques as of pushes, so that it misses others.",
         "watch-smooth": "A live watch is calibrated from smoothed motion, as its logs hold no velocities.",
         "watch-offsets": "Offsets differ between runs, so that a watch sees small slow pushes only after some motion.",
+        "watch-seen": "A log that is watched, or calibrates a watch, is one that the result was identified from.",
     }
 )
 """Every code with its meaning, one sentence each."""

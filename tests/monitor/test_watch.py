@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
@@ -15,7 +16,7 @@ from scipy.stats import norm
 import dynid
 from dynid.errors import ArgumentError, DataError
 from dynid.monitor.alarm_tails import Tail, find_peaks, fit_tail
-from dynid.monitor.alarms import find_alarms, watch_experiment
+from dynid.monitor.alarms import Alarm, find_alarms, watch_experiment
 from dynid.monitor.bands import fit_band
 from dynid.monitor.calibration import KINDS, Calibration, calibrate, calibrate_stretches, follow
 from dynid.monitor.jumps import excuse_steps, fit_correlation, fit_whitening, project_steps
@@ -448,6 +449,47 @@ def test_a_watch_over_a_pushed_experiment_names_joint_time_and_kind() -> None:
     assert ("joint3", "contact") not in kinds
     assert found.to_json()["alarms"]
     assert "expected" in found.summary()
+
+
+def alarms_of(push: Callable[[np.ndarray], np.ndarray]) -> list[Alarm]:
+    """The alarms of a stretch with a push on joint 1 over time."""
+    clean, known = stretch(30.0, seed=5), calibration()
+    pushed = replace(clean, raw=clean.raw + push(clean.time)[:, None] * np.array([1.0, 0.0]))
+    return list(find_alarms(known.statistics(pushed), known.joint_names, known.levels(1.0)))
+
+
+def test_letting_go_is_the_end_of_a_contact_and_no_other_one() -> None:
+    (alarm,) = alarms_of(lambda time: 15.0 * ((time >= 10.0) & (time < 12.0)))
+    assert (alarm.kind, alarm.joint) == ("contact", "joint1")
+    assert alarm.until_s == pytest.approx(12.0, abs=0.05)
+    assert alarm.torque == pytest.approx(15.0, abs=1.0)
+    assert alarm.excess > 1.5
+
+
+def test_what_pushes_on_or_pushes_back_is_no_end() -> None:
+    (held,) = alarms_of(lambda time: 15.0 * (time >= 10.0))
+    assert held.until_s is None
+    turned = alarms_of(lambda time: 15.0 * ((time >= 10.0) & (time < 12.0)) - 15.0 * ((time >= 12.0) & (time < 14.0)))
+    assert [(round(alarm.time_s), np.sign(alarm.torque)) for alarm in turned] == [(10, 1.0), (12, -1.0)]
+    assert turned[1].until_s == pytest.approx(14.0, abs=0.05)
+
+
+def test_a_verdict_says_what_was_not_watched_and_how_early_alarms_may_be() -> None:
+    fit, run = small_fit()
+    known = calibrate(fit, folds=3)
+    lost = np.array(run.effort)
+    lost[200:260, 0] = np.nan
+    lost[300:, 1] -= 3.0
+    found = watch_experiment(fit, replace(run, effort=lost, valid=np.isfinite(lost)), known)
+    ((begin, end),) = found.gaps
+    assert begin == pytest.approx(run.time[199])
+    assert run.time[260] <= end <= run.time[262]
+    assert f"without {begin:.2f} to {end:.2f} s" in found.verdict
+    assert run.derivation is not None
+    assert run.derivation.smoothing.cutoff_hz is not None
+    assert found.early_s == pytest.approx(0.4 / run.derivation.smoothing.cutoff_hz)
+    assert "before a push" in found.verdict
+    assert watch_experiment(fit, run.rows(slice(0, 10)), known).verdict.startswith("nothing was watched")
 
 
 def test_a_watch_runs_at_the_rate_of_its_calibration() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -76,6 +78,121 @@ def test_the_logs_of_the_result_calibrate_it_by_default(folder: Path) -> None:
     found = dynid.watch(folder / "result", folder / "clean.csv", clean=[], channel_map=folder / "map.toml")
     assert found.alarms == 0
     assert found.calibration.seconds > 8.0
+
+
+def test_the_map_of_a_watched_log_is_not_that_of_the_logs_of_the_result(folder: Path) -> None:
+    table = np.loadtxt(folder / "pushed.csv", delimiter=",", skiprows=1)
+    table[:, 1:4] = np.degrees(table[:, 1:4])
+    header = "t,a1,a2,a3,tau1,tau2,tau3"
+    np.savetxt(folder / "degrees.csv", table, delimiter=",", header=header, comments="")
+    in_degrees = MAP.replace("q{1..3}", "a{1..3}").replace('unit = "rad"', 'unit = "deg"')
+    (folder / "degrees.toml").write_text(in_degrees)
+    one = dynid.watch(folder / "result", folder / "pushed.csv", channel_map=folder / "map.toml")
+    other = dynid.watch(folder / "result", folder / "degrees.csv", channel_map=folder / "degrees.toml")
+    np.testing.assert_array_equal(one.sight.slow, other.sight.slow)
+    assert [alarm.joint for alarm in one.watches[0].alarms] == [alarm.joint for alarm in other.watches[0].alarms]
+
+
+def test_files_of_a_result_that_have_changed_do_not_calibrate_a_watch(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder / "result", tmp_path / "result")
+    facts = json.loads((folder / "result" / "run.json").read_text())
+    (own,) = (entry for entry in facts["inputs"] if entry["path"].endswith("map.toml"))
+    own["sha256"] = "0" * 64
+    (tmp_path / "result" / "run.json").write_text(json.dumps(facts))
+    with pytest.raises(ArgumentError, match=r"map\.toml.* has changed"):
+        dynid.watch(tmp_path / "result", folder / "clean.csv", channel_map=folder / "map.toml")
+
+
+def change_log(folder: Path, name: str, change: Callable[[np.ndarray, np.ndarray], None]) -> dynid.Recording:
+    """A log of the folder with other positions and torques."""
+    log = dynid.read_recording(folder / name, dynid.robots.gautier_khalil_3r(), channel_map=folder / "map.toml")
+    assert log.effort is not None
+    q, effort = np.array(log.q), np.array(log.effort)
+    change(q, effort)
+    return replace(log, q=q, effort=effort)
+
+
+def degrees(q: np.ndarray, effort: np.ndarray) -> None:
+    q *= 180.0 / np.pi
+
+
+def reverse(q: np.ndarray, effort: np.ndarray) -> None:
+    q[:], effort[:] = q[:, ::-1].copy(), effort[:, ::-1].copy()
+
+
+def flip(q: np.ndarray, effort: np.ndarray) -> None:
+    effort *= -1.0
+
+
+def flip_one(q: np.ndarray, effort: np.ndarray) -> None:
+    effort[:, 1] *= -1.0
+
+
+def freeze(q: np.ndarray, effort: np.ndarray) -> None:
+    effort[:] = 0.0
+
+
+def enlarge(q: np.ndarray, effort: np.ndarray) -> None:
+    effort *= 1000.0
+
+
+def scramble(q: np.ndarray, effort: np.ndarray) -> None:
+    effort[:] = effort[::-1].copy()
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "joint"),
+    [(degrees, "unit", None), (reverse, "swapped", None), (flip, "flipped", None), (flip_one, "flipped", "joint2"),
+     (freeze, "frozen", None), (enlarge, "unit", None), (scramble, "unexplained", None)],
+)  # fmt: skip
+def test_a_log_with_wrong_signs_units_or_order_is_told_before_its_alarms(folder, change, code, joint) -> None:
+    told: list[dynid.Finding] = []
+    clean = [folder / "clean.csv"]
+    found = dynid.watch(
+        folder / "result", change_log(folder, "pushed.csv", change), clean=clean, channel_map=folder / "map.toml",
+        notice=told.append,
+    )  # fmt: skip
+    assert [(finding.code, finding.joint) for finding in told] == [(code, joint)]
+    assert found.findings == tuple(told)
+    assert found.to_json()["findings"][0]["code"] == code
+
+
+def test_pushes_loads_and_offsets_are_no_faults_of_a_log(folder: Path) -> None:
+    def carry(q: np.ndarray, effort: np.ndarray) -> None:
+        effort[:, 1] += 0.5 * effort[:, 1]
+        effort[:, 2] += 20.0 + 0.5 * effort[:, 2]
+
+    for log in (change_log(folder, "pushed.csv", carry), folder / "pushed.csv"):
+        found = dynid.watch(folder / "result", log, clean=[folder / "clean.csv"], channel_map=folder / "map.toml")
+        assert found.alarms
+        assert not found.findings
+
+
+def test_logs_that_were_fitted_are_told(folder: Path) -> None:
+    words = ("--map", "map.toml")
+    assert "[watch-seen]" in watch(folder, "result", "train.csv", *words).stderr
+    done = watch(folder, "result", "clean.csv", "--clean", "train.csv", *words)
+    assert "[watch-seen]" in done.stderr
+    assert "false alarms come more often" in " ".join(done.stderr.split())
+    assert "[watch-" not in watch(folder, "result", "clean.csv", *words).stderr
+
+
+def test_a_log_does_not_calibrate_its_own_watch_in_python_either(folder: Path) -> None:
+    fit = dynid.read_result(folder / "result").identification()
+    log = dynid.read_recording(folder / "clean.csv", fit.robot, channel_map=folder / "map.toml")
+    for one in (log, dynid.process(log, cutoff_hz=10)):
+        with pytest.raises(ArgumentError, match="nothing touched the robot"):
+            dynid.watch(folder / "result", [one], clean=[one])
+
+
+def test_pushes_in_clean_logs_are_told(folder: Path) -> None:
+    def push(q: np.ndarray, effort: np.ndarray) -> None:
+        for start in range(100, 1100, 200):
+            effort[start : start + 60, :] += 20.0
+
+    log = change_log(folder, "clean.csv", push)
+    found = dynid.watch(folder / "result", folder / "pushed.csv", clean=[log], channel_map=folder / "map.toml")
+    assert [finding.code for finding in found.findings] == ["watch-clean"]
 
 
 def test_a_watch_says_which_pushes_it_sees(folder: Path) -> None:

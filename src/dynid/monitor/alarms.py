@@ -13,7 +13,7 @@ from dynid.decompositions import one_blas_thread
 from dynid.links.identify import Identification
 from dynid.monitor.alarm_tails import CLEAR_S
 from dynid.monitor.calibration import Calibration, Kind, Levels, Statistics, calibrate
-from dynid.monitor.watched_signals import watched_stretches
+from dynid.monitor.watched_signals import true_runs, watched_stretches
 from dynid.processing.experiment import Experiment
 from dynid.public_calls import public
 from dynid.tables import Table, html_card
@@ -21,6 +21,12 @@ from dynid.tables import Table, html_card
 __all__ = ["SAME_S", "Alarm", "Watch", "find_alarms", "watch_experiment"]
 
 Floats = NDArray[np.float64]
+NAMED = 5
+"""Gaps of a watch that its verdict names (convention)."""
+OVER = 1.0 / 3.0
+"""Share of the largest torque of a contact below which it is over, if it stays there for `CLEAR_S` (convention)."""
+EARLY = 0.4
+"""Periods of a cutoff by which motion that was smoothed there and back answers before a push (experiment: 0.37)."""
 SAME_S = 1.0
 """Time after a contact in which the same joint may leave its band by the same push [s] (convention)."""
 
@@ -36,12 +42,16 @@ class Alarm:
     kind: Kind
     """``contact`` for a sudden torque; ``disturbance`` for one that came slowly: a load, a cable, wear."""
     torque: float
-    """Largest torque from outside within a quarter of a second; of a live watch the step of a contact as it is known at
-    the alarm, and the torque of a disturbance so far [N m or N]."""
+    """Median torque from outside of a contact whose end was seen, otherwise the largest within a quarter of a second;
+    of a live watch the step of a contact as it is known at the alarm, and the torque of a disturbance so far
+    [N m or N]."""
     excess: float
-    """The statistic over its level [-]."""
+    """The largest statistic over its level, until the end or within a quarter of a second; of a live watch that at the
+    alarm [-]."""
     joints: tuple[str, ...] = ()
     """All joints that were reached within a quarter of a second, in the order of the robot."""
+    until_s: float | None = None
+    """When a contact let go [s], on the clock of the log; None where this was not seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,6 +72,8 @@ class Watch:
     source: str
     calibrated_s: float
     """Length of the data that the rate was fitted to [s]."""
+    early_s: float = 0.0
+    """How long before a push its alarm may come [s]: the motion was smoothed there and back."""
 
     @property
     def seconds(self) -> float:
@@ -73,19 +85,47 @@ class Watch:
         """What was found, as one sentence."""
         expected = self.per_hour * self.seconds / 3600.0
         count = "no alarm" if not self.alarms else "1 alarm" if len(self.alarms) == 1 else f"{len(self.alarms)} alarms"
+        if not self.time.size:
+            return "nothing was watched: no stretch is long enough and has the torques of all joints"
+        early = f"; alarms may come up to {self.early_s:.2g} s before a push" if self.alarms and self.early_s else ""
         return (
-            f"{count} in {self.seconds:.1f} s; {expected:.2g} false ones are expected at {self.per_hour:g} per hour "
-            f"(tails fitted to {self.calibrated_s:.0f} s of clean motion)"
+            f"{count} in {self.seconds:.1f} s, {self._watched()}; {expected:.2g} false ones are expected at "
+            f"{self.per_hour:g} per hour "
+            f"(tails fitted to {self.calibrated_s:.0f} s of clean motion){early}"
         )
+
+    @property
+    def gaps(self) -> tuple[tuple[float, float], ...]:
+        """Begin and end of what was not watched between the first and the last sample [s]."""
+        steps = np.diff(self.time)
+        return tuple(
+            (float(self.time[k]), float(self.time[k + 1])) for k in np.flatnonzero(steps > 2.5 * np.median(steps))
+        )
+
+    def _watched(self) -> str:
+        """The time that was watched, in words."""
+        named = [f"{begin:.2f} to {end:.2f}" for begin, end in self.gaps[:NAMED]]
+        more = len(self.gaps) - len(named)
+        gaps = ", ".join(named) + (f" and {more} more" if more else "")
+        return f"from {self.time[0]:.2f} to {self.time[-1]:.2f} s" + (f" without {gaps} s" if named else "")
 
     def table(self) -> Table:
         """All alarms."""
         rows = [
-            (f"{a.time_s:.3f}", a.joint, ", ".join(name for name in a.joints if name != a.joint) or "-", a.kind,
+            (f"{a.time_s:.3f}", "-" if a.until_s is None else f"{a.until_s:.3f}", a.joint,
+             ", ".join(name for name in a.joints if name != a.joint) or "-", a.kind,
              a.torque, a.excess)
             for a in self.alarms
         ]  # fmt: skip
-        header = ["time [s]", "joint", "joints reached too", "kind", "torque [N m or N]", "statistic over level"]
+        header = [
+            "time [s]",
+            "until [s]",
+            "joint",
+            "joints reached too",
+            "kind",
+            "torque [N m or N]",
+            "largest statistic over level",
+        ]
         return Table.of(header, rows)
 
     def summary(self) -> str:
@@ -98,10 +138,13 @@ class Watch:
             "verdict": self.verdict,
             "source": self.source,
             "seconds": self.seconds,
+            "not_watched_s": [list(gap) for gap in self.gaps],
+            "early_s": self.early_s,
             "false_alarms_per_hour": self.per_hour,
             "calibrated_seconds": self.calibrated_s,
             "alarms": [
-                {"time_s": a.time_s, "joint": a.joint, "joints": list(a.joints), "kind": a.kind, "torque": a.torque,
+                {"time_s": a.time_s, "until_s": a.until_s, "joint": a.joint, "joints": list(a.joints), "kind": a.kind,
+                 "torque": a.torque,
                  "excess": a.excess}
                 for a in self.alarms
             ],
@@ -156,7 +199,13 @@ def watch_experiment(
         limit=_joined([levels.band * known.level_scale * one.std for one in found], len(known.joint_names)),
         source=run.source,
         calibrated_s=known.seconds,
+        early_s=_early(run),
     )
+
+
+def _early(run: Experiment) -> float:
+    cutoff = None if run.derivation is None else run.derivation.smoothing.cutoff_hz
+    return 0.0 if cutoff is None else EARLY / cutoff
 
 
 def _joined(parts: Sequence[Floats], width: int) -> Floats:
@@ -166,12 +215,14 @@ def _joined(parts: Sequence[Floats], width: int) -> Floats:
 def find_alarms(found: Statistics, joints: Sequence[str], levels: Levels) -> Iterator[Alarm]:
     """The alarms of one stretch: what begins on several joints within `CLEAR_S` is one push.
 
-    A joint that was touched may leave its band later: within `SAME_S` this is no other disturbance.
+    A joint that was touched may leave its band later: within `SAME_S` this is no other disturbance. Letting go is
+    sudden, too: what brings the torques back to where nothing pushes is the end of a contact.
     """
+    excess = found.excess(levels)
     gap, same = (max(1, round(time_s * found.stretch.rate_hz)) for time_s in (CLEAR_S, SAME_S))
     onsets = sorted(
         (k, kind != "contact", -float(over[k, j]), j)
-        for kind, over in found.excess(levels).items()
+        for kind, over in excess.items()
         for j in range(len(joints))
         for k in first_excesses(over[:, j] > 1.0, gap)
     )
@@ -182,12 +233,38 @@ def find_alarms(found: Statistics, joints: Sequence[str], levels: Levels) -> Ite
         together = [one for one in onsets if one[0] - first <= gap]
         onsets = onsets[len(together) :]
         at_once = [one for one in together if one[0] == first]
-        k, _, size, j = min(at_once, key=lambda one: one[1:])
+        k, _, _, j = min(at_once, key=lambda one: one[1:])
         kind: Kind = "contact" if not all(one[1] for one in together) else "disturbance"
         reached = tuple(joints[i] for i in sorted({one[3] for one in together}))
-        after = found.external[k : k + gap, j]
-        torque = float(after[np.abs(after).argmax()])
-        yield Alarm(float(found.stretch.time[k]), joints[j], kind, torque, -size, reached)
+        end = _find_end(found.external[k:, j], gap) if kind == "contact" else None
+        rows = slice(k, k + (gap if end is None else end))
+        during = found.external[rows, j]
+        torque = float(during[np.abs(during).argmax()] if end is None else np.median(during))
+        most = max(float(over[rows, j].max()) for over in excess.values())
+        until = None
+        if end is not None:
+            until = float(found.stretch.time[k + end])
+            settled = _are_settled(found, levels, k, k + end, gap)
+            onsets = [one for one in onsets if not (abs(one[0] - k - end) <= gap and settled[one[3]])]
+        yield Alarm(float(found.stretch.time[k]), joints[j], kind, torque, most, reached, until)
+
+
+def _find_end(torque: Floats, gap: int) -> int | None:
+    """Index at which a torque (N,) from the begin of a contact on no longer pushes its way, for some samples."""
+    peak = int(np.abs(torque[:gap]).argmax())
+    is_over = torque * np.sign(torque[peak]) < OVER * abs(torque[peak])
+    is_over[: peak + 1] = False
+    for begin, end in true_runs(is_over):
+        if end - begin >= gap:
+            return begin
+    return None
+
+
+def _are_settled(found: Statistics, levels: Levels, begin: int, end: int, gap: int) -> NDArray[np.bool_]:
+    """(n,) whether nothing pushes against joints after a contact: in their bands, or far below the torque of before."""
+    after = np.median(np.abs(found.external[end : end + gap]), axis=0)
+    before = np.abs(found.external[begin:end]).max(axis=0)
+    return np.asarray((after < levels.band * found.std[end]) | (after < OVER * before))
 
 
 def first_excesses(over: NDArray[np.bool_], gap: int) -> list[int]:

@@ -24,7 +24,7 @@ from dynid.monitor.observer import as_model, expected_torque, friction_torque, m
 from dynid.processing.experiment import Experiment
 from dynid.terms.motors import Offset
 
-__all__ = ["FASTEST", "WatchedStretch", "common_rate", "watched_stretches"]
+__all__ = ["FASTEST", "WatchedStretch", "common_rate", "true_runs", "watched_stretches"]
 
 Floats = NDArray[np.float64]
 FASTEST = 1000.0
@@ -106,7 +106,7 @@ def watched_stretches(
     stale = find_stale(matched.effort, matched.dq)
     for rows, raw in momentum_differences(fit, matched):
         known = np.isfinite(matched.effort[rows]).all(axis=1)
-        for start, stop in _true_runs(known):
+        for start, stop in true_runs(known):
             count = (stop - start - 1) // together
             if count < FEWEST:
                 continue
@@ -156,7 +156,7 @@ def find_stale(torque: Floats, dq: Floats) -> NDArray[np.bool_]:
     return np.asarray(found)
 
 
-def _true_runs(known: Any) -> list[tuple[int, int]]:
+def true_runs(known: Any) -> list[tuple[int, int]]:
     """First index of each run of True in (N,) truth values, and the one behind its last."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], known.astype(np.int8), [0]])))
     return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]

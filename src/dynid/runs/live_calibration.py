@@ -47,14 +47,14 @@ def calibrate_live(
         fit: Its identification.
         clean: Logs in which nothing touched the robot; by default those of the folder, parts of which are left out in
             turn.
-        channel_map: Channel map of the logs; that of the run if None.
+        channel_map: Channel map of the clean logs; those of the folder are read with that of the run.
         notice: Called with a warning where samples of logs hold no velocities, so that smoothed motion stands for them.
     """
     if clean:
         recipe = replace(Recipe(), gate=False, judge_rest=True, selection=None)
         reader, logs = LogReader(robot=fit.robot, recipe=recipe, channel_map=channel_map), list(clean)
     else:
-        reader, paths = open_training(folder, fit, channel_map)
+        reader, paths = open_training(folder, fit)
         logs = list(paths)
     seen = [_as_seen(recording) for recording in reader.recordings(logs)]
     as_recorded = [run for run in seen if run is not None]

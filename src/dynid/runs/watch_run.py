@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +11,8 @@ from typing import Any
 
 from dynid.errors import ArgumentError
 from dynid.export.result_file import read_result
+from dynid.files import file_digest
+from dynid.findings import Finding
 from dynid.links.common.copies import check_copies
 from dynid.links.identify import Identification
 from dynid.links.log_reader import ChannelMapSource, Log, LogReader, Notice, Progress, log_finding
@@ -22,8 +24,10 @@ from dynid.monitor.watched_signals import watched_stretches
 from dynid.processing.experiment import Experiment
 from dynid.public_calls import public
 from dynid.report.sections.watch_sections import watch_page
+from dynid.runs.identification_run import gather_too
 from dynid.runs.run_folder import Origin, RunRequest, open_run, read_run
 from dynid.runs.validation_run import common_cutoff
+from dynid.runs.watch_checks import check_log, refuse_watched, tell_fitted, watched_samples
 
 __all__ = ["WatchRun", "calibrate_result", "open_training", "watch"]
 
@@ -40,6 +44,8 @@ class WatchRun:
     calibration: Calibration
     sight: Sight
     """The smallest pushes that the watch sees."""
+    findings: tuple[Finding, ...] = ()
+    """Doubts about the logs and the calibration."""
     curve: PushCurve | None = None
     """Planted pushes that are found in the watched logs; None where they are too short."""
 
@@ -54,7 +60,8 @@ class WatchRun:
 
     def to_json(self) -> dict[str, Any]:
         """The result as values that JSON can hold."""
-        return {"watches": [found.to_json() for found in self.watches], "sees": self.sight.to_json()}
+        return {"watches": [found.to_json() for found in self.watches], "sees": self.sight.to_json(),
+                "findings": [finding.to_dict() for finding in self.findings]}  # fmt: skip
 
     def __str__(self) -> str:
         return self.summary()
@@ -107,32 +114,39 @@ def watch(
     )
     saved = None if isinstance(result, Identification) else read_result(result)
     fit = result if isinstance(result, Identification) else saved.identification()  # type: ignore[union-attr]
-    reader = _reader(fit, channel_map, progress, notice)
+    gathered: list[Finding] = []
+    tell = gather_too(gathered, notice)
+    reader = replace(_reader(fit, channel_map, progress, tell), seen=watched_samples(fit, clean, tell))
     cutoff = None if saved is None else common_cutoff(saved.content["data"])
+    runs = _experiments(reader, given, cutoff)
+    tell_fitted(fit, runs, tell)
     if clean:
-        known = calibrate(fit, _experiments(reader, clean, cutoff))
+        quiet = _experiments(reader, clean, cutoff)
+        refuse_watched(quiet, runs)
+        tell_fitted(fit, quiet, tell, is_clean=True)
+        known = calibrate(fit, quiet)
     elif isinstance(result, Identification):
         known = calibrate(fit)
     else:
-        known = calibrate_result(Path(result), fit, channel_map)
+        known = calibrate_result(Path(result), fit)
     sight = known.sight(per_hour)
-    for finding in sight.findings:
-        notice(finding)
+    for finding in (*sight.findings, *(doubt for one in runs for doubt in check_log(fit, one, known))):
+        tell(finding)
     words = {"per_hour": per_hour}
     paths = [item for item in (result, *given, *clean, channel_map) if isinstance(item, str | Path)]
     origin = Origin.of_call("watch", words, paths)
     with nullcontext() if out is None else open_run(RunRequest.of(out), origin, ["watch.json"]) as run:
-        runs = _experiments(reader, given, cutoff)
         found = WatchRun(
             watches=tuple(watch_experiment(fit, one, known, per_hour=per_hour) for one in runs),
             calibration=known,
             sight=sight,
+            findings=tuple(gathered),
             curve=_curve(fit, known, runs, per_hour),
         )
         if run is not None:
             run.write("watch.json", json.dumps(found.to_json(), indent=1) + "\n")
-            run.write_page(watch_page(found.watches, sight, found.curve, [run.settings()]))
-            run.finish("watch.json", 0)
+            run.write_page(watch_page(found.watches, sight, found.curve, found.findings, [run.settings()]))
+            run.finish("watch.json", 0, gathered)
     return found
 
 
@@ -159,37 +173,46 @@ def _curve(fit: Identification, known: Calibration, runs: Sequence[Experiment], 
     return plant_pushes(known, statistics, rates=(60.0 * per_hour, per_hour), pushes=PUSHES)
 
 
-def calibrate_result(
-    folder: Path, fit: Identification | None = None, channel_map: ChannelMapSource | None = None
-) -> Calibration:
+def calibrate_result(folder: Path, fit: Identification | None = None) -> Calibration:
     """Calibrate a watch from the logs of a run folder, read again; parts of them are left out in turn.
+
+    They are read with the channel map of the run: that of other logs says nothing about them.
 
     Args:
         folder: A folder that ``dynid identify`` wrote.
         fit: Its identification, where it was read before.
-        channel_map: Channel map of the logs; that of the run if None.
 
     Raises:
-        ArgumentError: The folder does not say which logs it was made from, or they are gone.
+        ArgumentError: The folder does not say which logs it was made from, or they or their map are gone or changed.
     """
     model = read_result(folder).identification() if fit is None else fit
-    reader, logs = open_training(folder, model, channel_map)
+    reader, logs = open_training(folder, model)
     return calibrate(model, training=reader.training_and_proof(logs)[0])
 
 
-def open_training(
-    folder: Path, fit: Identification, channel_map: ChannelMapSource | None = None
-) -> tuple[LogReader, list[Path]]:
+def open_training(folder: Path, fit: Identification) -> tuple[LogReader, list[Path]]:
     """The logs of a run folder, and what reads them as they were fitted; see `calibrate_result`."""
     remedy = "Give clean logs for the calibration (clean=, --clean)."
     if not folder.is_dir() or not (folder / "run.json").exists():
         raise ArgumentError("the result does not say where its logs are", path=folder, remedy=remedy)
-    options = read_run(folder)["options"]
+    facts = read_run(folder)
+    options = facts["options"]
     logs = [Path(log) for log in options.get("logs", ())]
     if not logs or not all(log.exists() for log in logs):
         raise ArgumentError("the logs of the result are not there", path=folder, remedy=remedy)
     recipe = replace(Recipe.read(folder / "recipe.toml"), gate=False)
+    used = options.get("channel_map")
+    _refuse_changed(facts["inputs"], [*logs, used], remedy)
     cutoff = common_cutoff(read_result(folder).content["data"])
     exact = recipe if cutoff is None else replace(recipe, cutoff_hz=cutoff)
-    used = options.get("channel_map") if channel_map is None else channel_map
     return LogReader(robot=fit.robot, recipe=exact, channel_map=None if used in (None, "none") else used), logs
+
+
+def _refuse_changed(inputs: Sequence[Mapping[str, str]], used: Sequence[object], remedy: str) -> None:
+    """Refuse files of a run that are no longer as the run has read them."""
+    wanted = {str(name) for name in used}
+    for entry in inputs:
+        path = Path(entry["path"])
+        if entry["path"] in wanted and (not path.exists() or file_digest(path) != entry["sha256"]):
+            what = "has changed since" if path.exists() else "is gone"
+            raise ArgumentError(f"{path.name}, which the result was identified with, {what}", path=path, remedy=remedy)

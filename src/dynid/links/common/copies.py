@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -64,13 +64,18 @@ def _size(log: str | Path) -> int | None:
 class SeenSamples:
     """The samples of all logs that were read, to find those that stand in two of them."""
 
-    def __init__(self, fitted: Sequence[tuple[str, Sequence[float]]] = ()) -> None:
+    def __init__(
+        self,
+        fitted: Sequence[tuple[str, Sequence[float]]] = (),
+        tell: Callable[[str | Path | Recording, str], None] | None = None,
+    ) -> None:
         """Start without logs.
 
         Args:
             fitted: Names of logs that a result was identified from, with keys of stretches that are spread over them.
+            tell: Called with a log that holds a part of them, and with what it holds; it is refused if None.
         """
-        self._fitted = tuple(fitted)
+        self._fitted, self._tell = tuple(fitted), tell
         self._seen: list[tuple[str | Path | Recording, NDArray[np.float64]]] = []
 
     def add(self, log: str | Path | Recording, recording: Recording) -> None:
@@ -83,7 +88,7 @@ class SeenSamples:
         if recording.effort is None or any(log is other or _same(log, other) for other, _ in self._seen):
             return
         keys = recording.stretch_keys()[0]
-        self._refuse_fitted(keys)
+        self._judge_fitted(log, keys)
         for other, known in self._seen:
             common = np.intersect1d(keys, known)
             share = max(float(np.isin(some, common).mean()) if some.size else 0.0 for some in (keys, known))
@@ -96,16 +101,19 @@ class SeenSamples:
                 )
         self._seen.append((log, keys))
 
-    def _refuse_fitted(self, keys: NDArray[np.float64]) -> None:
-        """Refuse a log with keys (M,) that holds a part of one that a result was identified from."""
+    def _judge_fitted(self, log: str | Path | Recording, keys: NDArray[np.float64]) -> None:
+        """Refuse or tell a log with keys (M,) that holds a part of one that a result was identified from."""
         for name, kept in self._fitted:
             share = float(np.isin(kept, keys).mean()) if kept else 0.0
-            if share > SHARED:
-                raise DataError(
-                    f"it holds about {100.0 * share:.0f} % of the samples of {Path(name).name}, to the last digit, and "
-                    "the result was identified from that log",
-                    remedy="Give a log that it has not seen: what was fitted proves nothing.",
-                )
+            if share <= SHARED:
+                continue
+            what = (
+                f"it holds about {100.0 * share:.0f} % of the samples of {Path(name).name}, to the last digit, and the "
+                "result was identified from that log"
+            )
+            if self._tell is None:
+                raise DataError(what, remedy="Give a log that it has not seen: what was fitted proves nothing.")
+            self._tell(log, what)
 
 
 def _same(log: str | Path | Recording, other: str | Path | Recording) -> bool:

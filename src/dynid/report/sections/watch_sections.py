@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dynid.findings import Finding
 from dynid.monitor.alarms import Watch
 from dynid.monitor.calibration import Sight
 from dynid.monitor.planted_pushes import PushCurve
@@ -83,7 +84,7 @@ class Pushes(Section):
 
     def blocks(self) -> Sequence[Block]:
         """The smallest pushes that are seen; missed pushes over their size, for each rate of false alarms."""
-        limits = [Text(f"The watch {self.sight.sentence}."), *(Text(f.sentence, "hint") for f in self.sight.findings)]
+        limits = [Text(f"The watch {self.sight.sentence}.")]
         if self.curve is None:
             return limits
         text = (
@@ -92,7 +93,7 @@ class Pushes(Section):
             f"{np.median(self.curve.torque):.3g} N m or N in the median of the joints."
         )
         curves = [
-            (f"{rate:g} false alarms per hour", 100.0 * (1.0 - share.mean(axis=1)))
+            (f"{rate:g} false alarm{'' if rate == 1.0 else 's'} per hour", 100.0 * (1.0 - share.mean(axis=1)))
             for rate, share in zip(self.curve.rates, self.curve.found, strict=True)
         ]
         label = "missed pushes over their size"
@@ -100,14 +101,35 @@ class Pushes(Section):
         return [*limits, Text(text, "hint"), plot]
 
 
-def watch_page(found: Sequence[Watch], sight: Sight, curve: PushCurve | None, extra: Sequence[Section] = ()) -> Page:
+@dataclass(frozen=True, slots=True, eq=False)
+class Doubts(Section):
+    """What may be wrong with the logs or the calibration."""
+
+    title: ClassVar[str] = "Doubts"
+
+    findings: Sequence[Finding]
+
+    def blocks(self) -> Sequence[Block]:
+        """One sentence each."""
+        return [Text(finding.sentence, "hint") for finding in self.findings]
+
+
+def watch_page(
+    found: Sequence[Watch],
+    sight: Sight,
+    curve: PushCurve | None,
+    findings: Sequence[Finding] = (),
+    extra: Sequence[Section] = (),
+) -> Page:
     """Make the page of a watch.
 
     Args:
         found: What was found in each log.
         sight: The smallest pushes that are seen.
         curve: Planted pushes.
+        findings: Doubts about the logs and the calibration.
         extra: Further sections.
     """
+    doubts = [Doubts(findings)] if findings else []
     sections = [section for one in found for section in (Alarms(one), Traces(one))]
-    return Page.of("Watch over a robot", [*sections, Pushes(sight, curve), *extra])
+    return Page.of("Watch over a robot", [*doubts, *sections, Pushes(sight, curve), *extra])
