@@ -83,8 +83,10 @@ def test_the_stated_rate_holds_for_the_robots_own_velocities(folder: Path) -> No
 def test_a_calibration_without_velocities_says_so(folder: Path) -> None:
     fit = dynid.read_result(folder / "result").identification()
     (folder / "bare.toml").write_text(MAP.replace('"t"', '"time"'))
+    clean = folder / "clean.csv"
+    np.savetxt(clean, table(2), delimiter=",", header=HEADER, comments="")
     said: list[dynid.Finding] = []
-    calibrate_live(folder / "result", fit, channel_map=folder / "bare.toml", notice=said.append)
+    calibrate_live(folder / "result", fit, clean=[clean], channel_map=folder / "bare.toml", notice=said.append)
     assert [finding.code for finding in said] == ["watch-smooth"]
 
 

@@ -93,6 +93,18 @@ def test_the_map_of_a_watched_log_is_not_that_of_the_logs_of_the_result(folder: 
     assert [alarm.joint for alarm in one.watches[0].alarms] == [alarm.joint for alarm in other.watches[0].alarms]
 
 
+def test_gaps_are_bridged_as_in_the_logs_of_the_result(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder / "result", tmp_path / "result")
+    recipe = dynid.Recipe.read(folder / "result" / "recipe.toml")
+    (tmp_path / "result" / "recipe.toml").write_text(replace(recipe, max_gap_s=0.06).to_toml())
+    lines = (folder / "pushed.csv").read_text().splitlines()
+    (tmp_path / "gaps.csv").write_text("\n".join(lines[:500] + lines[503:900] + lines[903:]))
+    words = {"clean": [folder / "clean.csv"], "channel_map": folder / "map.toml"}
+    apart, bridged = (dynid.watch(where / "result", tmp_path / "gaps.csv", **words) for where in (folder, tmp_path))
+    assert len(apart.watches[0].gaps) == 2
+    assert not bridged.watches[0].gaps
+
+
 def test_files_of_a_result_that_have_changed_do_not_calibrate_a_watch(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder / "result", tmp_path / "result")
     facts = json.loads((folder / "result" / "run.json").read_text())

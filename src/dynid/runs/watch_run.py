@@ -116,7 +116,10 @@ def watch(
     fit = result if isinstance(result, Identification) else saved.identification()  # type: ignore[union-attr]
     gathered: list[Finding] = []
     tell = gather_too(gathered, notice)
-    reader = replace(_reader(fit, channel_map, progress, tell), seen=watched_samples(fit, clean, tell))
+    reader = LogReader(
+        robot=fit.robot, recipe=_recipe(result), channel_map=channel_map, progress=progress, notice=tell,
+        seen=watched_samples(fit, clean, tell),
+    )  # fmt: skip
     cutoff = None if saved is None else common_cutoff(saved.content["data"])
     runs = _experiments(reader, given, cutoff)
     tell_fitted(fit, runs, tell)
@@ -150,12 +153,14 @@ def watch(
     return found
 
 
-def _reader(
-    fit: Identification, channel_map: ChannelMapSource | None, progress: Progress | None, notice: Notice
-) -> LogReader:
-    """A reader that keeps rest: a robot at rest is watched, too."""
-    recipe = replace(Recipe(), gate=False, judge_rest=True, selection=None)
-    return LogReader(robot=fit.robot, recipe=recipe, channel_map=channel_map, progress=progress, notice=notice)
+def _recipe(result: Identification | str | Path) -> Recipe:
+    """How watched logs are processed: with the gaps and delays of the result's logs; a robot at rest is watched, too."""
+    plain = replace(Recipe(), gate=False, judge_rest=True, selection=None)
+    file = None if isinstance(result, Identification) else Path(result) / "recipe.toml"
+    if file is None or not file.exists():
+        return plain
+    own = Recipe.read(file)
+    return replace(plain, max_gap_s=own.max_gap_s, delay_s=own.delay_s)
 
 
 def _experiments(reader: LogReader, logs: Sequence[Log | Experiment], cutoff: float | None) -> list[Experiment]:
