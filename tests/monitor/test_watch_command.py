@@ -97,6 +97,7 @@ def test_gaps_are_bridged_as_in_the_logs_of_the_result(folder: Path, tmp_path: P
     shutil.copytree(folder / "result", tmp_path / "result")
     recipe = dynid.Recipe.read(folder / "result" / "recipe.toml")
     (tmp_path / "result" / "recipe.toml").write_text(replace(recipe, max_gap_s=0.06).to_toml())
+    (tmp_path / "result" / "run.json").unlink()  # it knows what the recipe was
     lines = (folder / "pushed.csv").read_text().splitlines()
     (tmp_path / "gaps.csv").write_text("\n".join(lines[:500] + lines[503:900] + lines[903:]))
     words = {"clean": [folder / "clean.csv"], "channel_map": folder / "map.toml"}

@@ -154,7 +154,7 @@ def watch(
 
 
 def _recipe(result: Identification | str | Path) -> Recipe:
-    """How watched logs are processed: with the gaps and delays of the result's logs; a robot at rest is watched, too."""
+    """How watched logs are processed: gaps and delays as in those of the result; a robot at rest is watched, too."""
     plain = replace(Recipe(), gate=False, judge_rest=True, selection=None)
     file = None if isinstance(result, Identification) else Path(result) / "recipe.toml"
     if file is None or not file.exists():
