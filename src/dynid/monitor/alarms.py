@@ -90,8 +90,7 @@ class Watch:
         early = f"; alarms may come up to {self.early_s:.2g} s before a push" if self.alarms and self.early_s else ""
         return (
             f"{count} in {self.seconds:.1f} s, {self._watched()}; {expected:.2g} false ones are expected at "
-            f"{self.per_hour:g} per hour "
-            f"(tails fitted to {self.calibrated_s:.0f} s of clean motion){early}"
+            f"{self.per_hour:g} per hour (tails fitted to {self.calibrated_s:.0f} s of clean motion){early}"
         )
 
     @property
@@ -144,8 +143,7 @@ class Watch:
             "calibrated_seconds": self.calibrated_s,
             "alarms": [
                 {"time_s": a.time_s, "until_s": a.until_s, "joint": a.joint, "joints": list(a.joints), "kind": a.kind,
-                 "torque": a.torque,
-                 "excess": a.excess}
+                 "torque": a.torque, "excess": a.excess}
                 for a in self.alarms
             ],
         }  # fmt: skip
@@ -262,9 +260,10 @@ def _find_end(torque: Floats, gap: int) -> int | None:
 
 def _are_settled(found: Statistics, levels: Levels, begin: int, end: int, gap: int) -> NDArray[np.bool_]:
     """(n,) whether nothing pushes against joints after a contact: in their bands, or far below the torque of before."""
-    after = np.median(np.abs(found.external[end : end + gap]), axis=0)
+    after = slice(end, end + gap)
+    is_inside = np.median(found.level[after], axis=0) < levels.band
     before = np.abs(found.external[begin:end]).max(axis=0)
-    return np.asarray((after < levels.band * found.std[end]) | (after < OVER * before))
+    return np.asarray(is_inside | (np.median(np.abs(found.external[after]), axis=0) < OVER * before))
 
 
 def first_excesses(over: NDArray[np.bool_], gap: int) -> list[int]:

@@ -64,9 +64,7 @@ def check_log(fit: Identification, run: Experiment, calibration: Calibration) ->
     expected = _spread(fit.torque(few))
     is_told = expected > TOLD * calibration.typical_std
     constant = np.ptp(few.effort, axis=0) == 0.0
-    frozen = constant & (
-        is_told | constant.all()
-    )  # a joint at rest may carry the same torque; not all, to the last digit
+    frozen = constant & (is_told | constant.all())  # a joint at rest may carry one torque, but not all of them
     names = np.array(fit.robot.joint_names)
     if frozen.any():
         yield Finding(
