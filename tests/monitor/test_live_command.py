@@ -25,13 +25,13 @@ HEADER = "time,q1,q2,q3,dq1,dq2,dq3,tau1,tau2,tau3"
 VELOCITIES = '[velocity]\ncolumns = "dq{1..3}"\nunit = "rad/s"\n'
 
 
-def table(seed: int, seconds: float = 30.0) -> np.ndarray:
+def table(seed: int, seconds: float = 30.0, rate_hz: float = 100.0) -> np.ndarray:
     """(N, 10) a clean log whose velocities are far noisier than those that smoothing leaves."""
     real = dynid.robots.gautier_khalil_3r().with_terms(
         dynid.Viscous(0.5), dynid.Coulomb(0.3), dynid.RotorInertia(0.2), dynid.Offset(0.1)
     )
     log = dynid.simulate_experiment(
-        real, sum_of_sines(3, seed=seed), rate_hz=100, duration_s=seconds, seed=seed,
+        real, sum_of_sines(3, seed=seed), rate_hz=rate_hz, duration_s=seconds, seed=seed,
         noise=dynid.Noise(position=1e-5, velocity=0.001, effort=0.1),
     )  # fmt: skip
     assert log.dq is not None
@@ -88,6 +88,12 @@ def test_a_calibration_without_velocities_says_so(folder: Path) -> None:
     said: list[dynid.Finding] = []
     calibrate_live(folder / "result", fit, clean=[clean], channel_map=folder / "bare.toml", notice=said.append)
     assert [finding.code for finding in said] == ["watch-smooth"]
+
+
+def test_a_quick_stream_may_take_many_lines_to_begin(folder: Path) -> None:
+    done = watch(folder, lines(table(1, 0.4, rate_hz=8000.0)))  # it begins after 0.2 s, 1600 lines
+    assert done.exit_code == 0
+    assert "no alarm in 0.2 s" in done.stderr
 
 
 @pytest.mark.parametrize("learn", [(), ("--learn", "5")])

@@ -26,7 +26,8 @@ __all__ = ["watch_stream"]
 SAID = 3
 """Broken lines that are said one by one (convention)."""
 BLIND = 1000
-"""Lines without a sample of use after which a watch ends: it cannot do what it is for (convention)."""
+"""Lines of which none was of use, most because of their times, after which a watch ends: it cannot do what it is for
+(convention)."""
 USEFUL = 0.1
 """Least part of the lines that must have been of use (convention)."""
 MANY = 3
@@ -41,14 +42,14 @@ class _Stream:
 
         self._samples = self._in_order(read_samples(self._counted(lines), joint_names, refused=_refuser()))
         self._steps: deque[float] = deque(maxlen=BLIND)
-        self.joints, self.lines, self.samples, self.useful = len(joint_names), 0, 0, 0
+        self.joints, self.lines, self.samples, self.useful, self._untimely = len(joint_names), 0, 0, 0, 0
 
     def __iter__(self) -> Iterator[Sample]:
         return self._samples
 
     def _counted(self, lines: Iterable[str]) -> Iterator[str]:
         for line in lines:
-            if self.lines >= BLIND and self.samples and not self.useful:
+            if self.lines >= BLIND and not self.useful and 2 * self._untimely > self.lines:
                 self.refuse_useless()
             self.lines += 1
             yield line
@@ -64,9 +65,11 @@ class _Stream:
                 self._steps.append(sample.time_s - before)
             before = sample.time_s
             if last is not None and is_clock_set(last, sample.time_s):
+                self._untimely += 1
                 way = "ahead" if sample.time_s > last else "back"
                 say(errors.DataError(f"the time jumps {way} from {last} s to {sample.time_s} s; the watch begins anew"))
             elif last is not None and sample.time_s <= last:
+                self._untimely += 1
                 refuse(errors.DataError(f"the time {sample.time_s} s does not follow {last} s", remedy="Let it grow."))
                 continue
             last = sample.time_s
