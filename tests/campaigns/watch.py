@@ -180,7 +180,8 @@ def judge(name: str) -> Judged:
 def judge_part(fit: Identification, training: list[Experiment], held: list[Experiment]) -> Part:
     """Judge one part with the others."""
     known = calibrate(fit, training=training)
-    found = [known.statistics(stretch) for run in held for stretch in watched_stretches(fit, run, known.rate_hz)]
+    parts = (watched_stretches(fit, run, known.rate_hz, log_hz=known.log_hz) for run in held)
+    found = [known.statistics(stretch) for some in parts for stretch in some]
     hz = found[0].stretch.rate_hz
     curve = plant_pushes(known, found, rates=RATES, pushes=PUSHES)
     counted = [sum(len(list(find_alarms(one, known.joint_names, known.levels(rate)))) for one in found)

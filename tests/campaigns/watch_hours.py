@@ -84,7 +84,7 @@ def motions(robot: dynid.Robot, seed: int, offsets: float = 0.0) -> Iterator[Exp
 
 def count(fit: Identification, known: Calibration, run: Experiment) -> NDArray[np.float64]:
     """(rates,) alarms along an experiment."""
-    found = [known.statistics(one) for one in watched_stretches(fit, run, known.rate_hz)]
+    found = [known.statistics(one) for one in watched_stretches(fit, run, known.rate_hz, log_hz=known.log_hz)]
     return np.array(
         [sum(len(list(find_alarms(one, known.joint_names, known.levels(rate)))) for one in found) for rate in STATED],
         dtype=float,

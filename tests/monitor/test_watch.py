@@ -22,6 +22,8 @@ from dynid.monitor.calibration import KINDS, Calibration, calibrate, calibrate_s
 from dynid.monitor.jumps import excuse_steps, fit_correlation, fit_whitening, project_steps
 from dynid.monitor.planted_pushes import _best_power, _smallest_found, plant_pushes
 from dynid.monitor.watched_signals import WatchedStretch, common_rate, find_stale, watched_stretches
+from dynid.processing.experiment import Experiment
+from dynid.processing.simulation import sum_of_sines
 from support.small_fit import small_fit
 
 RATE = 100.0
@@ -451,10 +453,12 @@ def test_a_watch_over_a_pushed_experiment_names_joint_time_and_kind() -> None:
     assert "expected" in found.summary()
 
 
-def alarms_of(push: Callable[[np.ndarray], np.ndarray]) -> list[Alarm]:
-    """The alarms of a stretch with a push on joint 1 over time."""
+def alarms_of(*pushes: Callable[[np.ndarray], np.ndarray]) -> list[Alarm]:
+    """The alarms of a stretch with a push on joint 1 over time, and perhaps one on joint 2."""
     clean, known = stretch(30.0, seed=5), calibration()
-    pushed = replace(clean, raw=clean.raw + push(clean.time)[:, None] * np.array([1.0, 0.0]))
+    pushed = replace(clean, raw=clean.raw.copy())
+    for joint, push in enumerate(pushes):
+        pushed.raw[:, joint] += push(clean.time)
     return list(find_alarms(known.statistics(pushed), known.joint_names, known.levels(1.0)))
 
 
@@ -487,7 +491,7 @@ def test_a_verdict_says_what_was_not_watched_and_how_early_alarms_may_be() -> No
     assert f"without {begin:.2f} to {end:.2f} s" in found.verdict
     assert run.derivation is not None
     assert run.derivation.smoothing.cutoff_hz is not None
-    assert found.early_s == pytest.approx(0.4 / run.derivation.smoothing.cutoff_hz)
+    assert found.early_s == pytest.approx(0.75 / run.derivation.smoothing.cutoff_hz)
     assert "before a push" in found.verdict
     assert watch_experiment(fit, run.rows(slice(0, 10)), known).verdict.startswith("nothing was watched")
 
@@ -504,6 +508,34 @@ def test_a_watch_runs_at_the_rate_of_its_calibration() -> None:
     assert len(halved.time) == len(own.time) // 2
     with pytest.raises(DataError, match=r"samples a second, and the watch was calibrated at .* Hz"):
         watch_experiment(fit, replace(run, rate_hz=0.7 * run.rate_hz), known)
+
+
+def test_the_noise_of_a_quicker_log_is_that_of_the_calibration() -> None:
+    fit, _ = small_fit()
+
+    def clean(rate_hz: float, seed: int) -> Experiment:
+        noise = dynid.Noise(effort=0.1)
+        log = dynid.simulate_experiment(
+            fit.robot.with_parameters(fit.standard), sum_of_sines(3, seed=seed), rate_hz=rate_hz, duration_s=30,
+            noise=noise, seed=seed,
+        )  # fmt: skip
+        return dynid.process(log, cutoff_hz=10, filter_effort=False)
+
+    known = calibrate(fit, [clean(100.0, 3)])
+    for rate_hz in (100.0, 200.0, 400.0):
+        (one,) = watched_stretches(fit, clean(rate_hz, 4), known.rate_hz, log_hz=known.log_hz)
+        assert one.rate_hz == known.rate_hz
+        # the means of two or four samples have 1.4 to 1.8
+        np.testing.assert_allclose(known.whitening.innovations(one.sudden).std(axis=0), 1.0, atol=0.15)
+
+
+def test_a_push_beyond_the_first_joint_ends_with_the_last_one() -> None:
+    """One joint's share passes through zero, the other pushes on."""
+    found = alarms_of(
+        lambda time: 15.0 * ((time >= 10.0) & (time < 11.0)), lambda time: 15.0 * ((time >= 10.0) & (time < 13.0))
+    )
+    assert found[0].until_s == pytest.approx(13.0, abs=0.05)
+    assert not [alarm for alarm in found if alarm.time_s > 12.0]
 
 
 def test_a_result_from_a_file_has_nothing_to_calibrate_from(tmp_path) -> None:

@@ -25,8 +25,9 @@ NAMED = 5
 """Gaps of a watch that its verdict names (convention)."""
 OVER = 1.0 / 3.0
 """Share of the largest torque of a contact below which it is over, if it stays there for `CLEAR_S` (convention)."""
-EARLY = 0.4
-"""Periods of a cutoff by which motion that was smoothed there and back answers before a push (experiment: 0.37)."""
+EARLY = 0.75
+"""Periods of a cutoff by which motion that was smoothed there and back answers before a push, at most (experiment: 0.37
+of a UR10, 0.54 to 0.73 of an arm with a slide)."""
 SAME_S = 1.0
 """Time after a contact in which the same joint may leave its band by the same push [s] (convention)."""
 
@@ -42,9 +43,9 @@ class Alarm:
     kind: Kind
     """``contact`` for a sudden torque; ``disturbance`` for one that came slowly: a load, a cable, wear."""
     torque: float
-    """Median torque from outside of a contact whose end was seen, otherwise the largest within a quarter of a second;
-    of a live watch the step of a contact as it is known at the alarm, and the torque of a disturbance so far
-    [N m or N]."""
+    """Torque from outside: the largest within a quarter of a second; of a contact whose end was seen its median size,
+    with the sign of the largest; of a live watch the step of a contact as it is known at the alarm, and the torque of a
+    disturbance so far [N m or N]."""
     excess: float
     """The largest statistic over its level, until the end or within a quarter of a second; of a live watch that at the
     alarm [-]."""
@@ -183,7 +184,7 @@ def watch_experiment(
         0
     """
     known = calibrate(fit) if calibration is None else calibration
-    found = [known.statistics(stretch) for stretch in watched_stretches(fit, run, known.rate_hz)]
+    found = [known.statistics(stretch) for stretch in watched_stretches(fit, run, known.rate_hz, log_hz=known.log_hz)]
     levels = known.levels(per_hour)
     alarms = sorted(
         (alarm for one in found for alarm in find_alarms(one, known.joint_names, levels)), key=lambda a: a.time_s
@@ -230,39 +231,45 @@ def find_alarms(found: Statistics, joints: Sequence[str], levels: Levels) -> Ite
         first = onsets[0][0]
         together = [one for one in onsets if one[0] - first <= gap]
         onsets = onsets[len(together) :]
-        at_once = [one for one in together if one[0] == first]
-        k, _, _, j = min(at_once, key=lambda one: one[1:])
         kind: Kind = "contact" if not all(one[1] for one in together) else "disturbance"
-        reached = tuple(joints[i] for i in sorted({one[3] for one in together}))
-        end = _find_end(found.external[k:, j], gap) if kind == "contact" else None
-        rows = slice(k, k + (gap if end is None else end))
-        during = found.external[rows, j]
-        torque = float(during[np.abs(during).argmax()] if end is None else np.median(during))
-        most = max(float(over[rows, j].max()) for over in excess.values())
-        until = None
+        reached = sorted({one[3] for one in together})
+        begin = slice(first, first + gap)
+        j = max(reached, key=lambda i: max(float(over[begin, i].max()) for over in excess.values()))
+        end = _find_end(found, levels, first, reached, gap) if kind == "contact" else None
+        rows, until = begin, None
         if end is not None:
-            until = float(found.stretch.time[k + end])
-            settled = _are_settled(found, levels, k, k + end, gap)
-            onsets = [one for one in onsets if not (abs(one[0] - k - end) <= gap and settled[one[3]])]
-        yield Alarm(float(found.stretch.time[k]), joints[j], kind, torque, most, reached, until)
+            rows, until = slice(first, end), float(found.stretch.time[end])
+            settled = _are_settled(found, levels, rows, gap)
+            onsets = [one for one in onsets if not (abs(one[0] - end) <= gap and settled[one[3]])]
+        during = found.external[rows, j]
+        largest = float(during[np.abs(during).argmax()])
+        torque = largest if end is None else float(np.copysign(np.median(np.abs(during)), largest))
+        most = max(float(over[rows, j].max()) for over in excess.values())
+        names = tuple(joints[i] for i in reached)
+        yield Alarm(float(found.stretch.time[first]), joints[j], kind, torque, most, names, until)
 
 
-def _find_end(torque: Floats, gap: int) -> int | None:
-    """Index at which a torque (N,) from the begin of a contact on no longer pushes its way, for some samples."""
-    peak = int(np.abs(torque[:gap]).argmax())
-    is_over = torque * np.sign(torque[peak]) < OVER * abs(torque[peak])
-    is_over[: peak + 1] = False
-    for begin, end in true_runs(is_over):
-        if end - begin >= gap:
-            return begin
-    return None
+def _find_end(found: Statistics, levels: Levels, first: int, reached: Sequence[int], gap: int) -> int | None:
+    """Index from which on a contact no longer pushes any joint that it pushed beyond its band, for some samples.
+
+    None where it pushed none of them so far, and where no end is seen.
+    """
+    begin = slice(first, first + gap)
+    pushed = [j for j in reached if found.level[begin, j].max() > levels.band]
+    if not pushed:
+        return None
+    torque = np.abs(found.external[first:, pushed])
+    peak = torque[:gap].max(axis=0)
+    is_over = (torque < OVER * peak).all(axis=1)
+    is_over[: int(torque[:gap].argmax(axis=0).max()) + 1] = False
+    return next((first + a for a, b in true_runs(is_over) if b - a >= gap), None)
 
 
-def _are_settled(found: Statistics, levels: Levels, begin: int, end: int, gap: int) -> NDArray[np.bool_]:
+def _are_settled(found: Statistics, levels: Levels, during: slice, gap: int) -> NDArray[np.bool_]:
     """(n,) whether nothing pushes against joints after a contact: in their bands, or far below the torque of before."""
-    after = slice(end, end + gap)
+    after = slice(during.stop, during.stop + gap)
     is_inside = np.median(found.level[after], axis=0) < levels.band
-    before = np.abs(found.external[begin:end]).max(axis=0)
+    before = np.abs(found.external[during]).max(axis=0)
     return np.asarray(is_inside | (np.median(np.abs(found.external[after]), axis=0) < OVER * before))
 
 

@@ -36,7 +36,7 @@ from dynid.monitor.jumps import (
     take_news,
 )
 from dynid.monitor.observer import GAIN
-from dynid.monitor.watched_signals import WatchedStretch, common_rate, watched_stretches
+from dynid.monitor.watched_signals import WatchedStretch, common_rate, slowest_rate, watched_stretches
 from dynid.processing.experiment import Experiment
 from dynid.public_calls import public
 
@@ -206,6 +206,8 @@ class Calibration:
     hides, in the median of the instants [N m or N]."""
     gain: float = GAIN
     """Gain of the observer [1/s]."""
+    log_hz: float | None = None
+    """Samples per second of the logs that it is learnt from, the slowest [Hz]; None where this is not known."""
 
     @property
     def rate_hz(self) -> float:
@@ -328,12 +330,13 @@ def calibrate(
     found = list(_left_out(fit, own, as_whole("folds", folds, least=2), seen=seen)) if runs is None else [
         (number, stretch)
         for number, run in enumerate(runs)
-        for stretch in watched_stretches(fit, run, common_rate(runs))
+        for stretch in watched_stretches(fit, run, common_rate(runs), log_hz=slowest_rate(runs))
     ]  # fmt: skip
     if runs is None and (differ := _find_offsets(found).differ).any():
         found = list(_left_out(fit, own, folds, without_offsets=differ, seen=seen))
     numbers, clean = [number for number, _ in found], [stretch for _, stretch in found]
-    return calibrate_stretches(fit, clean, gain, numbers, of_fit=runs is None)
+    shown = [run for run in (own if seen is None else seen) if run.samples] if runs is None else runs
+    return replace(calibrate_stretches(fit, clean, gain, numbers, of_fit=runs is None), log_hz=slowest_rate(shown))
 
 
 def calibrate_stretches(
@@ -502,7 +505,9 @@ def _left_out(
             if not np.isfinite(part.effort).any(axis=0).all():
                 continue  # its torques are held out
             # a watch computes the spread of the model from all data: the band must hold with this one
-            for stretch in watched_stretches(refit, part, common_rate(shown), spread_of=fit):
+            for stretch in watched_stretches(
+                refit, part, common_rate(shown), log_hz=slowest_rate(shown), spread_of=fit
+            ):
                 yield number, stretch
 
 

@@ -24,7 +24,7 @@ from dynid.monitor.observer import as_model, expected_torque, friction_torque, m
 from dynid.processing.experiment import Experiment
 from dynid.terms.motors import Offset
 
-__all__ = ["FASTEST", "WatchedStretch", "common_rate", "true_runs", "watched_stretches"]
+__all__ = ["FASTEST", "WatchedStretch", "common_rate", "slowest_rate", "true_runs", "watched_stretches"]
 
 Floats = NDArray[np.float64]
 FASTEST = 1000.0
@@ -83,8 +83,18 @@ def common_rate(runs: Sequence[Experiment]) -> float:
     return min(run.rate_hz / math.ceil(run.rate_hz / FASTEST / (1.0 + RATE_TOLERANCE)) for run in runs)
 
 
+def slowest_rate(runs: Sequence[Experiment]) -> float:
+    """Rate of the slowest of some experiments [Hz]."""
+    return min(run.rate_hz for run in runs)
+
+
 def watched_stretches(
-    fit: Identification, run: Experiment, rate_hz: float | None = None, *, spread_of: Identification | None = None
+    fit: Identification,
+    run: Experiment,
+    rate_hz: float | None = None,
+    *,
+    log_hz: float | None = None,
+    spread_of: Identification | None = None,
 ) -> Iterator[WatchedStretch]:
     """Iterate over the stretches of an experiment in which every joint has a torque; columns as the robot's joints.
 
@@ -92,11 +102,15 @@ def watched_stretches(
         fit: The model.
         run: The experiment.
         rate_hz: Rate of the watch [Hz]; that of the experiment, at most `FASTEST`, if None.
+        log_hz: Rate of the logs that the watch is calibrated from [Hz]. Of a quicker one every second sample is taken,
+            or every third, and so on: the mean of several would have another noise than theirs.
         spread_of: Identification whose uncertainty counts; that of the model if None.
 
     Raises:
         DataError: The rate of the experiment is no multiple of that of the watch.
     """
+    if log_hz is not None:
+        run = _thin_out(run, max(1, round(run.rate_hz / log_hz)))
     matched = run.matched(fit.robot)
     together = _samples_together(run, common_rate([run]) if rate_hz is None else rate_hz)
     # what changes its sign with the motion: no offset and no spring
@@ -126,6 +140,11 @@ def watched_stretches(
                 expected=expected[ends],
                 stale=np.asarray(stale[ends[0] - together + 1 : ends[-1] + 1].reshape(count, together).any(axis=1)),
             )
+
+
+def _thin_out(run: Experiment, every: int) -> Experiment:
+    """Each so many samples of an experiment."""
+    return run if every == 1 else replace(run.rows(np.arange(0, run.samples, every)), rate_hz=run.rate_hz / every)
 
 
 def _samples_together(run: Experiment, rate_hz: float) -> int:

@@ -171,7 +171,8 @@ def _experiments(reader: LogReader, logs: Sequence[Log | Experiment], cutoff: fl
 
 
 def _curve(fit: Identification, known: Calibration, runs: Sequence[Experiment], per_hour: float) -> PushCurve | None:
-    statistics = [known.statistics(part) for run in runs for part in watched_stretches(fit, run, known.rate_hz)]
+    parts = (watched_stretches(fit, run, known.rate_hz, log_hz=known.log_hz) for run in runs)
+    statistics = [known.statistics(part) for some in parts for part in some]
     longest = max((len(one.std) / one.stretch.rate_hz for one in statistics), default=0.0)
     if longest < 1.0:  # [s] too short for the time before a push
         return None
