@@ -129,6 +129,10 @@ def degrees(q: np.ndarray, effort: np.ndarray) -> None:
     q *= 180.0 / np.pi
 
 
+def one_in_degrees(q: np.ndarray, effort: np.ndarray) -> None:
+    q[:, 1] *= 180.0 / np.pi
+
+
 def reverse(q: np.ndarray, effort: np.ndarray) -> None:
     q[:], effort[:] = q[:, ::-1].copy(), effort[:, ::-1].copy()
 
@@ -155,7 +159,8 @@ def scramble(q: np.ndarray, effort: np.ndarray) -> None:
 
 @pytest.mark.parametrize(
     ("change", "code", "joint"),
-    [(degrees, "unit", None), (reverse, "swapped", None), (flip, "flipped", None), (flip_one, "flipped", "joint2"),
+    [(degrees, "unit", None), (one_in_degrees, "unit", "joint2"),
+     (reverse, "swapped", None), (flip, "flipped", None), (flip_one, "flipped", "joint2"),
      (freeze, "frozen", None), (enlarge, "unit", None), (scramble, "unexplained", None)],
 )  # fmt: skip
 def test_a_log_with_wrong_signs_units_or_order_is_told_before_its_alarms(folder, change, code, joint) -> None:

@@ -111,16 +111,20 @@ def _causes(fit: Identification, run: Experiment) -> Iterator[_Cause]:
     """Wrong units, signs and orders of joints."""
     names, n = fit.robot.joint_names, fit.robot.dof
     slides = np.array([body.is_prismatic for body in fit.robot.bodies])
-    for turn, slide, says in (
-        (np.pi / 180.0, 1e-3, "the positions are in degrees (millimetres for slides), not in radians (metres)"),
-        (180.0 / np.pi, 1e3, "the positions are in radians (metres for slides), not in degrees (millimetres)"),
+    degrees, radians = np.where(slides, 1e-3, np.pi / 180.0), np.where(slides, 1e3, 180.0 / np.pi)
+    for factors, says in (
+        (degrees, "the positions are in degrees (millimetres for slides), not in radians (metres)"),
+        (radians, "the positions are in radians (metres for slides), not in degrees (millimetres)"),
     ):
-        yield _Cause("unit", says, _scaled(run, np.where(slides, slide, turn)))
+        yield _Cause("unit", says, _scaled(run, factors))
     factor = _spread(fit.torque(run)).sum() / max(_spread(run.effort).sum(), 1e-12)
     yield _Cause("unit", f"all torques were {factor:.3g} times as large", replace(run, effort=factor * run.effort))
     yield _Cause("flipped", "all torques have the opposite sign", replace(run, effort=-run.effort))
     for j in range(n):
         sign = np.where(np.arange(n) == j, -1.0, 1.0)
+        for factors, unit in ((degrees, "mm" if slides[j] else "degrees"), (radians, "m" if slides[j] else "radians")):
+            scaled = _scaled(run, np.where(np.arange(n) == j, factors, 1.0))
+            yield _Cause("unit", f"the position of {names[j]} is in {unit}", scaled, names[j])
         says = f"of {names[j]} has the opposite sign"
         yield _Cause("flipped", f"the torque {says}", replace(run, effort=sign * run.effort), names[j])
         yield _Cause("flipped", f"the position {says}", _scaled(run, sign), names[j])
@@ -128,7 +132,9 @@ def _causes(fit: Identification, run: Experiment) -> Iterator[_Cause]:
     for i, j in combinations(range(n), 2):
         order = list(range(n))
         order[i], order[j] = j, i
-        yield _Cause("swapped", f"{names[i]} and {names[j]} are exchanged", _ordered(run, order))
+        pair = f"{names[i]} and {names[j]}"
+        yield _Cause("swapped", f"{pair} are exchanged", _ordered(run, order))
+        yield _Cause("swapped", f"the torques of {pair} are exchanged", replace(run, effort=run.effort[:, order]))
 
 
 def _scaled(run: Experiment, factors: Floats) -> Experiment:
