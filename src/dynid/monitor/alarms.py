@@ -250,9 +250,10 @@ def find_alarms(found: Statistics, joints: Sequence[str], levels: Levels) -> Ite
 
 
 def _find_end(found: Statistics, levels: Levels, first: int, reached: Sequence[int], gap: int) -> int | None:
-    """Index from which on a contact no longer pushes any joint that it pushed beyond its band, for some samples.
+    """Index from which on a contact pushes no joint any more that it pushed beyond its band, for some samples.
 
-    None where it pushed none of them so far, and where no end is seen.
+    A joint is free again in its band, or far below its largest torque. None where it pushed no joint so far, and where
+    no end is seen.
     """
     begin = slice(first, first + gap)
     pushed = [j for j in reached if found.level[begin, j].max() > levels.band]
@@ -260,7 +261,7 @@ def _find_end(found: Statistics, levels: Levels, first: int, reached: Sequence[i
         return None
     torque = np.abs(found.external[first:, pushed])
     peak = torque[:gap].max(axis=0)
-    is_over = (torque < OVER * peak).all(axis=1)
+    is_over = ((torque < OVER * peak) | (found.level[first:, pushed] < levels.band)).all(axis=1)
     is_over[: int(torque[:gap].argmax(axis=0).max()) + 1] = False
     return next((first + a for a, b in true_runs(is_over) if b - a >= gap), None)
 
