@@ -188,7 +188,8 @@ def _best_hypothesis(robot: Robot, samples: Samples, free: float, prior: float) 
         shown = shown or (gain > least and prior_h < BETTER * prior)
     says, amount = _said(robot, best)
     sure = shown and free_h * prior_h < BETTER * free * prior
-    shown = sure or (shown and not (best.shows_without_masses and free_gain * unspent(robot, best.samples) < least))
+    if shown and not sure and best.shows_without_masses:
+        shown = free_gain * unspent(robot, best.samples) > least  # more than a fit of lasting errors gains by chance
     return Finding(
         code=best.code,
         severity="error" if sure else "warning" if shown else "note",
