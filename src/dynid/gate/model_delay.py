@@ -172,16 +172,16 @@ def _best_friction(
     valid, joints = trials.valid, trials.joints
     bases = {j: orthonormal(columns[j] * valid[:, [j]]) for j in joints}
     explained = trials.explain(list(bases.values()))
-    sharp = explained.best_shift()
+    sharp, _ = explained.best_shift()
 
     def lagging_columns(lag_s: float) -> list[Floats | None]:
         column = late(lag_s) * valid
         return [_new_direction(Q, column[:, j]) for j, Q in bases.items()]
 
-    kinds = [(explained.best_shift(more), more) for more in map(lagging_columns, lags_s)]
-    lagging, more = min(kinds, key=lambda kind: kind[0].residual_after)
+    alternatives = [lagging_columns(lag_s) for lag_s in lags_s]
+    lagging, best = explained.best_shift(*alternatives)
     if lagging.explains_better_than(sharp):
-        return (lagging, sharp), explained.unexplained_squares(lagging.seconds, more), bases
+        return (lagging, sharp), explained.unexplained_squares(lagging.seconds, alternatives[best]), bases
     return (sharp, lagging), explained.unexplained_squares(sharp.seconds), bases
 
 

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynid.curves import CubicSpline, lowest_point
-from dynid.decompositions import svd
+from dynid.decompositions import eigh, svd
 from dynid.errors import DataError
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth, Smoothing
@@ -49,8 +48,11 @@ MOST_ROWS = 3000
 """Largest number of samples that are used (convention)."""
 BLOCKS = 10
 """Number of blocks of time for the standard error by the jackknife (convention)."""
+PERIODS_PER_SHIFT = 3.0
+"""Sampling periods between the shifts of the table (derivation: the light low-pass leaves nothing quicker than twenty
+periods) ..."""
 FEWEST_SHIFTS, MOST_SHIFTS = 25, 100
-"""Numbers of shifts tried: one per sampling period, but at least 25 and at most 100 a side (convention)."""
+"""... and smallest and largest number of shifts a side (convention)."""
 FEWEST_ROWS = 50
 """Smallest number of samples of a stretch, and of a joint (convention)."""
 CLEARLY_SMALLER = 0.97
@@ -73,6 +75,10 @@ chosen with the loops of tests/campaigns/loop_delays.py: half the time left a me
 0.1 to 0.4."""
 LIGHT_CUTOFF_RATIO = 0.05
 """Cutoff over sampling rate of the light low-pass for unfiltered torques (convention)."""
+FINEST_PERIODS = 1e-4
+"""Part of a sampling period to which the best shift is found (convention)."""
+WELL_CONDITIONED = 1e-6
+"""Relative eigenvalue of scaled cross products from which on they give columns that are orthonormal to 1e-10."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +155,7 @@ def estimate_delay(experiment: Experiment, bases: Sequence[Floats] | None = None
     """
     trials = DelayTrials.of(timed_samples(experiment), max_delay_s)
     bases = bases or motion_basis(trials.part, trials.rows)
-    return trials.explain([orthonormal(bases[j] * trials.valid[:, [j]]) for j in trials.joints]).best_shift()
+    return trials.explain([orthonormal(bases[j] * trials.valid[:, [j]]) for j in trials.joints]).best_shift()[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +190,7 @@ class DelayTrials:
                 "no joint moves long enough without a gap to estimate a delay",
                 remedy=f"It needs {2 * max_delay_s:g} s and {FEWEST_ROWS} samples; give a smaller max_delay_s.",
             )
-        count = int(np.clip(max_delay_s * part.rate_hz, FEWEST_SHIFTS, MOST_SHIFTS))
+        count = int(np.clip(max_delay_s * part.rate_hz / PERIODS_PER_SHIFT, FEWEST_SHIFTS, MOST_SHIFTS))
         shifts = np.linspace(-max_delay_s, max_delay_s, 2 * count + 1)
         return cls(part, rows, valid, joints, shifts, _TorqueAtTime(part, rows, shifts))
 
@@ -298,47 +304,19 @@ class ExplainedTrials:
     parts: list[_ExplainedJoint]
     """One for each of the joints."""
 
-    def best_shift(self, columns: Sequence[Floats | None] | None = None) -> Delay:
+    def best_shift(self, *alternatives: Sequence[Floats | None] | None) -> tuple[Delay, int]:
         """Find the shift at which functions of the motion explain the torques best.
 
         Args:
-            columns: For each of the joints one more column (M,), orthonormal to its others, or None.
+            alternatives: For each of the joints one more column (M,), orthonormal to its others, or None; nothing for
+                no further columns. Of several alternatives the one serves that leaves least.
+
+        Returns:
+            The delay, and the number of the alternative.
         """
-        trials, torque = self.trials, self.trials.torque
-        pairs = self._with(columns)
-        # unexplained squares by joint, block of time and shift: (k, BLOCKS, S)
-        cost_table = np.maximum([part.costs(column) for part, column in pairs], 0.0)
-        # squares of the torque about its mean, the denominator of the shares
-        total = np.array([torque.at_rows(p.joint)[p.counts].var() * p.counts.sum() for p in self.parts])
-        # each joint weighs by the inverse of its smallest residual sum of squares
-        weight = 1.0 / np.maximum(cost_table.sum(axis=1).min(axis=1), 1e-12 * total + 1e-300)
-        by_time, by_joint = np.einsum("kbs,k->sb", cost_table, weight), np.einsum("kbs,k->sk", cost_table, weight)
-
-        @cache
-        def products(step: int) -> Floats:
-            there = [part.unexplained_cubics(torque, step, column) for part, column in pairs]
-            return np.tensordot(weight, there, axes=1)
-
-        def unexplained(shift: float) -> float:
-            step, powers = torque.place(shift)
-            return float(powers @ products(step) @ powers)
-
-        shift = _minimise(unexplained, trials.shifts, by_joint.sum(axis=1))
-        freedom = sum(part.freedom(torque, shift, column) for part, column in pairs)
-        whole = max(float(total @ weight), 1e-300)
-        # scatter over time and over joints, added as independent, but no less than the curvature of the costs says
-        stderr = max(
-            float(np.hypot(_scatter(by_time, trials.shifts), _scatter(by_joint, trials.shifts))),
-            _error_by_curvature(unexplained, shift, float(trials.shifts[1] - trials.shifts[0]), freedom),
-        )
-        inside = abs(shift) + END_STDERRS * stderr <= trials.shifts[-1]
-        return Delay(
-            seconds=shift,
-            stderr_s=stderr if inside else np.inf,
-            residual_before=float(np.sqrt(unexplained(0.0) / whole)),
-            residual_after=float(np.sqrt(unexplained(shift) / whole)),
-            period_s=1.0 / trials.part.rate_hz,
-        )
+        searches = [_ShiftSearch(self.trials, self._with(columns)) for columns in alternatives or (None,)]
+        best = min(range(len(searches)), key=lambda k: searches[k].residual(searches[k].shift))
+        return searches[best].delay(), best
 
     def unexplained_squares(
         self, shift: float, columns: Sequence[Floats | None] | None = None
@@ -363,6 +341,55 @@ class ExplainedTrials:
         return list(zip(self.parts, columns or [None] * len(self.parts), strict=True))
 
 
+class _ShiftSearch:
+    """The shift of the torques that leaves least unexplained by the columns of all joints together."""
+
+    def __init__(self, trials: DelayTrials, pairs: list[tuple[_ExplainedJoint, Floats | None]]) -> None:
+        self._trials, self._pairs, torque = trials, pairs, trials.torque
+        # unexplained squares by joint, block of time and shift: (k, BLOCKS, S)
+        self._costs = np.maximum([part.costs(column) for part, column in pairs], 0.0)
+        # squares of the torque about its mean, the denominator of the shares
+        total = np.array([torque.at_rows(p.joint)[p.counts].var() * p.counts.sum() for p, _ in pairs])
+        # each joint weighs by the inverse of its smallest residual sum of squares
+        self._weight = 1.0 / np.maximum(self._costs.sum(axis=1).min(axis=1), 1e-12 * total + 1e-300)
+        self._whole = max(float(total @ self._weight), 1e-300)
+        self._products: dict[int, Floats] = {}
+        table = np.einsum("kbs,k->s", self._costs, self._weight)
+        self.shift: float = _minimise(self._unexplained, trials.shifts, table, trials.part.rate_hz)
+
+    def residual(self, shift: float) -> float:
+        """Unexplained share of the torque (rms) at a shift [s]."""
+        return float(np.sqrt(self._unexplained(shift) / self._whole))
+
+    def _unexplained(self, shift: float) -> float:
+        step, powers = self._trials.torque.place(shift)
+        if step not in self._products:
+            there = [part.unexplained_cubics(self._trials.torque, step, column) for part, column in self._pairs]
+            self._products[step] = np.tensordot(self._weight, there, axes=1)
+        return float(powers @ self._products[step] @ powers)
+
+    def delay(self) -> Delay:
+        """The best shift with its standard error."""
+        trials, shift = self._trials, self.shift
+        freedom = sum(part.freedom(trials.torque, shift, column) for part, column in self._pairs)
+        by_time = np.einsum("kbs,k->sb", self._costs, self._weight)
+        by_joint = np.einsum("kbs,k->sk", self._costs, self._weight)
+        finest = min(1.0 / trials.part.rate_hz, float(trials.shifts[1] - trials.shifts[0]))
+        # scatter over time and over joints, added as independent, but no less than the curvature of the costs says
+        stderr = max(
+            float(np.hypot(_scatter(by_time, trials.shifts), _scatter(by_joint, trials.shifts))),
+            _error_by_curvature(self._unexplained, shift, finest, freedom),
+        )
+        inside = abs(shift) + END_STDERRS * stderr <= trials.shifts[-1]
+        return Delay(
+            seconds=shift,
+            stderr_s=stderr if inside else np.inf,
+            residual_before=self.residual(0.0),
+            residual_after=self.residual(shift),
+            period_s=1.0 / trials.part.rate_hz,
+        )
+
+
 def _error_by_curvature(cost: _Cost, shift: float, step: float, freedom: float) -> float:
     """Standard error of the lowest point of a sum of squares, infinite where it does not rise towards no shift.
 
@@ -384,8 +411,12 @@ def independent_values(signals: Floats, counts: Floats | NDArray[np.bool_]) -> F
     white noise, twice bandwidth times duration behind a low-pass. Single lines of a spectrum scatter, which doubles the
     sum of their squares.
     """
-    power = np.abs(np.fft.fft(signals * counts, axis=0)) ** 2
-    lines = np.sum(power, axis=0) ** 2 / np.maximum(0.5 * np.sum(power**2, axis=0), 1e-300)
+    power = np.abs(np.fft.rfft(signals * counts, axis=0)) ** 2
+    twice = np.full(len(power), 2.0)  # a line stands for the one of the negative frequency, too ...
+    twice[0] = 1.0
+    if len(signals) % 2 == 0:
+        twice[-1] = 1.0  # ... but for the mean and the highest one
+    lines = (twice @ power) ** 2 / np.maximum(0.5 * (twice @ power**2), 1e-300)
     return np.asarray(counts.sum(axis=0) * np.minimum(lines / len(signals), 1.0))
 
 
@@ -519,13 +550,29 @@ def orthonormal(basis: Floats) -> Floats:
     if not is_nonzero.any():
         return np.empty((len(basis), 0))
     kept = basis[:, is_nonzero] / length[is_nonzero]
+    values, vectors = eigh(kept.T @ kept)
+    if values[0] > WELL_CONDITIONED * values[-1]:
+        return np.asarray(kept @ (vectors / np.sqrt(values)))
     U, s, _ = svd(kept, full_matrices=False)
     return np.asarray(U[:, s > 1e-9 * s[0]])
 
 
-def _minimise(cost: _Cost, shifts: Floats, table: Floats) -> float:
-    """The shift of lowest cost: first on the grid, from a table (S,), then within a step of it and within the grid."""
-    lowest, step = int(np.argmin(table)), float(shifts[1] - shifts[0])
-    # never beyond the grid: the torques are known there only up to the largest delay
-    bounds = float(shifts[max(lowest - 1, 0)]), float(shifts[min(lowest + 1, shifts.size - 1)])
-    return lowest_point(cost, *bounds, accuracy=1e-4 * step)[0]
+def _minimise(cost: _Cost, shifts: Floats, table: Floats, rate_hz: float) -> float:
+    """The shift of lowest cost [s]: about the lowest of a table (S,), period by period, never beyond the grid.
+
+    The torques are known only up to the largest delay, and at one set of coefficients for all shifts within a period.
+    """
+    k = int(np.argmin(table))
+    low, high = (rate_hz * float(shifts[i]) for i in (max(k - 1, 0), min(k + 1, shifts.size - 1)))
+    start = _lowest(shifts, table)
+    period = int(np.floor(rate_hz * (start if np.isfinite(start) else float(shifts[k]))))
+    first_period, last_period = int(np.floor(low)), int(np.ceil(high)) - 1
+    period, before = min(max(period, first_period), last_period), None
+    while True:
+        ends = max(low, float(period)), min(high, period + 1.0)
+        place, _ = lowest_point(lambda periods: cost(periods / rate_hz), *ends, accuracy=FINEST_PERIODS)
+        towards = int(place > ends[1] - 2.0 * FINEST_PERIODS) - int(place < ends[0] + 2.0 * FINEST_PERIODS)
+        following = period + towards
+        if towards == 0 or following == before or not first_period <= following <= last_period:
+            return place / rate_hz
+        period, before = following, period
