@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 from real_logs import DATA, SETS, DataSet
 from scipy.linalg import hadamard
-from scipy.stats import beta
+from scipy.stats import beta, binom
 
 from dynid.estimation.cross_validation import weigh_prior
 from dynid.estimation.equations import Samples, build_equations
@@ -54,6 +54,8 @@ from dynid.terms.base import Term
 Floats = NDArray[np.float64]
 NORMAL = 1.959963984540054
 """Half width of a 95 % interval in standard deviations."""
+RANGE = (90.0, 98.0)
+"""Wanted share of parameters that agree [%]."""
 DRAWS = 20000
 """Number of draws for the scatter of correlated agreements (convention: known to 1 %)."""
 PIECES = 8
@@ -239,6 +241,27 @@ def pooled(rows: Sequence[Halves]) -> list[Halves]:
     ]
 
 
+def describe_chance(rows: Sequence[Halves]) -> str:
+    """How many shares lie outside of the wanted range, and how many would with right intervals."""
+    shares = [share for each in rows for share in (each.scatter, each.wls)]
+    outside = sum(not RANGE[0] <= share.percent <= RANGE[1] for share in shares)
+    chances = np.array([chance_inside(share.independent) for share in shares])
+    return (
+        f"Of the {len(shares)} shares by *scatter* and *WLS*, {outside} lie outside of {RANGE[0]:g} to {RANGE[1]:g} %. "
+        f"Right intervals, by which 95 % agree, would leave {float(np.sum(1.0 - chances)):.1f} outside on average, for "
+        "these numbers of independent parameters: chance alone scatters that much. All would lie inside with a "
+        f"probability of {100.0 * float(chances.prod()):.1g} %."
+    )
+
+
+def chance_inside(independent: float) -> float:
+    """Probability that the share of independent parameters that agree is in the wanted range, if 95 % should."""
+    number = max(round(independent), 1)
+    agreeing = np.arange(number + 1)
+    percent = 100.0 * agreeing / number
+    return float(binom.pmf(agreeing, number, 0.95)[(percent >= RANGE[0]) & (percent <= RANGE[1])].sum())
+
+
 def measure(data: DataSet) -> Iterator[Halves]:
     """Compare the halves of every log of a data set, with the usual and with the selected terms."""
     for label, robot, run in prepare(data):
@@ -266,6 +289,7 @@ def main(names: Sequence[str]) -> None:
                 rows.append(halves)
     for halves in pooled(rows):
         print(line.format(*halves.row()))
+    print(describe_chance(rows))
 
 
 if __name__ == "__main__":

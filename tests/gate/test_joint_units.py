@@ -64,6 +64,7 @@ def test_equations_alone_show_it_where_masses_are_placeholders(joint: int, facto
         ("rail", 0, 10.0, "divided by 10, as if millimetres were declared as centimetres"),
         ("rail", 4, np.pi / 180.0, "multiplied by 57.3, as if radians were declared as degrees"),
         ("elbow", 5, np.pi / 180.0, "multiplied by 57.3, as if radians were declared as degrees"),
+        ("elbow", 2, 0.5 / np.pi, "multiplied by 6.283, as if turns were declared as radians"),
     ],
 )  # fmt: skip
 def test_the_unit_of_one_position_is_named_and_no_spring_or_change_stands_for_it(
@@ -89,6 +90,18 @@ def test_all_torques_in_another_unit_are_told_from_one_joint() -> None:
     (found,) = check_recording(joint_units.scaled(log, slice(None), 1000.0), robot).about("unit")
     assert found.joint is None
     assert "N mm or mN m" in found.message
+
+
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [(0.5 / np.pi, "taken for radians and are turns"), (np.pi / 180.0, "taken for degrees and are radians")],
+)
+@pytest.mark.parametrize("name", ["elbow", "snake"])
+def test_positions_in_a_larger_unit_are_told_from_large_torques(name: str, factor: float, words: str) -> None:
+    robot, log = clean(name)
+    (found,) = check_recording(replace(log, q=log.q * factor, dq=None), robot).about("unit")
+    assert (found.joint, found.severity) == (None, "error")
+    assert words in found.message
 
 
 def test_units_are_named_by_their_factor() -> None:

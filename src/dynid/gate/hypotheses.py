@@ -87,6 +87,7 @@ NEAR_ENOUGH = 0.3
 POSITION_FACTORS: dict[float, tuple[str, str]] = {
     180.0 / np.pi: ("radians were declared as degrees", ""),
     np.pi / 180.0: ("degrees were declared as radians", ""),
+    2.0 * np.pi: ("turns were declared as radians", ""),
     10.0: ("", "centimetres were declared as millimetres"),
     100.0: ("", "metres were declared as centimetres"),
     1000.0: ("radians were declared as milliradians", "metres were declared as millimetres"),
@@ -96,6 +97,12 @@ POSITION_FACTORS: dict[float, tuple[str, str]] = {
 }
 """True position over the logged one -> the mistake of a turning joint and of a slide; empty where no unit has this
 factor (definitions of the units)."""
+ALL_POSITIONS = (
+    ("radians", "degrees", 180.0 / np.pi),
+    ("degrees", "radians", np.pi / 180.0),
+    ("turns", "radians", 2.0 * np.pi),
+)
+"""Unit of all positions, that for which it may be taken, and the first over the second."""
 SMALLEST_MOTION = (0.017, 0.002)
 """Standard deviation of a position below which nobody moves a joint on purpose: of turning joints [rad], of slides [m]
 (convention: one degree, two millimetres)."""
@@ -483,8 +490,8 @@ def _hypotheses(robot: Robot, samples: Samples) -> Iterator[_Hypothesis]:
             says = f"the zero of {names[j]} is moved by {degrees} degrees"
             yield _Hypothesis("offset", names[j], says, "Set the offset in the channel map.", turned)
     yield from _gravities(samples)
-    for unit, factor in (("radians", 180.0 / np.pi), ("degrees", np.pi / 180.0)):
-        says = f"positions were taken for {'degrees' if unit == 'radians' else 'radians'} and are {unit}"
+    for unit, taken, factor in ALL_POSITIONS:
+        says = f"positions were taken for {taken} and are {unit}"
         scaled = samples.with_motion_scaled(factor)
         yield _Hypothesis("unit", None, says, "Declare the unit of position in the channel map.", scaled)
 

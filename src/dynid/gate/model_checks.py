@@ -12,6 +12,7 @@ from dynid.findings import Finding
 from dynid.gate.free_equations import IndependentColumns
 from dynid.gate.quick_fit import (
     Samples,
+    free_residual,
     friction_bases,
     gravity_torques,
     has_made_up_masses,
@@ -64,6 +65,11 @@ USUAL_FACTOR = (0.25, 4.0)
 (convention)."""
 MADE_UP_FACTOR = (0.1, 10.0)
 """The same ratios for masses that look made up: they say little, so that it is noted and no more (convention)."""
+LARGER_UNITS = {("turns", "radians"): 2.0 * np.pi, ("radians", "degrees"): 180.0 / np.pi}
+"""Unit of positions, and the smaller one for which it may be taken -> the first over the second."""
+MUCH_BETTER = 0.6
+"""Ratio of the free residuals with another unit of positions and without, below which the unit is wrong (convention, as
+for the hypotheses in hypotheses.py)."""
 FEWEST_FOR_CHANGE = 300
 """Smallest number of samples for the search for a change (convention)."""
 FEW = 0.03
@@ -235,6 +241,10 @@ def check_gravity_and_units(robot: Robot, samples: Samples) -> Iterator[Finding]
                 remedy="If it held nothing, declare the unit of torque and the gears in the channel map.",
             )
             return
+        moved = _larger_position_unit(robot, samples)
+        if moved is not None:
+            yield moved
+            return
         yield Finding(
             code="unit",
             severity="note" if made_up else "error",
@@ -245,6 +255,32 @@ def check_gravity_and_units(robot: Robot, samples: Samples) -> Iterator[Finding]
             remedy="Declare the unit of torque (N m, mN m, A, %) and the gears in the channel map"
             + (", unless the masses are wrong." if made_up else "."),
         )
+
+
+def _larger_position_unit(robot: Robot, samples: Samples) -> Finding | None:
+    """The finding that positions of turning joints are in a larger unit, where that explains the log much better.
+
+    Accelerations are then as much too small as the positions, which looks like torques that are too large.
+    """
+    turning = np.array([joint.kind != "prismatic" for joint in robot.moving_joints])
+    reach = BEYOND_LIMITS * np.array([joint_reach(joint) for joint in robot.moving_joints])
+    largest = np.percentile(np.abs(samples.q), 95.0, axis=0)
+    before, after = free_residual(robot, samples), dict[tuple[str, str], float]()
+    for pair, factor in LARGER_UNITS.items():
+        if np.all(factor * largest[turning] <= reach[turning]):
+            after[pair] = free_residual(robot, samples.with_motion_scaled(np.where(turning, factor, 1.0)))
+    unit, taken = min(after, key=lambda pair: after[pair], default=("", ""))
+    if not unit or after[unit, taken] > MUCH_BETTER * before:
+        return None
+    return Finding(
+        code="unit",
+        severity="error",
+        where="q",
+        message=f"positions were taken for {taken} and are {unit}: multiplied by {LARGER_UNITS[unit, taken]:.4g}, they "
+        "explain the torques much better",
+        evidence={"free residual before": before, "free residual after": after[unit, taken]},
+        remedy="Declare the unit of position (rad, deg, rev) in the channel map.",
+    )
 
 
 def _most_are_beyond(robot: Robot, samples: Samples, low: float, high: float) -> bool:
