@@ -118,11 +118,21 @@ def lag_exponentially(x: Floats, keep: float) -> Floats:
     weights = np.where(age >= 0, (1.0 - keep) * keep ** np.maximum(age, 0), 0.0)
     result = np.matmul(weights, blocks.reshape(rows, LAG_ROWS, -1))
     fading = keep ** np.arange(1.0, LAG_ROWS + 1.0)[:, None]
-    last = flat[0]
-    for block in result:
-        block += fading * last
-        last = block[-1]
+    result += fading * _enter_blocks(flat[:1], result[:-1, -1], float(fading[-1, 0]))[:, None]
     return np.asarray(result.reshape(rows * LAG_ROWS, -1)[: len(flat)].reshape(x.shape))
+
+
+def _enter_blocks(first: Floats, ends: Floats, keep: float) -> Floats:
+    """What enters each block (B, k) of a lag: the first value, then what is kept of it and the last end (B - 1, k).
+
+    This is the same recursion over fewer rows, but for the factor of its inputs.
+    """
+    if len(ends) > LAG_ROWS and keep < 1.0:
+        return lag_exponentially(np.concatenate([first, ends / (1.0 - keep)]), keep)
+    entering = [first[0]]
+    for end in ends:
+        entering.append(keep * entering[-1] + end)
+    return np.array(entering)
 
 
 def lowest_point(

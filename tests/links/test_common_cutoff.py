@@ -10,7 +10,8 @@ import pytest
 from dynid.errors import DataError
 from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import WLS
-from dynid.links.common.common_cutoff import _best, choose_common_cutoff, take_offsets_off, thin_out
+from dynid.links.common.common_cutoff import _best, choose_common_cutoff, take_offsets_off
+from dynid.links.common.fewer_samples import thin_out
 from dynid.links.common.run_differences import settle_runs
 from dynid.links.identify import identify, identify_logs
 from dynid.links.log_reader import LogReader

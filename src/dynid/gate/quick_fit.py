@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from dynid.decompositions import svd
 from dynid.gate.free_equations import FreeEquations, IndependentColumns, with_friction, with_smooth_sign
 from dynid.kernels import inverse_dynamics, regressor
-from dynid.processing.delay import independent_values
+from dynid.processing.delay import count_ahead, independent_values
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
@@ -224,9 +224,10 @@ def sense_of_motion(dq: Floats) -> Floats:
     if len(dq) < STAND_ROWS:
         return np.sign(dq)
     slow = np.abs(dq) <= AT_REST * np.max(np.abs(dq), axis=0, initial=0.0)
-    windows = np.lib.stride_tricks.sliding_window_view
-    begins = np.pad(windows(slow, STAND_ROWS, axis=0).all(axis=-1), ((STAND_ROWS - 1, STAND_ROWS - 1), (0, 0)))
-    stands = windows(begins, STAND_ROWS, axis=0).any(axis=-1)
+    begins = count_ahead(slow, STAND_ROWS) == STAND_ROWS
+    if not begins.any():
+        return np.sign(dq)
+    stands = count_ahead(np.pad(begins, ((STAND_ROWS - 1, STAND_ROWS - 1), (0, 0))), STAND_ROWS) > 0
     return np.asarray(np.where(stands, 0.0, np.sign(dq)))
 
 

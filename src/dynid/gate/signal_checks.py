@@ -34,6 +34,8 @@ FEWEST_VALUES = 20
 """Smallest number of values for statistics of one channel (convention)."""
 FEWEST_ROWS = 50
 """Smallest number of rows for a comparison of velocities and positions (convention)."""
+MOST_STEPS = 100_000
+"""Largest number of steps from which a noise or a resolution is estimated (convention)."""
 STILL = 2e-3
 """Range of a joint up to which it does not move [rad or m]; convention, about 0.1 degrees."""
 STILL_STEPS = 4.0
@@ -308,6 +310,7 @@ def quantisation_step(y: Floats) -> float:
     """Find the step of a quantised signal (N,); 0 if its values are not multiples of one step."""
     steps = np.abs(np.diff(y))
     steps = steps[steps > 1e-12 * max(float(np.abs(y).max()), 1e-300)]
+    steps = steps[:: -(-steps.size // MOST_STEPS) or 1]
     if steps.size < 10 or np.unique(np.round(steps, 12)).size > 0.5 * steps.size:
         return 0.0
     step = float(np.percentile(steps, 1.0))
@@ -575,8 +578,9 @@ def _excess(q: Floats, dq: Floats | None, period: Floats) -> Floats:
         expected = np.zeros_like(step)
         expected[2:-2] = (4.0 * (step[1:-3] + step[3:-1]) - step[:-4] - step[4:]) / 6.0
     misfit = step - expected
-    noise = np.array([max(MAD * float(np.median(np.abs(column - np.median(column)))), quantisation_step(y), 1e-12)
-                      for column, y in zip(misfit.T, q.T, strict=True)])  # fmt: skip
+    some = misfit[:: -(-len(misfit) // MOST_STEPS)]
+    spread = MAD * np.median(np.abs(some - np.median(some, axis=0)), axis=0)
+    noise = np.maximum(spread, [max(quantisation_step(y), 1e-12) for y in q.T])
     step, misfit, expected = step / noise, misfit / noise, expected / noise
     size = np.maximum((expected**2).sum(axis=1), 1e-300)
     excess = (misfit * expected).sum(axis=1) / size

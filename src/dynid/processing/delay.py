@@ -30,6 +30,7 @@ __all__ = [
     "DelayTrials",
     "ExplainedTrials",
     "UnexplainedSquares",
+    "count_ahead",
     "delay_rows",
     "estimate_delay",
     "independent_values",
@@ -45,7 +46,9 @@ Floats = NDArray[np.float64]
 _Cost = Callable[[float], float]
 
 MOST_ROWS = 3000
-"""Largest number of samples that are used (convention)."""
+"""Largest number of samples that are used (convention) ..."""
+MOST_SAMPLES = 200_000
+"""... and of those that they are picked from (convention: some minutes of a quick log)."""
 BLOCKS = 10
 """Number of blocks of time for the standard error by the jackknife (convention)."""
 PERIODS_PER_SHIFT = 3.0
@@ -448,13 +451,13 @@ def _lowest(shifts: Floats, cost: Floats) -> float:
 
 
 def timed_samples(experiment: Experiment) -> Experiment:
-    """The samples from which a delay is estimated: all `known_stretches` except short ones.
+    """The samples from which a delay is estimated: all `known_stretches` except short ones, of long logs some parts.
 
     Unfiltered torques go through a light low-pass. Dry friction changes sharply and reveals a delay best, so a strong
     filter would waste it; but values interpolated between noisy samples scatter less than the samples, so without any
     filter a shift by half a period would win.
     """
-    part = known_stretches(experiment)
+    part = known_stretches(experiment.parts(MOST_SAMPLES, BLOCKS))
     part = part.rows(np.flatnonzero(np.bincount(part.segment)[part.segment] >= FEWEST_ROWS))
     if part.smoothing is not None or part.samples == 0:
         return part
@@ -485,10 +488,14 @@ def near_reversals(part: Experiment) -> NDArray[np.bool_]:
     light = LIGHT_CUTOFF_RATIO * part.rate_hz
     cutoff = light if part.smoothing is None else part.smoothing.cutoff_hz
     around = 0 if cutoff is None else int(np.ceil(NEAR_PERIODS * part.rate_hz / cutoff))
-    count = np.cumsum(np.vstack([np.zeros((1, slow.shape[1]), dtype=int), slow]), axis=0)
-    here = np.arange(len(slow))
-    first, last = np.maximum(here - around, 0), np.minimum(here + around + 1, len(slow))
-    return np.asarray(count[last] > count[first])
+    return np.asarray(count_ahead(np.pad(slow, ((around, around), (0, 0))), 2 * around + 1) > 0)
+
+
+def count_ahead(marks: NDArray[np.bool_], rows: int) -> NDArray[np.int32]:
+    """(N - rows + 1, n) how many of some rows, from each on, are marked (N, n)."""
+    count = np.zeros((len(marks) + 1, marks.shape[1]), dtype=np.int32)
+    np.cumsum(marks, axis=0, out=count[1:])
+    return np.asarray(count[rows:] - count[:-rows])
 
 
 def _from_edges(segment: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -127,6 +127,21 @@ class Experiment:
         wrench = None if self.wrench is None else self.wrench[rows]
         return replace(self, wrench=wrench, **{name: getattr(self, name)[rows] for name in names})
 
+    def parts(self, most: int, count: int) -> Experiment:
+        """Parts of a long experiment, evenly spread over it, of at most so many samples; a shorter one as it is.
+
+        Args:
+            most: Largest number of samples of all parts.
+            count: Number of parts.
+        """
+        if self.samples <= most:
+            return self
+        length = most // count
+        starts = np.linspace(0, self.samples - length, count).astype(int)
+        found = self.rows((starts[:, None] + np.arange(length)).reshape(-1))
+        stretch = count * found.segment + np.repeat(np.arange(count), length)
+        return replace(found, segment=np.cumsum(np.diff(stretch, prepend=stretch[0]) != 0))
+
     def matched(self, robot: Robot) -> Experiment:
         """The experiment with its columns in the robot's order, where its joint names are the robot's in another.
 

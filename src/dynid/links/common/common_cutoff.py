@@ -20,10 +20,9 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from dynid.decompositions import lstsq, pinv
+from dynid.decompositions import lstsq
 from dynid.errors import DataError
 from dynid.estimation.agreement.run_tables import offset_places
 from dynid.estimation.cross_validation import FOLDS, RUNS_AS_FOLDS, Folds
@@ -31,6 +30,7 @@ from dynid.estimation.equations import Samples, build_equations, merge_informati
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.linear.least_squares import noise_weights, refined_weights
 from dynid.findings import Finding
+from dynid.links.common.fewer_samples import shorten_long, thin_out
 from dynid.parameters.base import BaseParameters, choose_base
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import HIGHEST_CUTOFF, HIGHEST_IN_BAND, LOWEST_IN_BAND, Chain
@@ -58,9 +58,6 @@ SURE = 1.0
 (convention: the one-standard-error rule of cross-validation)."""
 LITTLE = 0.005
 """Relative difference of errors below which cutoffs count as equal whatever the scatter (convention)."""
-SAMPLES_PER_PERIOD = 40.0
-"""Smallest number of samples in a period of the upper end of a stated band with which trials are compared (convention:
-a cubic over two such steps changes what is in the band by less than 1e-4)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -176,7 +173,9 @@ def choose_common_cutoff(
     cutoffs, alike = tuple(runs), _on_the_same_samples(list(runs.values()))
     if not all(any(run.valid.any() for run in trial) for trial in alike):
         return None
-    if band_hz is not None:
+    if band_hz is None:
+        alike = [shorten_long(trial) for trial in alike]
+    else:
         alike = [[thin_out(run, band_hz) for run in trial] for trial in alike]
     blocks = 1 if len(chains) >= RUNS_AS_FOLDS else FOLDS
     problems = [
@@ -231,23 +230,6 @@ def _on_the_same_samples(trials: Sequence[Sequence[Experiment]]) -> list[list[Ex
         for place, (run, mine) in enumerate(zip(versions, rows, strict=True)):
             found[place].append(replace(run.rows(mine), valid=valid))
     return found
-
-
-def thin_out(run: Experiment, band_hz: float) -> Experiment:
-    """The run with as many samples as a band [Hz] needs; torques are those of cubics through their neighbours.
-
-    Both sides of the equations then hold the same below the band, and there are fewer of them to form and to filter.
-    """
-    step = int(run.rate_hz / (SAMPLES_PER_PERIOD * band_hz))
-    if step < 2 or run.samples <= 2 * step:
-        return run
-    places = np.arange(step, run.samples - step, step)
-    windows = partial(sliding_window_view, window_shape=2 * step + 1, axis=0)
-    middle = pinv(np.vander(np.linspace(-1.0, 1.0, 2 * step + 1), 4, increasing=True))[0]
-    inside = run.segment[places - step] == run.segment[places + step]
-    valid = windows(run.valid)[::step].all(axis=2) & inside[:, None]
-    effort = windows(np.where(run.valid, run.effort, 0.0))[::step] @ middle
-    return replace(run.rows(places), effort=effort, valid=valid, rate_hz=run.rate_hz / step)
 
 
 def take_offsets_off(equations: Samples) -> Samples:

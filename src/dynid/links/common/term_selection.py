@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.linear.least_squares import weighted_values
 from dynid.estimation.selection import ForwardSelection, Selection, standard_candidates
+from dynid.links.common.fewer_samples import shorten_long
 from dynid.links.common.term_widths import refine_widths
 from dynid.stages import in_stage
 from dynid.terms.base import Reference, Term
@@ -27,7 +29,18 @@ REPEATED = 1e-6
 
 @in_stage("select")
 def select_terms(equations: Samples, rule: ForwardSelection) -> tuple[Samples, Selection]:
-    """Add the standard candidates that pass the rule to the equations."""
+    """Add the standard candidates that pass the rule to the equations; of long runs some parts choose them."""
+    runs = shorten_long(equations.experiments) if equations.band_hz is None else list(equations.experiments)
+    if sum(run.samples for run in runs) == sum(run.samples for run in equations.experiments):
+        return _select(equations, rule)
+    build = partial(build_equations, equations.robot, base=equations.base)
+    _, selection = _select(build(runs, terms=equations.terms), rule)
+    terms = [*equations.terms, *selection.terms]
+    return build(equations.experiments, terms=terms, blocks=max(rule.folds)), selection
+
+
+def _select(equations: Samples, rule: ForwardSelection) -> tuple[Samples, Selection]:
+    """Add the candidates, which are judged by all samples."""
     reference = Reference(equations.representative(weighted_values(equations)))
     stretches = sum(int(run.segment[-1]) + 1 for run in equations.experiments)
     samples = sum(run.samples for run in equations.experiments)
