@@ -90,6 +90,6 @@ def _travels_above_noise(stretches: Sequence[Floats]) -> NDArray[np.bool_]:
     """(n,) whether the travel of a joint is far above the noise that its second differences show."""
     span = np.max([x.max(axis=0) for x in stretches], axis=0) - np.min([x.min(axis=0) for x in stretches], axis=0)
     noise = np.sqrt(
-        np.max([np.mean(np.diff(x, 2, axis=0) ** 2, axis=0) for x in stretches if len(x) > 2], axis=0) / 6.0
+        np.max([np.mean(np.diff(x[:LONGEST], 2, axis=0) ** 2, axis=0) for x in stretches if len(x) > 2], axis=0) / 6.0
     )
     return np.asarray(span > SPAN * noise)
