@@ -88,7 +88,7 @@ def correlation_inflation(equations: Factors, beta: Floats) -> Floats:
     information = equations.information
     groups = []
     for joint, support in enumerate(information.supports):
-        factors = [information.factor(joint, segment) for segment in information.segments]
+        factors = [information.rows(joint, segment) for segment in information.segments]
         vector = np.append(beta[list(support)], -1.0)
         groups.append([(R[:, :-1].T @ R[:, :-1], -R[:, :-1].T @ (R @ vector)) for R in factors])
     return block_inflation(groups, joint_variances(equations, beta), beta.size)

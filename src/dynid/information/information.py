@@ -16,7 +16,7 @@ from dynid.errors import ArgumentError
 from dynid.information import storage
 from dynid.information.factor import Factor
 from dynid.information.partial_results import Combine, Forest, Part, total
-from dynid.information.triangular import append_rows, gram_factor, join_triangles
+from dynid.information.triangular import append_rows, gram_factor, join_triangles, told_rows
 from dynid.lazy import cached_property
 
 __all__ = ["Information", "Kind", "combination"]
@@ -99,13 +99,35 @@ class Information:
         matrix = self._joint_totals[joint] if segment is None else self._segment_totals[segment][joint]
         return _frozen(gram_factor(matrix) if self.kind == "gram" else matrix)
 
+    def rows(self, joint: int, segment: int) -> Floats:
+        """(m, w + 1) rows of one joint and segment with the cross products of `factor`, few where equations are few.
+
+        Args:
+            joint: Index of the joint.
+            segment: Number of the segment.
+        """
+        return self._segment_rows[segment][joint]
+
+    @cached_property
+    def _segment_rows(self) -> dict[int, tuple[Floats, ...]]:
+        """For each segment and joint the rows."""
+        joints = range(self.dof)
+        if self.kind == "gram":
+            return {segment: tuple(self.factor(joint, segment) for joint in joints) for segment in self.segments}
+        counts = zip(self._segment_totals.items(), self.samples.tolist(), strict=True)
+        return {segment: tuple(map(told_rows, matrices, samples)) for (segment, matrices), samples in counts}
+
     @cached_property
     def _joint_totals(self) -> tuple[Floats, ...]:
         """For each joint the matrix of all segments together."""
         if not self.parts:
             return tuple(_frozen(np.zeros((len(support) + 1,) * 2)) for support in self.supports)
-        rows = self._segment_totals.values()
-        return tuple(total((row[joint] for row in rows), self._combine) for joint in range(self.dof))
+        first, *others = self.segments
+        rows = self._segment_totals if self.kind == "gram" else self._segment_rows
+        return tuple(
+            total(chain([start], (rows[segment][joint] for segment in others)), self._combine)
+            for joint, start in enumerate(self._segment_totals[first])
+        )
 
     @cached_property
     def _segment_totals(self) -> dict[int, tuple[Floats, ...]]:

@@ -23,6 +23,7 @@ __all__ = [
     "made_regular",
     "make_preconditioner",
     "precondition_rows",
+    "told_rows",
 ]
 
 Floats = NDArray[np.float64]
@@ -41,6 +42,9 @@ PANEL = 8
 REFLECTED = 256
 """Rows that are reflected at a time: they stay in the cache, and no BLAS starts threads for them (convention)."""
 
+_NOTHING = 4.0 * float(np.finfo(float).eps)
+"""Part of a column's largest number that is rounding of reflections (derivation: some units of machine precision)."""
+
 _SEMIDEFINITE = 1e-13
 """A pivot below this part of its diagonal entry is zero to working precision."""
 
@@ -58,7 +62,7 @@ def append_many_rows(R: Floats, rows: Floats) -> Floats:
 
 
 def join_triangles(R: Floats, below: Floats) -> Floats:
-    """R (w, w) of two triangles (w, w)."""
+    """R (w, w) of two triangles (w, w), of the second of which rows may be missing."""
     return _reflected(R, below, len(below))
 
 
@@ -69,6 +73,18 @@ def _reflected(R: Floats, rows: Floats, triangular: int) -> Floats:
     assert failure == 0, "LAPACK refused the shapes"
     result: Floats = triangle.copy(order="C")
     return np.negative(result, out=result, where=result.diagonal()[:, None] < 0.0)
+
+
+def told_rows(R: Floats, samples: int) -> Floats:
+    """The rows (m, w) of a triangle (w, w) that are more than rounding: ``W.T @ W`` of few samples needs few of them.
+
+    They lie anywhere in it, because a column that depends on those before it has none of its own. Of a triangle of many
+    samples all rows are returned.
+    """
+    if 2 * samples > len(R):
+        return R
+    size = np.abs(R)
+    return np.asarray(R[np.any(size > _NOTHING * size.max(axis=0, initial=0.0), axis=1)])
 
 
 def gram_factor(G: Floats) -> Floats:
