@@ -16,7 +16,7 @@ from dynid.errors import ArgumentError
 from dynid.information import storage
 from dynid.information.factor import Factor
 from dynid.information.partial_results import Combine, Forest, Part, total
-from dynid.information.triangular import append_rows, gram_factor, join_triangles, told_rows
+from dynid.information.triangular import append_many_rows, gram_factor, join_triangles, told_rows, triangle_of
 from dynid.lazy import cached_property
 
 __all__ = ["Information", "Kind", "combination"]
@@ -122,10 +122,13 @@ class Information:
         """For each joint the matrix of all segments together."""
         if not self.parts:
             return tuple(_frozen(np.zeros((len(support) + 1,) * 2)) for support in self.supports)
+        if self.kind == "gram":
+            return tuple(np.sum(matrices, axis=0) for matrices in zip(*self._segment_totals.values(), strict=True))
         first, *others = self.segments
-        rows = self._segment_totals if self.kind == "gram" else self._segment_rows
         return tuple(
-            total(chain([start], (rows[segment][joint] for segment in others)), self._combine)
+            append_many_rows(start, np.concatenate([self._segment_rows[segment][joint] for segment in others]))
+            if others
+            else start
             for joint, start in enumerate(self._segment_totals[first])
         )
 
@@ -268,7 +271,7 @@ class Information:
             change[:-1, -1], change[-1, -1] = -values[list(support)], 1.0 / gain
             if self.kind == "gram":
                 return np.asarray(change.T @ matrix @ change)
-            return append_rows(np.zeros_like(matrix), matrix @ change)
+            return triangle_of(matrix @ change)
 
         return replace(
             self,
@@ -283,7 +286,8 @@ class Information:
         same = next((row for row, place in enumerate(pick) if place != row), len(pick))  # rows that stay as they are
         result = np.zeros((len(pick),) * 2)
         result[:same] = matrix[:same, pick]
-        result[same:, same:] = append_rows(result[same:, same:], matrix[same:, pick[same:]])
+        rest = matrix[same:, pick[same:]]
+        result[same:, same:] = triangle_of(rest[rest.any(axis=1)])
         return result
 
     # --- answers ---------------------------------------------------------------------------------------------------
@@ -319,16 +323,15 @@ class Information:
     def _reduce_blocks(self, blocks: Iterable[tuple[float, Floats, tuple[int, ...]]], samples: int) -> Factor:
         """One triangle from weighted matrices of single joints."""
         p = len(self.columns)
-        R = np.zeros((p + 1, p + 1))
+        R, rows = np.zeros((p + 1, p + 1)), []
         for weight, matrix, support in blocks:
             places = [*support, p]
             if self.kind == "gram":
                 R[np.ix_(places, places)] += weight * matrix
             else:
-                rows = np.zeros((len(places), p + 1))
-                rows[:, places] = np.sqrt(weight) * matrix
-                R = append_rows(R, rows)
-        R = gram_factor(R) if self.kind == "gram" else R
+                rows.append(np.zeros((len(places), p + 1)))
+                rows[-1][:, places] = np.sqrt(weight) * matrix
+        R = gram_factor(R) if self.kind == "gram" else append_many_rows(R, np.concatenate([R[:0], *rows]))
         return Factor(
             columns=self.columns,
             R=R[:p, :p].copy(),

@@ -24,6 +24,7 @@ __all__ = [
     "make_preconditioner",
     "precondition_rows",
     "told_rows",
+    "triangle_of",
 ]
 
 Floats = NDArray[np.float64]
@@ -42,9 +43,6 @@ PANEL = 8
 REFLECTED = 256
 """Rows that are reflected at a time: they stay in the cache, and no BLAS starts threads for them (convention)."""
 
-_NOTHING = 4.0 * float(np.finfo(float).eps)
-"""Part of a column's largest number that is rounding of reflections (derivation: some units of machine precision)."""
-
 _SEMIDEFINITE = 1e-13
 """A pivot below this part of its diagonal entry is zero to working precision."""
 
@@ -61,8 +59,21 @@ def append_many_rows(R: Floats, rows: Floats) -> Floats:
     return R
 
 
+def triangle_of(rows: Floats) -> Floats:
+    """R (w, w) of any number of rows (m, w); of fewer rows than columns, its last rows are zero."""
+    count, width = rows.shape
+    if count > 2 * width:  # a panel at a time is faster than one column after the other
+        return append_many_rows(np.zeros((width, width)), rows)
+    R = np.zeros((width, width))
+    if rows.size:
+        packed = lapack().dgeqrf(rows)[0][:width]
+        R[:count] = np.triu(packed)
+        np.negative(R, out=R, where=R.diagonal()[:, None] < 0.0)
+    return R
+
+
 def join_triangles(R: Floats, below: Floats) -> Floats:
-    """R (w, w) of two triangles (w, w), of the second of which rows may be missing."""
+    """R (w, w) of two triangles (w, w)."""
     return _reflected(R, below, len(below))
 
 
@@ -76,15 +87,11 @@ def _reflected(R: Floats, rows: Floats, triangular: int) -> Floats:
 
 
 def told_rows(R: Floats, samples: int) -> Floats:
-    """The rows (m, w) of a triangle (w, w) that are more than rounding: ``W.T @ W`` of few samples needs few of them.
+    """The rows (m, w) of a triangle (w, w) without those that are zero: ``W.T @ W`` of few samples needs few of them.
 
-    They lie anywhere in it, because a column that depends on those before it has none of its own. Of a triangle of many
-    samples all rows are returned.
+    Of a triangle of many samples all rows are returned.
     """
-    if 2 * samples > len(R):
-        return R
-    size = np.abs(R)
-    return np.asarray(R[np.any(size > _NOTHING * size.max(axis=0, initial=0.0), axis=1)])
+    return R if 2 * samples > len(R) else np.asarray(R[R.any(axis=1)])
 
 
 def gram_factor(G: Floats) -> Floats:
