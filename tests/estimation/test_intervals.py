@@ -76,16 +76,22 @@ def test_each_parameter_has_intervals_by_its_own_degrees_of_freedom() -> None:
     assert np.mean(wide, axis=0)[0] > shares[0] + 0.02, "one factor for all is too wide"
 
 
-def test_degrees_of_freedom_are_those_of_the_covariances_themselves() -> None:
+@pytest.mark.parametrize("alike", [True, False])
+@pytest.mark.parametrize("blocks", [11, 40, 80])
+def test_degrees_of_freedom_are_those_of_the_covariances_themselves(blocks: int, alike: bool) -> None:
     """Against C_kl formed block by block: ``sum_s (k_s - A_k) B_s (l_s - A_l)'``."""
     rng = np.random.default_rng(4)
-    blocks, r = 11, 5
+    r = 5
     Z = rng.normal(size=(blocks, 30, r)) * rng.uniform(0.2, 2.0, (blocks, 1, r))
     root = np.linalg.inv(np.linalg.cholesky(np.einsum("sij,sik->jk", Z, Z))).T
     Z = Z @ root
     bread, filling = Z.swapaxes(1, 2) @ Z, Z.swapaxes(1, 2) @ (rng.uniform(0.5, 2.0, (blocks, 30, 1)) * Z)
+    filling = bread if alike else filling
     sums = ScoreSums(root, rng.uniform(20.0, 40.0, blocks), np.zeros(blocks, int))
     for place in range(blocks):
+        if alike:
+            sums.add(place, block := bread[place], block, rng.normal(size=r))
+            continue
         sums.add(place, bread[place], filling[place], rng.normal(size=r))
     sums._add_waiting()
     waves = sums._waves

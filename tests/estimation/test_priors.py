@@ -56,6 +56,14 @@ def test_slopes_are_those_of_the_residual(distance: Distance, near: float) -> No
     np.testing.assert_allclose(slope, np.stack(columns, axis=1), atol=2e-5)
 
 
+def test_rows_are_rescaled_part_by_part() -> None:
+    coordinates = PriorCoordinates.of(ROBOT, np.array([2.0, 30.0])).widened(3)
+    rows = np.random.default_rng(0).normal(size=(5, coordinates.pull.size))
+    np.testing.assert_allclose(coordinates.rescale_rows(rows), rows @ coordinates.unknowns, rtol=1e-13, atol=1e-13)
+    rows[:, : 10 * ROBOT.dof] = 0.0
+    np.testing.assert_allclose(coordinates.rescale_rows(rows), rows @ coordinates.unknowns, rtol=1e-13, atol=1e-13)
+
+
 @pytest.mark.parametrize("distance", ["entropic", "geometric"])
 def test_optimum_by_another_parametrisation(distance: Distance) -> None:
     """The same cost over triangles L with Q = L L^T, by SciPy, from the prior."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, IdentifiabilityError
-from dynid.information import METHODS, Information, reduce_samples
+from dynid.information import METHODS, Information, Method, reduce_samples
 
 from .problems import ROBOTS, Log, independent_columns, random_log
 
@@ -45,6 +45,27 @@ def test_weights(log: Log, information: Information) -> None:
     left_out = base.weight(segments={5: 0.0})
     assert left_out.samples == 900 * log.robot.dof
     assert_close(left_out.solve(), solution(log, columns, np.outer(SEGMENTS != 5, np.ones(log.robot.dof))))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_of_few_equations_say_what_their_triangle_says(method: Method) -> None:
+    """A joint that stands has columns of zeros, so that the rows that count are not the first ones."""
+    log = random_log(ROBOTS["serial"], 48)
+    q, dq, ddq, tau = (array.copy() for array in log.arrays)
+    dq[:, 0] = ddq[:, 0] = 0.0
+    segments = np.repeat(np.arange(12), 4)
+    information = reduce_samples(log.robot, q, dq, ddq, tau, segments=segments, method=method)
+    for joint in range(log.robot.dof):
+        for segment in information.segments:
+            rows, triangle = information.rows(joint, segment), information.factor(joint, segment)
+            size = np.linalg.norm(triangle, axis=0)
+            np.testing.assert_allclose(
+                rows.T @ rows, triangle.T @ triangle, rtol=0.0, atol=1e-14 * np.outer(size, size).max(initial=1e-300)
+            )
+            assert method == "gram" or len(rows) < len(triangle)
+        total = sum(information.rows(joint, s).T @ information.rows(joint, s) for s in information.segments)
+        whole = information.factor(joint)
+        np.testing.assert_allclose(whole.T @ whole, total, rtol=1e-9, atol=1e-12 * np.abs(total).max())
 
 
 def test_select_reorders_and_drops(log: Log, information: Information) -> None:

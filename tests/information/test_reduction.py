@@ -13,7 +13,14 @@ import pytest
 from dynid.errors import ArgumentError, DataError
 from dynid.information import METHODS, Information, precondition, reduce_samples, reduce_stream
 from dynid.information import chunks as chunking
-from dynid.information.triangular import factor_from_preconditioned, gram_factor, made_regular, precondition_rows
+from dynid.information.triangular import (
+    append_many_rows,
+    factor_from_preconditioned,
+    gram_factor,
+    made_regular,
+    precondition_rows,
+    triangle_of,
+)
 from dynid.robot import zoo
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset
@@ -21,6 +28,17 @@ from dynid.terms.motors import Offset
 from .problems import ROBOTS, Log, independent_columns, random_log
 
 BACKENDS = ("numpy", "llvm")
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 12, 30, 700])
+def test_triangle_of_any_number_of_rows(count: int) -> None:
+    rows = np.random.default_rng(count).normal(size=(count, 12))
+    R = triangle_of(rows)
+    np.testing.assert_allclose(R.T @ R, rows.T @ rows, rtol=1e-12, atol=1e-12)
+    assert np.all(np.diagonal(R) >= 0.0)
+    assert not np.tril(R, -1).any()
+    assert not R[count:].any()
+    np.testing.assert_allclose(R, append_many_rows(np.zeros((12, 12)), rows), rtol=0.0, atol=1e-12)
 
 
 def assert_same_grams(information: Information, log: Log, joint_rows: np.ndarray | None = None) -> None:

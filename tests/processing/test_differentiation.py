@@ -53,6 +53,15 @@ def test_the_stated_gain_is_the_measured_one(strategy, low_pass):
         assert gain == pytest.approx(strategy.gain(np.array([frequency]), smoothing)[0], abs=0.01)
 
 
+@pytest.mark.parametrize("strategy", [*STRATEGIES, MeasuredVelocity()], ids=str)
+@pytest.mark.parametrize("low_pass", [Butterworth(), Fir()], ids=str)
+def test_gains_of_several_cutoffs_are_those_of_each(strategy, low_pass):
+    frequencies, cutoffs = np.geomspace(0.1, 199.0, 20), np.array([3.0, 12.0, 60.0])
+    each = [strategy.gain(frequencies, Smoothing(rate_hz=400.0, cutoff_hz=hz, low_pass=low_pass)) for hz in cutoffs]
+    found = strategy.gains(frequencies, 400.0, cutoffs, low_pass)
+    np.testing.assert_allclose(found, np.array(each), rtol=1e-12, atol=1e-12)
+
+
 def test_two_point_differences_are_those_of_the_paper():
     smoothing = Smoothing(rate_hz=1 / 0.028, cutoff_hz=None, low_pass=Butterworth())
     q = np.random.default_rng(1).normal(size=(50, 3))

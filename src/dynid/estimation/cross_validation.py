@@ -96,7 +96,8 @@ class Folds:
         scale = np.concatenate([np.ones(rank), self.sizes, [1.0]])
         products *= scale[:, None]
         products *= scale
-        self._weighted, self._torque = (np.tensordot(within, part, axes=1) for part in products)
+        parts = [np.flatnonzero(row) for row in within]
+        self._weighted, self._torque = (np.array([part[mine].sum(axis=0) for mine in parts]) for part in products)
         self._rest = products[0].sum(axis=0) - self._weighted
         """(folds, b + k + 1, b + k + 1) weighted cross products without each fold, of base parameters, scaled terms and
         torque; as those of each fold are."""
@@ -128,10 +129,10 @@ class Folds:
         total = np.zeros((len(weights), len(groups), size, size))
         for joint, support in enumerate(information.supports):
             picked = [place for place, column in enumerate(support) if column in columns]
-            factors = np.array([information.factor(joint, segment) for segment in segments])
+            factors = [information.rows(joint, segment) for segment in segments]
             if len(picked) < len(support):
-                factors = factors.take([*picked, -1], axis=2)
-            squares = np.tensordot(groups, factors.swapaxes(1, 2) @ factors, axes=1)
+                factors = [rows.take([*picked, -1], axis=1) for rows in factors]
+            squares = np.tensordot(groups, np.array([rows.T @ rows for rows in factors]), axes=1)
             places = np.array([*(columns[support[place]] for place in picked), size - 1])
             for part, weight in zip(total, weights, strict=True):
                 part[:, places[:, None], places] += weight[joint] * squares
@@ -293,7 +294,7 @@ class _Fits:
         self._pull, self._drawn = inverse.T @ inverse, inverse.T @ centre
         size = len(folds.sizes) + 1
         self._known, self._reduced = np.zeros(len(folds), dtype=bool), np.zeros(len(folds), dtype=bool)
-        self._base = np.empty((len(folds), len(centre), size))
+        self._halves, self._inverse = (np.empty((len(folds), len(centre), width)) for width in (size, len(centre)))
         self._S, self._T = (np.empty((len(folds), size, size)) for _ in range(2))
         self._least = np.empty(len(folds))
         self._latest: dict[bytes, _Swept] = {}
@@ -322,12 +323,14 @@ class _Fits:
     def parameters(self, kept: Ints) -> tuple[Floats, Floats]:
         """Base parameters (folds, b) and scaled unknowns (folds, k) of the terms of all fits with the kept terms."""
         self._eliminate_base(np.arange(len(self._known)))
-        rows = self._S.take(kept, axis=1)
-        unknowns = _solve_definite(rows.take(kept, axis=2), rows[:, :, -1:])
+        width = self._S.shape[2]
+        flat = (width * kept)[:, None] + np.append(kept, width - 1)
+        rows = self._S.reshape(len(self._S), -1).take(flat, axis=1)
+        unknowns = _solve_definite(rows[:, :, :-1], rows[:, :, -1:])
         everything = np.zeros((*self._S.shape[:2], 1))
         everything[:, kept] = -unknowns
         everything[:, -1] = 1.0
-        return (self._base @ everything)[..., 0], unknowns[..., 0]
+        return (self._inverse.swapaxes(1, 2) @ (self._halves @ everything))[..., 0], unknowns[..., 0]
 
     def _swept(self, wanted: Ints, kept: Ints) -> _Swept:
         """The cross products without the kept terms, from the latest ones of these folds that are on the way."""
@@ -351,15 +354,16 @@ class _Fits:
             rest, left_out = self._folds.products(fold)
             mixed = rest[:rank, rank:].copy()
             mixed[:, -1] += self._weight * self._drawn
-            inverse = _inverse_root(rest[:rank, :rank] + self._weight * self._pull)
-            halves, base, S = inverse @ mixed, self._base[fold], self._S[fold]
-            np.matmul(inverse.T, halves, out=base)
+            inverse, halves, S = self._inverse[fold], self._halves[fold], self._S[fold]
+            inverse[:] = _inverse_root(rest[:rank, :rank] + self._weight * self._pull)
+            np.matmul(inverse, mixed, out=halves)
             np.subtract(rest[rank:, rank:], halves.T @ halves, out=S)
             S[terms, terms] += self._weight * pull
             S[terms, -1] += self._weight * drawn
             S[-1, terms] += self._weight * drawn
             length = np.sqrt(np.maximum(np.diagonal(left_out), 0.0))
-            self._least[fold] = ROUNDING * float(np.abs(base[:, -1]) @ length[:rank] + length[-1]) ** 2
+            fitted = halves[:, -1] @ inverse
+            self._least[fold] = ROUNDING * float(np.abs(fitted) @ length[:rank] + length[-1]) ** 2
             self._known[fold] = True
 
     def _reduce(self, wanted: Ints) -> None:
@@ -367,7 +371,7 @@ class _Fits:
         rank = len(self._pull)
         for fold in wanted[~self._reduced[wanted]].tolist():
             _, left_out = self._folds.products(fold)
-            base, T = self._base[fold], self._T[fold]
+            base, T = self._inverse[fold].T @ self._halves[fold], self._T[fold]
             half = base.T @ (0.5 * (left_out[:rank, :rank] @ base) - left_out[:rank, rank:])
             np.add(left_out[rank:, rank:], half, out=T)
             T += half.T
@@ -484,16 +488,17 @@ def _solve_semidefinite(S: Floats, right: Floats) -> Floats:
     return np.asarray(np.einsum("...ij,...j,...kj,...k->...i", vectors, inverse, vectors, right, optimize=True))
 
 
-def _root(matrix: Floats, pull: Floats | float = 0.0, *, clean: bool = False) -> Floats:
-    """Lower Cholesky factor of a semidefinite matrix plus the diagonal matrix of the pull.
+def _root(matrix: Floats, pull: Floats | None = None, *, clean: bool = False) -> Floats:
+    """Lower Cholesky factor of a semidefinite matrix plus the diagonal matrix of the pull, if there is any.
 
     Above it stands anything, unless it shall be clean.
     """
     for damping in (0.0, SINGULAR):
         A = matrix.copy()
-        diagonal = A.ravel()[:: len(A) + 1]
-        diagonal += pull
-        diagonal += damping * diagonal.max(initial=0.0)
+        if pull is not None or damping:
+            diagonal = A.ravel()[:: len(A) + 1]
+            diagonal += 0.0 if pull is None else pull
+            diagonal += damping * diagonal.max(initial=0.0)
         L, failed = lapack().dpotrf(A.T, lower=1, overwrite_a=1, clean=clean)  # transposed, it is in LAPACK's order
         if not failed:
             return np.asarray(L)

@@ -88,7 +88,7 @@ def correlation_inflation(equations: Factors, beta: Floats) -> Floats:
     information = equations.information
     groups = []
     for joint, support in enumerate(information.supports):
-        factors = [information.factor(joint, segment) for segment in information.segments]
+        factors = [information.rows(joint, segment) for segment in information.segments]
         vector = np.append(beta[list(support)], -1.0)
         groups.append([(R[:, :-1].T @ R[:, :-1], -R[:, :-1].T @ (R @ vector)) for R in factors])
     return block_inflation(groups, joint_variances(equations, beta), beta.size)
@@ -119,14 +119,14 @@ def block_inflation(groups: Sequence[Blocks], variances: Floats, unknowns: int) 
 
 def _group_parts(blocks: Blocks) -> tuple[float, int, float]:
     """For one group: sum of whitened squared scores, number of resolved directions, their concentration in blocks."""
-    products = [product for product, _ in blocks]
-    total = np.sum(products, axis=0)
+    products, all_scores = np.array([product for product, _ in blocks]), np.array([score for _, score in blocks])
+    total = products.sum(axis=0)
     scale = np.sqrt(np.diagonal(total))
     seen = scale > ROUNDING * scale.max(initial=0.0)  # a column of rounding must not become a direction of its own
     inverse = np.where(seen, 1.0 / np.where(seen, scale, 1.0), 0.0)
     values, vectors = eigh(total * np.outer(inverse, inverse))
     good = values > RESOLVED * max(float(values[-1]) if values.size else 0.0, 1e-300)
     whiten = inverse[:, None] * vectors[:, good] / np.sqrt(values[good])
-    scores = sum(float(np.sum((whiten.T @ score) ** 2)) for _, score in blocks)
-    overlap = sum(float(np.sum((whiten.T @ product @ whiten) ** 2)) for product in products)
+    scores = float(np.sum((all_scores @ whiten) ** 2))
+    overlap = float(np.sum((whiten.T @ products @ whiten) ** 2))
     return scores, int(np.count_nonzero(good)), overlap

@@ -92,13 +92,32 @@ WIDEST_BAND = 0.45
 
 
 def stretches(run: Experiment, *, memory: bool = True) -> Iterator[tuple[slice, Motion]]:
-    """Iterate over the rows and the motion of each gap-free stretch; over all rows at once if no term has memory."""
+    """Iterate over the rows and the motion of each gap-free stretch; over all rows at once if no term has memory.
+
+    Those of short runs are kept, and with them the torques along them (`RobotTorques`).
+    """
     edges: list[int] = (np.flatnonzero(np.diff(run.segment)) + 1).tolist() if memory else []
+    if 3 * run.q.size > MOST_KEPT:
+        yield from _cut_motion(run, edges)
+        return
+    known = _MOTIONS.setdefault(run, {})
+    key = bool(edges)
+    if key not in known:
+        known[key] = tuple(_cut_motion(run, edges))
+    yield from known[key]
+
+
+def _cut_motion(run: Experiment, edges: Sequence[int]) -> Iterator[tuple[slice, Motion]]:
+    """The rows and the motion of a run between some edges."""
     for start, stop in zip([0, *edges], [*edges, run.samples], strict=True):
         rows = slice(start, stop)
         # terms look at one joint after the other
         q, dq, ddq = (np.asfortranarray(channel[rows]) for channel in (run.q, run.dq, run.ddq))
         yield rows, Motion(q, dq, ddq, run.rate_hz)
+
+
+_MOTIONS: WeakKeyDictionary[Experiment, dict[bool, tuple[tuple[slice, Motion], ...]]] = WeakKeyDictionary()
+"""Run -> whether it is cut at its gaps -> stretches: those who ask for further terms need the same."""
 
 
 def term_columns(robot: Robot, terms: Sequence[Term], motion: Motion) -> list[dict[int, Floats]]:

@@ -186,9 +186,7 @@ class ForwardSelection:
         for pool in ([k for k in everything if not trials.candidates[k].has_memory], everything):
             remaining = trials.open_ones(pool, chosen)
             while remaining and len(steps) < self.most:
-                judged = [
-                    self._trial(trials.candidates[k].name, *trials.errors(chosen, k, pool, counted)) for k in remaining
-                ]
+                judged = self._judge(trials, remaining, *trials.errors(chosen, remaining, pool, counted))
                 best = self._best(judged, [len(trials.candidates[k].terms) for k in remaining])
                 if not steps or steps[-1] != judged[best]:  # the second pool may reject the same trial again
                     steps.append(judged[best])
@@ -204,13 +202,18 @@ class ForwardSelection:
         close = [k for k in small if judged[best].gain - judged[k].gain < 100.0 * self.gain]
         return max(close, key=lambda k: judged[k].gain, default=best)
 
-    def _trial(self, name: str, old: Floats, new: Floats) -> SelectionStep:
-        """Judge the squared errors (folds,) without and with a candidate."""
+    def _judge(self, trials: _Trials, places: Sequence[int], old: Floats, new: Floats) -> list[SelectionStep]:
+        """Judge the squared errors (folds,) without candidates, and (candidates, folds) with each of them."""
         # the mean of logarithms lets every fold count alike: one fold with a large error must not decide
-        gain = 1.0 - float(np.exp(0.5 * np.mean(np.log(np.maximum(new, 1e-300) / np.maximum(old, 1e-300)))))
-        better = int(np.count_nonzero(new < old))
-        kept = gain >= self.gain and better >= self.share * len(old)
-        return SelectionStep(candidate=name, gain=100.0 * gain, folds=better, of=len(old), kept=kept)
+        ratios = np.log(np.maximum(new, 1e-300) / np.maximum(old, 1e-300))
+        gains = 1.0 - np.exp(0.5 * ratios.mean(axis=1))
+        better = np.count_nonzero(new < old, axis=1)
+        kept = (gains >= self.gain) & (better >= self.share * old.size)
+        figures = zip(places, gains.tolist(), better.tolist(), kept.tolist(), strict=True)
+        return [
+            SelectionStep(candidate=trials.candidates[k].name, gain=100.0 * gain, folds=count, of=old.size, kept=passed)
+            for k, gain, count, passed in figures
+        ]
 
 
 class _Trials:
@@ -240,27 +243,29 @@ class _Trials:
         return [place for place in pool if not self._rivals[place] & taken]
 
     def errors(
-        self, chosen: Sequence[int], candidate: int, pool: Sequence[int], counted: NDArray[np.int64]
+        self, chosen: Sequence[int], candidates: Sequence[int], pool: Sequence[int], counted: NDArray[np.int64]
     ) -> tuple[Floats, Floats]:
-        """(folds,) squared errors with the chosen terms, and with a candidate's terms added.
+        """(folds,) squared errors with the chosen terms, and (candidates, folds) with each candidate's terms added.
 
         Args:
             chosen: Places of the chosen candidates.
-            candidate: Place of the candidate.
+            candidates: Places of some candidates.
             pool: Places of candidates that will be asked for next: all are tried at once.
             counted: Places of the folds that count.
         """
         key = frozenset(chosen)
-        if self._lacks(key, candidate, counted):
+        for candidate in candidates:
+            if not self._lacks(key, candidate, counted):
+                continue
             open_ones = [place for place in self.open_ones(pool, key) if self._lacks(key, place, counted)]
-            places = np.array([place for place in counted if self._lacks(key, candidate, np.array([place]))])
+            places = counted[self._missing(key, candidate)[counted]]
             own, terms = self.terms(chosen), [self.candidates[place].terms for place in open_ones]
             old, new = self._folds.errors([*self._present, *own], terms, self._weight(own), places)
             for other, row in zip(open_ones, new, strict=True):
                 known = self._known.setdefault((key, other), (self._nothing(), self._nothing()))
                 known[0][places], known[1][places] = old, row
-        before, after = self._known[key, candidate]
-        return before[counted], after[counted]
+        before = self._known[key, candidates[-1]][0]
+        return before[counted], np.array([self._known[key, candidate][1][counted] for candidate in candidates])
 
     def shares(
         self, models: Sequence[Sequence[Term]], counted: NDArray[np.int64]
@@ -290,8 +295,12 @@ class _Trials:
         return np.full(len(self._folds), np.nan)
 
     def _lacks(self, key: frozenset[int], candidate: int, places: NDArray[np.int64]) -> bool:
+        return (key, candidate) not in self._known or bool(self._missing(key, candidate)[places].any())
+
+    def _missing(self, key: frozenset[int], candidate: int) -> NDArray[np.bool_]:
+        """(folds,) whether the error of a candidate is not known yet."""
         known = self._known.get((key, candidate))
-        return known is None or bool(np.isnan(known[1][places]).any())
+        return np.ones(len(self._folds), dtype=bool) if known is None else np.isnan(known[1])
 
     def _weight(self, chosen: Sequence[Term]) -> float:
         """Weight of the prior: that of the first model with as many terms, as it hardly depends on which they are."""

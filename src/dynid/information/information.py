@@ -16,7 +16,7 @@ from dynid.errors import ArgumentError
 from dynid.information import storage
 from dynid.information.factor import Factor
 from dynid.information.partial_results import Combine, Forest, Part, total
-from dynid.information.triangular import append_rows, gram_factor, join_triangles
+from dynid.information.triangular import append_many_rows, gram_factor, join_triangles, told_rows, triangle_of
 from dynid.lazy import cached_property
 
 __all__ = ["Information", "Kind", "combination"]
@@ -99,13 +99,38 @@ class Information:
         matrix = self._joint_totals[joint] if segment is None else self._segment_totals[segment][joint]
         return _frozen(gram_factor(matrix) if self.kind == "gram" else matrix)
 
+    def rows(self, joint: int, segment: int) -> Floats:
+        """(m, w + 1) rows of one joint and segment with the cross products of `factor`, few where equations are few.
+
+        Args:
+            joint: Index of the joint.
+            segment: Number of the segment.
+        """
+        return self._segment_rows[segment][joint]
+
+    @cached_property
+    def _segment_rows(self) -> dict[int, tuple[Floats, ...]]:
+        """For each segment and joint the rows."""
+        joints = range(self.dof)
+        if self.kind == "gram":
+            return {segment: tuple(self.factor(joint, segment) for joint in joints) for segment in self.segments}
+        counts = zip(self._segment_totals.items(), self.samples.tolist(), strict=True)
+        return {segment: tuple(map(told_rows, matrices, samples)) for (segment, matrices), samples in counts}
+
     @cached_property
     def _joint_totals(self) -> tuple[Floats, ...]:
         """For each joint the matrix of all segments together."""
         if not self.parts:
             return tuple(_frozen(np.zeros((len(support) + 1,) * 2)) for support in self.supports)
-        rows = self._segment_totals.values()
-        return tuple(total((row[joint] for row in rows), self._combine) for joint in range(self.dof))
+        if self.kind == "gram":
+            return tuple(np.sum(matrices, axis=0) for matrices in zip(*self._segment_totals.values(), strict=True))
+        first, *others = self.segments
+        return tuple(
+            append_many_rows(start, np.concatenate([self._segment_rows[segment][joint] for segment in others]))
+            if others
+            else start
+            for joint, start in enumerate(self._segment_totals[first])
+        )
 
     @cached_property
     def _segment_totals(self) -> dict[int, tuple[Floats, ...]]:
@@ -246,7 +271,7 @@ class Information:
             change[:-1, -1], change[-1, -1] = -values[list(support)], 1.0 / gain
             if self.kind == "gram":
                 return np.asarray(change.T @ matrix @ change)
-            return append_rows(np.zeros_like(matrix), matrix @ change)
+            return triangle_of(matrix @ change)
 
         return replace(
             self,
@@ -261,7 +286,8 @@ class Information:
         same = next((row for row, place in enumerate(pick) if place != row), len(pick))  # rows that stay as they are
         result = np.zeros((len(pick),) * 2)
         result[:same] = matrix[:same, pick]
-        result[same:, same:] = append_rows(result[same:, same:], matrix[same:, pick[same:]])
+        rest = matrix[same:, pick[same:]]
+        result[same:, same:] = triangle_of(rest[rest.any(axis=1)])
         return result
 
     # --- answers ---------------------------------------------------------------------------------------------------
@@ -297,16 +323,15 @@ class Information:
     def _reduce_blocks(self, blocks: Iterable[tuple[float, Floats, tuple[int, ...]]], samples: int) -> Factor:
         """One triangle from weighted matrices of single joints."""
         p = len(self.columns)
-        R = np.zeros((p + 1, p + 1))
+        R, rows = np.zeros((p + 1, p + 1)), []
         for weight, matrix, support in blocks:
             places = [*support, p]
             if self.kind == "gram":
                 R[np.ix_(places, places)] += weight * matrix
             else:
-                rows = np.zeros((len(places), p + 1))
-                rows[:, places] = np.sqrt(weight) * matrix
-                R = append_rows(R, rows)
-        R = gram_factor(R) if self.kind == "gram" else R
+                rows.append(np.zeros((len(places), p + 1)))
+                rows[-1][:, places] = np.sqrt(weight) * matrix
+        R = gram_factor(R) if self.kind == "gram" else append_many_rows(R, np.concatenate([R[:0], *rows]))
         return Factor(
             columns=self.columns,
             R=R[:p, :p].copy(),

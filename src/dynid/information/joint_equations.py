@@ -12,6 +12,7 @@ import numpy as np
 from dynid.checks import as_columns
 from dynid.errors import ArgumentError
 from dynid.kernels import record_quantity
+from dynid.lazy import cached_property
 from dynid.robot.model import Robot, require_robot
 from dynid.robot.robot_key import RobotKey
 from dynid.tape.record import Recorder, replay
@@ -37,18 +38,26 @@ class RowShape:
         return tuple(len(support) + 1 for support in self.supports)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Equations(RowShape):
-    """The rows of the torque regressor and of the torques, recorded.
+    """The rows of the torque regressor and of the torques, recorded when they are first asked for.
 
     Both tapes have one output per joint: its columns, then its torque. Their inputs are q, dq, ddq, tau, all (n,), and
     a last one that is zero where there is no sample, so that a block's empty lanes are zero even in constant columns.
     """
 
-    plain: Tape
-    """Last input: (1,) one for a sample."""
-    masked: Tape
-    """Last input: (n,) one where a joint's equation counts, zero where it does not."""
+    regressor: Tape
+    """The chosen columns of the torque regressor."""
+
+    @cached_property
+    def plain(self) -> Tape:
+        """Last input: (1,) one for a sample."""
+        return _recorded(self.regressor, self.supports, masked=False)
+
+    @cached_property
+    def masked(self) -> Tape:
+        """Last input: (n,) one where a joint's equation counts, zero where it does not."""
+        return _recorded(self.regressor, self.supports, masked=True)
 
 
 def equations(robot: Robot, columns: Sequence[int] | None = None) -> Equations:
@@ -69,10 +78,10 @@ def _cached(key: RobotKey[tuple[int, ...]]) -> Equations:
     tape = record_quantity(key.robot, "regressor").select({"output": np.s_[:, list(columns)]})
     rows = tape.sparsity("output")
     supports = tuple(tuple(int(position) for position in np.flatnonzero(row)) for row in rows)
-    return Equations(fingerprint, columns, supports, *(_recorded(tape, supports, masked) for masked in (False, True)))
+    return Equations(fingerprint, columns, supports, tape)
 
 
-def _recorded(tape: Tape, supports: tuple[tuple[int, ...], ...], masked: bool) -> Tape:
+def _recorded(tape: Tape, supports: tuple[tuple[int, ...], ...], *, masked: bool) -> Tape:
     """The rows of a regressor's tape beside the torques, masked or not."""
     n = len(supports)
     recorder = Recorder()

@@ -21,6 +21,7 @@ from dynid.information.triangular import (
     is_well_resolved,
     made_regular,
     make_preconditioner,
+    triangle_of,
 )
 from dynid.tape.program import Backend, compiles
 from dynid.tape.tape import Tape
@@ -164,8 +165,9 @@ class Reducer:
 
     def _reflected(self, chunk: Chunk) -> list[Floats]:
         """For each joint R by Householder reflections."""
-        factors = [np.zeros((width, width)) for width in self._equations.widths]
-        for start in range(0, chunk.length, REPRESENTATIVE):
+        rows = self._gram(chunk).rows(chunk.inputs(slice(0, REPRESENTATIVE)))
+        factors = [triangle_of(W) for W in rows]
+        for start in range(REPRESENTATIVE, chunk.length, REPRESENTATIVE):
             rows = self._gram(chunk).rows(chunk.inputs(slice(start, start + REPRESENTATIVE)))
             factors = [append_many_rows(R, W) for R, W in zip(factors, rows, strict=True)]
         return factors

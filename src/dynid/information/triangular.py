@@ -23,6 +23,8 @@ __all__ = [
     "made_regular",
     "make_preconditioner",
     "precondition_rows",
+    "told_rows",
+    "triangle_of",
 ]
 
 Floats = NDArray[np.float64]
@@ -57,6 +59,19 @@ def append_many_rows(R: Floats, rows: Floats) -> Floats:
     return R
 
 
+def triangle_of(rows: Floats) -> Floats:
+    """R (w, w) of any number of rows (m, w); of fewer rows than columns, its last rows are zero."""
+    count, width = rows.shape
+    if count > 2 * width:  # a panel at a time is faster than one column after the other
+        return append_many_rows(np.zeros((width, width)), rows)
+    R = np.zeros((width, width))
+    if rows.size:
+        packed = lapack().dgeqrf(rows)[0][:width]
+        R[:count] = np.triu(packed)
+        np.negative(R, out=R, where=R.diagonal()[:, None] < 0.0)
+    return R
+
+
 def join_triangles(R: Floats, below: Floats) -> Floats:
     """R (w, w) of two triangles (w, w)."""
     return _reflected(R, below, len(below))
@@ -69,6 +84,14 @@ def _reflected(R: Floats, rows: Floats, triangular: int) -> Floats:
     assert failure == 0, "LAPACK refused the shapes"
     result: Floats = triangle.copy(order="C")
     return np.negative(result, out=result, where=result.diagonal()[:, None] < 0.0)
+
+
+def told_rows(R: Floats, samples: int) -> Floats:
+    """The rows (m, w) of a triangle (w, w) without those that are zero: ``W.T @ W`` of few samples needs few of them.
+
+    Of a triangle of many samples all rows are returned.
+    """
+    return R if 2 * samples > len(R) else np.asarray(R[R.any(axis=1)])
 
 
 def gram_factor(G: Floats) -> Floats:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.processing.differentiation import Differentiation
-from dynid.processing.filters import LowPass, Smoothing
+from dynid.processing.filters import LowPass
 
 __all__ = ["LONGEST", "CutoffChoice", "choose_cutoff", "shows_motion"]
 
@@ -127,12 +127,9 @@ def choose_cutoff(
     candidates = np.geomspace(
         min(FEWEST_PERIODS * rate_hz / len(longest), DEFAULT * rate_hz), HIGHEST * rate_hz, CANDIDATES
     )
-    errors = []
-    for hz in candidates:
-        smoothing = Smoothing(rate_hz=rate_hz, cutoff_hz=float(hz), low_pass=low_pass)
-        gain = differentiation.gain(spectrum.frequency_hz, smoothing)[:, None]
-        errors.append((((1.0 - gain) ** 2 * lost).sum(), (gain**2 * passed).sum()))
-    table = np.array(errors) / np.count_nonzero(moves)
+    gains = differentiation.gains(spectrum.frequency_hz, rate_hz, candidates, low_pass)
+    errors = [(1.0 - gains) ** 2 @ lost.sum(axis=1), gains**2 @ passed.sum(axis=1)]
+    table = np.array(errors).T / np.count_nonzero(moves)
     total = table.sum(axis=1)
     near = candidates >= candidates[np.argmin(total)] / NEAR
     best = int(np.flatnonzero(near & (total <= SLACK * total.min()))[0])

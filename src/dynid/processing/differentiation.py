@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dynid.decompositions import lstsq
 from dynid.errors import ArgumentError, DataError
-from dynid.processing.filters import Smoothing, convolve, reflect, symmetric_gain
+from dynid.processing.filters import LowPass, Smoothing, convolve, reflect, symmetric_gain
 from dynid.processing.native import differences
 
 __all__ = [
@@ -69,6 +69,11 @@ class Differentiation(ABC):
     @abstractmethod
     def gain(self, frequency_hz: Floats, smoothing: Smoothing) -> Floats:
         """Acceleration obtained / true acceleration at each frequency [Hz]."""
+
+    def gains(self, frequency_hz: Floats, rate_hz: float, cutoffs_hz: Floats, low_pass: LowPass) -> Floats:
+        """(c, f) `gain` of each of some cutoffs (c,) of a low-pass at frequencies (f,) [Hz]."""
+        each = (Smoothing(rate_hz=rate_hz, cutoff_hz=cutoff, low_pass=low_pass) for cutoff in cutoffs_hz.tolist())
+        return np.array([self.gain(frequency_hz, smoothing) for smoothing in each])
 
     def margin(self) -> int:
         """Samples at each end that no full stencil reaches."""
@@ -149,6 +154,10 @@ class CentralDifferences(Differentiation):
     def gain(self, frequency_hz: Floats, smoothing: Smoothing) -> Floats:
         return smoothing.gain(frequency_hz) * _difference_gain(frequency_hz, smoothing.rate_hz, self.accuracy) ** 2
 
+    def gains(self, frequency_hz: Floats, rate_hz: float, cutoffs_hz: Floats, low_pass: LowPass) -> Floats:
+        passed = low_pass.gains(frequency_hz, rate_hz, cutoffs_hz)
+        return passed * _difference_gain(frequency_hz, rate_hz, self.accuracy) ** 2
+
     def margin(self) -> int:
         return 2 * len(_STENCILS[self.accuracy])
 
@@ -167,6 +176,11 @@ class MeasuredVelocity(Differentiation):
 
     def gain(self, frequency_hz: Floats, smoothing: Smoothing) -> Floats:
         return smoothing.gain(frequency_hz) * _difference_gain(frequency_hz, smoothing.rate_hz, self.accuracy)
+
+    def gains(self, frequency_hz: Floats, rate_hz: float, cutoffs_hz: Floats, low_pass: LowPass) -> Floats:
+        return low_pass.gains(frequency_hz, rate_hz, cutoffs_hz) * _difference_gain(
+            frequency_hz, rate_hz, self.accuracy
+        )
 
     def margin(self) -> int:
         return len(_STENCILS[self.accuracy])

@@ -9,11 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.decompositions import lstsq
+from dynid.decompositions import lstsq, pinv
 from dynid.errors import ArgumentError, DataError
 from dynid.lazy import cached_property
 from dynid.processing.native import cascade
@@ -76,13 +77,24 @@ def _beyond(x: Floats, count: int) -> Floats:
     """The next `count` rows after x (N, k)."""
     window = x.shape[0]
     count = min(count, window - 1)
-    inside = np.linspace(-1.0, 0.0, window)
-    outside = np.arange(1, count + 1) / (window - 1)
-    basis = np.vander(inside, 4)
-    cubic = lstsq(basis, x)
-    residual = x - basis @ cubic
+    inside, fit, outside = _cubics(window, count)
+    cubic = fit @ x
+    if not np.isfinite(cubic).all():
+        cubic = lstsq(inside, x)  # refuses numbers that are not finite
+    residual = x - inside @ cubic
     reflected = 2.0 * residual[-1] - residual[-2 : -count - 2 : -1]
-    return np.asarray(np.vander(outside, 4) @ cubic + reflected)
+    return np.asarray(outside @ cubic + reflected)
+
+
+@lru_cache(maxsize=32)
+def _cubics(window: int, count: int) -> tuple[Floats, Floats, Floats]:
+    """The powers (window, 4) within a window, the fit (4, window) of a cubic to it, and the powers (count, 4) beyond.
+
+    Many columns and stretches are continued by the same window.
+    """
+    inside = np.vander(np.linspace(-1.0, 0.0, window), 4)
+    outside = np.vander(np.arange(1, count + 1) / (window - 1), 4)
+    return inside, pinv(inside, float(np.finfo(float).eps) * max(window, 4)), outside
 
 
 def convolve(x: Floats, taps: Floats) -> Floats:
@@ -117,6 +129,10 @@ class LowPass(ABC):
     @abstractmethod
     def gain(self, frequency_hz: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
         """Gain at each frequency [Hz]; real, because the phase is zero."""
+
+    def gains(self, frequency_hz: Floats, rate_hz: float, cutoffs_hz: Floats) -> Floats:
+        """(c, f) `gain` of each of some cutoffs (c,) at frequencies (f,) [Hz]."""
+        return np.array([self.gain(frequency_hz, rate_hz, cutoff) for cutoff in cutoffs_hz.tolist()])
 
     @abstractmethod
     def settling_s(self, cutoff_hz: float, accuracy: float = 1e-3, rate_hz: float | None = None) -> float:
@@ -215,9 +231,13 @@ class Butterworth(LowPass):
         return _there_and_back(sections, head, x, tail)
 
     def gain(self, frequency_hz: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
+        return np.asarray(self.gains(frequency_hz, rate_hz, np.array([cutoff_hz]))[0])
+
+    def gains(self, frequency_hz: Floats, rate_hz: float, cutoffs_hz: Floats) -> Floats:
         # bilinear transform: the analogue prototype at the warped frequency; both passes give the squared magnitude
         warped = np.tan(np.pi * np.minimum(frequency_hz, 0.4999 * rate_hz) / rate_hz)
-        return np.asarray(1.0 / (1.0 + (warped / np.tan(np.pi * cutoff_hz / rate_hz)) ** (2 * self.order)))
+        ratio = warped / np.tan(np.pi * cutoffs_hz / rate_hz)[:, None]
+        return np.asarray(1.0 / (1.0 + ratio ** (2 * self.order)))
 
     def settling_s(self, cutoff_hz: float, accuracy: float = 1e-3, rate_hz: float | None = None) -> float:
         decay = 2.0 * np.pi * np.sin(0.5 * np.pi / self.order)  # of the slowest pole, per period of the cutoff

@@ -85,7 +85,7 @@ def score_covariances(equations: Factors, beta: Floats, root: Floats, weights: B
     noise = weights.joints * weights.variances * weights.inflation
     by_noise = np.allclose(noise, 1.0, rtol=1e-14, atol=0.0)  # usual weights, which save a product
     for place, segment in enumerate(information.segments):
-        factors = [information.factor(joint, segment) for joint in range(len(rows))]
+        factors = [information.rows(joint, segment) for joint in range(len(rows))]
         lengths = [len(R) for R in factors]
         w = (weights.segments or {}).get(segment, 1.0) * np.repeat(weights.joints, lengths)
         size = np.sqrt(w)[:, None]

@@ -39,6 +39,8 @@ CAUTIOUS = 0.1
 """Share of the parameters whose variance may have fewer degrees of freedom than all together are given (convention; a
 quarter gives intervals 4 % narrower, with which the halves of the shortest real logs agree less often)."""
 
+ALIKE = 1e-12
+"""Distance of the sum of fillings from the unit matrix that is rounding (convention): products with it are left out."""
 TOGETHER = 32
 """Blocks of time that are added at once (convention: some megabytes)."""
 
@@ -57,9 +59,10 @@ class ScoreSums:
         """
         self._root, self._waves = root, make_waves(counts, runs, waves)
         m, r = len(self._waves), root.shape[1]
-        self._bread, self._filling = np.zeros((m, r, r)), np.zeros((m, r, r))
+        self._bread = self._filling = np.zeros((m, r, r))  # the same as long as those of all blocks are
         self._pairs = np.triu_indices(m)  # C_lk is the transpose of C_kl, so k <= l is enough
-        self._crossed = np.zeros((len(self._pairs[0]), r, r))
+        # sums of fillings by pairs of waves: (pairs, n) shares of (n, r, r) matrices, of the blocks while these are few
+        self._shares, self._crossed = np.zeros((len(self._pairs[0]), 0)), np.zeros((0, r, r))
         self._scores, self._whole = np.zeros((m, r)), np.zeros((r, r))
         self._waiting: list[tuple[int, Floats, Floats]] = []
         few = np.unique(runs).size > 1 and not has_many_runs(runs, waves)
@@ -84,13 +87,22 @@ class ScoreSums:
 
     def _add_waiting(self) -> None:
         """Add several blocks by one product of matrices."""
-        places = [place for place, _, _ in self._waiting]
-        waves = self._waves[:, places]
-        bread, filling = (np.array([block[k] for block in self._waiting]) for k in (1, 2))
-        self._bread += np.tensordot(waves, bread, axes=1)
-        self._filling += np.tensordot(waves, filling, axes=1)
+        waves = self._waves[:, [place for place, _, _ in self._waiting]]
+        filling = np.array([block[2] for block in self._waiting])
+        summed = np.tensordot(waves, filling, axes=1)
+        if all(block[1] is block[2] for block in self._waiting):
+            added = summed
+        else:
+            added = np.tensordot(waves, np.array([block[1] for block in self._waiting]), axes=1)
+        if self._bread is self._filling and added is summed:
+            self._bread = self._filling = self._filling + summed
+        else:
+            self._bread, self._filling = self._bread + added, self._filling + summed
         first, second = self._pairs
-        self._crossed += np.tensordot(waves[first] * waves[second], filling, axes=1)
+        self._shares = np.concatenate([self._shares, waves[first] * waves[second]], axis=1)
+        self._crossed = np.concatenate([self._crossed, filling])
+        if len(self._crossed) > len(first):
+            self._crossed, self._shares = np.tensordot(self._shares, self._crossed, axes=1), np.eye(len(first))
         self._waiting = []
 
     def covariance(self, kinds: tuple[str, ...]) -> Floats:
@@ -116,7 +128,7 @@ class ScoreSums:
         L = self._root
         if self._waiting:
             self._add_waiting()
-        plain = np.asarray(L @ self._whole @ L.T)
+        plain = np.asarray(self._by_whole(L) @ L.T)
         if not self._waves.size or not self._whole.any():
             return plain, plain
         rescaling, whitening, lost = self._rescaling(self._expected())
@@ -147,13 +159,26 @@ class ScoreSums:
         z = self._scores @ rescaling.T @ whitening.T
         return float(np.sum(z**2)) / max(r, 1), r * len(self._waves)
 
+    @property
+    def _is_unit(self) -> bool:
+        """Whether the sum of fillings is the unit matrix, as it is by weights that are inverse variances."""
+        return bool(np.abs(self._whole - np.eye(len(self._whole))).max(initial=0.0) <= ALIKE)
+
+    def _by_whole(self, matrices: Floats) -> Floats:
+        """Matrices (..., r) times the sum of fillings."""
+        return matrices if self._is_unit else np.asarray(matrices @ self._whole)
+
     def _expected(self) -> Floats:
         """(r, r) the sum N of the covariances C_kk of the sums if residuals were independent in time."""
         A, B = self._bread, self._filling
         first, second = self._pairs
         left = np.tensordot(A, B, axes=([0, 2], [0, 1]))  # sum_k A_k B_k
-        inner = np.tensordot(A @ self._whole, A, axes=([0, 2], [0, 1]))
-        return np.asarray(self._crossed[first == second].sum(axis=0) - left - left.T + inner)
+        if self._is_unit:
+            inner = left if A is B else np.tensordot(A, A, axes=([0, 2], [0, 1]))
+        else:
+            inner = np.tensordot(A @ self._whole, A, axes=([0, 2], [0, 1]))
+        crossed = np.tensordot(self._shares[first == second].sum(axis=0), self._crossed, axes=1)
+        return np.asarray(crossed - left - left.T + inner)
 
     def _rescaling(self, N: Floats) -> tuple[Floats, Floats, Floats]:
         """Rescale from the covariance N of the sums to B.
@@ -162,13 +187,20 @@ class ScoreSums:
             (r, r) F with ``F N F' = B`` as far as the fit left something, (r, r) W with ``W B W' = 1``, and a root
             (r, l) of the part of B of which the fit left too little.
         """
-        values, vectors = eigh(self._whole)
-        values = np.maximum(values, 1e-12 * values[-1])
-        G, whitening = vectors * np.sqrt(values), (vectors / np.sqrt(values)).T
-        left, directions = eigh(whitening @ N @ whitening.T)
+        if self._is_unit:
+            G = whitening = np.eye(len(N))
+            left, directions = eigh(N)
+        else:
+            values, vectors = eigh(self._whole)
+            values = np.maximum(values, 1e-12 * values[-1])
+            G, whitening = vectors * np.sqrt(values), (vectors / np.sqrt(values)).T
+            left, directions = eigh(whitening @ N @ whitening.T)
         least = LEAST_FREEDOM * max(float(np.max(left)), 1e-300)
         kept = np.where(left > least, 1.0 / np.sqrt(np.maximum(left, least)), 0.0)
-        return G @ (directions * kept) @ directions.T @ whitening, whitening, G @ directions[:, left <= least]
+        rescaling = (directions * kept) @ directions.T
+        if not self._is_unit:
+            rescaling = G @ rescaling @ whitening
+        return rescaling, whitening, G @ directions[:, left <= least]
 
     def _freedom(self, rows: Floats) -> Floats:
         """(b,) degrees of freedom of the variances of parameters (rows, r); NaN where no wave shows one.
@@ -176,15 +208,15 @@ class ScoreSums:
         Only ``rows C_kl rows'`` is needed, row by row, so the covariances C_kl themselves are never formed.
         """
         first, second = self._pairs
-        by_bread, by_filling = rows @ self._bread, rows @ self._filling  # (m, b, r)
+        by_bread = rows @ self._bread  # (m, b, r)
+        by_filling = by_bread if self._filling is self._bread else rows @ self._filling
         left = np.einsum("kci,lci->ckl", by_bread, by_filling, optimize=True)
-        inner = np.einsum("kci,lci->ckl", by_bread @ self._whole, by_bread, optimize=True)
+        inner = np.einsum("kci,lci->ckl", self._by_whole(by_bread), by_bread, optimize=True)
         table = inner - left - left.swapaxes(1, 2)
-        for k, n, crossed in zip(first.tolist(), second.tolist(), self._crossed, strict=True):
-            part = np.einsum("ci,ci->c", rows @ crossed, rows)
-            table[:, k, n] += part
-            if n != k:
-                table[:, n, k] += part
+        seen = np.einsum("nci,ci->nc", rows @ self._crossed, rows)
+        crossed = np.zeros_like(table)
+        crossed[:, first, second] = crossed[:, second, first] = (self._shares @ seen).T
+        table += crossed
         trace = np.einsum("ckk->c", table)
         known = trace > 0.0
         shares = table[known] / trace[known, None, None]  # squares of the table itself may be too small for a number

@@ -246,6 +246,7 @@ def _constraints(program: ConeProgram) -> tuple[list[Floats], list[Floats], list
 
     p = program.matrix.shape[1]
     blocks, sides, cones = [], [], []
+    minus = -np.eye(p)
 
     def add(rows: Floats, side: Floats, cone: Any) -> None:
         blocks.append(rows)
@@ -255,7 +256,7 @@ def _constraints(program: ConeProgram) -> tuple[list[Floats], list[Floats], list
     if len(program.equal):
         add(program.equal, program.value, clarabel.ZeroConeT(len(program.equal)))
     if program.nonnegative:
-        add(-np.eye(p)[list(program.nonnegative)], np.zeros(len(program.nonnegative)),
+        add(minus[list(program.nonnegative)], np.zeros(len(program.nonnegative)),
             clarabel.NonnegativeConeT(len(program.nonnegative)))  # fmt: skip
     if len(program.at_most):
         add(program.at_most, program.limit, clarabel.NonnegativeConeT(len(program.at_most)))
@@ -268,7 +269,7 @@ def _constraints(program: ConeProgram) -> tuple[list[Floats], list[Floats], list
     smallest = np.zeros(10)
     smallest[[0, 2, 5, 9]] = program.margin
     for body in range(program.bodies):
-        add(-np.eye(p)[10 * body : 10 * body + 10], -smallest, clarabel.PSDTriangleConeT(4))
+        add(minus[10 * body : 10 * body + 10], -smallest, clarabel.PSDTriangleConeT(4))
     return blocks, sides, cones
 
 

@@ -169,7 +169,7 @@ def feasible_parameters(
         margin=settings.margin,
         nonnegative=held_signs,
         **constraint_rows(settings.bounds.constraints(equations.robot), coordinates.from_scaled),
-        **passive_rows(passivity, coordinates.unknowns),
+        **passive_rows(passivity, coordinates),
     )
     y, gap, findings = _solve_program(program, settings, coordinates, equations.robot, weight)
     held = [
@@ -230,13 +230,15 @@ def constraint_rows(constraints: Sequence[Constraint], from_scaled: Floats) -> d
     return {"at_most": at_most, "limit": limit, "equal": equal, "value": value, "cones": cones}
 
 
-def passive_rows(passivity: Passivity, unknowns: Floats) -> dict[str, Any]:
+def passive_rows(passivity: Passivity, coordinates: PriorCoordinates) -> dict[str, Any]:
     """The part of a `ConeProgram` that rotors and friction make, each row scaled to the size of its entries."""
-    rows = passivity.rows @ unknowns
-    size = np.maximum(np.abs(rows).max(axis=1, initial=0.0), 1e-300)
-    blocks = (block.rows @ unknowns for block in passivity.blocks)
+    rows = coordinates.rescale_rows(passivity.rows)
+    size = np.maximum(rows.max(axis=1, initial=0.0), -rows.min(axis=1, initial=0.0))
+    np.maximum(size, 1e-300, out=size)
+    rows /= size[:, None]
+    blocks = (coordinates.rescale_rows(block.rows) for block in passivity.blocks)
     return {
-        "passive": rows / size[:, None],
+        "passive": rows,
         "allowed": passivity.allowed / size,
         "semidefinite": tuple(block / max(float(np.abs(block).max()), 1e-300) for block in blocks),
     }

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -202,13 +203,19 @@ def steady_states(surface: Surface, runs: Sequence[Experiment], speeds: int = SP
     high = max((each.speed for each in ranges), default=0.0) or 1.0
     used = [each for each in ranges if each.samples]
     low, top = (min(each.low for each in used), max(each.high for each in used)) if used else (-np.pi, np.pi)
-    places = np.linspace(low, top, PLACES)
-    magnitudes = high * np.geomspace(SLOWEST, FASTEST, speeds)
     pressed = [each for each in ranges if each.counted]
     # friction is linear in the load, so that the ends of its range suffice
-    ends = [min(each.least_load for each in pressed), max(each.most_load for each in pressed)] if pressed else [0.0]
-    loads = np.array(ends)
-    grid = np.meshgrid(np.concatenate([-magnitudes, magnitudes]), places, loads, indexing="ij")
+    ends = (min(each.least_load for each in pressed), max(each.most_load for each in pressed)) if pressed else (0.0,)
+    return _steady_grid(high, speeds, (low, top), ends)
+
+
+@lru_cache(maxsize=64)
+def _steady_grid(high: float, speeds: int, places: tuple[float, float], loads: tuple[float, ...]) -> SteadyMotion:
+    """Speeds up to a high one, positions between two, and loads; the same for all models of one run."""
+    magnitudes = high * np.geomspace(SLOWEST, FASTEST, speeds)
+    grid = np.meshgrid(
+        np.concatenate([-magnitudes, magnitudes]), np.linspace(*places, PLACES), np.array(loads), indexing="ij"
+    )
     return SteadyMotion(q=grid[1].ravel(), speed=grid[0].ravel(), load=grid[2].ravel())
 
 
@@ -299,13 +306,18 @@ def _tables(
     found = []
     for surface, rubbing in members.items():
         states = steady_states(surface, equations.excerpts)
-        table = np.zeros((states.speed.size, width))
-        for place, rubs in rubbing.items():
-            table[:, place] = np.sign(states.speed) * (states.speed if rubs is None else rubs.steady_torque(states))
-        if any(rubs is not None and not rubs.is_non_negative and table[:, p].any() for p, rubs in rubbing.items()):
+        sign, either = np.sign(states.speed), False
+        own = np.empty((states.speed.size, len(rubbing)), order="F")
+        for column, rubs in zip(own.T, rubbing.values(), strict=True):
+            np.multiply(sign, states.speed if rubs is None else rubs.steady_torque(states), out=column)
+            either = either or (rubs is not None and not rubs.is_non_negative and bool(column.any()))
+        if either:
             allow = FED_IN * typical_torque(surface, equations.excerpts)
             name = f"friction of {_join(names, [joint for joint, _ in surface])}"
-            found.append((name, table[distinct_rows(table[:, list(rubbing)])], allow))
+            rows = distinct_rows(own)
+            table = np.zeros((len(rows), width))
+            table[:, list(rubbing)] = own[rows]
+            found.append((name, table, allow))
     return found
 
 

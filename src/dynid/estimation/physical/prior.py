@@ -55,12 +55,27 @@ class PriorCoordinates:
     pull: Floats
     """(p + k + s,) how strongly each y is drawn to the centre, relative to the weight"""
     findings: tuple[Finding, ...]
+    bodies: int
+    """The first 10 * bodies unknowns are those of bodies; each of the others is one parameter, scaled."""
 
     @property
     def unknowns(self) -> Floats:
         """(p + k + s, p + k + s) standard parameters, terms and further unknowns = unknowns @ y."""
         rows, size = self.from_scaled.shape
         return np.vstack([self.from_scaled, np.eye(size)[rows:]])
+
+    def rescale_rows(self, rows: Floats) -> Floats:
+        """(m, p + k + s) rows over the scaled unknowns from such over parameters, terms and further unknowns.
+
+        It is ``rows @ unknowns``. Only the unknowns of a body are mixed: friction is a product with numbers.
+        """
+        links, size = 10 * self.bodies, self.from_scaled.shape[1]
+        scale = np.ones(size)
+        scale[: len(self.from_scaled)] = np.diagonal(self.from_scaled)
+        scaled = rows * scale
+        if rows[:, :links].any():
+            scaled[:, :links] = rows[:, :links] @ self.from_scaled[:links, :links]
+        return np.asarray(scaled)
 
     def widened(self, count: int) -> PriorCoordinates:
         """The same with further unknowns behind, which are in no equation of the torques."""
@@ -93,6 +108,7 @@ class PriorCoordinates:
             np.concatenate([np.tile(IDENTITY, len(bodies)), models / size]),
             pull,
             tuple(finding for body in bodies for finding in body.findings),
+            len(bodies),
         )
 
 

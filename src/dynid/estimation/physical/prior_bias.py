@@ -121,12 +121,14 @@ def drawn_spread(
     said = weigh_evidence(equations, weights, draw)
     root, undetermined, own, x, C, T = said.root, said.undetermined, said.own, said.distance, said.sampling, said.prior
     rest = np.linalg.solve(T + said.average, said.average).T  # 1 - K
-    K = np.eye(len(x)) - rest
-    around_mean = np.outer(own, own) * (root @ K @ C @ K.T @ root.T) + root @ rest @ T @ rest.T @ root.T
-    away = root @ (rest @ x)  # of the guess from what the data say
+    drawn = root @ rest
+    free = root - drawn  # root @ K
+    by_prior = drawn @ T
+    around_mean = np.outer(own, own) * (free @ C @ free.T) + by_prior @ drawn.T
+    away = drawn @ x  # of the guess from what the data say
     beta, each = said.beta, said.variances
     bias = np.where(undetermined, 0.0, values - beta - away)
-    expected = np.diagonal(root @ rest @ (T + C) @ rest.T @ root.T)
+    expected = np.sum((by_prior + drawn @ C) * drawn, axis=1)
     contradicted = away**2 > CONTRADICTED**2 * expected
     variance = np.diagonal(around_mean)
     larger = variance + np.where(contradicted, away**2 - expected, 0.0)

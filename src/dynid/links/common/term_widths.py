@@ -67,7 +67,7 @@ def _ask_widths(
     factors, clear = grid
     tried = [[_widened(term, factor) for factor in factors.tolist()] for term in scaled]
     wide = build_equations(
-        equations.robot, equations.experiments, base=equations.base, band_hz=equations.band_hz,
+        equations.robot, equations.experiments, base=equations.base, band_hz=equations.band_hz, blocks=1,
         terms=[*others, *(term for row in tried for term in row)],
     )  # fmt: skip
     factor = wide.information.weight(weights)
