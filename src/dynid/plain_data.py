@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache
+from operator import itemgetter
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -34,6 +35,8 @@ _NOT_FINITE = text(r"nan|-?inf", "a number, nan, inf or -inf")
 
 _WITHOUT_COMMAS = frozenset({float, int, bool, NoneType})
 """Types of values whose text has no comma."""
+_encode = json.JSONEncoder(allow_nan=False).encode
+"""``json.dumps(value, allow_nan=False)``, which would make an encoder for every value."""
 
 
 def json_texts(value: object, indent: str = "\n") -> tuple[str, str]:
@@ -44,17 +47,17 @@ def json_texts(value: object, indent: str = "\n") -> tuple[str, str]:
     """
     inner = indent + " "
     if isinstance(value, dict) and value:
-        entries = {json.dumps(key): json_texts(entry, inner) for key, entry in value.items()}
-        indented = [f"{key}: {text}" for key, (text, _) in entries.items()]
-        in_order = [f"{json.dumps(key)}: {entries[json.dumps(key)][1]}" for key in sorted(value)]
+        entries = [(key, _encode(key), *json_texts(entry, inner)) for key, entry in value.items()]
+        indented = [f"{shown}: {text}" for _, shown, text, _ in entries]
+        in_order = [f"{shown}: {text}" for _, shown, _, text in sorted(entries, key=itemgetter(0))]
         return f"{{{inner}{f',{inner}'.join(indented)}{indent}}}", f"{{{', '.join(in_order)}}}"
     if isinstance(value, list | tuple) and value:
         if _WITHOUT_COMMAS.issuperset(map(type, value)):
-            text = json.dumps(value, allow_nan=False)
+            text = _encode(value)
             return f"[{inner}{text[1:-1].replace(', ', f',{inner}')}{indent}]", text
         texts, in_one_line = zip(*(json_texts(entry, inner) for entry in value), strict=True)
         return f"[{inner}{f',{inner}'.join(texts)}{indent}]", f"[{', '.join(in_one_line)}]"
-    return (json.dumps(value, allow_nan=False),) * 2
+    return (_encode(value),) * 2
 
 
 def _entry(value: Any, place: str) -> None:

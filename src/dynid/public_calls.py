@@ -9,7 +9,6 @@ dynid.
 from __future__ import annotations
 
 import ast
-import difflib
 import functools
 import inspect
 import os
@@ -127,7 +126,9 @@ def _where(word: str, known: list[str]) -> str:
     recipe = _class_of("Recipe")
     if "recipe" in known and word in getattr(recipe, "__dataclass_fields__", {}):
         return f"It is a setting of the recipe: dynid.Recipe({word}=...). "
-    near = difflib.get_close_matches(word, known, n=1, cutoff=SIMILAR)
+    from difflib import get_close_matches  # few calls are wrong
+
+    near = get_close_matches(word, known, n=1, cutoff=SIMILAR)
     return f"Did you mean {near[0]}? " if near else ""
 
 

@@ -6,7 +6,6 @@ None, and ``false`` for a table that is left out. Unknown keys and values of a w
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 from collections.abc import Iterable, Mapping
@@ -92,7 +91,9 @@ class TomlSettings:
         changed = {}
         for key, value in values.items():
             if key not in hints:
-                near = difflib.get_close_matches(key, hints, n=1)
+                from difflib import get_close_matches  # few calls are wrong
+
+                near = get_close_matches(key, hints, n=1)
                 remedy = f"Did you mean {near[0]}?" if near else f"The keys are: {', '.join(hints)}."
                 raise ArgumentError("there is no such setting", path=path, place=key, remedy=remedy)
             try:

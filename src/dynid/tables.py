@@ -71,20 +71,20 @@ class Table:
 
     def to_html(self) -> str:
         """A plain ``<table>``, escaped."""
+        from html import escape  # with all names of characters, which most processes never need
+
         cells, numeric = self._cells(), self._are_numeric()
         head = "".join(
-            f'<th class="number">{_escaped(text)}</th>' if right else f"<th>{_escaped(text)}</th>"
-            for text, right in zip(cells[0], numeric, strict=True)
+            [
+                f'<th class="number">{escape(text)}</th>' if right else f"<th>{escape(text)}</th>"
+                for text, right in zip(cells[0], numeric, strict=True)
+            ]
         )
-        body = "".join(
-            "<tr>"
-            + "".join(
-                f'<td class="number">{_escaped(text)}</td>' if right else f"<td>{_escaped(text)}</td>"
-                for text, right in zip(row, numeric, strict=True)
-            )
-            + "</tr>"
-            for row in cells[1:]
-        )
+        tags = ['<td class="number">' if right else "<td>" for right in numeric]
+        lines = [
+            "".join([f"{tag}{escape(text)}</td>" for tag, text in zip(tags, row, strict=True)]) for row in cells[1:]
+        ]
+        body = "".join([f"<tr>{line}</tr>" for line in lines])
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def __str__(self) -> str:
@@ -106,17 +106,13 @@ def html_card(title: str, lines: Sequence[str] = (), table: Table | None = None)
         >>> html_card("two joints", ["1 s"])
         '<div><p><b>two joints</b></p><p>1 s</p></div>'
     """
-    texts = "".join(f"<p>{_escaped(line)}</p>" for line in lines)
+    from html import escape
+
+    texts = "".join(f"<p>{escape(line)}</p>" for line in lines)
     shown = "" if table is None else table.to_html()
-    return f"<div><p><b>{_escaped(title)}</b></p>{texts}{shown}</div>"
+    return f"<div><p><b>{escape(title)}</b></p>{texts}{shown}</div>"
 
 
 def plain_number(value: float) -> str:
     """Three digits of a number, without an exponent below a million: 1998 is written 2000."""
     return f"{float(f'{value:.3g}'):g}"
-
-
-def _escaped(text: str) -> str:
-    from html import escape  # with all names of characters, which most processes never need
-
-    return escape(text)

@@ -5,9 +5,11 @@ Exit codes are in `dynid.cli.group`. Heavy imports happen inside the commands, s
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
+gc.set_threshold(100_000, 50, 100)  # imports make many objects that stay: a search for unused cycles would find none
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):  # read once, when NumPy is loaded
     os.environ.setdefault(_name, "1")  # small problems take longer with threads, and the last bits depend on them
 

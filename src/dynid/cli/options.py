@@ -379,6 +379,8 @@ def is_robot(name: str) -> bool:
 
 
 def _is_built_in(name: str) -> bool:
+    if "/" in name:
+        return False  # a path; without a look at the robots
     from dynid.robot import zoo
 
     return name in zoo.names()

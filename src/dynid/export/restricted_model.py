@@ -152,13 +152,15 @@ def _drive_gains(fit: Identification, carried: Sequence[Term]) -> dict[str, floa
 def _steady_torques(fit: Identification, kept: Sequence[Term], dropped: Sequence[str]) -> list[SteadyTorque]:
     """The friction of joints with powers of the speed, beyond the speeds of the data: powers grow without end."""
     joints = sorted({term.joint for term in kept if isinstance(term, CubicViscous) and term.joint is not None})
+    if not joints:
+        return []
     first, names = 10 * fit.robot.dof, fit.robot.joint_names
     own = all_terms(fit.equations)[: len(fit.robot.terms)]
     own_names = fit.base.layout.names[first:]
-    whole = [*zip(own, fit.with_signs.parameter_vector[first:], strict=True)]
-    whole += zip(fit.terms, fit.estimate.values[fit.base.rank :], strict=True)
-    mine = [(first + k, term) for k, term in enumerate(own) if own_names[k] not in dropped]
-    mine += [(fit.standard.size + k, term) for k, term in enumerate(kept)]
+    values = [*fit.with_signs.parameter_vector[first:], *fit.estimate.values[fit.base.rank :]]
+    whole = [(v, term, term.surface(names)) for v, term in zip(values, (*own, *fit.terms), strict=True)]
+    mine = [(first + k, term, term.surface(names)) for k, term in enumerate(own) if own_names[k] not in dropped]
+    mine += [(fit.standard.size + k, term, term.surface(names)) for k, term in enumerate(kept)]
     found = []
     for j in joints:
         surface = ((j, 1.0),)
@@ -168,10 +170,10 @@ def _steady_torques(fit: Identification, kept: Sequence[Term], dropped: Sequence
         middle = np.full(STEADY_SPEEDS, float(np.mean(grid.q)))
         state = SteadyMotion(q=middle, speed=speed, load=np.full(STEADY_SPEEDS, float(np.mean(grid.load))))
         columns = np.zeros((STEADY_SPEEDS, fit.standard.size + len(kept)))
-        for place, term in mine:
-            if term.surface(names) == surface:
+        for place, term, own_surface in mine:
+            if own_surface == surface:
                 columns[:, place] = term.steady_torque(state)
-        torque = sum(v * term.steady_torque(state) for term, v in whole if term.surface(names) == surface)
+        torque = sum(v * term.steady_torque(state) for v, term, own_surface in whole if own_surface == surface)
         found.append(SteadyTorque(j, columns, np.asarray(torque, dtype=float)))
     return found
 

@@ -48,7 +48,6 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -345,6 +344,12 @@ def _strings(where: str, value: object) -> tuple[str, ...]:
     return tuple(_text(where, item) for item in items)
 
 
+def _fraction(text: str) -> float:
+    from fractions import Fraction  # with Python's decimal numbers, which few maps need
+
+    return float(Fraction(text))
+
+
 def _number(where: str, value: object) -> float:
     """A number, or a fraction as text: gear ratios are often known as 1798/7."""
     try:
@@ -352,7 +357,7 @@ def _number(where: str, value: object) -> float:
             raise ValueError
         if isinstance(value, str) and not _NUMBER_TEXT.fullmatch(value.strip()):
             raise ValueError
-        number = float(Fraction(value)) if isinstance(value, str) else float(value)
+        number = _fraction(value) if isinstance(value, str) else float(value)
     except (ValueError, ZeroDivisionError, OverflowError) as error:
         raise _wrong(where, 'a number or a fraction such as "1798/7"', value) from error
     if not abs(number) <= LARGEST_NUMBER:

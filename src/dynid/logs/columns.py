@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 import numpy as np
 
@@ -208,6 +207,8 @@ def _resolve(table: Table, pattern: str, quantity: str) -> str:
             place=f"[{quantity}] columns",
             remedy="Name the column (or ROS topic) in full.",
         )
+    from difflib import get_close_matches  # few maps are wrong
+
     near = get_close_matches(pattern, table.names, 4, 0.5) or list(table.names[:12])
     raise DataError(
         f"the log has no column '{pattern}'",

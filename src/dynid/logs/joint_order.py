@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
@@ -126,6 +125,8 @@ def _partly_known(
     names: Sequence[str], joints: Sequence[int | None], robot: Robot, whose: str, place: str | None
 ) -> DataError:
     """The error for names of which some are joints of the robot, but not one for each joint."""
+    from difflib import get_close_matches  # few maps are wrong
+
     missing = [name for j, name in enumerate(robot.joint_names) if j not in joints]
     unknown = [name for name, joint in zip(names, joints, strict=True) if joint is None]
     twice = [j for j, count in Counter(joint for joint in joints if joint is not None).items() if count > 1]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from html import escape
 from textwrap import indent
 from typing import Any, Self
@@ -57,7 +58,8 @@ class Block(ABC):
 
     def to_json(self) -> dict[str, Any]:
         """The fields, with the name of the block's type in ``block``."""
-        return {"block": type(self).__name__, **asdict(self)}  # type: ignore[call-overload]  # all are dataclasses
+        own = fields(self)  # type: ignore[arg-type]  # all are dataclasses
+        return {"block": type(self).__name__, **{one.name: getattr(self, one.name) for one in own}}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Block:
@@ -228,11 +230,11 @@ class Intervals(Block):
 
 def _bar(bar: Sequence[float | None]) -> str:
     """An SVG with zero in the middle; the largest magnitude of the three values is three quarters of the half width."""
-    prior, data, data_half, result, half = (None if x is None or not np.isfinite(x) else x for x in bar)
+    prior, data, data_half, result, half = (None if x is None or not math.isfinite(x) else x for x in bar)
     largest = max((abs(x) for x in (prior, data, result) if x is not None), default=0.0) or 1.0
 
     def at(value: float) -> float:
-        return BAR_HALF * (1.0 + float(np.clip(0.75 * value / largest, -1.0, 1.0)))
+        return BAR_HALF * (1.0 + min(max(0.75 * value / largest, -1.0), 1.0))
 
     parts = [f'<line class="zero" x1="{BAR_HALF:g}" x2="{BAR_HALF:g}" y1="0" y2="18"/>']
     for value, width, y, kind in ((data, data_half, 5, "data"), (result, half, 12, "result")):
@@ -311,6 +313,9 @@ class Plot(Block):
     def to_markdown(self) -> str:
         return f"*Plot in the HTML report: {_plain(self.label)}.*"
 
+    def to_json(self) -> dict[str, Any]:
+        return {**Block.to_json(self), "curves": [asdict(curve) for curve in self.curves]}
+
 
 @dataclass(frozen=True, slots=True)
 class Player(Block):
@@ -350,4 +355,4 @@ def _plain(text: str) -> str:
 
 def _cell(cell: Cell) -> Cell:
     """Replace numbers that are not finite by None."""
-    return None if isinstance(cell, float) and not np.isfinite(cell) else cell
+    return None if isinstance(cell, float) and not math.isfinite(cell) else cell

@@ -126,11 +126,16 @@ def base_marks(fit: Identification) -> tuple[str, ...]:
     return tuple(marks)
 
 
-def standard_marks(fit: Identification) -> tuple[str, ...]:
-    """(p,) mark of each standard parameter; one that is a base parameter by itself has the mark of that one."""
+def standard_marks(fit: Identification, of_base: Sequence[str]) -> tuple[str, ...]:
+    """(p,) mark of each standard parameter; one that is a base parameter by itself has the mark of that one.
+
+    Args:
+        fit: The identification.
+        of_base: Its `base_marks`.
+    """
     base, hidden = fit.base, set(fit.base.unidentifiable)
     alone = {base.layout.index(name) for name in base.identifiable}
-    marks = dict(zip(base.columns, base_marks(fit), strict=False))
+    marks = dict(zip(base.columns, of_base, strict=False))
     return tuple(
         "unidentifiable" if name in hidden else marks[column] if column in alone else PRIOR
         for column, name in enumerate(base.layout.names)
@@ -151,31 +156,30 @@ class Parameters(Section):
         """Tables, the meaning of the marks, and the reasons why some parameters have no effect."""
         hidden = tuple(self.fit.base.reasons.items())
         why: list[Block] = [Heading("Parameters without effect on the torques"), Bullets(hidden)] if hidden else []
+        marks = base_marks(self.fit)
         return [
             Text(_names(self.fit), "hint"),
             Text(BARS, "hint"),
-            *self._found(),
+            *self._found(marks),
             Heading("What the marks mean"),
             Bullets(WORDS),
             *why,
             *self._bodies(),
-            self._standard(),
+            self._standard(marks),
         ]
 
-    def _found(self) -> list[Block]:
+    def _found(self, marks: Sequence[str]) -> list[Block]:
         """The parameters with their intervals; parts of a friction that several terms share are folded away."""
         estimate, base = self.fit.estimate, self.fit.base
         terms = [term.name for term in self.fit.terms]
         prior = np.concatenate([base.project(self.fit.robot.parameter_vector), np.zeros(len(terms))])
         data, data_half = _data_alone(self.fit)
-        marks = base_marks(self.fit)
         shared = {name for friction in self.friction if len(friction.terms) > 2 for name in friction.terms}
         parts: list[tuple[Cell, ...]] = []
         rows: dict[Source, list[tuple[Cell, ...]]] = {source: [] for source in SOURCES}
         bars: dict[Source, list[tuple[float | None, ...]]] = {source: [] for source in SOURCES}
-        for k, (low, high) in enumerate(estimate.interval()):
+        for k, ((low, high), source) in enumerate(zip(estimate.interval(), estimate.sources, strict=True)):
             name, value = estimate.names[k], float(estimate.values[k])
-            source = estimate.sources[k]
             before, half = None if k >= base.rank else float(prior[k]), 0.5 * float(high - low)
             figures = (_with_half(value, half), _with_half(float(data[k]), float(data_half[k])), before)
             row = (name, *figures, estimate.units[k], marks[k])
@@ -213,7 +217,7 @@ class Parameters(Section):
         )
         return [Heading("Bodies"), Text(note, "hint"), Rows(header, tuple(rows))]
 
-    def _standard(self) -> Rows:
+    def _standard(self, marks: Sequence[str]) -> Rows:
         fit = self.fit
         rows = [
             (name, float(value), float(before), float(spread), mark)
@@ -222,7 +226,7 @@ class Parameters(Section):
                 fit.standard,
                 fit.robot.parameter_vector,
                 fit.standard_stderr,
-                standard_marks(fit),
+                standard_marks(fit, marks),
                 strict=True,
             )
         ]

@@ -37,7 +37,8 @@ class Inertia(ReadOnly):
         """Copy, check and freeze the arrays."""
         first_moment = np.array(self.first_moment, dtype=float).reshape(3)
         tensor = np.array(self.about_origin, dtype=float).reshape(3, 3)
-        if not math.isfinite(self.mass + first_moment.sum() + tensor.sum()) and not (  # sums of numbers may overflow
+        numbers = (self.mass, *first_moment.tolist(), *tensor.ravel().tolist())
+        if not math.isfinite(sum(numbers)) and not (  # sums of numbers may overflow
             math.isfinite(self.mass) and np.isfinite(first_moment).all() and np.isfinite(tensor).all()
         ):
             raise DescriptionError("mass, first moment and inertia must be finite numbers")
@@ -94,9 +95,11 @@ class Inertia(ReadOnly):
     @property
     def pseudo(self) -> NDArray[np.float64]:
         """Pseudo-inertia (4, 4): positive semidefinite exactly when some mass distribution has these ten numbers."""
-        second_moment = 0.5 * np.trace(self.about_origin) * np.eye(3) - self.about_origin
-        h = self.first_moment
-        return np.block([[second_moment, h[:, None]], [h[None, :], np.array([[self.mass]])]])
+        pseudo = np.empty((4, 4))
+        pseudo[:3, :3] = 0.5 * self.about_origin.trace() * _EYE - self.about_origin
+        pseudo[:3, 3] = pseudo[3, :3] = self.first_moment
+        pseudo[3, 3] = self.mass
+        return pseudo
 
     @property
     def is_physical(self) -> bool:
@@ -115,7 +118,8 @@ class Inertia(ReadOnly):
         R, p = T_new_old[:3, :3], T_new_old[:3, 3]
         h = R @ self.first_moment
         # parallel axes for a shift that is not from the centre of mass: -m[p]^2 - [p][h] - [h][p]
-        shift = -self.mass * skew(p) @ skew(p) - skew(p) @ skew(h) - skew(h) @ skew(p)
+        P, H = skew(p), skew(h)
+        shift = -self.mass * P @ P - P @ H - H @ P
         tensor = R @ self.about_origin @ R.T + shift
         return Inertia(mass=self.mass, first_moment=h + self.mass * p, about_origin=tensor)
 
@@ -150,6 +154,7 @@ def _about_origin(mass: float, com: ArrayLike, about_com: ArrayLike) -> dict[str
     return {"mass": mass, "first_moment": mass * c, "about_origin": about_origin}
 
 
+_EYE = np.eye(3)
 _UPPER = np.array([0, 1, 2, 4, 5, 8])
 """Places of XX, XY, XZ, YY, YZ, ZZ in a tensor, row by row."""
 _SAME_FRAME = np.eye(4).tolist()

@@ -309,7 +309,7 @@ class Robot(ReadOnly):
         return replace(
             self,
             joints=tuple(
-                replace(j, terms=(*(j.terms if keep else ()), *local[j.name])) if j.name in local else j
+                j.with_terms((*(j.terms if keep else ()), *local[j.name])) if j.name in local else j
                 for j in self.joints
             ),
             couplings=couplings or self.couplings,

@@ -20,15 +20,17 @@ __all__ = ["Joint", "JointKind", "JointLimits", "Link", "PlacedTerm", "check_hel
 
 JointKind = Literal["revolute", "continuous", "prismatic", "fixed"]
 
-_ROTATION = 1e-6
-"""Largest entry by which ``R R'`` of a rotation in a file may differ from the identity (convention: six digits)."""
+_EYE = np.eye(3)
+_ROTATION = 1e-6 + 1e-5 * _EYE
+"""(3, 3) by how much ``R R'`` of a rotation in a file may differ from the identity (convention: six digits, and five
+for the lengths of the axes)."""
 _SHORTEST_AXIS = 1e-9
 """Length of an axis below which it has no direction (convention)."""
 
 
 def is_rotation(R: NDArray[np.float64]) -> bool:
     """Whether a matrix (3, 3) is a rotation, within the rounding of files."""
-    return bool(np.allclose(R @ R.T, np.eye(3), atol=_ROTATION) and np.linalg.det(R) >= 0)
+    return bool((np.abs(R @ R.T - _EYE) <= _ROTATION).all() and np.linalg.det(R) >= 0)
 
 
 def freeze_array(values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:

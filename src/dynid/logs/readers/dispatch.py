@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +18,9 @@ from dynid.errors import LogReadError
 from dynid.files.small_files import read_small
 from dynid.logs.readers.base import Floats, Options, Table
 from dynid.logs.readers.log_formats import Format, detect_format, log_read_error, pieces_in_process
-from dynid.logs.readers.safe_child import SafeChild
+
+if TYPE_CHECKING:  # most logs need no other process
+    from dynid.logs.readers.safe_child import SafeChild
 
 __all__ = ["bag_files", "is_bag", "is_lerobot", "join_tables", "read_pieces", "read_table"]
 
@@ -34,6 +37,8 @@ def read_table(path: str | Path, options: Options | None = None) -> Table:
     """
     file, chosen = Path(path), options or Options()
     if file.is_dir():
+        from dynid.logs.readers.safe_child import SafeChild
+
         files = bag_files(file)
         with SafeChild() as child:  # starts at the first file that needs it, and reads the others, too
             parts = [[*_tables(part, _within(chosen, k, len(files)), 0, child)] for k, part in enumerate(files)]
@@ -78,6 +83,8 @@ def _tables(file: Path, options: Options, rows: int, child: SafeChild | None = N
     if not found.isolated:
         yield from pieces_in_process(found.name, file, options, rows)
         return
+    from dynid.logs.readers.safe_child import SafeChild  # with what it takes to start another process
+
     try:
         with SafeChild() if child is None else nullcontext(child) as reader:
             yield from reader.pieces(found.name, file, options, rows)

@@ -2,7 +2,7 @@
 
 The dialect (how the file separates fields, writes decimals and names columns) is detected; ambiguous files are refused.
 
-Numbers are converted block by block in a small native kernel that is compiled on first use (``decimals.ll``). It
+Numbers are converted block by block in a small native kernel (``decimals.ll``), which is kept as machine code. It
 converts every number that it can decide, correctly rounded; the few that it cannot (more than 19 digits, infinities) go
 to Python's own conversion. Several threads parse, for the kernel needs no interpreter. docs/decisions.md has the
 measurement against libraries.
@@ -11,6 +11,7 @@ measurement against libraries.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import io
 import os
 import re
@@ -284,18 +285,11 @@ class _Parser:
 @cache
 def _kernel() -> tuple[Any, Floats, Any]:
     """The compiled kernel and its two tables."""
-    import llvmlite.binding as llvm
+    from dynid.tape.llvm.engine import load_code, optimise_text
 
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
     folder = resources.files(__package__)
-    sources = [(folder / name).read_text(encoding="utf-8") for name in ("nearest_double.ll", "decimals.ll")]
-    module = llvm.parse_assembly("\n".join(sources))
-    machine = llvm.Target.from_default_triple().create_target_machine(opt=2)
-    passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
-    passes.getModulePassManager().run(module, passes)
-    engine = llvm.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
+    printed = "\n".join((folder / name).read_text(encoding="utf-8") for name in ("nearest_double.ll", "decimals.ll"))
+    code = load_code(f"rows {hashlib.sha256(printed.encode()).hexdigest()}", lambda: (optimise_text(printed), 2))
     integer, pointer = ctypes.c_int64, ctypes.c_void_p
     signature = ctypes.CFUNCTYPE(
         integer,
@@ -308,8 +302,8 @@ def _kernel() -> tuple[Any, Floats, Any]:
         integer,
         *[pointer] * 3,
     )
-    function = signature(engine.get_function_address("parse_rows"))
-    function.engine = engine  # type: ignore[attr-defined]  # the code lives as long as its engine
+    function = signature(code.address("parse_rows"))
+    function.code = code  # type: ignore[attr-defined]  # as long as this lives, the function does
     return function, np.array([10.0**k for k in range(23)]), _powers_of_five()
 
 

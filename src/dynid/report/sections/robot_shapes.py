@@ -82,11 +82,13 @@ def _triangles(document: XmlDocument, geometry: Element) -> Floats | None:
     """(t, 3, 3) corners in the shape's own frame [m]; None for a mesh that is not at hand."""
     shape = geometry.children[0] if geometry.children else geometry
     if shape.tag == "mesh":
-        from dynid.excitation.collision.geometry import read_triangles
-
         path = _find_mesh(Path(document.path), document.attribute(shape, "filename"))
         scale = document.numbers(shape, "scale", 3, np.ones(3))
-        return None if path is None else np.asarray(read_triangles(path) * scale)
+        if path is None:
+            return None
+        from dynid.excitation.collision.geometry import read_triangles
+
+        return np.asarray(read_triangles(path) * scale)
     if shape.tag == "box":
         x, y, z = 0.5 * document.numbers(shape, "size", 3)
         corners = np.array([[x, y], [-x, y], [-x, -y], [x, -y]])
@@ -117,12 +119,14 @@ def _stack_of_rings(levels: Sequence[tuple[float, float]], ring: Floats) -> Floa
 def _find_mesh(urdf: Path, name: str) -> Path | None:
     """The STL file that a mesh's name leads to: from the folder of the URDF, or from a package folder above it."""
     inside = Path(name.split("://", 1)[-1].lstrip("/")) if "://" in name else Path(name)
+    if inside.suffix.lower() != ".stl":
+        return None
     here = urdf.resolve().parent
     places = [here, *list(here.parents)[:MOST_PARENTS]] if "://" in name else [here]
     for folder in places:
         for start in range(min(2, len(inside.parts))):  # the folder holds the package, or is the package
             path = folder.joinpath(*inside.parts[start:])
-            if path.suffix.lower() == ".stl" and path.is_file():
+            if path.is_file():
                 return path
     return None
 

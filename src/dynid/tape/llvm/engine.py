@@ -21,7 +21,7 @@ import llvmlite.binding as llvm
 from dynid.tape.llvm.functions import LIBRARY, functions_module
 from dynid.tape.llvm.object_cache import ObjectCache, source_digest
 
-__all__ = ["TAPE", "Code", "Host", "host", "load_code", "provide", "source_digest"]
+__all__ = ["TAPE", "Code", "Host", "host", "load_code", "optimise_text", "provide", "source_digest"]
 
 PYTHON = (
     "Py_IncRef",
@@ -126,6 +126,15 @@ def compile_text(text: str, level: int) -> bytes:
     module = llvm.parse_assembly(text)
     module.triple = llvm.get_process_triple()
     return bytes(_target_machine(level).emit_object(module))
+
+
+def optimise_text(text: str) -> str:
+    """The text of a module after LLVM's own passes: for text that a person wrote, printed programs need none."""
+    host()
+    module = llvm.parse_assembly(text)
+    passes = llvm.create_pass_builder(_target_machine(2), llvm.create_pipeline_tuning_options(speed_level=2))
+    passes.getModulePassManager().run(module, passes)
+    return str(module)
 
 
 @functools.cache

@@ -214,7 +214,7 @@ def _write_yielding(text: TendonText, robot: Robot, term: Term, claim: Callable[
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class TendonTerms:
     """What the tendons of a file add to a robot."""
 
@@ -237,6 +237,8 @@ class _Tendon:
     """Attribute -> first number, for those that are not zero."""
 
 
+_TermsByJoint = dict[str, tuple[StateTerm, ...]]
+"""Name of a joint -> its terms."""
 _NUMBERS = ("stiffness", "damping", "frictionloss", "armature", "springyield")
 
 
@@ -252,7 +254,7 @@ def read_tendons(settings: MjcfSettings, robot: Robot, sites: Mapping[str, tuple
         DescriptionError: A tendon has stiffness, damping, friction or inertia that is no term.
     """
     document = settings.document
-    found = TendonTerms(robot)
+    terms = {joint.name: joint.terms for joint in robot.joints}
     motors: list[_Tendon] = []
     used: list[Element] = []
     yielding: list[Term] = []
@@ -263,16 +265,18 @@ def read_tendons(settings: MjcfSettings, robot: Robot, sites: Mapping[str, tuple
                 continue
             used.append(element)
             if element.tag == "spatial":
-                found.robot, ends = _read_harmonic(settings, found.robot, tendon, sites)
-                used += ends
+                used += _read_harmonic(settings, robot, terms, tendon, sites)
             elif "springyield" in tendon.numbers:
                 yielding.append(_read_yielding(settings, robot, tendon))
             elif "stiffness" in tendon.numbers:
-                found.robot = _read_offset(settings, found.robot, tendon)
+                _read_offset(settings, robot, terms, tendon)
             else:
                 motors.append(tendon)
-    found.robot = _read_motors(settings, found.robot, motors)
-    return replace(found, yielding=tuple(yielding), elements=tuple(used))
+    couplings = _read_motors(settings, robot, terms, motors)
+    held = tuple(joint.with_terms(terms[joint.name]) for joint in robot.joints)
+    return TendonTerms(
+        replace(robot, joints=held, couplings=couplings) if used else robot, tuple(yielding), tuple(used)
+    )
 
 
 def _read_numbers(settings: MjcfSettings, element: Element) -> _Tendon | None:
@@ -306,7 +310,7 @@ def _check_joints(settings: MjcfSettings, robot: Robot, tendon: _Tendon, *, leas
         raise _unsupported(settings, tendon.element, next(iter(tendon.numbers)))
 
 
-def _read_offset(settings: MjcfSettings, robot: Robot, tendon: _Tendon) -> Robot:
+def _read_offset(settings: MjcfSettings, robot: Robot, terms: _TermsByJoint, tendon: _Tendon) -> None:
     element = tendon.element
     _check_joints(settings, robot, tendon, least=1, turning=False)
     lengths = settings.document.number_list(element, "springlength") if "springlength" in element.attributes else [0.0]
@@ -315,7 +319,7 @@ def _read_offset(settings: MjcfSettings, robot: Robot, tendon: _Tendon) -> Robot
     if abs(lengths[0]) < FAR_ENOUGH:
         raise _unsupported(settings, element, "stiffness")
     ((name, coef),) = tendon.joints.items()
-    return _add(robot, name, Offset(float(-coef * tendon.numbers["stiffness"] * lengths[0])))
+    _add(terms, name, Offset(float(-coef * tendon.numbers["stiffness"] * lengths[0])))
 
 
 def _read_yielding(settings: MjcfSettings, robot: Robot, tendon: _Tendon) -> Term:
@@ -330,7 +334,9 @@ def _read_yielding(settings: MjcfSettings, robot: Robot, tendon: _Tendon) -> Ter
     return MotorFriction(value, ratios=ratios, friction=Hysteresis(joint=ratios[-1][0], scale=scale))
 
 
-def _read_motors(settings: MjcfSettings, robot: Robot, tendons: Sequence[_Tendon]) -> Robot:
+def _read_motors(
+    settings: MjcfSettings, robot: Robot, terms: _TermsByJoint, tendons: Sequence[_Tendon]
+) -> tuple[Coupling, ...]:
     """Couplings of fixed tendons; those over the same joints are one motor where their coefficients allow it."""
     groups: dict[frozenset[str], list[_Tendon]] = {}
     for tendon in tendons:
@@ -354,8 +360,8 @@ def _read_motors(settings: MjcfSettings, robot: Robot, tendons: Sequence[_Tendon
         for name, coef in tendon.joints.items():
             for attribute, kind in (("armature", RotorInertia), ("damping", Viscous)):
                 if attribute in tendon.numbers:
-                    robot = _add(robot, name, kind(tendon.numbers[attribute] * coef**2), first=True)
-    return robot.with_couplings(*couplings) if couplings else robot
+                    _add(terms, name, kind(tendon.numbers[attribute] * coef**2), first=True)
+    return tuple(couplings)
 
 
 def _is_same_motor(ratios: Mapping[str, float], tendon: _Tendon) -> bool:
@@ -366,25 +372,32 @@ def _is_same_motor(ratios: Mapping[str, float], tendon: _Tendon) -> bool:
     return len(factors) == 2 and factors[0] * factors[1] > 0.0 and "frictionloss" not in tendon.numbers
 
 
-def _add(robot: Robot, joint: str, term: StateTerm, *, first: bool = False) -> Robot:
-    """The robot with one more term on a joint, added to that of the same kind if there is one."""
-    held = next(j for j in robot.joints if j.name == joint)
+def _add(terms: _TermsByJoint, joint: str, term: StateTerm, *, first: bool = False) -> None:
+    """Put one more term on a joint, added to that of the same kind if there is one."""
+    held = terms[joint]
     kind = term.with_value(0.0)
-    present = [t for t in held.terms if t.with_value(0.0) == kind]
+    present = [t for t in held if t.with_value(0.0) == kind]
     total = sum(t.value for t in present) + term.value
     if abs(total) <= NEGLIGIBLE * abs(term.value):
-        terms = tuple(t for t in held.terms if t not in present)
+        terms[joint] = tuple(t for t in held if t not in present)
     elif present:
-        terms = tuple(t.with_value(total) if t is present[0] else t for t in held.terms if t not in present[1:])
+        terms[joint] = tuple(t.with_value(total) if t is present[0] else t for t in held if t not in present[1:])
     else:
-        terms = (term, *held.terms) if first else (*held.terms, term)
-    return replace(robot, joints=tuple(replace(j, terms=terms) if j.name == joint else j for j in robot.joints))
+        terms[joint] = (term, *held) if first else (*held, term)
 
 
 def _read_harmonic(
-    settings: MjcfSettings, robot: Robot, tendon: _Tendon, sites: Mapping[str, tuple[Site, Element]]
-) -> tuple[Robot, list[Element]]:
-    """A spring of no length between two neighbouring bodies, as the sine and cosine of the joint between them."""
+    settings: MjcfSettings,
+    robot: Robot,
+    terms: _TermsByJoint,
+    tendon: _Tendon,
+    sites: Mapping[str, tuple[Site, Element]],
+) -> list[Element]:
+    """A spring of no length between two neighbouring bodies, as the sine and cosine of the joint between them.
+
+    Returns:
+        The elements of its ends.
+    """
     element = tendon.element
     names = [child.attributes.get("site", "") for child in element.children]
     lengths = settings.document.number_list(element, "springlength") if "springlength" in element.attributes else [-1.0]
@@ -407,8 +420,9 @@ def _read_harmonic(
     size = tendon.numbers["stiffness"]
     sine, cosine = size * float(a @ b), -size * float(np.cross(b, a) @ body.axis)
     name = body.joint.name
-    robot = _add(_add(robot, name, AngleHarmonic(cosine)), name, AngleHarmonic(sine, sine=True))
-    return robot, [sites[end][1] for end in names]
+    _add(terms, name, AngleHarmonic(cosine))
+    _add(terms, name, AngleHarmonic(sine, sine=True))
+    return [sites[end][1] for end in names]
 
 
 def _point_in_body(robot: Robot, link: str, point: Floats) -> tuple[int, Floats]:
