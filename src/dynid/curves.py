@@ -11,6 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import lapack
+
 __all__ = ["CubicSpline", "lag_exponentially", "lowest_point", "running_median"]
 
 Floats = NDArray[np.float64]
@@ -19,8 +21,6 @@ GOLDEN = 0.5 * (3.0 - 5.0**0.5)
 """Share of an interval at which a golden section cuts it (derivation: what is left is cut at the same ratio)."""
 NEAREST = 1.5e-8
 """Relative distance below which two places have the same value within rounding (derivation: root of the precision)."""
-NEGLIGIBLE = 1e-18
-"""Factor of a neighbour that no longer matters (derivation: below the precision, by some margin)."""
 LAG_ROWS = 64
 """Rows that a lag treats as one product (experiment: from 32 to 128 it takes the same time)."""
 
@@ -74,30 +74,8 @@ def _slopes(step: Floats, chord: Floats) -> Floats:
     diagonal[-1] -= last
     right[0] -= start
     right[-1] -= end
-    before, after = np.concatenate([[0.0], h[2:]]), np.concatenate([h[:-2], [0.0]])
-    inner = _solve_tridiagonal(before, diagonal, after, right)
+    inner = lapack().dgtsv(h[2:], diagonal, h[:-2], right)[3]
     return np.concatenate([(start - first * inner[0])[None] / h[1], inner, (end - last * inner[-1])[None] / h[-2]])
-
-
-def _solve_tridiagonal(before: Floats, diagonal: Floats, after: Floats, right: Floats) -> Floats:
-    """Solve ``before_i x_(i-1) + diagonal_i x_i + after_i x_(i+1) = right_i`` for x (N, k) by cyclic reduction.
-
-    Every round removes the neighbours from all equations at once and so couples twice as distant ones, with factors
-    that fall as squares do where the diagonal outweighs its neighbours.
-    """
-    before, after, right = before / diagonal, after / diagonal, right / diagonal[:, None]
-    reach = 1
-    while reach < len(right) and max(np.abs(before).max(), np.abs(after).max()) > NEGLIGIBLE:
-        left_of, right_of = np.zeros((2, len(right))), np.zeros((2, len(right)))  # before and after of the neighbours
-        neighbours = np.zeros((2, *right.shape))
-        for place, values in enumerate((before, after)):
-            left_of[place, reach:], right_of[place, :-reach] = values[:-reach], values[reach:]
-        neighbours[0, reach:], neighbours[1, :-reach] = right[:-reach], right[reach:]
-        scale = 1.0 / (1.0 - before * left_of[1] - after * right_of[0])
-        right = (right - before[:, None] * neighbours[0] - after[:, None] * neighbours[1]) * scale[:, None]
-        before, after = -before * left_of[0] * scale, -after * right_of[1] * scale
-        reach *= 2
-    return right
 
 
 def running_median(x: Floats, width: int) -> Floats:
