@@ -151,11 +151,13 @@ def scatter(halves: Sequence[Samples], default: FeasibleWLS) -> Floats:
         weights = BlockWeights(weighing.weights / plain.inflation, plain.noise_std**2, plain.inflation)
         draw = Draw(half.grouping @ solution.from_scaled, program.centre, program.pull)
         said = weigh_evidence(half, weights, draw)
-        drag = np.linalg.inv(np.eye(len(said.stated)) + said.stated)  # what of the prior's error the estimate takes up
+        by_weight = said.stated @ said.stated.T
+        drag = np.linalg.inv(np.eye(len(by_weight)) + by_weight)  # what of the prior's error the estimate takes up
         kept = said.own[:, None] * (said.root @ (np.eye(len(drag)) - drag))
         noise.append(kept @ said.sampling @ kept.T)
         drags.append(said.root @ drag @ said.forth)
-        errors.append(said.root @ said.prior @ said.root.T)
+        shown = said.root @ said.prior
+        errors.append(shown @ shown.T)
     more = drags[0] - drags[1]
     return np.asarray(noise[0] + noise[1] + more @ (errors[0] + errors[1]) @ more.T / 2.0)
 

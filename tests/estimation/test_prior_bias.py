@@ -12,7 +12,7 @@ from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.estimate import convert_estimate
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.physical.feasible import FeasibleWLS
-from dynid.estimation.physical.prior_bias import shown_variance
+from dynid.estimation.physical.prior_bias import Evidence, guess_best, shown_root
 from dynid.estimation.physical.prior_wls import PriorWLS
 from dynid.parameters.base import base_parameters
 
@@ -26,18 +26,41 @@ def equations() -> Samples:
 def test_the_factor_of_a_prior_is_found() -> None:
     rng = np.random.default_rng(2)
     root = rng.normal(size=(400, 400)) / 20.0
-    parts = [root @ np.diag(mask) @ root.T for mask in (np.repeat([1.0, 0.0], 200), np.repeat([0.0, 1.0], 200))]
+    halves = [root[:, :200], root[:, 200:]]
+    parts = [half @ half.T for half in halves]
     true = 50.0 * parts[0] + 8.0 * parts[1] + np.eye(400)
     distance = np.linalg.cholesky(true) @ rng.normal(size=400)
-    found = shown_variance(distance, np.eye(400), parts)
+    shown = shown_root(distance, 1.0, halves)
+    found = shown @ shown.T
     for part, factor in zip(parts, (50.0, 8.0), strict=True):
         share = np.sum(found * part) / np.sum((50.0 * parts[0] + 8.0 * parts[1]) * part)
         assert share == pytest.approx(1.0, abs=0.25), factor
 
 
 def test_a_prior_is_never_taken_to_be_better_than_its_weight_says() -> None:
-    stated = np.diag([4.0, 1.0, 0.25])
-    assert np.all(np.diagonal(shown_variance(np.zeros(3), np.eye(3), [stated])) >= np.diagonal(stated))
+    stated = np.diag([2.0, 1.0, 0.5])
+    assert np.all(np.diagonal(shown_root(np.zeros(3), 1.0, [stated])) >= np.diagonal(stated))
+
+
+def test_a_prior_that_says_nothing_in_some_directions_keeps_what_it_says_in_others() -> None:
+    """Its covariance would be 1e18 in some directions and 1e-2 in others: more than a number holds."""
+    rng = np.random.default_rng(5)
+    r = 12
+    directions = np.linalg.qr(rng.normal(size=(r, r)))[0]
+    stds = np.geomspace(1e9, 0.1, r)
+    own, root = np.ones(r), np.linalg.qr(rng.normal(size=(r, r)))[0]
+    said = Evidence(
+        beta=np.zeros(r), root=root, forth=root.T, undetermined=np.zeros(r, dtype=bool), distance=np.ones(r),
+        sampling=2.0 * np.eye(r), average=2.0, own=own, variances=own, stated=directions * stds,
+        prior=directions * stds,
+    )  # fmt: skip
+    drawn, covariance, expected = guess_best(said)
+    along = root @ directions
+    # in each direction the best guess has the variance 1 / (1 / 2 + 1 / s^2)
+    np.testing.assert_allclose(np.diagonal(along.T @ covariance @ along), 1.0 / (0.5 + stds**-2.0), rtol=1e-6)
+    np.testing.assert_allclose(drawn @ directions, along * (2.0 / (2.0 + stds**2)), atol=1e-9)
+    assert np.linalg.eigvalsh(covariance)[0] > 0.0
+    assert np.all(expected > 0.0)
 
 
 def test_where_the_data_decide_the_interval_is_theirs(equations: Samples) -> None:

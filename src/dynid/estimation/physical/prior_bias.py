@@ -25,11 +25,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.decompositions import svd
 from dynid.estimation.equations import Factors
 from dynid.estimation.intervals.score_covariance import BlockWeights, score_covariances, solution_root
 from dynid.estimation.intervals.waves import student_factor
 
-__all__ = ["Draw", "Evidence", "Spread", "drawn_spread", "weigh_evidence"]
+__all__ = ["Draw", "Evidence", "Spread", "drawn_spread", "guess_best", "shown_root", "weigh_evidence"]
 
 Floats = NDArray[np.float64]
 ROUNDS = 20
@@ -94,16 +95,16 @@ class Evidence:
     """(r,) prior minus what the data say"""
     sampling: Floats
     """(r, r) covariance of what the data say"""
-    average: Floats
-    """(r, r) its mean over all directions: few waves of time show it, and single directions are chance"""
+    average: float
+    """Its mean over all directions: few waves of time show it, and single directions are chance"""
     own: Floats
     """(b,) standard deviation of each parameter by its own degrees of freedom over that by ``sampling``"""
     variances: Floats
     """(b,) of ``beta``, each by its own degrees of freedom"""
     stated: Floats
-    """(r, r) covariance of the prior by its weight"""
+    """(r, p) root of the covariance of the prior by its weight"""
     prior: Floats
-    """(r, r) covariance of the prior, as its distance from the data shows it"""
+    """(r, p) root of that covariance, as its distance from the data shows it"""
 
 
 def drawn_spread(
@@ -119,16 +120,10 @@ def drawn_spread(
         dominated: Parameters that the prior knows better than the data: all of their shift counts as an error.
     """
     said = weigh_evidence(equations, weights, draw)
-    root, undetermined, own, x, C, T = said.root, said.undetermined, said.own, said.distance, said.sampling, said.prior
-    rest = np.linalg.solve(T + said.average, said.average).T  # 1 - K
-    drawn = root @ rest
-    free = root - drawn  # root @ K
-    by_prior = drawn @ T
-    around_mean = np.outer(own, own) * (free @ C @ free.T) + by_prior @ drawn.T
-    away = drawn @ x  # of the guess from what the data say
-    beta, each = said.beta, said.variances
+    undetermined, beta, each = said.undetermined, said.beta, said.variances
+    drawn, around_mean, expected = guess_best(said)
+    away = drawn @ said.distance  # of the guess from what the data say
     bias = np.where(undetermined, 0.0, values - beta - away)
-    expected = np.sum((by_prior + drawn @ C) * drawn, axis=1)
     contradicted = away**2 > CONTRADICTED**2 * expected
     variance = np.diagonal(around_mean)
     larger = variance + np.where(contradicted, away**2 - expected, 0.0)
@@ -137,6 +132,21 @@ def drawn_spread(
     larger = np.where(cautious, np.maximum(each + (values - beta) ** 2, variance + bias**2), larger)
     larger = np.where(undetermined, variance, larger)
     return Spread(_enlarged(around_mean, larger), np.where(cautious, 0.0, bias), undetermined)
+
+
+def guess_best(said: Evidence) -> tuple[Floats, Floats, Floats]:
+    """The best guess: the matrix (b, r) that draws it to the prior, its covariance (b, b), and squares of draws to expect.
+
+    T may be 1e16 times C in some directions. Its root tells the others, too; T itself would drown them in rounding.
+    """
+    U, s = _principal(said.prior)
+    along = said.root @ U
+    rest = said.average / (s**2 + said.average)  # 1 - K
+    drawn, free = (along * rest) @ U.T, (along * (1.0 - rest)) @ U.T
+    by_prior = along * (rest * s)
+    covariance = np.outer(said.own, said.own) * (free @ said.sampling @ free.T) + by_prior @ by_prior.T
+    expected = np.sum(by_prior**2, axis=1) + np.sum((drawn @ said.sampling) * drawn, axis=1)
+    return drawn, covariance, expected
 
 
 def weigh_evidence(equations: Factors, weights: BlockWeights, draw: Draw) -> Evidence:
@@ -152,10 +162,11 @@ def weigh_evidence(equations: Factors, weights: BlockWeights, draw: Draw) -> Evi
     beta = factor.solve(minimum_norm=True)
     sampling, each = score_covariances(equations, beta, root, weights)
     forth = (factor.R @ root).T @ factor.R  # (r, b) inverse of root on what the data determine
-    stated = _stated(forth @ draw.to_base / np.sqrt(draw.pull), 10 * equations.robot.dof)
+    rows, links = forth @ draw.to_base / np.sqrt(draw.pull), 10 * equations.robot.dof
+    stated = [part for part in (rows[:, :links], rows[:, links:]) if np.any(part)]
     C = forth @ sampling @ forth.T
     distance = forth @ (draw.to_base @ draw.centre - beta)
-    average = np.eye(len(distance)) * max(float(np.trace(C)) / max(len(distance), 1), TINY)
+    average = max(float(np.trace(C)) / max(len(distance), 1), TINY)
     return Evidence(
         beta=beta,
         root=root,
@@ -166,8 +177,8 @@ def weigh_evidence(equations: Factors, weights: BlockWeights, draw: Draw) -> Evi
         average=average,
         own=_ratio(np.diagonal(each), np.diagonal(sampling)),
         variances=np.diagonal(each),
-        stated=np.sum(stated, axis=0),
-        prior=shown_variance(distance, average, stated),
+        stated=rows,
+        prior=shown_root(distance, average, stated),
     )
 
 
@@ -183,33 +194,42 @@ def _ratio(above: Floats, below: Floats) -> Floats:
     return np.asarray(np.sqrt(np.divide(above, below, out=np.ones_like(below), where=below > 0.0)))
 
 
-def _stated(rows: Floats, links: int) -> list[Floats]:
-    """(r, r) covariances of the prior's links and of its terms by its weight, in coordinates (r, p) of unit priors."""
-    parts = (rows[:, :links], rows[:, links:])
-    return [part @ part.T for part in parts if np.any(part)]
+def _principal(root: Floats) -> tuple[Floats, Floats]:
+    """Directions (r, r), orthonormal, and standard deviations (r,) of a covariance with a root (r, p)."""
+    narrow = max(len(root) - root.shape[1], 0)
+    U, s, _ = svd(np.pad(root, ((0, 0), (0, narrow))), full_matrices=False)
+    return U, s
 
 
-def shown_variance(distance: Floats, sampling: Floats, stated: Sequence[Floats]) -> Floats:
-    """(r, r) covariance of a prior, as its distance from the data shows it.
+def shown_root(distance: Floats, average: float, stated: Sequence[Floats]) -> Floats:
+    """(r, p) root of the covariance of a prior, as its distance from the data shows it.
 
-    It is the sum of the stated parts, each times a factor of one or more: the most likely one (by the fixed point of
-    Harville 1977), raised by Student's t, because few directions show it.
+    The covariance is the sum of the stated ones, each times a factor of one or more: the most likely one (by the fixed
+    point of Harville 1977), raised by Student's t, because few directions show it.
 
     Args:
         distance: (r,) prior minus what the data say.
-        sampling: (r, r) covariance of what the data say.
-        stated: (r, r) covariances of the prior by its weight, part by part.
+        average: Variance of what the data say, in all directions.
+        stated: (r, p_i) roots of the covariances of the prior by its weight, part by part.
     """
     factors = np.ones(len(stated))
     for _ in range(ROUNDS):
-        W = np.linalg.inv(sampling + np.tensordot(factors, stated, axes=1))
-        seen = W @ distance
-        ratio = [float(seen @ part @ seen) / max(float(np.sum(W * part)), TINY) for part in stated]
+        U, s = _principal(_joined(distance, stated, factors))
+        inverse = 1.0 / (s**2 + average)
+        seen = U @ (inverse * (U.T @ distance))
+        sides = [U.T @ part for part in stated]
+        told = [max(float(inverse @ np.sum(side**2, axis=1)), TINY) for side in sides]
+        ratio = [float(np.sum((seen @ part) ** 2)) / size for part, size in zip(stated, told, strict=True)]
         before, factors = factors, np.maximum(factors * ratio, 1.0)
         if np.all(np.abs(factors - before) <= SETTLED * before):
             break
     # the variance of a factor is 2 / freedom of its square, by the information on it
-    freedom = [
-        float(np.sum((W @ part) * (W @ part).T)) * factor**2 for part, factor in zip(stated, factors, strict=True)
-    ]
-    return np.asarray(np.tensordot(factors * student_factor(freedom) ** 2, stated, axes=1))
+    halves = [np.sqrt(inverse)[:, None] * side for side in sides]
+    freedom = [float(np.sum((half.T @ half) ** 2)) * factor**2 for half, factor in zip(halves, factors, strict=True)]
+    return _joined(distance, stated, factors * student_factor(freedom) ** 2)
+
+
+def _joined(distance: Floats, stated: Sequence[Floats], factors: Floats) -> Floats:
+    """(r, p) root of the sum of covariances with roots (r, p_i), each times a factor."""
+    parts = [np.sqrt(factor) * part for part, factor in zip(stated, factors.tolist(), strict=True)]
+    return np.concatenate([np.zeros((len(distance), 0)), *parts], axis=1)
