@@ -93,6 +93,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "unexplained": "The model explains the torques badly, and no known fault explains why.",
         "unit": "A signal is in another unit than stated.",
         "untestable": "Errors of lengths, zeros, gains, delays, order or sign of joints that the log cannot show.",
+        "untested": "Torques were not compared with the robot's equations: too few samples, or torques never change.",
         "unsynchronised": "Torques and motion are stamped at different times.",
         "unusable": "Nothing can be computed from the log.",
         "velocity-scale": "The velocities of a joint are too large or too small beside its positions.",

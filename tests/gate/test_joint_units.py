@@ -14,7 +14,10 @@ from dynid.gate.quality import check_recording
 from dynid.gate.quick_fit import Samples
 from dynid.logs.recording import Recording
 from dynid.processing.process import process
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.robot import zoo
 from dynid.robot.model import Robot
+from dynid.terms import usual_terms
 
 
 @cache
@@ -102,6 +105,22 @@ def test_positions_in_a_larger_unit_are_told_from_large_torques(name: str, facto
     (found,) = check_recording(replace(log, q=log.q * factor, dq=None), robot).about("unit")
     assert (found.joint, found.severity) == (None, "error")
     assert words in found.message
+
+
+def test_a_small_motion_names_both_channels_that_may_be_wrong() -> None:
+    robot = zoo.puma560().with_terms(*usual_terms())
+    path = sum_of_sines(6, period_s=20.0, amplitude=0.1, seed=2)
+    log = simulate_experiment(robot, path, rate_hz=200.0, duration_s=20.0, noise=Noise(position=1e-6, effort=0.2))
+    assert check_recording(log, robot).ok
+    (found,) = check_recording(replace(log, q=log.q * (0.5 / np.pi), dq=None), robot).about("unit")
+    assert found.where == "effort"
+    assert "or positions are turns that were taken for radians" in found.message
+
+
+def test_a_log_that_cannot_be_tested_says_so() -> None:
+    robot, log = clean("elbow")
+    few = replace(log.rows(slice(0, 60)), effort=np.ones((60, robot.dof)))
+    assert "untested" in check_recording(few, robot).codes
 
 
 def test_units_are_named_by_their_factor() -> None:

@@ -110,6 +110,15 @@ def test_nothing_compared_is_json() -> None:
     assert json.loads(json.dumps(check.to_json(), allow_nan=False))["relative_error_percent"] is None
 
 
+def test_the_verdict_names_joints_that_were_not_judged() -> None:
+    valid = RUNS[1].valid.copy()
+    valid[:, 0] = False
+    check = validate(identify(PRIOR, RUNS[0], Recipe.bare()), replace(RUNS[1], valid=valid))
+    assert check.passed
+    assert check.verdict.endswith(f"there: {check.joint_names[0]}")
+    assert "not judged" not in validate(identify(PRIOR, RUNS[0], Recipe.bare()), RUNS[1]).verdict
+
+
 def test_the_summary_names_joints_above_the_limit_though_the_whole_passes() -> None:
     check = validate(identify(PRIOR, RUNS[:2], Recipe.bare()), RUNS[2])
     assert "Above the limit" not in check.summary()

@@ -241,44 +241,69 @@ def check_gravity_and_units(robot: Robot, samples: Samples) -> Iterator[Finding]
                 remedy="If it held nothing, declare the unit of torque and the gears in the channel map.",
             )
             return
-        moved = _larger_position_unit(robot, samples)
-        if moved is not None:
-            yield moved
+        before, after = free_residual(robot, samples), _position_units(robot, samples)
+        best = min(after, key=lambda pair: after[pair], default=None)
+        if best is not None and after[best] < MUCH_BETTER * before:
+            yield _position_unit(*best, before, after[best])
             return
+        alike = [pair for pair in after if after[pair] <= before and _has_usual_size(robot, samples, pair, low, high)]
+        aside = "".join(f"; or positions are {unit} that were taken for {taken}" for unit, taken in alike)
         yield Finding(
             code="unit",
             severity="note" if made_up else "error",
             where="effort",
             message=f"torques are {inertial:.3g} times those of the model"
-            + (", whose masses look made up" if made_up else _as_if_in(inertial, *torque_ratios(robot, samples))),
+            + (", whose masses look made up" if made_up else _as_if_in(inertial, *torque_ratios(robot, samples)))
+            + aside,
             evidence=evidence,
-            remedy="Declare the unit of torque (N m, mN m, A, %) and the gears in the channel map"
+            remedy="Declare the unit of torque (N m, mN m, A, %)"
+            + (", that of position (rad, deg, rev)" if aside else "")
+            + " and the gears in the channel map"
             + (", unless the masses are wrong." if made_up else "."),
         )
 
 
-def _larger_position_unit(robot: Robot, samples: Samples) -> Finding | None:
-    """The finding that positions of turning joints are in a larger unit, where that explains the log much better.
+def _position_units(robot: Robot, samples: Samples) -> dict[tuple[str, str], float]:
+    """Free residual with positions of turning joints in each larger unit that the joints' ranges allow.
 
     Accelerations are then as much too small as the positions, which looks like torques that are too large.
     """
-    turning = np.array([joint.kind != "prismatic" for joint in robot.moving_joints])
+    turning = _are_turning(robot)
     reach = BEYOND_LIMITS * np.array([joint_reach(joint) for joint in robot.moving_joints])
     largest = np.percentile(np.abs(samples.q), 95.0, axis=0)
-    before, after = free_residual(robot, samples), dict[tuple[str, str], float]()
-    for pair, factor in LARGER_UNITS.items():
-        if np.all(factor * largest[turning] <= reach[turning]):
-            after[pair] = free_residual(robot, samples.with_motion_scaled(np.where(turning, factor, 1.0)))
-    unit, taken = min(after, key=lambda pair: after[pair], default=("", ""))
-    if not unit or after[unit, taken] > MUCH_BETTER * before:
-        return None
+    return {
+        pair: free_residual(robot, _in_larger_unit(robot, samples, pair))
+        for pair, factor in LARGER_UNITS.items()
+        if np.all(factor * largest[turning] <= reach[turning])
+    }
+
+
+def _are_turning(robot: Robot) -> NDArray[np.bool_]:
+    return np.array([joint.kind != "prismatic" for joint in robot.moving_joints])
+
+
+def _in_larger_unit(robot: Robot, samples: Samples, pair: tuple[str, str]) -> Samples:
+    return samples.with_motion_scaled(np.where(_are_turning(robot), LARGER_UNITS[pair], 1.0))
+
+
+def _has_usual_size(robot: Robot, samples: Samples, pair: tuple[str, str], low: float, high: float) -> bool:
+    """Whether torques have the size of the model's with positions in a larger unit."""
+    estimate = _fit_gravity(robot, _in_larger_unit(robot, samples, pair))
+    if estimate is None:
+        return False
+    gravity, inertial, _ = estimate
+    along = float(gravity @ robot.gravity) / max(float(robot.gravity @ robot.gravity), 1e-12)
+    return low < along < high and low < inertial < high
+
+
+def _position_unit(unit: str, taken: str, before: float, after: float) -> Finding:
     return Finding(
         code="unit",
         severity="error",
         where="q",
         message=f"positions were taken for {taken} and are {unit}: multiplied by {LARGER_UNITS[unit, taken]:.4g}, they "
         "explain the torques much better",
-        evidence={"free residual before": before, "free residual after": after[unit, taken]},
+        evidence={"free residual before": before, "free residual after": after},
         remedy="Declare the unit of position (rad, deg, rev) in the channel map.",
     )
 

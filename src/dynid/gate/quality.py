@@ -151,6 +151,16 @@ _NO_ACCELERATION = Finding(
 )
 
 
+_UNTESTED = Finding(
+    code="untested",
+    severity="warning",
+    where="model",
+    message="torques were not compared with the robot's equations: too few samples are left in which joints move, or "
+    "their torques never change; wrong units, signs, orders and delays may be there",
+    remedy="Record a longer, wider and faster motion of all joints at once; check the units of the channel map.",
+)
+
+
 def prevents_processing(finding: Finding) -> bool:
     """Whether a finding says why a log cannot be processed: its clock runs back, or a column holds no number."""
     empty = finding.code == "not-finite" and finding.where in ("q", "effort") and finding.evidence["share"] == 1.0
@@ -206,6 +216,7 @@ def _check_with_model(
     noise = None if measured is None else filtered_noise(measured, motion.smoothing)
     samples = Samples.of(robot, motion, noise=noise)
     if samples is None:
+        yield _UNTESTED
         return
     if wrong:  # about torques in wrong units they tell the unit, if all have the same
         yield from filter(_is_unit_of_all, check_gravity_and_units(robot, samples))

@@ -195,10 +195,18 @@ class Validation:
             return f"failed: {error} is within the limit, but {self._name_worsened()}{worst}"
         doubts = (*self._name_far_off(), *self.doubts)
         if doubts:
-            return f"not passed: {error} is within the limit, but {'; '.join(doubts)}"
+            return f"not passed: {error} is within the limit, but {'; '.join(doubts)}{self._name_unjudged()}"
         training = f"training {self.training_error:.2f} %, " if np.isfinite(self.training_error) else ""
         kinds = "".join(f"{kind.name} {kind.error:.2f} %, " for kind in self.by_kind)
-        return f"passed: {error} ({kinds}{training}prior model {self.prior_error:.2f} %)"
+        return f"passed: {error} ({kinds}{training}prior model {self.prior_error:.2f} %){self._name_unjudged()}"
+
+    def _name_unjudged(self) -> str:
+        """A clause that names the joints of which nothing could be compared; empty where there are none."""
+        rows = zip(self.joint_names, self.per_joint.tolist(), strict=True)
+        named = ", ".join(name for name, error in rows if np.isnan(error))
+        return (
+            f"; not judged, because the held-out data hold no torque of a moving joint there: {named}" if named else ""
+        )
 
     def _name_worsened(self) -> str:
         """A clause that names the joints which the prior model, or zero, predicts better."""

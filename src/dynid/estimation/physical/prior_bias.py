@@ -135,7 +135,7 @@ def drawn_spread(
 
 
 def guess_best(said: Evidence) -> tuple[Floats, Floats, Floats]:
-    """The best guess: the matrix (b, r) that draws it to the prior, its covariance (b, b), and squares of draws to expect.
+    """The best guess: the matrix (b, r) that draws it to the prior, its covariance (b, b), squares of draws to expect.
 
     T may be 1e16 times C in some directions. Its root tells the others, too; T itself would drown them in rounding.
     """
