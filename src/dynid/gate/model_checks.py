@@ -562,7 +562,9 @@ def _find_change(robot: Robot, samples: Samples) -> tuple[dict[str, float] | Non
     elsewhere = float(np.median([rest for place, rest in splits.items() if abs(place - cut) > 1]))
     beside = float(np.sqrt(splits[cut] / max(elsewhere, 1e-300)))
     changes = ratio < CHANGED and beside < STANDS_OUT and whole > max(NOTABLE_RESIDUAL, ABOVE_NOISE * samples.floor)
+    instant = {} if samples.time is None else {"at [s]": float(samples.time[len(samples.time) * cut // BLOCKS])}
     evidence = {
+        **instant,
         "at share of the log": cut / BLOCKS,
         "residual": whole,
         "residual ratio": ratio,

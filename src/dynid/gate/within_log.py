@@ -383,9 +383,18 @@ def _changing_loads(robot: Robot, samples: Samples, fit: ProfiledFit) -> Iterato
             severity="warning" if ratio < SURELY_LOADED else "note",
             where="model",
             message=f"the load on {robot.bodies[-1].joint.child} changes during the log",
-            evidence={"residual ratio": ratio},
+            evidence={"residual ratio": ratio, **_time_span(samples, held[part])},
             remedy="Was something taken up or put down? Identify parts with different loads separately (--time).",
         )
+
+
+def _time_span(samples: Samples, held: Floats) -> dict[str, float]:
+    """When the smaller part of a log begins and ends, of (M,) ones and zeros for two loads; nothing without a clock."""
+    some = (held > 0.0) == (2.0 * held.sum() <= held.size)
+    if samples.time is None or not some.any():
+        return {}
+    times = samples.time[some]
+    return {"another load from [s]": float(times[0]), "to [s]": float(times[-1])}
 
 
 def _ratio_beyond_luck(fit: ProfiledFit, columns: Floats) -> float:
