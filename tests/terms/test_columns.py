@@ -15,7 +15,7 @@ from dynid.terms.base import Motion, Reference, Term
 from dynid.terms.coupling import MotorFriction
 from dynid.terms.friction import AngleFriction, Coulomb, SaturatingViscous, SmoothSign, Stribeck, Viscous
 from dynid.terms.load_dependent import BaseTilt, CrossTalk, DriveGain, LoadFriction, SensorCurvature
-from dynid.terms.memory import Hysteresis, LaggedSign, lag_signal
+from dynid.terms.memory import Hysteresis, LaggedSign
 from dynid.terms.motors import Offset
 from dynid.terms.springs import AngleHarmonic
 from estimation.planted import planted_run
@@ -75,14 +75,6 @@ def test_lagged_sign_follows_a_step() -> None:
     y = LaggedSign(joint=0, scale=0.1).along(dq, dq, dq, 100.0)
     np.testing.assert_allclose(y[:10], -1.0)
     assert y[20] == pytest.approx(1.0 - 2.0 * np.exp(-11 / 10.0))
-
-
-@pytest.mark.parametrize("scale", [0.02, 0.5])
-def test_lagged_sign_of_rare_changes_is_that_of_sample_after_sample(scale: float) -> None:
-    time = np.arange(3000) / 500.0
-    dq = np.round(np.sin(3.0 * time) * np.cos(0.7 * time), 2)  # at rest for some samples, too
-    found = LaggedSign(joint=0, scale=scale).along(time, dq, dq, 500.0)
-    np.testing.assert_allclose(found, lag_signal(np.sign(dq), scale, 500.0), rtol=0.0, atol=1e-13)
 
 
 def test_base_tilt_is_the_derivative_with_respect_to_gravity() -> None:

@@ -22,9 +22,6 @@ TRAVELS = (0.003, 0.01, 0.03, 0.1)
 LAGS = (0.02, 0.05, 0.1, 0.2)
 """Lags that selection tries [s] (convention)."""
 
-FEWEST_SAMPLES = 8
-"""Samples between changes of the sign, on average, from which on their lag is found change by change (convention)."""
-
 
 @dataclass(frozen=True)
 class Hysteresis(MemoryTerm, ScaledTerm):
@@ -84,11 +81,7 @@ class LaggedSign(MemoryTerm, ScaledTerm):
     symbol: ClassVar[str] = "FL"
 
     def along(self, q: Floats, dq: Floats, ddq: Floats, rate_hz: float) -> Floats:
-        sign = np.sign(dq)
-        changes = np.flatnonzero(sign[1:] != sign[:-1]) + 1
-        if FEWEST_SAMPLES * (changes.size + 1) > sign.size:  # the velocity of a joint at rest is noise of either sign
-            return lag_signal(sign, self.scale, rate_hz)
-        return _lag_steps(sign, np.concatenate([[0], changes]), float(np.exp(-1.0 / (self.scale * rate_hz))))
+        return lag_signal(np.sign(dq), self.scale, rate_hz)
 
     def steady_torque(self, steady: SteadyMotion) -> Floats:
         return np.sign(steady.speed)
@@ -109,22 +102,6 @@ class LaggedSign(MemoryTerm, ScaledTerm):
     def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
         same = np.ones(len(sizes.joints))
         return {f"lagged sign {lag:g} s": scaled_terms(sizes, cls, lag * same) for lag in LAGS}
-
-
-def _lag_steps(x: Floats, starts: NDArray[np.int64], keep: float) -> Floats:
-    """`lag_exponentially` of a signal (N,) that is constant from each of some starts to the next.
-
-    From a start on the distance to the new value fades by the same factor in every sample.
-    """
-    lengths = np.diff(starts, append=x.size)
-    fading = keep ** np.arange(1.0, lengths.max() + 1.0)
-    distances: list[float] = []
-    before = float(x[0])
-    for value, left in zip(x[starts].tolist(), fading[lengths - 1].tolist(), strict=True):
-        distances.append(before - value)
-        before = value + (before - value) * left
-    age = np.arange(x.size) - np.repeat(starts, lengths)
-    return np.asarray(x + np.repeat(distances, lengths) * fading[age])
 
 
 def lag_signal(x: Floats, lag_s: float, rate_hz: float) -> Floats:
