@@ -111,6 +111,11 @@ def test_an_unknown_numpy_takes_the_ordinary_way(monkeypatch: pytest.MonkeyPatch
     assert function(np.ones(2)).tolist() == [2.0, 2.0]
 
 
+def test_names_of_inputs_are_refused_with_their_order(function: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"'x' cannot be given by its name. Give x, m in this order"):
+        function(x=X, m=M)
+
+
 def test_several_outputs_are_refused() -> None:
     with pytest.raises(ArgumentError, match="2 outputs"):
         compile_single(record(lambda x: {"a": x, "b": x}, x=(2,)))

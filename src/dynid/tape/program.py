@@ -243,7 +243,13 @@ def compile_single(tape: Tape, backend: Backend = "auto") -> Callable[..., Float
         raise ArgumentError(f"the tape has {len(tape.outputs)} outputs, not one", remedy="Select one output")
     program = functools.cache(lambda: compile_tape(tape, backend))  # compiled when first needed
 
-    def ordinary(*arguments: npt.ArrayLike, out: npt.ArrayLike | None = None) -> Floats:
+    def ordinary(*arguments: npt.ArrayLike, out: npt.ArrayLike | None = None, **named: object) -> Floats:
+        if named:
+            order = ", ".join(entry.name for entry in tape.inputs)
+            raise ArgumentError(
+                f"'{next(iter(named))}' cannot be given by its name",
+                remedy=f"Give {order} in this order, and the result's array by out=.",
+            )
         inputs, targets = arguments[: len(tape.inputs)], arguments[len(tape.inputs) :]
         if len(targets) + (out is not None) > 1:
             given = len(arguments) + (out is not None)
