@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.findings import Finding
-from dynid.gate.model_checks import BEYOND_LIMITS, joint_reach, likely_unit, torque_ratios
+from dynid.gate.model_checks import BEYOND_LIMITS, LARGER_UNITS, joint_reach, likely_unit, torque_ratios
 from dynid.gate.profiled_fit import ProfiledFit, relative_gains
 from dynid.gate.quick_fit import (
     FINEST,
@@ -97,12 +97,8 @@ POSITION_FACTORS: dict[float, tuple[str, str]] = {
 }
 """True position over the logged one -> the mistake of a turning joint and of a slide; empty where no unit has this
 factor (definitions of the units)."""
-ALL_POSITIONS = (
-    ("radians", "degrees", 180.0 / np.pi),
-    ("degrees", "radians", np.pi / 180.0),
-    ("turns", "radians", 2.0 * np.pi),
-)
-"""Unit of all positions, that for which it may be taken, and the first over the second."""
+POSITION_UNITS = {**LARGER_UNITS, ("degrees", "radians"): np.pi / 180.0}
+"""Unit of all positions, and that for which it may be taken -> the first over the second."""
 SMALLEST_MOTION = (0.017, 0.002)
 """Standard deviation of a position below which nobody moves a joint on purpose: of turning joints [rad], of slides [m]
 (convention: one degree, two millimetres)."""
@@ -490,7 +486,7 @@ def _hypotheses(robot: Robot, samples: Samples) -> Iterator[_Hypothesis]:
             says = f"the zero of {names[j]} is moved by {degrees} degrees"
             yield _Hypothesis("offset", names[j], says, "Set the offset in the channel map.", turned)
     yield from _gravities(samples)
-    for unit, taken, factor in ALL_POSITIONS:
+    for (unit, taken), factor in POSITION_UNITS.items():
         says = f"positions were taken for {taken} and are {unit}"
         scaled = samples.with_motion_scaled(factor)
         yield _Hypothesis("unit", None, says, "Declare the unit of position in the channel map.", scaled)

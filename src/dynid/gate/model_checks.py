@@ -32,6 +32,7 @@ from dynid.robot.model import Robot
 from dynid.robot.parts import Joint
 
 __all__ = [
+    "LARGER_UNITS",
     "check_changes",
     "check_compensation",
     "check_effort_limits",
@@ -246,8 +247,8 @@ def check_gravity_and_units(robot: Robot, samples: Samples) -> Iterator[Finding]
         if best is not None and after[best] < MUCH_BETTER * before:
             yield _position_unit(*best, before, after[best])
             return
-        alike = [pair for pair in after if after[pair] <= before and _has_usual_size(robot, samples, pair, low, high)]
-        aside = "".join(f"; or positions are {unit} that were taken for {taken}" for unit, taken in alike)
+        rivals = [pair for pair in after if after[pair] <= before and _has_usual_size(robot, samples, pair, low, high)]
+        aside = "".join(f"; or positions are {unit} that were taken for {taken}" for unit, taken in rivals)
         yield Finding(
             code="unit",
             severity="note" if made_up else "error",
