@@ -115,7 +115,6 @@ campaigns:
 	@echo "inner-folds             rules of selection judged inside the training parts of the real logs"
 	@echo "excitation-robots       100 random robots under tight limits"
 	@echo "own-robot               the way of a newcomer: an own arm in MuJoCo, from its URDF to C code"
-	@echo "wrong-calls             public functions with one argument of the wrong kind: whose error comes"
 	@echo "report-speed            size and times of a 50 000-sample report in a browser"
 	@echo "pythons                 the wheel on every Python that is here, oldest and newest packages, all commands (10 minutes)"
 	@echo "excitation-peers        designs against SciPy and, with PEERS=python that has them, FIGAROH and FloBaRoID"
@@ -231,7 +230,6 @@ selection-coverage: $(STAMP)
 lost-rows: $(STAMP)
 	$(BIN)/python -m tests.campaigns.lost_rows
 
-.PHONY: own-robot wrong-calls interval-conditions real-halves
 interval-conditions: $(STAMP)
 	$(CAMPAIGN)/interval_conditions.py 200
 	$(CAMPAIGN)/interval_conditions.py 100 --default
@@ -294,8 +292,6 @@ estimator-guide: $(STAMP)
 own-robot: $(STAMP)
 	$(CAMPAIGN)/own_robot.py
 
-wrong-calls: $(STAMP)
-	$(CAMPAIGN)/wrong_calls.py
 
 identification-speed: $(STAMP)
 	$(CAMPAIGN)/identification_speed.py

@@ -15,7 +15,7 @@ import dynid
 
 ROOT = Path(dynid.__file__).parent
 LAYERS = [
-    ["lazy"],
+    ["lazy", "arrays"],
     ["errors"],
     ["findings"],
     ["tables"],
@@ -26,7 +26,6 @@ LAYERS = [
     ["curves"],
     ["stages"],
     ["checks"],
-    ["public_calls"],
     ["settings"],
     ["engines"],
     ["terms"],

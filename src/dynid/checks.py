@@ -8,20 +8,10 @@ from math import hypot
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
-
-__all__ = [
-    "as_columns",
-    "as_number",
-    "as_row",
-    "as_sample",
-    "as_whole",
-    "check_kind",
-    "check_number",
-    "require_library",
-]
 
 LARGEST = 1e30
 """Largest number of a setting, and its inverse the smallest (convention): their squares and inverses are numbers."""
@@ -90,7 +80,7 @@ def as_whole(name: str, value: object, *, least: int) -> int:
     return int(value)
 
 
-def as_sample(name: str, values: ArrayLike, size: int) -> NDArray[np.float64]:
+def as_sample(name: str, values: ArrayLike, size: int) -> Floats:
     """One sample (size,), one number per joint, absent ones nan; quick, for what is called in a control loop."""
     try:
         row = np.ascontiguousarray(values, dtype=float)
@@ -114,7 +104,7 @@ def as_row(
     least: float | None = None,
     above: float | None = None,
     each: str = "one per joint",
-) -> NDArray[np.float64]:
+) -> Floats:
     """Check finite numbers (size,), ``each`` says of what; with ``same`` one number may stand for all."""
     shapes = f"{size} numbers, {each}" + (", or one for all" if same else "")
     try:

@@ -9,13 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import lapack
-
-__all__ = ["CubicSpline", "lag_exponentially", "lowest_point", "running_median"]
-
-Floats = NDArray[np.float64]
 
 GOLDEN = 0.5 * (3.0 - 5.0**0.5)
 """Share of an interval at which a golden section cuts it (derivation: what is left is cut at the same ratio)."""

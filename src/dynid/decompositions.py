@@ -19,28 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import NumericalError
 
-__all__ = [
-    "DecompositionError",
-    "condition_number",
-    "eigenvalues",
-    "eigh",
-    "eigvalsh",
-    "is_regular_triangle",
-    "lapack",
-    "lent_libraries",
-    "lstsq",
-    "matrix_rank",
-    "one_blas_thread",
-    "pinv",
-    "pivoted_triangle",
-    "singular_values",
-    "solve_upper",
-    "svd",
-]
-
-Floats = NDArray[np.float64]
 CERTAINLY = 2.0
 """Factor that covers the rounding of a triangle's inverse (convention: rounding is far below it where it decides)."""
 

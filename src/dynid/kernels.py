@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from weakref import ReferenceType, ref
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.checks import as_columns
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError
@@ -54,7 +55,6 @@ __all__ = [
     "wrench_regressor",
 ]
 
-Floats = NDArray[np.float64]
 
 SINGULAR = 1e-14
 """Smallest eigenvalue of an inertia matrix, part of the largest parameter, that is no rounding noise (convention)."""

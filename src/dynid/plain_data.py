@@ -22,8 +22,6 @@ import numpy as np
 from dynid.errors import DataError, ExportError
 from dynid.files.schema import Check, anything, check_content, either, list_of, one_of, table, text, whole
 
-__all__ = ["build_dataclass", "from_plain", "json_texts", "subclasses", "to_plain"]
-
 T = TypeVar("T")
 _ARRAY_TYPES: Mapping[str, type[np.generic]] = {"b": np.bool_, "i": np.int64, "f": np.float64}
 """Kind of a NumPy array -> type of its entries."""

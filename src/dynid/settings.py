@@ -20,9 +20,6 @@ from dynid.errors import ArgumentError
 from dynid.files import write_atomically
 from dynid.files.small_files import read_toml
 
-__all__ = ["TomlSettings"]
-
-
 SHOWN = 60
 """Letters of a wrong value that an error shows (convention)."""
 

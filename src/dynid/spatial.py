@@ -15,19 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "Array",
-    "cross",
-    "inverse_transform",
-    "rotation_about",
-    "rotation_from_quaternion",
-    "rotation_from_rpy",
-    "rpy_from_rotation",
-    "skew",
-    "snap",
-    "transform",
-    "turn_about",
-]
+from dynid.arrays import Floats
 
 Array = NDArray[Any]
 """An array of floats or of recorded scalars."""
@@ -68,14 +56,14 @@ def rotation_about(axis: ArrayLike, angle: Any) -> Array:
     return turn_about(np.asarray(axis, dtype=float), np.cos(angle), np.sin(angle))
 
 
-def rotation_from_rpy(rpy: ArrayLike) -> NDArray[np.float64]:
+def rotation_from_rpy(rpy: ArrayLike) -> Floats:
     """Rotation from fixed-axis roll, pitch, yaw [rad]: ``Rz(yaw) Ry(pitch) Rx(roll)`` (URDF, REP-103)."""
     roll, pitch, yaw = np.asarray(rpy, dtype=float)
     x, y, z = np.eye(3)
     return np.asarray(rotation_about(z, yaw) @ rotation_about(y, pitch) @ rotation_about(x, roll), dtype=float)
 
 
-def rpy_from_rotation(R: NDArray[np.float64]) -> NDArray[np.float64]:
+def rpy_from_rotation(R: Floats) -> Floats:
     """Fixed-axis roll, pitch, yaw [rad] of a rotation; near gimbal lock the split between roll and yaw is arbitrary."""
     yaw = np.arctan2(R[1, 0], R[0, 0])
     c, s = np.cos(yaw), np.sin(yaw)
@@ -85,7 +73,7 @@ def rpy_from_rotation(R: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.array([roll, pitch, yaw])
 
 
-def rotation_from_quaternion(wxyz: ArrayLike) -> NDArray[np.float64]:
+def rotation_from_quaternion(wxyz: ArrayLike) -> Floats:
     """Rotation from a quaternion in the order w, x, y, z (normalised here)."""
     q = np.asarray(wxyz, dtype=float)
     w, v = q[0] / np.linalg.norm(q), q[1:] / np.linalg.norm(q)
@@ -105,7 +93,7 @@ def inverse_transform(T: Array) -> Array:
     return transform(R.T, -R.T @ T[:3, 3])
 
 
-def snap(values: ArrayLike, tolerance: float = ROUNDING) -> NDArray[np.float64]:
+def snap(values: ArrayLike, tolerance: float = ROUNDING) -> Floats:
     """Replace entries within ``tolerance`` of -1, 0 or 1 by exactly that number."""
     array = np.array(values, dtype=float)
     for exact in (-1.0, 0.0, 1.0):

@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal, ParamSpec, TypeVar
 
-__all__ = ["STAGES", "StageName", "StageTimes", "in_stage", "measure_stages", "stage"]
-
 StageName = Literal["start", "read", "process", "gate", "select", "estimate", "validate", "report"]
 STAGES: tuple[StageName, ...] = ("start", "read", "process", "gate", "select", "estimate", "validate", "report")
 """The stages in the order in which a command goes through them."""

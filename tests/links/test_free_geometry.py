@@ -14,10 +14,11 @@ from dynid.estimation.selection import ForwardSelection
 from dynid.export.robot_files import write_robot_files
 from dynid.links.common import term_selection
 from dynid.links.common.free_geometry import free_geometry
-from dynid.links.recipe import Recipe, add_terms
+from dynid.links.recipe import Recipe
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.robot.term_names import add_terms
 
 TILT_ONLY = ForwardSelection(folds=(8,), average=False, most=2)
 OWN = {"length": "lengths", "zero": "zeros", "tilt": "tilt"}

@@ -14,11 +14,11 @@ from dynid.estimation.linear.least_squares import WLS
 from dynid.findings import Finding
 from dynid.links.common.kept_faults import check_kept_terms, unmended
 from dynid.links.identify import identify_equations
-from dynid.links.recipe import add_terms
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.model import Robot
+from dynid.robot.term_names import add_terms
 from dynid.runs import run_identification
 from dynid.terms.base import Reference, Term
 from dynid.terms.load_dependent import BaseTilt, CrossTalk, DriveGain

@@ -14,8 +14,9 @@ import dynid
 from dynid.cli import main
 from dynid.errors import ArgumentError, DataError
 from dynid.estimation.selection import ForwardSelection
-from dynid.links.recipe import Recipe, add_terms
+from dynid.links.recipe import Recipe
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.robot.term_names import add_terms
 from dynid.robot.zoo import cylindrical
 from dynid.terms.friction import Coulomb, SaturatingViscous, Viscous
 from dynid.terms.motors import Offset, RotorInertia

@@ -11,7 +11,8 @@ import pytest
 
 from dynid.errors import ArgumentError
 from dynid.kernels import regressor
-from dynid.parameters.base import base_parameters, base_vector
+from dynid.parameters.base import base_parameters
+from dynid.parameters.base_set import base_vector
 from dynid.parameters.layout import parameter_layout
 from dynid.parameters.numeric import random_states, sample_regressor
 from dynid.robot import zoo

@@ -9,7 +9,8 @@ import pytest
 
 from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.kernels import record_quantity
-from dynid.parameters.base import BaseParameters, base_parameters, base_vector
+from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.parameters.base_set import base_vector
 from dynid.parameters.minimal_dynamics import (
     SYMMETRIC_STANFORD,
     count_inertia_matrix,

@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from dynid.actuators.motion import CommandedMotion, stretches_of
@@ -26,14 +25,11 @@ from dynid.actuators.servo_identifiability import NO_SIGNAL, entry_sizes
 from dynid.actuators.servo_identification import ActuatorEstimate, fit_servos
 from dynid.actuators.servo_model import ServoModel, ServoParameter
 from dynid.actuators.servo_simulator import differentiate_servos
+from dynid.arrays import Floats
 from dynid.decompositions import eigh
 from dynid.errors import ArgumentError
 from dynid.estimation.intervals.odd_ones import OddOne, odd_ones
-from dynid.public_calls import public
 
-__all__ = ["AlikeTest", "JointTest", "Sharing", "compare_joints", "compare_repeats", "decide_sharing", "joint_groups"]
-
-Floats = NDArray[np.float64]
 LEVEL = 0.05
 """Probability that anything is called different where all is alike. Convention."""
 BLOCKS = 48
@@ -123,7 +119,6 @@ def joint_groups(names: Sequence[str]) -> list[tuple[str, ...]]:
     return [tuple(group) for group in groups.values() if len(group) > 1]
 
 
-@public
 def compare_joints(
     found: ActuatorEstimate,
     motions: Sequence[CommandedMotion],
@@ -168,7 +163,6 @@ def compare_joints(
     return tuple(_described(found, places, one, comparisons) for places, one in zip(cases, decided, strict=True))
 
 
-@public
 def decide_sharing(
     model: ServoModel,
     motions: Sequence[CommandedMotion],
@@ -409,7 +403,6 @@ def _described(
     )
 
 
-@public
 def compare_repeats(runs: Sequence[ActuatorEstimate]) -> tuple[AlikeTest, ...]:
     """Whether estimates from repeated recordings differ by more than their intervals say; one test per entry.
 

@@ -5,21 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.servo_equations import ServoEquations
 from dynid.actuators.servo_identifiability import OpenDirection, entry_sizes, find_open_directions
 from dynid.actuators.servo_model import ServoModel
 from dynid.actuators.servo_simulator import simulate_servos
+from dynid.arrays import Floats
 from dynid.checks import as_number, as_whole
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError, EstimationError
-from dynid.public_calls import public
 
-__all__ = ["CommandDesign", "refine_commands"]
-
-Floats = NDArray[np.float64]
 SHARE = 0.8
 """Share of a joint's range that commands use. Convention."""
 FREQUENCIES_HZ = (0.1, 2.0)
@@ -40,7 +37,6 @@ class CommandDesign:
     """Mean information over all candidates in the best one, as a factor of the parameters' variances."""
 
 
-@public
 def refine_commands(
     model: ServoModel, *, duration_s: float = 20.0, rate_hz: float = 100.0, candidates: int = 32, seed: int = 0
 ) -> CommandDesign:

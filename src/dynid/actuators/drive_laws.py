@@ -16,8 +16,6 @@ from numpy.typing import ArrayLike
 
 from dynid.errors import ArgumentError
 
-__all__ = ["DriveLaw", "MotorLaw", "PositionLaw", "Seen", "free", "limited"]
-
 
 @dataclass(frozen=True, slots=True)
 class Seen:

@@ -29,10 +29,8 @@ from dynid.actuators.motion import CommandedMotion, compared
 from dynid.actuators.servo_model import ServoModel
 from dynid.actuators.servo_simulator import given_gains
 from dynid.actuators.stepping.servo_step import GIVEN
+from dynid.arrays import Floats
 
-__all__ = ["ErrorFilter", "loop_filter", "loop_lags"]
-
-Floats = NDArray[np.float64]
 SHORTEST_S, LONGEST_S = 1e-6, 1.0
 """Least and largest lag [s]; the largest also where a drive has no stiffness. Convention: a filter beyond it would
 forget the level of a motion."""

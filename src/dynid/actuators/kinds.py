@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 
 from dynid.errors import ArgumentError
 
-__all__ = ["DELAY", "KINDS", "LINKS", "SLIDES", "ParameterKind", "kind_of", "milli", "squared"]
-
 
 @dataclass(frozen=True, slots=True)
 class ParameterKind:

@@ -10,13 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import as_number
 from dynid.errors import ArgumentError
-from dynid.public_calls import public
 
-__all__ = ["CommandedMotion", "compared", "longest_hole", "stretches_of"]
-
-Floats = NDArray[np.float64]
 MARGIN = 8
 """Samples around an instant whose slope is its velocity, and the fewest of a window. Convention."""
 HOLE_S, HOLE_STEPS = 0.05, 3.5
@@ -29,7 +26,6 @@ Convention: the noise of that velocity is an eighth of that of one reading per p
 within 0.1 % of their velocity."""
 
 
-@public
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CommandedMotion:
     """Commands and encoder readings of n joints at N instants, and the gains and the voltage they were driven with."""

@@ -9,16 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.actuators.motion import CommandedMotion, longest_hole
+from dynid.arrays import Floats
 from dynid.errors import DataError
 from dynid.findings import Finding
 from dynid.logs.joint_order import column_order, count_mismatch
 from dynid.logs.recording import Commands, Recording
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 
-__all__ = ["commanded_motion", "lost_samples"]
-
-Floats = NDArray[np.float64]
 LONGEST_S = 0.1
 """Longest time without commands inside a motion, over which the last command counts as held [s]. Convention: a few lost
 packets of usual robots."""
@@ -31,7 +28,6 @@ MOST_PLACES = 4
 """Gaps of which a finding tells the times. Convention."""
 
 
-@public
 def commanded_motion(recording: Recording, robot: Robot, name: str | None = None) -> CommandedMotion:
     """The commands and readings of a recording, in the order of the robot's joints.
 

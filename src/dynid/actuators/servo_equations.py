@@ -9,18 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynid.actuators.error_filter import ErrorFilter
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.servo_model import ServoModel
 from dynid.actuators.servo_search import Normal
 from dynid.actuators.servo_simulator import differentiate_chains, differentiate_servos, simulate_servos
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError, EstimationError
 
-__all__ = ["ServoEquations"]
-
-Floats = NDArray[np.float64]
 NO_FILTER = ErrorFilter()
 """Plain least squares."""
 

@@ -12,10 +12,7 @@ from dynid.actuators.servo_model import ServoModel, ServoParameter
 from dynid.errors import ArgumentError
 from dynid.files.schema import check_content, either, flag, list_of, mapping_of, number, one_of, table, text
 from dynid.files.small_files import read_toml
-from dynid.public_calls import public
 from dynid.robot.model import Robot
-
-__all__ = ["read_servo_model"]
 
 LARGEST = 1e12
 """Largest number of a file (convention: far beyond those of real drives)."""
@@ -29,7 +26,6 @@ _LAWS: dict[str, tuple[type[PositionLaw] | type[MotorLaw], tuple[str, ...]]] = {
 _REMEDY = "See docs/servos.md for an example."
 
 
-@public
 def read_servo_model(path: str | Path, robot: Robot) -> ServoModel:
     r"""Read a model of servos from a TOML file.
 

@@ -13,21 +13,9 @@ from dynid.actuators.kinds import LINKS
 from dynid.actuators.motion import CommandedMotion, stretches_of
 from dynid.actuators.servo_equations import ServoEquations
 from dynid.actuators.servo_model import Entry, ServoModel
+from dynid.arrays import Floats
 from dynid.decompositions import eigh
-from dynid.public_calls import public
 
-__all__ = [
-    "SIGNED",
-    "OpenDirection",
-    "Seen",
-    "entry_sizes",
-    "find_open_directions",
-    "judge_servo_motions",
-    "plausible_sizes",
-    "see_directions",
-]
-
-Floats = NDArray[np.float64]
 NO_SIGNAL = 1e-12
 """Eigenvalue of the equations, every column of unit length, that counts as zero: derivatives are exact to about 1e-9 of
 their size, and eigenvalues are squares. Experiment: tests/actuators/test_servo_identifiability.py."""
@@ -213,7 +201,6 @@ def _vague_groups(
     return groups
 
 
-@public
 def judge_servo_motions(model: ServoModel, motions: Sequence[CommandedMotion]) -> tuple[OpenDirection, ...]:
     """What these motions cannot tell, before any fit: from the derivatives at the model's first guess.
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynid.actuators.drive_laws import DriveLaw
 from dynid.actuators.error_filter import ErrorFilter, loop_filter
@@ -21,15 +20,12 @@ from dynid.actuators.servo_identifiability import SIGNED, OpenDirection
 from dynid.actuators.servo_model import ServoModel, ServoParameter
 from dynid.actuators.servo_search import Search, search_servos
 from dynid.actuators.servo_simulator import simulate_servos
+from dynid.arrays import Floats
 from dynid.checks import as_whole
 from dynid.errors import ArgumentError, EstimationError
 from dynid.findings import Finding
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 
-__all__ = ["ActuatorEstimate", "MotionError", "fit_servos", "identify_actuators"]
-
-Floats = NDArray[np.float64]
 NORMAL_95 = 1.96
 """Standard deviations of a 95 % interval of the normal distribution."""
 START_SPREAD = 0.7
@@ -178,7 +174,6 @@ class ActuatorEstimate:
         return np.asarray(simulate_servos(self.model, self.values, motion))
 
 
-@public
 def identify_actuators(
     robot: Robot,
     motions: Sequence[CommandedMotion],

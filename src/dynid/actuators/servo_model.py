@@ -8,18 +8,15 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dynid.actuators.drive_laws import DriveLaw
 from dynid.actuators.kinds import DELAY, KINDS, LINKS, ParameterKind, kind_of
+from dynid.arrays import Floats
 from dynid.checks import as_number
 from dynid.errors import ArgumentError
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 
-__all__ = ["Entry", "ServoModel", "ServoParameter"]
-
-Floats = NDArray[np.float64]
 EVERYWHERE = ("armature", "viscous", "coulomb", "breakaway", "stribeck_speed", "load_drive", "load_external", "zero",
               "offset", DELAY, *LINKS)  # fmt: skip
 """Kinds that every law allows."""
@@ -61,7 +58,6 @@ class Entry:
     prior: tuple[float, float] | None
 
 
-@public
 @dataclass(frozen=True, eq=False)
 class ServoModel:
     """A robot on a fixed base, the law of its drives, and the parameters of its servos."""

@@ -6,13 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import EstimationError
 
-__all__ = ["Normal", "Search", "search_servos"]
-
-Floats = NDArray[np.float64]
 FIRST_DAMPING = 1e-3
 """First damping, as a share of the diagonal of the equations. Convention of Marquardt's method."""
 MOST_DAMPING = 1e8

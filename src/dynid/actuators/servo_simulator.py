@@ -14,19 +14,9 @@ from dynid.actuators.servo_model import ServoModel
 from dynid.actuators.stepping.chains import split_chains
 from dynid.actuators.stepping.servo_run import compiled_run
 from dynid.actuators.stepping.servo_step import GIVEN, ServoPlant
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError, EstimationError
-from dynid.public_calls import public
 
-__all__ = [
-    "Simulated",
-    "SimulatedChain",
-    "differentiate_chains",
-    "differentiate_servos",
-    "given_gains",
-    "simulate_servos",
-]
-
-Floats = NDArray[np.float64]
 FAR = 1e3
 """Distance from the first reading beyond which a simulated joint counts as unstable [rad or m]. Convention."""
 
@@ -182,7 +172,6 @@ class _Prepared:
         return np.asarray(positions)
 
 
-@public
 def simulate_servos(model: ServoModel, values: ArrayLike, motion: CommandedMotion) -> Floats:
     """(N, n) readings that the encoders would give under the motion's commands, from its first reading on [rad or m].
 

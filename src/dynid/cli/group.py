@@ -22,8 +22,6 @@ from dynid import errors
 from dynid.cli.options import nearest
 from dynid.cli.screen import echo, write_no_more
 
-__all__ = ["ANYWHERE", "EXIT_CODES", "ErrorGroup", "Verbs"]
-
 EXIT_CODES = """\b
 Exit codes:
   0    success

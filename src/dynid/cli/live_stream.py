@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from dynid.monitor.live_lines import Sample
     from dynid.monitor.live_watch import LiveWatch
 
-__all__ = ["watch_stream"]
 
 SAID = 3
 """Broken lines that are said one by one (convention)."""

@@ -21,33 +21,6 @@ if TYPE_CHECKING:
     from dynid.runs.run_folder import Origin, RunRequest
     from dynid.settings import TomlSettings
 
-__all__ = [
-    "GATE",
-    "GRAVITY",
-    "DELAY",
-    "EXISTING",
-    "FORCE",
-    "HOLD",
-    "JSON",
-    "MAP",
-    "MAP_OF_LOG",
-    "OUT",
-    "POSITIVE",
-    "ROWS",
-    "TIME",
-    "FiniteRange",
-    "command",
-    "held_joints",
-    "is_robot",
-    "logs_argument",
-    "nearest",
-    "read_recipe",
-    "read_robot",
-    "refuse_robot",
-    "recipe_options",
-    "robot_argument",
-    "run_request",
-]
 
 Settings = TypeVar("Settings", bound="TomlSettings")
 Function = Callable[..., None]

@@ -22,20 +22,6 @@ if TYPE_CHECKING:
     from dynid.findings import Finding
     from dynid.links.identify import Identification
 
-__all__ = [
-    "echo",
-    "finite_values",
-    "identification_overview",
-    "print_json",
-    "print_json_line",
-    "print_verdict",
-    "print_written",
-    "progress",
-    "remaining_time",
-    "show_finding",
-    "wrap_lines",
-    "write_no_more",
-]
 
 Advance = Callable[[float, str], None]
 """Called with the finished share (0 to 1) and a short description of the current step."""

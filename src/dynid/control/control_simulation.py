@@ -7,18 +7,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.checks import as_number, as_row, as_whole
 from dynid.control.plant import Plant, RungeKuttaPlant
 from dynid.errors import ArgumentError
 from dynid.kernels import energy_regressor, inertia_matrix
-from dynid.public_calls import public
 from dynid.robot.model import Robot
-
-__all__ = ["Controller", "Imperfections", "Simulation", "simulate"]
-
-Floats = NDArray[np.float64]
 
 LOST = 0.01
 """Share of the energy turnover that the integrator may lose before a warning; a convention."""
@@ -80,7 +76,6 @@ class Simulation:
         return float(np.abs(self.energy - self.energy[0] - self.work).max())
 
 
-@public
 def simulate(
     robot: Robot | Plant,
     controller: Controller,

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.checks import as_number, as_row
 from dynid.dynamics.inverse_dynamics import rigid_body_torque, term_torque
 from dynid.errors import ArgumentError
@@ -16,10 +17,6 @@ from dynid.kernels import kernel
 from dynid.lazy import cached_property
 from dynid.robot.model import Robot
 from dynid.tape import compile_single, record
-
-__all__ = ["ComputedTorque", "FeedForward", "GravityCompensation", "OpenLoopTorque"]
-
-Floats = NDArray[np.float64]
 
 BLOCK = 256
 """Control periods of a trajectory that are evaluated at once; a convention, many at once are much cheaper."""

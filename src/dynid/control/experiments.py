@@ -6,21 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.checks import as_number, as_whole
 from dynid.control.control_simulation import Controller, Imperfections, Simulation, simulate
 from dynid.control.controllers import ComputedTorque, GravityCompensation
 from dynid.control.plant import Plant, RungeKuttaPlant
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.trajectory import Trajectory
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.tables import Table
-
-__all__ = ["Tracking", "hold_still", "robustness", "track", "tracking_table", "with_wrong_parameters"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -49,7 +45,6 @@ class Tracking:
         return np.divide(self.largest, self.stroke, out=np.zeros_like(self.stroke), where=self.stroke > 1e-9)
 
 
-@public
 def track(
     robot: Robot | Plant,
     controller: Controller,
@@ -89,7 +84,6 @@ def track(
     return Tracking(simulation=run, error=reference - run.q, stroke=np.asarray(np.ptp(reference, axis=0)))
 
 
-@public
 def hold_still(
     robot: Robot | Plant, model: Robot, q: ArrayLike, *, duration: float = 1.0, damping: float = 0.0
 ) -> float:
@@ -110,7 +104,6 @@ def hold_still(
     return float(np.abs(run.q - run.q[0]).max())
 
 
-@public
 def with_wrong_parameters(robot: Robot, share: float, seed: int = 0) -> Robot:
     """Change every parameter by the relative error ``share`` (0 to 1), with random sign.
 
@@ -123,7 +116,6 @@ def with_wrong_parameters(robot: Robot, share: float, seed: int = 0) -> Robot:
     return robot.with_parameters(robot.parameter_vector * (1.0 + share * signs))
 
 
-@public
 def robustness(
     robot: Robot,
     trajectory: Trajectory,
@@ -167,7 +159,6 @@ def robustness(
     return Table.of(["parameter error [%]", "rms error over all joints [rad or m]", "largest error of one joint"], rows)
 
 
-@public
 def tracking_table(runs: Mapping[str, Tracking]) -> Table:
     """Make a table of the errors of several experiments, joint by joint.
 

@@ -7,20 +7,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.checks import as_number, as_row
 from dynid.control.plant import Plant, smooth_signs
 from dynid.dynamics.inertia_matrix import gravity_torque
 from dynid.dynamics.inverse_dynamics import term_torque
 from dynid.kernels import link_jacobian, link_pose
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.tape import compile_single, record
 
-__all__ = ["Guiding", "HandGuiding", "Hand", "guide_by_hand"]
-
-Floats = NDArray[np.float64]
 SHARE = 0.9
 """Part of the friction that is balanced (convention: a tenth remains, so that no error of the model drives the arm)."""
 REST_SPEED = 0.05
@@ -104,7 +101,6 @@ class Guiding:
         return float(np.linalg.norm(self.force, axis=1).max())
 
 
-@public
 def guide_by_hand(
     plant: Plant, controller: HandGuiding, q: ArrayLike, hand: Hand, *, period_s: float = 0.002
 ) -> Guiding:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.control.plant import Plant, runge_kutta, smooth_signs
 from dynid.dynamics.inertia_matrix import motor_inertia_matrix
 from dynid.dynamics.inverse_dynamics import term_torque
@@ -14,10 +14,6 @@ from dynid.errors import ArgumentError, EstimationError, ExportError
 from dynid.lazy import cached_property
 from dynid.robot.formats.mjcf.write import mjcf_text
 from dynid.tape import compile_single, record
-
-__all__ = ["MujocoPlant"]
-
-Floats = NDArray[np.float64]
 
 
 class MujocoPlant(Plant):

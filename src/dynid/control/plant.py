@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
+from dynid.arrays import Floats
 from dynid.checks import as_number
 from dynid.decompositions import eigenvalues
 from dynid.dynamics.inertia_matrix import composite_inertia_matrix
@@ -22,10 +22,6 @@ from dynid.loop.smooth_friction import replace_signs
 from dynid.robot.model import Robot
 from dynid.tape import Tape, compile_single, record
 from dynid.terms.smoothing import gradual_sign
-
-__all__ = ["AdaptivePlant", "Plant", "RungeKuttaPlant", "motion_tape", "runge_kutta", "smooth_signs"]
-
-Floats = NDArray[np.float64]
 
 STABLE = 1.5
 """Largest product of step and decay rate; the classical fourth-order method is unstable beyond 2.785, and half of that

@@ -11,20 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import as_number
 from dynid.dynamics.inverse_dynamics import term_torque
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.kernels import gravity_torque, inertia_matrix, inverse_dynamics, velocity_torque
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.tables import Table
 
-__all__ = ["Bandwidths", "TwoRateStudy", "bandwidths", "two_rate_study"]
-
-Floats = NDArray[np.float64]
 CLOSED = 1e-6
 """A motion is closed if its ends differ by less than this share of its range; above rounding, a convention."""
 
@@ -55,7 +51,6 @@ class TwoRateStudy:
         return self.to_table().to_text()
 
 
-@public
 def two_rate_study(
     robot: Robot,
     trajectory: Trajectory,
@@ -133,7 +128,6 @@ class Bandwidths:
         return self.to_table().to_text()
 
 
-@public
 def bandwidths(robot: Robot, trajectory: Trajectory, *, rate_hz: float = 1000.0, share: float = 0.95) -> Bandwidths:
     """Find the frequency below which ``share`` of each signal's power lies, if the motion is repeated for ever.
 

@@ -12,15 +12,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.robot.formats.dh import DH
 from dynid.robot.formats.modified_dh import modified_dh
 from dynid.robot.model import Robot
-
-__all__ = ["EXACT", "PARALLEL", "Chain", "PlacedChain", "chain_of", "dh_rows", "is_along_z", "place_chain"]
-
-Floats = NDArray[np.float64]
 
 PARALLEL = 1e-9
 """Sine of an angle, or distance [m], below which axes are parallel or meet; convention: far above rounding."""

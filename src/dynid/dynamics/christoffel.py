@@ -22,8 +22,6 @@ from dynid.dynamics.kinematics import joint_rotation, lever
 from dynid.robot.model import Body, Robot
 from dynid.spatial import Array, cross, skew
 
-__all__ = ["christoffel_coefficients"]
-
 Pair = tuple[Array, Array]
 """Two vectors (3,): a motion (angular, linear) or a wrench (moment, force) at the origin of a body, in its axes."""
 

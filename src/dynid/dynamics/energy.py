@@ -19,8 +19,6 @@ from dynid.dynamics.kinematics import body_poses, body_velocities, joint_rotatio
 from dynid.robot.model import Robot
 from dynid.spatial import Array, cross
 
-__all__ = ["energy_rows", "kinetic_energy_row", "momentum_balance", "potential_energy_row", "total_energy"]
-
 
 def kinetic_energy_row(robot: Robot, q: Array, dq: Array) -> Array:
     """Kinetic energy [J] per unit of each link parameter (10 n,), [GautierKhalil1990] eqs. (2), (7).

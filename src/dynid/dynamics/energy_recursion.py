@@ -13,29 +13,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.checks import as_row
 from dynid.dynamics.chain import dh_rows
 from dynid.errors import ArgumentError
-from dynid.public_calls import public
 from dynid.robot.formats.dh import DH
 from dynid.robot.model import Robot
 from dynid.spatial import skew
 
-__all__ = [
-    "EnergyDerivatives",
-    "count_bound",
-    "energy_derivatives",
-    "energy_increment",
-    "energy_transport",
-    "potential_transport",
-]
 
-Floats = NDArray[np.float64]
-
-
-@public
 def energy_transport(row: DH, q: float = 0.0) -> Floats:
     """The matrix lambda (10, 10) of a joint: DE of link j that comes from link j - 1 ([GautierKhalil1990] eq. A2).
 
@@ -56,7 +44,6 @@ def energy_transport(row: DH, q: float = 0.0) -> Floats:
     return result
 
 
-@public
 def energy_increment(row: DH, angular_velocity: ArrayLike, velocity: ArrayLike, dq: float) -> Floats:
     """The column f (10,) of a joint: DE of link j per velocity of joint j ([GautierKhalil1990] eqs. A8, A9).
 
@@ -77,7 +64,6 @@ def energy_increment(row: DH, angular_velocity: ArrayLike, velocity: ArrayLike, 
     return np.array([0.0, 0.0, w[0], 0.0, w[1], w[2] - 0.5 * dq, v[1], -v[0], 0.0, 0.0])  # eq. (A8)
 
 
-@public
 def potential_transport(row: DH, q: float = 0.0) -> Floats:
     """The matrix beta (10, 10) of a joint: DU of link j from that of link j - 1 ([GautierKhalil1990] eq. A11).
 
@@ -108,7 +94,6 @@ class EnergyDerivatives:
     """(n, 10) DU of each link [J per unit of the parameter], zero at the origin of frame 0"""
 
 
-@public
 def energy_derivatives(robot: Robot, q: ArrayLike, dq: ArrayLike) -> EnergyDerivatives:
     """Derivatives of kinetic and potential energy by the recursion of [GautierKhalil1990], appendix.
 
@@ -147,7 +132,6 @@ def energy_derivatives(robot: Robot, q: ArrayLike, dq: ArrayLike) -> EnergyDeriv
     return EnergyDerivatives(kinetic=np.array([k for k, _ in found]), potential=np.array([u for _, u in found]))
 
 
-@public
 def count_bound(robot: Robot) -> int:
     """Largest number of base parameters of the links that a serial robot can have: [GautierKhalil1990] eq. (18).
 

@@ -14,21 +14,6 @@ from dynid.dynamics.kinematics import ROUNDING, BodyMotion, joint_rotation, leve
 from dynid.robot.model import Body, Robot
 from dynid.spatial import Array, cross, turn_about
 
-__all__ = [
-    "Composite",
-    "add_motor_inertia",
-    "carry_down",
-    "change_frame",
-    "composite_bodies",
-    "composite_inertia_matrix",
-    "gravity_torque",
-    "motor_inertia_matrix",
-    "move_origin",
-    "rotate_composite",
-    "turn_composite",
-    "velocity_torque",
-]
-
 Composite = tuple[Any, Array, Array]
 """Mass, first moment (3,), tensor (3, 3) about the body's origin: of the body with all bodies that it carries."""
 

@@ -11,8 +11,6 @@ from dynid.dynamics.wrench import body_wrench
 from dynid.robot.model import Robot
 from dynid.spatial import Array, cross
 
-__all__ = ["term_rows", "term_torque", "newton_euler", "rigid_body_torque"]
-
 
 def newton_euler(robot: Robot, theta: Array, q: Array, dq: Array, ddq: Array) -> Array:
     """Torque of every joint (n,) [N m or N]: links, then friction, offset, rotor inertia and couplings.

@@ -14,8 +14,6 @@ from dynid.dynamics.kinematics import body_poses
 from dynid.robot.model import Robot
 from dynid.spatial import Array, cross, snap
 
-__all__ = ["Axes", "geometric_jacobian", "link_frame"]
-
 Axes = Literal["base", "link"]
 """Axes in which a velocity is given: those of the base or those of the link. Its point is the link's origin."""
 

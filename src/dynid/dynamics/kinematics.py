@@ -14,23 +14,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.robot.model import Body, Robot
 from dynid.spatial import Array, cross, rotation_about, snap, transform
-
-__all__ = [
-    "BodyMotion",
-    "Lever",
-    "body_motions",
-    "body_poses",
-    "body_velocities",
-    "joint_rotation",
-    "lever",
-    "link_poses",
-    "spin",
-]
-
 
 ROUNDING = 1e-15
 """Part of a length or of a unit vector below which an entry is rounding and made an exact zero, which keeps the
@@ -56,7 +43,7 @@ class BodyMotion(NamedTuple):
 class Lever:
     """The way from the parent body's origin to the body's origin, split at the joint axis."""
 
-    across: NDArray[np.float64]
+    across: Floats
     """(3,) part perpendicular to the axis, parent frame [m]."""
     along: Any
     """Signed length along the axis [m]; of a prismatic joint it contains q."""

@@ -11,14 +11,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.dynamics.chain import Chain, is_along_z
 from dynid.spatial import skew
-
-__all__ = ["CompositeConstants", "Member", "composite_constants", "members_of", "minimal_set"]
-
-Floats = NDArray[np.float64]
 
 
 class CompositeConstants(NamedTuple):

@@ -21,8 +21,6 @@ from dynid.robot.formats.dh import DH
 from dynid.robot.model import Robot
 from dynid.spatial import Array, cross, rotation_about, snap
 
-__all__ = ["composite_parts", "minimal_inertia_and_bias", "minimal_inertia_matrix"]
-
 
 class Parts(NamedTuple):
     """A composite body in its joint's frame."""

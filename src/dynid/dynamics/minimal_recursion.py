@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.dynamics.chain import EXACT, Chain, PlacedChain, place_chain
 from dynid.dynamics.inertia_matrix import change_frame
 from dynid.dynamics.inverse_dynamics import term_torque
@@ -29,10 +29,6 @@ from dynid.errors import ArgumentError
 from dynid.robot.formats.dh import DH
 from dynid.robot.model import Robot
 from dynid.spatial import Array, cross, inverse_transform, rotation_about, skew, snap
-
-__all__ = ["minimal_newton_euler", "minimal_steps", "minimal_torque", "minimal_values", "place_serial"]
-
-Floats = NDArray[np.float64]
 
 _UPPER = np.triu_indices(3, 1)
 CANCELLED = 4.0 * float(np.finfo(float).eps)

@@ -17,8 +17,6 @@ from dynid.dynamics.wrench import body_momentum_regressor, body_wrench_regressor
 from dynid.robot.model import Robot
 from dynid.spatial import Array, cross
 
-__all__ = ["joint_twists", "momentum_regressor", "torque_regressor"]
-
 
 def joint_twists(robot: Robot, q: Array) -> list[dict[int, tuple[Array, Array]]]:
     """For every body, joint index -> (linear, angular) velocity of its origin per unit joint velocity, body frame."""

@@ -16,8 +16,6 @@ from dynid.errors import ArgumentError
 from dynid.robot.model import Robot
 from dynid.spatial import Array
 
-__all__ = ["forward_dynamics", "inertia_and_bias", "solve_symmetric"]
-
 
 def solve_symmetric(M: Array, b: Array) -> Array:
     """Solution x (n,) of ``M x = b``; scalar-agnostic.

@@ -17,15 +17,6 @@ from dynid.errors import ArgumentError
 from dynid.robot.model import Robot
 from dynid.spatial import Array, cross, skew, snap
 
-__all__ = [
-    "body_momentum_regressor",
-    "body_wrench",
-    "body_wrench_regressor",
-    "euler_moment",
-    "sensor_wrench_regressor",
-    "tensor_times",
-]
-
 
 def tensor_times(v: Array) -> Array:
     """Matrix (3, 6) with ``tensor_times(v) @ (XX, XY, XZ, YY, YZ, ZZ) == J @ v`` (``[. v]``, [Atkeson1986] eq. (8))."""

@@ -18,8 +18,6 @@ from typing import Generic, Self, TypeVar
 from dynid.decompositions import one_blas_thread
 from dynid.errors import DynidError, EngineError
 
-__all__ = ["Engine", "Local", "Outcome", "refuse_bare_script", "run_task"]
-
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 

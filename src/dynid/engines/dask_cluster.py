@@ -13,8 +13,6 @@ from typing import Any
 from dynid.engines.base import Engine, Outcome, Result, Task, refuse_bare_script, run_task
 from dynid.errors import ArgumentError, DynidError, EngineError
 
-__all__ = ["DaskCluster"]
-
 AHEAD = 3
 """Submitted tasks per worker (convention): one runs, the others wait at the worker, so that none idles."""
 ALLOWED_LOSSES = 20

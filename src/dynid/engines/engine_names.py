@@ -9,8 +9,6 @@ from typing import Any
 from dynid.engines.base import Engine, Local
 from dynid.errors import ArgumentError
 
-__all__ = ["ENGINES", "check_engine", "make_engine", "refuse_missing_dask"]
-
 ENGINES = ("local", "processes", "dask")
 """Names of the engines."""
 ADDRESS = re.compile(r"(?:[a-z]+://)?[^\s/:]+:\d+|[a-z]+://\[[0-9a-fA-F:.%]+\]:\d+|inproc://\S+")

@@ -15,8 +15,6 @@ from multiprocessing.synchronize import Event
 from dynid.engines.base import GUARD, Engine, Outcome, Result, Task, refuse_bare_script, run_task
 from dynid.errors import DynidError, EngineError
 
-__all__ = ["Processes"]
-
 MOST_LOSSES = 3
 """How often a task may be among those of a pool that lost a worker (convention). After that it runs alone, and if it
 loses its worker even then, it fails: it may need more memory than there is."""

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
 from dynid.estimation.equations import Factors, Samples, build_equations
@@ -20,9 +19,6 @@ from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.least_squares import WLS
 from dynid.findings import Finding
 
-__all__ = ["BlockBootstrap"]
-
-Floats = NDArray[np.float64]
 MOST_FAILURES = 0.2
 """Largest share of replicates without a solution (convention)."""
 

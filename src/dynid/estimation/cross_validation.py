@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats, Ints
 from dynid.decompositions import eigh, lapack
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.equations import Factors
@@ -22,10 +23,6 @@ from dynid.findings import Finding
 from dynid.information import Factor
 from dynid.terms.base import Term
 
-__all__ = ["Folds", "Weighing", "weigh_prior"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 WEIGHTS = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0)
 """Prior weights that cross-validation tries, in units of the torque noise (convention: one per decade)."""
 ROUNDING = 4.0 * float(np.finfo(float).eps)

@@ -17,30 +17,17 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.rows import reduce_rows, torque_along, torque_of_terms
 from dynid.information import Information, Method, reduce_samples
-from dynid.parameters.base import BaseParameters, choose_base
-from dynid.parameters.base_set import require_kept_columns
+from dynid.parameters.base import choose_base
+from dynid.parameters.base_set import BaseParameters, require_kept_columns
 from dynid.parameters.layout import term_unit
 from dynid.processing.experiment import Experiment, matched_runs
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.terms.base import Term
 
-__all__ = [
-    "TIME_BLOCKS",
-    "Factors",
-    "LoopedRuns",
-    "Samples",
-    "StreamedLog",
-    "StreamedLogs",
-    "build_equations",
-    "cut_blocks",
-    "wrong_kind_error",
-]
-
-Floats = NDArray[np.float64]
 TIME_BLOCKS = 10
 """Number of blocks of time that an experiment is cut into (convention): ten folds of cross-validation."""
 MANY_RUNS, FEW_BLOCKS = 8, 5
@@ -179,7 +166,6 @@ def wrong_kind_error(who: str, equations: Factors, needs: Sequence[type[Factors]
     return ArgumentError(f"{who} needs {wanted}; these equations hold {equations.holds}", remedy=needs[0].remedy)
 
 
-@public
 def build_equations(
     robot: Robot,
     experiments: Experiment | Sequence[Experiment],

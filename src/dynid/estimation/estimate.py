@@ -10,17 +10,14 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, wrong_kind_error
 from dynid.estimation.intervals.displaced import displaced_std
 from dynid.findings import Finding
 from dynid.parameters.base_set import BaseParameters, conversion_matrix
-from dynid.public_calls import public
 from dynid.tables import Table, html_card
 
-__all__ = ["Estimate", "Estimator", "Source", "convert_estimate"]
-
-Floats = NDArray[np.float64]
 ROUNDING = 1e-12
 """Part of a combination's largest coefficient that is rounding of a product of matrices (convention)."""
 TWO_SIDED_95 = 1.959963984540054
@@ -171,7 +168,6 @@ def _open_parameters(names: tuple[str, ...], undetermined: NDArray[np.bool_]) ->
     return (Finding(code="open-parameters", severity="warning", where="parameters", message=message),)
 
 
-@public
 def convert_estimate(estimate: Estimate, given: BaseParameters, wanted: BaseParameters) -> Estimate:
     """An estimate of one set of base parameters as one of another set, such as Lin's; terms besides stay as they are.
 
@@ -244,7 +240,6 @@ class Estimator(ABC):
     simulates_loop: ClassVar[bool] = False
     """Whether it simulates the control loop of the experiments."""
 
-    @public
     def solve(self, equations: Factors) -> Estimate:
         """Estimate the base parameters and the terms of equations.
 

@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigh
 from dynid.errors import IdentifiabilityError
 from dynid.estimation.equations import Factors
 from dynid.information import Information
 
-__all__ = ["Blocks", "block_inflation", "check_data", "correlation_inflation", "joint_variances"]
-
-Floats = NDArray[np.float64]
 RESOLVED = 1e-10
 """Eigenvalues of a joint's scaled equations below this share of the largest one are left out (convention)."""
 ROUNDING = 1e-11

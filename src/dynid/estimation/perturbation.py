@@ -16,19 +16,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.decompositions import lstsq, svd
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
 from dynid.information import Factor
-from dynid.public_calls import public
 from dynid.tables import Table
 
-__all__ = ["EstimateBounds", "PerturbationBounds", "estimate_bounds", "perturbation_bounds"]
-
-Floats = NDArray[np.float64]
 ORDERS = (1, 2, np.inf)
 """Norms that are offered: those that NumPy computes for matrices as well as for vectors."""
 
@@ -86,7 +83,6 @@ class PerturbationBounds:
         return Table.of(["figure", "value"], [(name, value) for name, value in rows if value is not None])
 
 
-@public
 def perturbation_bounds(
     W: ArrayLike, Y: ArrayLike, *, dY: ArrayLike | None = None, dW: ArrayLike | None = None, order: float = 2
 ) -> PerturbationBounds:
@@ -210,7 +206,6 @@ class EstimateBounds:
         return Table.of(["parameter", "largest change", "unit", "in the weakest combination"], rows)
 
 
-@public
 def estimate_bounds(
     equations: Factors | Factor,
     estimate: Estimate,

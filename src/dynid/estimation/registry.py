@@ -9,9 +9,6 @@ from typing import Any
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import LoopedRuns, StreamedLogs
 from dynid.estimation.estimate import Estimator
-from dynid.public_calls import public
-
-__all__ = ["ESTIMATORS", "Capabilities", "capabilities", "estimator", "estimator_class", "estimators"]
 
 ESTIMATORS: dict[str, str] = {
     "feasible": "dynid.estimation.physical.feasible:FeasibleWLS",
@@ -76,7 +73,6 @@ def estimator_class(name: str) -> type[Estimator]:
     return found
 
 
-@public
 def estimator(name: str, **settings: Any) -> Estimator:
     """The estimator of a name, with the settings that suit processed logs where none are given.
 
@@ -110,7 +106,6 @@ def capabilities(kind: type[Estimator]) -> Capabilities:
     )
 
 
-@public
 def estimators() -> tuple[Capabilities, ...]:
     """The table of all estimators, in the order of `ESTIMATORS`.
 

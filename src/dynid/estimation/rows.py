@@ -13,26 +13,15 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.information import Extension, Information, reduce_extended
 from dynid.information.extension import FilteredColumn
 from dynid.kernels import kernel
-from dynid.parameters.base import BaseParameters
+from dynid.parameters.base_set import BaseParameters
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth, check_band
 from dynid.robot.model import Robot
 from dynid.terms.base import Motion, Reference, Term
-
-__all__ = [
-    "WIDEST_BAND",
-    "RobotTorques",
-    "reduce_rows",
-    "stretches",
-    "term_columns",
-    "torque_along",
-    "torque_of_terms",
-]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Samples
 from dynid.estimation.rows import stretches, term_columns
 from dynid.kernels import regressor
 from dynid.processing.experiment import Experiment
 
-__all__ = ["SampleBlock", "sample_blocks"]
-
-Floats = NDArray[np.float64]
 EQUATION_SAMPLES = 2048
 """Number of samples whose equations are in memory at a time (convention: some megabytes)."""
 

@@ -10,23 +10,17 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynid.curves import lowest_point
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.linear.least_squares import refined_weights
-from dynid.public_calls import public
 from dynid.terms.base import ScaledTerm, Term
 
-__all__ = ["fit_scales"]
-
-Floats = NDArray[np.float64]
 EVALUATIONS = 14
 """Trials per term and round (experiment: they narrow a factor of 16 down to a few percent)."""
 
 
-@public
 def fit_scales(equations: Samples, *, span: float = 4.0, rounds: int = 1) -> Samples:
     """The equations with the scales of their terms where the weighted residual is smallest.
 

@@ -16,23 +16,9 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import condition_number, eigh
 from dynid.errors import IdentifiabilityError
-
-__all__ = [
-    "SPECTRUM_SAMPLES",
-    "Block",
-    "Kept",
-    "NoiseSums",
-    "cut",
-    "extrapolate_step",
-    "smallest_changes",
-    "scaled_condition",
-    "solve_scaled",
-    "solution_covariance",
-    "spectrum",
-    "times",
-]
 
 Arrays = TypeVar("Arrays", bound=NDArray[Any] | tuple[NDArray[Any], ...])
 SPECTRUM_SAMPLES = 4096
@@ -104,7 +90,6 @@ class Kept(Generic[Arrays]):
         return (self[number] for number in range(self._count))
 
 
-Floats = NDArray[np.float64]
 BAND_HZ = 4.0
 """Least width of the bands within which the noise's spectrum is taken to be flat [Hz]."""
 BANDS = 12

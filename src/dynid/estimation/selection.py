@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import check_kind
 from dynid.errors import ArgumentError
 from dynid.estimation.cross_validation import Folds
@@ -33,16 +34,11 @@ from dynid.estimation.equations import Factors
 from dynid.estimation.linear.least_squares import noise_weights
 from dynid.kernels import kernel
 from dynid.processing.experiment import Experiment, matched_runs
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.tables import Table
 from dynid.terms import TERMS
 from dynid.terms.base import Reference, Term, TermSizes
 from dynid.terms.ripples import ripple_order
-
-__all__ = ["Candidate", "ForwardSelection", "Selection", "SelectionStep", "standard_candidates"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +318,6 @@ SMALLEST_SIZE = 1e-9
 """Added to speeds and travels, so that a joint at rest has a scale too [rad, rad/s, m or m/s] (convention)."""
 
 
-@public
 def standard_candidates(
     robot: Robot,
     experiments: Sequence[Experiment],

@@ -21,13 +21,10 @@ from dynid.errors import ArgumentError, DataError
 from dynid.estimation.equations import TIME_BLOCKS, StreamedLog, StreamedLogs, merge_information, next_segment
 from dynid.information import Information, reduce_stream
 from dynid.information.chunks import CHUNK
-from dynid.parameters.base import BaseParameters, choose_base
-from dynid.parameters.base_set import require_kept_columns
+from dynid.parameters.base import choose_base
+from dynid.parameters.base_set import BaseParameters, require_kept_columns
 from dynid.processing.experiment import Experiment
-from dynid.public_calls import public
 from dynid.robot.model import Robot
-
-__all__ = ["stream_equations"]
 
 DRAWN = 20_000
 """Samples of a log's beginning that are kept, for reports to draw."""
@@ -39,7 +36,6 @@ end, their borders are off by less than 10 / 32 / 2 of a block). The first ones 
 later ones twice as long each: within much shorter ones the motion says too little for a fast reduction."""
 
 
-@public
 def stream_equations(
     robot: Robot,
     logs: Sequence[StreamedLog],

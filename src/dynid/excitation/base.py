@@ -13,16 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.excitation.trajectories.trajectory import Motion
 from dynid.lazy import cached_property
 from dynid.tape import Program, compile_tape, record
 from dynid.tape.adjoint import gradient
-
-__all__ = ["Constraint", "Differentiable", "RecordedConstraint"]
-
-Floats = NDArray[np.float64]
 
 
 class Differentiable:

@@ -15,15 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import check_number
 from dynid.errors import ArgumentError
 from dynid.excitation.limits import MotionLimits
 from dynid.files import write_atomically
-from dynid.public_calls import public
 
-__all__ = ["CommandPlan", "CommandSettings", "Stretch", "design_commands"]
-
-Floats = NDArray[np.float64]
 REST_S = 2.0
 """Rest at the beginning and end [s]; convention."""
 LEVELS = (-1.0, -0.5, 0.0, 0.5, 1.0)
@@ -137,7 +134,6 @@ class CommandPlan:
         write_atomically(Path(path), "\n".join([",".join(header), *rows]) + "\n", force=force)
 
 
-@public
 def design_commands(limits: MotionLimits, settings: CommandSettings | None = None) -> CommandPlan:
     """Design commands for a first log without torque, within position, velocity and acceleration limits.
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.dynamics.kinematics import body_poses, body_velocities
 from dynid.errors import ArgumentError
@@ -26,17 +27,6 @@ from dynid.findings import Finding
 from dynid.robot.model import Robot
 from dynid.spatial import cross
 
-__all__ = [
-    "JointConstraint",
-    "Margin",
-    "SpeedCoverage",
-    "build_constraints",
-    "find_unchecked_limits",
-    "measure_margins",
-    "measure_speed_shares",
-]
-
-Floats = NDArray[np.float64]
 _SMALLEST_MOTION = 1e-6
 """Smallest range, velocity, ... [rad or m, and their derivatives] by which an excess is divided. Convention."""
 _SMALLEST_TORQUE = 1e-9

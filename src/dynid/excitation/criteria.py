@@ -13,30 +13,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import as_number
 from dynid.decompositions import eigh
 from dynid.errors import ArgumentError
 
-__all__ = [
-    "AOptimality",
-    "ColumnScaled",
-    "ConditionNumber",
-    "Criterion",
-    "DOptimality",
-    "EOptimality",
-    "Equilibrium",
-    "FrobeniusCondition",
-    "GeometricCost",
-    "InformationCriterion",
-    "PredictedDeviation",
-    "QRCondition",
-    "WeightedCost",
-    "require_criterion",
-]
-
-Floats = NDArray[np.float64]
 _STAGES = (4.0, 8.0, 16.0, 32.0, 64.0)
 """Orders of the norms that lead to the extreme ones, doubled from stage to stage. Convention."""
 _SINGULAR = 1e-15

@@ -11,8 +11,8 @@ import time
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import as_number, as_whole, check_kind
 from dynid.errors import ArgumentError, ExcitationError
 from dynid.excitation.constraints import (
@@ -30,13 +30,9 @@ from dynid.excitation.measured import JointTorques
 from dynid.excitation.search import Progress, Step, search
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.excitation.trajectories.trajectory import LinearTrajectory
-from dynid.public_calls import public
 from dynid.robot.check import refuse_negative_masses
 from dynid.robot.model import Robot
 
-__all__ = ["design_excitation"]
-
-Floats = NDArray[np.float64]
 _BETWEEN_SAMPLES = 1e-4
 """Relative reserve for peaks between the samples of the final check.
 
@@ -46,7 +42,6 @@ _FINER = 10
 """Samples of the final check per sample of the search. Convention."""
 
 
-@public
 def design_excitation(
     robot: Robot,
     limits: MotionLimits | None = None,

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.excitation.base import Constraint
 from dynid.excitation.criteria import InformationCriterion
 from dynid.excitation.observation import Observation
 from dynid.excitation.trajectories.trajectory import LinearTrajectory, Motion
 
-__all__ = ["DesignProblem"]
-
-Floats = NDArray[np.float64]
 _SINGULAR_OBJECTIVE = 50.0
 """Objective of singular information: above any logarithm of a condition number, finite for the line search. Convention.
 """

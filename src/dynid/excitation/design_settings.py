@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.checks import as_number, as_whole
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError
@@ -20,9 +21,7 @@ from dynid.robot.model import Robot
 if TYPE_CHECKING:
     from dynid.excitation.excitation import Excitation
 
-__all__ = ["DesignGoal", "DesignTask", "SearchSettings"]
 
-Floats = NDArray[np.float64]
 _PRIOR_ROUNDING = 1e-9
 """Asymmetry and negative eigenvalues of a prior, relative to its largest entry, that count as rounding. Convention."""
 _OFFERED = "ColumnScaled(ConditionNumber()), DOptimality(), AOptimality(), EOptimality() or PredictedDeviation(...)"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigvalsh
 from dynid.excitation.constraints import Margin
 from dynid.excitation.criteria import Criterion
@@ -19,9 +20,6 @@ from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.findings import Finding
 from dynid.tables import Table, html_card
 
-__all__ = ["Excitation"]
-
-Floats = NDArray[np.float64]
 _TINY = 1e-300
 """Stands for a smallest eigenvalue that is zero, so that the ratio stays a number. Near the smallest double."""
 ABSURD_DEVIATION = 100.0

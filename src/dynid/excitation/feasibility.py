@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ExcitationError
 from dynid.excitation.base import Constraint
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.trajectories.trajectory import LinearTrajectory, Motion
 
-__all__ = ["check_mobility", "is_feasible", "rest_positions", "with_feasible_amplitude"]
-
-Floats = NDArray[np.float64]
 _AMPLITUDES = (1.0, 0.995, 0.99, 0.98, 0.96, 0.93, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
 """Amplitudes to try, dense near 1 where a descent usually ends; smaller ones are halved. Convention."""
 _SMALL = 0.1

@@ -6,18 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.excitation.collision.capsules import Capsule
 from dynid.excitation.collision.hulls import Hull
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.robot.parts import freeze_array
 
-__all__ = ["Cell", "HalfSpace", "MotionLimits", "Workspace"]
-
-Floats = NDArray[np.float64]
 _PER_JOINT = ("lower", "upper", "velocity", "acceleration", "jerk", "torque")
 
 
@@ -115,7 +112,6 @@ def _box(lower: ArrayLike, upper: ArrayLike) -> tuple[HalfSpace, ...]:
     )
 
 
-@public
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MotionLimits:
     """Limits that a motion keeps at every instant; infinite where there is none."""
@@ -165,7 +161,6 @@ class MotionLimits:
             )
 
     @classmethod
-    @public
     def from_robot(
         cls,
         robot: Robot,

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.checks import as_row
 from dynid.dynamics.regressor import torque_regressor
 from dynid.dynamics.wrench import sensor_wrench_regressor
@@ -24,10 +25,6 @@ from dynid.parameters.base_set import BaseParameters, require_kept_columns
 from dynid.parameters.inertia_maps import transport
 from dynid.parameters.layout import INERTIAL_SYMBOLS, INERTIAL_UNITS
 from dynid.robot.model import Robot
-
-__all__ = ["JointTorques", "LoadTorqueObservation", "LoadTorques", "LoadWrench", "Measured", "WrenchObservation"]
-
-Floats = NDArray[np.float64]
 
 
 def _describe_torque_noise(noise: float | Sequence[float] | Floats) -> str:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import as_row
 from dynid.dynamics.regressor import torque_regressor
 from dynid.information.cross_products import CrossProducts
@@ -25,13 +26,6 @@ from dynid.lazy import cached_property
 from dynid.robot.model import Robot
 from dynid.tape import Program, compile_tape, record
 
-__all__ = [
-    "Observation",
-    "TorqueObservation",
-    "with_smooth_friction",
-]
-
-Floats = NDArray[np.float64]
 STEP_WIDTH = 0.02
 """Velocity over which dry friction is smoothed while a motion is designed [rad/s or m/s] (convention)."""
 

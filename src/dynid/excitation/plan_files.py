@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, DataError
 from dynid.excitation.excitation import Excitation
@@ -19,20 +18,8 @@ from dynid.files import write_atomically
 from dynid.files.schema import check_content, list_of, number, table, text
 from dynid.files.small_files import read_json
 from dynid.files.transaction import check_listed
-from dynid.public_calls import public
 from dynid.tables import Table
 
-__all__ = [
-    "PLAN_FILES",
-    "check_rate",
-    "plan_contents",
-    "read_coefficients",
-    "read_trajectory",
-    "write_coefficients",
-    "write_plan",
-]
-
-Floats = NDArray[np.float64]
 PLAN_FILES = ("trajectory.csv", "trajectory.json", "trajectory.yaml", "trajectory.script", "plan.txt", "plan.json")
 """Names of all files that `write_plan` may write; the script is for robots with six joints only."""
 LARGEST = 1e9
@@ -101,7 +88,6 @@ def _motion_contents(plan: Excitation) -> dict[str, Any]:
     return found
 
 
-@public
 def write_plan(plan: Excitation, folder: str | os.PathLike[str], *, rate_hz: float, force: bool = False) -> list[Path]:
     """Write the trajectory as CSV, JSON, ROS JointTrajectory and, for six joints, URScript; the plan as text and JSON.
 

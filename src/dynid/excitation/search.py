@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.engines.engine_names import make_engine
 from dynid.excitation.base import Constraint
 from dynid.excitation.constraints import SpeedCoverage, build_constraints
@@ -31,9 +31,7 @@ from dynid.excitation.trajectories.trajectory import LinearTrajectory
 if TYPE_CHECKING:
     from multiprocessing.queues import SimpleQueue
 
-__all__ = ["Step", "search"]
 
-Floats = NDArray[np.float64]
 _POLL_S = 0.1
 """Time between two looks at the steps of other processes [s]. Convention."""
 _MEMORY = 20

@@ -15,15 +15,11 @@ from dynid.checks import require_library
 from dynid.errors import ArgumentError
 from dynid.kernels import kernel
 from dynid.links.identify import Identification
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.tape import Tape
 from dynid.tape.operations import Operation, is_binary
 
-__all__ = ["casadi_function", "casadi_from_tape"]
 
-
-@public
 def casadi_function(
     model: Robot | Identification, quantity: str = "inverse_dynamics", *, symbolic_parameters: bool = False
 ) -> Any:
@@ -68,7 +64,6 @@ def _robot_of(fit: Identification) -> Robot:
     return fit.with_terms
 
 
-@public
 def casadi_from_tape(tape: Tape, name: str = "function") -> Any:
     """A recorded program as a ``casadi.Function``; see `casadi_function`.
 

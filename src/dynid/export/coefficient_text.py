@@ -13,11 +13,8 @@ from dynid.dynamics.christoffel import christoffel_coefficients
 from dynid.dynamics.inertia_matrix import composite_inertia_matrix, gravity_torque
 from dynid.errors import ArgumentError
 from dynid.parameters.base import base_parameters
-from dynid.public_calls import public
 from dynid.robot.model import Robot, require_robot
 from dynid.tape import record
-
-__all__ = ["coefficient_expressions"]
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "inertia": composite_inertia_matrix,
@@ -26,7 +23,6 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-@public
 def coefficient_expressions(
     robot: Robot, kind: Literal["inertia", "gravity", "christoffel"] = "christoffel"
 ) -> dict[str, str]:

@@ -16,25 +16,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
+from dynid.arrays import Floats
 from dynid.errors import ExportError
 from dynid.load.load import NAMES, Load
-from dynid.public_calls import public
 from dynid.spatial import rpy_from_rotation
-
-__all__ = [
-    "PayloadDialog",
-    "abb_loaddata",
-    "franka_set_load",
-    "kuka_load",
-    "payload_dialogs",
-    "require_body",
-    "ur_set_target_payload",
-]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +39,6 @@ class PayloadDialog:
         return "\n".join([f"{self.controller}: {self.text}", *(f"  {note}" for note in self.notes)])
 
 
-@public
 def payload_dialogs(load: Load, *, T_flange_frame: ArrayLike | None = None) -> tuple[PayloadDialog, ...]:
     """Write a load for UR, Franka, KUKA and ABB controllers.
 

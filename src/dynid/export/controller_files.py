@@ -22,20 +22,17 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.checks import as_number
 from dynid.errors import ArgumentError, ExportError
 from dynid.export.controller_dialogs import require_body, ur_set_target_payload
 from dynid.files import write_atomically
 from dynid.findings import Finding
 from dynid.load.load import Load
-from dynid.public_calls import public
 from dynid.robot.formats.sysid_parameters import yaml_number, yaml_text
 
-__all__ = ["ControllerFile", "ros2_gravity_compensation", "ur_payload_script"]
-
-Floats = NDArray[np.float64]
 GRAVITY = (0.0, 0.0, -9.81)
 """Gravity along the axes of the world frame [m/s^2]; convention of ROS 2: z points up."""
 UR_LARGEST_MOMENT = 133.0
@@ -64,7 +61,6 @@ class ControllerFile:
         return write_atomically(path, self.text, force=force)
 
 
-@public
 def ur_payload_script(
     load: Load, *, T_flange_frame: ArrayLike | None = None, transition_s: float = 0.0, name: str = "set_dynid_payload"
 ) -> ControllerFile:
@@ -106,7 +102,6 @@ def ur_payload_script(
     return ControllerFile(text="\n".join(lines) + "\n", ending=".script", findings=findings)
 
 
-@public
 def ros2_gravity_compensation(
     load: Load,
     target: Target = "filter",

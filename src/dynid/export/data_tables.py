@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import require_library
 from dynid.errors import ExportError
 from dynid.estimation.estimate import TWO_SIDED_95, Source
@@ -31,23 +32,9 @@ from dynid.load.load import NAMES, UNITS, Load
 from dynid.logs.joint_order import match_joints
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.tables import Table, html_card
 
-__all__ = [
-    "DataTable",
-    "experiment_table",
-    "parameter_table",
-    "prediction_table",
-    "load_table",
-    "recording_tables",
-    "standard_parameter_table",
-    "table_ending",
-    "write_tables",
-]
-
-Floats = NDArray[np.float64]
 Status = Literal["data", "shared", "prior", "unidentifiable"]
 """Where the value of a parameter comes from; see `parameter_table`."""
 STATUS: dict[Source, Status] = {"data": "data", "prior": "prior", "open": "unidentifiable"}
@@ -158,7 +145,6 @@ def _csv_cells(column: NDArray[Any]) -> list[Any]:
     return ["" if value != value else repr(value) for value in values]
 
 
-@public
 def parameter_table(fit: Identification | SavedResult) -> DataTable:
     """The estimated base parameters and terms with their uncertainty, one row each.
 
@@ -190,7 +176,6 @@ def parameter_table(fit: Identification | SavedResult) -> DataTable:
     )
 
 
-@public
 def standard_parameter_table(fit: Identification | SavedResult) -> DataTable:
     """The parameters of every link and joint, one row each, with the values before the identification (``prior``).
 
@@ -214,7 +199,6 @@ def standard_parameter_table(fit: Identification | SavedResult) -> DataTable:
     return DataTable(name="standard_parameters", columns=columns, facts=_facts(fit))
 
 
-@public
 def load_table(load: Load) -> DataTable:
     """The ten parameters of a load with their uncertainty, one row each; columns as in `parameter_table`.
 
@@ -252,7 +236,6 @@ def _facts(fit: Identification) -> dict[str, str]:
     return {"robot": fit.robot.name, "method": fit.estimate.method, "source": sources}
 
 
-@public
 def experiment_table(run: Experiment, robot: Robot | None = None) -> DataTable:
     """A processed log: time, motion, torques and which of them count, one column per joint.
 
@@ -278,7 +261,6 @@ def experiment_table(run: Experiment, robot: Robot | None = None) -> DataTable:
     return DataTable(name="experiment", columns=columns, units=units, facts=facts)
 
 
-@public
 def recording_tables(recording: Recording, robot: Robot | None = None) -> tuple[DataTable, ...]:
     """A raw log as it was measured; channels that have a clock of their own become a table of their own.
 
@@ -314,7 +296,6 @@ def recording_tables(recording: Recording, robot: Robot | None = None) -> tuple[
     )
 
 
-@public
 def prediction_table(fit: Identification, run: Experiment) -> DataTable:
     """Measured and predicted torques of an experiment, the residual, and the prior model's prediction.
 
@@ -369,7 +350,6 @@ def table_ending(ending: str) -> str:
     return ending if ending != "auto" else "parquet" if find_spec("pyarrow") else "csv"
 
 
-@public
 def write_tables(
     fit: Identification,
     folder: str | os.PathLike[str],

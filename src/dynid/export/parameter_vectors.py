@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 
-__all__ = ["drake_parameters", "pinocchio_parameters", "with_drake_parameters", "with_pinocchio_parameters"]
 
-Floats = NDArray[np.float64]
-
-
-@public
 def pinocchio_parameters(robot: Robot) -> Floats:
     """(n, 10) dynamic parameters of every moving body, as ``pinocchio.Inertia.toDynamicParameters`` has them.
 
@@ -37,7 +32,6 @@ def pinocchio_parameters(robot: Robot) -> Floats:
     return np.array(rows)
 
 
-@public
 def drake_parameters(robot: Robot) -> Floats:
     """(n, 10) spatial inertia of every moving body, as Drake's multibody plants hold it in their parameters.
 
@@ -61,7 +55,6 @@ def drake_parameters(robot: Robot) -> Floats:
     return np.array(rows)
 
 
-@public
 def with_pinocchio_parameters(robot: Robot, rows: ArrayLike) -> Robot:
     """The robot with dynamic parameters in Pinocchio's order; the inverse of `pinocchio_parameters`.
 
@@ -84,7 +77,6 @@ def with_pinocchio_parameters(robot: Robot, rows: ArrayLike) -> Robot:
     return _with_bodies(robot, np.array(bodies))
 
 
-@public
 def with_drake_parameters(robot: Robot, rows: ArrayLike) -> Robot:
     """The robot with spatial inertias in Drake's order; the inverse of `drake_parameters`.
 

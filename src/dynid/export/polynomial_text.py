@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from dynid.tape.expansion import Atom, Expansion
 
-__all__ = ["C", "LATEX", "MATLAB", "PYTHON", "TEXT", "Language", "PolynomialPrinter"]
-
 READ_DIGITS = 6
 """Digits of a coefficient in text and LaTeX, which people read; convention."""
 _ORDER = ("ddq", "dq", "q", "sin", "cos")

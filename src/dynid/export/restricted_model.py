@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.physical.nearest import with_possible_links
 from dynid.estimation.physical.passivity import all_terms, steady_states
@@ -24,9 +24,6 @@ from dynid.terms.load_dependent import BaseTilt, DriveGain, horizontal_axes
 from dynid.terms.memory import TRAVELS, Hysteresis
 from dynid.terms.springs import AngleHarmonic
 
-__all__ = ["Capacity", "RestrictedModel", "restrict_models"]
-
-Floats = NDArray[np.float64]
 STEADY_SPEEDS = 20
 """Number of speeds at which the powers are drawn to the friction of the whole model (convention)."""
 LARGEST_GAIN = 2.0

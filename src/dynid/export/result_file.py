@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import DataError, DynidError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
@@ -39,10 +39,10 @@ from dynid.information import Information
 from dynid.links.identify import Identification
 from dynid.links.pruning import PrunedRobot, PruningCost
 from dynid.links.validation import Validation, finite_or_none, training_error_in_band
-from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.parameters.base import base_parameters
+from dynid.parameters.base_set import BaseParameters
 from dynid.plain_data import from_plain, json_texts, to_plain
 from dynid.processing.experiment import Experiment
-from dynid.public_calls import public
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointLimits, Link
@@ -50,8 +50,6 @@ from dynid.tape import OperationCount
 from dynid.terms import TERMS
 from dynid.terms.base import Reference, StateTerm, Term
 from dynid.terms.coupling import Coupling
-
-__all__ = ["SCHEMA", "SavedResult", "data_facts", "read_result", "result_json", "write_result"]
 
 SCHEMA = 2
 """Version of the file's layout."""
@@ -111,7 +109,7 @@ class SavedResult:
     robot: str
     joint_names: tuple[str, ...]
     parameter_names: tuple[str, ...]
-    standard: NDArray[np.float64]
+    standard: Floats
     """(p,) standard parameters, in the order of `parameter_names`."""
     content: Mapping[str, Any]
     """The whole file."""
@@ -225,7 +223,7 @@ def _experiment_without_samples(robot: Robot, facts: Mapping[str, Any]) -> Exper
     )  # fmt: skip
 
 
-def _temperature(given: Sequence[float | None] | None) -> NDArray[np.float64] | None:
+def _temperature(given: Sequence[float | None] | None) -> Floats | None:
     """(n,) temperatures as an experiment holds them."""
     return None if given is None else np.array([np.nan if value is None else value for value in given])
 
@@ -338,7 +336,6 @@ def _significant_part(fit: Identification, cost: PruningCost | None) -> dict[str
     }
 
 
-@public
 def write_result(
     fit: Identification,
     path: str | os.PathLike[str],
@@ -360,7 +357,6 @@ def write_result(
     return write_atomically(path, text.removesuffix("\n}") + checksum, force=force)
 
 
-@public
 def read_result(path: str | os.PathLike[str]) -> SavedResult:
     """Read a result file, or the one in a folder that ``dynid identify`` wrote.
 

@@ -20,7 +20,6 @@ from dynid.files import safe_name
 from dynid.links.identify import Identification
 from dynid.links.validation import Validation, robot_error
 from dynid.processing.experiment import Experiment
-from dynid.public_calls import public
 from dynid.robot.formats.gravity_note import describe_lost_gravity
 from dynid.robot.formats.mjcf.gears import read_gears
 from dynid.robot.formats.mjcf.read import read_mjcf_with_memory
@@ -29,8 +28,6 @@ from dynid.robot.formats.mjcf.write import write_mjcf
 from dynid.robot.formats.urdf import read_urdf, write_urdf
 from dynid.robot.model import Robot
 from dynid.terms.base import Term
-
-__all__ = ["FORMATS", "PRESLIDING", "RobotFile", "RobotFormat", "describe_files", "write_robot_files"]
 
 NEAR = 1.1
 """Ratio of a file's error to the judged one up to which they count as equal (convention: 10 %)."""
@@ -197,7 +194,6 @@ class RobotFile:
         }
 
 
-@public
 def write_robot_files(
     fit: Identification,
     folder: str | os.PathLike[str],

@@ -15,16 +15,15 @@ from textwrap import wrap
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.export.c.c_names import c_comment
 from dynid.export.polynomial_text import LATEX, MATLAB, PYTHON, TEXT, C, PolynomialPrinter
 from dynid.kernels import record_quantity, regressor
-from dynid.parameters.base import BaseParameters, base_parameters
-from dynid.public_calls import public
+from dynid.parameters.base import base_parameters
+from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot, require_robot
 from dynid.tape.expansion import Expansion, expand_tape
-
-__all__ = ["TorqueExpressions", "torque_expressions"]
 
 WIDTH = 110
 """Longest line of text and code [characters]; convention."""
@@ -50,7 +49,7 @@ class TorqueExpressions:
         return self.expansion.terms
 
     @property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Floats:
         """(b,) values of the base parameters of the robot itself, for the argument p of the code."""
         return self.base.project(self.robot.parameter_vector)
 
@@ -153,7 +152,6 @@ class TorqueExpressions:
         ]
 
 
-@public
 def torque_expressions(robot: Robot, base: BaseParameters | None = None) -> TorqueExpressions:
     """Write a robot's joint torques in closed form.
 

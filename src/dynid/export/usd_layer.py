@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import require_library
 from dynid.decompositions import eigh
 from dynid.errors import DataError, ExportError
@@ -30,16 +30,12 @@ from dynid.files import write_atomically
 from dynid.findings import Finding
 from dynid.kernels import link_pose
 from dynid.parameters.layout import parameter_layout
-from dynid.public_calls import public
 from dynid.robot.formats.gravity_note import describe_lost_gravity
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import RotorInertia
 
-__all__ = ["UsdOverlay", "usd_overlay"]
-
-Floats = NDArray[np.float64]
 SAME_FRAME = 1e-3
 """Largest difference of poses in asset and robot [m, and entries of rotations]; convention: digits of assets."""
 _HELD = (Viscous, Coulomb, RotorInertia)
@@ -81,7 +77,6 @@ class UsdOverlay:
         return write_atomically(target, self.layer.ExportToString(), force=force)
 
 
-@public
 def usd_overlay(robot: Robot, asset: str | os.PathLike[str], *, check_frames: bool = True) -> UsdOverlay:
     """Make a layer with the robot's masses and joint attributes over a USD asset of the same robot.
 

@@ -15,18 +15,6 @@ from threading import Thread
 from dynid.errors import DataError, ExportError
 from dynid.files.small_files import open_regular
 
-__all__ = [
-    "TEMPORARY",
-    "begin_digest",
-    "file_digest",
-    "make_folder",
-    "safe_name",
-    "size_mb",
-    "sync_folder",
-    "write_atomically",
-]
-
-
 TEMPORARY = ".part"
 """Suffix of a file that is not yet whole."""
 LONG = 10_000_000

@@ -17,24 +17,6 @@ from typing import Any
 
 from dynid.errors import DataError, DynidError
 
-__all__ = [
-    "DIGEST",
-    "FILE_NAME",
-    "Check",
-    "anything",
-    "bounded",
-    "check_content",
-    "either",
-    "flag",
-    "list_of",
-    "mapping_of",
-    "number",
-    "one_of",
-    "table",
-    "text",
-    "whole",
-]
-
 Check = Callable[[Any, str], None]
 """Checks a value at a place."""
 

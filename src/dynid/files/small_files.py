@@ -17,8 +17,6 @@ from typing import Any
 
 from dynid.errors import DataError, DynidError
 
-__all__ = ["HAND_WRITTEN", "WRITTEN", "open_regular", "read_json", "read_small", "read_small_text", "read_toml"]
-
 HAND_WRITTEN = 2**20
 """Size of the largest map, law, recipe or library [bytes] (convention: real ones have a few kilobytes)."""
 WRITTEN = 64 * 2**20

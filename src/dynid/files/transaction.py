@@ -24,18 +24,6 @@ from dynid.files.atomic_files import TEMPORARY, file_digest, make_folder, sync_f
 from dynid.files.schema import DIGEST, FILE_NAME, check_content, flag, list_of, mapping_of, table, text
 from dynid.files.small_files import read_json
 
-__all__ = [
-    "LOCK",
-    "MANIFEST",
-    "Transaction",
-    "begin",
-    "changed_files",
-    "check_listed",
-    "check_targets",
-    "recover",
-    "stage_of",
-]
-
 MANIFEST = "run.json"
 """File of a folder that lists the digests of the others under ``outputs``; it takes its place last."""
 LOCK = "lock"

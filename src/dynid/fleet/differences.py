@@ -17,25 +17,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.estimation.intervals.odd_ones import OddOne, odd_ones
 from dynid.fleet.fleet_causes import Cause, Gain, compare, likeliest, usual_gain
 from dynid.fleet.odd_logs import CHANCE, LogGroup, arms_with_odd_logs, odd_group
 from dynid.fleet.pooling import ArmEquations, Pool, share_of_others, without_own
 
-__all__ = [
-    "Difference",
-    "Judgement",
-    "Repair",
-    "different_arms",
-    "is_clear_of_zero",
-    "percent",
-    "sureness",
-    "unusual_values",
-]
-
-Floats = NDArray[np.float64]
 FEWEST_ARMS = 5
 """Smallest fleet whose scatter can be judged (convention)."""
 FEWEST_SHARED = 3

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynid.checks import check_number
 from dynid.decompositions import one_blas_thread
@@ -48,15 +47,11 @@ from dynid.links.identify import Identification, identify_equations, prepare_rob
 from dynid.links.log_reader import ChannelMapSource, Log, LogReader, Progress, refuse_in_pieces
 from dynid.links.recipe import Recipe
 from dynid.logs.recording import Recording
-from dynid.parameters.base import BaseParameters, base_parameters
-from dynid.parameters.base_set import require_kept_columns
-from dynid.public_calls import public
+from dynid.parameters.base import base_parameters
+from dynid.parameters.base_set import BaseParameters, require_kept_columns
 from dynid.robot.model import Robot
 from dynid.terms.base import Dependence
 
-__all__ = ["Arm", "FailedLog", "Fleet", "FleetData", "identify_fleet"]
-
-Floats = NDArray[np.float64]
 FleetData = str | Sequence[str] | Mapping[str, Sequence[Log]]
 """Patterns with ``{arm}`` in them (see `find_logs`), or for each arm its logs."""
 MONTH_DAYS = 30.0
@@ -218,7 +213,6 @@ class Fleet:
         return f"Fleet({self.typical.robot.name!r}, {len(self.arms)} arms, {len(self.outliers)} of them conspicuous)"
 
 
-@public
 @one_blas_thread()
 def identify_fleet(
     robot: Robot,

@@ -15,16 +15,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import svd
 from dynid.fleet.pooling import Pool, solve_shared
-from dynid.parameters.base import BaseParameters
+from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
 
-__all__ = ["Cause", "Comparison", "Gain", "compare", "likeliest", "possible_causes", "usual_gain"]
-
-Floats = NDArray[np.float64]
 RESOLUTION = 1e-8
 """Relative singular value of a cause's columns below which a direction is not determined (convention)."""
 SPARE_GAIN = 2.0

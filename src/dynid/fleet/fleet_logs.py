@@ -19,9 +19,6 @@ from dynid.errors import ArgumentError, DataError
 from dynid.logs.channel_map import ChannelMap
 from dynid.logs.reading import runs_in
 from dynid.logs.recording import Recording
-from dynid.public_calls import public
-
-__all__ = ["FleetLog", "find_logs"]
 
 PLACES = re.compile(r"\{(arm|date)\}")
 _REMEDY = "Give a pattern such as 'logs/{arm}/*.parquet'; quote it, so that the shell leaves it alone."
@@ -44,7 +41,6 @@ class FleetLog:
     """Why the log cannot be used, where its name tells already, such as a date that there is not."""
 
 
-@public
 def find_logs(
     patterns: str | Sequence[str], channel_map: ChannelMap | Mapping[str, Any] | str | Path | None = None
 ) -> list[FleetLog]:

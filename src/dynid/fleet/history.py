@@ -14,26 +14,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.fleet.differences import Difference, is_clear_of_zero, percent, sureness
 from dynid.fleet.pooling import ArmEquations, OwnPart, Pool, own_values
 from dynid.fleet.trends import Trend, excess_scatter, fit_trend
 from dynid.links.common.leaves import Leaf
 
-__all__ = [
-    "DAY_S",
-    "History",
-    "TemperatureEffect",
-    "Window",
-    "arm_history",
-    "changed_values",
-    "date_of",
-    "temperature_effects",
-    "window_logs",
-]
-
-Floats = NDArray[np.float64]
 DAY_S = 86400.0
 """Length of a day [s]."""
 CHANCE = 1e-2

@@ -11,15 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.fleet.fleet_causes import Cause, Gain, compare, likeliest, usual_gain
 from dynid.fleet.pooling import ArmEquations, Pool, without_own
 from dynid.information.triangular import append_rows
 
-__all__ = ["CHANCE", "LogGroup", "OddLogs", "arms_with_odd_logs", "odd_group"]
-
-Floats = NDArray[np.float64]
 CHANCE = 1e-2
 """Probability that any arm of a fleet without differences is reported, over all arms, causes and parameters."""
 SCATTER = 3.0

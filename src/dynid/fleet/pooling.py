@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import svd
 from dynid.errors import IdentifiabilityError
 from dynid.estimation.equations import Factors
@@ -29,21 +30,7 @@ from dynid.estimation.linear.least_squares import refined_weights
 from dynid.estimation.noise import correlation_inflation, joint_variances
 from dynid.information import Factor, Information
 from dynid.information.triangular import append_rows
-from dynid.public_calls import public
 
-__all__ = [
-    "ArmEquations",
-    "OwnPart",
-    "Pool",
-    "own_values",
-    "pool_arms",
-    "share_of_others",
-    "solve_shared",
-    "weigh_arm",
-    "without_own",
-]
-
-Floats = NDArray[np.float64]
 RESOLUTION = 1e-10
 """Relative singular value below which a direction of own unknowns has no equations (convention: rounding)."""
 GAIN_ROUNDS = 2
@@ -92,7 +79,6 @@ class ArmEquations:
         return triangle
 
 
-@public
 def weigh_arm(
     name: str, information: Information, logs: Sequence[Factors], windows: Sequence[Information] = (),
     log_names: Sequence[str] = (),
@@ -185,7 +171,6 @@ class Pool:
         return solve_shared([self.eliminated[k] for k in arms])
 
 
-@public
 def pool_arms(arms: Sequence[ArmEquations], own_places: Sequence[int], gain_spread: float = 0.0) -> Pool:
     """Estimate the shared unknowns of all arms and the own ones of each.
 

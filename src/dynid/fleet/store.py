@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import DataError, DynidError, UnreachableLogError
 from dynid.files import make_folder, write_atomically
 from dynid.files.schema import check_content, either, list_of, mapping_of, number, one_of, table, text, whole
@@ -25,8 +25,6 @@ from dynid.findings import CODES, Finding
 from dynid.fleet.fleet_logs import FleetLog
 from dynid.information import Information
 from dynid.links.common.leaves import FIRST_BLOCK, MOST_BLOCKS, Leaf, LeafTask
-
-__all__ = ["LeafStore", "settings_digest"]
 
 _LEAF = table(
     {
@@ -123,7 +121,7 @@ class LeafStore:
         return hashlib.sha256(f"{log.path}\n{log.identity}\n{settings}".encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _temperature(given: list[float | None] | None) -> NDArray[np.float64] | None:
+def _temperature(given: list[float | None] | None) -> Floats | None:
     return None if given is None else np.array([np.nan if value is None else value for value in given])
 
 

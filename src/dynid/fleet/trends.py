@@ -12,11 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["FEWEST_POINTS", "Trend", "excess_scatter", "fit_trend"]
+from dynid.arrays import Floats
 
-Floats = NDArray[np.float64]
 FEWEST_POINTS = 4
 """Smallest number of values of which a trend can be judged (convention: two more than a line has parameters)."""
 LEAST_RANGE_K = 2.0

@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.findings import Finding
 from dynid.gate.profiled_fit import Amounts, ProfiledFit, logs_of
 from dynid.gate.quick_fit import Samples
@@ -25,20 +25,6 @@ from dynid.information.displacements import displace, displacement_columns
 from dynid.robot.model import Body, Robot
 from dynid.terms.load_dependent import horizontal_axes
 
-__all__ = [
-    "LIKELY",
-    "NAMED",
-    "RIVAL",
-    "SURE",
-    "Cause",
-    "best_cause",
-    "farthest",
-    "find_causes",
-    "name_causes",
-    "untestable",
-]
-
-Floats = NDArray[np.float64]
 LIKELY = 4.5
 """Standard errors from which on a cause is noted (experiment: tests/campaigns/hypotheses.py, clean logs are not
 accused)."""

@@ -14,12 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.findings import Finding, Severity
 from dynid.logs.recording import Commands, Recording
 
-__all__ = ["check_commands"]
-
-Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 STEP_S = 0.01
 """Time between compared samples [s]; convention."""

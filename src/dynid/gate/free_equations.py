@@ -13,15 +13,13 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import pivoted_triangle
 from dynid.kernels import regressor
 from dynid.robot.model import Robot
 from dynid.terms import usual_terms
 from dynid.terms.base import Dependence
 
-__all__ = ["FreeEquations", "IndependentColumns", "with_friction", "with_smooth_sign"]
-
-Floats = NDArray[np.float64]
 DEPENDENT = 1e-7
 """Share of a column that is left by others, below which it depends on them (convention: well above rounding)."""
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.findings import Finding
+from dynid.gate.free_equations import FreeEquations
 from dynid.gate.model_checks import BEYOND_LIMITS, LARGER_UNITS, joint_reach, likely_unit, torque_ratios
 from dynid.gate.profiled_fit import ProfiledFit, relative_gains
 from dynid.gate.quick_fit import (
     FINEST,
-    FreeEquations,
     Samples,
     block_losses,
     brake_powers,
@@ -34,10 +34,6 @@ from dynid.gate.quick_fit import (
     unspent,
 )
 from dynid.robot.model import Robot
-
-__all__ = ["check_hypotheses", "rough_losses"]
-
-Floats = NDArray[np.float64]
 
 UNEXPLAINED = 0.25
 """Relative residual of the free fit above which a log is reported, if no hypothesis is better; tuned on the fault

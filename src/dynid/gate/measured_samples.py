@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import pinv
 from dynid.gate.quick_fit import FEWEST, Samples, pick, sense_of_motion
 from dynid.processing.delay import known_stretches, near_reversals
@@ -18,9 +19,6 @@ from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Smoothing
 from dynid.robot.model import Robot
 
-__all__ = ["filtered_noise", "measured_samples", "move_back", "noise_through"]
-
-Floats = NDArray[np.float64]
 WINDOW = 0.5
 """Half the width of a window of local cubics times the highest rms frequency [rad] of a joint's motion (derivation: a
 cubic changes the torque of twice that frequency by less than 1 %, that of the frequency itself by less than 0.1 %)."""

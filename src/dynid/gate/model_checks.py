@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import lstsq, matrix_rank, pivoted_triangle
 from dynid.findings import Finding
-from dynid.gate.free_equations import IndependentColumns
+from dynid.gate.free_equations import IndependentColumns, with_friction
 from dynid.gate.quick_fit import (
     Samples,
     free_residual,
@@ -23,31 +24,12 @@ from dynid.gate.quick_fit import (
     own_torque,
     relative_size,
     rest_of_fit,
-    with_friction,
 )
 from dynid.kernels import regressor
 from dynid.logs.recording import Recording
 from dynid.parameters.layout import parameter_layout
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint
-
-__all__ = [
-    "LARGER_UNITS",
-    "check_changes",
-    "check_compensation",
-    "check_effort_limits",
-    "check_excitation",
-    "check_gravity_and_units",
-    "check_gravity_direction",
-    "check_limits",
-    "check_noise",
-    "check_torque_sizes",
-    "joint_reach",
-    "likely_unit",
-    "torque_ratios",
-]
-
-Floats = NDArray[np.float64]
 
 BEYOND_LIMITS = 1.5
 """Ratio of a position to the joint's range above which the position lies far beyond it (convention)."""

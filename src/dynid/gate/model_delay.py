@@ -10,8 +10,8 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import DataError
 from dynid.findings import Finding
 from dynid.gate.free_equations import IndependentColumns, with_friction, with_smooth_sign
@@ -32,10 +32,6 @@ from dynid.processing.experiment import Experiment
 from dynid.processing.process import Processing, apply_delay, process
 from dynid.robot.model import Robot
 from dynid.terms.memory import lag_signal
-
-__all__ = ["check_common_delay", "check_delay", "combine_delays", "measured_delay", "model_delay", "resolve_delay"]
-
-Floats = NDArray[np.float64]
 
 LAGS_S = (0.02, 0.05, 0.1)
 """Times in which dry friction may follow a change of direction [s] (convention)."""

@@ -25,27 +25,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigh
-from dynid.gate.quick_fit import (
-    FINEST,
-    FreeEquations,
-    Samples,
-    equations_of,
-    has_masses,
-    narrow_equations,
-    of_motion,
-    solve_singular,
-    with_friction,
-)
+from dynid.gate.free_equations import FreeEquations, with_friction
+from dynid.gate.quick_fit import FINEST, Samples, equations_of, has_masses, narrow_equations, of_motion, solve_singular
 from dynid.kernels import regressor
 from dynid.processing.delay import independent_values
 from dynid.robot.model import Robot
 from dynid.terms import usual_terms
 from dynid.terms.base import Dependence
 
-__all__ = ["Amounts", "ProfiledFit", "logs_of", "orthonormal", "relative_gains"]
-
-Floats = NDArray[np.float64]
 BLOCKS = 20
 """Number of blocks of time for the standard errors (convention)."""
 RESOLUTION = 1e-10

@@ -46,11 +46,8 @@ from dynid.processing.delay import estimate_delay
 from dynid.processing.experiment import Dropped, Experiment
 from dynid.processing.process import Chain, Processing, process
 from dynid.processing.rest import stands_still
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.stages import in_stage
-
-__all__ = ["check_and_process", "check_recording", "check_samples"]
 
 Progress = Callable[[float, str], None]
 WEIGHTLESS = 0.75
@@ -60,7 +57,6 @@ EXPLAINED = 0.5
 """A delay that leaves less than this share of the residual explains most of it; convention."""
 
 
-@public
 @one_blas_thread()
 def check_recording(
     recording: Recording, robot: Robot | None = None, *, progress: Progress | None = None

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import svd
 from dynid.gate.free_equations import FreeEquations, IndependentColumns, with_friction, with_smooth_sign
 from dynid.kernels import inverse_dynamics, regressor
@@ -26,39 +27,6 @@ from dynid.processing.delay import count_ahead, independent_values
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
-__all__ = [
-    "FINEST",
-    "FreeEquations",
-    "Samples",
-    "block_losses",
-    "body_columns",
-    "brake_powers",
-    "equations_of",
-    "free_residual",
-    "free_rows",
-    "friction_bases",
-    "gravity_torques",
-    "has_made_up_masses",
-    "has_masses",
-    "has_prior",
-    "hold_driven",
-    "mass_torques",
-    "narrow_equations",
-    "normal_equations",
-    "of_motion",
-    "own_torque",
-    "pick",
-    "relative_size",
-    "residuals",
-    "rest_of_fit",
-    "sense_of_motion",
-    "solve_singular",
-    "unspent",
-    "with_friction",
-    "with_smooth_sign",
-]
-
-Floats = NDArray[np.float64]
 Result = TypeVar("Result")
 
 MOST_RECENT = 12

@@ -6,18 +6,14 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import DataError
 from dynid.findings import Finding
 from dynid.logs.recording import Recording, torque_remedy
 from dynid.logs.signal_guess import has_no_sign
 from dynid.processing.outliers import absurd_samples, longest_spike, saturated_samples, unwrap_angles
 from dynid.processing.timing import CLOCK_FAULTS, Clock, VelocityScale, read_clock, velocity_scales
-
-__all__ = ["check_clock", "check_lost_rows", "check_signals", "check_velocities"]
-
-Floats = NDArray[np.float64]
 
 DEGREES = 180.0 / np.pi
 """Degrees per radian."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import DataError
 from dynid.findings import Finding, QualityReport
 from dynid.gate.measured_samples import noise_through
@@ -26,10 +27,6 @@ from dynid.processing.outliers import absurd_samples, longest_spike, saturated_s
 from dynid.processing.process import process
 from dynid.processing.timing import CLOCK_FAULTS, read_clock
 from dynid.robot.model import Robot
-
-__all__ = ["StreamCheck"]
-
-Floats = NDArray[np.float64]
 
 PICKS = 48
 """Number of samples taken from a piece (convention)."""

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.findings import Finding
 from dynid.gate.causes import LIKELY, RIVAL, SURE, Cause, best_cause, farthest, find_causes, name_causes, untestable
 from dynid.gate.measured_samples import measured_samples, move_back
@@ -26,10 +27,6 @@ from dynid.gate.quick_fit import Samples, body_columns, solve_singular
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 from dynid.stages import in_stage
-
-__all__ = ["MeasuredLog", "check_geometry", "check_together", "check_within", "has_steady_cause"]
-
-Floats = NDArray[np.float64]
 
 FEWEST_ROWS = 300
 """Smallest number of samples for these checks (convention)."""

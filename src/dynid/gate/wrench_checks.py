@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.findings import Finding
 from dynid.kernels import wrench_regressor
 from dynid.processing.delay import orthonormal
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
-
-__all__ = ["check_drift"]
-
-Floats = NDArray[np.float64]
 
 MOST_ROWS = 3000
 """Largest number of samples that are used (convention)."""

@@ -9,12 +9,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import DataError
 from dynid.tape.program import real_array
 
-__all__ = ["CHUNK", "CHANNELS", "Chunk", "Piece", "Run", "cut", "piece"]
-
-Floats = NDArray[np.float64]
 Masks = NDArray[np.bool_]
 
 CHUNK = 61440

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.information.triangular import precondition_rows
 from dynid.lazy import cached_property
@@ -20,10 +20,6 @@ from dynid.tape.adjoint import vjp
 from dynid.tape.program import Backend, compile_tape, compiles
 from dynid.tape.record import Recorder, replay
 from dynid.tape.tape import Tape
-
-__all__ = ["CrossProducts", "NumpyGram", "NumpyPullback"]
-
-Floats = NDArray[np.float64]
 
 PRODUCT_SAMPLES = 4096
 """Samples whose rows are in memory at a time."""

@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.arrays import Floats
 from dynid.dynamics.inverse_dynamics import rigid_body_torque
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointKind, Link
@@ -24,9 +25,6 @@ from dynid.spatial import Array, rotation_about, transform
 from dynid.tape import Program, Tape, compile_tape, jacobian, record
 from dynid.tape.tape_cache import recorded_once
 
-__all__ = ["displace", "displacement_columns"]
-
-Floats = NDArray[np.float64]
 FREEDOMS = 6
 """Slides along and turns about three axes."""
 FEW = 20_000

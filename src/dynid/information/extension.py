@@ -17,15 +17,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import DataError
 from dynid.information.chunks import Chunk, Piece
 from dynid.information.joint_equations import Equations, RowShape
 from dynid.information.methods import Gram, Method, Preconditioner, Reducer
 from dynid.information.triangular import precondition_rows
 
-__all__ = ["Extension", "FilteredColumn", "TableReducer", "extend", "table_chunks"]
-
-Floats = NDArray[np.float64]
 Masks = NDArray[np.bool_]
 Rows = Callable[[Chunk], list[Floats]]
 """From a checked chunk to the rows (N, w) of each joint."""

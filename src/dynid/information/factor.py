@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import is_regular_triangle, lstsq, singular_values, solve_upper
 from dynid.errors import IdentifiabilityError
 from dynid.information.triangular import NOISE, echelon
-
-__all__ = ["Factor"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

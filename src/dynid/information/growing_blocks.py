@@ -12,11 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.information.triangular import append_many_rows, join_triangles
 
-__all__ = ["MOST_BLOCKS", "GrowingBlocks"]
-
-Floats = NDArray[np.float64]
 MOST_BLOCKS = 20
 """Number of blocks at which neighbours are joined (derivation: ten are left, as many as a log in memory has)."""
 

@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import as_columns
 from dynid.errors import ArgumentError
 from dynid.information import storage
@@ -19,9 +20,6 @@ from dynid.information.partial_results import Combine, Forest, Part, total
 from dynid.information.triangular import append_many_rows, gram_factor, join_triangles, told_rows, triangle_of
 from dynid.lazy import cached_property
 
-__all__ = ["Information", "Kind", "combination"]
-
-Floats = NDArray[np.float64]
 Kind = Literal["factor", "gram"]
 
 RESOLUTION: dict[Kind, float] = {"factor": 1e-11, "gram": 1e-7}

@@ -18,8 +18,6 @@ from dynid.robot.robot_key import RobotKey
 from dynid.tape.record import Recorder, replay
 from dynid.tape.tape import Tape
 
-__all__ = ["Equations", "RowShape", "equations"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowShape:

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.information.chunks import Chunk
 from dynid.information.cross_products import NumpyGram
@@ -26,9 +26,6 @@ from dynid.information.triangular import (
 from dynid.tape.program import Backend, compiles
 from dynid.tape.tape import Tape
 
-__all__ = ["METHODS", "Method", "Preconditioner", "Reducer", "tape_gram"]
-
-Floats = NDArray[np.float64]
 Method = Literal["preconditioned", "gram", "qr"]
 METHODS: tuple[Method, ...] = ("preconditioned", "gram", "qr")
 

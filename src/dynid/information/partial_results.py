@@ -11,14 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 
-__all__ = ["Combine", "Forest", "Part"]
-
-Floats = NDArray[np.float64]
 Combine = Callable[[Floats, Floats], Floats]
 """Two matrices of a joint, earlier samples first, to the matrix of all of them."""
 

@@ -18,17 +18,13 @@ from dynid.information.information import Information, Kind, combination
 from dynid.information.joint_equations import RowShape, equations
 from dynid.information.methods import REPRESENTATIVE, Method, Preconditioner, Reducer, tape_gram
 from dynid.information.partial_results import Forest
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.tape.program import Backend, check_threads
-
-__all__ = ["precondition", "reduce_extended", "reduce_samples", "reduce_stream"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-@public
 def reduce_samples(
     robot: Robot,
     q: ArrayLike,
@@ -79,7 +75,6 @@ def reduce_samples(
     return _reduce_chunks(robot, setup, method, reducer, cut([whole], first_chunk), threads)
 
 
-@public
 def reduce_stream(
     robot: Robot,
     chunks: Iterable[Run | tuple[ArrayLike, ...]],
@@ -120,7 +115,6 @@ def reduce_stream(
     return _reduce_chunks(robot, setup, method, reducer, chain(first, rest), threads)
 
 
-@public
 def reduce_extended(
     robot: Robot,
     run: Run,
@@ -167,7 +161,6 @@ def reduce_extended(
     return _reduce_chunks(robot, shape, method, reducer, chain(first, chunks), threads)
 
 
-@public
 def precondition(
     robot: Robot,
     q: ArrayLike,

@@ -23,8 +23,6 @@ from dynid.files.schema import check_content, list_of, one_of, table, text, whol
 from dynid.files.small_files import read_small
 from dynid.information.partial_results import Part
 
-__all__ = ["read", "write"]
-
 MAGIC = b"dynid information\n"
 VERSION = 1
 """Version of the file's layout."""

@@ -7,27 +7,9 @@ stands for.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import lapack
-
-__all__ = [
-    "NOISE",
-    "append_many_rows",
-    "append_rows",
-    "echelon",
-    "factor_from_preconditioned",
-    "gram_factor",
-    "is_well_resolved",
-    "join_triangles",
-    "made_regular",
-    "make_preconditioner",
-    "precondition_rows",
-    "told_rows",
-    "triangle_of",
-]
-
-Floats = NDArray[np.float64]
 
 NOISE = 1e-12
 """Part of a column's length below which the rest that the columns before it leave is rounding noise (convention)."""

@@ -12,8 +12,6 @@ from dynid.logs.channel_map import ChannelMap, read_channel_map
 from dynid.robot.model import Robot
 from dynid.terms.coupling import Coupling
 
-__all__ = ["with_coupled_motors"]
-
 
 def with_coupled_motors(robot: Robot, channel_map: ChannelMap | Mapping[str, Any] | str | Path) -> Robot:
     """The robot with a `Coupling` for every motor that the map's gear matrix lets turn with several joints.

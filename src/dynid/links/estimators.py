@@ -21,8 +21,6 @@ if TYPE_CHECKING:  # most commands simulate no control loop, and need not load h
     from dynid.loop.laws import ControlLaw
     from dynid.loop.loop import TimeFunction
 
-__all__ = ["make_estimator"]
-
 
 def make_estimator(
     recipe: Recipe,

@@ -14,21 +14,18 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import pinv
 from dynid.estimation.estimate import TWO_SIDED_95, Estimate
 from dynid.estimation.physical.passivity import all_terms
 from dynid.kernels import kernel
 from dynid.links.identify import Identification
 from dynid.processing.experiment import Experiment, matched_runs
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.robot.term_names import term_words
 from dynid.terms.base import Reference, SteadyMotion, Surface, Term
 from dynid.terms.load_dependent import LoadFriction
 
-__all__ = ["Figure", "JointFriction", "joint_friction"]
-
-Floats = NDArray[np.float64]
 SLOWEST = 0.002
 """Smallest speed of a curve, as a share of the largest one (convention)."""
 CREEP = 0.3
@@ -111,7 +108,6 @@ class JointFriction:
         return f"The friction of {self.name} is negative at some speeds: it would drive the joint."
 
 
-@public
 def joint_friction(fit: Identification, runs: Sequence[Experiment] | None = None) -> tuple[JointFriction, ...]:
     """Compute the friction of every joint and coupled motor, with the uncertainty of the estimate.
 

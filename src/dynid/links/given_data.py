@@ -17,8 +17,6 @@ from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
-__all__ = ["list_data", "shares_samples"]
-
 USABLE = "Give a recording, an experiment, the path of a log, a data frame, a dictionary of arrays, or a list of them."
 """Remedy for data that are none of these."""
 

@@ -15,22 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError, DataError
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 
-__all__ = [
-    "EveryBlock",
-    "HoldOut",
-    "LastPart",
-    "TimeRange",
-    "cut_between",
-    "mask_training",
-    "read_hold_out",
-    "split_recording",
-]
-
-Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 FORMS = "40% for the last 40 %, 12:16 for seconds 12 to 16, every:3:0.75 for every third block of 0.75 s"
 """The three ways to write a rule, for remedies."""

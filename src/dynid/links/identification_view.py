@@ -13,8 +13,6 @@ from dynid.estimation.physical.passivity import all_terms
 from dynid.tables import html_card
 from dynid.terms.base import SteadyMotion, Surface
 
-__all__ = ["identification_card", "identification_line", "parameter_tables", "shared_friction"]
-
 
 def identification_line(fit: Any) -> str:
     """Robot, method and error of an `Identification` in one line."""

@@ -9,8 +9,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.decompositions import one_blas_thread
 from dynid.engines.engine_names import make_engine, refuse_missing_dask
 from dynid.errors import ArgumentError
@@ -47,28 +48,17 @@ from dynid.links.given_data import list_data
 from dynid.links.identification_view import identification_card, identification_line, parameter_tables
 from dynid.links.log_reader import ChannelMapSource, Log, LogReader, read_in_pieces, refuse_in_pieces
 from dynid.links.pruning import read_share
-from dynid.links.recipe import Recipe, add_terms
+from dynid.links.recipe import Recipe
 from dynid.links.significance import Significance, significant_parameters
 from dynid.logs.recording import Recording
-from dynid.parameters.base import BaseParameters
+from dynid.parameters.base_set import BaseParameters
 from dynid.processing.experiment import Experiment, matched_runs
-from dynid.public_calls import public
 from dynid.robot.model import Robot
+from dynid.robot.term_names import add_terms
 from dynid.stages import in_stage, stage
 from dynid.tables import Table, plain_number
 from dynid.terms.base import StateTerm, Term
 
-__all__ = [
-    "Data",
-    "Identification",
-    "identify",
-    "identify_experiments",
-    "identify_equations",
-    "identify_logs",
-    "prepare_robot",
-]
-
-Floats = NDArray[np.float64]
 Data = Experiment | Recording | str | Path | Any
 """An experiment, a recording, a log file, or a table in memory: a data frame or a dictionary of arrays."""
 
@@ -212,7 +202,6 @@ class Identification:
         """What acts on the torques besides the identified robot's links and its own terms."""
         return self.equations.terms
 
-    @public
     def predict(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Floats:
         """(N, n) torques of a motion by the identified robot and its terms without memory [N m or N].
 
@@ -359,7 +348,6 @@ _TORQUES: WeakKeyDictionary[Factors, tuple[object, WeakKeyDictionary[Experiment,
 """Equations -> their latest model, and run -> its torques: whatever is said about a model, they are the same."""
 
 
-@public
 def identify(
     robot: Robot,
     data: Data | Sequence[Data],

@@ -10,8 +10,6 @@ from dynid.errors import ArgumentError, DataError
 from dynid.links.hold_out import cut_between
 from dynid.logs.recording import Recording
 
-__all__ = ["check_part", "cut_recording", "read_gravity", "read_rows", "read_time"]
-
 ROWS = "a:b for rows a to b - 1, counted from 0, a: for all from a on, :b for the first b"
 """How a range of rows is written, for remedies."""
 TIMES = "a:b for the time from a to b since the start of the log [s], a: for all from a on, :b for the first b seconds"

@@ -44,23 +44,6 @@ from dynid.processing.uniform import Cleaning
 from dynid.robot.model import Robot
 from dynid.stages import in_stage
 
-__all__ = [
-    "ChannelMapSource",
-    "ChooseCutoff",
-    "Log",
-    "LogReader",
-    "Notice",
-    "Progress",
-    "choose_processing",
-    "common_cutoff",
-    "read_in_pieces",
-    "refuse_in_pieces",
-    "locate_errors",
-    "log_finding",
-    "process_log",
-    "split_log",
-]
-
 Log = str | Path | Recording
 """A log file, the folder of a log, or a recording in memory."""
 ChannelMapSource = ChannelMap | Mapping[str, Any] | str | Path

@@ -11,8 +11,6 @@ from dynid.robot.model import Robot
 from dynid.tables import Cell, Table
 from dynid.tape import OperationCount
 
-__all__ = ["PrunedRobot", "PruningCost", "read_share"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PruningCost:

@@ -21,15 +21,11 @@ from dynid.links.hold_out import HoldOut, read_hold_out
 from dynid.links.log_part import check_part
 from dynid.links.pruning import read_share
 from dynid.processing.process import check_delay
-from dynid.public_calls import public
 from dynid.robot.model import Robot
-from dynid.robot.term_names import USUAL_TERMS, add_terms, known_terms
+from dynid.robot.term_names import USUAL_TERMS, known_terms
 from dynid.settings import TomlSettings
 from dynid.terms.base import Term
 from dynid.terms.springs import AngleHarmonic
-
-__all__ = ["USUAL_TERMS", "Recipe", "add_terms"]
-
 
 SPRING_HARMONICS = (1, 2)
 """Harmonics of the joint angle that describe a spring, cylinder or counterweight (convention: a counterweight has the
@@ -38,7 +34,6 @@ HIGHEST_CONTROL_RATE_HZ = 1e5
 """Highest control rate that is accepted [Hz] (convention): the simulation takes a step per control period."""
 
 
-@public
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe(TomlSettings):
     """All settings from logs to an identification and its proof."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigvalsh, singular_values
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.equations import Samples
@@ -24,22 +25,10 @@ from dynid.information.triangular import append_rows
 from dynid.kernels import inertia_matrix
 from dynid.links.pruning import PrunedRobot
 from dynid.processing.experiment import Experiment
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.tables import Table
 from dynid.terms.base import StateTerm
 
-__all__ = [
-    "Significance",
-    "TrajectoryStatistics",
-    "contributions",
-    "essential_parameters",
-    "restrict_equations",
-    "significant_parameters",
-    "trajectory_statistics",
-]
-
-Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 SIGNIFICANT_SHARE = 0.01
 """Share of a joint's largest measured torque from which on a parameter is significant ([Izaguirre1992] section 7)."""
@@ -196,7 +185,6 @@ class Significance:
         return self.summary()
 
 
-@public
 def significant_parameters(
     equations: Samples, *, threshold: float = SIGNIFICANT_SHARE, estimator: Estimator | None = None
 ) -> Significance:
@@ -225,7 +213,6 @@ def significant_parameters(
     return _refit(equations, method, share >= 100.0 * threshold, share, rule)
 
 
-@public
 def essential_parameters(
     equations: Samples, *, limit: float = 30.0, estimator: Estimator | None = None
 ) -> Significance:

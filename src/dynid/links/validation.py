@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import as_number, as_whole
 from dynid.decompositions import one_blas_thread
 from dynid.errors import ArgumentError
@@ -25,23 +26,11 @@ from dynid.links.log_reader import ChannelMapSource, LogReader, common_cutoff
 from dynid.links.recipe import Recipe
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.processing.filters import Butterworth, filter_there_and_back
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.stages import in_stage
 from dynid.tables import Table, html_card
 from dynid.terms.base import Term
 
-__all__ = [
-    "KindError",
-    "RobotError",
-    "Validation",
-    "cross_validate",
-    "robot_error",
-    "training_error_in_band",
-    "validate",
-]
-
-Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 SETTLED = 1e-2
 """Relative accuracy to which the filter must have settled at the ends of a compared stretch (convention)."""
@@ -313,7 +302,6 @@ def finite_or_none(value: float) -> float | None:
 
 
 @in_stage("validate")
-@public
 def validate(
     fit: Fitted,
     experiments: Data | Sequence[Data],
@@ -456,7 +444,6 @@ def robot_error(
     return RobotError(whole, {kind.name: kind.error for kind in _errors_by_kind(robot, squares, squares, total)})
 
 
-@public
 @one_blas_thread()
 def cross_validate(
     robot: Robot,

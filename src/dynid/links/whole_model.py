@@ -12,8 +12,8 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.dynamics.inertia_matrix import gravity_torque
 from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.lazy import cached_property
@@ -21,10 +21,6 @@ from dynid.links.identify import Identification
 from dynid.robot.model import Robot
 from dynid.tape import Tape, record
 from dynid.terms.base import Reference, Term
-
-__all__ = ["WholeModel"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.decompositions import lstsq, matrix_rank
 from dynid.errors import ArgumentError, DataError
 from dynid.findings import Finding
@@ -33,21 +34,10 @@ from dynid.load.gains.gain_solver import (
 from dynid.load.payload import Runs, payload_problem
 from dynid.logs.drives import CurrentGains
 from dynid.processing.experiment import Experiment, matched_runs
-from dynid.public_calls import public
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.tables import Table
 
-__all__ = [
-    "DriveGains",
-    "gains_from_added_mass",
-    "gains_from_lever_arm",
-    "gains_from_static_load",
-    "gains_from_weighed_mass",
-    "identify_drive_gains",
-]
-
-Floats = NDArray[np.float64]
 MOST_SHIFT = 25
 """Largest shift [samples] that is tried between two runs of one motion; convention."""
 LARGEST_DISTANCE = 0.05
@@ -111,7 +101,6 @@ def _line(x: Floats, y: Floats, intercept: bool) -> tuple[float, float, float]:
     return float(solution[0]), stderr, float(solution[1]) if intercept else 0.0
 
 
-@public
 def gains_from_lever_arm(current: ArrayLike, force: ArrayLike, lever_m: float) -> DriveGains:
     """Calibrate one joint that presses on a force sensor at the end of a lever ([Atkeson1986] section 3.3).
 
@@ -138,7 +127,6 @@ def gains_from_lever_arm(current: ArrayLike, force: ArrayLike, lever_m: float) -
     return DriveGains(gain=np.array([slope]), stderr=np.array([stderr]), offset=np.array([offset]))
 
 
-@public
 def gains_from_static_load(robot: Robot, q: ArrayLike, current: ArrayLike) -> DriveGains:
     """Calibrate drives from poses held against gravity, with a robot whose masses are known.
 
@@ -165,7 +153,6 @@ def gains_from_static_load(robot: Robot, q: ArrayLike, current: ArrayLike) -> Dr
     return _gains(currents, torque, intercept=True)
 
 
-@public
 def gains_from_added_mass(
     robot: Robot, loaded: Experiment, unloaded: Experiment, *, link: str, load: Inertia
 ) -> DriveGains:
@@ -230,7 +217,6 @@ def _gains(current: Floats, torque: Floats, *, intercept: bool) -> DriveGains:
     return DriveGains(gain=np.array(gain), stderr=np.array(stderr), offset=np.array(offset))
 
 
-@public
 def identify_drive_gains(
     robot: Robot,
     *,
@@ -265,7 +251,6 @@ def identify_drive_gains(
     return _turn_over(found, robot.joint_names, stated, remedy="Use a heavier load, or more motion.")
 
 
-@public
 def gains_from_weighed_mass(
     robot: Robot,
     *,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigh
 from dynid.errors import ArgumentError
 from dynid.estimation.physical.nearest import nearest_possible_body
@@ -21,9 +22,6 @@ from dynid.robot.inertia import Inertia
 from dynid.spatial import skew
 from dynid.tables import Table, html_card
 
-__all__ = ["CHANNELS", "FAR_SHIFT", "NAMES", "UNITS", "Load", "PrincipalAxes", "make_possible"]
-
-Floats = NDArray[np.float64]
 NAMES = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
 """Names of the ten parameters: inertia about the origin of the frame, first moments, mass."""
 UNITS = ("kg m^2",) * 6 + ("kg m",) * 3 + ("kg",)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError, DataError
 from dynid.files.schema import (
@@ -27,9 +28,6 @@ from dynid.files.transaction import check_listed
 from dynid.load.load import NAMES, Load
 from dynid.load.recognition import KnownObject
 from dynid.plain_data import build_dataclass
-from dynid.public_calls import public
-
-__all__ = ["read_library", "read_load", "read_load_logs"]
 
 ROUNDING = 1e-6
 """Part of a correlation by which rounding may spoil a covariance that was written with its digits (convention)."""
@@ -74,7 +72,6 @@ _REMEDY_LIBRARY = (
 )
 
 
-@public
 def read_load(path: str | PathLike[str]) -> Load:
     """Read a load that `dynid load` wrote, with its covariance, to use it as the tare of another.
 
@@ -108,13 +105,13 @@ def read_load(path: str | PathLike[str]) -> Load:
     return load
 
 
-def _covariance(rows: Any, is_open: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _covariance(rows: Any, is_open: NDArray[np.bool_]) -> Floats:
     """(10, 10) covariance; zero for open parameters, for which a file holds null."""
     found = np.array(rows, dtype=float).reshape(10, 10)  # null becomes NaN
     return np.where(is_open[:, None] | is_open, 0.0, found)
 
 
-def _is_covariance(matrix: NDArray[np.float64]) -> bool:
+def _is_covariance(matrix: Floats) -> bool:
     """Whether a matrix is symmetric and has no negative eigenvalue, but for rounding."""
     size = np.sqrt(np.maximum(np.diagonal(matrix), 0.0))
     bound = np.outer(size, size)
@@ -138,7 +135,6 @@ def _load_content(path: str | PathLike[str]) -> dict[str, Any]:
     return data
 
 
-@public
 def read_library(path: str | PathLike[str]) -> tuple[KnownObject, ...]:
     r"""Read known objects from a TOML file, each a table ``[[object]]`` with the fields of `KnownObject`.
 

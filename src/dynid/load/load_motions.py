@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dynid.errors import ArgumentError
 from dynid.excitation.criteria import PredictedDeviation
@@ -23,13 +23,9 @@ from dynid.excitation.trajectories.quintic import QuinticTrajectory
 from dynid.findings import Finding
 from dynid.load.load import Load
 from dynid.parameters.base import base_parameters
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.robot.parts import JointLimits
 
-__all__ = ["advise_motion", "design_load_motion", "wrist_test_motion"]
-
-Floats = NDArray[np.float64]
 NOMINAL = (0.01,) * 6 + (0.1,) * 3 + (1.0,)
 """(10,) parameters of a load of 1 kg at 10 cm: inertia [kg m^2], first moments [kg m], mass [kg]; convention."""
 CERTAIN = 0.1
@@ -38,7 +34,6 @@ DISTANT = 5.0
 """Mass times distance squared over the largest moment above which the load counts as distant; convention."""
 
 
-@public
 def wrist_test_motion(
     robot: Robot,
     start: ArrayLike,
@@ -95,7 +90,6 @@ def _slowest(reach: float, limits: JointLimits) -> float:
     return float(max(1.875 * reach / limits.velocity, np.sqrt(10.0 / np.sqrt(3.0) * reach / limits.acceleration)))
 
 
-@public
 def design_load_motion(
     robot: Robot,
     limits: MotionLimits | None = None,

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import stdtrit
 
+from dynid.arrays import Floats
 from dynid.decompositions import svd
 from dynid.errors import IdentifiabilityError
 from dynid.information.triangular import factor_from_preconditioned, make_preconditioner, precondition_rows
@@ -29,21 +30,6 @@ from dynid.kernels import regressor
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
-__all__ = [
-    "LinearSolution",
-    "find_implausible_inertia",
-    "find_open_moments",
-    "inertia_prior",
-    "inflate_covariance",
-    "run_spectral_gram",
-    "solve_load_equations",
-    "solve_minimum_norm",
-    "solve_weighted",
-    "spectral_gram",
-    "student_factor",
-]
-
-Floats = NDArray[np.float64]
 RESOLUTION = 1e-7
 """Smallest relative singular value of the scaled equations that counts as determined; convention."""
 ROUNDS = 4

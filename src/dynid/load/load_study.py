@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import one_blas_thread
 from dynid.errors import ArgumentError
 from dynid.findings import Finding, QualityReport
@@ -23,12 +23,8 @@ from dynid.load.wrist import Sensing, identify_load
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import Chain, Processing
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 
-__all__ = ["LoadStudy", "Verdict", "check_load_log", "study_load", "study_payload"]
-
-Floats = NDArray[np.float64]
 UNCERTAIN_COM = 0.05
 """Standard deviation of the centre of mass above which a load is doubtful [m]; convention."""
 UNCERTAIN_MASS = 0.1
@@ -188,7 +184,6 @@ class LoadStudy:
         return self.load._repr_html_()
 
 
-@public
 @one_blas_thread()
 def study_load(
     robot: Robot,
@@ -221,7 +216,6 @@ def study_load(
     return _study(robot, load, proposals, library)
 
 
-@public
 @one_blas_thread()
 def study_payload(
     robot: Robot,

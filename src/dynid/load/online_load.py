@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.load.load import Load
 from dynid.load.load_solver import (
@@ -25,19 +26,14 @@ from dynid.load.load_solver import (
     spectral_gram,
 )
 from dynid.load.wrist import Sensing, load_from_solution
-from dynid.public_calls import public
 from dynid.tape import compile_single, record
 
-__all__ = ["OnlineLoad", "triangle_update"]
-
-Floats = NDArray[np.float64]
 REMEMBERED = 1024
 """Number of last samples from which the correlation of the noise in time is estimated; convention."""
 START = 1e-9
 """Diagonal of the triangle before the first sample: negligible against any sample, but not zero, to divide by."""
 
 
-@public
 class OnlineLoad:
     """The load and the sensor's bias, from all samples so far.
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigh
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.noisy.gain_uncertainty import check_gains, common_gain_std, gain_covariance
@@ -34,24 +35,14 @@ from dynid.load.load_solver import (
     solve_minimum_norm,
     student_factor,
 )
-from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.parameters.base import base_parameters
+from dynid.parameters.base_set import BaseParameters
 from dynid.parameters.inertia_maps import transport
 from dynid.processing.experiment import Experiment, matched_runs
-from dynid.public_calls import public
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.spatial import inverse_transform, skew
 
-__all__ = [
-    "ArmUncertainty",
-    "PayloadProblem",
-    "Runs",
-    "identify_end_link",
-    "identify_payload",
-    "payload_problem",
-]
-
-Floats = NDArray[np.float64]
 _UPPER = np.triu_indices(3)
 ROUNDS = 4
 """Rounds of weighting by the residuals of the round before; convention: the weights change little after two."""
@@ -271,7 +262,6 @@ def _arm_unknowns(
     return known, np.hstack([inertial, drives]), np.repeat([1.0, 0.0], [inertial.shape[1], drives.shape[1]])
 
 
-@public
 def identify_payload(
     robot: Robot,
     *,
@@ -536,7 +526,6 @@ def _reduce_runs(robot: Robot, runs: Sequence[Experiment], columns: Sequence[int
     return total
 
 
-@public
 def identify_end_link(robot: Robot, experiments: Runs, *, link: str | None = None, threads: int = 1) -> Load:
     """Identify the last body together with all that it carries, when nothing is known about the arm.
 

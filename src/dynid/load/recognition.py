@@ -10,22 +10,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import block_diag
 from scipy.spatial.transform import Rotation
 from scipy.special import gammaincc
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigh, eigvalsh
 from dynid.errors import ArgumentError
 from dynid.findings import Finding
 from dynid.load.load import Load
-from dynid.public_calls import public
 from dynid.robot.inertia import Inertia
 from dynid.tables import Table
 
-__all__ = ["GraspCheck", "KnownObject", "Recognition", "recognise", "verify_grasp"]
-
-Floats = NDArray[np.float64]
 NOBODY = "something else"
 """Name of the hypothesis that the load is none of the library's objects."""
 EQUAL = 1e-3
@@ -95,7 +92,6 @@ class Recognition:
         return self.summary()
 
 
-@public
 def recognise(load: Load, library: Sequence[KnownObject], *, unknown: float = 0.05) -> Recognition:
     """Compare a load, gripper subtracted, with known objects.
 
@@ -184,7 +180,6 @@ class GraspCheck:
         return not self.problems
 
 
-@public
 def verify_grasp(
     load: Load,
     expected: Inertia,

@@ -16,8 +16,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.checks import as_number
 from dynid.decompositions import eigh, pinv
 from dynid.errors import ArgumentError, DataError, EstimationError, IdentifiabilityError
@@ -30,12 +31,8 @@ from dynid.load.load_solver import (
     spectral_gram,
 )
 from dynid.load.wrench_equations import WrenchData, motion_columns
-from dynid.public_calls import public
 from dynid.robot.inertia import Inertia
 
-__all__ = ["SensorCalibration", "SensorCompliance", "calibrate_sensor", "solve_with_compliance"]
-
-Floats = NDArray[np.float64]
 RESOLUTION = 1e-6
 """Smallest relative singular value of the scaled equations that counts as determined; convention."""
 NARROW = 1.5
@@ -75,7 +72,6 @@ class SensorCalibration:
         return np.asarray(np.linalg.inv(self.gain))
 
 
-@public
 def calibrate_sensor(runs: Sequence[tuple[WrenchData, Inertia]]) -> SensorCalibration:
     """Estimate gains, cross-talk and bias from known loads.
 

@@ -18,9 +18,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import fdtri
 
+from dynid.arrays import Floats
 from dynid.errors import EstimationError, IdentifiabilityError
 from dynid.findings import Finding
 from dynid.load.load import FAR_SHIFT, Load, make_possible
@@ -29,12 +29,8 @@ from dynid.load.sensor_pose import sensor_columns, solve_with_pose
 from dynid.load.wrench_equations import WrenchData, WrenchForm
 from dynid.load.wrist import FAR, Sensing, solve_load, wrench_data
 from dynid.processing.experiment import Experiment
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 
-__all__ = ["Proposal", "WrenchDelay", "check_wrench", "find_wrench_delay"]
-
-Floats = NDArray[np.float64]
 SAMPLES = 400
 """Number of samples with which hypotheses are compared; convention: enough to tell them apart, and quick."""
 BETTER = 1.15
@@ -131,7 +127,6 @@ class _Log:
         return _Hypothesis(finding, self.equations(moved), moved)
 
 
-@public
 def check_wrench(
     robot: Robot,
     experiments: Experiment | Sequence[Experiment],
@@ -278,7 +273,6 @@ def _turn(data: WrenchData, from_base: bool) -> WrenchData:
 # --- the delay of the wrench ---
 
 
-@public
 def find_wrench_delay(
     robot: Robot,
     experiments: Experiment | Sequence[Experiment],

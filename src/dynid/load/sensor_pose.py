@@ -13,17 +13,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from dynid.arrays import Floats
 from dynid.decompositions import lstsq, svd
 from dynid.errors import EstimationError, IdentifiabilityError
 from dynid.load.load_solver import LinearSolution, solve_weighted
 from dynid.load.wrench_equations import WrenchData, acceleration_columns
 
-__all__ = ["SensorPose", "SensorUnknowns", "sensor_columns", "solve_with_pose", "turn_angle"]
-
-Floats = NDArray[np.float64]
 STEPS = 30
 """Largest number of Gauss-Newton steps; convention."""
 COARSE = 1000

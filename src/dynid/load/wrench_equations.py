@@ -17,25 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation, RotationSpline
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError, DataError
 from dynid.kernels import wrench_regressor
 from dynid.processing.experiment import Experiment
-from dynid.public_calls import public
 from dynid.robot.model import STANDARD_GRAVITY, Robot
 from dynid.spatial import rotation_from_quaternion
 
-__all__ = [
-    "WrenchData",
-    "WrenchForm",
-    "acceleration_columns",
-    "frame_axes",
-    "motion_columns",
-    "pose_equations",
-    "robot_equations",
-    "shift_wrench",
-]
-
-Floats = NDArray[np.float64]
 WrenchForm = Literal["differential", "integral", "static"]
 FORMS: tuple[str, ...] = get_args(WrenchForm)
 ROTATION_TOLERANCE = 1e-3
@@ -261,7 +249,6 @@ def _mean_between(time: Floats, values: Floats, edges: Floats) -> Floats:
     return np.asarray(np.diff(integral(edges), axis=0) / length)
 
 
-@public
 def pose_equations(
     orientation: ArrayLike,
     wrench: ArrayLike,

@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.findings import Finding
 from dynid.load.load import NAMES, Load, make_possible
@@ -29,12 +30,8 @@ from dynid.load.wrench_equations import (
     shift_wrench,
 )
 from dynid.processing.experiment import Experiment, matched_runs
-from dynid.public_calls import public
 from dynid.robot.model import STANDARD_GRAVITY, Robot
 
-__all__ = ["Sensing", "identify_load", "identify_load_from_poses", "load_from_solution", "solve_load", "wrench_data"]
-
-Floats = NDArray[np.float64]
 NEGATIVE = 3.0
 """Standard deviations below zero at which a mass counts as negative (convention, as in sensor_checks.py)."""
 FEWEST_FOR_DRIFT = 10
@@ -121,7 +118,6 @@ class Sensing:
         return corrected if self.compliance is None else self.compliance.correct(corrected)
 
 
-@public
 def identify_load(
     robot: Robot,
     experiments: Experiment | Sequence[Experiment],
@@ -162,7 +158,6 @@ def identify_load(
     return make_possible(load) if physical else load
 
 
-@public
 def identify_load_from_poses(
     orientation: ArrayLike,
     wrench: ArrayLike,
@@ -262,7 +257,6 @@ def _check_sign_and_drift(load: Load, data: WrenchData, sensing: Sensing) -> Ite
         )
 
 
-@public
 def wrench_data(
     robot: Robot,
     experiments: Experiment | Sequence[Experiment],

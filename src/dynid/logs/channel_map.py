@@ -55,25 +55,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from dynid.arrays import Floats
 from dynid.decompositions import matrix_rank
 from dynid.errors import DataError
 from dynid.files.small_files import read_toml
-from dynid.logs.readers.base import Floats, Options
+from dynid.logs.readers.base import Options
 from dynid.logs.units import parse_unit
-from dynid.public_calls import public
-
-__all__ = [
-    "DRIVE_QUANTITIES",
-    "QUANTITIES",
-    "ChannelMap",
-    "Clock",
-    "Signal",
-    "StatedGain",
-    "map_names",
-    "profile_names",
-    "read_channel_map",
-    "read_profile",
-]
 
 QUANTITIES = ("position", "velocity", "effort", "current", "wrench")
 """The signals a recording may hold, beside time."""
@@ -223,7 +210,6 @@ class ChannelMap:
         )
 
 
-@public
 def read_channel_map(source: ChannelMap | Mapping[str, Any] | str | Path) -> ChannelMap:
     """A channel map from its file, by the name of a built-in one, from a parsed dictionary, or as it is.
 

@@ -15,22 +15,6 @@ from dataclasses import dataclass, replace
 
 from dynid.logs.units import ACCEPTED, declared_unit, known_unit
 
-__all__ = [
-    "COMMANDED",
-    "MEASURED",
-    "QUANTITY_WORDS",
-    "Family",
-    "JointNames",
-    "Reading",
-    "alike",
-    "families",
-    "joined",
-    "quantity_in",
-    "read_name",
-    "says_a_quantity",
-    "words_of",
-]
-
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _NANO = frozenset({"nanosec", "nanosecs", "nanoseconds", "nsec", "nsecs", "ns"})
 _SECONDS = frozenset({"sec", "secs", "seconds"})

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dynid.arrays import Floats
 from dynid.checks import LARGEST_SIGNAL
 from dynid.errors import DataError
 from dynid.logs.channel_map import Signal
-from dynid.logs.readers.base import MAX_COLUMNS, Floats, Table
-
-__all__ = ["Picked", "match_pattern", "pick", "refuse_huge", "side_by_side"]
+from dynid.logs.readers.base import MAX_COLUMNS, Table
 
 _NUMBER_RANGE = re.compile(r"\{(\d{1,3})\.\.(\d{1,3})\}")
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import DataError
 from dynid.findings import Finding
 from dynid.logs.channel_map import ChannelMap, Signal, StatedGain
@@ -22,12 +23,10 @@ from dynid.logs.joint_order import (
     refuse_unnamed,
     unnamed_findings,
 )
-from dynid.logs.readers.base import Floats, Table
+from dynid.logs.readers.base import Table
 from dynid.logs.recording import Commands, Temperatures
 from dynid.logs.units import Unit, known_unit, parse_unit
 from dynid.robot.model import Robot
-
-__all__ = ["Converter"]
 
 _FIELDS = {"position": "q", "velocity": "dq", "effort": "effort", "current": "current", "wrench": "wrench"}
 _EXAMPLE = {"position": "rad", "velocity": "rad/s", "effort": "N m", "current": "A", "wrench": "N", "time": "s"}

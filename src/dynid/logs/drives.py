@@ -9,15 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.decompositions import matrix_rank
 from dynid.errors import ArgumentError, DataError
 from dynid.logs.recording import Recording
-
-__all__ = ["CurrentGains", "GearMatrix", "ThreePhase"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

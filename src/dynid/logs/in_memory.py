@@ -9,17 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from dynid.arrays import Floats
 from dynid.errors import DataError
 from dynid.logs.channel_map import ChannelMap, read_channel_map
 from dynid.logs.conversion import Converter
 from dynid.logs.joint_order import match_joints
-from dynid.logs.readers.base import Floats, Table
+from dynid.logs.readers.base import Table
 from dynid.logs.recording import Recording
 from dynid.logs.units import declared_unit
-from dynid.public_calls import public
 from dynid.robot.model import Robot
-
-__all__ = ["as_recording", "is_table"]
 
 FIELDS = ("time", "q", "dq", "effort", "current", "wrench", "effort_time", "wrench_time", "joint_names")
 """Keys of a dictionary in SI units, as `Recording` names its fields."""
@@ -34,7 +32,6 @@ def is_table(data: object) -> bool:
     return isinstance(data, Mapping) or (hasattr(data, "columns") and hasattr(data, "__getitem__"))
 
 
-@public
 def as_recording(
     data: Any, robot: Robot | None = None, *, channel_map: ChannelMap | Mapping[str, Any] | str | Path | None = None
 ) -> Recording:

@@ -31,10 +31,7 @@ from dynid.logs.signal_guess import (
     left_out,
 )
 from dynid.logs.units import declared_unit
-from dynid.public_calls import public
 from dynid.robot.model import Robot
-
-__all__ = ["Guess", "Proposal", "inspect_log"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +81,6 @@ _WRENCH = ("fx", "fy", "fz", "tx", "ty", "tz")
 _NUMBERED = re.compile(r"^(.*?)[_\s.]*\[?(\d{1,2})\]?$")
 
 
-@public
 def inspect_log(
     path: str | Path | Sequence[str | Path], robot: Robot | None = None, *, progress: Progress | None = None
 ) -> Proposal:

@@ -16,21 +16,7 @@ from dynid.findings import Finding
 from dynid.logs.column_names import JointNames, read_name, words_of
 from dynid.logs.columns import Picked
 from dynid.logs.recording import Recording
-from dynid.public_calls import public
 from dynid.robot.model import Robot
-
-__all__ = [
-    "assigned_findings",
-    "column_order",
-    "count_mismatch",
-    "match_joints",
-    "named_joints",
-    "names_in_columns",
-    "order_finding",
-    "other_joints",
-    "refuse_unnamed",
-    "unnamed_findings",
-]
 
 
 def column_order(
@@ -264,7 +250,6 @@ def unnamed_findings(picked: Mapping[str, Picked], robot: Robot) -> list[Finding
     ]
 
 
-@public
 def match_joints(recording: Recording, robot: Robot | None) -> Recording:
     """The recording with its columns in the robot's order, where its joint names are the robot's in another order.
 

@@ -14,18 +14,16 @@ from typing import Any
 
 import numpy as np
 
+from dynid.arrays import Floats
 from dynid.errors import DataError, LogReadError
 from dynid.files.small_files import read_json
 from dynid.logs.channel_map import ChannelMap
 from dynid.logs.conversion import Converter
 from dynid.logs.joint_order import match_joints
 from dynid.logs.readers import read_table
-from dynid.logs.readers.base import Floats, Table
+from dynid.logs.readers.base import Table
 from dynid.logs.recording import Recording
-from dynid.public_calls import public
 from dynid.robot.model import Robot
-
-__all__ = ["read_lerobot"]
 
 FEATURES = {
     "position": "observation.state",
@@ -38,7 +36,6 @@ _SI = {"position": "rad", "velocity": "rad/s", "effort": "N m"}
 _PER_SECOND = {"rad": "rad/s", "deg": "deg/s"}
 
 
-@public
 def read_lerobot(
     folder: str | Path,
     robot: Robot | None = None,

@@ -19,21 +19,8 @@ from dynid.logs.conversion import Converter
 from dynid.logs.readers import Options, Table, read_pieces, read_table
 from dynid.logs.readers.dispatch import bag_files, is_bag, is_lerobot
 from dynid.logs.recording import Recording, seal
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.stages import in_stage
-
-__all__ = [
-    "Progress",
-    "folder_contents",
-    "log_digest",
-    "matching_profiles",
-    "parts_of",
-    "read_recording",
-    "read_stream",
-    "read_tables",
-    "runs_in",
-]
 
 Paths = str | Path | Sequence[str | Path]
 Progress = Callable[[float, str], None]
@@ -43,7 +30,6 @@ ROWS = 122_880
 
 
 @in_stage("read")
-@public
 def read_recording(
     path: Paths,
     robot: Robot | None = None,
@@ -94,7 +80,6 @@ def read_recording(
     return recording
 
 
-@public
 def read_stream(
     path: Paths,
     robot: Robot | None = None,
@@ -258,7 +243,6 @@ def folder_contents(folder: Path) -> tuple[list[Path], list[Path]]:
     return logs, folders
 
 
-@public
 def runs_in(path: str | Path, channel_map: ChannelMap | Mapping[str, Any] | str | Path | None = None) -> list[Path]:
     """The runs that a path stands for: itself, or those in a folder of runs.
 

@@ -12,14 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import DataError
 from dynid.findings import Finding
-from dynid.public_calls import public
 from dynid.tables import Table, html_card
 
-__all__ = ["Commands", "Recording", "Temperatures", "all_finite", "as_signal", "freeze", "seal", "torque_remedy"]
-
-Floats = NDArray[np.float64]
 STRETCH = 16
 """Number of samples that must agree to the last digit to be a copy (convention: enough that coarse quantisation does
 not repeat them by chance, few enough for short parts)."""
@@ -157,7 +154,6 @@ class Temperatures:
         return Temperatures(time=np.concatenate(times), values=np.concatenate(values))
 
 
-@public
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Recording:
     """A raw log in SI units, on the joint side. NaN marks a missing sample. Channels may have clocks of their own."""

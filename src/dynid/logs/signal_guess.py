@@ -9,6 +9,7 @@ from pathlib import PurePath
 
 import numpy as np
 
+from dynid.arrays import Floats
 from dynid.logs.column_names import (
     COMMANDED,
     MEASURED,
@@ -24,20 +25,9 @@ from dynid.logs.column_names import (
     says_a_quantity,
     words_of,
 )
-from dynid.logs.readers.base import Floats, Table
+from dynid.logs.readers.base import Table
 from dynid.logs.units import declared_unit, known_unit
 from dynid.robot.model import Robot
-
-__all__ = [
-    "FoundSignal",
-    "FoundTime",
-    "find_drive_columns",
-    "find_signals",
-    "find_temperatures",
-    "find_time",
-    "has_no_sign",
-    "left_out",
-]
 
 QUANTITIES = ("position", "velocity", "effort", "current")
 _DEFAULT = {"position": ("rad", "m"), "velocity": ("rad/s", "m/s"), "effort": ("N m", "N"), "current": ("A", "A")}

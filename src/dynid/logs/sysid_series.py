@@ -16,16 +16,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError, DataError, ExportError
 from dynid.files import write_atomically
 from dynid.logs.recording import Recording
-from dynid.public_calls import public
 
-__all__ = ["from_sysid_series", "write_sysid_series"]
-
-Floats = NDArray[np.float64]
 SENSOR, QPOS, QVEL, CTRL = 0, 2, 3, 5
 """Numbers of the toolbox's SignalType: MjSensor, MjStateQPos, MjStateQVel, MjCtrl."""
 SUFFIX = {QPOS: "_qpos", QVEL: "_qvel", CTRL: "_ctrl"}
@@ -49,7 +45,6 @@ class Signals(Protocol):
     def joint_names(self) -> tuple[str, ...]: ...
 
 
-@public
 def write_sysid_series(
     log: Signals, folder: str | os.PathLike[str], *, sensors: bool = False, force: bool = False
 ) -> tuple[Path, ...]:
@@ -102,7 +97,6 @@ def _write(
     return write_atomically(path, stream.getvalue(), force=force)
 
 
-@public
 def from_sysid_series(sensordata: Any, control: Any | None = None) -> Recording:
     """The recording of series of ``mujoco.sysid``.
 

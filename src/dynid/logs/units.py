@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from dynid.errors import DataError
 
-__all__ = ["ACCEPTED", "UNITS", "Unit", "declared_unit", "known_unit", "parse_unit"]
-
 _BRACKETED = re.compile(r"(.*?)\s*[\[(]\s*([A-Za-z%°/·. ]{1,12})\s*[\])]\s*")
 
 

@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynid.dynamics.inertia_matrix import composite_inertia_matrix
 from dynid.dynamics.inverse_dynamics import newton_euler, rigid_body_torque, term_torque
@@ -21,10 +20,6 @@ from dynid.robot.model import Robot
 from dynid.tape import Tape, jvp, record
 from dynid.tape.operations import is_binary
 from dynid.tape.record import Recorder, replay
-
-__all__ = ["Arm", "control_tape", "law_slopes", "drop_unread_samples"]
-
-Floats = NDArray[np.float64]
 
 
 class Arm:

@@ -6,16 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.checks import as_whole
 from dynid.errors import ArgumentError
 from dynid.loop.laws import ControlLaw, Tracked, as_gains, check_gains
 from dynid.spatial import Array
-
-__all__ = ["Cascade", "limit_amount"]
-
-Floats = NDArray[np.float64]
 
 
 def limit_amount(x: Array, limit: ArrayLike) -> Array:

@@ -11,10 +11,7 @@ from dynid.files.schema import check_content, either, list_of, number
 from dynid.files.small_files import read_toml
 from dynid.loop.cascade import Cascade
 from dynid.loop.laws import PD, PID, ComputedTorqueLaw, ControlLaw
-from dynid.public_calls import public
 from dynid.robot.model import Robot
-
-__all__ = ["read_law"]
 
 _KINDS: dict[str, tuple[Callable[..., ControlLaw], tuple[str, ...], tuple[str, ...]]] = {
     "pd": (PD, ("kp", "kd"), ()),
@@ -28,7 +25,6 @@ LARGEST_GAIN = 1e12
 _GAINS = either(number(-LARGEST_GAIN, LARGEST_GAIN), list_of(number(-LARGEST_GAIN, LARGEST_GAIN), least=1))
 
 
-@public
 def read_law(path: str | Path, model: Robot | None = None) -> ControlLaw:
     r"""Read a law from a TOML file with its ``kind`` and its gains, ``kp = [...]`` etc.
 

@@ -12,31 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.checks import as_number
 from dynid.dynamics.inverse_dynamics import rigid_body_torque, term_torque
 from dynid.errors import ArgumentError
 from dynid.kernels import inertia_matrix
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.spatial import Array
 
-__all__ = [
-    "PD",
-    "PID",
-    "ComputedTorqueLaw",
-    "ControlLaw",
-    "Tracked",
-    "UserLaw",
-    "as_gains",
-    "assumed_law",
-    "check_gains",
-    "check_law",
-    "following_law",
-]
-
-Floats = NDArray[np.float64]
 _POSES = 64
 """Random positions over which `assumed_law` averages the inertia. Convention."""
 
@@ -252,7 +237,6 @@ class UserLaw(ControlLaw):
         return torque, later
 
 
-@public
 def assumed_law(robot: Robot, bandwidth_hz: float = 5.0, q: ArrayLike | None = None) -> PD:
     """A stiff, critically damped PD law for a loop whose law is unknown.
 

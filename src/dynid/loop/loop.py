@@ -6,17 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import as_number, as_whole
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.loop.laws import ControlLaw, check_law
 from dynid.robot.model import Robot
 
-__all__ = ["Loop", "ReferenceMotion"]
-
-Floats = NDArray[np.float64]
 TimeFunction = Callable[[Floats], tuple[Floats, Floats, Floats]]
 """Positions, velocities and accelerations (N, n) as a function of N times [s]."""
 COARSE_FRICTION_SPEED = 0.1

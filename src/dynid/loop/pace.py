@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigenvalues, eigvalsh
 from dynid.dynamics.inverse_dynamics import term_torque
 from dynid.kernels import inertia_matrix
@@ -27,9 +28,6 @@ from dynid.tape.operations import Operation
 from dynid.tape.record import evaluate
 from dynid.terms.smoothing import STEEPEST
 
-__all__ = ["FrictionPace", "choose_friction_speed"]
-
-Floats = NDArray[np.float64]
 FOLLOWED = 1.2
 """Largest product of step and friction rate r.
 

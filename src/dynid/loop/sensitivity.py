@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.loop.arm import Arm, law_slopes
 from dynid.loop.integrator.rollout import TracedRuns
 from dynid.loop.integrator.variation import Linearisation, Variation, pad_width
@@ -20,15 +21,6 @@ from dynid.loop.simulator import LoopSimulator
 from dynid.tape import Program, Tape, compile_tape
 from dynid.tape.program import Backend
 
-__all__ = [
-    "LoopDerivatives",
-    "inverse_dynamics_slopes",
-    "differentiate_loop",
-    "differentiate_start",
-    "compile_law_slopes",
-]
-
-Floats = NDArray[np.float64]
 STEPS = 128
 """Runge-Kutta steps that are linearised at a time, so that their tables fit into the cache. Convention."""
 

@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import as_whole
 from dynid.errors import ArgumentError, EstimationError
 from dynid.kernels import energy_regressor, inertia_matrix
@@ -16,14 +17,10 @@ from dynid.loop.integrator.rollout import Rollout, Runs, Timing, TracedRuns
 from dynid.loop.integrator.runge_kutta import RK4, Scheme
 from dynid.loop.loop import Loop
 from dynid.loop.pace import FrictionPace, choose_friction_speed
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.tape.program import Backend
 from dynid.tape.tape import Tape
 
-__all__ = ["LoopSimulation", "LoopSimulator", "simulate_loop"]
-
-Floats = NDArray[np.float64]
 FAR = 1e6
 """Positions beyond which a simulated robot counts as unstable [rad or m]. Convention."""
 FORGETTING_S = 0.75
@@ -325,7 +322,6 @@ def _compiled(system: _System, lanes: int, backend: Backend) -> Rollout:
     return Rollout(system.control, system.rate, lanes, backend, pace=system.pace, scheme=system.scheme)
 
 
-@public
 def simulate_loop(
     robot: Robot,
     loop: Loop,

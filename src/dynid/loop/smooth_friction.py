@@ -15,8 +15,6 @@ from dynid.tape.operations import Operation
 from dynid.tape.record import Recorder, evaluate
 from dynid.terms.smoothing import polynomial_sign
 
-__all__ = ["replace_signs", "smooth_signs"]
-
 
 def smooth_signs(tape: Tape, speed: float | tuple[float, ...]) -> Tape:
     """The same program with every sign replaced by the polynomial.

@@ -15,13 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import DataError
 
-__all__ = ["Tail", "find_peaks", "fit_tail", "usual_peaks"]
-
-Floats = NDArray[np.float64]
 CLEAR_S = 0.25
 """Time without excess after which a new excess is a new event [s] (convention)."""
 THRESHOLD = 0.7

@@ -9,18 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import one_blas_thread
 from dynid.links.identify import Identification
 from dynid.monitor.alarm_tails import CLEAR_S
 from dynid.monitor.calibration import Calibration, Kind, Levels, Statistics, calibrate
 from dynid.monitor.watched_signals import true_runs, watched_stretches
 from dynid.processing.experiment import Experiment
-from dynid.public_calls import public
 from dynid.tables import Table, html_card
 
-__all__ = ["SAME_S", "Alarm", "Watch", "find_alarms", "watch_experiment"]
-
-Floats = NDArray[np.float64]
 NAMED = 5
 """Gaps of a watch that its verdict names (convention)."""
 OVER = 1.0 / 3.0
@@ -161,7 +158,6 @@ class Watch:
         return html_card(self.verdict, table=self.table())
 
 
-@public
 @one_blas_thread()
 def watch_experiment(
     fit: Identification,

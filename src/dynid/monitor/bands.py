@@ -21,11 +21,9 @@ from scipy.ndimage import minimum_filter1d
 from scipy.optimize import nnls
 from scipy.special import chdtri, fdtrc
 
+from dynid.arrays import Floats
 from dynid.monitor.watched_signals import WatchedStretch
 
-__all__ = ["HOLDS_S", "Band", "RunOffsets", "fit_band", "fit_offsets"]
-
-Floats = NDArray[np.float64]
 WIDTHS = (0.003, 0.01, 0.03, 0.1, 0.3)
 """Widths of the ranges of speeds near rest, as parts of a joint's high speed (convention)."""
 MOVING = (0.003, 0.03, 0.3)

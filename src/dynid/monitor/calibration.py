@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d
 
+from dynid.arrays import Floats
 from dynid.checks import as_number, as_whole
 from dynid.curves import lag_exponentially
 from dynid.decompositions import one_blas_thread
@@ -38,11 +39,7 @@ from dynid.monitor.jumps import (
 from dynid.monitor.observer import GAIN
 from dynid.monitor.watched_signals import WatchedStretch, common_rate, slowest_rate, watched_stretches
 from dynid.processing.experiment import Experiment
-from dynid.public_calls import public
 
-__all__ = ["Calibration", "Kind", "Levels", "Sight", "Statistics", "calibrate"]
-
-Floats = NDArray[np.float64]
 Kind = Literal["contact", "disturbance"]
 FOLDS = 4
 """Parts of the training data, of which each is left out once (convention)."""
@@ -291,7 +288,6 @@ def follow(raw: Floats, keep: float) -> Floats:
     return np.asarray(lag_exponentially(np.vstack([np.zeros((1, raw.shape[1])), raw]), keep)[1:])
 
 
-@public
 @one_blas_thread()
 def calibrate(
     fit: Identification,

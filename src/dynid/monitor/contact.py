@@ -12,16 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import as_number, as_row
 from dynid.decompositions import singular_values
 from dynid.errors import ArgumentError
 from dynid.kernels import link_jacobian, link_pose
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 
-__all__ = ["ContactWrench", "TouchedLink", "contact_wrench", "find_touched_link"]
-
-Floats = NDArray[np.float64]
 FORCE_N = 300.0
 """Standard deviation of the forces of contacts [N] (convention: above what people and most collisions exert)."""
 MOMENT_NM = 30.0
@@ -100,7 +97,6 @@ class TouchedLink:
         return f"{self.link} was touched: the torque of its joint is {size}"
 
 
-@public
 def contact_wrench(
     robot: Robot,
     link: str,
@@ -152,7 +148,6 @@ def _jacobian_at(robot: Robot, link: str, q: Floats, point: Floats) -> Floats:
     return J
 
 
-@public
 def find_touched_link(robot: Robot, external: ArrayLike, std: ArrayLike, *, sure: float = SURE) -> TouchedLink:
     """Find the link that was touched: the last one whose joint is surely reached, on the branch of the largest torque.
 

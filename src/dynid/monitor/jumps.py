@@ -20,13 +20,11 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.curves import lag_exponentially
 from dynid.estimation.noisy.autoregression import Autoregression, autocovariance
 from dynid.monitor.alarm_tails import CLEAR_S
 
-__all__ = ["Whitening", "fit_correlation", "fit_whitening", "jump_statistic", "project_steps", "sudden_part"]
-
-Floats = NDArray[np.float64]
 WINDOW_S = 0.02
 """Longest age of a step that is looked for [s] (convention: an alarm comes within it)."""
 SLOW_S = 0.1

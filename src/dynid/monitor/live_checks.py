@@ -8,14 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.monitor.calibration import Calibration
 from dynid.monitor.live_lines import SET_CLOCK_S, Sample
 
-__all__ = ["LiveChecks"]
-
-Floats = NDArray[np.float64]
 FIRST = 200
 """Samples after which rate, positions and velocities are judged (convention)."""
 QUICK = 4.0

@@ -12,14 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import LARGEST_SIGNAL
 from dynid.errors import DataError
 
-__all__ = ["SET_CLOCK_S", "Sample", "ask_for_lines", "is_clock_set", "read_samples"]
-
-Floats = NDArray[np.float64]
 CHANNELS = ("q", "dq", "tau")
 SEPARATORS = (",", ";", "\t")
 """What may stand between the cells of CSV (convention)."""

@@ -9,8 +9,9 @@ from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.checks import as_sample
 from dynid.errors import ArgumentError, DataError
 from dynid.links.identify import Identification
@@ -22,11 +23,7 @@ from dynid.monitor.jumps import MOST_UNREST, SLOW_S, UNREST, UNREST_S, WINDOW_S
 from dynid.monitor.live_lines import is_clock_set
 from dynid.monitor.observer import MomentumObserver, as_model
 from dynid.monitor.watched_signals import CATCH_UP, find_stale
-from dynid.public_calls import public
 
-__all__ = ["LiveWatch"]
-
-Floats = NDArray[np.float64]
 WHOLE = 0.75
 """Part of the period of a watch after which its samples are judged together (convention: between a half and one)."""
 GAP = 4.0
@@ -51,7 +48,6 @@ class _Rows:
         return self._table[end - min(most, self.count, self._most) : end]
 
 
-@public
 class LiveWatch:
     """Alarms while the robot runs.
 

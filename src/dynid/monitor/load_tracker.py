@@ -18,19 +18,16 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.checks import as_number, as_row, as_sample
 from dynid.decompositions import solve_upper
 from dynid.errors import DataError
 from dynid.kernels import kernel
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.tape import compile_single, record
 
-__all__ = ["LoadTracker", "TrackedLoad", "forget_and_update", "surprise", "update_rows"]
-
-Floats = NDArray[np.float64]
 LOAD = 10
 """Parameters of a load: XX XY XZ YY YZ ZZ MX MY MZ M."""
 PRIOR = (0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 1.0, 1.0, 1.0, 10.0)
@@ -73,7 +70,6 @@ class TrackedLoad:
         return self.mass - half, self.mass + half
 
 
-@public
 class LoadTracker:
     """The load on the last link, and friction, while the robot runs.
 

@@ -8,8 +8,9 @@ from functools import lru_cache
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.checks import as_number, as_sample
 from dynid.curves import lag_exponentially
 from dynid.errors import ArgumentError, DataError
@@ -18,13 +19,9 @@ from dynid.kernels import Kernel, kernel
 from dynid.links.identify import Identification
 from dynid.monitor.observer_model import ObserverModel
 from dynid.processing.experiment import Experiment
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.tape import compile_single
 
-__all__ = ["GAIN", "MomentumObserver", "energy_residual", "external_torque", "momentum_differences", "observe"]
-
-Floats = NDArray[np.float64]
 Source = Robot | Identification | ObserverModel
 """What an observer takes its model from."""
 
@@ -99,7 +96,6 @@ class MomentumObserver:
         return self._state[2 * n : 3 * n].copy()
 
 
-@public
 def observe(source: Source, run: Experiment, *, gain: float = GAIN) -> Floats:
     """Torques from outside (N, n) [N m or N] along an experiment: what `MomentumObserver` gives, all at once.
 
@@ -156,7 +152,6 @@ def friction_torque(model: ObserverModel, run: Experiment) -> Floats:
     return np.asarray(own + torque_of_terms(model.robot, model.terms, values, resting))
 
 
-@public
 def external_torque(source: Source, run: Experiment) -> Floats:
     """Torques from outside (N, n) [N m or N] by the accelerations: the model's torques less the measured ones.
 
@@ -175,7 +170,6 @@ def external_torque(source: Source, run: Experiment) -> Floats:
     return run.as_recorded(torque - matched.effort, model.robot)
 
 
-@public
 def energy_residual(source: Source, run: Experiment, *, gain: float = GAIN) -> Floats:
     """Power (N,) [W] that flows in from outside, by the balance of energy; zero for a push that does no work.
 

@@ -17,8 +17,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.dynamics.energy import momentum_balance
 from dynid.dynamics.inverse_dynamics import term_torque
 from dynid.lazy import cached_property
@@ -27,10 +27,6 @@ from dynid.links.whole_model import PresentState, WholeModel
 from dynid.robot.model import Robot
 from dynid.tape import Tape, record
 from dynid.terms.base import RecordableTerm, Term
-
-__all__ = ["ObserverModel"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,16 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import as_whole
 from dynid.monitor.calibration import Calibration, Levels, Statistics
 from dynid.monitor.jumps import WINDOW_S, project_steps, sudden_part
 from dynid.monitor.watched_signals import WatchedStretch
 
-__all__ = ["PushCurve", "best_share", "plant_pushes"]
-
-Floats = NDArray[np.float64]
 SIZES = (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
 """Sizes of the planted steps, in standard deviations of the band (convention)."""
 RATES = (3600.0, 60.0, 1.0)

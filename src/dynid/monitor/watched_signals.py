@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigh
 from dynid.errors import DataError
 from dynid.estimation.rows import RobotTorques, stretches
@@ -24,9 +25,6 @@ from dynid.monitor.observer import as_model, expected_torque, friction_torque, m
 from dynid.processing.experiment import Experiment
 from dynid.terms.motors import Offset
 
-__all__ = ["FASTEST", "WatchedStretch", "common_rate", "slowest_rate", "true_runs", "watched_stretches"]
-
-Floats = NDArray[np.float64]
 FASTEST = 1000.0
 """Highest rate at which a watch runs [Hz] (convention: a push rises in a millisecond or more)."""
 RATE_TOLERANCE = 0.05

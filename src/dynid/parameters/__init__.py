@@ -8,8 +8,8 @@ from dynid.dynamics.energy_recursion import (
     energy_transport,
     potential_transport,
 )
-from dynid.parameters.base import BaseParameters, base_parameters
-from dynid.parameters.base_set import conversion_matrix, convert_values
+from dynid.parameters.base import base_parameters
+from dynid.parameters.base_set import BaseParameters, conversion_matrix, convert_values
 from dynid.parameters.dh_frames import DistalBase, distal_base_parameters, distal_frames
 from dynid.parameters.layout import Parameter, ParameterLayout, parameter_layout
 

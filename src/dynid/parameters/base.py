@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
-from dynid.parameters.base_set import EVERY_MOTION, BaseParameters, base_vector
+from dynid.parameters.base_set import EVERY_MOTION, BaseParameters
 from dynid.parameters.closed_form import closed_form
 from dynid.parameters.dh_frames import chain_in_dh_frames, has_closed_form
 from dynid.parameters.expression import Combination
@@ -24,12 +25,7 @@ from dynid.parameters.numeric import EXPLAINED, States, explains_torques, keep_o
 from dynid.parameters.row_space import RowSpace, row_space, successive_columns
 from dynid.parameters.structural import AttainableSpan, attainable_spans, knows_terms, structural_row_space
 from dynid.parameters.symbols import geometry_of
-from dynid.public_calls import public
 from dynid.robot.model import Robot, require_robot
-
-__all__ = ["BaseParameters", "Method", "base_parameters", "base_vector", "choose_base", "explain_hidden"]
-
-Floats = NDArray[np.float64]
 
 EXACT = 1e-9
 """Distance of a direction cosine from 1, and of frames from axes [1 or m], that rounding explains (convention: far
@@ -144,7 +140,6 @@ class _Motion:
         return ", ".join(parts) or EVERY_MOTION
 
 
-@public
 def base_parameters(
     robot: Robot,
     method: Method | Literal["auto"] | None = None,

@@ -12,16 +12,12 @@ from dataclasses import dataclass, field
 from html import escape
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.parameters.expression import Combination
 from dynid.parameters.layout import ParameterLayout
-from dynid.public_calls import public
-
-__all__ = ["BaseParameters", "base_vector", "conversion_matrix", "convert_values", "require_kept_columns"]
-
-Floats = NDArray[np.float64]
 
 SAME_SPACE = 1e-8
 """Part of a set's largest coefficient by which another set may miss it and still span the same combinations
@@ -130,7 +126,6 @@ class BaseParameters:
         touched = (self.layout[int(column)].owner for column in np.flatnonzero(self.grouping[index]))
         return tuple(dict.fromkeys(touched))
 
-    @public
     def project(self, theta: ArrayLike) -> Floats:
         """Values of the base parameters (..., b) from those of the standard parameters (..., p)."""
         values = np.asarray(theta, dtype=float)
@@ -257,7 +252,6 @@ def base_vector(base: BaseParameters, theta: ArrayLike) -> Floats:
     return full
 
 
-@public
 def conversion_matrix(given: BaseParameters, wanted: BaseParameters) -> Floats:
     """Matrix T (b, b) from the values of one set of base parameters to those of another: ``T @ values``.
 
@@ -286,7 +280,6 @@ def conversion_matrix(given: BaseParameters, wanted: BaseParameters) -> Floats:
     return np.asarray(matrix)
 
 
-@public
 def convert_values(values: ArrayLike, given: BaseParameters, wanted: BaseParameters) -> Floats:
     """Values (..., b) of the set ``given`` as values of the set ``wanted``; see `conversion_matrix`.
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynid.dynamics.chain import PARALLEL, Chain, is_along_z
 from dynid.parameters.expression import Combination, Polynomial, Term
@@ -20,9 +19,6 @@ from dynid.parameters.layout import INERTIAL_SYMBOLS, ParameterLayout
 from dynid.parameters.symbols import DHSymbols, dh_symbols
 from dynid.terms.base import Dependence
 
-__all__ = ["closed_form", "rotor_substitutes"]
-
-Floats = NDArray[np.float64]
 Linear = dict[str, Polynomial]
 """A linear combination of standard parameters, by name."""
 

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.dynamics.chain import Chain, place_chain
 from dynid.errors import ArgumentError
 from dynid.kernels import regressor
@@ -23,16 +24,11 @@ from dynid.parameters.numeric import numeric_row_space
 from dynid.parameters.row_space import row_space, successive_columns
 from dynid.parameters.structural import knows_terms, structural_row_space
 from dynid.parameters.symbols import geometry_of
-from dynid.public_calls import public
 from dynid.robot.formats.modified_dh import modified_dh
 from dynid.robot.model import Body, Robot, require_robot
 from dynid.robot.parts import is_rotation
 from dynid.spatial import inverse_transform, rotation_about, transform
 from dynid.terms.base import Dependence
-
-__all__ = ["DistalBase", "chain_in_dh_frames", "distal_base_parameters", "distal_frames", "has_closed_form"]
-
-Floats = NDArray[np.float64]
 
 ON_AXIS = 1e-9
 """Distance [m] and sine of an angle within which a frame lies on a joint's axis (convention: far above rounding)."""
@@ -128,7 +124,6 @@ class DistalBase:
         return str(self.base)
 
 
-@public
 def distal_frames(robot: Robot) -> tuple[Floats, ...]:
     """Frames (4, 4) of every link at its far end, in its body frame: the standard DH frames.
 
@@ -165,7 +160,6 @@ def _lies_on_axis(T: Floats, following: Body) -> bool:
     return bool(np.abs(away).max() <= ON_AXIS and np.abs(np.cross(T[:3, 2], axis)).max() <= ON_AXIS)
 
 
-@public
 def distal_base_parameters(
     robot: Robot, frames: Sequence[ArrayLike] | None = None, *, order: Sequence[str] | None = None
 ) -> DistalBase:

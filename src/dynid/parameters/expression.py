@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
 
-__all__ = ["Combination", "Polynomial", "Term"]
-
 Monomial = tuple[tuple[str, int], ...]
 """Symbols with their powers."""
 

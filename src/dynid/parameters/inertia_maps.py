@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.spatial import skew
-
-__all__ = ["kinetic_row", "mixed_kinetic_matrix", "transport"]
-
-Floats = NDArray[np.float64]
 
 _UPPER = np.triu_indices(3)
 _CROSS = np.array([skew(unit) for unit in np.eye(3)])

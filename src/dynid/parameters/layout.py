@@ -6,25 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.lazy import cached_property
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.terms.base import Dependence, Term
-
-__all__ = [
-    "INERTIAL_KINDS",
-    "INERTIAL_SYMBOLS",
-    "INERTIAL_UNITS",
-    "Parameter",
-    "ParameterKind",
-    "ParameterLayout",
-    "parameter_layout",
-    "term_unit",
-]
 
 INERTIAL_SYMBOLS = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M")
 """The ten parameters of a body about its frame's origin ([GautierKhalil1990] eq. (1))."""
@@ -87,7 +73,7 @@ class ParameterLayout:
     def _columns(self) -> dict[str, int]:
         return {name: column for column, name in enumerate(self.names)}
 
-    def vector(self, robot: Robot) -> NDArray[np.float64]:
+    def vector(self, robot: Robot) -> Floats:
         """(p,) the robot's present values, in this order."""
         if parameter_layout(robot) != self:
             raise ArgumentError(f"robot '{robot.name}' has other parameters", remedy="Use parameter_layout(robot).")
@@ -116,7 +102,6 @@ def _by_unit(group: list[Parameter]) -> str:
     return ", ".join(f"{' '.join(p.name for p in group if p.unit == unit)} [{unit}]" for unit in units)
 
 
-@public
 def parameter_layout(robot: Robot) -> ParameterLayout:
     """The parameters of a robot: ten per body, then one per term, see `Robot.terms`.
 

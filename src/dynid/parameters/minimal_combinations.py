@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.dynamics.chain import Chain
 from dynid.dynamics.minimal_constants import Member, minimal_set
 from dynid.parameters.closed_form import rotor_substitutes
@@ -21,10 +21,6 @@ from dynid.parameters.layout import INERTIAL_SYMBOLS, ParameterLayout, parameter
 from dynid.parameters.number_recognition import Recogniser
 from dynid.parameters.symbols import dh_symbols
 from dynid.robot.model import Robot
-
-__all__ = ["MinimalCombinations", "minimal_combinations"]
-
-Floats = NDArray[np.float64]
 
 _OWN = {
     "U11-U22": "XX",

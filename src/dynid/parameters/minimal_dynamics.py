@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.dynamics.chain import place_chain
 from dynid.dynamics.inertia_matrix import composite_inertia_matrix
 from dynid.dynamics.inverse_dynamics import rigid_body_torque
@@ -29,16 +29,6 @@ from dynid.robot.model import Robot
 from dynid.tables import Table
 from dynid.tape import OperationCount, count, record
 from dynid.tape.count import count_by_output
-
-__all__ = [
-    "SYMMETRIC_STANFORD",
-    "count_inertia_matrix",
-    "count_inverse_dynamics",
-    "count_steps",
-    "counts_table",
-    "general_robot",
-    "steps_table",
-]
 
 SYMMETRIC_STANFORD = ("ZZ1", "XX2", "ZZ2", "MY2", "MZ3", "M3", "XX4", "ZZ4", "MY4", "XX5", "ZZ5", "MY5", "XX6", "ZZ6")
 """Base parameters of the Stanford arm that are not zero when its links are symmetric."""
@@ -77,7 +67,7 @@ def count_inertia_matrix(robot: Robot, *, form: Form = "standard") -> OperationC
     return count(record(lambda q: minimal_inertia_matrix(placed.chain, values, q), q=(robot.dof,)))
 
 
-def _known_values(robot: Robot, kept: Sequence[str] | None, form: str) -> tuple[Robot, NDArray[np.float64]]:
+def _known_values(robot: Robot, kept: Sequence[str] | None, form: str) -> tuple[Robot, Floats]:
     """The robot without terms, and parameter values that are all different, so that none cancel."""
     plain = replace(robot.with_terms(), couplings=())
     layout = parameter_layout(plain)

@@ -11,14 +11,11 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations_with_replacement, product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.parameters.expression import Combination, Polynomial, Term
 from dynid.parameters.layout import Parameter, ParameterLayout
 
-__all__ = ["Recogniser", "readable_combinations"]
-
-Floats = NDArray[np.float64]
 Product = tuple[str, ...]
 """Symbols multiplied together."""
 

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.dynamics.regressor import torque_regressor
 from dynid.errors import ArgumentError
 from dynid.kernels import record_quantity
@@ -19,18 +20,6 @@ from dynid.parameters.row_space import RANK_TOLERANCE, SILENT, TINY, RowSpace, r
 from dynid.robot.model import Robot
 from dynid.tape import compile_tape
 from dynid.terms.base import Dependence, ScaledTerm
-
-__all__ = [
-    "States",
-    "explains_torques",
-    "keep_order",
-    "numeric_row_space",
-    "random_states",
-    "sample_regressor",
-    "slow_down",
-]
-
-Floats = NDArray[np.float64]
 
 SHORTEST_STROKE_M = 0.1
 """Shortest stroke of a prismatic joint in random states [m] (convention)."""

@@ -12,13 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import svd
-
-__all__ = ["RowSpace", "row_space", "successive_columns"]
-
-Floats = NDArray[np.float64]
 
 RANK_TOLERANCE = 1e-9
 """Scaled singular values below this fraction of the largest count as zero.

@@ -23,8 +23,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import svd
 from dynid.errors import ArgumentError
 from dynid.parameters.inertia_maps import kinetic_row, mixed_kinetic_matrix, transport
@@ -34,10 +34,6 @@ from dynid.robot.model import Body, Robot
 from dynid.robot.parts import PlacedTerm
 from dynid.spatial import rotation_about, skew
 from dynid.terms.base import Dependence
-
-__all__ = ["AttainableSpan", "UnitRobot", "attainable_spans", "knows_terms", "structural_row_space", "unit_robot"]
-
-Floats = NDArray[np.float64]
 
 ROUNDING = 1e-12
 """Size of a column that is rounding; in the robot's own units all that acts is of order one (convention)."""

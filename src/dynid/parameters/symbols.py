@@ -12,8 +12,6 @@ from dynid.parameters.expression import Polynomial
 from dynid.robot.formats.dh import DH
 from dynid.robot.model import Robot
 
-__all__ = ["DHSymbols", "dh_symbols", "geometry_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class DHSymbols:

@@ -15,12 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.processing.differentiation import Differentiation
 from dynid.processing.filters import LowPass
-
-__all__ = ["LONGEST", "CutoffChoice", "choose_cutoff", "shows_motion"]
-
-Floats = NDArray[np.float64]
 
 LONGEST = 2**18
 """Largest number of samples of the longest stretch that are used (convention)."""

@@ -18,31 +18,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.curves import CubicSpline, lowest_point
 from dynid.decompositions import eigh, svd
 from dynid.errors import DataError
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth, Smoothing
-from dynid.public_calls import public
 
-__all__ = [
-    "Delay",
-    "DelayTrials",
-    "ExplainedTrials",
-    "UnexplainedSquares",
-    "count_ahead",
-    "delay_rows",
-    "estimate_delay",
-    "independent_values",
-    "known_stretches",
-    "motion_basis",
-    "near_reversals",
-    "orthonormal",
-    "timed_samples",
-    "unexplained_part",
-]
-
-Floats = NDArray[np.float64]
 _Cost = Callable[[float], float]
 
 MOST_ROWS = 3000
@@ -137,7 +119,6 @@ def motion_basis(experiment: Experiment, rows: NDArray[np.int64]) -> list[Floats
     return [np.hstack([shared, dq[:, [j]], sign[:, [j]]]) for j in range(q.shape[1])]
 
 
-@public
 def estimate_delay(experiment: Experiment, bases: Sequence[Floats] | None = None, *, max_delay_s: float = 0.1) -> Delay:
     """Estimate the delay of the torques of an experiment.
 

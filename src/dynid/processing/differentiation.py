@@ -11,26 +11,12 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import lstsq
 from dynid.errors import ArgumentError, DataError
 from dynid.processing.filters import LowPass, Smoothing, convolve, reflect, symmetric_gain
 from dynid.processing.native import differences
-
-__all__ = [
-    "CentralDifferences",
-    "Derivation",
-    "Differentiation",
-    "Fourier",
-    "MeasuredVelocity",
-    "Motion",
-    "QuasiStatic",
-    "SavitzkyGolay",
-    "SmoothingSpline",
-]
-
-Floats = NDArray[np.float64]
 
 _STENCILS = {  # weights of x[i + k] - x[i - k], k = 1, 2, ...; accurate to the given order in the sampling period
     2: (1 / 2,),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import DataError
 from dynid.logs.joint_order import column_order
 from dynid.logs.recording import all_finite, freeze
@@ -20,10 +21,6 @@ from dynid.tables import Table, html_card
 
 if TYPE_CHECKING:  # few experiments have a control loop
     from dynid.loop.loop import Loop
-
-__all__ = ["Dropped", "Experiment", "matched_runs"]
-
-Floats = NDArray[np.float64]
 
 
 class Dropped(StrEnum):

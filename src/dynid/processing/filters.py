@@ -14,23 +14,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import lstsq, pinv
 from dynid.errors import ArgumentError, DataError
 from dynid.lazy import cached_property
 from dynid.processing.native import cascade
-
-__all__ = [
-    "Butterworth",
-    "Decimation",
-    "Fir",
-    "LowPass",
-    "Smoothing",
-    "check_band",
-    "check_cutoff",
-    "filter_there_and_back",
-]
-
-Floats = NDArray[np.float64]
 
 
 def check_cutoff(cutoff_hz: float, rate_hz: float) -> None:

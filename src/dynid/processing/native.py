@@ -14,11 +14,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Cascade", "cascade", "differences", "extent"]
-
-Floats = NDArray[np.float64]
+from dynid.arrays import Floats
 
 MOST_JOINTS = 16
 """Largest number of columns whose rows fit into registers (convention)."""

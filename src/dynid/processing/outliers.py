@@ -7,11 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.processing.native import extent
 
-__all__ = ["Extent", "absurd_samples", "longest_spike", "saturated_samples", "unwrap_angles"]
-
-Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 LONGEST_SPIKE = 3

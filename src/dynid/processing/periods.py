@@ -8,13 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import DataError
 from dynid.processing.experiment import Experiment
-from dynid.public_calls import public
-
-__all__ = ["PeriodAverage", "average_periods"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -32,7 +28,6 @@ class PeriodAverage:
     for the average."""
 
 
-@public
 def average_periods(experiment: Experiment, period_s: float) -> PeriodAverage:
     """Fold an experiment of a periodic motion onto one period.
 

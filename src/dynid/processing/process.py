@@ -24,6 +24,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import check_number
 from dynid.errors import ArgumentError, DataError
 from dynid.logs.recording import Recording, all_finite, seal
@@ -34,12 +35,8 @@ from dynid.processing.experiment import Dropped, Experiment
 from dynid.processing.filters import Butterworth, LowPass, Smoothing, check_band
 from dynid.processing.rest import Rest
 from dynid.processing.uniform import Cleaning, Stretch, UniformRecording, make_uniform
-from dynid.public_calls import public
 from dynid.stages import in_stage
 
-__all__ = ["Chain", "Processing", "apply_delay", "check_delay", "process"]
-
-Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Progress = Callable[[float, str], None]
 
@@ -62,7 +59,6 @@ RATE_TOLERANCE = 0.02
 """Largest relative difference between the wanted rate and a whole part of the recording's rate; convention."""
 
 
-@public
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Processing:
     """All choices of `process` in one object, so that many recordings can be treated alike."""
@@ -133,7 +129,6 @@ class Processing:
 
 
 @in_stage("process")
-@public
 def process(
     recording: Recording, options: Processing | None = None, *, progress: Progress | None = None, **changes: Any
 ) -> Experiment:

@@ -8,12 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.processing.cutoff import LONGEST, shows_motion
 from dynid.processing.outliers import run_lengths
-
-__all__ = ["Rest", "stands_still"]
-
-Floats = NDArray[np.float64]
 
 SPAN = 20.0
 """Travel of a joint, in standard deviations of its noise, above which it moves (convention)."""

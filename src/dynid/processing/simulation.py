@@ -9,27 +9,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.checks import check_number
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.kernels import inverse_dynamics
 from dynid.logs.recording import Recording
-from dynid.public_calls import public
 from dynid.robot.check import refuse_negative_masses
 from dynid.robot.model import Robot
 from dynid.terms.base import StateTerm
 
-__all__ = ["Noise", "TimeFunction", "simulate_experiment", "sum_of_sines"]
-
-Floats = NDArray[np.float64]
 States = tuple[Floats, Floats, Floats]
 TimeFunction = Callable[[Floats], States]
 """Time (N,) [s] -> positions, velocities, accelerations, each (N, n)."""
 
 
-@public
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noise:
     """Standard deviations of white measurement noise; one number, or one per joint."""
@@ -51,7 +47,6 @@ NO_NOISE = Noise()
 """Noise of perfect sensors."""
 
 
-@public
 def simulate_experiment(
     robot: Robot,
     trajectory: Trajectory | TimeFunction | tuple[ArrayLike, ArrayLike, ArrayLike],

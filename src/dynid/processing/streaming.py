@@ -9,17 +9,11 @@ from threading import Event, Semaphore, Thread
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError
 from dynid.logs.recording import Recording, seal
 from dynid.processing.experiment import Dropped, Experiment
 from dynid.processing.process import Chain, Processing
-from dynid.public_calls import public
-
-__all__ = ["StreamObserver", "process_stream"]
-
-Floats = NDArray[np.float64]
 
 MEMORY = 8.0
 """Periods of the cutoff after which a sample has no influence left: below 1e-8 for a Butterworth filter of order 4, by
@@ -40,7 +34,6 @@ class StreamObserver(Protocol):
         """See the next processed piece, and the cutoff of its low-pass [Hz]."""
 
 
-@public
 def process_stream(
     chunks: Iterable[Recording],
     options: Processing | None = None,

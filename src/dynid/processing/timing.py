@@ -21,25 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.curves import CubicSpline
 from dynid.errors import DataError
 from dynid.logs.recording import Recording, all_finite
-
-__all__ = [
-    "CLOCK_FAULTS",
-    "Clock",
-    "SourceClock",
-    "VelocityScale",
-    "on_source_clock",
-    "read_clock",
-    "resample",
-    "resample_together",
-    "source_clock",
-    "uniform_grid",
-    "velocity_scales",
-]
-
-Floats = NDArray[np.float64]
 
 GAP_PERIODS = 3.0
 """Number of sampling periods above which a step is a gap (convention)."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import check_number
 from dynid.errors import DataError
 from dynid.logs.recording import Recording, all_finite
@@ -24,9 +25,6 @@ from dynid.processing.timing import (
     uniform_grid,
 )
 
-__all__ = ["Cleaning", "Stretch", "UniformRecording", "make_uniform"]
-
-Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 

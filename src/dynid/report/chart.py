@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from html import escape
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-__all__ = ["Chart", "Line", "arrange_charts", "subtract_start"]
+from dynid.arrays import Floats
 
-Floats = NDArray[np.float64]
 PALETTE = ("#2f6fb0", "#d1603d", "#4a9c6d", "#8a63b8", "#b58a1b")
 """Colours of the curves, in order."""
 MARGIN = (58, 14, 30, 38)

@@ -20,22 +20,6 @@ from dynid.plain_data import build_dataclass
 from dynid.report.chart import subtract_start
 from dynid.tables import Cell, Table
 
-__all__ = [
-    "Block",
-    "Bullets",
-    "Cards",
-    "Code",
-    "Curve",
-    "Heading",
-    "Intervals",
-    "Notices",
-    "Player",
-    "Plot",
-    "Rows",
-    "Text",
-    "pack",
-]
-
 BAR_HALF = 80.0
 """Half width of the drawing of an interval [px]."""
 

@@ -28,8 +28,6 @@ from dynid.report.series import (
 )
 from dynid.tables import Cell, plain_number
 
-__all__ = ["Refusal", "Residuals", "Torques", "Verdict", "WrittenFiles", "list_findings"]
-
 REASONS: Mapping[str, str] = MappingProxyType(
     {"noise": "noise of the measured torques", "model": "the model, because noise explains less than half of it"}
 )

@@ -7,17 +7,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.links.identify import Identification
 from dynid.processing.experiment import Experiment
 from dynid.report.html_blocks import Block, Heading, Rows, Text
 from dynid.report.page import Section
 from dynid.tables import plain_number
 
-__all__ = ["Coverage"]
-
-Floats = NDArray[np.float64]
 WORST = 6
 """Number of parameters listed as the least known ones; a convention."""
 GOOD_CONDITION, POOR_CONDITION = 100.0, 1000.0

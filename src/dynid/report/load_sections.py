@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError, ExportError
 from dynid.export.controller_dialogs import payload_dialogs
 from dynid.load.load import NAMES, UNITS
@@ -17,10 +17,8 @@ from dynid.report.html_blocks import Block, Bullets, Cards, Code, Heading, Rows,
 from dynid.report.page import Section
 from dynid.robot.model import Robot
 
-__all__ = ["LoadBox", "flange_pose", "frame_hint"]
 
-
-def flange_pose(robot: Robot, frame: str, flange: str) -> NDArray[np.float64]:
+def flange_pose(robot: Robot, frame: str, flange: str) -> Floats:
     """Compute the (4, 4) pose of the load's frame in the flange frame.
 
     Raises:

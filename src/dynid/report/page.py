@@ -18,8 +18,6 @@ from dynid.files.small_files import WRITTEN, read_small_text
 from dynid.plain_data import build_dataclass
 from dynid.report.html_blocks import Block, Plot
 
-__all__ = ["Chapter", "Page", "Section"]
-
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 SCHEMA = 2
 """Version of the JSON form."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigvalsh
 from dynid.estimation.estimate import TWO_SIDED_95, Source
 from dynid.estimation.linear.least_squares import WLS
@@ -21,9 +21,6 @@ from dynid.report.page import Section
 from dynid.robot.term_names import term_words
 from dynid.tables import Cell
 
-__all__ = ["Parameters", "SignificantParameters", "base_marks", "standard_marks"]
-
-Floats = NDArray[np.float64]
 WEAK_PERCENT = 30.0
 """Relative standard deviation from which a value is called weakly known [%]; a convention."""
 PRIOR = "prior-dominated"

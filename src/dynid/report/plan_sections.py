@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynid.excitation.constraints import Margin
 from dynid.excitation.excitation import Excitation
@@ -22,9 +21,6 @@ from dynid.report.replay import play_motion
 from dynid.robot.model import Robot
 from dynid.tables import plain_number
 
-__all__ = ["PlanOverview", "PlannedMotion", "Search"]
-
-Floats = NDArray[np.float64]
 POINTS = 1000
 """Samples of the motion that are drawn; a convention, about one per pixel."""
 NEAREST = 12

@@ -15,20 +15,17 @@ from dynid.excitation.excitation import Excitation
 from dynid.links.identify import Identification
 from dynid.links.validation import Validation
 from dynid.processing.experiment import Experiment
-from dynid.public_calls import public
 from dynid.report.chart import Chart, Line, arrange_charts, subtract_start
 from dynid.report.series import FEWEST, autocorrelate, bin_residuals, joint_torques, mean_over_speed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["plot", "torque_picture"]
 
 POINTS = 2000
 """Samples of a designed motion that are drawn; a convention, about one per pixel of a wide screen."""
 
 
-@public
 def plot(result: Identification | Validation | Excitation, run: Experiment | None = None) -> Figure:
     """Draw a result.
 

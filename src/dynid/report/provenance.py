@@ -11,8 +11,6 @@ from dynid.processing.experiment import Dropped
 from dynid.report.html_blocks import Block, Bullets, Code, Heading, Rows, Text
 from dynid.report.page import Section
 
-__all__ = ["Methods", "Provenance", "Settings", "citations"]
-
 PAPERS = {
     "Atkeson1986": "C. G. Atkeson, C. H. An, J. M. Hollerbach, Estimation of Inertial Parameters of Manipulator Loads "
     "and Links, International Journal of Robotics Research 5(3), 1986",

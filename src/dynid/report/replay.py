@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigh
 from dynid.processing.experiment import Experiment
 from dynid.report.html_blocks import Block, Player, Text, pack
@@ -18,9 +18,6 @@ from dynid.report.sections.robot_shapes import LinkShape, link_shapes
 from dynid.robot.model import Robot
 from dynid.spatial import skew
 
-__all__ = ["Replay", "play_motion"]
-
-Floats = NDArray[np.float64]
 FRAMES = 240
 """Poses that the player steps through; a convention that keeps the page small."""
 

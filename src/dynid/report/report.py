@@ -14,7 +14,6 @@ from dynid.links.friction_summary import joint_friction
 from dynid.links.identify import Identification
 from dynid.links.validation import Validation
 from dynid.processing.experiment import Experiment, matched_runs
-from dynid.public_calls import public
 from dynid.report.identification_sections import Refusal, Residuals, Torques, Verdict, WrittenFiles
 from dynid.report.joint_coverage import Coverage
 from dynid.report.page import Page, Section
@@ -30,7 +29,6 @@ if TYPE_CHECKING:  # an identification needs neither
     from dynid.excitation.excitation import Excitation
     from dynid.load.load_study import LoadStudy
 
-__all__ = ["identification_page", "load_page", "plan_page", "refusal_page", "report_html", "write_report"]
 
 Runs = Experiment | Sequence[Experiment] | None
 
@@ -126,7 +124,6 @@ def report_html(
     return identification_page(fit, check, held_out, extra).to_html()
 
 
-@public
 def write_report(
     fit: Identification,
     path: str | os.PathLike[str],

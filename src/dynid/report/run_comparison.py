@@ -13,8 +13,6 @@ from dynid.report.identification_sections import Torques
 from dynid.report.page import Page, Section
 from dynid.tables import Cell
 
-__all__ = ["Side", "comparison_page"]
-
 EQUAL = 0.02
 """Relative difference of held-out errors up to which two results are called equal; a convention."""
 FAR = 3.0

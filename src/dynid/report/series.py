@@ -8,21 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.estimation.rows import torque_along
 from dynid.links.identify import Identification
 from dynid.processing.experiment import Experiment
 
-__all__ = [
-    "JointTorque",
-    "autocorrelate",
-    "bin_residuals",
-    "joint_torques",
-    "mean_over_speed",
-    "relative_error",
-    "thin",
-]
-
-Floats = NDArray[np.float64]
 ALL_POINTS = 60_000
 """Points per channel of a page, over all joints; a convention that bounds the size of the page."""
 MOST_POINTS = 5000

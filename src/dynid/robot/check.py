@@ -10,18 +10,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError
 from dynid.findings import Finding, QualityReport, Severity
-from dynid.public_calls import public
 from dynid.robot.formats.urdf import joints_in_degrees, snapped_joints
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import ROUNDED_ANGLE, Robot
 from dynid.robot.parts import Joint, Link
-
-__all__ = ["check_robot", "degrees_finding", "impossible_inertias", "refuse_negative_masses", "snapping_finding"]
 
 IMPOSSIBLE_KG = 1e6
 """Mass from which on a link is none of a robot [kg] (convention): a thousand times the heaviest usual one."""
@@ -49,7 +46,6 @@ SAME_PLACE_M, SMALLEST_LINK_M = 1e-3, 0.1
 (convention)."""
 
 
-@public
 def check_robot(robot: Robot) -> QualityReport:
     """List what is unphysical or suspicious in a robot model, each with a remedy.
 
@@ -335,7 +331,7 @@ def _links_with_inertia(robot: Robot) -> list[Link]:
     return [link for link in robot.links if link.inertia.vector.any()]
 
 
-def _principal_moments(inertia: Inertia) -> NDArray[np.float64]:
+def _principal_moments(inertia: Inertia) -> Floats:
     """(3,) about the centre of mass, ascending [kg m^2]."""
     about_com, about_origin = inertia.about_com, inertia.about_origin
     if np.linalg.norm(about_com) <= POINT_MASS * np.linalg.norm(about_origin):
@@ -343,7 +339,7 @@ def _principal_moments(inertia: Inertia) -> NDArray[np.float64]:
     return np.array(eigvalsh(about_com))
 
 
-def _joint_points(robot: Robot, link: Link) -> list[NDArray[np.float64]]:
+def _joint_points(robot: Robot, link: Link) -> list[Floats]:
     """Where the next joints sit on a link (3,) [m], link frame."""
     return [joint.T_parent_joint[:3, 3] for joint in robot.joints if joint.parent == link.name]
 
@@ -356,7 +352,7 @@ def _typical_length(robot: Robot) -> float:
     )
 
 
-def _distance_to_segment(point: NDArray[np.float64], end: NDArray[np.float64]) -> float:
+def _distance_to_segment(point: Floats, end: Floats) -> float:
     """Distance [m] of a point from the segment between the origin and ``end``."""
     square = float(end @ end)
     along = float(np.clip(point @ end / square, 0.0, 1.0)) if square > 0.0 else 0.0

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ReadOnly"]
-
 
 class ReadOnly:
     """A frozen dataclass whose arrays stay read-only in its copies.

@@ -7,18 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError, DescriptionError, ExportError
-from dynid.public_calls import public
 from dynid.robot.copying import ReadOnly
 from dynid.spatial import skew
 
-__all__ = ["Inertia", "centre_of_mass", "inertia_about_com", "is_same_inertia"]
 
-
-@public
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Inertia(ReadOnly):
     """Mass, first moment and inertia tensor of a body about the origin of its link frame.
@@ -28,9 +25,9 @@ class Inertia(ReadOnly):
 
     mass: float
     """[kg]"""
-    first_moment: NDArray[np.float64]
+    first_moment: Floats
     """(3,) mass times centre of mass [kg m], link frame."""
-    about_origin: NDArray[np.float64]
+    about_origin: Floats
     """(3, 3) tensor about the link-frame origin, link axes [kg m^2]; off-diagonal ``XY = -integral(x y dm)``."""
 
     def __post_init__(self) -> None:
@@ -55,7 +52,6 @@ class Inertia(ReadOnly):
         return cls(mass=0.0, first_moment=np.zeros(3), about_origin=np.zeros((3, 3)))
 
     @classmethod
-    @public
     def from_com(cls, mass: float, com: ArrayLike, about_com: ArrayLike) -> Self:
         """Build from mass [kg], centre of mass (3,) [m] and tensor about the centre of mass (3, 3) [kg m^2].
 
@@ -77,23 +73,23 @@ class Inertia(ReadOnly):
         return cls(mass=m, first_moment=np.array([mx, my, mz]), about_origin=tensor)
 
     @property
-    def vector(self) -> NDArray[np.float64]:
+    def vector(self) -> Floats:
         """``[XX, XY, XZ, YY, YZ, ZZ, MX, MY, MZ, M]`` (10,): the order of the regressor's columns."""
         return np.concatenate([self.about_origin.ravel()[_UPPER], self.first_moment, [self.mass]])
 
     @property
-    def com(self) -> NDArray[np.float64]:
+    def com(self) -> Floats:
         """Centre of mass (3,) [m], link frame; the origin for a body without mass."""
         return self.first_moment / self.mass if self.mass != 0.0 else np.zeros(3)
 
     @property
-    def about_com(self) -> NDArray[np.float64]:
+    def about_com(self) -> Floats:
         """Inertia tensor about the centre of mass, link axes (3, 3) [kg m^2]."""
         c = skew(self.com)
         return self.about_origin + self.mass * c @ c  # [Atkeson1986] eq. (6)
 
     @property
-    def pseudo(self) -> NDArray[np.float64]:
+    def pseudo(self) -> Floats:
         """Pseudo-inertia (4, 4): positive semidefinite exactly when some mass distribution has these ten numbers."""
         pseudo = np.empty((4, 4))
         pseudo[:3, :3] = 0.5 * self.about_origin.trace() * _EYE - self.about_origin
@@ -111,7 +107,7 @@ class Inertia(ReadOnly):
         """Whether a part of a body can have these numbers, within the rounding of those of the whole body."""
         return bool(eigvalsh(self.pseudo)[0] >= -_SEMIDEFINITE * float(np.trace(whole.pseudo)))
 
-    def in_frame(self, T_new_old: NDArray[np.float64]) -> Inertia:
+    def in_frame(self, T_new_old: Floats) -> Inertia:
         """The same body described in another frame; ``T_new_old`` (4, 4) maps old to new coordinates."""
         if T_new_old.tolist() == _SAME_FRAME:
             return self
@@ -167,7 +163,7 @@ _SEMIDEFINITE = 1e-12
 """Part of the largest eigenvalue that a smallest one may be below zero by rounding alone (convention)."""
 
 
-def centre_of_mass(inertia: Inertia, link: str) -> NDArray[np.float64]:
+def centre_of_mass(inertia: Inertia, link: str) -> Floats:
     """Centre of mass (3,) [m] to write into a model file.
 
     Raises:

@@ -16,11 +16,11 @@ from types import CodeType, FunctionType
 from typing import Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.lazy import cached_property
-from dynid.public_calls import public
 from dynid.robot.copying import ReadOnly
 from dynid.robot.inertia import Inertia
 from dynid.robot.parts import Joint, JointLimits, Link, PlacedTerm, freeze_array, is_rotation
@@ -28,8 +28,6 @@ from dynid.spatial import inverse_transform, snap, transform
 from dynid.tables import Table, html_card
 from dynid.terms.base import StateTerm
 from dynid.terms.coupling import Coupling
-
-__all__ = ["ROUNDED_ANGLE", "STANDARD_GRAVITY", "Body", "ModelFile", "Robot", "require_robot"]
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Acceleration of free fall for an upright base [m/s^2]."""
@@ -46,17 +44,17 @@ class Body:
     joint: Joint
     parent: int
     """Index of the body it moves on; -1 for the base."""
-    R_parent_joint: NDArray[np.float64]
+    R_parent_joint: Floats
     """(3, 3) placement of the joint in the parent body's frame at position zero."""
-    p_parent_joint: NDArray[np.float64]
+    p_parent_joint: Floats
     """(3,) [m], parent body's frame."""
-    members: tuple[tuple[str, NDArray[np.float64]], ...]
+    members: tuple[tuple[str, Floats], ...]
     """Every link of the body with its pose ``T_body_link`` (4, 4)."""
     inertia: Inertia
     """Inertia of all members together, in the body frame."""
 
     @property
-    def axis(self) -> NDArray[np.float64]:
+    def axis(self) -> Floats:
         """(3,) unit joint axis, body frame (and joint frame)."""
         return self.joint.axis
 
@@ -83,7 +81,7 @@ class Robot(ReadOnly):
     links: tuple[Link, ...]
     joints: tuple[Joint, ...]
     """The joints; given in any order, kept with parents before children."""
-    gravity: NDArray[np.float64] = field(default_factory=lambda: np.array(STANDARD_GRAVITY))
+    gravity: Floats = field(default_factory=lambda: np.array(STANDARD_GRAVITY))
     """(3,) acceleration of free fall in the root link's frame [m/s^2]."""
     couplings: tuple[Coupling, ...] = ()
     """Motors that turn with several joints."""
@@ -151,9 +149,9 @@ class Robot(ReadOnly):
     @cached_property
     def bodies(self) -> tuple[Body, ...]:
         """One body per moving joint, in the order of q; parents come before children."""
-        holder: dict[str, tuple[int, NDArray[np.float64]]] = {self.root: (-1, np.eye(4))}  # link -> (body, T_body_link)
-        members: list[list[tuple[str, NDArray[np.float64]]]] = []
-        frames: list[tuple[Joint, int, NDArray[np.float64]]] = []
+        holder: dict[str, tuple[int, Floats]] = {self.root: (-1, np.eye(4))}  # link -> (body, T_body_link)
+        members: list[list[tuple[str, Floats]]] = []
+        frames: list[tuple[Joint, int, Floats]] = []
         for joint in self.joints:
             body, T_body_parent = holder[joint.parent]
             T_body_joint = T_body_parent @ joint.T_parent_joint
@@ -177,7 +175,7 @@ class Robot(ReadOnly):
             for (joint, parent, T), parts in zip(frames, members, strict=True)
         )
 
-    def link_body(self, link: str) -> tuple[int, NDArray[np.float64]]:
+    def link_body(self, link: str) -> tuple[int, Floats]:
         """The body a link belongs to (-1 for the base) and the link's pose in it, ``T_body_link`` (4, 4)."""
         for index, body in enumerate(self.bodies):
             for name, T in body.members:
@@ -193,12 +191,12 @@ class Robot(ReadOnly):
     # --- parameters ------------------------------------------------------------------------------------------------
 
     @cached_property
-    def inertial_vector(self) -> NDArray[np.float64]:
+    def inertial_vector(self) -> Floats:
         """(10 n,) ``XX XY XZ YY YZ ZZ MX MY MZ M`` of body 1, then of body 2, ..."""
         return np.concatenate([body.inertia.vector for body in self.bodies] or [np.zeros(0)])
 
     @cached_property
-    def parameter_vector(self) -> NDArray[np.float64]:
+    def parameter_vector(self) -> Floats:
         """(p,) all parameters in the order of the regressor's columns: bodies, then `terms`."""
         return np.concatenate([self.inertial_vector, [placed.term.value for placed in self.terms]])
 
@@ -213,7 +211,6 @@ class Robot(ReadOnly):
         ]
         return (*of_joints, *of_motors)
 
-    @public
     def with_parameters(self, theta: ArrayLike) -> Self:
         """The same robot with other parameters (p,), in the order of `parameter_vector`.
 
@@ -256,7 +253,6 @@ class Robot(ReadOnly):
 
     # --- variations ------------------------------------------------------------------------------------------------
 
-    @public
     def with_gravity(self, gravity: ArrayLike) -> Self:
         """The same robot under another gravity (3,) [m/s^2], root link's frame."""
         return replace(self, gravity=np.asarray(gravity, dtype=float))

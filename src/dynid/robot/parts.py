@@ -8,15 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.robot.copying import ReadOnly
 from dynid.robot.inertia import Inertia
 from dynid.spatial import rotation_about, snap, transform
 from dynid.terms.base import RecordableTerm, StateTerm
-
-__all__ = ["Joint", "JointKind", "JointLimits", "Link", "PlacedTerm", "check_held", "freeze_array", "is_rotation"]
 
 JointKind = Literal["revolute", "continuous", "prismatic", "fixed"]
 
@@ -28,12 +27,12 @@ _SHORTEST_AXIS = 1e-9
 """Length of an axis below which it has no direction (convention)."""
 
 
-def is_rotation(R: NDArray[np.float64]) -> bool:
+def is_rotation(R: Floats) -> bool:
     """Whether a matrix (3, 3) is a rotation, within the rounding of files."""
     return bool((np.abs(R @ R.T - _EYE) <= _ROTATION).all() and np.linalg.det(R) >= 0)
 
 
-def freeze_array(values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+def freeze_array(values: ArrayLike, shape: tuple[int, ...]) -> Floats:
     """Copy finite numbers of that shape into a read-only array."""
     array = np.array(values, dtype=float)
     if array.shape != shape or not np.isfinite(array).all():
@@ -89,9 +88,9 @@ class Joint(ReadOnly):
     """Name of the parent link."""
     child: str
     """Name of the child link."""
-    T_parent_joint: NDArray[np.float64] = field(default_factory=lambda: np.eye(4))
+    T_parent_joint: Floats = field(default_factory=lambda: np.eye(4))
     """(4, 4) placement in the parent link's frame."""
-    axis: NDArray[np.float64] = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+    axis: Floats = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
     """(3,) unit axis in the child frame."""
     limits: JointLimits = JointLimits()
     terms: tuple[StateTerm, ...] = ()

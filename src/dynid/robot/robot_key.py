@@ -7,8 +7,6 @@ from typing import Generic, TypeVar
 
 from dynid.robot.model import Robot
 
-__all__ = ["RobotKey"]
-
 Fields = TypeVar("Fields", bound=Hashable)
 
 

@@ -10,8 +10,6 @@ from dynid.robot.model import Robot
 from dynid.terms import TERMS, usual_terms
 from dynid.terms.base import ScaledTerm, StateTerm, Term
 
-__all__ = ["USUAL_TERMS", "add_terms", "known_terms", "term_words"]
-
 
 def _recipe_name(kind: type[Term]) -> str:
     """Name of a term in recipes: that of its class in lower case, with hyphens."""

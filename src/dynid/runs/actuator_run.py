@@ -40,7 +40,6 @@ from dynid.logs.lerobot import read_lerobot
 from dynid.logs.readers.dispatch import is_lerobot
 from dynid.logs.reading import read_recording
 from dynid.logs.recording import Recording
-from dynid.public_calls import public
 from dynid.report.sections.servo_sections import (
     agreement_of,
     choice_table,
@@ -53,8 +52,6 @@ from dynid.report.sections.servo_sections import (
 from dynid.robot.model import Robot
 from dynid.runs.run_folder import Origin, RunFolder, RunRequest, open_run
 from dynid.tables import Table
-
-__all__ = ["ActuatorRun", "run_actuators"]
 
 SHORTEST = 200
 """Samples of a single recording from which on its halves are fitted alone. Convention."""
@@ -86,7 +83,6 @@ class ActuatorRun:
         return int(any(finding.severity == "error" for finding in self.found.findings))
 
 
-@public
 def run_actuators(
     robot: Robot,
     logs: Sequence[str | Path],

@@ -31,14 +31,11 @@ from dynid.links.log_reader import ChannelMapSource, LogReader, Notice, log_find
 from dynid.links.recipe import Recipe
 from dynid.logs.reading import log_digest
 from dynid.processing.experiment import Experiment
-from dynid.public_calls import public
 from dynid.report.sections.drift_section import drift_page
 from dynid.runs.identification_run import gather_too
 from dynid.runs.moved_parameters import Moved, find_moved
 from dynid.runs.run_folder import Origin, RunRequest, open_run
 from dynid.runs.validation_run import common_cutoff
-
-__all__ = ["Drift", "FrictionTrend", "Moved", "Occasion", "compare_runs"]
 
 NORMAL_95 = 1.96
 """Standard deviations of a 95 % interval of the normal distribution."""
@@ -178,7 +175,6 @@ def _finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-@public
 def compare_runs(
     stored: str | Path,
     later: Sequence[str | Path],

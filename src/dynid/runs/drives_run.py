@@ -11,20 +11,16 @@ import numpy as np
 from dynid.errors import DataError
 from dynid.links.common.copies import check_copies
 from dynid.links.log_reader import ChannelMapSource
-from dynid.links.recipe import add_terms
 from dynid.load.drive_gains import DriveGains, gains_from_weighed_mass
 from dynid.logs.drives import CurrentGains
 from dynid.logs.reading import read_recording
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
-from dynid.public_calls import public
 from dynid.robot.model import Robot
+from dynid.robot.term_names import add_terms
 
-__all__ = ["calibrate_drives"]
 
-
-@public
 def calibrate_drives(
     robot: Robot,
     logs: Sequence[str | Path],

@@ -19,11 +19,8 @@ from dynid.load.load import Load
 from dynid.load.load_files import read_load
 from dynid.logs.sysid_series import write_sysid_series
 from dynid.processing.experiment import Experiment
-from dynid.public_calls import public
 from dynid.robot.formats.sysid_parameters import sysid_model, write_sysid
 from dynid.runs.validation_run import common_cutoff
-
-__all__ = ["KINDS", "run_export"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +90,6 @@ WITH_LOGS = ("tables", "parquet", "csv", "sysid")
 """The kinds that have a use for logs."""
 
 
-@public
 def run_export(
     run: str | Path,
     kind: str,

@@ -15,12 +15,9 @@ from dynid.fleet.fleet import MONTH_DAYS, Fleet, FleetData, identify_fleet
 from dynid.fleet.history import Window
 from dynid.links.log_reader import ChannelMapSource, Progress
 from dynid.links.recipe import Recipe
-from dynid.public_calls import public
 from dynid.report.sections.fleet_sections import fleet_page
 from dynid.robot.model import Robot
 from dynid.runs.run_folder import Origin, RunFolder, RunRequest, open_run
-
-__all__ = ["FleetRun", "run_fleet"]
 
 SCHEMA = 1
 """Version of ``fleet.json``."""
@@ -40,7 +37,6 @@ class FleetRun:
         return 1 if self.fleet.outliers or self.fleet.failed else 0
 
 
-@public
 def run_fleet(
     robot: Robot,
     data: FleetData,

@@ -32,15 +32,12 @@ from dynid.links.validation import Validation, validate
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import Chain, Processing
-from dynid.public_calls import public
 from dynid.report.identification_sections import WrittenFiles
 from dynid.report.parameter_sections import SignificantParameters
 from dynid.report.report import identification_page, refusal_page
 from dynid.robot.model import Robot
 from dynid.runs.run_folder import Origin, RunFolder, RunRequest, open_run
 from dynid.stages import in_stage
-
-__all__ = ["IdentificationRun", "gather_too", "run_identification"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -68,7 +65,6 @@ class IdentificationRun:
         return 0 if self.validation is None or self.validation.passed else 1
 
 
-@public
 def run_identification(
     robot: Robot,
     logs: Log | Sequence[Log],

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import DataError
 from dynid.export.result_file import read_result
 from dynid.findings import Finding
@@ -26,9 +26,6 @@ from dynid.processing.experiment import Experiment
 from dynid.runs.validation_run import common_cutoff
 from dynid.runs.watch_run import open_training
 
-__all__ = ["calibrate_live", "calibrate_samples"]
-
-Floats = NDArray[np.float64]
 FEWEST_SAMPLES = 100
 """Fewest samples of a stream that calibrate a watch (convention; their length is judged, too)."""
 

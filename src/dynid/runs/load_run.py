@@ -17,7 +17,7 @@ from dynid.findings import Finding, QualityReport
 from dynid.links.common.copies import check_copies
 from dynid.links.log_part import check_part
 from dynid.links.log_reader import ChannelMapSource, LogReader, Notice, Progress, log_finding
-from dynid.links.recipe import Recipe, add_terms
+from dynid.links.recipe import Recipe
 from dynid.load.load import Load
 from dynid.load.load_files import read_library, read_load, read_load_logs
 from dynid.load.load_study import LoadStudy, check_load_log, study_load, study_payload
@@ -27,15 +27,13 @@ from dynid.load.wrist import Sensing
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import Chain, Processing, check_delay
-from dynid.public_calls import public
 from dynid.report.load_sections import flange_pose, frame_hint
 from dynid.report.report import load_page
 from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.model import Robot
+from dynid.robot.term_names import add_terms
 from dynid.runs.run_folder import Origin, RunFolder, RunRequest, open_run
 from dynid.settings import TomlSettings
-
-__all__ = ["LoadRecipe", "LoadRun", "run_load"]
 
 DELAY_DIGITS = 5
 """Decimals of a proposed delay in seconds (convention: 0.01 ms, below what a log can tell)."""
@@ -184,7 +182,6 @@ class LoadRun:
         return 1 if self.study.verdict == "doubtful" else 0
 
 
-@public
 def run_load(
     robot: Robot,
     logs: Sequence[str | Path],

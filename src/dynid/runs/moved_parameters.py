@@ -16,8 +16,6 @@ import numpy as np
 from dynid.links.friction_summary import Figure, JointFriction, joint_friction
 from dynid.links.identify import Identification
 
-__all__ = ["Moved", "find_moved"]
-
 FALSE_MOVES = 0.05
 """Probability that any parameter of an unchanged robot is called moved (convention: one comparison in twenty)."""
 

@@ -47,15 +47,12 @@ from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.files import make_folder
 from dynid.findings import Finding
 from dynid.links.log_reader import Notice, Progress, log_finding
-from dynid.links.recipe import add_terms
-from dynid.public_calls import public
 from dynid.report.report import plan_page
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint
+from dynid.robot.term_names import add_terms
 from dynid.runs.run_folder import CACHE, Origin, RunFolder, RunRequest, open_run
 from dynid.settings import TomlSettings
-
-__all__ = ["PlanRecipe", "run_command_design", "run_design"]
 
 LOWEST_FLOOR_M, HIGHEST_FLOOR_M = -100.0, 100.0
 """Heights of a floor that are accepted [m] (convention, against a height in millimetres)."""
@@ -253,7 +250,6 @@ class PlanRecipe(TomlSettings):
         return hulls
 
 
-@public
 def run_command_design(
     robot: Robot, recipe: PlanRecipe, *, out: RunRequest | str | Path, notice: Notice = log_finding
 ) -> tuple[CommandPlan, list[Path]]:
@@ -322,7 +318,6 @@ def _revealing_commands(robot: Robot, recipe: PlanRecipe) -> CommandPlan:
     )
 
 
-@public
 def run_design(
     robot: Robot,
     recipe: PlanRecipe | None = None,

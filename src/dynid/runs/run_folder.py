@@ -38,14 +38,8 @@ from dynid.files.schema import (
 from dynid.files.small_files import read_json, read_small_text
 from dynid.files.transaction import LOCK, MANIFEST, Transaction, begin, changed_files, check_targets, recover, stage_of
 from dynid.findings import Finding
-from dynid.public_calls import public
 from dynid.report.page import Page
 from dynid.report.provenance import Settings
-
-__all__ = [
-    "CACHE", "REPORTS", "Origin", "RunFolder", "RunRequest", "claim_folder", "open_run", "read_run", "rewrite_page",
-    "versions",
-]  # fmt: skip
 
 SCHEMA = 1
 """Version of ``run.json``."""
@@ -390,7 +384,6 @@ def _owner(mark: Path) -> str:
     return ""
 
 
-@public
 def read_run(folder: str | Path) -> dict[str, Any]:
     """Read ``run.json`` of a folder.
 

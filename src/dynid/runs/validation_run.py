@@ -19,12 +19,9 @@ from dynid.links.log_reader import ChannelMapSource, LogReader, Notice, Progress
 from dynid.links.recipe import Recipe
 from dynid.links.validation import Validation, validate
 from dynid.logs.reading import log_digest
-from dynid.public_calls import public
 from dynid.report.report import identification_page
 from dynid.runs.identification_run import gather_too
 from dynid.runs.run_folder import Origin, RunRequest, open_run
-
-__all__ = ["USED_SETTINGS", "common_cutoff", "run_validation"]
 
 USED_SETTINGS = (
     "gate", "cutoff_hz", "band_hz", "delay_s", "dead_band", "rows", "time", "max_gap_s", "judge_rest", "trim_s",
@@ -33,7 +30,6 @@ USED_SETTINGS = (
 """Settings of a recipe that a validation uses; the others belong to the identification."""
 
 
-@public
 def run_validation(
     result: str | Path,
     logs: Sequence[str | Path],

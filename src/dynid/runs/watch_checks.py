@@ -11,8 +11,8 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.findings import Finding
 from dynid.links.common.copies import SeenSamples
@@ -21,9 +21,6 @@ from dynid.links.log_reader import Log, Notice
 from dynid.monitor.calibration import Calibration
 from dynid.processing.experiment import Experiment
 
-__all__ = ["check_log", "refuse_watched", "tell_fitted", "watched_samples"]
-
-Floats = NDArray[np.float64]
 SAMPLES = 2000
 """Samples of a log that are looked at (convention)."""
 TOLD = 5.0

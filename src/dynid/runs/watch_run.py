@@ -22,14 +22,11 @@ from dynid.monitor.calibration import Calibration, Sight, calibrate
 from dynid.monitor.planted_pushes import PushCurve, plant_pushes
 from dynid.monitor.watched_signals import watched_stretches
 from dynid.processing.experiment import Experiment
-from dynid.public_calls import public
 from dynid.report.sections.watch_sections import watch_page
 from dynid.runs.identification_run import gather_too
 from dynid.runs.run_folder import Origin, RunRequest, open_run, read_run
 from dynid.runs.validation_run import common_cutoff
 from dynid.runs.watch_checks import check_log, refuse_watched, tell_fitted, watched_samples
-
-__all__ = ["WatchRun", "calibrate_result", "open_training", "watch"]
 
 PUSHES = 40
 """Pushes per size that the report plants into the watched logs (convention: shares to some per cent)."""
@@ -67,7 +64,6 @@ class WatchRun:
         return self.summary()
 
 
-@public
 def watch(
     result: Identification | str | Path,
     logs: Log | Experiment | Sequence[Log | Experiment],

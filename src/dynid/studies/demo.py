@@ -41,8 +41,6 @@ from dynid.tables import Table
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
 
-__all__ = ["DemoResult", "plant_truth", "run_demo"]
-
 Tell = Callable[[str], None]
 RATE_HZ = 500.0
 """Sampling rate of the simulated logs [Hz]; a convention, usual for robot loggers."""

@@ -18,8 +18,6 @@ from dynid.tape.operations import Operation, is_binary
 from dynid.tape.record import Recorder, Value, replay
 from dynid.tape.tape import Tape
 
-__all__ = ["gradient", "jacobian", "jvp", "vjp"]
-
 
 def vjp(tape: Tape, output: str, wrt: Sequence[str] | None = None, cotangent: str = "cotangent") -> Tape:
     """Tape of the gradient of ``sum(cotangent * output)``: the vector-Jacobian product.

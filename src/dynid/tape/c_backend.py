@@ -10,8 +10,6 @@ from dynid.errors import ArgumentError
 from dynid.tape.operations import SYMBOLS, Operation, is_binary
 from dynid.tape.tape import Tape
 
-__all__ = ["CStyle", "c_declaration", "c_function", "idle_inputs"]
-
 _FUNCTIONS = {
     Operation.SIN: "sin",
     Operation.COS: "cos",

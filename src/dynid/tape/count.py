@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from dynid.tape.operations import Operation
 from dynid.tape.tape import Tape
 
-__all__ = ["OperationCount", "count", "count_by_output"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationCount:

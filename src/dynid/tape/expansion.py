@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.tape.operations import Operation
 from dynid.tape.tape import Tape
-
-__all__ = ["Atom", "Expanded", "Expansion", "expand_tape"]
 
 BITS = 8
 """Bits per power in a monomial; no recorded product comes near a power of 256."""
@@ -59,7 +58,7 @@ class Expansion:
         """Number of monomials of all outputs."""
         return sum(len(element) for output in self.outputs.values() for element in output.ravel())
 
-    def mix(self, name: str, matrix: NDArray[np.float64]) -> Expansion:
+    def mix(self, name: str, matrix: Floats) -> Expansion:
         """The same with an output (..., k) times a matrix (k, m)."""
         old = self.outputs[name]
         new = np.empty((*old.shape[:-1], matrix.shape[1]), dtype=object)

@@ -14,8 +14,6 @@ from dynid.tape.count import count as count_operations
 from dynid.tape.program import Program, compile_single
 from dynid.tape.tape import Tape
 
-__all__ = ["Kernel"]
-
 
 @dataclass(frozen=True, eq=False)
 class Kernel:

@@ -20,8 +20,6 @@ import numpy as np
 from dynid.tape.operations import TRANSCENDENTAL, Operation, is_binary
 from dynid.tape.tape import Tape
 
-__all__ = ["FunctionPass", "Instruction", "Lowered", "lower", "schedule", "stages"]
-
 FAR = 30
 """Operands touched this many instructions ago have probably left the registers (convention: 16 to 32 registers)."""
 

@@ -6,14 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from dynid.arrays import Floats
 from dynid.tape.operations import Operation, is_binary
 from dynid.tape.tape import Output, Tape
-
-__all__ = ["NumpyExecutor"]
-
-Floats = npt.NDArray[np.float64]
 
 BLOCK = 4096
 """Samples per block: long enough to hide the interpreter, short enough that the working set stays in cache."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["COMMUTATIVE", "EVEN", "ODD", "SYMBOLS", "TRANSCENDENTAL", "Operation", "is_binary"]
-
 
 class Operation(IntEnum):
     """What one step of a tape does; the numbers are part of the fingerprint and never change meaning."""

@@ -12,22 +12,11 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 import numpy.typing as npt
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.tape.numpy_backend import NumpyExecutor
 from dynid.tape.tape import Input, Output, Tape
 
-__all__ = [
-    "Backend",
-    "Program",
-    "check_threads",
-    "compile_single",
-    "compile_tape",
-    "compiles",
-    "llvm_loads",
-    "real_array",
-]
-
-Floats = npt.NDArray[np.float64]
 Backend = Literal["auto", "llvm", "numpy"]
 _DOUBLE = np.dtype(np.float64)
 REPEATED = 2048

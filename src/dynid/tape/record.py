@@ -20,8 +20,6 @@ from dynid.errors import ArgumentError
 from dynid.tape.operations import COMMUTATIVE, EVEN, ODD, Operation
 from dynid.tape.tape import Input, Tape, prune
 
-__all__ = ["Recorder", "Scalar", "ScalarArray", "Value", "evaluate", "record", "replay"]
-
 Number = (int, float, np.number)
 """Types of known numbers."""
 _NORMAL = (1e-300, 1e300)

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dynid.arrays import Floats
 from dynid.tape.operations import SYMBOLS, Operation, is_binary
-
-__all__ = ["Input", "Output", "Tape"]
 
 Integers = npt.NDArray[np.int32]
 """Operand numbers."""
@@ -83,7 +82,7 @@ class Tape:
     operands: Integers
     """(m, 2) what each step reads; the second is 0 for functions of one operand (read-only)."""
 
-    constants: npt.NDArray[np.float64]
+    constants: Floats
     """(k,) the constants (read-only)."""
 
     inputs: tuple[Input, ...]
@@ -179,7 +178,7 @@ class Tape:
 def prune(
     opcodes: npt.NDArray[np.uint8],
     operands: Integers,
-    constants: npt.NDArray[np.float64],
+    constants: Floats,
     inputs: tuple[Input, ...],
     outputs: Mapping[str, Integers],
 ) -> Tape:
@@ -206,7 +205,7 @@ def _renumber(
     kept: list[int],
     codes: list[int],
     pairs: list[list[int]],
-    constants: npt.NDArray[np.float64],
+    constants: Floats,
     inputs: tuple[Input, ...],
     outputs: Mapping[str, Integers],
 ) -> Tape:

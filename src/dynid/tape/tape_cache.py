@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from dynid.tape.llvm.object_cache import ObjectCache, source_digest
 from dynid.tape.tape import Input, Output, Tape
 
-__all__ = ["recorded_once"]
-
 _TAPE = Path(__file__).parent
 """The folder of `dynid.tape`, whose modules record programs."""
 

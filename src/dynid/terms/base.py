@@ -16,28 +16,10 @@ from enum import Enum
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 
-__all__ = [
-    "Dependence",
-    "JointTerm",
-    "LinkTorques",
-    "MemoryTerm",
-    "Motion",
-    "PresentMotion",
-    "RecordableTerm",
-    "Reference",
-    "ScaledTerm",
-    "StateTerm",
-    "SteadyMotion",
-    "Surface",
-    "Term",
-    "TermSizes",
-]
-
-Floats = NDArray[np.float64]
 Surface = tuple[tuple[int, float], ...]
 """What rubs: indices of joints, and speed of the rubbing surface per speed of each; ``((2, 1.0),)`` is joint 3."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dynid.public_calls import public
 from dynid.terms.base import Term
 from dynid.terms.coupling import CoupledCoulomb, CoupledInertia, CoupledViscous, MotorFriction
 from dynid.terms.friction import (
@@ -20,8 +19,6 @@ from dynid.terms.load_dependent import BaseTilt, CrossTalk, DriveGain, LoadFrict
 from dynid.terms.memory import Hysteresis, LaggedSign
 from dynid.terms.motors import Offset, RotorInertia
 from dynid.terms.springs import AngleHarmonic
-
-__all__ = ["TERMS", "usual_terms"]
 
 TERMS: list[type[Term]] = [
     RotorInertia,
@@ -51,7 +48,6 @@ TERMS: list[type[Term]] = [
 """Every term. Selection tries their candidates in this order; result files and description files read the list."""
 
 
-@public
 def usual_terms() -> tuple[RotorInertia, Viscous, Coulomb, Offset]:
     """The terms of a usual joint, values zero: rotor inertia, viscous and dry friction, offset.
 

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.terms.base import (
     Dependence,
@@ -26,19 +26,6 @@ from dynid.terms.base import (
     Term,
     TermSizes,
 )
-
-__all__ = [
-    "CoupledCoulomb",
-    "CoupledInertia",
-    "CoupledTerm",
-    "CoupledViscous",
-    "Coupling",
-    "MotorFriction",
-    "joints_and_motors",
-    "scaled_terms",
-]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

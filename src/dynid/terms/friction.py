@@ -12,19 +12,6 @@ from dynid.terms.base import Dependence, ScaledTerm, StateTerm, Term, TermSizes
 from dynid.terms.coupling import joints_and_motors, scaled_terms
 from dynid.terms.smoothing import gradual_sign
 
-__all__ = [
-    "SPEEDS",
-    "AngleFriction",
-    "AsymmetricViscous",
-    "Coulomb",
-    "CubicViscous",
-    "QuadraticViscous",
-    "SaturatingViscous",
-    "SmoothSign",
-    "Stribeck",
-    "Viscous",
-]
-
 SPEEDS = (0.02, 0.1)
 """Widths of smooth signs that selection tries, as parts of a joint's high speed (convention)."""
 STRIBECK_SPEED = 0.1

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.terms.base import (
     JointTerm,
     LinkTorques,
@@ -25,10 +25,6 @@ from dynid.terms.base import (
     TermSizes,
 )
 from dynid.terms.friction import SPEEDS, SmoothSign
-
-__all__ = ["BaseTilt", "CrossTalk", "DriveGain", "LoadFriction", "SensorCurvature", "horizontal_axes"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

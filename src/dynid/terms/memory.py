@@ -10,13 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.curves import lag_exponentially
 from dynid.terms.base import MemoryTerm, ScaledTerm, SteadyMotion, Term, TermSizes
 from dynid.terms.coupling import scaled_terms
 
-__all__ = ["Hysteresis", "LaggedSign", "lag_signal"]
-
-Floats = NDArray[np.float64]
 TRAVELS = (0.003, 0.01, 0.03, 0.1)
 """Presliding travels that selection tries, as parts of a joint's range of motion (convention)."""
 LAGS = (0.02, 0.05, 0.1, 0.2)

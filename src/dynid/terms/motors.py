@@ -7,8 +7,6 @@ from typing import Any, ClassVar
 
 from dynid.terms.base import Dependence, StateTerm
 
-__all__ = ["Offset", "RotorInertia"]
-
 
 @dataclass(frozen=True)
 class RotorInertia(StateTerm):

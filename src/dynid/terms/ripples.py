@@ -8,11 +8,9 @@ read (`dynid.estimation.intervals.waves`) see it come and go. How often it repea
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["ripple_order"]
+from dynid.arrays import Floats
 
-Floats = NDArray[np.float64]
 ORDERS = 256
 """Most periods of a ripple per turn (convention: at a speed of 1 rad/s, 256 are 41 Hz, beyond what filters pass)."""
 BINS = 4 * ORDERS

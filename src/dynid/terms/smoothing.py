@@ -19,8 +19,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["STEEPEST", "gradual_sign", "polynomial_sign"]
-
 STEEPEST = 15.0 / 8.0
 """Slope of `polynomial_sign` at rest, per unit of s (derivation: the polynomial's first coefficient)."""
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from dynid.terms.base import StateTerm, Term, TermSizes
 
-__all__ = ["AngleHarmonic"]
-
 
 @dataclass(frozen=True)
 class AngleHarmonic(StateTerm):

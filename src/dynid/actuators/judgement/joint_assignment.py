@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynid.actuators.alike import joint_groups
 from dynid.actuators.motion import CommandedMotion, stretches_of
@@ -23,9 +22,6 @@ from dynid.actuators.servo_search import search_servos
 from dynid.errors import EstimationError
 from dynid.findings import Finding
 
-__all__ = ["Assignment", "check_assignments", "possible_assignments"]
-
-Floats = NDArray[np.float64]
 SAMPLES = 800
 """Samples of all motions together that are fitted again. Convention: a few seconds."""
 STEPS = 6

@@ -16,12 +16,10 @@ from scipy.special import gammaincinv
 
 from dynid.actuators.servo_equations import ServoEquations
 from dynid.actuators.servo_identifiability import see_directions
+from dynid.arrays import Floats
 from dynid.estimation.intervals.score_sums import ScoreSums
 from dynid.estimation.intervals.waves import student_factor
 
-__all__ = ["TimeBlocks", "left_out_variances", "raised", "servo_covariance", "time_blocks"]
-
-Floats = NDArray[np.float64]
 BLOCKS = 64
 """Blocks of time of all motions together. Convention: eight for each wave of the covariance, so that their edges do not
 matter."""

@@ -23,10 +23,8 @@ from dynid.actuators.servo_identifiability import (
     see_directions,
 )
 from dynid.actuators.servo_model import Entry
+from dynid.arrays import Floats
 
-__all__ = ["Release", "judge_knowledge", "release_bounds"]
-
-Floats = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 NORMAL_95 = 1.96
 """Standard deviations of a 95 % interval of the normal distribution."""

@@ -11,15 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynid.actuators.servo_equations import ServoEquations
 from dynid.actuators.servo_identifiability import OpenDirection, see_directions
+from dynid.arrays import Floats
 from dynid.errors import EstimationError
 
-__all__ = ["LIMITS", "judge_limits"]
-
-Floats = NDArray[np.float64]
 LIMITS = ("effort_limit", "stall_torque", "no_load_speed", "current_limit")
 """Kinds that have no effect from some value on."""
 NORMAL_95 = 1.96

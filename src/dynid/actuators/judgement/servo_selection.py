@@ -13,9 +13,6 @@ from dynid.actuators.servo_identification import fit_servos
 from dynid.actuators.servo_model import ServoModel
 from dynid.actuators.servo_simulator import simulate_servos
 from dynid.errors import ArgumentError, EstimationError
-from dynid.public_calls import public
-
-__all__ = ["TermChoice", "TermTrial", "select_terms"]
 
 FOLDS = 3
 """Parts of a single motion, and groups of motions with few gains, that are predicted from the others. Convention."""
@@ -52,7 +49,6 @@ class TermChoice:
     """Number of folds."""
 
 
-@public
 def select_terms(
     model: ServoModel,
     motions: Sequence[CommandedMotion],

@@ -8,8 +8,6 @@ from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, Link
 from dynid.spatial import transform
 
-__all__ = ["split_chains"]
-
 
 @lru_cache(maxsize=32)
 def split_chains(robot: Robot) -> tuple[tuple[Robot, tuple[int, ...]], ...]:

@@ -9,8 +9,6 @@ from dynid.tape.llvm.functions import PASSES
 from dynid.tape.llvm.ir import declarations
 from dynid.tape.tape import Tape
 
-__all__ = ["carry_module", "steps_module"]
-
 _MEMORY = """
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)

@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 
 from dynid.actuators.stepping.llvm_steps import carry_module, steps_module
 from dynid.actuators.stepping.servo_step import ServoPlant, slope_tape, step_tape
+from dynid.arrays import Floats
 from dynid.loop.integrator.variation import pad_width
 from dynid.tape import Program, compile_tape
 from dynid.tape.program import Backend, compiles
 
-__all__ = ["ServoRun", "compiled_run"]
-
-Floats = NDArray[np.float64]
 Flags = NDArray[np.int64]
 CHUNK = 512
 """Steps that are linearised at a time, so that their tables fit into the cache. Convention."""

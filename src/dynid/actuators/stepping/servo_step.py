@@ -28,8 +28,6 @@ from dynid.robot.model import Robot
 from dynid.tape import Tape, jvp, record
 from dynid.tape.record import Recorder, replay
 
-__all__ = ["GIVEN", "ServoPlant", "slope_tape", "step_tape"]
-
 SWEEPS = 6
 """Sweeps over the joints that find out roughly which of them stick. Experiment: with the Newton steps that follow,
 tests/actuators/test_servo_step.py finds the same joints as an exhaustive search on 200 random matrices."""

@@ -25,8 +25,6 @@ from dynid.cli.screen import echo, print_json, print_written
 if TYPE_CHECKING:
     from dynid.robot.model import Robot
 
-__all__ = ["actuate"]
-
 
 class LogOrShare(LogPath):
     """The path of a log, or a share of all logs such as ``30%``."""

@@ -13,8 +13,6 @@ from dynid.cli.screen import echo, print_json, wrap_lines
 if TYPE_CHECKING:
     from dynid.robot.model import Robot
 
-__all__ = ["base", "robots"]
-
 
 @command("dynid robots --json")
 @JSON

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from dynid.findings import Finding, QualityReport
     from dynid.robot.model import Robot
 
-__all__ = ["check"]
-
 
 @command(
     "dynid check arm.urdf",

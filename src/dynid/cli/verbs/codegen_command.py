@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from dynid.links.pruning import PrunedRobot
     from dynid.robot.model import Robot
 
-__all__ = ["codegen"]
-
 
 @command(
     "dynid codegen result/ --out arm_dynamics",

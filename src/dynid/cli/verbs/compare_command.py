@@ -18,7 +18,6 @@ from dynid.files import make_folder
 if TYPE_CHECKING:
     from dynid.robot.model import Robot
 
-__all__ = ["compare"]
 
 LIST = "NUMBER[,NUMBER...]"
 

@@ -23,8 +23,6 @@ from dynid.cli.screen import echo, print_json, progress, show_finding
 if TYPE_CHECKING:
     from dynid.robot.model import Robot
 
-__all__ = ["excite"]
-
 
 @command(
     "dynid excite ur10 --out plan",

@@ -26,8 +26,6 @@ from dynid.cli.screen import echo, print_json, print_written, progress, wrap_lin
 if TYPE_CHECKING:
     from dynid.robot.model import Robot
 
-__all__ = ["fleet"]
-
 
 def _check_patterns(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
     """Refuse patterns of this machine that find nothing, before a missing --out is told; stores are asked later."""

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 else:
     TextType = click.ParamType  # a type with a parameter for type checkers only: older versions of click have none
 
-__all__ = ["identify"]
 
 UNPROVEN = "No data were held out (--validate, --hold-out), so the result is not validated."
 

@@ -9,8 +9,6 @@ import click
 from dynid.cli.options import HOLD, JSON, command, held_joints, logs_argument, read_robot
 from dynid.cli.screen import echo, print_json, progress
 
-__all__ = ["inspect"]
-
 
 @command(
     "dynid inspect run1.csv --robot arm.urdf > map.toml",

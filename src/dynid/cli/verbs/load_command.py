@@ -27,8 +27,6 @@ from dynid.cli.screen import echo, print_json, print_written, progress, show_fin
 if TYPE_CHECKING:
     from dynid.robot.model import Robot
 
-__all__ = ["drives", "load"]
-
 
 @command(
     "dynid load arm.urdf held.csv --map map.toml --sensor tool0",

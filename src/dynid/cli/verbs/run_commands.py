@@ -19,8 +19,6 @@ from dynid.cli.screen import echo, print_json, print_verdict, show_finding
 from dynid.files import MANIFEST, check_listed, file_digest, make_folder
 from dynid.files.small_files import read_json
 
-__all__ = ["export", "invoke", "report", "rerun", "safe_arguments"]
-
 TOLERANCE = 1e-6
 """Relative difference up to which two numbers are the same (convention: above the rounding of other machines)."""
 INCIDENTAL = ("sha256", "source", "seconds", "extras")

@@ -10,8 +10,6 @@ import click
 from dynid.cli.options import FORCE, JSON, command
 from dynid.cli.screen import echo, print_json, progress
 
-__all__ = ["bench", "completion", "demo", "doctor", "reproduce"]
-
 
 @command("dynid demo", "dynid demo --seed 3 --out out/third")
 @click.option(

@@ -25,8 +25,6 @@ from dynid.cli.options import (
 )
 from dynid.cli.screen import print_json, print_verdict, print_written, progress, show_finding
 
-__all__ = ["validate"]
-
 
 @command(
     "dynid validate result/ run9.csv --map map.toml",

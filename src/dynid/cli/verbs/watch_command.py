@@ -16,8 +16,6 @@ from dynid.cli.screen import print_json, print_verdict, print_written, progress,
 if TYPE_CHECKING:
     from dynid.runs.run_folder import RunRequest
 
-__all__ = ["compare_runs", "watch"]
-
 
 @command(
     "dynid watch result/ run9.csv --map map.toml",

@@ -7,27 +7,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigh
 from dynid.estimation.agreement.run_tables import RESOLUTION, Run, offset_places
 from dynid.estimation.equations import Factors
 from dynid.estimation.noise import block_inflation
 from dynid.terms.friction import Coulomb, Viscous
 
-__all__ = [
-    "Cause",
-    "Changes",
-    "Gain",
-    "independent_values",
-    "inverse_of",
-    "list_causes",
-    "usual_gains",
-    "weigh",
-    "weigh_joints",
-]
-
-Floats = NDArray[np.float64]
 ROUNDING = 1e-12
 """Share of the squared torque below which residuals are rounding (double precision)."""
 

@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.estimation.agreement.changes import (
     Cause,
     Changes,
@@ -46,9 +46,6 @@ from dynid.estimation.intervals.quantiles import f_probability
 from dynid.estimation.intervals.waves import wave_number
 from dynid.findings import Finding
 
-__all__ = ["check_runs"]
-
-Floats = NDArray[np.float64]
 Own = dict[int, tuple[int, ...]]
 """Number of a run -> causes that are offsets which it has for itself."""
 CHANCE = 1e-3

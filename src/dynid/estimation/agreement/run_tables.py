@@ -6,14 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.estimation.equations import TIME_BLOCKS, Factors
 from dynid.terms.motors import Offset
 
-__all__ = ["RESOLUTION", "Run", "free_offsets", "offset_places", "with_drifts"]
-
-Floats = NDArray[np.float64]
 RESOLUTION = 1e-10
 """Relative eigenvalue of scaled cross products below which a direction is not determined (rounding, squared)."""
 

@@ -10,14 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.estimation.closed_loop.loop_stability import dry_joints
 from dynid.loop.arm import Arm
 from dynid.tape import Program, compile_tape
 from dynid.tape.record import Recorder, replay
-
-__all__ = ["Acting", "acting"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

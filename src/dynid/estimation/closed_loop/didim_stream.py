@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.estimation.closed_loop.instrument_noise import MOTION_NOT_COUNTED, REPEATED_SHARE, repeated_share
 from dynid.estimation.closed_loop.law_test import check_controller, controller_mismatch, controller_summary
 from dynid.estimation.closed_loop.loop_runs import inverse_variances
@@ -28,10 +28,6 @@ from dynid.estimation.scores import (
     spectrum,
 )
 from dynid.findings import Finding
-
-__all__ = ["solve_streamed_didim"]
-
-Floats = NDArray[np.float64]
 
 
 class _NormalSums(Sums):

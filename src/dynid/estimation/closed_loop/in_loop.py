@@ -19,8 +19,8 @@ from itertools import tee
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import check_number
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
 from dynid.estimation.closed_loop.law_test import PARTS
@@ -45,12 +45,8 @@ from dynid.loop.cascade import Cascade
 from dynid.loop.laws import PD, PID, ControlLaw, check_law, following_law
 from dynid.loop.loop import Loop, ReferenceMotion, TimeFunction
 from dynid.processing.experiment import Experiment
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 
-__all__ = ["InLoop", "with_loop"]
-
-Floats = NDArray[np.float64]
 MotionMaker = Callable[[], TimeFunction]
 """Returns a motion: a function from times (N,) in order to (q, dq, ddq)."""
 BANDWIDTH_HZ = 8.0
@@ -72,7 +68,6 @@ ASSUMED = "The law was assumed: what the model lacks, friction above all, looks 
 """Remedy of a doubt about a part of an assumed law."""
 
 
-@public
 def with_loop(
     pieces: Iterable[Experiment],
     motion: TimeFunction | None = None,

@@ -26,6 +26,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import EstimationError
 from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, Motions, SimulatedMotion
 from dynid.estimation.equations import Factors
@@ -38,23 +39,6 @@ from dynid.loop.sensitivity import differentiate_loop, inverse_dynamics_slopes
 from dynid.processing.differentiation import CentralDifferences, two_differences
 from dynid.processing.experiment import Experiment
 
-__all__ = [
-    "ACCURACY",
-    "REPEATED_SHARE",
-    "MOTION_NOT_COUNTED",
-    "reversal_speeds",
-    "reversal_window",
-    "block_noise_rows",
-    "end_window",
-    "end_window_at",
-    "repeated_share",
-    "drop_terms",
-    "motion_slope",
-    "noise_rows",
-    "torque_slopes",
-]
-
-Floats = NDArray[np.float64]
 REPEATED_SHARE = 0.3
 """Share of a change of the parameters that the solution repeats, above which the motion's derivatives count.
 Convention."""

@@ -24,8 +24,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import as_whole, check_number
 from dynid.errors import EstimationError
 from dynid.estimation.closed_loop.instrument_noise import (
@@ -69,18 +69,6 @@ from dynid.estimation.scores import (
     times,
 )
 from dynid.findings import Finding
-
-__all__ = [
-    "InstrumentalVariables",
-    "Moments",
-    "Round",
-    "link_columns",
-    "mix_block",
-    "check_torque_size",
-    "streamed_covariance",
-]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

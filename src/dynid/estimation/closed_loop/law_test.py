@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import condition_number, svd
 from dynid.errors import ArgumentError
 from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, Motions, SimulatedMotion
@@ -43,12 +44,8 @@ from dynid.estimation.equations import LoopedRuns
 from dynid.estimation.scores import solution_covariance
 from dynid.findings import Finding
 from dynid.loop.sensitivity import compile_law_slopes
-from dynid.public_calls import public
 from dynid.terms.smoothing import gradual_sign
 
-__all__ = ["LawResidual", "check_controller", "controller_mismatch", "controller_summary", "commanded_motion_shares"]
-
-Floats = NDArray[np.float64]
 MOST = 0.999
 """Share of the squares of the commanded velocities up to which frequencies are those of the motion. Convention."""
 BEYOND = 3.0
@@ -222,7 +219,6 @@ class _Share:
         return (self.value / self.spread) ** 2 if self.spread > 0.0 else 0.0
 
 
-@public
 def check_controller(
     equations: LoopedRuns | LoopRuns, beta: Floats, motions: Motions | None = None
 ) -> tuple[Finding, ...]:

@@ -9,9 +9,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.closed_loop.acting import Acting, acting
-from dynid.estimation.closed_loop.loop_search import LoopSearch, SearchStart, WrongLawError
+from dynid.estimation.closed_loop.loop_search import LoopSearch, SearchStart
 from dynid.estimation.closed_loop.loop_stability import LoopStability, loop_simulator, sample_poses
 from dynid.estimation.equations import LoopedRuns
 from dynid.kernels import kernel
@@ -23,20 +24,6 @@ from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Smoothing
 from dynid.tape import Program, compile_tape
 
-__all__ = [
-    "LoopRun",
-    "LoopRuns",
-    "Motions",
-    "SimulatedMotion",
-    "Start",
-    "WrongLawError",
-    "joint_weights",
-    "require_loop",
-    "linearise_stability",
-    "inverse_variances",
-]
-
-Floats = NDArray[np.float64]
 ALIGNED = 1e-3
 """Largest distance of a sample from a control instant, in control periods. Convention."""
 FORGOTTEN = 8.0

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Generic, Literal, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigvalsh
 from dynid.errors import EstimationError
 from dynid.estimation.closed_loop.loop_stability import sample_poses
@@ -20,8 +20,6 @@ from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.nearest import find_near_possible
 from dynid.findings import Finding
 from dynid.kernels import kernel
-
-__all__ = ["LoopEstimator", "LoopSearch", "SearchStart", "WrongLawError"]
 
 
 class LoopEstimator(Estimator, ABC):
@@ -40,7 +38,6 @@ class LoopEstimator(Estimator, ABC):
     instruments need not follow the motion of the log."""
 
 
-Floats = NDArray[np.float64]
 Result = TypeVar("Result")
 Simulated = TypeVar("Simulated")
 """The simulation of all experiments, or what is kept of it."""

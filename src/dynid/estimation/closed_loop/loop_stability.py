@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigenvalues, eigvalsh
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
@@ -28,8 +29,6 @@ from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 from dynid.tape import Program, Tape
 from dynid.terms.base import Dependence
-
-__all__ = ["LoopStability", "sample_poses", "dry_joints", "law_damping", "loop_simulator", "check_law_damping"]
 
 
 def dry_joints(robot: Robot) -> NDArray[np.bool_]:
@@ -58,7 +57,6 @@ def _with_dry_friction(equations: Factors) -> Robot:
     return equations.robot.with_parameters(theta)
 
 
-Floats = NDArray[np.float64]
 INTEGRATED = 2.6
 """Largest step times rate of decay that the fourth-order method follows; beyond 2.78 it is unstable. Derivation, with
 a reserve by convention."""

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import lstsq, svd
 from dynid.errors import EstimationError, IdentifiabilityError
 from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns
@@ -30,17 +31,6 @@ from dynid.loop.simulator import LoopSimulator
 from dynid.processing.experiment import Experiment
 from dynid.tape import compile_tape
 
-__all__ = [
-    "FreeStart",
-    "apply_slopes",
-    "propagate_memory",
-    "span_directions",
-    "estimate_settling_time",
-    "estimate_starting_memory",
-    "remove_directions",
-]
-
-Floats = NDArray[np.float64]
 LOOKED_S = 1.0
 """Length of the log's beginning from which the law's memory is estimated [s]. Convention."""
 UNSEEN = 1e-6

@@ -16,6 +16,7 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.closed_loop.instrument_noise import end_window_at
 from dynid.estimation.closed_loop.loop_runs import (
@@ -37,9 +38,6 @@ from dynid.loop.loop import Loop, ReferenceMotion
 from dynid.loop.simulator import LoopSimulator
 from dynid.processing.experiment import Experiment
 
-__all__ = ["LogSurvey", "SHORTEST_S", "StreamSearch", "Stretch", "Sums", "Window", "survey"]
-
-Floats = NDArray[np.float64]
 SHORTEST_S = 1.0
 """Stretches shorter than this are not simulated: low-passes and differences would see only ends [s]. Convention."""
 POSES = 32

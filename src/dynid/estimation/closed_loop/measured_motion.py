@@ -9,15 +9,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.estimation.closed_loop.loop_runs import require_loop
 from dynid.estimation.closed_loop.loop_stability import dry_joints
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
-
-__all__ = ["SplinedMotion", "exclude_reversals", "check_commanded_motion"]
 
 MOVED = 0.25
 """Periods of its cutoff by which a low-pass may move a reversal. Convention."""
@@ -67,7 +65,6 @@ def check_commanded_motion(run: Experiment, robot: Robot) -> None:
         )
 
 
-Floats = NDArray[np.float64]
 LOCAL = 32
 """Samples on either side beyond which a spline does not depend on what follows, to rounding. Derivation: the influence
 of a sample decays by 2 - sqrt(3) per sample, 1e-18 after 32."""

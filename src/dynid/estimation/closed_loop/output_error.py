@@ -19,13 +19,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import as_whole, check_number
 from dynid.errors import EstimationError
 from dynid.estimation.closed_loop.didim_stream import solve_streamed_didim
 from dynid.estimation.closed_loop.instrument_noise import REPEATED_SHARE, repeated_share
 from dynid.estimation.closed_loop.law_test import check_controller, controller_mismatch, controller_summary
-from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, Motions, Start, WrongLawError, joint_weights
-from dynid.estimation.closed_loop.loop_search import LoopEstimator, unsettled_finding
+from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, Motions, Start, joint_weights
+from dynid.estimation.closed_loop.loop_search import LoopEstimator, WrongLawError, unsettled_finding
 from dynid.estimation.closed_loop.loop_start import FreeStart
 from dynid.estimation.equations import Factors, LoopedRuns, StreamedLogs
 from dynid.estimation.estimate import Estimate
@@ -42,9 +43,6 @@ from dynid.estimation.scores import (
 from dynid.findings import Finding
 from dynid.loop.sensitivity import differentiate_loop
 
-__all__ = ["CLIE", "CLOE", "DIDIM"]
-
-Floats = NDArray[np.float64]
 COUNTS = ("iterations", "simulations", "derivatives")
 """Counts of an iteration that the estimate reports."""
 LARGEST = 1e9

@@ -13,12 +13,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import pinv
 from dynid.estimation.intervals.waves import student_factor
-
-__all__ = ["RunSums"]
-
-Floats = NDArray[np.float64]
 
 
 class RunSums:

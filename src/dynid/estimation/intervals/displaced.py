@@ -11,13 +11,10 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.estimation.intervals.quantiles import displaced_quantile, normal_quantile
 
-__all__ = ["displaced_std"]
-
-Floats = NDArray[np.float64]
 FAR = 2.0
 """Ratio of distance and spread from which on the further tail holds nothing (derivation: 1e-4 of the half width)."""
 STEPS = 40

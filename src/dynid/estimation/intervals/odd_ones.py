@@ -11,11 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["OddOne", "odd_ones"]
-
-Floats = NDArray[np.float64]
+from dynid.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,19 +12,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = [
-    "chi_squared_quantile",
-    "displaced_quantile",
-    "f_probability",
-    "normal_quantile",
-    "student_quantile",
-    "student_ratio",
-    "student_ratios",
-]
+from dynid.arrays import Floats
 
-Floats = NDArray[np.float64]
 MOST_TERMS = 100_000
 """Largest number of terms of a series (convention): the sums converge long before."""
 ENOUGH = 1e-16

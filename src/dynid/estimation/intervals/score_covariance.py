@@ -12,15 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import solve_upper, svd
 from dynid.estimation.equations import Factors
 from dynid.estimation.intervals.score_sums import ScoreSums
 from dynid.estimation.intervals.waves import wave_number
 from dynid.information import Factor
 
-__all__ = ["BlockWeights", "run_numbers", "score_covariance", "score_covariances", "solution_root", "unknown_kinds"]
-
-Floats = NDArray[np.float64]
 OPEN = 1e-6
 """Share of a parameter, columns scaled to length one, in a direction without equations that leaves it open."""
 

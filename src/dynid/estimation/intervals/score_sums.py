@@ -19,13 +19,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigh
 from dynid.estimation.intervals.between_runs import RunSums
 from dynid.estimation.intervals.waves import WAVES, has_many_runs, make_waves, student_factor
 
-__all__ = ["ScoreSums"]
-
-Floats = NDArray[np.float64]
 BORROWED = 0.01
 """Share of the covariance that is the average over all directions (experiment: with more, groups of
 parameters under ripple and autoregressive noise were covered by 100 % in the campaign of interval conditions). It keeps

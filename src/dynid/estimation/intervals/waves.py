@@ -10,11 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.arrays import Floats
 from dynid.estimation.intervals.quantiles import student_ratio, student_ratios
 
-__all__ = ["WAVES", "has_many_runs", "make_waves", "student_factor", "wave_number"]
-
-Floats = NDArray[np.float64]
 FEWEST, WAVES = 3, 8
 """Smallest and largest number of waves. Fewer see longer correlations, more give narrower intervals: with eight, an
 interval is 14 % wider on average than if the covariance were known (Student's t), and errors may be correlated for an

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigh
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.equations import Samples
@@ -24,9 +25,6 @@ from dynid.estimation.noise import block_inflation, check_data
 from dynid.information import Factor
 from dynid.information.triangular import append_many_rows
 
-__all__ = ["Balance", "IntervalEstimator", "check_balances", "solve_balances", "torque_variances"]
-
-Floats = NDArray[np.float64]
 ROUNDS = 4
 """How often the weights are refined."""
 ERROR_BLOCKS = 10

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.linear.balance import Balance, torque_variances
 from dynid.estimation.linear.column_resolution import resolve_columns
@@ -21,9 +22,6 @@ from dynid.information import Factor
 from dynid.information.growing_blocks import GrowingBlocks
 from dynid.information.triangular import append_many_rows
 
-__all__ = ["BalanceSums"]
-
-Floats = NDArray[np.float64]
 SPARE = 10
 """Number of equations beyond the determined parameters from which on residuals tell the noise (derivation: with ten,
 the 97.5 % point of Student's distribution is 14 % above that of the normal one)."""

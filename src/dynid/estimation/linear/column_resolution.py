@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import svd
 
-__all__ = ["resolve_columns"]
-
-Floats = NDArray[np.float64]
 ROUNDING = 1e-12
 """Length of a column over the longest one of all joints below which it is rounding (convention: four digits beyond the
 precision of numbers)."""

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, Samples
 from dynid.estimation.estimate import Estimate, Estimator
@@ -35,9 +35,6 @@ from dynid.estimation.noise import check_data
 from dynid.estimation.samples import sample_blocks
 from dynid.kernels import kernel
 
-__all__ = ["Energy", "Power", "energy_balances", "energy_rows", "power_balances"]
-
-Floats = NDArray[np.float64]
 ROUNDING = 1e-14
 """Difference of two energies over the largest energy of a unit parameter there, below which it is rounding (derivation:
 a few dozen roundings of double precision); otherwise a motion of constant energy would seem to show something."""

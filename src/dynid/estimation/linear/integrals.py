@@ -15,25 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Samples
 from dynid.estimation.rows import stretches, term_columns
 from dynid.kernels import regressor
-from dynid.parameters.base import BaseParameters
+from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
 
-__all__ = [
-    "Intervals",
-    "Model",
-    "cut_intervals",
-    "interval_steps",
-    "spline_weights",
-    "split_columns",
-    "term_momentum",
-    "term_torque_rows",
-]
-
-Floats = NDArray[np.float64]
 PORTION_SAMPLES = 2048
 """Number of samples whose equations are in memory at a time, about (convention: some megabytes)."""
 LINK_PARAMETERS = 10

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
@@ -17,14 +18,8 @@ from dynid.estimation.intervals.score_covariance import BlockWeights, score_cova
 from dynid.estimation.noise import check_data, correlation_inflation, joint_variances
 from dynid.findings import Finding
 from dynid.information import Factor
-from dynid.public_calls import public
-
-__all__ = ["OLS", "WLS", "least_squares_estimate", "noise_weights", "refined_weights", "sandwich", "weighted_values"]
-
-Floats = NDArray[np.float64]
 
 
-@public
 @dataclass(frozen=True, slots=True)
 class OLS(Estimator):
     """Ordinary least squares: minimises the sum of squared torque residuals of all joints ([Atkeson1986] eq. (19)).
@@ -42,7 +37,6 @@ class OLS(Estimator):
         return least_squares_estimate(equations, np.ones(equations.robot.dof), "ordinary least squares")
 
 
-@public
 @dataclass(frozen=True, slots=True)
 class WLS(Estimator):
     """Weighted least squares: minimises squared residuals over each joint's variance ([Izaguirre1992] section 7).

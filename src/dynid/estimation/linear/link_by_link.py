@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.column_resolution import resolve_columns
@@ -23,9 +23,6 @@ from dynid.estimation.noise import check_data, correlation_inflation
 from dynid.findings import Finding
 from dynid.tables import Table
 
-__all__ = ["LinkByLink", "LinkStep", "estimate_links", "link_steps", "step_table"]
-
-Floats = NDArray[np.float64]
 SPARE = 10
 """Number of a joint's equations beyond its unknowns from which on its residual tells the noise (derivation: with ten,
 the 97.5 % point of Student's distribution is 14 % above that of the normal one)."""

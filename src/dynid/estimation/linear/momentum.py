@@ -19,14 +19,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.estimation.equations import Factors, Samples
 from dynid.estimation.linear.balance import Balance, IntervalEstimator
 from dynid.estimation.linear.integrals import Intervals, cut_intervals, split_columns, term_momentum, term_torque_rows
 from dynid.kernels import kernel, regressor
-
-__all__ = ["Momentum", "lagrangian_slope", "momentum_balances"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError, DataError
 from dynid.estimation.equations import Factors, Samples
 from dynid.estimation.estimate import Estimate, Estimator
@@ -23,13 +24,10 @@ from dynid.findings import Finding
 from dynid.information import Factor
 from dynid.information.triangular import append_many_rows
 from dynid.kernels import regressor
-from dynid.parameters.base import BaseParameters, choose_base
-from dynid.parameters.base_set import require_kept_columns
+from dynid.parameters.base import choose_base
+from dynid.parameters.base_set import BaseParameters, require_kept_columns
 from dynid.robot.model import Robot
 
-__all__ = ["OnlineEstimate", "Recursive"]
-
-Floats = NDArray[np.float64]
 BATCH = 256
 """Samples appended at a time where many are there."""
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import lstsq
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
@@ -23,9 +23,6 @@ from dynid.findings import Finding
 from dynid.information import Factor
 from dynid.information.triangular import echelon
 
-__all__ = ["ReducedSet"]
-
-Floats = NDArray[np.float64]
 DEPENDENT = 1e-9
 """Part of a column's length that must remain after the columns before it are removed."""
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.curves import lowest_point
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.equations import Factors
@@ -22,9 +22,6 @@ from dynid.estimation.linear.minimum_norm import StandardEquations, joint_weight
 from dynid.estimation.noise import check_data
 from dynid.findings import Finding
 
-__all__ = ["Ridge", "cross_validated_ridge"]
-
-Floats = NDArray[np.float64]
 PAPERS_SHARE = 10.0 / 3395.0
 """d over the smallest eigenvalue in [Atkeson1986] section 3.3."""
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, Samples, cut_blocks
 from dynid.estimation.estimate import Estimate, Estimator
@@ -26,11 +26,7 @@ from dynid.estimation.samples import sample_blocks
 from dynid.findings import Finding
 from dynid.information import Factor
 from dynid.information.triangular import factor_from_preconditioned, make_preconditioner
-from dynid.public_calls import public
 
-__all__ = ["Cauchy", "Huber"]
-
-Floats = NDArray[np.float64]
 GAUSSIAN_MAD = 1.482602218505602
 """Standard deviation of normal noise over its median absolute deviation."""
 CONVERGED = 1e-3
@@ -169,7 +165,6 @@ class _Robust(Estimator, ABC):
         return blocks
 
 
-@public
 @dataclass(frozen=True, slots=True)
 class Huber(_Robust):
     """Huber's estimator: minimises squares of small residuals and absolute values of large ones; the answer is unique.
@@ -191,7 +186,6 @@ class Huber(_Robust):
         return np.asarray(np.abs(u) <= self.tuning, dtype=float)
 
 
-@public
 @dataclass(frozen=True, slots=True)
 class Cauchy(_Robust):
     """Cauchy's estimator: minimises ``log(1 + (u / tuning)^2)`` of residuals u; far outliers hardly count.

@@ -10,18 +10,14 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.minimum_norm import StandardEquations, joint_weights, map_estimate
 from dynid.estimation.noise import check_data
 from dynid.findings import Finding
-
-__all__ = ["TruncatedSVD", "singular_groups"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

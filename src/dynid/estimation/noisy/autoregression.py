@@ -7,9 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Autoregression", "autocovariance"]
-
-Floats = NDArray[np.float64]
+from dynid.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

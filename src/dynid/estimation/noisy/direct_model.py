@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.estimation.noisy.linearisation import linearisation
-from dynid.parameters.base import BaseParameters
+from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
 
-__all__ = ["DirectModel"]
-
-Floats = NDArray[np.float64]
 NODES = (0, 1, 1, 2)
 """Which of the torques at start, middle and end each Runge-Kutta stage takes."""
 

@@ -15,17 +15,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import lstsq
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
 from dynid.findings import Finding
 from dynid.processing.experiment import Experiment
 
-__all__ = ["add_gain_uncertainty", "check_gains", "common_gain_std", "gain_covariance"]
-
-Floats = NDArray[np.float64]
 NOTEWORTHY_SHARE = 0.1
 """Share of the variance of a load's mass above which the uncertainty of the gains is mentioned (convention)."""
 TINY = 1e-300

@@ -17,8 +17,9 @@ from math import isqrt
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.checks import as_whole, check_number
 from dynid.errors import ArgumentError, DataError, EstimationError
 from dynid.estimation.equations import Factors, Samples
@@ -36,14 +37,11 @@ from dynid.estimation.noisy.motion_noise import (
     position_noise,
 )
 from dynid.findings import Finding
-from dynid.parameters.base import BaseParameters, choose_base
-from dynid.parameters.base_set import require_kept_columns
+from dynid.parameters.base import choose_base
+from dynid.parameters.base_set import BaseParameters, require_kept_columns
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 
-__all__ = ["Innovations", "Kalman", "OnlineFilter", "innovation_inflation", "check_predictions"]
-
-Floats = NDArray[np.float64]
 LEVEL = 1e-4
 """Probability that the innovations of one joint are called too large although the filter is right. Convention."""
 WORSE = 2.0

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import check_number
 from dynid.decompositions import lstsq
 from dynid.errors import ArgumentError, EstimationError
@@ -42,9 +42,6 @@ from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth
 from dynid.terms.base import Dependence
 
-__all__ = ["ML"]
-
-Floats = NDArray[np.float64]
 CHUNK = 4096
 """Samples whose covariance is factorised together; neighbouring chunks are taken as independent. Convention."""
 SHORTEST = 64

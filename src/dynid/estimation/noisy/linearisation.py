@@ -8,20 +8,16 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.kernels import record_quantity
 from dynid.lazy import cached_property
 from dynid.loop.smooth_friction import smooth_signs
-from dynid.parameters.base import BaseParameters
+from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
 from dynid.tape import Program, Tape, compile_single, compile_tape, jvp
 from dynid.tape.record import Recorder, replay
-
-__all__ = ["Linearisation", "linearisation"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

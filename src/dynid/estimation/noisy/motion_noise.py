@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import check_number
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
 from dynid.estimation.equations import Samples
@@ -15,20 +15,6 @@ from dynid.processing.cutoff import choose_cutoff
 from dynid.processing.differentiation import CentralDifferences, Differentiation
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Butterworth, Smoothing
-
-__all__ = [
-    "check_noise_levels",
-    "cubic_weights",
-    "impulse_responses",
-    "law_stiffness",
-    "per_joint_std",
-    "position_noise",
-    "check_inertia_sign",
-    "check_joints_move",
-    "torque_lead",
-]
-
-Floats = NDArray[np.float64]
 
 
 def position_noise(runs: Sequence[Experiment]) -> float:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve_banded, cholesky_banded
 
+from dynid.arrays import Floats
 from dynid.errors import EstimationError
 from dynid.estimation.noisy.autoregression import Autoregression
 from dynid.estimation.noisy.linearisation import Linearisation
@@ -26,9 +27,6 @@ from dynid.estimation.noisy.motion_noise import cubic_weights, impulse_responses
 from dynid.processing.differentiation import Differentiation
 from dynid.processing.filters import Butterworth, Smoothing
 
-__all__ = ["NoisyStretch", "Solution"]
-
-Floats = NDArray[np.float64]
 BESIDE = 2
 """Samples on either side that a cubic between samples sees."""
 

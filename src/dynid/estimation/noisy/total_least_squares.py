@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from dynid.arrays import Floats
 from dynid.decompositions import singular_values, svd
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
 from dynid.estimation.equations import Factors, Samples, wrong_kind_error
@@ -29,9 +30,6 @@ from dynid.processing.differentiation import CentralDifferences, Differentiation
 from dynid.processing.filters import Butterworth, Smoothing
 from dynid.terms.base import Dependence
 
-__all__ = ["TLS", "column_errors"]
-
-Floats = NDArray[np.float64]
 FLOOR = 1e-8
 """Least part of each column's error that is taken as independent of the other columns' errors. Convention."""
 TORQUE_SHARE = 0.05

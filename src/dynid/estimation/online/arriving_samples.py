@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Bools, Floats
 from dynid.errors import ArgumentError, DataError
 from dynid.robot.model import Robot
 
-__all__ = ["ArrivingSamples", "check_samples"]
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 LARGEST = 1e30
 """Largest number that is accepted (derivation: equations multiply up to five; the square of that is still finite)."""
 

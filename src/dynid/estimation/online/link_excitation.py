@@ -13,22 +13,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import singular_values
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
 from dynid.estimation.linear.column_resolution import resolve_columns
 from dynid.estimation.linear.link_by_link import link_steps
 from dynid.information import reduce_samples
-from dynid.parameters.base import BaseParameters
-from dynid.public_calls import public
+from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
 from dynid.tables import Table
 
-__all__ = ["LinkExcitation", "excitation_table", "judge_link", "link_columns", "link_members", "may_excite"]
-
-Floats = NDArray[np.float64]
 GENERIC_SAMPLES = 4
 """Random samples per parameter with which the columns of each link are found (convention: plenty)."""
 MEMBER = 1e-12
@@ -63,7 +59,6 @@ class LinkExcitation:
         return bool(np.isfinite(self.condition))
 
 
-@public
 def excitation_table(links: tuple[LinkExcitation, ...]) -> Table:
     """One row per joint.
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import as_number
 from dynid.estimation.estimate import Estimate, convert_estimate
 from dynid.estimation.linear.balance_sums import BalanceSums
@@ -16,12 +17,9 @@ from dynid.estimation.online.arriving_samples import ArrivingSamples, check_samp
 from dynid.estimation.online.stated_noise import StatedNoise
 from dynid.information import Factor
 from dynid.information.triangular import append_many_rows
-from dynid.parameters.base import BaseParameters, base_parameters, choose_base
+from dynid.parameters.base import base_parameters, choose_base
+from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
-
-__all__ = ["OnlineEnergy"]
-
-Floats = NDArray[np.float64]
 
 
 class OnlineEnergy:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, convert_estimate
 from dynid.estimation.linear.link_by_link import LinkByLink, LinkStep, estimate_links, link_steps
@@ -19,13 +20,10 @@ from dynid.information.joint_equations import equations as joint_equations
 from dynid.information.partial_results import Part
 from dynid.information.triangular import append_many_rows
 from dynid.kernels import regressor
-from dynid.parameters.base import BaseParameters, base_parameters, choose_base
-from dynid.parameters.base_set import conversion_matrix
+from dynid.parameters.base import base_parameters, choose_base
+from dynid.parameters.base_set import BaseParameters, conversion_matrix
 from dynid.robot.model import Robot
 
-__all__ = ["OnlineLinkByLink"]
-
-Floats = NDArray[np.float64]
 CHANNELS = ("positions", "velocities", "accelerations")
 """What a sample says of the motion."""
 

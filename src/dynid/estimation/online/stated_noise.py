@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.checks import as_row
 from dynid.errors import ArgumentError
 from dynid.robot.model import Robot
-
-__all__ = ["StatedNoise"]
-
-Floats = NDArray[np.float64]
 
 
 class StatedNoise:

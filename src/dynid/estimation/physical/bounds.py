@@ -7,15 +7,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.parameters.layout import parameter_layout
 from dynid.robot.model import Robot
 
-__all__ = ["Bounds", "Constraint"]
-
-Floats = NDArray[np.float64]
 _PRODUCTS = {frozenset("xy"): 1, frozenset("xz"): 2, frozenset("yz"): 4}
 """Places of XY, XZ, YZ among a body's ten parameters."""
 _SQUARES = {"x": 0, "y": 3, "z": 5}

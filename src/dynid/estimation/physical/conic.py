@@ -14,20 +14,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigvalsh, lent_libraries
 from dynid.errors import EstimationError
 from dynid.estimation.physical.pseudo_inertia import svec, unsvec
 
-__all__ = [
-    "ConeProgram",
-    "is_contradictory",
-    "matrix_size",
-    "smallest_eigenvalue",
-    "solve_by_log_cholesky",
-    "solve_cone_program",
-]
-
-Floats = NDArray[np.float64]
 ACCEPTED_GAP = 1e-5
 """Largest relative gap between primal and dual objective, and constraint violation, of an answer that is used."""
 NEGLIGIBLE_GAP = 1e-9

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import lstsq, svd
 from dynid.estimation.cross_validation import Weighing
 from dynid.estimation.equations import Factors
@@ -21,10 +21,6 @@ from dynid.estimation.intervals.score_covariance import BlockWeights, score_cova
 from dynid.estimation.linear.least_squares import sandwich
 from dynid.estimation.physical.prior_bias import Draw, drawn_spread
 from dynid.information import Factor
-
-__all__ = ["drawn_estimate", "prior_dominated", "shifted_estimate", "within_equalities"]
-
-Floats = NDArray[np.float64]
 
 
 def within_equalities(

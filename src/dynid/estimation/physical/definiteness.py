@@ -7,8 +7,8 @@ controllers that invert the model push the wrong way, however well the torques f
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigvalsh
 from dynid.estimation.equations import Factors
 from dynid.findings import Finding
@@ -16,9 +16,6 @@ from dynid.kernels import kernel
 from dynid.robot.model import Robot
 from dynid.terms.base import RecordableTerm
 
-__all__ = ["check_inertia", "checked_poses", "inertia_matrices", "random_poses"]
-
-Floats = NDArray[np.float64]
 POSES = 1000
 """Random poses, and most poses of the data, at which the matrix is looked at (convention)."""
 UNLIMITED = np.pi

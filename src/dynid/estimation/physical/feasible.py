@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.cross_validation import weigh_prior
@@ -37,12 +37,8 @@ from dynid.estimation.physical.prior_bias import Draw
 from dynid.estimation.physical.pseudo_inertia import unsvec
 from dynid.findings import Finding
 from dynid.information import Factor
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 
-__all__ = ["FeasibleWLS", "feasible_parameters"]
-
-Floats = NDArray[np.float64]
 CHANCE = 1e-3
 """Probability by which bounds that are true raise the residuals enough to be doubted."""
 GAUSS_NEWTON = 50
@@ -51,7 +47,6 @@ CONVERGED = 1e-9
 """Relative decrease of the cost below which a round has changed nothing."""
 
 
-@public
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeasibleWLS(Estimator):
     """Weighted least squares over physically possible robots, drawn towards the robot's own parameters."""

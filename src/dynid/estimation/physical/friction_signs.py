@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import TWO_SIDED_95, Estimate
 from dynid.estimation.physical.passivity import all_terms, steady_states, typical_torque
@@ -19,9 +19,6 @@ from dynid.robot.model import Robot
 from dynid.terms import Coulomb, RotorInertia, Viscous
 from dynid.terms.base import Surface, Term
 
-__all__ = ["check_friction", "note_lone_terms"]
-
-Floats = NDArray[np.float64]
 DRIVING = 0.01
 """Torque along the motion above which friction counts as driving, over the joint's root mean square torque (convention:
 ten times what the constraint of the estimator `feasible` allows)."""

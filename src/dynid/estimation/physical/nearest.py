@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigh, pinv, svd
 from dynid.errors import EstimationError
 from dynid.estimation.equations import Factors
@@ -26,16 +27,6 @@ from dynid.information import Factor
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 
-__all__ = [
-    "add_standard",
-    "find_near_possible",
-    "lift_parameters",
-    "make_possible",
-    "nearest_possible_body",
-    "with_possible_links",
-]
-
-Floats = NDArray[np.float64]
 TIE = 1e-3
 """Weight of the prior (convention): it decides what the estimate leaves open and hardly moves anything else."""
 SMALLEST = 1e-6

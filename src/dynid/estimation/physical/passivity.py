@@ -28,15 +28,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.estimation.equations import Factors
 from dynid.estimation.physical.conic import smallest_eigenvalue
 from dynid.processing.experiment import Experiment
 from dynid.terms.base import JointTerm, RecordableTerm, SteadyMotion, Surface, Term
 from dynid.terms.friction import Coulomb, CubicViscous, QuadraticViscous
 
-__all__ = ["Passivity", "SemidefiniteBlock", "all_terms", "steady_states", "typical_torque"]
-
-Floats = NDArray[np.float64]
 ON_EDGE = 1e-5
 """Distance from the border, relative to the size of the terms, at which it is met (convention)."""
 Entries = Mapping[tuple[int, int], float]

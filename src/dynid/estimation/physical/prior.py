@@ -22,17 +22,14 @@ from typing import Literal, get_args
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigh
 from dynid.errors import ArgumentError
 from dynid.estimation.physical.pseudo_inertia import WhitenedBody, svec, unsvec
 from dynid.findings import Finding
 from dynid.robot.model import Robot
 
-__all__ = ["Distance", "PriorCoordinates", "check_distance", "euclidean_rows", "prior_residual", "term_signs"]
-
-Floats = NDArray[np.float64]
 Distance = Literal["pull-back", "euclidean", "entropic", "geometric"]
 IDENTITY = svec(np.eye(4))
 """(10,) the scaled unknowns of a body that is the prior."""

@@ -25,14 +25,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import svd
 from dynid.estimation.equations import Factors
 from dynid.estimation.intervals.score_covariance import BlockWeights, score_covariances, solution_root
 from dynid.estimation.intervals.waves import student_factor
 
-__all__ = ["Draw", "Evidence", "Spread", "drawn_spread", "guess_best", "shown_root", "weigh_evidence"]
-
-Floats = NDArray[np.float64]
 ROUNDS = 20
 """Most steps towards the factors of a prior (convention); more change them by less than their own uncertainty."""
 TINY = 1e-300

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynid.decompositions import lstsq
 from dynid.errors import ArgumentError
@@ -20,10 +19,6 @@ from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.physical.constrained_spread import drawn_estimate, prior_dominated
 from dynid.estimation.physical.prior import PriorCoordinates
 from dynid.estimation.physical.prior_bias import Draw
-
-__all__ = ["PriorWLS"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,15 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigh
 from dynid.findings import Finding
 from dynid.robot.inertia import Inertia
 
-__all__ = ["WhitenedBody", "svec", "unsvec"]
-
-Floats = NDArray[np.float64]
 _ROWS, _COLUMNS = np.array([(i, j) for j in range(4) for i in range(j + 1)]).T
 _SCALE = np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(2.0))
 

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import lstsq
 from dynid.estimation.cross_validation import Folds
 from dynid.estimation.equations import Factors
@@ -31,9 +32,6 @@ from dynid.information.information import RESOLUTION
 from dynid.robot.model import Robot
 from dynid.terms.base import Term
 
-__all__ = ["RestrictedParameters", "SteadyTorque", "restrict_parameters"]
-
-Floats = NDArray[np.float64]
 PULL = 0.3
 """Weight of the identified links as the prior in the first solution, and in all where there are too few blocks of time
 to choose it by cross-validation; against torques in units of what the absent terms leave. It was chosen with the

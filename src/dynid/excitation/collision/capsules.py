@@ -8,26 +8,14 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.dynamics.kinematics import link_poses
 from dynid.errors import ArgumentError
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.robot.parts import freeze_array
 from dynid.spatial import inverse_transform
 
-__all__ = [
-    "Capsule",
-    "Closest",
-    "closest_points",
-    "collision_pairs",
-    "distant_pairs",
-    "random_positions",
-    "skeleton_capsules",
-]
-
-Floats = NDArray[np.float64]
 _SHORTEST_M = 1e-9
 """Distance of two origins below which no capsule joins them [m]. Convention."""
 _POSITIONS = 50
@@ -59,7 +47,6 @@ class Capsule:
             raise ArgumentError(f"the radius of a capsule must be positive, not {self.radius}")
 
 
-@public
 def skeleton_capsules(robot: Robot, radius: float) -> tuple[Capsule, ...]:
     """A capsule along every body, from its origin to the origin of each child: a body for robots without geometry.
 

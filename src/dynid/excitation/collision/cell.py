@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.excitation.base import Constraint, RecordedConstraint
 from dynid.excitation.collision.capsules import random_positions
@@ -18,9 +19,6 @@ from dynid.excitation.limits import Cell
 from dynid.excitation.trajectories.trajectory import Motion
 from dynid.robot.model import Robot
 
-__all__ = ["find_always_beyond", "cell_constraint"]
-
-Floats = NDArray[np.float64]
 _SCALE = 0.1
 """Distance [m] that counts as one unit of excess. Convention."""
 _TOUCH = 1e-9

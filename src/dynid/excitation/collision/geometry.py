@@ -10,19 +10,15 @@ import os
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.excitation.collision.hulls import Hull
 from dynid.files.small_files import open_regular
-from dynid.public_calls import public
 from dynid.robot.formats.urdf import read_origin
 from dynid.robot.formats.xml import Element, XmlDocument, parse_document
 from dynid.robot.model import Robot
 
-__all__ = ["read_stl", "urdf_hulls"]
-
-Floats = NDArray[np.float64]
 _SIDES = 24
 """Sides of the prism about a cylinder. Derivation: its corners lie 1 / cos(pi / 24) - 1 = 0.9 % outside."""
 _LARGEST = 64 * 2**20
@@ -30,7 +26,6 @@ _LARGEST = 64 * 2**20
 _TRIANGLE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
 
 
-@public
 def urdf_hulls(robot: Robot, meshes: str | os.PathLike[str] | None = None) -> tuple[Hull, ...]:
     """A convex hull for every ``<collision>`` of the URDF that the robot was read from.
 

@@ -14,11 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import lstsq
 
-__all__ = ["Polytope", "Witness", "hull_distances"]
-
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 _PAIRS = np.array(list(combinations(range(4), 2)))
 """(6, 2) the edges of a simplex of four corners."""

@@ -11,20 +11,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.checks import as_whole, check_kind
 from dynid.decompositions import svd
 from dynid.dynamics.kinematics import link_poses
 from dynid.errors import ArgumentError
 from dynid.excitation.collision.capsules import Capsule, distant_pairs, random_positions
 from dynid.excitation.collision.hull_distance import Polytope, hull_distances
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 
-__all__ = ["Hull", "hull_capsules", "hull_pairs", "overhang"]
-
-Floats = NDArray[np.float64]
 _SMALLEST = 1e-6
 """Radius of a capsule about points on one line [m]. Convention."""
 _ROUNDING = 1.0 + 1e-12
@@ -67,7 +64,6 @@ def hull_pairs(robot: Robot, hulls: tuple[Hull, ...], clearance: float = 0.0) ->
     return tuple((int(a), int(b)) for a, b in pairs[apart])
 
 
-@public
 def hull_capsules(link: str, points: ArrayLike, count: int = 4) -> tuple[Capsule, ...]:
     """Capsules that together contain the convex hull of points, for example the vertices of a mesh.
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.dynamics.kinematics import body_poses
 from dynid.excitation.base import Constraint, Differentiable, RecordedConstraint
 from dynid.excitation.collision.capsules import Closest, closest_points, collision_pairs
@@ -18,9 +19,6 @@ from dynid.excitation.limits import MotionLimits
 from dynid.excitation.trajectories.trajectory import Motion
 from dynid.robot.model import Robot
 
-__all__ = ["pose_function", "self_collision"]
-
-Floats = NDArray[np.float64]
 _SCALE = 0.1
 """Distance [m] that counts as one unit of excess. Convention."""
 _NEAR = 0.05

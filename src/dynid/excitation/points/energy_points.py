@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.checks import as_whole
 from dynid.decompositions import condition_number
 from dynid.dynamics.energy import energy_rows
@@ -23,12 +24,8 @@ from dynid.excitation.base import Differentiable
 from dynid.excitation.criteria import ConditionNumber, Criterion, Equilibrium, require_criterion
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
 from dynid.parameters.base import base_parameters
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 
-__all__ = ["EnergyPoints", "PointSequence", "optimise_points"]
-
-Floats = NDArray[np.float64]
 _PER_LINK = 10
 """Inertial parameters of a link: six moments, three first moments, the mass."""
 _MEMORY = 20
@@ -183,7 +180,6 @@ class PointSequence:
         return QuinticTrajectory.through(q, dq, velocity=velocity, acceleration=acceleration)
 
 
-@public
 def optimise_points(
     model: EnergyPoints,
     count: int,

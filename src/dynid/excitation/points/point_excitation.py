@@ -17,11 +17,8 @@ from dynid.excitation.limits import MotionLimits
 from dynid.excitation.measured import JointTorques, Measured
 from dynid.excitation.points.point_trajectory import PointDesign, PointSettings, PointStep, design_point_trajectory
 from dynid.parameters.base import base_parameters
-from dynid.public_calls import public
 from dynid.robot.check import refuse_negative_masses
 from dynid.robot.model import Robot
-
-__all__ = ["check_count", "design_energy_points"]
 
 _PER_PARAMETER = 2
 """Energy differences per base parameter: [GautierKhalil1992] section 7 advises at most twice as many."""
@@ -29,7 +26,6 @@ _CHECKED = 100
 """Samples per segment for the speeds that are reported. Convention."""
 
 
-@public
 def design_energy_points(
     robot: Robot,
     limits: MotionLimits | None = None,

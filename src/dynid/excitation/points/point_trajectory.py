@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import as_number, as_whole, check_kind
 from dynid.errors import ArgumentError, ExcitationError
 from dynid.excitation.base import Constraint
@@ -30,19 +30,8 @@ from dynid.excitation.feasibility import rest_positions
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.points.energy_points import EnergyPoints, PointSequence, optimise_points
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 
-__all__ = [
-    "PointDesign",
-    "PointSettings",
-    "PointStep",
-    "balanced_cost",
-    "check_point_limits",
-    "design_point_trajectory",
-]
-
-Floats = NDArray[np.float64]
 _BOXES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05)
 """Shares of the ranges and velocities for the points, tried in this order. Convention."""
 _ACCELERATIONS = (1.0, 0.7, 0.5, 0.35, 0.25)
@@ -68,7 +57,6 @@ _EXACT = ("position", "velocity", "acceleration")
 """Limits whose extrema are among the checked times."""
 
 
-@public
 def balanced_cost(condition: float = 1.0, equilibrium: float = _EQUILIBRIUM_WEIGHT) -> WeightedCost:
     """Make the cost of [GautierKhalil1992] eq. (18): ``lambda_1 Cond(W) + lambda_2 S``.
 
@@ -147,7 +135,6 @@ class PointDesign:
         )
 
 
-@public
 def design_point_trajectory(
     robot: Robot,
     limits: MotionLimits,

@@ -16,14 +16,10 @@ from math import comb
 
 import numpy as np
 from numpy.polynomial import Polynomial
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.trajectory import LinearTrajectory
-
-__all__ = ["FourierTrajectory"]
-
-Floats = NDArray[np.float64]
 
 _WINDOW = Polynomial([0, 0, 0, 0, 35, -84, 70, -20])
 """From 0 to 1 on [0, 1] with three zero derivatives at both ends: position to jerk stay continuous.

@@ -15,14 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import as_row
 from dynid.errors import ArgumentError, ExcitationError
 from dynid.excitation.trajectories.trajectory import Trajectory
-from dynid.public_calls import public
 
-__all__ = ["QuinticTrajectory", "minimum_jerk", "quintic_coefficients", "segment_peaks", "shortest_segment"]
-
-Floats = NDArray[np.float64]
 _ORDER = 6
 """Coefficients of a segment. Definition: fifth order."""
 _SHORTEST_S = 1e-3
@@ -235,7 +232,6 @@ class QuinticTrajectory(Trajectory):
         return velocity.max(axis=0), acceleration.max(axis=0)
 
 
-@public
 def minimum_jerk(
     q_start: ArrayLike,
     q_end: ArrayLike,

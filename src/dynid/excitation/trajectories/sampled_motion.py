@@ -10,14 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError, ExportError
 from dynid.files import write_atomically
-
-__all__ = ["Samples"]
-
-Floats = NDArray[np.float64]
 
 
 def _csv_line(words: list[str]) -> str:

@@ -7,12 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.trajectory import LinearTrajectory
-
-__all__ = ["SplineTrajectory"]
-
-Floats = NDArray[np.float64]
 
 _TIED = 3
 """Number of equal control points at either end. Derivation: three of them make velocity and acceleration vanish."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, ExcitationError
 from dynid.excitation.base import Constraint
@@ -11,12 +10,8 @@ from dynid.excitation.constraints import build_constraints, measure_margins
 from dynid.excitation.feasibility import is_feasible
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.trajectories.trajectory import Motion, TimeScaled, Trajectory
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 
-__all__ = ["scale_to_limits"]
-
-Floats = NDArray[np.float64]
 _FASTEST = 1e-6
 """First time factor to try where velocity, acceleration and jerk are not limited. Convention."""
 _SLOWEST = 1e9
@@ -29,7 +24,6 @@ _REFINED = 1e-9
 """Relative accuracy to which the time factor is refined. Convention."""
 
 
-@public
 def scale_to_limits(trajectory: Trajectory, robot: Robot, limits: MotionLimits, *, samples: int = 2001) -> TimeScaled:
     """Slow a trajectory down, or speed it up, until the first limit is reached.
 

@@ -11,15 +11,13 @@ from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.decompositions import lstsq
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.sampled_motion import Samples
 
-__all__ = ["LinearTrajectory", "Motion", "TimeScaled", "Trajectory"]
-
-Floats = NDArray[np.float64]
 _STEP_ROUNDING = 1e-12
 """Relative rounding of a number of steps: a whole number of them is not rounded up. Convention."""
 _TIME_ROUNDING = 1e-9

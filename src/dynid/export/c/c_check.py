@@ -11,18 +11,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ExportError, GeneratedCodeMismatch
 from dynid.export.c.c_preparation import PARAMETERS
 from dynid.export.c.c_reference import Reference, reference
 from dynid.export.c.c_source import CodeText
 from dynid.export.c.c_two_rate_text import two_rate_call
 from dynid.kernels import kernel
-
-__all__ = ["FLAGS", "build_driver", "check_code", "compare", "compile_c", "find_compiler", "run_driver", "run_program"]
-
-Floats = NDArray[np.float64]
 
 FLAGS = (
     "-std=c99",

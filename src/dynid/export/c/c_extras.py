@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dynid.arrays import Floats
 from dynid.export.c.c_names import c_comment
 from dynid.export.c.c_preparation import PARAMETERS
 from dynid.export.c.c_reference import Reference
 from dynid.export.c.c_source import CodeText, operation_table, reads_parameters
 from dynid.export.c.c_two_rate_text import two_rate_call
-
-__all__ = ["cmake_text", "cpp_text", "readme_text", "selftest_text"]
 
 _CHECK = """
 static int check(const char *function, const {type} *found, const {type} *expected, int size, double scale)
@@ -66,7 +62,7 @@ def selftest_text(text: CodeText, answers: Reference, tolerance: float) -> str:
     return "\n".join([*lines, "    return failures;", "}", ""])
 
 
-def _array(text: CodeText, name: str, values: NDArray[np.float64]) -> str:
+def _array(text: CodeText, name: str, values: Floats) -> str:
     suffix = "f" if text.precision == "float" else ""
     body = ",\n    ".join(f"{value:.17e}{suffix}" for value in values.ravel().tolist())
     return f"static const {text.precision} {name}[{values.size}] = {{\n    {body}\n}};\n"

@@ -35,8 +35,6 @@ from dynid.export.c.c_model import CodeModel
 from dynid.robot.model import Robot
 from dynid.tape import Tape, record
 
-__all__ = ["FUNCTIONS", "OBSERVER", "TWO_RATE", "CFunction", "record_function", "record_synchronous"]
-
 Outputs = dict[str, Any]
 
 OBSERVER = "observer_step"

@@ -8,21 +8,19 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.dynamics.energy import potential_energy_row
 from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.errors import ArgumentError
 from dynid.export.c.c_regrouping import Regrouping, regroup, separate_friction, ungrouped
-from dynid.parameters.base import BaseParameters, choose_base
-from dynid.parameters.base_set import base_vector, require_kept_columns
+from dynid.parameters.base import choose_base
+from dynid.parameters.base_set import BaseParameters, base_vector, require_kept_columns
 from dynid.parameters.layout import parameter_layout
 from dynid.parameters.numeric import random_states, sample_regressor
 from dynid.robot.formats.modified_dh import modified_dh
 from dynid.robot.model import Robot
 from dynid.tape import Tape, count, record
-
-__all__ = ["CodeModel", "build_model"]
 
 _LOAD = (0.02, -0.01, -0.01, 0.02, -0.01, 0.02, 0.1, 0.1, 0.1, 1.0)
 """XX XY XZ YY YZ ZZ MX MY MZ M of the load with which regrouping is tested: 1 kg at (0.1, 0.1, 0.1) m; a convention."""
@@ -32,8 +30,6 @@ _EXACT_DH = 1e-14
 """Largest deviation of modified DH frames from the description [m or rad]: beyond rounding, they are not used."""
 _ROUNDING = 1e-13
 """Largest torque error of regrouped values, relative to the size of the terms; a tenth of the code's tolerance."""
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

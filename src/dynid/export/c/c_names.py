@@ -6,8 +6,6 @@ import hashlib
 import re
 from collections.abc import Iterable
 
-__all__ = ["c_comment", "c_identifier", "unique_identifiers"]
-
 LONGEST = 40
 """Largest number of characters; C99 guarantees 63 significant ones, and the name of a function is appended."""
 

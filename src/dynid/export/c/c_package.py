@@ -35,12 +35,9 @@ from dynid.links.pruning import PrunedRobot
 from dynid.links.significance import Significance
 from dynid.links.whole_model import WholeModel
 from dynid.monitor.observer_model import ObserverModel
-from dynid.parameters.base import BaseParameters
-from dynid.public_calls import public
+from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
 from dynid.tape import OperationCount, Tape, record
-
-__all__ = ["CPackage", "Identified", "generate_c"]
 
 SELFTEST_SAMPLES = 5
 """States in the generated self-test; a convention that keeps the file short."""
@@ -148,7 +145,6 @@ class CPackage:
         return "\n".join([*lines, "", operation_table(self.text).to_text(), *notes, *ending])
 
 
-@public
 def generate_c(
     source: Source,
     functions: Sequence[str] = tuple(FUNCTIONS),

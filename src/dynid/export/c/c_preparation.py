@@ -11,8 +11,6 @@ from dynid.tape import Tape
 from dynid.tape.operations import is_binary
 from dynid.tape.record import Recorder, evaluate
 
-__all__ = ["PARAMETERS", "Preparation"]
-
 PARAMETERS = "parameters"
 """Name of the tapes' input that holds the run-time parameters."""
 

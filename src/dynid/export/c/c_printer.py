@@ -12,8 +12,6 @@ from dynid.tape.count import OperationCount, count
 from dynid.tape.lower import Lowered, lower
 from dynid.tape.operations import Operation
 
-__all__ = ["called_functions", "fast_function", "printed_count"]
-
 _SINCOS = """/* Sines and cosines of {n} angles [rad], with an error of at most 2.5e-16 each: reduction by multiples of
  * pi/2 in two parts (Cody and Waite), then the polynomials of fdlibm. Adding 1.5 * 2^52 rounds to an integer, which
  * is then in the last bits. The constant is volatile because some compilers would cancel the addition and the

@@ -9,19 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError
 from dynid.export.c.c_regrouping import regroup
 from dynid.kernels import inertia_matrix, regressor
-from dynid.public_calls import public
 from dynid.robot.model import Robot
 from dynid.tables import Table
 
-__all__ = ["PrunedModel", "prune"]
-
-Floats = NDArray[np.float64]
 Motions = Sequence[tuple[ArrayLike, ArrayLike, ArrayLike]]
 """Trajectories, each (q, dq, ddq) of shape (N, n)."""
 
@@ -70,7 +67,6 @@ class PrunedModel:
         return f"kept {' '.join(self.kept)}\ndropped {' '.join(self.dropped)}\n{table}"
 
 
-@public
 def prune(robot: Robot, trajectories: Motions, *, threshold: float = 0.01) -> PrunedModel:
     """Drop base parameters that hardly contribute to the torques.
 

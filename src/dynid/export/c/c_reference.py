@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.export.c.c_model import CodeModel
 from dynid.kernels import energy_regressor, kernel, regressor
 from dynid.parameters.numeric import slow_down
-
-__all__ = ["Reference", "reference"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

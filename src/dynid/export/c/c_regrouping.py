@@ -11,18 +11,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
-from dynid.parameters.base import BaseParameters
+from dynid.parameters.base_set import BaseParameters
 from dynid.parameters.layout import ParameterLayout, parameter_layout
 from dynid.parameters.numeric import keep_order, numeric_row_space
 from dynid.parameters.row_space import RowSpace, row_space, successive_columns
 from dynid.parameters.structural import structural_row_space
 from dynid.robot.model import Robot
 from dynid.terms.base import Dependence
-
-__all__ = ["Regrouping", "separate_friction", "regroup", "ungrouped"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,8 +18,6 @@ from dynid.tables import Table
 from dynid.tape import Tape
 from dynid.tape.c_backend import CStyle, c_declaration
 
-__all__ = ["TOLERANCE", "CodeText", "header_text", "source_text"]
-
 TOLERANCE = {"double": 1e-12, "float": 2e-4}
 """Largest error against Python, relative to the size of the terms of the sum; some thousand times the rounding of each
 type, held on random robots by tests/campaigns/c_robots.py."""

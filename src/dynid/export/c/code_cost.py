@@ -9,13 +9,9 @@ from dynid.export.c.c_package import Source, generate_c
 from dynid.links.identify import Identification
 from dynid.links.pruning import PruningCost
 from dynid.links.validation import Validation
-from dynid.public_calls import public
 from dynid.tape import OperationCount
 
-__all__ = ["count_code", "pruning_cost"]
 
-
-@public
 def count_code(source: Source) -> Mapping[str, OperationCount]:
     """Operations per call of the generated inverse dynamics and of the tasks of the two-rate structure.
 
@@ -29,7 +25,6 @@ def count_code(source: Source) -> Mapping[str, OperationCount]:
     return generate_c(source, ["inverse_dynamics"], two_rate=True).counts
 
 
-@public
 def pruning_cost(fit: Identification, full: Validation | None = None, pruned: Validation | None = None) -> PruningCost:
     """Compare the code of an identification with that of its significant parameters alone.
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import LARGEST_SIGNAL
 from dynid.errors import GeneratedCodeMismatch
 from dynid.export.c.c_check import FLAGS, compile_c, run_program
@@ -17,9 +17,6 @@ from dynid.export.c.c_printer import called_functions, fast_function, printed_co
 from dynid.monitor.observer import MomentumObserver
 from dynid.monitor.observer_model import ObserverModel
 
-__all__ = ["check_observer", "observer_files", "run_observer", "wandering_states"]
-
-Floats = NDArray[np.float64]
 Precision = Literal["double", "float"]
 STEPS = 1000
 """Samples of the motion on which a package checks its observer (convention)."""

@@ -12,8 +12,6 @@ from dynid.robot.formats.mjcf.read import read_model
 from dynid.robot.formats.xml import TextEdits, parse_document
 from dynid.robot.model import Robot
 
-__all__ = ["drop_keyframes", "exclude_contacts", "held_joints", "put_actuators", "servo_attributes", "without_held"]
-
 Element = ElementTree.Element
 POSITION_TAGS = ("position", "intvelocity")
 """Actuators whose control is a position already, so that the controls of keyframes keep their meaning."""

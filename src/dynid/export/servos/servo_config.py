@@ -10,15 +10,11 @@ from dynid.actuators.drive_laws import MotorLaw
 from dynid.actuators.servo_identification import ActuatorEstimate
 from dynid.errors import ExportError
 from dynid.export.servos.servo_robot import drive_gains, missing_in
-from dynid.public_calls import public
-
-__all__ = ["SERVO_MODEL", "isaac_actuators", "servo_friction_json"]
 
 SERVO_MODEL = ("zero", "delay", "offset", "breakaway", "load_drive", "load_external", "armature")
 """Kinds, of those that other formats may lack, that the JSON of a servo friction model holds."""
 
 
-@public
 def isaac_actuators(found: ActuatorEstimate, step_s: float = 0.005) -> dict[str, Any]:
     """Settings of one Isaac Lab actuator group as plain data.
 
@@ -86,7 +82,6 @@ def _torque_speed_line(found: ActuatorEstimate) -> dict[str, Any] | None:
     return None
 
 
-@public
 def servo_friction_json(found: ActuatorEstimate) -> dict[str, Any]:
     """The constants of one servo under the names that servo friction models use (kt, R, friction_base, ...).
 

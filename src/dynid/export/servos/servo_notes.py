@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynid.actuators.kinds import KINDS, milli
 from dynid.actuators.motion import CommandedMotion
@@ -15,9 +14,6 @@ from dynid.actuators.servo_model import ServoParameter
 from dynid.actuators.servo_simulator import simulate_servos
 from dynid.errors import EstimationError
 
-__all__ = ["FileNotes", "doubtful_values", "error_without", "notes_text", "widened_limits"]
-
-Floats = NDArray[np.float64]
 SLACK = 0.1
 """Share of the range of a motion by which a joint limit is set beyond it. Convention: a simulated motion overshoots."""
 SAME = 0.02

@@ -9,11 +9,11 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynid.actuators.drive_laws import MotorLaw, PositionLaw
 from dynid.actuators.kinds import LINKS
 from dynid.actuators.servo_identification import ActuatorEstimate
+from dynid.arrays import Floats
 from dynid.errors import ExportError
 from dynid.export.servos.mjcf_actuators import (
     drop_keyframes,
@@ -25,7 +25,6 @@ from dynid.export.servos.mjcf_actuators import (
 )
 from dynid.export.servos.servo_notes import doubtful_values, widened_limits
 from dynid.files import write_atomically
-from dynid.public_calls import public
 from dynid.robot.formats.gravity_note import describe_lost_gravity
 from dynid.robot.formats.mjcf.write import mjcf_text
 from dynid.robot.formats.urdf import urdf_text
@@ -35,17 +34,6 @@ from dynid.terms.base import StateTerm
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
 
-__all__ = [
-    "ServoFile",
-    "drive_gains",
-    "limits_of",
-    "missing_in",
-    "servo_terms",
-    "write_servo_mjcf",
-    "write_servo_urdf",
-]
-
-Floats = NDArray[np.float64]
 STIFF_FRICTION = "0.002 1"
 """``solreffriction`` of a written joint: time constant [s] and damping ratio of MuJoCo's soft dry friction. Experiment:
 tests/export/test_servo_files.py; MuJoCo's own 0.02 s lets a joint creep within its friction."""
@@ -172,7 +160,6 @@ def _limit_notes(found: ActuatorEstimate) -> list[str]:
     return notes
 
 
-@public
 def write_servo_mjcf(
     found: ActuatorEstimate, path: str | os.PathLike[str], *, release: bool = True, force: bool = False
 ) -> ServoFile:
@@ -236,7 +223,6 @@ def _range_text(root: ElementTree.Element, limits: tuple[float, float], kind: st
     return " ".join(repr(float(factor * limit)) for limit in limits)
 
 
-@public
 def write_servo_urdf(found: ActuatorEstimate, path: str | os.PathLike[str], *, force: bool = False) -> ServoFile:
     """Write the robot as URDF with damping and friction of its joints; URDF has no armature and no actuators.
 

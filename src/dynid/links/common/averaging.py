@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.intervals.score_covariance import BlockWeights
@@ -28,9 +28,6 @@ from dynid.estimation.selection import Selection
 from dynid.findings import Finding
 from dynid.terms.base import Term
 
-__all__ = ["average_models"]
-
-Floats = NDArray[np.float64]
 NO_CHANCE = 1e-3
 """Chance of a model below which it is not counted among those that may be right (convention)."""
 

@@ -20,8 +20,6 @@ from dynid.links.common.free_geometry import SHOWN
 from dynid.terms.base import Term
 from dynid.terms.load_dependent import BaseTilt
 
-__all__ = ["is_tilted", "leave_out_tilts", "note_unsure", "unsure_tilts"]
-
 EXACT_TILT = 0.02
 """Tilt of the base [rad] above which a term linear in it is off by more than 0.02 % of gravity (derivation: the cosine)
 and gravity is turned instead."""

@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import lstsq
 from dynid.errors import DataError
 from dynid.estimation.agreement.run_tables import offset_places
@@ -31,7 +31,8 @@ from dynid.estimation.estimate import Estimate
 from dynid.estimation.linear.least_squares import noise_weights, refined_weights
 from dynid.findings import Finding
 from dynid.links.common.fewer_samples import shorten_long, thin_out
-from dynid.parameters.base import BaseParameters, choose_base
+from dynid.parameters.base import choose_base
+from dynid.parameters.base_set import BaseParameters
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import HIGHEST_CUTOFF, HIGHEST_IN_BAND, LOWEST_IN_BAND, Chain
 from dynid.robot.model import Robot
@@ -39,9 +40,6 @@ from dynid.stages import in_stage
 from dynid.terms.base import Term
 from dynid.terms.motors import Offset
 
-__all__ = ["CommonCutoff", "CutoffChoice", "choose_common_cutoff", "take_offsets_off", "thin_out"]
-
-Floats = NDArray[np.float64]
 BELOW, ABOVE = 2.0, 8.0
 """Factors by which the grid exceeds the suggestions of the spectra (convention). A spectrum of few strokes may hide the
 upper part of the motion: suggestions that are far too low were seen more often than such that are too high."""

@@ -7,13 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError, DataError
 from dynid.logs.reading import log_digest
 from dynid.logs.recording import Recording
-
-__all__ = ["SeenSamples", "check_copies"]
 
 SHARED = 0.01
 """Share of a log's stretches in another log above which one is a copy of a part of the other. Convention: measured
@@ -76,7 +74,7 @@ class SeenSamples:
             tell: Called with a log that holds a part of them, and with what it holds; it is refused if None.
         """
         self._fitted, self._tell = tuple(fitted), tell
-        self._seen: list[tuple[str | Path | Recording, NDArray[np.float64]]] = []
+        self._seen: list[tuple[str | Path | Recording, Floats]] = []
 
     def add(self, log: str | Path | Recording, recording: Recording) -> None:
         """Take in a log that was read.
@@ -101,7 +99,7 @@ class SeenSamples:
                 )
         self._seen.append((log, keys))
 
-    def _judge_fitted(self, log: str | Path | Recording, keys: NDArray[np.float64]) -> None:
+    def _judge_fitted(self, log: str | Path | Recording, keys: Floats) -> None:
         """Refuse or tell a log with keys (M,) that holds a part of one that a result was identified from."""
         for name, kept in self._fitted:
             share = float(np.isin(kept, keys).mean()) if kept else 0.0

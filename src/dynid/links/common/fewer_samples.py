@@ -12,8 +12,6 @@ from numpy.lib.stride_tricks import sliding_window_view
 from dynid.decompositions import pinv
 from dynid.processing.experiment import Experiment
 
-__all__ = ["shorten_long", "thin_out"]
-
 SAMPLES_PER_PERIOD = 40.0
 """Smallest number of samples in a period of the upper end of a stated band (convention: a cubic over two such steps
 changes what is in the band by less than 1e-4)."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError, DataError
 from dynid.findings import Finding
 from dynid.gate.causes import KINDS, SURE, Cause, placement_errors
@@ -24,9 +25,6 @@ from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 from dynid.spatial import rotation_about
 
-__all__ = ["FREEDOMS", "SHOWN", "Freed", "FreedGeometry", "check_freedoms", "free_geometry"]
-
-Floats = NDArray[np.float64]
 FREEDOMS: dict[str, tuple[str, ...]] = {
     "zeros": ("zero", "slide zero"),
     "lengths": ("length",),

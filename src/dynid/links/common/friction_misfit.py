@@ -20,6 +20,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import lstsq, pinv
 from dynid.estimation.equations import Factors, Samples
 from dynid.estimation.estimate import Estimate
@@ -30,9 +31,6 @@ from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 from dynid.terms.base import SteadyMotion
 
-__all__ = ["count_friction_misfit"]
-
-Floats = NDArray[np.float64]
 FEWEST_STROKES = 5
 """Smallest number of strokes, each from one reversal to the next, whose scatter tells the error of a line (convention:
 three numbers are fitted)."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import lstsq
 from dynid.findings import Finding
 from dynid.kernels import regressor
@@ -22,9 +23,6 @@ from dynid.links.common.log_errors import name_logs
 from dynid.links.validation import Fitted, Validation, validate
 from dynid.processing.experiment import Experiment
 
-__all__ = ["HELD_OUT", "explain_failure"]
-
-Floats = NDArray[np.float64]
 HELD_OUT = "held-out residuals"
 """Where such findings are."""
 EXPLAINED = 0.6

@@ -18,8 +18,6 @@ from dynid.robot.model import Robot
 from dynid.terms.base import Term
 from dynid.terms.load_dependent import BaseTilt, CrossTalk, DriveGain
 
-__all__ = ["check_kept_terms", "unmended"]
-
 SHOWN = 3.0
 """Standard errors from which on the value of a kept term is listed (convention: as the intervals of three sigma)."""
 UNMENDED: dict[str, tuple[str, ...]] = {

@@ -14,8 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.engines.base import Engine
 from dynid.errors import ArgumentError, DataError, EngineError, UnreachableLogError
 from dynid.estimation.equations import Factors, merge_information, next_segment
@@ -26,21 +26,10 @@ from dynid.links.log_reader import ChannelMapSource, Log, LogReader
 from dynid.links.recipe import Recipe
 from dynid.logs.channel_map import ChannelMap, read_channel_map
 from dynid.logs.recording import Recording
-from dynid.parameters.base import BaseParameters, choose_base
-from dynid.parameters.base_set import require_kept_columns
+from dynid.parameters.base import choose_base
+from dynid.parameters.base_set import BaseParameters, require_kept_columns
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
-
-__all__ = [
-    "Leaf",
-    "LeafTask",
-    "fix_cutoff",
-    "leaf_equations",
-    "leaf_tasks",
-    "make_leaf",
-    "reduce_in_blocks",
-    "reduce_logs",
-]
 
 MOST_BLOCKS = 8
 """Number of blocks of time of a log at which neighbours are joined (convention: four to eight are left, enough to see
@@ -88,7 +77,7 @@ class Leaf:
     """Warnings of the gate."""
     dropped: dict[str, int] = field(default_factory=dict)
     """Samples that were left out, by reason."""
-    temperature: NDArray[np.float64] | None = None
+    temperature: Floats | None = None
     """(n,) mean temperature of each joint [degC], NaN where it is not known; None where the log has none."""
 
 
@@ -258,10 +247,10 @@ class _Watched:
         self.first: Experiment | None = None
         self.samples = 0
         self.dropped: dict[str, int] = {}
-        self._warmth: list[tuple[int, NDArray[np.float64]]] = []
+        self._warmth: list[tuple[int, Floats]] = []
 
     @property
-    def temperature(self) -> NDArray[np.float64] | None:
+    def temperature(self) -> Floats | None:
         """(n,) mean of all pieces, each weighted by its samples."""
         if not self._warmth:
             return None

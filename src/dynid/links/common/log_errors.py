@@ -10,11 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.processing.experiment import Experiment
 
-__all__ = ["LogError", "name_logs", "name_worst"]
-
-Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 

@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.estimation.agreement.check_runs import check_runs
 from dynid.estimation.equations import Samples, cut_blocks, merge_information, next_segment
@@ -31,9 +31,6 @@ from dynid.information import Information
 from dynid.processing.experiment import Experiment
 from dynid.terms.motors import Offset
 
-__all__ = ["DIFFERENCES", "RunDifferences", "check_differences", "settle_runs"]
-
-Floats = NDArray[np.float64]
 ROUNDS = 3
 """Number of times that the weights of the joints are refined (convention, as in `WLS`)."""
 _SHAPES: dict[str, Callable[[Experiment, int], Floats]] = {

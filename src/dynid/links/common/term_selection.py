@@ -16,8 +16,6 @@ from dynid.stages import in_stage
 from dynid.terms.base import Reference, Term
 from dynid.terms.load_dependent import LoadFriction
 
-__all__ = ["select_terms"]
-
 SHORTEST_MEMORY = 50
 """Samples that gap-free stretches must have on average for friction with memory to be tried (convention)."""
 REFERENCES = 1

@@ -12,17 +12,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import svd
 from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.linear.least_squares import noise_weights
 from dynid.terms.base import ScaledTerm, Term
 from dynid.terms.load_dependent import LoadFriction
 
-__all__ = ["refine_widths"]
-
-Floats = NDArray[np.float64]
 FACTORS = (np.array([0.25, 0.5, 1.0, 2.0, 4.0]), 2.0 ** np.array([-0.8, -0.4, 0.0, 0.4, 0.8]))
 """Widths that are tried over the selected one, and then over the best of them (convention: the first bridge the gap
 between those that selection tries). Over such steps a parabola is off by a tenth: with it alone, and friction of 5 % of

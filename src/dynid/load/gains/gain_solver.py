@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigh, lstsq, svd
 from dynid.errors import DataError
 from dynid.findings import Finding
@@ -25,19 +26,6 @@ from dynid.load.load_solver import inertia_prior, run_spectral_gram, solve_minim
 from dynid.load.payload import PayloadProblem
 from dynid.logs.drives import CurrentGains
 
-__all__ = [
-    "ALL_BUT_MASS",
-    "MOMENTS",
-    "InverseGains",
-    "JointEquations",
-    "fit_inverse_gains",
-    "is_stated",
-    "joint_equations",
-    "judge_gains",
-    "start_loads",
-]
-
-Floats = NDArray[np.float64]
 CLEAR = 3.0
 """Standard deviations by which a slope must differ from zero to count as a gain; convention."""
 RESOLUTION = 1e-9

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from dynid.arrays import Floats
 from dynid.errors import LogReadError
-from dynid.logs.readers.base import MAX_COLUMNS, Floats, Options, Table, as_column, refuse_bomb
-
-__all__ = ["pieces", "read"]
+from dynid.logs.readers.base import MAX_COLUMNS, Options, Table, as_column, refuse_bomb
 
 _TICKS = {"s": "s", "ms": "ms", "us": "us", "ns": "ns"}
 

@@ -15,23 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import LogReadError
-
-__all__ = [
-    "Floats",
-    "MAX_BYTES",
-    "MAX_COLUMNS",
-    "Options",
-    "Table",
-    "Unpacking",
-    "as_column",
-    "refuse_bomb",
-    "flatten_array",
-    "unpack",
-    "unpack_beginning",
-]
-
-Floats = NDArray[np.float64]
 
 MAX_BYTES = 64 * 2**30
 """Most bytes of numbers taken from one file; convention, beyond the memory of usual machines."""

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import LogReadError
-from dynid.logs.readers.base import Floats
-
-__all__ = ["ListedText", "has_lists", "spread_lists"]
 
 _LIST = re.compile(rb"[\[(]\s*[+-]?[.\d][^\[\]()\n]*,[^\[\]()\n]*[\])]")
 """A list of at least two numbers in brackets, on one line."""

@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dynid.arrays import Floats
 from dynid.errors import LogReadError
 from dynid.files.small_files import read_small
-from dynid.logs.readers.base import Floats, Options, Table
+from dynid.logs.readers.base import Options, Table
 from dynid.logs.readers.log_formats import Format, detect_format, log_read_error, pieces_in_process
 
 if TYPE_CHECKING:  # most logs need no other process
     from dynid.logs.readers.safe_child import SafeChild
-
-__all__ = ["bag_files", "is_bag", "is_lerobot", "join_tables", "read_pieces", "read_table"]
 
 
 def read_table(path: str | Path, options: Options | None = None) -> Table:

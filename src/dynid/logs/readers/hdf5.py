@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from dynid.arrays import Floats
 from dynid.errors import LogReadError
-from dynid.logs.readers.base import MAX_COLUMNS, Floats, Options, Table, flatten_array, refuse_bomb
-
-__all__ = ["read"]
+from dynid.logs.readers.base import MAX_COLUMNS, Options, Table, flatten_array, refuse_bomb
 
 
 def read(path: Path, options: Options) -> Table:

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from dynid.arrays import Floats
 from dynid.errors import LogReadError
-from dynid.logs.readers.base import MAX_COLUMNS, Floats, Options, Table, as_column
-
-__all__ = ["read"]
+from dynid.logs.readers.base import MAX_COLUMNS, Options, Table, as_column
 
 MAX_JSON = 2**30
 """Largest JSON file [bytes] (convention: it takes about ten times as much memory)."""

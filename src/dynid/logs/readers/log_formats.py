@@ -13,8 +13,6 @@ from typing import Protocol, cast
 from dynid.errors import DynidError, LogReadError, UnreachableLogError
 from dynid.logs.readers.base import Options, Table
 
-__all__ = ["FORMATS", "Format", "detect_format", "log_read_error", "pieces_in_process", "read_in_process"]
-
 
 @dataclass(frozen=True, slots=True)
 class Format:

@@ -11,8 +11,6 @@ import numpy as np
 
 from dynid.logs.readers.base import Options, Table, as_column, refuse_bomb
 
-__all__ = ["read"]
-
 MAX_DEPTH = 16
 """Deepest nesting of structs followed."""
 

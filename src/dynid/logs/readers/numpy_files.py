@@ -15,10 +15,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import LogReadError
-from dynid.logs.readers.base import MAX_COLUMNS, Floats, Options, Table, flatten_array, refuse_bomb
-
-__all__ = ["check_members", "pieces", "read"]
+from dynid.logs.readers.base import MAX_COLUMNS, Options, Table, flatten_array, refuse_bomb
 
 MAX_HEADER = 65_536
 """Longest array header [bytes]; convention: a record type of a thousand fields takes half of it."""

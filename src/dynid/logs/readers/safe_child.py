@@ -30,11 +30,10 @@ from typing import IO, Any, NoReturn, Self
 
 import numpy as np
 
+from dynid.arrays import Floats
 from dynid.errors import LogReadError
-from dynid.logs.readers.base import Floats, Options, Table
+from dynid.logs.readers.base import Options, Table
 from dynid.logs.readers.log_formats import pieces_in_process
-
-__all__ = ["SafeChild", "main"]
 
 BASE_MEMORY = 750 * 2**20
 """Address space that a small file and the libraries to read it may take, beyond that of the process before [bytes]

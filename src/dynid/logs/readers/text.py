@@ -27,12 +27,11 @@ from typing import IO, Any
 
 import numpy as np
 
+from dynid.arrays import Floats
 from dynid.errors import LogReadError
-from dynid.logs.readers.base import MAX_COLUMNS, Floats, Options, Table
+from dynid.logs.readers.base import MAX_COLUMNS, Options, Table
 from dynid.logs.readers.cell_lists import has_lists, spread_lists
 from dynid.logs.units import declared_unit
-
-__all__ = ["parse_rows", "read"]
 
 HEAD_BYTES = 2**18
 """Bytes that are used to choose a dialect (convention: a header and some rows must fit)."""

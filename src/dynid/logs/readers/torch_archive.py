@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import LogReadError
-from dynid.logs.readers.base import MAX_COLUMNS, Floats, Options, Table, as_column, refuse_bomb
+from dynid.logs.readers.base import MAX_COLUMNS, Options, Table, as_column, refuse_bomb
 from dynid.logs.readers.numpy_files import check_members
-
-__all__ = ["read"]
 
 MAX_PICKLE = 2**20
 """Largest pickle of an archive [bytes] (convention: a thousand tensors take 100 kB)."""

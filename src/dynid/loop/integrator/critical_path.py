@@ -12,8 +12,6 @@ from collections.abc import Sequence
 
 from dynid.tape.lower import PER_CYCLE, Instruction
 
-__all__ = ["by_critical_path"]
-
 LATENCY = {"fma": 4, "fnma": 4, "mul": 3, "div": 12, "sqrt": 15}
 """Cycles until a result can be used; 2 for all others. Convention."""
 RELIEF = 10.0

@@ -18,18 +18,6 @@ from dynid.tape.llvm.registers import print_allocated
 from dynid.tape.lower import lower, stages
 from dynid.tape.tape import Tape
 
-__all__ = [
-    "LoopSizes",
-    "angles_function",
-    "finish_function",
-    "loop_module",
-    "move_functions",
-    "pad_to_group",
-    "print_function",
-    "record_function",
-    "sample_function",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class LoopSizes:

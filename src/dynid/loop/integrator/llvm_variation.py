@@ -13,8 +13,6 @@ from __future__ import annotations
 from dynid.tape.llvm.engine import Host
 from dynid.tape.llvm.ir import Writer, declarations
 
-__all__ = ["PADDING", "Columns", "variation_module"]
-
 PADDING = 8
 """Numbers of parameters are rounded up to multiples of this. Convention: the doubles of a 512-bit register."""
 

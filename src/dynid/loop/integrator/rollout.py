@@ -19,15 +19,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.loop.integrator.llvm_rollout import LoopSizes, loop_module
 from dynid.loop.integrator.runge_kutta import RK4, Positions, Scheme, split_rate
 from dynid.tape.program import Backend, compile_tape, compiles
 from dynid.tape.tape import Tape
 
-__all__ = ["Rollout", "Runs", "Timing", "TracedRuns"]
-
-Floats = npt.NDArray[np.float64]
 _ENTRY = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 10)
 
 

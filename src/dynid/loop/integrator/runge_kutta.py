@@ -26,13 +26,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.tape.operations import Operation, is_binary
 from dynid.tape.record import Recorder, evaluate
 from dynid.tape.tape import Tape
-
-__all__ = ["REACH", "RK2", "RK3", "RK4", "Evaluations", "Positions", "Scheme", "split_rate"]
 
 REACH = 0.17
 """Largest turn of the polynomials [rad]. Derivation: they interpolate at Chebyshev's points with errors below 5e-17."""
@@ -63,10 +61,10 @@ class Scheme:
         """Whether each stage has the positions of the stage before."""
         return tuple(stage > 0 and self.nodes[stage] == self.nodes[stage - 1] for stage in range(self.stages))
 
-    def table(self, period: float, most: int) -> NDArray[np.float64]:
+    def table(self, period: float, most: int) -> Floats:
         """(most, stages, 2) nodes and weights times the step h, for one step per period, two steps, and so on [s]."""
         pairs = np.array(list(zip(self.nodes, self.weights, strict=True)))
-        steps: NDArray[np.float64] = period / np.arange(1, most + 1)[:, None, None] * pairs
+        steps: Floats = period / np.arange(1, most + 1)[:, None, None] * pairs
         return steps
 
 

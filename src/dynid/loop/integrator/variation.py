@@ -12,13 +12,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from dynid.arrays import Floats
 from dynid.loop.integrator.llvm_variation import PADDING, variation_module
 from dynid.loop.integrator.runge_kutta import RK4, Scheme
 from dynid.tape.program import Backend, compiles
 
-__all__ = ["Linearisation", "Variation", "pad_width"]
-
-Floats = npt.NDArray[np.float64]
 _ENTRY = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 10)
 
 

@@ -12,8 +12,6 @@ from dynid.report.html_blocks import Block, Heading, Plot, Rows, Text
 from dynid.report.page import Page, Section
 from dynid.tables import Cell
 
-__all__ = ["drift_page"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MovedParameters(Section):

@@ -16,8 +16,6 @@ from dynid.report.page import Page, Section
 from dynid.robot.term_names import term_words
 from dynid.tables import Cell
 
-__all__ = ["fleet_page"]
-
 MOST_CURVES = 5
 """Largest number of arms drawn in one plot (convention: more cannot be told apart)."""
 

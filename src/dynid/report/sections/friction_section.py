@@ -12,8 +12,6 @@ from dynid.report.html_blocks import Block, Plot, Rows, Text
 from dynid.report.page import Section
 from dynid.tables import Cell
 
-__all__ = ["Friction"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Friction(Section):

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-__all__ = ["NextCommands"]
-
 FLAGS = frozenset({"--force", "--json", "--check", "--no-check"})
 """Options of ``dynid identify`` without a value."""
 AGAIN: Mapping[str, str] = MappingProxyType(

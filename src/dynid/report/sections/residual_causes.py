@@ -6,16 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.links.identify import Identification
 from dynid.links.validation import NOISE_SHARE, Validation
 from dynid.processing.experiment import Experiment
 from dynid.report.series import FEWEST, autocorrelate
-
-__all__ = ["JointResidual", "joint_residuals"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

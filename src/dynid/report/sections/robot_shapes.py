@@ -13,14 +13,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import DynidError
 from dynid.robot.formats.urdf import read_origin
 from dynid.robot.formats.xml import Element, XmlDocument, parse_document
 from dynid.robot.model import Robot
 
-__all__ = ["LinkShape", "link_shapes"]
-
-Floats = NDArray[np.float64]
 MOST_TRIANGLES = 6000
 """Triangles of a whole robot (convention): a page of 100 kB that a phone can turn."""
 LEAST_SHARE = 0.5

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynid.actuators.alike import BLOCKS, LEVEL, AlikeTest, Sharing
 from dynid.actuators.judgement.servo_selection import TermChoice
@@ -15,27 +14,11 @@ from dynid.actuators.kinds import KINDS, milli, squared
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.servo_identifiability import OpenDirection
 from dynid.actuators.servo_identification import ActuatorEstimate
+from dynid.arrays import Floats
 from dynid.findings import Finding
 from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Notices, Plot, Rows, Text
 from dynid.report.page import Page, Section
 
-__all__ = [
-    "AlikeJoints",
-    "ChosenTerms",
-    "Repeats",
-    "ServoMotions",
-    "ServoValues",
-    "agreement_of",
-    "choice_table",
-    "next_steps",
-    "open_sentences",
-    "servo_page",
-    "servo_table",
-    "sharing_errors",
-    "sharing_tests",
-]
-
-Floats = NDArray[np.float64]
 MOST_JOINTS = 12
 """Joints of which curves are drawn. Convention: a page of a few hundred kilobytes."""
 

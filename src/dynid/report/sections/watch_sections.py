@@ -15,8 +15,6 @@ from dynid.monitor.planted_pushes import PushCurve
 from dynid.report.html_blocks import Block, Plot, Rows, Text
 from dynid.report.page import Page, Section
 
-__all__ = ["watch_page"]
-
 MOST_POINTS = 4000
 """Samples of a trace that are drawn (convention: some per pixel)."""
 

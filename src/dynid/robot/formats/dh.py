@@ -14,17 +14,15 @@ from dataclasses import dataclass, fields, replace
 from typing import Literal, Self, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError, DescriptionError
-from dynid.public_calls import public
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import STANDARD_GRAVITY, Robot
 from dynid.robot.parts import Joint, JointKind, JointLimits, Link
 from dynid.spatial import transform, turn_about
 from dynid.terms.base import StateTerm
-
-__all__ = ["DH", "StandardDH", "from_dh"]
 
 _T = TypeVar("_T")
 RIGHT_ANGLE = 1e-12
@@ -61,7 +59,7 @@ class _Row(ABC):
 
     @property
     @abstractmethod
-    def T_previous_joint(self) -> NDArray[np.float64]:
+    def T_previous_joint(self) -> Floats:
         """(4, 4) pose of the frame that joint j moves, in link frame j - 1 at q = 0; it moves about or along its z."""
 
     @property
@@ -74,7 +72,6 @@ class _Row(ABC):
         return replace(self, alpha=np.deg2rad(self.alpha), theta=np.deg2rad(self.theta))
 
 
-@public
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DH(_Row):
     """One joint in modified DH parameters; theta (or r, if prismatic) is the offset to which q is added.
@@ -88,12 +85,11 @@ class DH(_Row):
     """Distance from x_{j-1} to x_j along z_j [m], at q = 0."""
 
     @property
-    def T_previous_joint(self) -> NDArray[np.float64]:
+    def T_previous_joint(self) -> Floats:
         # Rz(theta + q) Tz(r) = Tz(r) Rz(theta) Rz(q): the offset may stand before the motion
         return _screw(_X, self.alpha, self.d) @ _screw(_Z, self.theta, self.r)
 
 
-@public
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandardDH(_Row):
     """One joint in standard DH parameters; theta (or d, if prismatic) is the offset to which q is added.
@@ -107,16 +103,15 @@ class StandardDH(_Row):
     """Distance from x_{j-1} to x_j along z_{j-1} [m], at q = 0."""
 
     @property
-    def T_previous_joint(self) -> NDArray[np.float64]:
+    def T_previous_joint(self) -> Floats:
         return _screw(_Z, self.theta, self.d)
 
     @property
-    def T_joint_link(self) -> NDArray[np.float64]:
+    def T_joint_link(self) -> Floats:
         """(4, 4) pose of link frame j in the frame that joint j moves."""
         return _screw(_X, self.alpha, self.a)
 
 
-@public
 def from_dh(
     rows: Sequence[DH] | Sequence[StandardDH],
     *,
@@ -228,7 +223,7 @@ def _one_per_joint(what: str, given: Sequence[_T] | None, default: Sequence[_T])
     return default if given is None else given
 
 
-def _screw(axis: NDArray[np.float64], angle: float, length: float) -> NDArray[np.float64]:
+def _screw(axis: Floats, angle: float, length: float) -> Floats:
     """Pose (4, 4) after a turn about an axis through the origin and a shift along it; exact at right angles."""
     quarter_turns = round(angle / (np.pi / 2))
     if abs(angle - quarter_turns * (np.pi / 2)) <= RIGHT_ANGLE * max(1, abs(quarter_turns)):

@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike
 
 from dynid.robot.model import STANDARD_GRAVITY
 
-__all__ = ["LOST_GRAVITY", "describe_lost_gravity"]
-
 USUAL = 0.02
 """Difference from the usual gravity [m/s^2] up to which programs assume it unasked (convention: some use 9.8, others
 9.80665 or 9.81)."""

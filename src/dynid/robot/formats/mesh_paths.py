@@ -12,8 +12,6 @@ from pathlib import Path
 
 from dynid.robot.formats.xml import Element, TextEdits, XmlDocument, start_tag
 
-__all__ = ["follow_assets", "follow_meshes"]
-
 FOLDERS = ("meshdir", "texturedir")
 """Attributes of MuJoCo's ``<compiler>`` that name folders of assets."""
 ASSETS = ("mesh", "hfield", "texture", "skin")

@@ -12,17 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
-from dynid.public_calls import public
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot
 from dynid.spatial import inverse_transform, transform
 
-__all__ = ["ModifiedDH", "modified_dh"]
-
-_Vector = NDArray[np.float64]
+_Vector = Floats
 _Line = tuple[_Vector, _Vector]
 """A point and a unit direction."""
 
@@ -43,9 +40,9 @@ class ModifiedDH:
 
     rows: tuple[DH, ...]
     """One per moving joint [rad, m]."""
-    T_base_0: NDArray[np.float64]
+    T_base_0: Floats
     """(4, 4) frame 0 in the original robot's root frame."""
-    T_body_mdh: tuple[NDArray[np.float64], ...]
+    T_body_mdh: tuple[Floats, ...]
     """(4, 4) each: modified DH frame j in the original body frame j."""
     robot: Robot
     """The robot of `rows`: inertias mapped to the new frames, gravity to frame 0; one link per body."""
@@ -54,7 +51,6 @@ class ModifiedDH:
     taken as parallel that are not quite."""
 
 
-@public
 def modified_dh(robot: Robot, *, tolerance: float = PARALLEL_RAD) -> ModifiedDH:
     """Find modified DH parameters of a serial robot with any axes and frames.
 
@@ -90,8 +86,8 @@ def modified_dh(robot: Robot, *, tolerance: float = PARALLEL_RAD) -> ModifiedDH:
     )
 
 
-def _poses_at_zero(robot: Robot) -> list[NDArray[np.float64]]:
-    poses: list[NDArray[np.float64]] = []
+def _poses_at_zero(robot: Robot) -> list[Floats]:
+    poses: list[Floats] = []
     for body in robot.bodies:
         before = poses[-1] if poses else np.eye(4)
         poses.append(before @ transform(body.R_parent_joint, body.p_parent_joint))
@@ -128,7 +124,7 @@ def _closest_points(first: _Line, second: _Line, tolerance: float) -> tuple[_Vec
     return p + s * u, o + t * v
 
 
-def _frames(axes: Sequence[_Line], sigmas: Sequence[int], tolerance: float) -> list[NDArray[np.float64]]:
+def _frames(axes: Sequence[_Line], sigmas: Sequence[int], tolerance: float) -> list[Floats]:
     """Modified DH frames in the root frame at q = 0."""
     lines, root = list(axes), np.zeros(3)
     lines[0] = _axis_line(0, lines, sigmas, root, tolerance)
@@ -172,7 +168,7 @@ def _perpendicular(z: _Vector) -> _Vector:
     return x
 
 
-def _rows(frames: Sequence[NDArray[np.float64]], sigmas: Sequence[int], tolerance: float) -> tuple[DH, ...]:
+def _rows(frames: Sequence[Floats], sigmas: Sequence[int], tolerance: float) -> tuple[DH, ...]:
     rows = [DH(sigma=sigmas[0])]
     for T_before, T, sigma in zip(frames[:-1], frames[1:], sigmas[1:], strict=True):
         R, p = (inverse_transform(T_before) @ T)[:3, :3], (inverse_transform(T_before) @ T)[:3, 3]
@@ -196,9 +192,7 @@ def _snap_zero(length: np.float64) -> float:
     return 0.0 if abs(length) <= ROUNDING else float(length)
 
 
-def _express_in_frames(
-    robot: Robot, rows: Sequence[DH], T_base_0: NDArray[np.float64], T_body_mdh: Sequence[NDArray[np.float64]]
-) -> Robot:
+def _express_in_frames(robot: Robot, rows: Sequence[DH], T_base_0: Floats, T_body_mdh: Sequence[Floats]) -> Robot:
     bodies = robot.bodies
     inertias = [b.inertia.in_frame(inverse_transform(T)) for b, T in zip(bodies, T_body_mdh, strict=True)]
     plain = from_dh(rows, inertias=inertias, gravity=T_base_0[:3, :3].T @ robot.gravity, name=robot.name)
@@ -212,7 +206,7 @@ def _express_in_frames(
     return replace(plain, links=links, joints=tuple(joints), couplings=robot.couplings)
 
 
-def _deviation(rows: Sequence[DH], frames: Sequence[NDArray[np.float64]]) -> float:
+def _deviation(rows: Sequence[DH], frames: Sequence[Floats]) -> float:
     T, worst = frames[0], 0.0
     for row, frame in zip(rows[1:], frames[1:], strict=True):
         T = T @ row.T_previous_joint

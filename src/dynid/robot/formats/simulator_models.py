@@ -9,11 +9,10 @@ import os
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.checks import require_library
 from dynid.errors import ArgumentError
-from dynid.public_calls import LONGEST_VALUE, public
 from dynid.robot.formats.mjcf.write import mjcf_text
 from dynid.robot.inertia import Inertia, inertia_about_com
 from dynid.robot.model import Robot
@@ -23,9 +22,6 @@ from dynid.terms.base import StateTerm
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import RotorInertia
 
-__all__ = ["from_mujoco", "from_pinocchio", "to_mujoco", "to_pinocchio"]
-
-Floats = NDArray[np.float64]
 _NO_LIMIT = 1e9
 """A bound this large, in SI units, says that there is none (convention of both libraries' files)."""
 _SLIDE, _HINGE = 2, 3
@@ -53,13 +49,12 @@ def _no_model(given: Any, wanted: str, way: str) -> ArgumentError:
         return ArgumentError("model is a dynid Robot already", remedy="Use it as it is.")
     if isinstance(given, str | os.PathLike):
         name = str(given)
-        shown = repr(name) if len(name) <= LONGEST_VALUE else "a text"
+        shown = repr(name) if len(name) <= 60 else "a text"
         reader = "dynid.read_urdf(path) or dynid.read_mjcf(path)"
         return ArgumentError(f"model is {shown}", remedy=f"Read the file with {reader}, or give {wanted}: {way}.")
     return ArgumentError(f"model is of the kind {type(given).__name__}", remedy=f"Give {wanted}: {way}.")
 
 
-@public
 def from_pinocchio(model: Any) -> Robot:
     """The robot of a ``pinocchio.Model`` with a fixed base; joints of one coordinate only.
 
@@ -127,7 +122,6 @@ def _pinocchio_inertia(inertia: Any) -> Inertia:
     return inertia_about_com(float(inertia.mass), np.array(inertia.lever), np.array(inertia.inertia))
 
 
-@public
 def to_pinocchio(robot: Robot) -> Any:
     """The robot as a ``pinocchio.Model``: fixed links are part of the bodies they belong to.
 
@@ -170,7 +164,6 @@ def _set_pinocchio_term(model: Any, place: int, term: StateTerm) -> None:
             return
 
 
-@public
 def from_mujoco(model: Any) -> Robot:
     """The robot of a ``mujoco.MjModel`` with a fixed base: hinges and slides, several in one body too.
 
@@ -265,7 +258,6 @@ def _from_quaternion(quaternion: Any) -> Floats:
     )
 
 
-@public
 def to_mujoco(robot: Robot) -> Any:
     """The robot as a ``mujoco.MjModel``, by the text that `dynid.write_mjcf` writes.
 

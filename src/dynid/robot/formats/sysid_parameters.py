@@ -24,13 +24,13 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.checks import require_library
 from dynid.decompositions import eigh, eigvalsh
 from dynid.errors import ArgumentError, DataError, ExportError
 from dynid.files import write_atomically
-from dynid.public_calls import public
 from dynid.robot.formats.mjcf.write import mjcf_text
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
@@ -39,9 +39,6 @@ from dynid.terms.base import StateTerm
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import RotorInertia
 
-__all__ = ["from_sysid", "sysid_model", "sysid_values", "to_sysid", "write_sysid", "yaml_number", "yaml_text"]
-
-Floats = NDArray[np.float64]
 _FIELDS: dict[str, type[StateTerm]] = {"damping": Viscous, "frictionloss": Coulomb, "armature": RotorInertia}
 """Attribute of a joint in MJCF -> the term that it is."""
 _INERTIA = "_inertia"
@@ -61,7 +58,6 @@ _FORMS = {1: "mass", 4: "mass and centre of mass", 10: "pseudo-inertia"}
 """Numbers of a body's parameter in the toolbox -> what they are."""
 
 
-@public
 def sysid_values(robot: Robot) -> dict[str, Floats]:
     """The robot's values as parameters of ``mujoco.sysid``: name -> (10,) for a body, (1,) for a joint's attribute.
 
@@ -136,7 +132,6 @@ def _possible(robot: Robot) -> Robot:
     return replace(robot, links=tuple(links))
 
 
-@public
 def to_sysid(robot: Robot, nominal: Robot | None = None) -> Any:
     """The robot's values as a ``mujoco.sysid.ParameterDict``, each with the function that puts it into an ``MjSpec``.
 
@@ -196,7 +191,6 @@ def _modifier(name: str) -> Any:
     return change_body if name.endswith(_INERTIA) else change_joint
 
 
-@public
 def write_sysid(
     robot: Robot, path: str | os.PathLike[str], nominal: Robot | None = None, *, force: bool = False
 ) -> Path:
@@ -231,7 +225,6 @@ def yaml_text(name: str) -> str:
     return "'" + name.replace("'", "''") + "'"
 
 
-@public
 def sysid_model(robot: Robot) -> str:
     """The robot as MJCF text with what ``mujoco.sysid`` compares: a motor of gear 1 and two sensors for every joint.
 
@@ -253,7 +246,6 @@ def sysid_model(robot: Robot) -> str:
     return text + "\n".join(parts) + "\n" + end + rest
 
 
-@public
 def from_sysid(robot: Robot, parameters: Any) -> Robot:
     """The robot with the values that ``mujoco.sysid`` found.
 

@@ -29,12 +29,12 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.errors import DescriptionError, ExportError
 from dynid.files import write_atomically
 from dynid.files.small_files import open_regular
-from dynid.public_calls import public
 from dynid.robot.formats.dh import StandardDH, from_dh
 from dynid.robot.formats.gravity_note import describe_lost_gravity
 from dynid.robot.formats.modified_dh import modified_dh
@@ -44,8 +44,6 @@ from dynid.robot.parts import check_held
 from dynid.spatial import inverse_transform
 from dynid.terms.base import Dependence
 from dynid.terms.motors import RotorInertia
-
-__all__ = ["TextDescription", "parse_description", "description_text", "parse_text", "read_text", "write_text"]
 
 GEOMETRY = ("sigma", "alpha", "dpar", "apar")
 """Keywords of the rows that every text has."""
@@ -87,7 +85,7 @@ class TextDescription:
         """Number of links n."""
         return len(self.rows["sigma"])
 
-    def values(self, row: str) -> NDArray[np.float64]:
+    def values(self, row: str) -> Floats:
         """(n,) values of a row with its symbols resolved; zeros when the row is absent."""
         known = {**self.variables, **self.constants}
         return np.array([known[v] if isinstance(v, str) else v for v in self.rows.get(row, (0.0,) * self.number_links)])
@@ -108,7 +106,6 @@ class TextDescription:
         )
 
 
-@public
 def read_text(
     path: str | os.PathLike[str],
     *,
@@ -276,7 +273,6 @@ def _number(word: str, place: str) -> float:
     return value
 
 
-@public
 def write_text(robot: Robot | TextDescription, path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Write a description, or a serial robot, to a file in the text format; see `description_text`.
 

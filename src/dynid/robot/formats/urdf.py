@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.errors import ExportError
 from dynid.files import write_atomically
-from dynid.public_calls import public
 from dynid.robot.formats.gravity_note import LOST_GRAVITY, describe_lost_gravity
 from dynid.robot.formats.mesh_paths import follow_meshes
 from dynid.robot.formats.xml import (
@@ -38,23 +38,6 @@ from dynid.robot.parts import Joint, JointKind, JointLimits, Link, check_held
 from dynid.spatial import rotation_from_rpy, rpy_from_rotation, transform
 from dynid.terms import TERMS
 from dynid.terms.base import StateTerm
-
-__all__ = [
-    "DYNAMICS",
-    "TENSOR_ATTRIBUTES",
-    "UNBOUNDED",
-    "exact_angle",
-    "inertial_tensor",
-    "joints_in_degrees",
-    "parse_urdf",
-    "read_dynamics",
-    "read_inertia",
-    "read_origin",
-    "read_urdf",
-    "snapped_joints",
-    "urdf_text",
-    "write_urdf",
-]
 
 TENSOR_ATTRIBUTES = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
 """Attribute of ``<inertia>`` -> row and column of the tensor."""
@@ -75,7 +58,6 @@ _GRAVITY_COMMENT = re.compile(rf"\r?\n[ \t]*<!-- gravity [^>]*, {LOST_GRAVITY} -
 _KINDS: dict[str, JointKind] = {kind: kind for kind in get_args(JointKind)}
 
 
-@public
 def read_urdf(
     path: str | os.PathLike[str],
     *,
@@ -119,7 +101,6 @@ def parse_urdf(
     return _robot(parse_document(text, name), gravity, hold or {}, snap)
 
 
-@public
 def snapped_joints(robot: Robot) -> tuple[str, ...]:
     """The joints whose right angles are rounded in the robot's URDF, and exact in the robot.
 
@@ -208,7 +189,7 @@ def read_inertia(document: XmlDocument, link: Element) -> Inertia:
         return inertia_about_com(mass, T_link_inertial[:3, 3], R @ tensor @ R.T)
 
 
-def read_origin(document: XmlDocument, element: Element, *, snap: bool = False) -> NDArray[np.float64]:
+def read_origin(document: XmlDocument, element: Element, *, snap: bool = False) -> Floats:
     """Pose (4, 4) in the ``<origin>`` of an ``<inertial>`` or ``<joint>``; the identity without one.
 
     Args:
@@ -226,7 +207,7 @@ def read_origin(document: XmlDocument, element: Element, *, snap: bool = False) 
     return transform(rotation_from_rpy(rpy), document.numbers(origin, "xyz", 3, np.zeros(3)))
 
 
-def inertial_tensor(document: XmlDocument, inertial: Element) -> NDArray[np.float64]:
+def inertial_tensor(document: XmlDocument, inertial: Element) -> Floats:
     """Tensor (3, 3) [kg m^2] about the centre of mass, in the axes of the ``<inertial>``'s own frame."""
     values = document.child(inertial, "inertia")
     tensor = np.zeros((3, 3))
@@ -296,7 +277,6 @@ def read_dynamics(document: XmlDocument, joint: Element) -> dict[str, float]:
     return {name: 0.0 if dynamics is None else document.number(dynamics, name, 0.0) for name in DYNAMICS}
 
 
-@public
 def write_urdf(
     robot: Robot, path: str | os.PathLike[str], *, force: bool = False, allow_unphysical: bool = False
 ) -> None:
@@ -445,7 +425,7 @@ def _write_lines(robot: Robot) -> Iterator[str]:
     yield "</robot>"
 
 
-def _inertial_lines(inertia: Inertia, com: NDArray[np.float64]) -> list[str]:
+def _inertial_lines(inertia: Inertia, com: Floats) -> list[str]:
     tensor = inertia.about_com
     values = {name: format_numbers([tensor[place]]) for name, place in TENSOR_ATTRIBUTES.items()}
     return [

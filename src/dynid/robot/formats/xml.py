@@ -16,22 +16,10 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.errors import DescriptionError, ExportError
-
-__all__ = [
-    "Element",
-    "MAX_BYTES",
-    "MAX_DEPTH",
-    "MAX_ELEMENTS",
-    "TextEdits",
-    "XmlDocument",
-    "format_numbers",
-    "parse_document",
-    "read_document",
-    "start_tag",
-]
 
 MAX_BYTES = 16 * 2**20
 """Size of the largest description that is read [bytes] (convention; the largest humanoids stay below 1 MB)."""
@@ -137,9 +125,7 @@ class XmlDocument:
             raise self.error(element, f"<{tag}> is missing", f"Add a <{tag}> to the <{element.tag}>.")
         return child
 
-    def numbers(
-        self, element: Element, attribute: str, count: int, default: ArrayLike | None = None
-    ) -> NDArray[np.float64]:
+    def numbers(self, element: Element, attribute: str, count: int, default: ArrayLike | None = None) -> Floats:
         """The ``count`` finite numbers in an attribute; ``default`` (if given) when the attribute is missing."""
         if attribute not in element.attributes and default is not None:
             return np.array(default, dtype=float)
@@ -149,7 +135,7 @@ class XmlDocument:
             raise self.error(element, f"'{attribute}' holds {values.size} values, not {wanted}", f"Give {wanted}.")
         return values
 
-    def number_list(self, element: Element, attribute: str) -> NDArray[np.float64]:
+    def number_list(self, element: Element, attribute: str) -> Floats:
         """All finite numbers in an attribute that must be there."""
         words = self.attribute(element, attribute).split()
         if not all(map(_NUMBER.fullmatch, words)):

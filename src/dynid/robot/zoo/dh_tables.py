@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dynid.arrays import Floats
 from dynid.robot.inertia import Inertia
 from dynid.robot.parts import JointLimits
 from dynid.spatial import transform
-
-__all__ = ["body", "joint_limits", "shift"]
 
 
 def body(mass: float, com: ArrayLike, moments: Sequence[float]) -> Inertia:
@@ -49,6 +48,6 @@ def joint_limits(
     ]
 
 
-def shift(x: float, y: float, z: float) -> NDArray[np.float64]:
+def shift(x: float, y: float, z: float) -> Floats:
     """Pose (4, 4) of a parallel frame at (x, y, z) [m]."""
     return transform(np.eye(3), np.array([x, y, z], dtype=float))

@@ -12,8 +12,6 @@ from dynid.studies.benchmark.case import BOUND, Case, Workload, batch_workloads,
 from dynid.tape.operations import Operation
 from dynid.tape.tape import Tape
 
-__all__ = ["Casadi"]
-
 
 class Casadi:
     """Regressor, inverse dynamics and the gradient of a weighted sum of the base regressor."""

@@ -10,32 +10,16 @@ from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.kernels import kernel
 from dynid.lazy import cached_property
-from dynid.parameters.base import base_parameters, base_vector
+from dynid.parameters.base import base_parameters
+from dynid.parameters.base_set import base_vector
 from dynid.robot.model import Robot
 from dynid.tape import Tape
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset
-
-__all__ = [
-    "BOUND",
-    "SIZES",
-    "Case",
-    "Floats",
-    "NotInstalled",
-    "Peer",
-    "Workload",
-    "batch_workloads",
-    "best_time",
-    "function_workload",
-    "load",
-    "repeat",
-]
-
-Floats = NDArray[np.float64]
 
 Workload = str
 """What is measured: ``FUNCTION, one state``, ``FUNCTION, N states``, ``FUNCTION, bound``, or a name of `ours`.

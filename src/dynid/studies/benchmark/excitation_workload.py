@@ -12,8 +12,6 @@ from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.parameters.base import base_parameters
 from dynid.studies.benchmark.case import Case
 
-__all__ = ["measure_excitation"]
-
 SAMPLES = 1000
 """Samples of the motion."""
 CALLS = 20

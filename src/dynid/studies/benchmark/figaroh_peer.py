@@ -8,8 +8,6 @@ from dynid.studies.benchmark.case import Case, Workload, load
 from dynid.studies.benchmark.pinocchio_model import pinocchio_model
 from dynid.studies.benchmark.pinocchio_python import lstsq_time
 
-__all__ = ["Figaroh"]
-
 
 class Figaroh:
     """``build_regressor_basic``: inertial columns alone, and columns with friction and offsets, solved by lstsq."""

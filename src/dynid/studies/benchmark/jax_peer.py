@@ -11,8 +11,6 @@ import numpy as np
 from dynid.robot.model import Robot
 from dynid.studies.benchmark.case import Case, Workload, batch_workloads, load
 
-__all__ = ["Jax"]
-
 
 class Jax:
     """``jit(vmap(regressor))`` and the gradient of a weighted sum of its base columns, in float64."""

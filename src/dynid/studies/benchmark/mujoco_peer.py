@@ -9,8 +9,6 @@ import numpy as np
 from dynid.robot.model import Robot
 from dynid.studies.benchmark.case import Case, Workload, batch_workloads, function_workload, load
 
-__all__ = ["Mujoco"]
-
 
 class Mujoco:
     """``mj_inverse`` and ``mj_forward``, in batches with the time to write the state."""

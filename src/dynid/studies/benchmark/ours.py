@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dynid.arrays import Floats
 from dynid.information import Method, reduce_samples
 from dynid.kernels import kernel
-from dynid.studies.benchmark.case import Case, Floats, Workload
+from dynid.studies.benchmark.case import Case, Workload
 from dynid.studies.benchmark.excitation_workload import measure_excitation
 from dynid.studies.benchmark.public_functions import (
     measure_bound_forms,
@@ -22,8 +23,6 @@ from dynid.studies.benchmark.public_functions import (
 from dynid.tape import Tape
 from dynid.tape.adjoint import vjp
 from dynid.tape.llvm.backend import STORE_BLOCK, BlockKernel
-
-__all__ = ["Ours"]
 
 _FIRST_USE = """
 import time

@@ -12,8 +12,6 @@ from pathlib import Path
 from dynid.studies.benchmark.case import Case, NotInstalled, Workload, batch_workloads
 from dynid.studies.benchmark.pinocchio_model import pinocchio_model
 
-__all__ = ["PinocchioCpp"]
-
 _DEFINITIONS = (
     "-DBOOST_MPL_LIMIT_LIST_SIZE=30",
     "-DBOOST_MPL_LIMIT_VECTOR_SIZE=30",

@@ -9,8 +9,6 @@ import numpy as np
 from dynid.robot.model import Robot
 from dynid.studies.benchmark.case import load
 
-__all__ = ["pinocchio_model"]
-
 
 def pinocchio_model(robot: Robot) -> tuple[Any, Any]:
     """Import Pinocchio and build the model of a robot joint by joint, with our body frames."""

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from dynid.studies.benchmark.case import BOUND, Case, Floats, Workload, batch_workloads, function_workload, repeat
+from dynid.arrays import Floats
+from dynid.studies.benchmark.case import BOUND, Case, Workload, batch_workloads, function_workload, repeat
 from dynid.studies.benchmark.pinocchio_model import pinocchio_model
 from dynid.studies.benchmark.public_functions import fresh_process, keep_bytecode, states_of
-
-__all__ = ["PinocchioPython"]
 
 
 class PinocchioPython:

@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from dynid import kernels
-from dynid.studies.benchmark.case import BOUND, SIZES, Case, Floats, Workload, function_workload, repeat
-
-__all__ = ["measure_bound_forms", "measure_fresh_processes", "measure_public_functions", "states_of"]
+from dynid.arrays import Floats
+from dynid.studies.benchmark.case import BOUND, SIZES, Case, Workload, function_workload, repeat
 
 STATES: dict[str, tuple[str, ...]] = {
     "inverse_dynamics": ("q", "dq", "ddq"),

@@ -19,8 +19,6 @@ from dynid.studies.benchmark.pinocchio_cpp import PinocchioCpp
 from dynid.studies.benchmark.pinocchio_python import PinocchioPython
 from dynid.tables import Table
 
-__all__ = ["PEERS", "Row", "compare", "describe_rows", "is_slower", "speed_table"]
-
 PEERS: tuple[Callable[[], Peer], ...] = (PinocchioCpp, PinocchioPython, Figaroh, Casadi, Mujoco, Jax)
 
 TARGETS: dict[tuple[Workload, str], float] = {

@@ -16,8 +16,6 @@ from dynid.studies.compare.condition import Condition
 from dynid.studies.compare.study import Study, Summary
 from dynid.tables import Cell, Table
 
-__all__ = ["comparison_table", "study_page", "study_pictures"]
-
 FIGURES: tuple[tuple[str, Callable[[Summary], float]], ...] = (
     ("parameter error [%]", lambda s: s.error),
     ("torque error on another motion [%]", lambda s: s.torque_error),

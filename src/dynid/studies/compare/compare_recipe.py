@@ -10,8 +10,6 @@ from dynid.settings import TomlSettings
 from dynid.studies.compare.compared_methods import DEFAULT
 from dynid.studies.compare.condition import Condition, conditions
 
-__all__ = ["CompareRecipe"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareRecipe(TomlSettings):

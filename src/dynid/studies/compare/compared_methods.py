@@ -18,8 +18,6 @@ from dynid.estimation.registry import estimator_class
 from dynid.processing.experiment import Experiment
 from dynid.studies.compare.trial import Trial
 
-__all__ = ["DEFAULT", "Method", "method", "names"]
-
 FILTERED = "+f"
 """Suffix of methods that use low-pass filtered positions."""
 LEAST_POSITION_STD = 1e-6

@@ -10,9 +10,6 @@ import numpy as np
 
 from dynid.errors import ArgumentError
 
-__all__ = ["Condition", "conditions"]
-
-
 _BOUNDS = {
     "position_std": ("--noise", 0.0, True),
     "torque_std": ("torque_noise", 0.0, True),

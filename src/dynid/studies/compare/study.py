@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynid.engines.engine_names import make_engine
 from dynid.errors import ArgumentError, DynidError
@@ -18,9 +17,6 @@ from dynid.studies.compare.compared_methods import Method, method
 from dynid.studies.compare.condition import Condition
 from dynid.studies.compare.trial import Setting, Trial, check_length, make_trial
 
-__all__ = ["Outcome", "Study", "Summary", "Trials", "run_study", "run_trials", "summarise"]
-
-Floats = NDArray[np.float64]
 Progress = Callable[[int, int, str], None]
 """Called with the number of finished trials, the number of all trials, and the condition of the last one."""
 Trials = dict[int, list[tuple["Outcome", ...]]]

@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError, DataError, EstimationError
 from dynid.kernels import kernel
 from dynid.logs.recording import Recording
@@ -15,7 +16,8 @@ from dynid.loop.arm import Arm
 from dynid.loop.laws import PD, assumed_law
 from dynid.loop.loop import Loop, ReferenceMotion
 from dynid.loop.simulator import LoopSimulation, LoopSimulator, simulate_loop
-from dynid.parameters.base import BaseParameters, base_parameters
+from dynid.parameters.base import base_parameters
+from dynid.parameters.base_set import BaseParameters
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
 from dynid.processing.simulation import sum_of_sines
@@ -24,9 +26,6 @@ from dynid.studies.compare.condition import Condition
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
 
-__all__ = ["Setting", "Trial", "check_length", "make_trial", "planted_robot"]
-
-Floats = NDArray[np.float64]
 CONTROL_HZ = 2000.0
 """Control rate, unless the log is faster [Hz]; a convention."""
 FRICTION_SPEED = 0.05

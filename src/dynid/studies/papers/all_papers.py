@@ -13,8 +13,6 @@ from dynid.studies.papers.judgement.earlier_verdicts import build_changes
 from dynid.studies.papers.judgement.places import build_not_compared
 from dynid.studies.papers.judgement.reproduction import Part, Reproduction
 
-__all__ = ["REPRODUCTIONS", "Paper", "Progress", "build_page", "reproduce"]
-
 Progress = Callable[[int, int, str], None]
 """Called before each part with the number of finished parts, the number of all parts and the name of the next one."""
 Maker = Callable[[bool], Part]

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.integrate import simpson
 from scipy.spatial.transform import Rotation
 
+from dynid.arrays import Floats
 from dynid.kernels import regressor, wrench_regressor
 from dynid.load.load import Load
 from dynid.logs.drives import ThreePhase
@@ -24,10 +24,6 @@ from dynid.studies.papers import atkeson1986_links, atkeson1986_load, atkeson198
 from dynid.studies.papers.data import read_printed
 from dynid.studies.papers.judgement.reproduction import Part
 from dynid.studies.papers.judgement.verdicts import Row, compare_claim, compare_derived, compare_exactly
-
-__all__ = ["PARTS", "TITLE", "load_equations", "statements"]
-
-Floats = NDArray[np.float64]
 
 
 def statements(quick: bool = False) -> Part:

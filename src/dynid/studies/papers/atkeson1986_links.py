@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.linear.reduced_set import ReducedSet
@@ -35,9 +35,6 @@ from dynid.studies.papers.judgement.verdicts import (
 )
 from dynid.tables import Table
 
-__all__ = ["appendix1", "groups", "links", "tables345"]
-
-Floats = NDArray[np.float64]
 _L2 = 0.45
 """Length of link 2 of the direct-drive arm [m], as in the paper."""
 _KEPT = {

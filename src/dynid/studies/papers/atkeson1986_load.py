@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.excitation.trajectories.quintic import QuinticTrajectory, minimum_jerk
 from dynid.kernels import wrench_regressor
 from dynid.load.wrist import Sensing, identify_load
@@ -21,9 +21,6 @@ from dynid.studies.papers.judgement.reproduction import Figure, Part
 from dynid.studies.papers.judgement.verdicts import UNSTATED, ByConstruction, Row, compare_claim, compare_numbers
 from dynid.tables import Table
 
-__all__ = ["ALL_JOINTS", "body", "experiment", "record", "table1", "table2"]
-
-Floats = NDArray[np.float64]
 Noise = Callable[[np.random.Generator, int], Floats]
 """Wrench noise (N, 6)."""
 ALL_JOINTS = minimum_jerk(np.deg2rad([0, 0, 0, -90, 0, 0]), np.deg2rad([90, -60, 90, 90, 90, 90]), duration_s=2.0)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.signal import lfilter, lsim
 
+from dynid.arrays import Floats
 from dynid.load.wrist import Sensing, identify_load
 from dynid.processing.experiment import Experiment
 from dynid.report.chart import Chart, Line, arrange_charts
@@ -19,9 +19,6 @@ from dynid.studies.papers.judgement.reproduction import Figure, Part
 from dynid.studies.papers.judgement.verdicts import ByConstruction, Row, compare_claim
 from dynid.tables import Table
 
-__all__ = ["filtering", "vibration"]
-
-Floats = NDArray[np.float64]
 _POSITION_NOISE = {"positions": 2e-4, "positions, small": 2e-6}
 """Standard deviation of the position noise [rad]; with the larger one, noise exceeds the accelerations."""
 

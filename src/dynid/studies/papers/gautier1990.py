@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.dynamics.energy_recursion import (
     count_bound,
     energy_derivatives,
@@ -28,10 +28,7 @@ from dynid.studies.papers.judgement.reproduction import Part
 from dynid.studies.papers.judgement.verdicts import Row, compare_claim, compare_derived, compare_exactly, compare_lines
 from dynid.tables import Table
 
-__all__ = ["PARTS", "TITLE"]
-
 TITLE = "Gautier, Khalil 1990: direct calculation of the minimum set of inertial parameters"
-Floats = NDArray[np.float64]
 _METHODS: tuple[Method, ...] = ("closed-form", "minimal-combinations", "structural", "numeric")
 _PUMA = {"D3": 0.4318, "R3": 0.1501, "D4": 0.0203, "R4": 0.4331}
 

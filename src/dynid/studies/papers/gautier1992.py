@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.excitation.trajectories.quintic import quintic_coefficients, segment_peaks
 from dynid.report.chart import Chart, Line
 from dynid.robot import zoo
@@ -27,11 +27,6 @@ from dynid.studies.papers.judgement.verdicts import (
     compare_lines,
     compare_numbers,
 )
-
-__all__ = ["PARTS", "TITLE"]
-
-Floats = NDArray[np.float64]
-
 
 _ONE_DIGIT = Tolerance(factor=1.05, basis="the tables print these errors with one to three digits")
 """Tolerance of the relative errors that two tables print."""

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.estimation.perturbation import PerturbationBounds, perturbation_bounds
 from dynid.excitation.points.energy_points import EnergyPoints, PointSequence, optimise_points
 from dynid.studies.papers.data import read_printed
@@ -30,9 +30,6 @@ from dynid.studies.papers.judgement.verdicts import (
 )
 from dynid.tables import Table
 
-__all__ = ["bounds", "components", "consistency", "noise", "reading"]
-
-Floats = NDArray[np.float64]
 _HALF_RANGE = 0.5
 """Share of the range of a joint to which noise of positions is proportional; see the top of this file."""
 _SEQUENCES = 8

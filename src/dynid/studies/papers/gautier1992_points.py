@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.excitation.criteria import (
     ConditionNumber,
     Criterion,
@@ -33,9 +33,6 @@ from dynid.studies.papers.judgement.verdicts import (
 )
 from dynid.tables import Table
 
-__all__ = ["LIMITS", "figures", "measures", "narrow", "optimum", "table2", "wide"]
-
-Floats = NDArray[np.float64]
 LIMITS = (
     "The paper states no joint limits. With uniform draws and one speed limit for all joints, Table 2 admits a family "
     "of limits, among them 90 degrees to each side with 0.68 rad/s and 45 degrees with 0.845 rad/s. We use the first "

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.control.bang_coast_bang import BangCoastBang
 from dynid.control.controllers import OpenLoopTorque
 from dynid.control.experiments import Tracking, track
@@ -46,10 +46,7 @@ from dynid.studies.papers.judgement.verdicts import (
 )
 from dynid.tables import Table
 
-__all__ = ["PARTS", "TITLE"]
-
 TITLE = "Izaguirre, Hashimoto, Paul, Hayward 1992: a new computational structure for real-time dynamics"
-Floats = NDArray[np.float64]
 _SYMBOLS = {"m": "M", "x": "MX", "y": "MY", "z": "MZ", "a": "XX", "b": "YY", "c": "ZZ", "d": "XY", "e": "YZ", "f": "XZ"}
 """The paper's letters; that e is YZ and f is XZ follows from its Table 1."""
 _JOINTS = {"ia": "IA", "fs": "FC", "ds": "FV"}

@@ -11,8 +11,8 @@ from functools import cache
 from importlib.resources import files
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.export.c.c_package import generate_c
 from dynid.kernels import gravity_torque, inertia_matrix, velocity_torque
@@ -30,10 +30,6 @@ from dynid.studies.papers.judgement.formulas import (
 )
 from dynid.studies.papers.judgement.reproduction import Listing, Part
 from dynid.studies.papers.judgement.verdicts import Row, compare_claim, compare_derived, compare_exactly, compare_lines
-
-__all__ = ["consistency", "counts", "equations", "listing", "printed_program", "run_program"]
-
-Floats = NDArray[np.float64]
 
 
 def equations(quick: bool = False) -> Part:

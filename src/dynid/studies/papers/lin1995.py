@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.linear.link_by_link import LinkByLink
 from dynid.kernels import inverse_dynamics
@@ -36,10 +36,7 @@ from dynid.studies.papers.judgement.verdicts import (
 from dynid.studies.papers.lin1995_dynamics import counts, dynamics
 from dynid.tables import Table
 
-__all__ = ["PARTS", "TITLE"]
-
 TITLE = "Lin 1995: minimal linear combinations of the inertia parameters of a manipulator"
-Floats = NDArray[np.float64]
 _SEVEN = ("U11-U22", "U33", "U12", "U13", "U23", "KX", "KY")
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynid.dynamics.chain import place_chain
 from dynid.dynamics.inertia_matrix import move_origin, rotate_composite, turn_composite
@@ -34,9 +33,6 @@ from dynid.studies.papers.judgement.verdicts import Row, compare_claim, compare_
 from dynid.tables import Table
 from dynid.tape import OperationCount, count, record
 
-__all__ = ["counts", "dynamics"]
-
-Floats = NDArray[np.float64]
 Pair = tuple[int, int]
 """Multiplications and additions."""
 

@@ -11,17 +11,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.tape.llvm.blocks import BlockLayout, BlockPrinter
 from dynid.tape.llvm.engine import host, load_code
 from dynid.tape.numpy_backend import NumpyExecutor
 from dynid.tape.tape import Tape
-
-__all__ = ["LARGE", "BlockKernel", "LlvmExecutor", "NotCompiled", "PatientExecutor", "address", "pointer_table"]
-
-Floats = npt.NDArray[np.float64]
 
 STORE_BLOCK = 16
 """Samples per block when rows are written: the block and most rows stay in the first-level cache (measured)."""

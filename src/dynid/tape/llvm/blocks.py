@@ -22,9 +22,6 @@ from dynid.tape.lower import FunctionPass, lower, stages
 from dynid.tape.operations import is_binary
 from dynid.tape.tape import Tape
 
-__all__ = ["BlockLayout", "BlockPrinter"]
-
-
 SPARE = 2
 """Registers left to LLVM, for copies."""
 

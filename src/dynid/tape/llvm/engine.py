@@ -21,8 +21,6 @@ import llvmlite.binding as llvm
 from dynid.tape.llvm.functions import LIBRARY, functions_module
 from dynid.tape.llvm.object_cache import ObjectCache, source_digest
 
-__all__ = ["TAPE", "Code", "Host", "host", "load_code", "optimise_text", "provide", "source_digest"]
-
 PYTHON = (
     "Py_IncRef",
     "PyTuple_GetItem",

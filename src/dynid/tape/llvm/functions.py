@@ -15,8 +15,6 @@ from collections.abc import Sequence
 
 from dynid.tape.llvm.ir import Writer, declarations, integer, number, vector
 
-__all__ = ["LIBRARY", "GROUP", "LIMIT", "PASSES", "functions_module", "pass_call"]
-
 LIBRARY = ("sin", "cos", "tanh", "exp")
 """Functions of the C library that the printed code may call, under the names ``dynid_sin`` and so on."""
 

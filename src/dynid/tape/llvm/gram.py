@@ -21,13 +21,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.tape.llvm.backend import REDUCE_BLOCK, BlockKernel, address, pointer_table
 from dynid.tape.llvm.engine import Code, host, load_code
 from dynid.tape.llvm.ir import Writer, declarations
 from dynid.tape.tape import Tape
-
-__all__ = ["LlvmGram", "TilePrinter", "element", "multiply_add", "pointers", "splats"]
 
 
 class TilePrinter:
@@ -303,7 +302,6 @@ def element(w: Writer, pointer: str, index: str) -> str:
     return w.value(f"getelementptr inbounds double, ptr {pointer}, i64 {index}")
 
 
-Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 

@@ -7,17 +7,6 @@ from collections.abc import Callable, Sequence
 
 from dynid.tape.lower import Lowered
 
-__all__ = [
-    "Writer",
-    "constant_table",
-    "declarations",
-    "integer",
-    "number",
-    "print_instruction",
-    "print_instructions",
-    "vector",
-]
-
 RELOAD = 24
 """A loaded value read again after more instructions than this is loaded again: loads are free, spills are not."""
 

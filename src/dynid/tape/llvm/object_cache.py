@@ -21,8 +21,6 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["ObjectCache", "source_digest"]
-
 MOST_BYTES = 256 * 2**20
 """Size of the folder above which the oldest entries are removed [bytes]. Convention; a robot takes about 1 MB."""
 KEPT_SHARE = 0.75

@@ -12,8 +12,8 @@ import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.tape.adjoint import vjp
 from dynid.tape.llvm.backend import BlockKernel, address, pointer_table
@@ -21,10 +21,6 @@ from dynid.tape.llvm.engine import Code, Host, host, load_code
 from dynid.tape.llvm.gram import element, multiply_add, pointers, splats
 from dynid.tape.llvm.ir import Writer, declarations
 from dynid.tape.tape import Tape, prune
-
-__all__ = ["LlvmPullback", "PullbackPrinter", "join_outputs"]
-
-Floats = npt.NDArray[np.float64]
 
 BLOCK = 24
 """Samples per block: rows and cotangents of a robot with seven joints fit into the first-level cache."""

@@ -12,8 +12,6 @@ from collections.abc import Callable
 from dynid.tape.llvm.ir import Writer, print_instruction
 from dynid.tape.lower import Lowered
 
-__all__ = ["print_allocated"]
-
 STORED = 4
 """A value that is in memory already leaves first, unless the next use of another is this many times further away."""
 

@@ -12,8 +12,6 @@ from typing import NamedTuple
 from dynid.tape.llvm.ir import Writer, number
 from dynid.tape.tape import Tape
 
-__all__ = ["EARLY", "early_offsets", "print_clear", "print_load", "print_store", "rows_of"]
-
 STREAMED = 2
 """Most lanes with which rows are written one after the other."""
 

@@ -26,8 +26,6 @@ from dynid.tape.llvm.ir import Writer, constant_table, declarations, print_instr
 from dynid.tape.lower import lower, stages
 from dynid.tape.tape import Tape
 
-__all__ = ["single_call"]
-
 _CONVENTION = 0x0082
 """Calling convention of CPython: arguments as an array, then the names of those that have one (METH_FASTCALL and
 METH_KEYWORDS in methodobject.h)."""

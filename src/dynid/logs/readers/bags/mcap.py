@@ -18,8 +18,6 @@ from dynid.errors import LogReadError
 from dynid.logs.readers.bags.ros_messages import MessageCollector
 from dynid.logs.readers.base import Options, Table, Unpacking, unpack_beginning
 
-__all__ = ["read"]
-
 MAGIC = b"\x89MCAP0\r\n"
 MAX_RECORD = 2**30
 """Largest record [bytes]; convention: writers make chunks of about one megabyte."""

@@ -15,11 +15,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import LogReadError
 from dynid.logs.readers.bags.unitree import MOTOR_KINDS, MOTOR_NAMES, decode_motors
-from dynid.logs.readers.base import Floats, Table
-
-__all__ = ["Decoded", "Kind", "MessageCollector", "decode_messages", "message_kind"]
+from dynid.logs.readers.base import Table
 
 Kind = str
 Integers = NDArray[np.int64]

@@ -11,8 +11,6 @@ from dynid.errors import LogReadError
 from dynid.logs.readers.bags.ros_messages import MessageCollector
 from dynid.logs.readers.base import Options, Table, Unpacking, unpack_beginning
 
-__all__ = ["read"]
-
 MAGIC = b"#ROSBAG V2.0\n"
 MAX_RECORD = 2**30
 """Largest record [bytes] (convention)."""

@@ -13,8 +13,6 @@ from dynid.errors import LogReadError
 from dynid.logs.readers.bags.ros_messages import MessageCollector
 from dynid.logs.readers.base import Options, Table
 
-__all__ = ["read"]
-
 MAX_MESSAGE = 64 * 2**20
 """Largest message [bytes] (convention)."""
 BASE_SECONDS = 8.0

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dynid.arrays import Floats
 from dynid.errors import LogReadError
-from dynid.logs.readers.base import Floats
-
-__all__ = ["MOTOR_KINDS", "MOTOR_NAMES", "decode_motors"]
 
 MOTOR_KINDS = {"unitree_go/LowState": "low_state", "unitree_go/LowCmd": "low_cmd"}
 """Type of a message -> its kind."""

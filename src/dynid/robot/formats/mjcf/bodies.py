@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.robot.formats.mjcf.mjcf_settings import ORIENTATIONS, SHORTEST, MjcfSettings, rotation_to_z_axis
 from dynid.robot.formats.xml import Element
 from dynid.robot.inertia import Inertia, inertia_about_com
@@ -20,38 +20,36 @@ from dynid.spatial import rotation_about, transform
 from dynid.terms import TERMS
 from dynid.terms.base import StateTerm
 
-__all__ = ["JOINT_TERMS", "geom_inertia", "read_joint", "read_inertial"]
-
 _WATER = 1000.0
 """MuJoCo's default density [kg/m^3]."""
 _SMALLEST_VOLUME = 1e-15
 """Volume [m^3] below which MuJoCo leaves out the mass of a geom (its ``mjMINVAL``)."""
 
-Shape = tuple[float, NDArray[np.float64]]
+Shape = tuple[float, Floats]
 """Volume [m^3] and principal moments per unit mass (3,) [m^2]."""
 
 
-def _ellipsoid(size: NDArray[np.float64]) -> Shape:
+def _ellipsoid(size: Floats) -> Shape:
     a, b, c = size**2
     return 4.0 / 3.0 * np.pi * float(np.prod(size)), np.array([b + c, a + c, a + b]) / 5.0
 
 
-def _sphere(size: NDArray[np.float64]) -> Shape:
+def _sphere(size: Floats) -> Shape:
     return _ellipsoid(np.repeat(size[0], 3))
 
 
-def _box(size: NDArray[np.float64]) -> Shape:
+def _box(size: Floats) -> Shape:
     a, b, c = size**2
     return 8.0 * float(np.prod(size)), np.array([b + c, a + c, a + b]) / 3.0
 
 
-def _cylinder(size: NDArray[np.float64]) -> Shape:
+def _cylinder(size: Floats) -> Shape:
     r, h = size
     across = r**2 / 4.0 + h**2 / 3.0
     return 2.0 * np.pi * r**2 * h, np.array([across, across, r**2 / 2.0])
 
 
-def _capsule(size: NDArray[np.float64]) -> Shape:
+def _capsule(size: Floats) -> Shape:
     r, h = size
     tube, tube_moments = _cylinder(size)
     caps, _ = _sphere(size)
@@ -61,7 +59,7 @@ def _capsule(size: NDArray[np.float64]) -> Shape:
 
 
 # type -> how many sizes it has, and its shape
-_SHAPES: dict[str, tuple[int, Callable[[NDArray[np.float64]], Shape]]] = {
+_SHAPES: dict[str, tuple[int, Callable[[Floats], Shape]]] = {
     "sphere": (1, _sphere),
     "capsule": (2, _capsule),
     "cylinder": (2, _cylinder),
@@ -129,7 +127,7 @@ def geom_inertia(settings: MjcfSettings, geom: Element, *, moving: bool) -> Iner
         return inertia_about_com(mass, T_frame_geom[:3, 3], R @ np.diag(mass * moments) @ R.T)
 
 
-def _size_and_pose(settings: MjcfSettings, geom: Element, kind: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _size_and_pose(settings: MjcfSettings, geom: Element, kind: str) -> tuple[Floats, Floats]:
     document, count = settings.document, _SHAPES[kind][0]
     size = document.number_list(geom, "size")
     if size.size > 3:
@@ -162,8 +160,8 @@ JOINT_TERMS: dict[str, tuple[type[StateTerm], ...]] = {
 
 
 def read_joint(
-    settings: MjcfSettings, element: Element, name: str, kind: str, T_body_frame: NDArray[np.float64], effort: float
-) -> tuple[Joint, NDArray[np.float64]]:
+    settings: MjcfSettings, element: Element, name: str, kind: str, T_body_frame: Floats, effort: float
+) -> tuple[Joint, Floats]:
     """Read a joint that is not connected yet.
 
     Args:

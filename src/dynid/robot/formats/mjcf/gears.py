@@ -25,8 +25,6 @@ from dynid.robot.formats.xml import (
 )
 from dynid.robot.model import Robot
 
-__all__ = ["gear_lines", "read_gears", "takes_gears", "update_gears"]
-
 SUFFIX = "_drive"
 """End of a motor's name behind that of its joint."""
 

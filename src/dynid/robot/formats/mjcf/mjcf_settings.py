@@ -9,22 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.robot.formats.xml import Element, XmlDocument
 from dynid.robot.model import STANDARD_GRAVITY
 from dynid.spatial import rotation_about, rotation_from_quaternion, transform
-
-__all__ = [
-    "ACTUATORS",
-    "MjcfSettings",
-    "ORIENTATIONS",
-    "SHORTEST",
-    "check_scope",
-    "effort_limits",
-    "read_settings",
-    "rotation_to_z_axis",
-]
 
 ACTUATORS = (
     *("general", "motor", "position", "velocity", "intvelocity", "orientation", "pid"),
@@ -68,7 +57,7 @@ class MjcfSettings:
     """``true``, ``false`` or ``auto``: only where ``<inertial>`` is missing."""
     inertia_groups: tuple[float, float]
     """First and last group of geoms that have mass."""
-    gravity: NDArray[np.float64]
+    gravity: Floats
     """(3,) [m/s^2], world frame."""
     defaults: Defaults
 
@@ -84,11 +73,11 @@ class MjcfSettings:
         """An angle of the file in radians."""
         return float(np.deg2rad(angle)) if self.degrees else angle
 
-    def pose(self, element: Element) -> NDArray[np.float64]:
+    def pose(self, element: Element) -> Floats:
         """Pose (4, 4) in the frame the element stands in."""
         return transform(self.rotation(element), self.document.numbers(element, "pos", 3, np.zeros(3)))
 
-    def rotation(self, element: Element) -> NDArray[np.float64]:
+    def rotation(self, element: Element) -> Floats:
         """Rotation (3, 3) from whichever orientation attribute the element has."""
         given = [name for name in ORIENTATIONS if name in element.attributes]
         if len(given) > 1:
@@ -102,11 +91,11 @@ class MjcfSettings:
         return rotation
 
 
-def _from_quaternion(_: MjcfSettings, q: NDArray[np.float64]) -> NDArray[np.float64] | None:
+def _from_quaternion(_: MjcfSettings, q: Floats) -> Floats | None:
     return rotation_from_quaternion(q) if np.linalg.norm(q) > SHORTEST else None
 
 
-def _from_euler(settings: MjcfSettings, angles: NDArray[np.float64]) -> NDArray[np.float64]:
+def _from_euler(settings: MjcfSettings, angles: Floats) -> Floats:
     R = np.eye(3)
     for letter, angle in zip(settings.euler_sequence, angles, strict=True):
         turn = rotation_about(np.eye(3)["xyz".index(letter.lower())], settings.radians(angle))
@@ -114,12 +103,12 @@ def _from_euler(settings: MjcfSettings, angles: NDArray[np.float64]) -> NDArray[
     return R
 
 
-def _from_axis_angle(settings: MjcfSettings, values: NDArray[np.float64]) -> NDArray[np.float64] | None:
+def _from_axis_angle(settings: MjcfSettings, values: Floats) -> Floats | None:
     length = np.linalg.norm(values[:3])
     return rotation_about(values[:3] / length, settings.radians(values[3])) if length > SHORTEST else None
 
 
-def _from_xy_axes(_: MjcfSettings, values: NDArray[np.float64]) -> NDArray[np.float64] | None:
+def _from_xy_axes(_: MjcfSettings, values: Floats) -> Floats | None:
     x, y = values[:3], values[3:]
     if np.linalg.norm(x) < SHORTEST:
         return None
@@ -131,18 +120,18 @@ def _from_xy_axes(_: MjcfSettings, values: NDArray[np.float64]) -> NDArray[np.fl
     return np.column_stack([x, y, np.cross(x, y)])
 
 
-def _from_z_axis(_: MjcfSettings, z: NDArray[np.float64]) -> NDArray[np.float64] | None:
+def _from_z_axis(_: MjcfSettings, z: Floats) -> Floats | None:
     length = np.linalg.norm(z)
     return rotation_to_z_axis(z / length) if length > SHORTEST else None
 
 
-def rotation_to_z_axis(z: NDArray[np.float64]) -> NDArray[np.float64]:
+def rotation_to_z_axis(z: Floats) -> Floats:
     """The smallest turn (3, 3) that brings the z axis to a unit vector (3,); about x when it is half a turn."""
     axis, sine = np.array([-z[1], z[0], 0.0]), float(np.hypot(z[0], z[1]))
     return rotation_about(axis / sine if sine > _STRAIGHT else np.array([1.0, 0.0, 0.0]), np.arctan2(sine, z[2]))
 
 
-_Build = Callable[[MjcfSettings, NDArray[np.float64]], NDArray[np.float64] | None]
+_Build = Callable[[MjcfSettings, Floats], Floats | None]
 ORIENTATIONS: dict[str, tuple[int, _Build]] = {
     "quat": (4, _from_quaternion),
     "euler": (3, _from_euler),
@@ -203,7 +192,7 @@ def _euler_sequence(document: XmlDocument, compiler: Element) -> str:
     return sequence
 
 
-def _gravity(document: XmlDocument, option: Element) -> NDArray[np.float64]:
+def _gravity(document: XmlDocument, option: Element) -> Floats:
     flags = {name: value for flag in option.all("flag") for name, value in flag.attributes.items()}
     for name in _UNSUPPORTED_FLAGS:
         if flags.get(name) == "disable":

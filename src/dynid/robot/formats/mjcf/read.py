@@ -15,9 +15,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dynid.public_calls import public
+from dynid.arrays import Floats
 from dynid.robot.formats.mjcf.bodies import geom_inertia, read_inertial, read_joint
 from dynid.robot.formats.mjcf.mjcf_settings import MjcfSettings, check_scope, effort_limits, read_settings
 from dynid.robot.formats.mjcf.tendons import Site, TendonTerms, read_tendons
@@ -27,8 +26,6 @@ from dynid.robot.model import ModelFile, Robot
 from dynid.robot.parts import Joint, Link, check_held
 from dynid.spatial import transform
 from dynid.terms.base import Term
-
-__all__ = ["MjcfModel", "parse_mjcf", "read_mjcf", "read_mjcf_with_memory", "read_model", "tendon_terms"]
 
 
 @dataclass(slots=True, eq=False)
@@ -54,11 +51,10 @@ class _Member:
     """Something in a body, with the frame elements around it taken into account."""
 
     element: Element
-    T_body_frame: NDArray[np.float64]
+    T_body_frame: Floats
     childclass: str
 
 
-@public
 def read_mjcf(path: str | os.PathLike[str], *, hold: Mapping[str, float] | None = None) -> Robot:
     """Read a robot from an MJCF file; gravity comes from the file.
 
@@ -78,7 +74,6 @@ def read_mjcf(path: str | os.PathLike[str], *, hold: Mapping[str, float] | None 
     return _robot(read_document(path), hold or {})
 
 
-@public
 def read_mjcf_with_memory(
     path: str | os.PathLike[str], *, hold: Mapping[str, float] | None = None
 ) -> tuple[Robot, tuple[Term, ...]]:
@@ -175,7 +170,7 @@ class _Reader:
                 point = (member.T_body_frame @ position)[:3]
                 self._model.sites[site.name] = (link, point), member.element
 
-    def _members(self, holder: Element, T_body_frame: NDArray[np.float64], childclass: str) -> Iterator[_Member]:
+    def _members(self, holder: Element, T_body_frame: Floats, childclass: str) -> Iterator[_Member]:
         for child in holder.children:
             if child.tag == "frame":
                 T_body_child = T_body_frame @ self._settings.pose(child)
@@ -205,8 +200,8 @@ class _Reader:
         self,
         link: str,
         parent: str,
-        T_parent_body: NDArray[np.float64],
-        joints: list[tuple[Joint, NDArray[np.float64]]],
+        T_parent_body: Floats,
+        joints: list[tuple[Joint, Floats]],
     ) -> None:
         """Connect a body to its parent through its joints, each given with its anchor (3,) in the body frame."""
         T_parent_next = T_parent_body
@@ -225,7 +220,7 @@ class _Reader:
             joint = Joint(name=name, kind="fixed", parent=parent, child=link, T_parent_joint=T_parent_next)
             self._model.joints.append(joint)
 
-    def _joint(self, member: _Member, body: str, index: int) -> tuple[Joint, NDArray[np.float64]]:
+    def _joint(self, member: _Member, body: str, index: int) -> tuple[Joint, Floats]:
         """A joint of the body, unconnected, and its anchor in the body frame."""
         element = self._settings.resolve(member.element, member.childclass)
         name = element.name or self._claim_name(f"{body}_joint{index + 1}")
@@ -263,5 +258,5 @@ class _Reader:
 _JOINTS = ("joint", "freejoint")
 
 
-def _shift(p: NDArray[np.float64]) -> NDArray[np.float64]:
+def _shift(p: Floats) -> Floats:
     return transform(np.eye(3), p)

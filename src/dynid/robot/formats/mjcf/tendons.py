@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ExportError
 from dynid.robot.formats.mjcf.mjcf_settings import MjcfSettings
 from dynid.robot.formats.xml import Element, format_numbers, start_tag
@@ -30,9 +30,6 @@ from dynid.terms.memory import Hysteresis
 from dynid.terms.motors import Offset, RotorInertia
 from dynid.terms.springs import AngleHarmonic
 
-__all__ = ["Site", "TendonTerms", "TendonText", "holds_as_tendon", "read_tendons", "tendon_text"]
-
-Floats = NDArray[np.float64]
 Site = tuple[str, Floats]
 """Link of a point and its position (3,) [m] in that link's frame."""
 FAR = 1e6

@@ -9,12 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.decompositions import eigh, eigvalsh
 from dynid.errors import ExportError
 from dynid.files import write_atomically
-from dynid.public_calls import public
 from dynid.robot.formats.mesh_paths import follow_assets
 from dynid.robot.formats.mjcf.bodies import JOINT_TERMS
 from dynid.robot.formats.mjcf.gears import gear_lines, update_gears
@@ -30,8 +29,6 @@ from dynid.terms.base import Term
 from dynid.terms.motors import Offset
 from dynid.terms.springs import AngleHarmonic
 
-__all__ = ["mjcf_text", "write_mjcf"]
-
 _UPPER = ([0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2])  # MuJoCo's order: M11 M22 M33 M12 M13 M23
 _DIAGONAL = 1e-15
 """Part of a tensor outside the diagonal that is rounding: the file's orientation can stay (convention)."""
@@ -42,7 +39,6 @@ _SMALLEST_MOMENT, _SMALLEST_MASS = 1e-12, 1e-12
 gets as much, which no torque shows."""
 
 
-@public
 def write_mjcf(
     robot: Robot,
     path: str | os.PathLike[str],
@@ -193,7 +189,7 @@ def _same_length(a: list[float], b: list[float]) -> tuple[list[float], list[floa
     return [*a, *[0.0] * (size - len(a))], [*b, *[0.0] * (size - len(b))]
 
 
-def _set_gravity(edits: TextEdits, model: MjcfModel, gravity: NDArray[np.float64]) -> None:
+def _set_gravity(edits: TextEdits, model: MjcfModel, gravity: Floats) -> None:
     options = model.document.root.all("option")
     if any(flag.attributes.get("gravity") == "disable" for option in options for flag in option.all("flag")):
         raise ExportError("the file switches gravity off by a flag", remedy="Take the flag out of the MJCF file first.")
@@ -250,20 +246,20 @@ def _set_inertial(edits: TextEdits, settings: MjcfSettings, body: Element, name:
     edits.set_numbers(inertial, "diaginertia", np.diag(moments), present)
 
 
-def _inertial_attributes(inertia: Inertia, com: NDArray[np.float64]) -> dict[str, str]:
+def _inertial_attributes(inertia: Inertia, com: Floats) -> dict[str, str]:
     mass, tensor = _accepted(inertia)
     numbers: dict[str, Iterable[float]] = {"pos": com, "mass": [mass], "fullinertia": tensor[_UPPER]}
     return {name: format_numbers(values) for name, values in numbers.items()}
 
 
-def _accepted(inertia: Inertia) -> tuple[float, NDArray[np.float64]]:
+def _accepted(inertia: Inertia) -> tuple[float, Floats]:
     """Mass [kg] and tensor about the centre of mass (3, 3) [kg m^2] that MuJoCo accepts, an empty dummy link's too."""
     tensor = inertia.about_com
     tensor = tensor + max(0.0, _SMALLEST_MOMENT - float(eigvalsh(tensor)[0])) * np.eye(3)
     return inertia.mass if abs(inertia.mass) > _SMALLEST_MASS else _SMALLEST_MASS, tensor
 
 
-def _principal(tensor: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _principal(tensor: Floats) -> tuple[Floats, Floats]:
     """Principal moments (3, 3), largest first, and the axes (3, 3) as columns of a rotation."""
     moments, axes = eigh(tensor)
     axes = axes[:, ::-1] * [1.0, 1.0, 1.0]
@@ -271,7 +267,7 @@ def _principal(tensor: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArra
     return np.diag(moments[::-1]), axes
 
 
-def _quaternion(R: NDArray[np.float64]) -> NDArray[np.float64]:
+def _quaternion(R: Floats) -> Floats:
     """Quaternion w, x, y, z of a rotation: the best eigenvector of Bar-Itzhack's matrix, right for every rotation."""
     xx, xy, xz, yx, yy, yz, zx, zy, zz = R.ravel()
     K = np.array(
@@ -282,7 +278,7 @@ def _quaternion(R: NDArray[np.float64]) -> NDArray[np.float64]:
             [yx - xy, xz + zx, zy + yz, zz - xx - yy],
         ]
     )
-    q: NDArray[np.float64] = eigh(K)[1][:, -1]
+    q: Floats = eigh(K)[1][:, -1]
     return q if q[0] >= 0.0 else -q
 
 
@@ -375,9 +371,7 @@ def _body_lines(robot: Robot, link: str, joints: list[Joint], tendons: TendonTex
     yield from (f"  {line}" for line in tendons.sites.get(link, ()))
 
 
-def _joint_attributes(
-    joint: Joint, T_body_joint: NDArray[np.float64], elsewhere: Mapping[str, float]
-) -> dict[str, str]:
+def _joint_attributes(joint: Joint, T_body_joint: Floats, elsewhere: Mapping[str, float]) -> dict[str, str]:
     limits = joint.limits
     kind = "slide" if joint.kind == "prismatic" else "hinge"
     numbers: dict[str, Iterable[float]] = {"axis": T_body_joint[:3, :3] @ joint.axis}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.integrate import simpson
 from scipy.spatial.transform import Rotation
 
+from dynid.arrays import Floats
 from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.ridge import Ridge
 from dynid.kernels import inverse_dynamics, regressor
@@ -16,10 +16,6 @@ from dynid.spatial import skew
 from dynid.studies.papers.equations.point_masses import Cloud, judge, random_cloud, random_rotation
 from dynid.studies.papers.judgement.reproduction import Part
 from dynid.studies.papers.judgement.verdicts import Row, compare_claim
-
-__all__ = ["formulas"]
-
-Floats = NDArray[np.float64]
 
 
 def _dot(w: Floats) -> Floats:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.integrate import simpson
 
+from dynid.arrays import Floats
 from dynid.excitation.criteria import ConditionNumber, Equilibrium, FrobeniusCondition, WeightedCost
 from dynid.excitation.points.energy_points import EnergyPoints
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
@@ -22,9 +22,6 @@ from dynid.studies.papers.equations.point_masses import judge, random_cloud, ran
 from dynid.studies.papers.judgement.reproduction import Part
 from dynid.studies.papers.judgement.verdicts import Row, compare_exactly
 
-__all__ = ["formulas_1990", "formulas_1992"]
-
-Floats = NDArray[np.float64]
 _NUMBERS_OF_VARIABLES = {15: 80, 30: 155}
 """Variables of the 3-R robot by the number of equations, printed in sections 4.3 and 6.2 of the paper of 1992."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.kernels import gravity_torque, inertia_matrix, link_pose, regressor, velocity_torque
 from dynid.parameters.base import base_parameters
 from dynid.robot.formats.dh import DH, StandardDH, from_dh
@@ -14,9 +14,6 @@ from dynid.studies.papers.equations.point_masses import Cloud, judge, random_clo
 from dynid.studies.papers.judgement.reproduction import Part
 from dynid.studies.papers.judgement.verdicts import Row
 
-__all__ = ["formulas"]
-
-Floats = NDArray[np.float64]
 _Z = np.array([0.0, 0.0, 1.0])
 
 

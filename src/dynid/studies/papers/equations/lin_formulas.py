@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.kernels import inverse_dynamics, link_pose, regressor
 from dynid.parameters.base import base_parameters
 from dynid.parameters.base_set import conversion_matrix
@@ -16,9 +16,6 @@ from dynid.studies.papers.equations.point_masses import EXACT, Cloud, judge, ran
 from dynid.studies.papers.judgement.reproduction import Part
 from dynid.studies.papers.judgement.verdicts import Row, compare_claim
 
-__all__ = ["formulas"]
-
-Floats = NDArray[np.float64]
 _SLIDES = (False, True, False, False, True)
 """Which joints of the arm slide."""
 _STEP = 2e-3

@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.robot.inertia import Inertia
 from dynid.studies.papers.judgement.verdicts import Row, compare_claim
 
-__all__ = ["EXACT", "Cloud", "judge", "random_cloud", "random_rotation"]
-
-Floats = NDArray[np.float64]
 EXACT = 1e-9
 """Largest relative error of an equation that holds: rounding of some hundred operations, with room."""
 

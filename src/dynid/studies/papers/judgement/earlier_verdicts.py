@@ -10,8 +10,6 @@ from dynid.studies.papers.judgement.reproduction import Reproduction
 from dynid.studies.papers.judgement.verdicts import ByConstruction, Row, Verdict
 from dynid.tables import Table
 
-__all__ = ["Change", "build_changes", "find_changes"]
-
 
 @dataclass(frozen=True, slots=True)
 class Change:

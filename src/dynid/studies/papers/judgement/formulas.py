@@ -13,21 +13,9 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Floats
 from dynid.errors import ArgumentError
-
-__all__ = [
-    "Monomials",
-    "OperatorCount",
-    "constant_operators",
-    "evaluate",
-    "mend_parentheses",
-    "operators",
-    "variables",
-]
-
-Floats = NDArray[np.float64]
 
 
 def _tree(text: str) -> ast.expr:

@@ -9,8 +9,6 @@ from dynid.studies.papers.data import read_printed
 from dynid.studies.papers.judgement.reproduction import Part
 from dynid.studies.papers.judgement.verdicts import refrain
 
-__all__ = ["NO_REASON", "build_not_compared", "compared_places", "expand", "find_places", "list_places"]
-
 NO_REASON = "no row names it yet"
 """Reason of a place that neither a row nor the data speak of."""
 _RANGE = re.compile(r"^([A-Z]?)(\d+)(?:-| to )\1(\d+)$")

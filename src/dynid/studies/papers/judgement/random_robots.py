@@ -7,8 +7,6 @@ import numpy as np
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot
 
-__all__ = ["random_robot"]
-
 _QUARTERS = (0.0, 0.5 * np.pi, -0.5 * np.pi, np.pi)
 
 

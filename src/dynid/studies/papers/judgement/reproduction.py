@@ -24,20 +24,6 @@ from dynid.report.page import Page, Section
 from dynid.studies.papers.judgement.verdicts import Near, Row, Verdict, check_tolerances
 from dynid.tables import Table
 
-__all__ = [
-    "COMPARISON",
-    "Comparison",
-    "Contents",
-    "Drawing",
-    "Figure",
-    "Listing",
-    "Part",
-    "Reproduction",
-    "SideBySide",
-    "build_comparison",
-]
-
-
 COMPARISON = ("what", "paper", "ours", "verdict", "note")
 _CHIPS = {
     Verdict.REPRODUCED: ("reproduced", "#2e8b57"),

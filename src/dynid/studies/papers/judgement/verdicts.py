@@ -16,29 +16,6 @@ import numpy as np
 
 from dynid.errors import ArgumentError
 
-__all__ = [
-    "ROUNDED",
-    "UNSTATED",
-    "ByConstruction",
-    "Claim",
-    "Drawn",
-    "Equal",
-    "Near",
-    "Nothing",
-    "Row",
-    "Tolerance",
-    "Verdict",
-    "check_tolerances",
-    "compare_claim",
-    "compare_derived",
-    "compare_draws",
-    "compare_exactly",
-    "compare_lines",
-    "compare_numbers",
-    "format_value",
-    "refrain",
-]
-
 
 class Verdict(StrEnum):
     """Whether our result agrees with the paper's, and under which condition."""
