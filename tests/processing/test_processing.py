@@ -11,7 +11,7 @@ from dynid.errors import ArgumentError, DataError, DynidError
 from dynid.logs.recording import Recording
 from dynid.processing.differentiation import QuasiStatic
 from dynid.processing.periods import average_periods
-from dynid.processing.process import Processing, process
+from dynid.processing.process import Chain, Processing, process, share_cutoff
 from dynid.processing.rest import Rest
 from dynid.processing.simulation import sum_of_sines
 from dynid.processing.streaming import process_stream
@@ -217,3 +217,14 @@ def test_a_stream_chooses_its_cutoff_from_the_first_chunk():
     assert any("from the first chunk" in line for line in blocks[-1].processing_steps)
     times = np.concatenate([block.time for block in blocks])
     assert np.all(np.diff(times) > 0)
+
+
+def test_several_logs_share_the_cutoff_that_leaves_the_smallest_error_in_all():
+    slow, quick = (make(noise=1e-4, seed=seed) for seed in (1, 2))
+    quick = replace(quick, q=PATH(3.0 * quick.time)[0] + 1e-4 * np.random.default_rng(2).normal(size=quick.q.shape))
+    chains = [Chain.start(log, Processing()) for log in (slow, quick)]
+    own = [float(chain.options.cutoff_hz) for chain in chains]
+    assert share_cutoff(chains[:1])[0] == pytest.approx(own[0])
+    hz, reason = share_cutoff(chains)
+    assert own[0] < hz < 1.1 * own[1]
+    assert "of all 2 logs" in reason

@@ -38,7 +38,7 @@ from dynid.logs.reading import read_recording, read_stream
 from dynid.logs.recording import Recording, torque_remedy
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import check_cutoff
-from dynid.processing.process import HIGHEST_CUTOFF, Chain, Processing, process
+from dynid.processing.process import HIGHEST_CUTOFF, Chain, Processing, process, share_cutoff
 from dynid.processing.streaming import process_stream
 from dynid.processing.uniform import Cleaning
 from dynid.robot.model import Robot
@@ -60,7 +60,7 @@ Notice = Callable[[Finding], None]
 """Called with a finding that a person should see at once."""
 ChooseCutoff = Callable[[Sequence[Chain]], tuple[float, str] | None]
 """Called with the chains of all logs that are fitted; returns one cutoff for all [Hz] and the reason for it, or None
-where each log keeps the cutoff that its spectrum suggests."""
+where each log keeps the cutoff that its spectrum suggests. `share_cutoff` by default."""
 
 LARGE_MB = 200.0
 """Size of a log from which on it is read piece by piece [MB], if nothing in the recipe needs it whole (convention: its
@@ -263,7 +263,7 @@ class LogReader:
         Args:
             logs: The logs; without their held-out parts, where the recipe has a hold-out.
             held_out: Logs for the proof, where the recipe has no hold-out. They get the cutoff of the fitted ones.
-            choose: Chooses one cutoff for all logs where the recipe leaves it open.
+            choose: Chooses one cutoff for all logs where the recipe leaves it open; `share_cutoff` by default.
         """
         log_progress, rule = _LogProgress(logs, self.progress), self.recipe.hold_out_rule
         opened = self._open_alike(logs, log_progress, choose)
@@ -279,9 +279,9 @@ class LogReader:
         opened = [self._open(log, log_progress) for log in logs]
         self._judge_together(logs, opened)
         chains = [one.chain for one in opened if one.chain is not None]
-        if choose is None or self.recipe.cutoff_hz != "auto" or len(chains) < len(logs):
+        if self.recipe.cutoff_hz != "auto" or len(chains) < len(logs):
             return opened
-        choice = choose(chains)
+        choice = (choose or share_cutoff)(chains)
         return opened if choice is None else [one.with_cutoff(*choice) for one in opened]
 
     def _judge_together(self, logs: Sequence[Log], opened: Sequence[_OpenLog]) -> None:
@@ -321,17 +321,21 @@ class LogReader:
 
         Args:
             logs: The logs.
-            choose: Chooses one cutoff for all logs from their first pieces, where the recipe leaves it open.
+            choose: Chooses one cutoff for all logs from their first pieces, where the recipe leaves it open;
+                `share_cutoff` by default.
         """
         log_progress = _LogProgress(logs, self.progress)
         streams = [_Stream(self, log, log_progress) for log in logs]
-        if choose is None or self.recipe.cutoff_hz != "auto":
-            return list(streams)
-        choice = choose([stream.first_chain() for stream in streams])
-        if choice is not None:
+        if self.recipe.cutoff_hz == "auto" and (choice := (choose or share_cutoff)([s.first_chain() for s in streams])):
             for stream in streams:
                 stream.set_cutoff(choice[0])
         return list(streams)
+
+    def cutoff_of_beginnings(self, logs: Sequence[Log], choose: ChooseCutoff | None = None) -> float | None:
+        """One cutoff for logs [Hz], chosen from their first pieces."""
+        log_progress = _LogProgress(logs, self.progress)
+        choice = (choose or share_cutoff)([_Stream(self, log, log_progress).first_chain() for log in logs])
+        return None if choice is None else choice[0]
 
     def _read(self, log: Log, log_progress: _LogProgress, for_validation: bool, hz: float | None = None) -> Experiment:
         """Read, check and process one log; with the cutoff of others [Hz], where it is given and the rate permits."""
@@ -484,7 +488,10 @@ class _Stream:
         """The first piece of the log, with the cutoff that its spectrum suggests."""
         with locate_errors(self._log):
             first = next(self._pieces())
-            return Chain.start(first, self._resolve(first)[0])
+            options, note = self._resolve(first)
+            chain = Chain.start(first, options)
+            self._resolved = chain.options, note
+            return chain
 
     def set_cutoff(self, hz: float) -> None:
         """Set the cutoff of all pieces [Hz], after `first_chain`."""

@@ -107,26 +107,37 @@ def choose_cutoff(
         differentiation: The strategy.
         low_pass: The filter of the strategy.
     """
-    longest = max(stretches, key=len)
-    middle = max(0, (len(longest) - LONGEST) // 2)
-    spectrum = _spectrum(longest[middle : middle + LONGEST], rate_hz)
-    noise_std = np.sqrt(spectrum.noise[0])
-    order = 2 if differentiation.source == "q" else 1
-    weight = spectrum.bins[:, None] * (2.0 * np.pi * spectrum.frequency_hz[:, None]) ** (2 * order)
-    power = (weight * spectrum.signal).sum(axis=0)
-    moves = _moves(spectrum)
-    if not moves.any():
+    return choose_common_cutoff([(stretches, rate_hz)], differentiation=differentiation, low_pass=low_pass)
+
+
+def choose_common_cutoff(
+    logs: Sequence[tuple[Sequence[Floats], float]], *, differentiation: Differentiation, low_pass: LowPass
+) -> CutoffChoice:
+    """Choose one cutoff for several logs: the mean of the errors that it leaves in them is smallest.
+
+    Args:
+        logs: Gap-free pieces (N_i, n) of each log and its sampling rate [Hz], as for `choose_cutoff`.
+        differentiation: The strategy.
+        low_pass: The filter of the strategy.
+    """
+    longest = [max(stretches, key=len) for stretches, _ in logs]
+    middles = [max(0, (len(x) - LONGEST) // 2) for x in longest]
+    rates = [rate for _, rate in logs]
+    slowest = min(rates)
+    spectra = [_spectrum(x[k : k + LONGEST], rate) for x, k, rate in zip(longest, middles, rates, strict=True)]
+    noise_std = np.sqrt(np.mean([spectrum.noise[0] for spectrum in spectra], axis=0))
+    fewest = min(FEWEST_PERIODS * rate / len(x) for x, rate in zip(longest, rates, strict=True))
+    candidates = np.geomspace(min(fewest, DEFAULT * slowest), HIGHEST * slowest, CANDIDATES)
+    tables = [
+        _errors(spectrum, rate, candidates, differentiation, low_pass)
+        for spectrum, rate in zip(spectra, rates, strict=True)
+        if _moves(spectrum).any()
+    ]
+    if not tables:
         return CutoffChoice(
-            hz=DEFAULT * rate_hz, relative_error=np.inf, bias=np.inf, noise=np.inf, signal_noise=noise_std
+            hz=DEFAULT * slowest, relative_error=np.inf, bias=np.inf, noise=np.inf, signal_noise=noise_std
         )
-    scale = weight / power[moves]
-    lost, passed = scale * spectrum.signal[:, moves], scale * spectrum.noise[:, moves]
-    candidates = np.geomspace(
-        min(FEWEST_PERIODS * rate_hz / len(longest), DEFAULT * rate_hz), HIGHEST * rate_hz, CANDIDATES
-    )
-    gains = differentiation.gains(spectrum.frequency_hz, rate_hz, candidates, low_pass)
-    errors = [(1.0 - gains) ** 2 @ lost.sum(axis=1), gains**2 @ passed.sum(axis=1)]
-    table = np.array(errors).T / np.count_nonzero(moves)
+    table = np.mean(tables, axis=0)
     total = table.sum(axis=1)
     near = candidates >= candidates[np.argmin(total)] / NEAR
     best = int(np.flatnonzero(near & (total <= SLACK * total.min()))[0])
@@ -138,6 +149,19 @@ def choose_cutoff(
         noise=float(noise),
         signal_noise=noise_std,
     )
+
+
+def _errors(
+    spectrum: _Spectrum, rate_hz: float, cutoffs_hz: Floats, differentiation: Differentiation, low_pass: LowPass
+) -> Floats:
+    """(c, 2) squared relative acceleration error of the joints that move: lost signal and passed noise."""
+    order, moves = 2 if differentiation.source == "q" else 1, _moves(spectrum)
+    weight = spectrum.bins[:, None] * (2.0 * np.pi * spectrum.frequency_hz[:, None]) ** (2 * order)
+    scale = weight / (weight * spectrum.signal).sum(axis=0)[moves]
+    lost, passed = scale * spectrum.signal[:, moves], scale * spectrum.noise[:, moves]
+    gains = differentiation.gains(spectrum.frequency_hz, rate_hz, cutoffs_hz, low_pass)
+    errors = [(1.0 - gains) ** 2 @ lost.sum(axis=1), gains**2 @ passed.sum(axis=1)]
+    return np.array(errors).T / np.count_nonzero(moves)
 
 
 def shows_motion(x: Floats, rate_hz: float) -> NDArray[np.bool_]:

@@ -17,7 +17,7 @@ experiment's `processing_steps` and counts the samples that it leaves out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
@@ -28,7 +28,7 @@ from dynid.arrays import Floats
 from dynid.checks import check_number
 from dynid.errors import ArgumentError, DataError
 from dynid.logs.recording import Recording, all_finite, seal
-from dynid.processing.cutoff import choose_cutoff
+from dynid.processing.cutoff import choose_common_cutoff
 from dynid.processing.delay import Delay, estimate_delay
 from dynid.processing.differentiation import CentralDifferences, Derivation, Differentiation
 from dynid.processing.experiment import Dropped, Experiment
@@ -366,10 +366,24 @@ def _resolve_cutoff(uniform: UniformRecording, options: Processing) -> tuple[Pro
         return options, f"cutoff {float(options.cutoff_hz):.4g} Hz as given"
     if not options.differentiation.tunable:
         return replace(options, cutoff_hz=None), "no low-pass: accelerations are not computed"
-    signals = [s.q if options.differentiation.source == "q" else s.dq for s in uniform.stretches]
-    choice = choose_cutoff(
-        [s for s in signals if s is not None] or [s.q for s in uniform.stretches],
-        uniform.rate_hz,
+    hz, reason, accuracy = _choose_cutoff([uniform], options)
+    return replace(options, cutoff_hz=hz, accuracy=accuracy), reason
+
+
+def share_cutoff(chains: Sequence[Chain]) -> tuple[float, str]:
+    """One cutoff [Hz] for several logs of a robot, from the spectra of their positions, and the reason for it."""
+    hz, reason, _ = _choose_cutoff([chain.uniform for chain in chains], chains[0].requested)
+    return hz, reason if len(chains) == 1 else f"{reason}, of all {len(chains)} logs"
+
+
+def _choose_cutoff(logs: Sequence[UniformRecording], options: Processing) -> tuple[float, str, float]:
+    """Cutoff of some logs [Hz], the reason for it, and the accuracy that transients must not spoil."""
+    signals = [[s.q if options.differentiation.source == "q" else s.dq for s in log.stretches] for log in logs]
+    choice = choose_common_cutoff(
+        [
+            ([s for s in parts if s is not None] or [s.q for s in log.stretches], log.rate_hz)
+            for parts, log in zip(signals, logs, strict=True)
+        ],
         differentiation=options.differentiation,
         low_pass=options.low_pass,
     )
@@ -377,10 +391,10 @@ def _resolve_cutoff(uniform: UniformRecording, options: Processing) -> tuple[Pro
     hz, reason = choice.hz, choice.reason
     if (band := options.band_hz) is not None:
         hz = float(np.clip(hz, LOWEST_IN_BAND * band, HIGHEST_IN_BAND * band))
-        hz = min(hz, HIGHEST_CUTOFF * uniform.rate_hz)
+        hz = min(hz, HIGHEST_CUTOFF * min(log.rate_hz for log in logs))
         if hz != choice.hz:
             reason = f"cutoff {hz:.4g} Hz for a band of {band:g} Hz; without the band: {reason}"
-    return replace(options, cutoff_hz=hz, accuracy=accuracy), reason
+    return hz, reason, accuracy
 
 
 def _torques(stretch: Stretch, smoothing: Smoothing, filtered: bool, dropped: Counter[Dropped]) -> tuple[Floats, Mask]:

@@ -182,15 +182,15 @@ def reduce_logs(reader: LogReader, logs: Sequence[Log], engine: Engine, base: Ba
     return leaf_equations(reader.robot, chosen, [leaves[number] for number in sorted(leaves)])
 
 
-def fix_cutoff(reader: LogReader, logs: Sequence[Log], choose: CutoffChoice) -> LogReader:
+def fix_cutoff(reader: LogReader, logs: Sequence[Log], choose: CutoffChoice | None = None) -> LogReader:
     """The reader with one cutoff for all logs, chosen from the beginnings of a few of them spread over all."""
     if reader.recipe.cutoff_hz != "auto":
         return reader
     places = np.unique(np.linspace(0, len(logs) - 1, min(CUTOFF_LOGS, len(logs))).round().astype(int))
     few = [logs[place] for place in places]
     with _all_local(few) as here:
-        reader.streams(here, choose)
-    return reader if choose.hz is None else replace(reader, recipe=replace(reader.recipe, cutoff_hz=choose.hz))
+        hz = reader.cutoff_of_beginnings(here, choose)
+    return reader if hz is None else replace(reader, recipe=replace(reader.recipe, cutoff_hz=hz))
 
 
 def reduce_in_blocks(robot: Robot, columns: Sequence[int], pieces: Iterable[Experiment]) -> Information:
