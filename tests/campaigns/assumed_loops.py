@@ -21,7 +21,6 @@ METHODS: dict[str, dynid.estimation.Estimator] = {
     "WLS": dynid.WLS(),
     "IV": dynid.estimation.InLoop(estimator=dynid.estimation.InstrumentalVariables()),
     "DIDIM": dynid.estimation.InLoop(estimator=dynid.estimation.DIDIM()),
-    "CLIE": dynid.estimation.InLoop(estimator=dynid.estimation.CLIE()),
 }
 NOISES = (1e-5, 1e-4, 1e-3)
 

@@ -4,13 +4,12 @@ Run ``python tests/campaigns/emps.py`` (two minutes, one core); it reads ../shar
 that must hold does not.
 
 All methods fit the published model (mass, viscous and dry friction, offset) to the same run, by `dynid.identify` with
-the law file robots/emps_law.toml; the Kalman filter is called in Python. Then the loop is simulated with each result:
+the law file robots/emps_law.toml. Then the loop is simulated with each result:
 the run that was fitted, and the run with pulses, which no method has seen.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import os
 import sys
@@ -34,7 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("DYNID_DATASETS", ROOT.parent / "shared" / "datasets")) / "emps"
 REFERENCE = {"MR1": 95.109, "FV1": 203.50, "FC1": 20.39, "OFF1": -3.16}
 """Published least squares: mass [kg], viscous friction [N s/m], dry friction [N], offset [N]."""
-IN_LOOP = ("iv", "didim", "cloe", "clie")
+IN_LOOP = ("iv", "didim")
 RATE_HZ = 1000.0
 """Rate of the law and of the log [Hz]."""
 FRICTION_SPEED = 0.002
@@ -107,13 +106,6 @@ def distance_um(values: dict[str, float], run: Slide, law: dynid.loop.Cascade) -
 
 def estimate(name: str, law: ControlLaw, fitted: Slide) -> tuple[dynid.estimation.Estimate, str]:
     """The estimate of one method, and what became of the law."""
-    if name == "kalman":
-        run = dynid.process(fitted.recording, cutoff_hz=None, rest=None)
-        assert isinstance(law, dynid.loop.Cascade)
-        loop = dataclasses.replace(fitted.loop(law), friction_speed=FRICTION_SPEED)
-        robot = slide_robot({"MR1": 50.0, "FV1": 100.0, "FC1": 10.0, "OFF1": -1.0})
-        equations = dynid.estimation.build_equations(robot, dataclasses.replace(run, loop=loop))
-        return dynid.estimation.Kalman().solve(equations), ""
     settings = {"law": str(ROOT / "robots" / "emps_law.toml"), "control_rate_hz": RATE_HZ} if name in IN_LOOP else {}
     recipe = dynid.Recipe(estimator=name, selection=False, **settings)
     robot = dynid.read_urdf(ROOT / "robots" / "emps.urdf")
@@ -247,7 +239,7 @@ def main() -> int:
     law, runs = read_cascade(), (read_slide("DATA_EMPS"), read_slide("DATA_EMPS_PULSES"))
     known = tuple(distance_um(REFERENCE, run, law) for run in runs)
     logging.getLogger("dynid").setLevel(logging.ERROR)  # every method reads the same log
-    names = [one.name for one in estimators() if one.on_command_line] + ["kalman"]
+    names = [one.name for one in estimators() if one.on_command_line]
     titles = {one.name: one.title for one in estimators()}
     rows = []
     for name in names:
@@ -255,7 +247,7 @@ def main() -> int:
         print(rows[-1], flush=True)
     text = page(rows, (known[0], known[1]), pulses_share(runs[1]), law_rest(runs[0]))
     write_atomically(ROOT / "docs" / "emps.md", text, force=True)
-    must = [row for row, name in zip(rows, names, strict=True) if name in (*IN_LOOP, "wls", "kalman")]
+    must = [row for row, name in zip(rows, names, strict=True) if name in (*IN_LOOP, "wls")]
     wrong = [
         row.method for row in must if not row.values or row.worst > 2.0 or row.fitted_um > 3.0 or row.pulses_um > 90.0
     ]

@@ -26,10 +26,10 @@ from dynid.tables import Table
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "choosing-an-estimator.md"
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
-FAST = ("ols", "wls+f", "tls", "ml", "iv", "didim", "cloe", "clie")
-LOOP = ("iv", "iv+f", "didim", "cloe", "clie")
+FAST = ("ols", "wls+f", "iv", "didim")
+LOOP = ("iv", "iv+f", "didim")
 """Methods that simulate the loop."""
-ALL = ("ols", "wls+f", "tls", "ml", "iv", "iv+f", "didim", "cloe", "clie", "ekf")
+ALL = ("ols", "wls+f", "iv", "iv+f", "didim")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,13 @@ def questions() -> tuple[Question, ...]:
             "wrong gains of the controller",
             "gautier_khalil_3r",
             conditions(position_std=(1e-3,), gain_error=(0.0, 0.05, 0.3)),
-            ("wls+f", "ml", "iv", "didim", "cloe", "clie"),
+            ("wls+f", "iv", "didim"),
         ),
         Question(
             "bad start",
             "gautier_khalil_3r",
             conditions(start_error=(0.1, 0.3)),
-            ("wls+f", "didim", "cloe", "ekf", "ukf", "srukf"),
+            ("wls+f", "didim"),
         ),
     )
 

@@ -32,8 +32,6 @@ METHODS: dict[str, dynid.estimation.Estimator] = {
     "OLS": dynid.OLS(),
     "IV": dynid.estimation.InstrumentalVariables(),
     "DIDIM": dynid.estimation.DIDIM(),
-    "CLOE": dynid.estimation.CLOE(),
-    "CLIE": dynid.estimation.CLIE(),
 }
 
 
@@ -54,7 +52,7 @@ def coverage(chosen: Scene, runs: int) -> None:
         raw = chosen.equations(chosen.noisy(seed, cutoff_hz=None))
         filtered = chosen.equations(chosen.noisy(seed))
         cases = {"OLS unfiltered": (METHODS["OLS"], raw)}
-        cases |= {name: (METHODS[name], filtered) for name in ("OLS", "IV", "DIDIM", "CLOE", "CLIE")}
+        cases |= {name: (METHODS[name], filtered) for name in ("OLS", "IV", "DIDIM")}
         for name, (estimator, problem) in cases.items():
             try:
                 estimate = estimator.solve(problem)
@@ -101,10 +99,7 @@ def duration(chosen: Scene, runs: int) -> None:
     plain = whole(METHODS["OLS"])
     print(f"  OLS {1e3 * plain:.1f} ms, processing of the log included")
     variants = {name: e for name, e in METHODS.items() if name != "OLS"}
-    variants |= {
-        f"{e.__class__.__name__} consistent": replace(e, consistent=True)
-        for e in (dynid.estimation.DIDIM(), dynid.estimation.CLOE(), dynid.estimation.CLIE())
-    }
+    variants |= {f"{e.__class__.__name__} consistent": replace(e, consistent=True) for e in (dynid.estimation.DIDIM(),)}
     for name, estimator in variants.items():
         taken = whole(estimator)
         print(f"  {name:17s} {1e3 * taken:7.1f} ms, {taken / plain:5.1f} x OLS", flush=True)
@@ -212,7 +207,7 @@ def wrong_law(chosen: Scene, runs: int) -> None:
     laws |= {"kp + 20 %": dynid.loop.PD(1.2 * kp, kd), "kd - 30 %": dynid.loop.PD(kp, 0.7 * kd)}
     laws |= {"PID instead": dynid.loop.PID(kp, 3.0 * kp, kd), "one tick late": late}
     for name, other in laws.items():
-        for cutoff_hz, methods in ((20.0, ("IV", "DIDIM", "CLOE")), (None, ("IV",))):
+        for cutoff_hz, methods in ((20.0, ("IV", "DIDIM")), (None, ("IV",))):
             accused: dict[str, list[bool]] = {method: [] for method in methods}
             for seed in range(FIRST, FIRST + max(2, runs // 4)):
                 log = replace(chosen.noisy(seed, cutoff_hz=cutoff_hz), loop=replace(chosen.loop, law=other))

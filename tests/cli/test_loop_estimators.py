@@ -86,14 +86,6 @@ def test_a_streamed_log_gives_the_same(bench: Path) -> None:
         assert abs(one["value"] - other["value"]) < 1e-3 * one["std"]
 
 
-@pytest.mark.parametrize("estimator", ["tls", "ml", "clie"])
-def test_the_others_come_to_an_end(bench: Path, estimator: str) -> None:
-    law = told(bench) if estimator == "clie" else ()
-    result = identify(bench, "--estimator", estimator, *law, "--set", "selection=false", "--hold-out", "30%")
-    assert result.exit_code == 0, result.output
-    assert "passed" in result.output
-
-
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
@@ -102,8 +94,6 @@ def test_the_others_come_to_an_end(bench: Path, estimator: str) -> None:
         (("--estimator", "iv", "--set", "band_hz=5"), "without band_hz"),
         (("--estimator", "iv", "--set", "springs=joint1"), "no springs"),
         (("--estimator", "iv", "--set", "control_rate_hz=250"), "no multiple of the log's 100 Hz"),
-        (("--estimator", "clie", "--set", "stream=true"), "whole log in memory"),
-        (("--estimator", "cloe"), "learns the size of the torques from the control law alone"),
         (("--estimator", "kalman"), "is not one of"),
     ],
 )

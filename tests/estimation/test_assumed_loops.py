@@ -41,10 +41,9 @@ def test_an_assumed_loop_is_better_than_least_squares_where_positions_are_good()
     found = dynid.estimation.InLoop(estimator=dynid.estimation.InstrumentalVariables()).solve(equations)
     assert error(equations, found) < 0.3 * plain
     assert np.mean(np.abs(found.values - CHOSEN.values) < 1.96 * found.stderr) > 0.9
-    for make in (dynid.estimation.DIDIM, dynid.estimation.CLIE):
-        other = dynid.estimation.InLoop(estimator=make()).solve(equations)
-        assert error(equations, other) < 0.3 * plain
-        assert np.mean(np.abs(other.values - CHOSEN.values) < 1.96 * other.stderr) > 0.75
+    other = dynid.estimation.InLoop(estimator=dynid.estimation.DIDIM()).solve(equations)
+    assert error(equations, other) < 0.3 * plain
+    assert np.mean(np.abs(other.values - CHOSEN.values) < 1.96 * other.stderr) > 0.75
     assert "assumed-motion" in found.codes
     assert any(f.code == "assumed-law" and "8 Hz" in f.message for f in found.findings)
 
@@ -106,11 +105,6 @@ def test_an_estimate_whose_torques_are_out_of_all_proportion_is_refused() -> Non
     check_torque_size(runs, motions, CHOSEN.values)
     with pytest.raises(dynid.errors.EstimationError, match=r"asks .* of 'joint\d' along the simulated motion, where"):
         check_torque_size(runs, motions, 30.0 * CHOSEN.values)
-
-
-def test_positions_alone_do_not_tell_how_large_torques_were() -> None:
-    with pytest.raises(dynid.errors.ArgumentError, match="compares positions only, and learns the size of the torques"):
-        dynid.estimation.InLoop(estimator=dynid.estimation.CLOE())
 
 
 def test_the_damping_of_computed_torque_goes_with_the_inertia_of_every_pose() -> None:

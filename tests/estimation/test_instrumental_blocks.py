@@ -128,12 +128,6 @@ def test_a_possible_robot_is_found_where_noise_turned_an_instrument_round() -> N
     [
         dynid.estimation.InstrumentalVariables(),
         dynid.estimation.DIDIM(),
-        dynid.estimation.CLOE(),
-        dynid.estimation.CLIE(),
-        dynid.estimation.ML(),
-        dynid.estimation.ML(position_std=0.0),
-        dynid.estimation.Kalman(),
-        dynid.estimation.TLS(position_std=1e-4),
     ],
     ids=lambda e: type(e).__name__,
 )

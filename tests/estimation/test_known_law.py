@@ -74,7 +74,7 @@ def test_a_saturated_slide_is_identified_in_its_loop(tmp_path: Path) -> None:
     experiment = dynid.process(log, cutoff_hz=None, rest=None)
     robot = slide_robot({"MR1": 60.0, "FV1": 120.0, "FC1": 12.0, "OFF1": -1.0})
     equations = dynid.estimation.build_equations(robot, replace(experiment, loop=loop))
-    found = dynid.estimation.CLOE().solve(equations)
+    found = dynid.estimation.DIDIM().solve(equations)
     np.testing.assert_allclose(found.values, list(planted.values()), rtol=2e-3)
 
 
@@ -93,7 +93,7 @@ def test_the_log_shows_that_the_velocity_is_late_and_the_pulses_are_volts() -> N
 
 
 @needs_data
-@pytest.mark.parametrize("method", ["iv", "cloe"])
+@pytest.mark.parametrize("method", ["iv", "didim"])
 def test_emps_in_its_loop(method: str) -> None:
     recipe = dynid.Recipe(
         estimator=method,

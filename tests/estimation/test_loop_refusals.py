@@ -36,20 +36,9 @@ MOTION = sum_of_sines(3, amplitude=0.8, seed=0)
             lambda: list(dynid.estimation.with_loop([CHOSEN.clean()], law=LAW, rate_hz=0.0)),
             "^rate_hz is 0.0. Give a rate above zero",
         ),
-        (
-            lambda: InLoop(estimator=dynid.estimation.CLIE(), law=LAW, motions=(lambda: MOTION,)).solve(
-                dynid.estimation.stream_equations(CHOSEN.prior, [lambda: iter([CHOSEN.clean()])])
-            ),
-            "CLIE",
-        ),
         (lambda: dynid.estimation.DIDIM(iterations=1.5), "iterations is 1.5"),  # type: ignore[arg-type]
-        (lambda: dynid.estimation.CLOE(iterations=float("nan")), "iterations is nan"),  # type: ignore[arg-type]
-        (lambda: dynid.estimation.CLIE(tolerance=float("nan")), "tolerance is nan"),
+        (lambda: dynid.estimation.DIDIM(tolerance=float("nan")), "tolerance is nan"),
         (lambda: dynid.estimation.InstrumentalVariables(iterations=1.5), "iterations is 1.5"),  # type: ignore[arg-type]
-        (lambda: dynid.estimation.Kalman(passes=1.5), "passes is 1.5"),  # type: ignore[arg-type]
-        (lambda: dynid.estimation.Kalman(passes=0), "^passes is 0. Give a whole number, 1 or larger.$"),
-        (lambda: dynid.estimation.Kalman(spread=-1.0), "^spread is -1.0. Give a number above zero"),
-        (lambda: dynid.estimation.Kalman(drift=-1.0), "^drift is -1.0. Give a number from zero on"),
         (
             lambda: dynid.estimation.stream_equations(CHOSEN.prior, [iter([CHOSEN.clean()])]),
             r"logs\[0\] is a list_iterator",

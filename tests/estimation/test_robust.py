@@ -8,21 +8,21 @@ import pytest
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import WLS
-from dynid.estimation.linear.robust import Cauchy, Huber
+from dynid.estimation.linear.robust import Huber
 
 from .planted import arm, coverage, equations_of, planted_run, silent, still, truth
 
 NOISE = (1.0, 0.5, 0.2)
 
 
-@pytest.mark.parametrize("estimator", [Huber(), Cauchy()])
-def test_without_noise_the_truth(estimator: Huber | Cauchy) -> None:
+@pytest.mark.parametrize("estimator", [Huber()])
+def test_without_noise_the_truth(estimator: Huber) -> None:
     equations = equations_of(arm())
     assert estimator.solve(equations).values == pytest.approx(truth(equations), abs=1e-9)
 
 
-@pytest.mark.parametrize(("estimator", "bias"), [(Huber(), 1.0), (Cauchy(), 0.2)])
-def test_five_percent_of_gross_outliers(estimator: Huber | Cauchy, bias: float) -> None:
+@pytest.mark.parametrize(("estimator", "bias"), [(Huber(), 1.0)])
+def test_five_percent_of_gross_outliers(estimator: Huber, bias: float) -> None:
     clean = equations_of(arm(), noise=NOISE)
     spoiled = equations_of(arm(), noise=NOISE, outliers=0.05)
     reference = WLS().solve(clean)
@@ -35,8 +35,8 @@ def test_five_percent_of_gross_outliers(estimator: Huber | Cauchy, bias: float) 
     assert 0.03 < robust.extras["share_of_outliers"] < 0.12
 
 
-@pytest.mark.parametrize("estimator", [Huber(), Cauchy()])
-def test_normal_noise_costs_little_and_intervals_hold(estimator: Huber | Cauchy) -> None:
+@pytest.mark.parametrize("estimator", [Huber()])
+def test_normal_noise_costs_little_and_intervals_hold(estimator: Huber) -> None:
     covered = []
     for seed in range(3):
         equations = equations_of(arm(), noise=NOISE, seed=seed)

@@ -7,15 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dynid.errors import ArgumentError, IdentifiabilityError
-from dynid.estimation.bootstrap import BlockBootstrap
 from dynid.estimation.equations import build_equations
 from dynid.estimation.estimate import Estimator
-from dynid.estimation.linear.energy_balance import Energy, Power
-from dynid.estimation.linear.least_squares import OLS, WLS
-from dynid.estimation.linear.momentum import Momentum
-from dynid.estimation.linear.robust import Huber
-from dynid.estimation.noisy.total_least_squares import TLS
+from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.physical.bounds import Bounds
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.prior_wls import PriorWLS
@@ -126,55 +120,3 @@ def test_what_the_data_know_alone_is_never_the_priors() -> None:
     assert {"XY6", "XXR6"} <= named, "the last link's inertia is far below what such torques show"
     sharp = plain.stderr < 0.05 * np.abs(plain.values)
     assert named.isdisjoint(name for name, known in zip(plain.names, sharp, strict=True) if known)
-
-
-def test_bootstrap_agrees_with_the_formula_on_white_noise() -> None:
-    equations = build_equations(TRUTH, planted_run(TRUTH, samples=1500, noise=0.3))
-    formula = OLS().solve(equations)
-    drawn = BlockBootstrap(estimator=OLS(), replicates=60, blocks=30).solve(equations)
-    np.testing.assert_array_equal(drawn.values, formula.values)
-    ratio = drawn.stderr / formula.stderr
-    assert 0.7 < np.median(ratio) < 1.4
-    assert drawn.findings[-1].code == "bootstrap"
-
-
-def test_bootstrap_sees_correlated_noise() -> None:
-    run = planted_run(TRUTH, samples=2000)
-    rng = np.random.default_rng(3)
-    white = rng.normal(size=(run.samples + 50, TRUTH.dof))
-    slow = np.apply_along_axis(lambda x: np.convolve(x, np.ones(51) / 51.0, mode="valid"), 0, white)
-    equations = build_equations(TRUTH, replace(run, effort=run.effort + slow))
-    white_formula = WLS().solve(equations)
-    naive = white_formula.stderr / np.sqrt(np.median(white_formula.inflation))
-    drawn = BlockBootstrap(replicates=40, blocks=20).solve(equations)
-    assert np.median(drawn.stderr / naive) > 2.0
-
-
-def test_bootstrap_of_constrained_estimates() -> None:
-    equations = build_equations(TRUTH, planted_run(TRUTH, samples=600, noise=0.3))
-    estimate = BlockBootstrap(estimator=FeasibleWLS(prior_weight=1.0), replicates=20).solve(equations)
-    assert estimate.standard is not None
-    assert np.isfinite(estimate.stderr).all()
-
-
-@pytest.mark.parametrize("estimator", [Huber(), Energy(), Momentum(), Power()], ids=lambda e: e.name)
-def test_bootstraps_of_estimators_that_read_samples_are_refused(estimator: Estimator) -> None:
-    with pytest.raises(ArgumentError, match="reads single samples"):
-        BlockBootstrap(estimator=estimator)
-
-
-def test_the_bootstrap_draws_equations_without_samples() -> None:
-    equations = build_equations(TRUTH, planted_run(TRUTH, samples=300, noise=0.3))
-    with pytest.raises(ArgumentError, match="these equations hold reduced equations"):
-        BlockBootstrap(estimator=TLS(position_std=1e-5), replicates=2).solve(equations)
-
-
-def test_bootstraps_that_say_nothing_are_refused() -> None:
-    with pytest.raises(ArgumentError):
-        BlockBootstrap(replicates=1)
-    run = planted_run(TRUTH, samples=40, noise=0.1)
-    valid = np.zeros(run.q.shape, dtype=bool)
-    valid[:8] = True
-    equations = build_equations(TRUTH, replace(run, valid=valid))
-    with pytest.raises(IdentifiabilityError, match="replicates"):
-        BlockBootstrap(blocks=20, replicates=10).solve(equations)

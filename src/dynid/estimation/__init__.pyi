@@ -1,12 +1,9 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
-from dynid.estimation.bootstrap import BlockBootstrap as BlockBootstrap
 from dynid.estimation.closed_loop.in_loop import InLoop as InLoop
 from dynid.estimation.closed_loop.in_loop import with_loop as with_loop
 from dynid.estimation.closed_loop.instrumental import InstrumentalVariables as InstrumentalVariables
 from dynid.estimation.closed_loop.law_test import check_controller as check_controller
-from dynid.estimation.closed_loop.output_error import CLIE as CLIE
-from dynid.estimation.closed_loop.output_error import CLOE as CLOE
 from dynid.estimation.closed_loop.output_error import DIDIM as DIDIM
 from dynid.estimation.equations import Factors as Factors
 from dynid.estimation.equations import LoopedRuns as LoopedRuns
@@ -17,20 +14,14 @@ from dynid.estimation.estimate import Estimate as Estimate
 from dynid.estimation.estimate import Estimator as Estimator
 from dynid.estimation.estimate import convert_estimate as convert_estimate
 from dynid.estimation.linear.energy_balance import Energy as Energy
-from dynid.estimation.linear.energy_balance import Power as Power
 from dynid.estimation.linear.least_squares import OLS as OLS
 from dynid.estimation.linear.least_squares import WLS as WLS
 from dynid.estimation.linear.link_by_link import LinkByLink as LinkByLink
-from dynid.estimation.linear.momentum import Momentum as Momentum
 from dynid.estimation.linear.recursive import Recursive as Recursive
 from dynid.estimation.linear.reduced_set import ReducedSet as ReducedSet
 from dynid.estimation.linear.ridge import Ridge as Ridge
-from dynid.estimation.linear.robust import Cauchy as Cauchy
 from dynid.estimation.linear.robust import Huber as Huber
 from dynid.estimation.linear.truncated_svd import TruncatedSVD as TruncatedSVD
-from dynid.estimation.noisy.kalman import Kalman as Kalman
-from dynid.estimation.noisy.likelihood import ML as ML
-from dynid.estimation.noisy.total_least_squares import TLS as TLS
 from dynid.estimation.online.link_excitation import LinkExcitation as LinkExcitation
 from dynid.estimation.online.link_excitation import excitation_table as excitation_table
 from dynid.estimation.online.online_energy import OnlineEnergy as OnlineEnergy
@@ -44,7 +35,6 @@ from dynid.estimation.physical.feasible import FeasibleWLS as FeasibleWLS
 from dynid.estimation.physical.prior_wls import PriorWLS as PriorWLS
 from dynid.estimation.registry import estimator as estimator
 from dynid.estimation.registry import estimators as estimators
-from dynid.estimation.scales import fit_scales as fit_scales
 from dynid.estimation.selection import Candidate as Candidate
 from dynid.estimation.selection import ForwardSelection as ForwardSelection
 from dynid.estimation.selection import standard_candidates as standard_candidates

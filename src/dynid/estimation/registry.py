@@ -16,22 +16,14 @@ ESTIMATORS: dict[str, str] = {
     "wls": "dynid.estimation.linear.least_squares:WLS",
     "ols": "dynid.estimation.linear.least_squares:OLS",
     "huber": "dynid.estimation.linear.robust:Huber",
-    "cauchy": "dynid.estimation.linear.robust:Cauchy",
     "ridge": "dynid.estimation.linear.ridge:Ridge",
     "svd": "dynid.estimation.linear.truncated_svd:TruncatedSVD",
     "reduced-set": "dynid.estimation.linear.reduced_set:ReducedSet",
     "link-by-link": "dynid.estimation.linear.link_by_link:LinkByLink",
     "energy": "dynid.estimation.linear.energy_balance:Energy",
-    "power": "dynid.estimation.linear.energy_balance:Power",
-    "momentum": "dynid.estimation.linear.momentum:Momentum",
     "recursive": "dynid.estimation.linear.recursive:Recursive",
-    "tls": "dynid.estimation.noisy.total_least_squares:TLS",
-    "ml": "dynid.estimation.noisy.likelihood:ML",
-    "kalman": "dynid.estimation.noisy.kalman:Kalman",
     "iv": "dynid.estimation.closed_loop.instrumental:InstrumentalVariables",
     "didim": "dynid.estimation.closed_loop.output_error:DIDIM",
-    "cloe": "dynid.estimation.closed_loop.output_error:CLOE",
-    "clie": "dynid.estimation.closed_loop.output_error:CLIE",
 }
 """Name -> "module:class". To add an estimator, add a line; a module is imported when its estimator is asked for."""
 

@@ -90,7 +90,7 @@ class Loop:
     memory0: Floats | None = None
     """(m,) memory of the law at the first instant, roughly; zero by default."""
     start_known: bool = True
-    """Whether the initial state is as good as exact; otherwise DIDIM, CLOE and CLIE of logs in memory ignore it."""
+    """Whether the initial state is as good as exact; otherwise DIDIM ignores it."""
     start_s: float = 0.0
     """Time of the first instant on the log's clock [s]."""
     friction_speed: float | tuple[float, ...] | None = None

@@ -31,7 +31,7 @@ PASSES = 2
 """Number of times that a run is tried in pieces. Experiment, same robots: the second pass reaches rounding."""
 MEETING = 1e-4
 """Gap between pieces of a run that is small enough, as a share of the motion's change since the earlier run.
-Experiment, same robots and IV, DIDIM and CLOE: gaps of up to 7e-4 moved no estimate by more than 1e-5 of its standard
+Experiment, same robots and IV and DIDIM: gaps of up to 7e-4 moved no estimate by more than 1e-5 of its standard
 deviation, a hundredth of what is required."""
 ROUNDING = 1e-9
 """Gap between pieces that is small enough in any case, in SI units and relative to one. Experiment: the error of

@@ -5,8 +5,8 @@ the equations, and then lets an estimator of `closed_loop` solve them; `dynid id
 
 If the commanded motion is not known, the measured motion, low-passed, takes its place. If the law is not known,
 computed torque by a robot that `FeasibleWLS` fits to the data takes its place: it follows the motion as the real law
-did. `DIDIM` and `CLIE` compare torques along the simulated motion; without the law they ignore a commanded motion and
-follow the measured one. Where `DIDIM`, `CLOE` or `CLIE` simulate the measured motion, the torques of a joint with dry
+did. `DIDIM` compares torques along the simulated motion; without the law it ignores a commanded motion and
+follows the measured one. Where `DIDIM` simulates the measured motion, the torques of a joint with dry
 friction are left out near reversals of its velocity, because the sign of friction is uncertain there. The
 findings of the estimate say what was assumed, and what the test of the law found.
 """
@@ -211,8 +211,7 @@ class InLoop(Estimator):
     estimator: LoopEstimator
     """The estimator that simulates the loop."""
     law: ControlLaw | None = None
-    """The control law; computed torque by a robot near the data by default, which a finding says. `CLOE` needs it:
-    positions alone do not tell how large the torques were."""
+    """The control law; computed torque by a robot near the data by default, which a finding says."""
     rate_hz: float | None = None
     """Rate of the law [Hz], a multiple of the log's rate; assumed to be high by default, which a finding says."""
     motions: Sequence[MotionMaker] = ()
@@ -233,7 +232,7 @@ class InLoop(Estimator):
         if not isinstance(self.estimator, LoopEstimator):
             raise ArgumentError(
                 f"{type(self.estimator).__name__} simulates no control loop",
-                remedy="Give InstrumentalVariables, DIDIM, CLOE or CLIE, or use it without InLoop.",
+                remedy="Give InstrumentalVariables or DIDIM, or use it without InLoop.",
             )
         if isinstance(self.law, PD | PID | Cascade) and not self.motions:
             raise ArgumentError(
@@ -241,12 +240,6 @@ class InLoop(Estimator):
                 "commanded ones are not known",
                 remedy="Give them (motions; on the command line [reference] in the channel map), or leave the law out: "
                 "one that follows the measured motion is then assumed.",
-            )
-        if self.law is None and self.estimator.compares == "positions":
-            raise ArgumentError(
-                f"{self.estimator.title} compares positions only, and learns the size of the torques from the control "
-                "law alone, which is not known",
-                remedy="Give the law, or use instrumental variables, DIDIM or closed-loop input error.",
             )
 
     def estimate(self, equations: Samples | StreamedLogs) -> Estimate:

@@ -51,7 +51,7 @@ MOTION_NOT_COUNTED = Finding(
     severity="warning",
     where="covariance",
     message="the simulated motion depends on the parameters, which is not counted here, so intervals are too narrow",
-    remedy="Use shorter logs in memory, or CLIE().",
+    remedy="Use shorter logs.",
 )
 """The finding where `motion_slope` is not negligible but cannot be computed."""
 

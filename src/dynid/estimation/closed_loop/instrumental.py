@@ -228,7 +228,7 @@ class InstrumentalVariables(LoopEstimator):
     title: ClassVar[str] = "instrumental variables"
     use: ClassVar[str] = "noise in the motion would bias least squares, and the control law is known"
     references: ClassVar[tuple[str, ...]] = ("Janot2014",)
-    compares: ClassVar[Literal["torques", "positions", "instruments"]] = "instruments"
+    compares: ClassVar[Literal["torques", "instruments"]] = "instruments"
 
     iterations: int = 15
     """Most simulations after the first."""

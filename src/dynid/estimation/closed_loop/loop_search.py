@@ -32,10 +32,9 @@ class LoopEstimator(Estimator, ABC):
     accepts_terms: ClassVar[bool] = False
     accepts_band: ClassVar[bool] = False
     simulates_loop: ClassVar[bool] = True
-    compares: ClassVar[Literal["torques", "positions", "instruments"]]
-    """What of the simulated loop is compared with the measured one: torques, positions, or nothing, where the simulated
-    motion only makes instruments. Who compares positions learns the size of the torques from the control law alone;
-    instruments need not follow the motion of the log."""
+    compares: ClassVar[Literal["torques", "instruments"]]
+    """What of the simulated loop is compared with the measured one: torques, or nothing where the simulated motion only
+    makes instruments, which need not follow the motion of the log."""
 
 
 Result = TypeVar("Result")

@@ -1,23 +1,17 @@
-"""Output error: parameters for which the simulated loop does what the real one did.
+"""DIDIM ([Gautier2013]): parameters for which the simulated loop has the torques of the real one.
 
-- `DIDIM` ([Gautier2013]): simulated against measured torques. Along the simulated motion the torques are linear in the
-  parameters, ``tau_sim = Y(q_sim) beta``; the motion itself hardly depends on them where the loop is stiff. So every
-  round is a linear least-squares problem, without derivatives.
-- `CLOE`: simulated against measured positions; `CLIE`: torques, the loop's input. Both by Gauss-Newton with the exact
-  derivatives of the simulation, which are renewed only while that pays.
-
-None of them differentiates measured positions, so none is biased by their noise.
+Along the simulated motion the torques are linear in the parameters, ``tau_sim = Y(q_sim) beta``; the motion itself
+hardly depends on them where the loop is stiff. So every round is a linear least-squares problem, without derivatives.
+Measured positions are not differentiated, so their noise does not bias the estimate.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynid.arrays import Floats
 from dynid.checks import as_whole, check_number
@@ -25,10 +19,10 @@ from dynid.errors import EstimationError
 from dynid.estimation.closed_loop.didim_stream import solve_streamed_didim
 from dynid.estimation.closed_loop.instrument_noise import REPEATED_SHARE, repeated_share
 from dynid.estimation.closed_loop.law_test import check_controller, controller_mismatch, controller_summary
-from dynid.estimation.closed_loop.loop_runs import LoopRun, LoopRuns, Motions, Start, joint_weights
-from dynid.estimation.closed_loop.loop_search import LoopEstimator, WrongLawError, unsettled_finding
+from dynid.estimation.closed_loop.loop_runs import LoopRuns, Motions, Start, joint_weights
+from dynid.estimation.closed_loop.loop_search import LoopEstimator, unsettled_finding
 from dynid.estimation.closed_loop.loop_start import FreeStart
-from dynid.estimation.equations import Factors, LoopedRuns, StreamedLogs
+from dynid.estimation.equations import LoopedRuns, StreamedLogs
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.noise import check_data
 from dynid.estimation.physical.nearest import add_standard, make_possible
@@ -43,7 +37,7 @@ from dynid.estimation.scores import (
 from dynid.findings import Finding
 from dynid.loop.sensitivity import differentiate_loop
 
-COUNTS = ("iterations", "simulations", "derivatives")
+COUNTS = ("iterations", "simulations")
 """Counts of an iteration that the estimate reports."""
 LARGEST = 1e9
 """Derivatives [rad or N m per unit of a parameter] beyond which a simulation is not stable. Convention."""
@@ -55,8 +49,6 @@ BARE = Finding(
     "smaller",
 )
 """The finding where the simulation fits to its own accuracy."""
-SLOW = 0.5
-"""A step that is not shorter than this share of the one before calls for new derivatives. Convention."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,7 +163,7 @@ class DIDIM(_LoopFit):
     title: ClassVar[str] = "DIDIM"
     use: ClassVar[str] = "only torques shall be compared, and the control law is known"
     references: ClassVar[tuple[str, ...]] = ("Gautier2013",)
-    compares: ClassVar[Literal["torques", "positions", "instruments"]] = "torques"
+    compares: ClassVar[Literal["torques", "instruments"]] = "torques"
 
     def estimate(self, equations: LoopedRuns | StreamedLogs) -> Estimate:
         """Estimate the base parameters; streamed logs are gone through again for every simulation.
@@ -210,9 +202,28 @@ class DIDIM(_LoopFit):
         """With the exact derivatives where the simulated motion follows the parameters."""
         if counts["repeated"] <= REPEATED_SHARE:
             return fit.normal
-        b, pairs = fit.beta.size, zip(fit.slopes, CLIE().derivatives(runs, fit.beta), strict=True)
+        b, pairs = fit.beta.size, zip(fit.slopes, _exact_slopes(runs, fit.beta), strict=True)
         weighted = [((J * fit.weights[None, :, None]).reshape(-1, b), exact.reshape(-1, b)) for J, exact in pairs]
         return np.asarray(np.sum([J.T @ exact for J, exact in weighted], axis=0))
+
+
+def _exact_slopes(runs: LoopRuns, beta: Floats) -> list[Floats]:
+    """(N, n, b) derivatives of the torques of each run.
+
+    Raises:
+        EstimationError: They grow without bound.
+    """
+    found = []
+    for run in runs.runs:
+        along = differentiate_loop(run.simulator, beta, every=run.every, ticks=run.ticks)
+        slopes = run.low_pass(along.torque_slopes) * run.run.valid[:, :, None]
+        if not float(np.abs(slopes).max(initial=0.0)) < LARGEST * max(1.0, 1.0 / float(np.abs(beta).max())):
+            raise EstimationError(
+                "the simulated loop is not stable: its derivatives grow without bound",
+                remedy="Check the control law and its rate, or give the robot better prior values.",
+            )
+        found.append(slopes)
+    return found
 
 
 def _linear_fit(runs: LoopRuns, beta: Floats, motions: Motions) -> _Fit:
@@ -235,137 +246,3 @@ def _resolution(fit: _Fit) -> Floats:
     """(b,) changes of single parameters too small to go on for, whatever the noise."""
     squares = sum((times(J, fit.beta) ** 2).sum(axis=0) for J in fit.slopes)
     return smallest_changes(fit.normal, float(fit.weights @ squares))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _GaussNewton(_LoopFit):
-    """Gauss-Newton with exact derivatives."""
-
-    @abstractmethod
-    def outputs(self, q: Floats, torque: Floats) -> Floats:
-        """Which of positions and torques are compared."""
-
-    def fit(self, runs: LoopRuns, start: Start) -> tuple[_Fit, tuple[Finding, ...], dict[str, float]]:
-        near, _, counts = DIDIM(iterations=3, tolerance=0.3).fit(runs, start)
-        free = FreeStart.of(runs, near.beta, self._slopes)
-        slopes = free.check_identifiable(self.derivatives(runs, near.beta), runs.equations.names)
-        fit = _Fit.of(runs, near.beta, near.motions, slopes, self._residuals(runs, near.motions, free))
-        simulations, derivatives, last, findings = counts["simulations"], 1, np.inf, start.findings
-
-        def merit(motions: Motions) -> float:
-            return sum(float((rest**2 @ fit.weights).sum()) for rest in self._residuals(runs, motions, free))
-
-        count = 0
-        while True:
-            count += 1
-            beta, motions = _advance(runs, fit, merit, near)
-            simulations += 1
-            change = beta - fit.beta
-            length = float(np.sqrt(change @ fit.normal @ change))
-            fit = _Fit.of(runs, beta, motions, fit.slopes, self._residuals(runs, motions, free))
-            if _has_settled(change, fit, self.tolerance):
-                break
-            if length > SLOW * last:
-                fit = _Fit.of(runs, beta, motions, free.without(self.derivatives(runs, beta)), fit.residuals)
-                derivatives += 1
-            last = length
-            if count == self.iterations:
-                findings = (*findings, unsettled_finding(count))
-                break
-        counts = {"iterations": float(count), "simulations": simulations, "derivatives": float(derivatives)}
-        return fit, findings, counts
-
-    def derivatives(self, runs: LoopRuns, beta: Floats) -> list[Floats]:
-        """(N, n, b) of the outputs of each run.
-
-        Raises:
-            EstimationError: They grow without bound.
-        """
-        found = []
-        for run in runs.runs:
-            along = differentiate_loop(run.simulator, beta, every=run.every, ticks=run.ticks)
-            slopes = self._slopes(run, along.q_slopes, along.torque_slopes)
-            if not float(np.abs(slopes).max(initial=0.0)) < LARGEST * max(1.0, 1.0 / float(np.abs(beta).max())):
-                raise EstimationError(
-                    "the simulated loop is not stable: its derivatives grow without bound",
-                    remedy="Check the control law and its rate, or give the robot better prior values.",
-                )
-            found.append(slopes)
-        return found
-
-    def _slopes(self, run: LoopRun, q: Floats, torque: Floats) -> Floats:
-        """(N, n, k) derivatives of the outputs, from those (K, n, k) of positions and torques at a run's records."""
-        return self._mask(run.low_pass(self.outputs(q, torque)), run.run.valid[:, :, None])
-
-    def _residuals(self, runs: LoopRuns, motions: Motions, free: FreeStart) -> list[Floats]:
-        """(N, n) measured minus simulated output of each run."""
-        residuals = []
-        for run, motion in zip(runs.runs, motions, strict=True):
-            measured = self.outputs(run.run.q, np.where(run.run.valid, run.run.effort, 0.0))
-            simulated = self.outputs(run.positions(motion), run.torques(motion))
-            residuals.append(self._mask(measured - simulated, run.run.valid))
-        return free.without(residuals)
-
-    @abstractmethod
-    def _mask(self, rows: Floats, valid: NDArray[np.bool_]) -> Floats:
-        """Rows (N, n, ...) without samples that do not count."""
-
-
-def _advance(runs: LoopRuns, fit: _Fit, merit: Callable[[Motions], float], near: _Fit) -> tuple[Floats, Motions]:
-    """One Gauss-Newton step; where none is possible, the error names the control law if that is accused.
-
-    Raises:
-        WrongLawError: No step is possible, and the law is accused.
-        EstimationError: No step is possible.
-    """
-    try:
-        return runs.advance(fit.beta, fit.beta + fit.step, fit.motions, fit.normal, merit)
-    except EstimationError as error:
-        findings = check_controller(runs, near.beta, near.motions)
-        if not findings:
-            raise
-        raise WrongLawError(
-            f"no parameters make up for the control law: {findings[0].message}", remedy=findings[0].remedy
-        ) from error
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CLOE(_GaussNewton):
-    """Closed-loop output error: minimises measured minus simulated positions, with exact derivatives ([Gautier2013]).
-
-    Use it where only positions can be trusted and the control law is known exactly.
-    """
-
-    name: ClassVar[str] = "cloe"
-    title: ClassVar[str] = "closed-loop output error"
-    use: ClassVar[str] = "only positions can be trusted, and the control law is known exactly"
-    references: ClassVar[tuple[str, ...]] = ("Gautier2013",)
-    needs: ClassVar[tuple[type[Factors], ...]] = (LoopedRuns,)
-    compares: ClassVar[Literal["torques", "positions", "instruments"]] = "positions"
-
-    def outputs(self, q: Floats, torque: Floats) -> Floats:
-        return q
-
-    def _mask(self, rows: Floats, valid: NDArray[np.bool_]) -> Floats:
-        return rows
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CLIE(_GaussNewton):
-    """Closed-loop input error: minimises measured minus simulated torques, with exact derivatives ([Gautier2013]).
-
-    Use it where the simulated motion depends on the parameters, as in compliant loops.
-    """
-
-    name: ClassVar[str] = "clie"
-    title: ClassVar[str] = "closed-loop input error"
-    use: ClassVar[str] = "torques shall be compared with exact derivatives"
-    references: ClassVar[tuple[str, ...]] = ("Gautier2013",)
-    needs: ClassVar[tuple[type[Factors], ...]] = (LoopedRuns,)
-    compares: ClassVar[Literal["torques", "positions", "instruments"]] = "torques"
-
-    def outputs(self, q: Floats, torque: Floats) -> Floats:
-        return torque
-
-    def _mask(self, rows: Floats, valid: NDArray[np.bool_]) -> Floats:
-        return rows * valid

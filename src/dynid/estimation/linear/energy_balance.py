@@ -1,17 +1,12 @@
-"""The energy theorem as equations: over intervals of time (`Energy`), or at every sample (`Power`).
+"""The energy theorem as equations, one per interval of time.
 
 The work of the joints between two instants is the change of the links' energy ([GautierKhalil1992] eqs. (1)-(3)), which
 is linear in the parameters (eqs. (4)-(7)); one such equation per interval makes the system (8)-(10). It needs no
 accelerations. Friction enters by its work over the interval, rotors by their kinetic energy.
-
-The derivative of eq. (7) with respect to time is the balance of power, one equation per sample: the power of all joints
-together, ``tau^T dq``, is that of links, rotors and friction, ``dq^T Y`` times the parameters. It needs the
-accelerations of the experiment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -20,8 +15,8 @@ import numpy as np
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, Samples
-from dynid.estimation.estimate import Estimate, Estimator
-from dynid.estimation.linear.balance import Balance, IntervalEstimator, check_balances, solve_balances
+from dynid.estimation.estimate import Estimate
+from dynid.estimation.linear.balance import Balance, IntervalEstimator, check_balances
 from dynid.estimation.linear.balance_sums import BalanceSums
 from dynid.estimation.linear.integrals import (
     Intervals,
@@ -32,14 +27,11 @@ from dynid.estimation.linear.integrals import (
     term_torque_rows,
 )
 from dynid.estimation.noise import check_data
-from dynid.estimation.samples import sample_blocks
 from dynid.kernels import kernel
 
 ROUNDING = 1e-14
 """Difference of two energies over the largest energy of a unit parameter there, below which it is rounding (derivation:
 a few dozen roundings of double precision); otherwise a motion of constant energy would seem to show something."""
-POWER_SAMPLES = 8192
-"""Number of samples whose power is balanced at a time (convention: some megabytes)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,35 +114,3 @@ def _concatenate(parts: list[Balance]) -> Balance:
         target=np.concatenate([part.target for part in parts]),
         scatter=np.concatenate([part.scatter for part in parts]),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Power(Estimator):
-    """Minimises squared residuals of the power of all joints together (the derivative of [GautierKhalil1992] eq. (7)).
-
-    One equation per sample; use it as a reference for the energy model.
-    """
-
-    name: ClassVar[str] = "power"
-    title: ClassVar[str] = "least squares on power"
-    use: ClassVar[str] = "one equation per sample is enough"
-    references: ClassVar[tuple[str, ...]] = ("GautierKhalil1992",)
-    needs: ClassVar[tuple[type[Factors], ...]] = (Samples,)
-    accepts_band: ClassVar[bool] = False
-
-    def estimate(self, equations: Samples) -> Estimate:
-        """Estimate from the power balances of all samples at which every joint counts."""
-        check_data(equations, spare=1)
-        return solve_balances(equations, lambda: power_balances(equations), "least squares on power")
-
-
-def power_balances(equations: Samples) -> Iterator[Balance]:
-    """The equations ``tau^T dq = (dq^T Y) x``, the derivative of [GautierKhalil1992] eq. (7), block by block."""
-    for block in sample_blocks(equations, POWER_SAMPLES):
-        whole = block.valid.all(axis=1)
-        dq = block.run.dq[block.rows][whole]
-        yield Balance(
-            matrix=np.einsum("tj,tjk->tk", dq, block.matrix[whole]),
-            target=(dq * block.effort[whole]).sum(axis=1),
-            scatter=dq**2,
-        )

@@ -186,31 +186,6 @@ class Huber(_Robust):
         return np.asarray(np.abs(u) <= self.tuning, dtype=float)
 
 
-@dataclass(frozen=True, slots=True)
-class Cauchy(_Robust):
-    """Cauchy's estimator: minimises ``log(1 + (u / tuning)^2)`` of residuals u; far outliers hardly count.
-
-    It begins at Huber's estimate, because the minimum is not unique. Use it where some samples are far outliers.
-    """
-
-    name: ClassVar[str] = "cauchy"
-    title: ClassVar[str] = "Cauchy's robust least squares"
-    use: ClassVar[str] = "some samples are far outliers"
-
-    tuning: float = 2.385
-    """95 % as efficient as least squares under normal noise."""
-
-    def weight(self, u: Floats) -> Floats:
-        return np.asarray(1.0 / (1.0 + (u / self.tuning) ** 2))
-
-    def slope(self, u: Floats) -> Floats:
-        square = (u / self.tuning) ** 2
-        return np.asarray((1.0 - square) / (1.0 + square) ** 2)
-
-    def _start(self, equations: Samples) -> Floats:
-        return Huber(rounds=self.rounds).solve(equations).values
-
-
 def _score_covariance(
     equations: Samples, root: Floats, blocks: list[_Blocks], moments: tuple[Floats, Floats, Floats]
 ) -> Floats:

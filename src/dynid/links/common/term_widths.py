@@ -2,8 +2,7 @@
 
 Selection tries few widths, as parts of a joint's high speed. A width that is off by half leaves a misfit that comes
 back with every reversal, so that no scatter in time shows it: dry and viscous friction are then off by several standard
-deviations. So each joint's width is asked of the data, by the fit with columns of other widths in its place. It is
-`dynid.estimation.fit_scales` in one pass over the samples.
+deviations. So each joint's width is asked of the data, by the fit with columns of other widths in its place.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The estimators that can be compared, by short names.
 
 All of them get the same log. A name that ends in ``+f`` uses positions that are low-pass filtered at the cutoff that
-their spectrum suggests; the others use positions as measured. Total least squares, likelihood and Kalman filters get
-the noise levels of the sensors, and closed-loop methods get the control law, like users who know their machine.
+their spectrum suggests; the others use positions as measured. Closed-loop
+methods get the control law, like users who know their machine.
 """
 
 from __future__ import annotations
@@ -20,13 +20,7 @@ from dynid.studies.compare.trial import Trial
 
 FILTERED = "+f"
 """Suffix of methods that use low-pass filtered positions."""
-LEAST_POSITION_STD = 1e-6
-"""Smallest position noise that Kalman filters assume [rad or m]; a convention, about the error of the sampled model."""
-LEAST_TORQUE_STD = 1e-6
-"""Smallest torque noise that Kalman filters assume [N m or N]. Convention."""
-LEAST_START_STD = 0.05
-"""Smallest relative standard deviation of the start that Kalman filters assume. Convention."""
-DEFAULT = ("ols", "wls", "wls+f", "tls", "ml", "iv", "didim", "cloe", "clie", "ekf")
+DEFAULT = ("ols", "wls", "wls+f", "iv", "didim")
 """Methods that are compared by default."""
 
 
@@ -41,40 +35,11 @@ def _possible_robots(trial: Trial) -> Settings:
     return {"consistent": True}
 
 
-def _tls(trial: Trial) -> Settings:
-    std = trial.condition.known_position_std
-    return {"position_std": std if std > 0.0 else None}
-
-
-def _ml(trial: Trial) -> Settings:
-    return {"position_std": trial.condition.known_position_std}
-
-
-def _kalman(kind: str, *, square_root: bool) -> Callable[[Trial], Settings]:
-    def settings(trial: Trial) -> Settings:
-        return {
-            "kind": kind,
-            "square_root": square_root,
-            "position_std": max(trial.condition.known_position_std, LEAST_POSITION_STD),
-            "torque_std": tuple(max(std, LEAST_TORQUE_STD) for std in trial.torque_std),
-            "start_std": max(2.0 * trial.condition.start_error, LEAST_START_STD),
-        }
-
-    return settings
-
-
 _VARIANTS: dict[str, tuple[str, str, Callable[[Trial], Settings]]] = {
-    "tls": ("tls", "errors of known size", _tls),
-    "ml": ("ml", "motion unknown", _ml),
     "pc-didim": ("didim", "over possible robots", _possible_robots),
-    "pc-cloe": ("cloe", "over possible robots", _possible_robots),
-    "ekf": ("kalman", "extended", _kalman("extended", square_root=False)),
-    "ukf": ("kalman", "unscented", _kalman("unscented", square_root=False)),
-    "srekf": ("kalman", "square-root extended", _kalman("extended", square_root=True)),
-    "srukf": ("kalman", "square-root unscented", _kalman("unscented", square_root=True)),
 }
 """Method -> the estimator's name in `dynid.estimation.registry`, what its title adds, and its settings in a trial."""
-_NAMES = ("ols", "wls", "huber", "feasible", "tls", "ml", "iv", "didim", "cloe", "clie", *list(_VARIANTS)[2:])
+_NAMES = ("ols", "wls", "huber", "feasible", "iv", "didim", *_VARIANTS)
 """All methods; those without a variant are estimators of the registry with their default settings."""
 
 
