@@ -3,6 +3,8 @@
 # make check  what continuous integration runs: tests, linter, formatter, types, architecture
 # make pages  write the stubs and pages anew that follow from the code
 # make bench  speed relative to other libraries
+# make compare  estimators beside each other on simulated logs
+# make papers  the five papers computed anew, in out/papers
 # make site   the docs as a web site in out/site
 # make dist   wheel and source archive in out/dist, checked, installed in a new environment, demo run from it
 # make pythons  the wheel on every Python that is here, with the oldest and the newest packages: a table
@@ -17,7 +19,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready-test
 DEMO_STAMP := $(VENV)/.ready
 
-CAMPAIGN := $(BIN)/python tests/campaigns
+CAMPAIGN := PYTHONPATH=.:tests $(BIN)/python tests/campaigns
 
 # every rule that has a plain name is one
 .PHONY: $(shell grep -oE '^[a-z][a-z-]*:' $(firstword $(MAKEFILE_LIST)) | tr -d :)
@@ -51,7 +53,10 @@ pages: $(STAMP)
 	$(BIN)/python tests/support/house_figures.py --write
 
 bench: $(VENV)/.ready-bench
-	$(BIN)/python -m dynid.studies.benchmark --json out/bench.json
+	$(BIN)/python -m benchmarks.speed --json out/bench.json
+
+compare: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.estimators
 
 campaigns:
 	@echo "fuzz-readers            10 000 broken logs per format (minutes)"
@@ -86,7 +91,6 @@ campaigns:
 	@echo "tracker-steps           ten million steps of the load tracker in C"
 	@echo "c-observer              the momentum observer in C: 1e6 steps against Python, time beside Pinocchio's C++"
 	@echo "c-speed                 generated C beside Pinocchio's C++ and CasADi's C"
-	@echo "control                 tracking with an identified model, writes docs/control.md"
 	@echo "controller              the example controller in C at 1 kHz"
 	@echo "coverage                95 % intervals on 5 robots x 1000 runs"
 	@echo "selection-coverage      95 % intervals of the default with selection: Stribeck, load friction, ripple, quantised, AR(1) (200 runs, 3 robots)"
@@ -110,7 +114,6 @@ campaigns:
 	@echo "command-speed           commands on real logs, stage by stage, beside their targets; DIDIM beside WLS"
 	@echo "growth                  time and memory over samples, joints and logs, with exponents; writes out/growth.svg"
 	@echo "identification-speed    the log of the TX40 from disk to the verdict, one feasible solve"
-	@echo "papers                  the five papers with full effort, writes docs/papers.md"
 	@echo "real-data               six logs of real robots, writes docs/real-data.md"
 	@echo "inner-folds             rules of selection judged inside the training parts of the real logs"
 	@echo "excitation-robots       100 random robots under tight limits"
@@ -212,9 +215,6 @@ c-observer: $(VENV)/.ready-bench
 c-speed: $(VENV)/.ready-bench
 	$(CAMPAIGN)/c_speed.py
 
-control: $(STAMP)
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python examples/controller/experiments.py docs
-
 controller: $(DEMO_STAMP)
 	$(BIN)/python examples/controller/run.py
 
@@ -245,13 +245,13 @@ gain-coverage: $(STAMP)
 
 load-coverage: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/load_torque_coverage.py 200
-	PYTHONPATH=tests OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/load_single_axis.py 200
+	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/load_single_axis.py 200
 
 estimators-noise: $(STAMP)
-	PYTHONPATH=tests OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/estimators_noise.py
+	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/estimators_noise.py
 
 assumed-loops: $(STAMP)
-	PYTHONPATH=tests $(CAMPAIGN)/assumed_loops.py
+	$(CAMPAIGN)/assumed_loops.py
 
 compare-real: $(STAMP)
 	$(CAMPAIGN)/compare_real.py
@@ -303,7 +303,7 @@ growth: $(STAMP)
 	$(CAMPAIGN)/growth.py --samples 1e8
 
 papers: $(STAMP)
-	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/papers_page.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m papers
 
 real-data: $(STAMP)
 	$(CAMPAIGN)/real_data.py

@@ -36,7 +36,6 @@ LAYERS = [
     ["parameters"],
     ["excitation"],
     ["loop"],
-    ["control"],
     ["logs"],
     ["processing"],
     ["gate"],
@@ -49,7 +48,6 @@ LAYERS = [
     ["export"],
     ["report"],
     ["runs"],
-    ["studies"],
     ["__init__"],
     ["cli"],
     ["__main__"],
@@ -181,7 +179,7 @@ def body_lines(node: ast.FunctionDef) -> int:
 
 def test_decompositions_of_data_are_the_robust_ones() -> None:
     pattern = re.compile(r"np\.linalg\.(svd|eigh|eigvalsh|eigvals|lstsq|matrix_rank|cond|pinv)\(")
-    checked = [path for path in FILES if path.name != "decompositions.py" and "studies" not in path.parts]
+    checked = [path for path in FILES if path.name != "decompositions.py"]
     found = [f"{path.relative_to(ROOT)}: {m.group()}" for path in checked for m in pattern.finditer(path.read_text())]
     assert not found, f"use dynid.decompositions: {found}"
 
@@ -197,7 +195,7 @@ def test_public_names_resolve() -> None:
             assert hasattr(module, name), f"{info.name}.{name}"
 
 
-MOST_FILES = 15
+MOST_FILES = 16
 """Python files of one folder at one level, ``__init__.py`` included."""
 SHARED_NAMES = {"__init__.py", "__main__.py", "base.py", "read.py", "write.py"}
 """File names that are patterns and may occur in several folders."""
@@ -298,8 +296,6 @@ def _is_numeric(node: ast.expr) -> bool:
     return isinstance(node, ast.Tuple) and bool(node.elts) and all(_is_numeric(part) for part in node.elts)
 
 
-def test_only_the_command_line_imports_studies() -> None:
-    for path in FILES:
-        importer = layer(module_name(path))
-        if importer not in ("studies", "cli"):
-            assert not [target for target in imports(path) if layer(target) == "studies"], module_name(path)
+def test_the_package_does_not_use_its_laboratory() -> None:
+    pattern = re.compile(r"^\s*(?:from|import) (?:papers|benchmarks)\b", re.MULTILINE)
+    assert not [path.relative_to(ROOT) for path in FILES if pattern.search(path.read_text())]

@@ -15,7 +15,6 @@ from dynid.cli import main
 from dynid.links.recipe import Recipe
 from dynid.runs.load_run import LoadRecipe
 from dynid.runs.plan_run import PlanRecipe
-from dynid.studies.compare.compare_recipe import CompareRecipe
 
 TEXT = (Path(__file__).parents[1] / "CHANGELOG.md").read_text(encoding="utf-8")
 OLD_NAMES = 221
@@ -25,7 +24,6 @@ SETTINGS = {
     "validate": Recipe,
     "load": LoadRecipe,
     "excite": PlanRecipe,
-    "compare": CompareRecipe,
 }
 """Command -> its recipe."""
 

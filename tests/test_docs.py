@@ -27,10 +27,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 DATASETS = Path(os.environ.get("DYNID_DATASETS", ROOT.parent / "shared" / "datasets"))
 LONG = {
-    "bench": "minutes",
     "demo": "run by make demo",
-    "compare": "a Monte-Carlo study",
-    "reproduce": "tests/studies/papers",
 }
 """Commands not run here, and why."""
 CAMPAIGNS = {"real-data.md": ("yumi_ft",)}

@@ -41,7 +41,7 @@ import importlib, os, pkgutil, signal, sys
 assert not hasattr(os, "fork") and not hasattr(os, "memfd_create") and not hasattr(signal, "SIGXCPU")
 import dynid
 for module in pkgutil.walk_packages(dynid.__path__, "dynid."):
-    if not module.name.endswith("__main__") and ".studies." not in module.name:
+    if not module.name.endswith("__main__"):
         importlib.import_module(module.name)
 import numpy as np
 from dynid.processing.simulation import sum_of_sines

@@ -11,8 +11,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
+
 import dynid
-from dynid.control.experiments import with_wrong_parameters
 from dynid.export.c.c_check import FLAGS, find_compiler
 from dynid.export.c.c_package import generate_c
 
@@ -36,7 +37,9 @@ def main(folder: Path) -> int:
         return 1
     plant = robot()
     generate_c(plant, ["forward_dynamics"], name="plant", two_rate=False).write(folder, force=True)
-    generate_c(with_wrong_parameters(plant, 0.01), ["inverse_dynamics"], name="model").write(folder, force=True)
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], plant.parameter_vector.size)
+    model = plant.with_parameters(plant.parameter_vector * (1.0 + 0.01 * signs))
+    generate_c(model, ["inverse_dynamics"], name="model").write(folder, force=True)
     shutil.copy(Path(__file__).parent / "controller.c", folder)
     sources = ["controller.c", "model.c", "model_two_rate.c", "plant.c"]
     flags = [flag for flag in FLAGS if flag != "-Wconversion"]

@@ -70,7 +70,6 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 PACKAGES = (
     "actuators",
-    "control",
     "errors",
     "estimation",
     "excitation",

@@ -1,7 +1,6 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
 from dynid import actuators as actuators
-from dynid import control as control
 from dynid import errors as errors
 from dynid import estimation as estimation
 from dynid import excitation as excitation

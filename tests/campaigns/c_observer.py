@@ -19,13 +19,13 @@ import numpy as np
 from c_speed import DEFINITIONS
 
 import dynid
+from benchmarks.speed.pinocchio_model import pinocchio_model
 from dynid.export.c.c_check import find_compiler
 from dynid.export.running.observer_code import CHECKED_GAIN, observer_files, run_observer, wandering_states
 from dynid.kernels import kernel
 from dynid.links.whole_model import WholeModel
 from dynid.monitor.observer import MomentumObserver
 from dynid.monitor.observer_model import ObserverModel
-from dynid.studies.benchmark.pinocchio_model import pinocchio_model
 from dynid.terms.memory import Hysteresis, LaggedSign
 
 FLAGS = ["-O3"]

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from real_logs import DATA
 
-from dynid.studies.benchmark.public_functions import FIRST_TORQUE, keep_bytecode
+from benchmarks.speed.public_functions import FIRST_TORQUE, keep_bytecode
 
 ROOT = Path(__file__).parents[2]
 FINGERS = "--hold panda_finger_joint1 --hold panda_finger_joint2"

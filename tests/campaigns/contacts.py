@@ -26,11 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dynid
-from dynid.control.hand_guiding import Hand, HandGuiding, guide_by_hand
-from dynid.control.mujoco_plant import MujocoPlant
 from dynid.monitor.contact import contact_wrench, find_touched_link
+from dynid.monitor.hand_guiding import HandGuiding
 from dynid.monitor.observer import observe
 from dynid.tables import Table
+from support.led_arm import Hand, MujocoPlant, guide_by_hand
 from support.pushed_arm import ONSET, STD, Push, push, simulation
 
 Floats = NDArray[np.float64]

@@ -15,12 +15,12 @@ from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small: more threads only wait for one another
 
+from benchmarks.estimators.compared_methods import method
+from benchmarks.estimators.condition import Condition, conditions
+from benchmarks.estimators.study import Outcome, Trials, run_trials, summarise
+from benchmarks.estimators.trial import Setting, planted_robot
 from dynid.files import write_atomically
 from dynid.robot import zoo
-from dynid.studies.compare.compared_methods import method
-from dynid.studies.compare.condition import Condition, conditions
-from dynid.studies.compare.study import Outcome, Trials, run_trials, summarise
-from dynid.studies.compare.trial import Setting, planted_robot
 from dynid.tables import Table
 
 ROOT = Path(__file__).parents[2]

@@ -46,7 +46,6 @@ VERBS: dict[str, tuple[str, ...]] = {
     "load": ("arm.urdf", "run2.csv", "--unloaded", "run1.csv", "--map", "map.toml"),
     "excite": ("arm.urdf", "--set", "time_limit_s=0.2", "--set", "velocity=1", "--set", "acceleration=5"),
     "codegen": ("arm.urdf", "--no-verify"),
-    "reproduce": ("gautier1990", "--quick"),
 }
 """Command -> its words, without --out."""
 

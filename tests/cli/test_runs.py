@@ -97,14 +97,6 @@ def test_nothing_is_overwritten_without_force(bench: Path) -> None:
     assert (bench / "mine" / "summary.txt").read_text() == "my own notes"
 
 
-def test_regenerated_papers_spare_other_files(tmp_path: Path) -> None:
-    (tmp_path / "lin1995.md").write_text("my own notes")
-    refused = run("reproduce", "lin1995", "--quick", "--out", tmp_path)
-    assert refused.exit_code == 5
-    assert "add --force" in refused.output
-    assert (tmp_path / "lin1995.md").read_text() == "my own notes"
-
-
 def test_a_saved_result_is_judged_on_new_logs(bench: Path) -> None:
     arguments = ("validate", bench / "res", bench / "run3.csv", "--map", bench / "map.toml")
     result = run(*arguments, "--json", "--out", bench / "proof")

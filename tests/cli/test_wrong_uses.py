@@ -247,7 +247,6 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     ),
     "pattern without a match": (["base", "arm.urdf", "--hold", "nose*"], 2, "The joints are: joint1"),
     "hold nowhere": (["base", "arm.urdf", "--hold", "joint1=nan"], 2, "--hold JOINT=0.02"),
-    "noise that is no number": (["compare", "arm.urdf", "--noise", "nan"], 2, "noise"),
     "setting without a value": (identify("run1.csv", "--set", "band_hz"), 2, "cutoff_hz=10"),
     "unknown setting": (identify("run1.csv", "--set", "bandhz=3"), 2, "Did you mean band_hz?"),
     "missing recipe": (identify("run1.csv", "--recipe", "none.toml"), 3, "there is no such file"),
@@ -263,7 +262,6 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "no such period": (["excite", "arm.urdf", "--period", "0", "--out", "new"], 2, "--period"),
     "counts as JSON": (["base", "arm.urdf", "--counts", "--json"], 2, "--format text"),
     "unknown function": (["codegen", "arm.urdf", "--functions", "fly", "--out", "new"], 2, "inverse_dynamics"),
-    "unknown paper": (["reproduce", "nobody1990", "--out", "new"], 2, "gautier1990"),
     "unknown shell": (["completion", "tcsh"], 2, "'bash'"),
     # results
     "result of a newer version": (["validate", "newer.json", "run2.csv", *VALIDATE], 3, "newer dynid"),
@@ -529,7 +527,7 @@ def test_no_home_and_no_cache(desk: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="no signals of this kind")
 def test_interrupted(desk: Path) -> None:
-    command = [sys.executable, "-m", "dynid", "reproduce", "all", "--out", "papers"]
+    command = [sys.executable, "-m", "dynid", "demo", "--out", "demo"]
     process = subprocess.Popen(command, cwd=desk, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(1.0)
     process.send_signal(signal.SIGINT)

@@ -7,13 +7,13 @@ from dataclasses import asdict
 
 import pytest
 
+from benchmarks.estimators.condition import Condition
+from benchmarks.estimators.study import run_study
+from benchmarks.estimators.trial import Setting, planted_robot
 from dynid.engines import DaskCluster
 from dynid.excitation import SearchSettings, design_excitation
 from dynid.excitation.limits import MotionLimits
 from dynid.robot import zoo
-from dynid.studies.compare.condition import Condition
-from dynid.studies.compare.study import run_study
-from dynid.studies.compare.trial import Setting, planted_robot
 
 
 @pytest.fixture(scope="module")

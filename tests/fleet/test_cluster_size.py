@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.campaigns.fleet_cluster import bits, reduce_all, timed, write_logs
 
 from dynid.engines import Local
+from tests.campaigns.fleet_cluster import bits, reduce_all, timed, write_logs
 
 FILES = 8
 SAMPLES = 125_000

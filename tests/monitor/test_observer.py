@@ -9,7 +9,6 @@ import pytest
 from numpy.typing import NDArray
 
 import dynid
-from dynid.control.mujoco_plant import MujocoPlant
 from dynid.dynamics.energy import total_energy
 from dynid.errors import ArgumentError, DataError
 from dynid.kernels import kernel
@@ -65,10 +64,12 @@ def record_at_rest(robot: dynid.Robot) -> Tape:
 def pushed_arm(period_s: float) -> tuple[dynid.Robot, dynid.Experiment]:
     """A MuJoCo arm with friction, driven by sines and pushed by constant torques from 0.1 s on; the log is exact."""
     pytest.importorskip("mujoco")
+    from support.led_arm import MujocoPlant
+
     robot = dynid.robots.panda().with_terms(dynid.Viscous(0.5), dynid.RotorInertia(0.1))
     plant = MujocoPlant(robot)
     count = round(0.3 / period_s)
-    state, rows = np.concatenate([[0.1, -0.8, 0.7, -1.5, 0.2, 1.0, 0.0], np.zeros(8)]), []
+    state, rows = np.concatenate([[0.1, -0.8, 0.7, -1.5, 0.2, 1.0, 0.0], np.zeros(7)]), []
     for k in range(count):
         drive = 2.0 * np.sin((k + 0.5) * period_s * np.arange(5, 12))
         torque = np.asarray(dynid.gravity_torque(robot, state[:7])) + drive

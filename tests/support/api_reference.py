@@ -23,7 +23,6 @@ PIPELINE = (
     "information",
     "excitation",
     "loop",
-    "control",
     "logs",
     "processing",
     "gate",

@@ -36,9 +36,7 @@ def figures(source: Path) -> dict[str, object]:
         "longest file [lines]": f"{lengths[longest]} ({longest.relative_to(source)})",
         "most files in one folder": f"{most} ({crowded.relative_to(source) or '.'})",
         "named numeric constants": sum(_constants(text) for text in texts.values()),
-        "lines with an equation number outside studies/papers": sum(
-            len(EQUATION.findall(text)) for path, text in texts.items() if "papers" not in path.parts
-        ),
+        "lines with an equation number": sum(len(EQUATION.findall(text)) for text in texts.values()),
         "`refuse_*` functions": _matches(r"^\s*def _?refuse_", texts),
         "`assert ... is not None`": _matches(r"assert .* is not None", texts),
     }

@@ -131,13 +131,11 @@ def page() -> str:
         "Written by `tests/support/references_page.py` from the tables in `docs/references/`. Every section, equation, "
         "table and figure of the five papers stands here with the public name that does it and a test, or with the "
         "reason why it is not built. Equation numbers stand at the lines of the source that use them, with the keys of "
-        "this page. `dynid reproduce all` compares results and formulas with the printed "
-        "ones ([papers.md](papers.md)).\n\n"
+        "this page. `make papers` compares results and formulas with the printed "
+        "ones ([papers.md](papers.md)); files of `papers/` are not part of the package.\n\n"
         "A public name comes from a paper if it computes, or holds the result of, something that the paper describes: "
         "an equation, an algorithm, a criterion, an experiment. Names that carry a paper's key in the source must "
-        "stand here (tested). Not listed are names that only serve them: readers, settings, simulated robots "
-        "(`dynid.control.simulate`, `dynid.control.Imperfections`, the plants), and methods of other origin "
-        "(`dynid.control.FeedForward`, `dynid.control.BangCoastBang`).\n"
+        "stand here (tested). Not listed are names that only serve them, such as readers and settings.\n"
     )
     return "\n".join([head, *(read(paper).section() for paper in PAPERS), OTHERS])
 

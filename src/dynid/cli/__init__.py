@@ -71,7 +71,6 @@ main.commands = Verbs(
         "actuate_command": ["actuate"],
         "codegen_command": ["codegen"],
         "run_commands": ["export", "report", "rerun"],
-        "compare_command": ["compare"],
-        "tool_commands": ["bench", "demo", "doctor", "reproduce", "completion"],
+        "tool_commands": ["demo", "doctor", "completion"],
     }
 )

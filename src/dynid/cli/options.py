@@ -217,7 +217,6 @@ RECIPES = {
     "fleet": "dynid.links.recipe.Recipe",
     "load": "dynid.runs.load_run.LoadRecipe",
     "excite": "dynid.runs.plan_run.PlanRecipe",
-    "compare": "dynid.studies.compare.compare_recipe.CompareRecipe",
 }
 """Command -> the class of its recipe, loaded only when an unknown option may be one of its settings."""
 

@@ -8,6 +8,7 @@ NAMES = {
     "alarms": ["Alarm", "Watch", "watch_experiment"],
     "calibration": ["Calibration", "calibrate"],
     "contact": ["ContactWrench", "TouchedLink", "contact_wrench", "find_touched_link"],
+    "hand_guiding": ["HandGuiding"],
     "live_watch": ["LiveWatch"],
     "load_tracker": ["LoadTracker", "TrackedLoad"],
     "observer": ["MomentumObserver", "energy_residual", "external_torque", "observe"],

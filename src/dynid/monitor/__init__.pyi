@@ -9,6 +9,7 @@ from dynid.monitor.contact import ContactWrench as ContactWrench
 from dynid.monitor.contact import TouchedLink as TouchedLink
 from dynid.monitor.contact import contact_wrench as contact_wrench
 from dynid.monitor.contact import find_touched_link as find_touched_link
+from dynid.monitor.hand_guiding import HandGuiding as HandGuiding
 from dynid.monitor.live_watch import LiveWatch as LiveWatch
 from dynid.monitor.load_tracker import LoadTracker as LoadTracker
 from dynid.monitor.load_tracker import TrackedLoad as TrackedLoad

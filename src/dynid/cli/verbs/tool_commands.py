@@ -1,4 +1,4 @@
-"""Commands about dynid itself: demo, doctor, bench, reproduce, completion."""
+"""Commands about dynid itself: demo, doctor, completion."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from dynid.cli.options import FORCE, JSON, command
-from dynid.cli.screen import echo, print_json, progress
+from dynid.cli.screen import echo, print_json
 
 
 @command("dynid demo", "dynid demo --seed 3 --out out/third")
@@ -27,9 +27,9 @@ def demo(out: Path, seed: int, force: bool, as_json: bool) -> None:
 
     The true parameters are known. The exit code is 1 if the result fails its validation.
     """
+    from dynid.cli.demo import run_demo
     from dynid.export.result_file import result_json
     from dynid.runs.run_folder import claim_folder
-    from dynid.studies.demo import run_demo
 
     claim_folder(out, "demo", force=force or _is_default("out"))
     result = run_demo(out, lambda line: echo(f"- {line}", err=as_json), seed=seed)
@@ -72,60 +72,6 @@ def doctor(as_json: bool) -> None:
         echo(f"  {name:12s} {found_version or 'not installed'}")
     echo(f"kernels run by {made.program.backend}: PUMA 560 inverse dynamics in {made.count}")
     echo(f"C compiler: {compiler or 'none (only needed to verify generated code)'}")
-
-
-@command("dynid bench", "dynid bench --out bench.json")
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Also write the results to a file (JSON).")
-@JSON
-def bench(out: Path | None, as_json: bool) -> None:
-    """Compare the speed of dynid with that of other libraries.
-
-    Libraries that are not installed are left out. All times are measured in one run.
-    """
-    import subprocess
-    import tempfile
-
-    # a separate process, because numerical libraries fix their number of threads when they are loaded
-    with tempfile.TemporaryDirectory() as folder:
-        rows = Path(folder) / "bench.json" if out is None else out
-        words = [sys.executable, "-m", "dynid.studies.benchmark", "--json", str(rows)]
-        done = subprocess.run(words, check=False, stdout=subprocess.DEVNULL if as_json else None)
-        if as_json and done.returncode == 0:
-            echo(rows.read_text(encoding="utf-8"))
-    sys.exit(done.returncode)
-
-
-@command("dynid reproduce gautier1990 --out papers", "dynid reproduce all --quick")
-@click.argument("paper", default="all")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("out/papers"),
-    show_default=True,
-    help="Folder for the results.",
-)
-@click.option("--quick", is_flag=True, help="Use fewer random draws, for a first look.")
-@FORCE
-@JSON
-def reproduce(paper: str, out: Path, quick: bool, force: bool, as_json: bool) -> None:
-    """Compute the tables and figures of the five papers anew.
-
-    Every number gets a verdict. PAPER is gautier1990, lin1995, gautier1992, izaguirre1992, atkeson1986 or all.
-    """
-    from dynid.runs.run_folder import claim_folder
-    from dynid.studies.papers.all_papers import REPRODUCTIONS
-    from dynid.studies.papers.all_papers import reproduce as regenerate
-
-    if paper in (*REPRODUCTIONS, "all"):  # `regenerate` refuses other names
-        claim_folder(out, f"reproduce {paper}", force=force or _is_default("out"))
-
-    with progress("reproducing") as advance:
-        result = regenerate(paper, out, lambda done, total, title: advance(done / total, title), quick=quick)
-    if as_json:
-        print_json({"summary": result.summary().splitlines(), "folder": str(out)})
-        return
-    echo(result.summary())
-    echo(f"written: {out}")
 
 
 @command(

@@ -1,0 +1,31 @@
+"""Value and exact gradient of an excitation's criterion: what the design of a motion computes thousands of times."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.speed.case import Case
+from dynid.excitation.criteria import DOptimality
+from dynid.excitation.design_problem import DesignProblem
+from dynid.excitation.limits import MotionLimits
+from dynid.excitation.observation import TorqueObservation, with_smooth_friction
+from dynid.excitation.trajectories.fourier import FourierTrajectory
+from dynid.parameters.base import base_parameters
+
+SAMPLES = 1000
+"""Samples of the motion."""
+CALLS = 20
+"""Evaluations in one measurement (convention: some ten milliseconds)."""
+
+
+def measure_excitation(case: Case) -> float:
+    """Measure the seconds of one value and gradient: base and friction columns, Fourier series of five harmonics."""
+    robot = with_smooth_friction(case.with_friction)
+    observation = TorqueObservation(robot, base_parameters(robot).columns)
+    limits = MotionLimits.from_robot(robot)
+    sizes = (0.5 * (limits.upper - limits.lower), limits.velocity, limits.acceleration)
+    family = FourierTrajectory.still(robot.dof, period_s=10, harmonics=5)
+    problem = DesignProblem(family, observation, (), sizes=sizes, samples=SAMPLES)
+    x = 0.3 * np.random.default_rng(0).normal(size=problem.size)
+    criterion = DOptimality()
+    return case.best(lambda: [problem.objective(x, criterion) for _ in range(CALLS)], CALLS)

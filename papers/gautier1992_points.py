@@ -1,0 +1,336 @@
+"""Gautier, Khalil 1992, section 6: random and optimum points (Table 2, Fig. 2), exciting trajectories (Figs. 3-5)."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from dynid.arrays import Floats
+from dynid.excitation.criteria import (
+    ConditionNumber,
+    Criterion,
+    Equilibrium,
+    FrobeniusCondition,
+    GeometricCost,
+    QRCondition,
+)
+from dynid.excitation.limits import MotionLimits
+from dynid.excitation.points.energy_points import EnergyPoints, PointSequence, optimise_points
+from dynid.excitation.points.point_trajectory import PointSettings, design_point_trajectory
+from dynid.excitation.trajectories.quintic import QuinticTrajectory
+from dynid.report.chart import Chart, Line, arrange_charts
+from dynid.robot import zoo
+from dynid.tables import Table
+from papers.data import read_printed
+from papers.judgement.reproduction import Figure, Part
+from papers.judgement.verdicts import (
+    UNSTATED,
+    ByConstruction,
+    Row,
+    compare_claim,
+    compare_draws,
+    compare_numbers,
+)
+
+LIMITS = (
+    "The paper states no joint limits. With uniform draws and one speed limit for all joints, Table 2 admits a family "
+    "of limits, among them 90 degrees to each side with 0.68 rad/s and 45 degrees with 0.845 rad/s. We use the first "
+    "for the random sequences of Table 2. We use the second for the optimum sequences and the noise study: with it the "
+    "optimum for r = 30 equals the paper's."
+)
+_FITTED = ByConstruction(
+    "the speed limit was fitted to the mean condition numbers of this table; the row fixes their level, and the others "
+    "test how they vary with r",
+    "the limits of the paper",
+)
+_CHOSEN = ByConstruction(
+    "among the limits that Table 2 admits, those were chosen with which this optimum comes out",
+    "the limits of the paper",
+)
+_MANY_OPTIMA = (
+    " The equilibrium has many local optima, and rounding decides which one a search finds: with one seed S was 265 on "
+    "one processor and 358 on another. The row takes the best of several seeds."
+)
+_STEPS = 200
+"""Steps of L-BFGS for each measure of the condition number. Convention."""
+_REACHED = 50.0
+"""Condition number whose first step is compared: between the start, 1e3, and the end, 20. Convention."""
+
+
+@cache
+def wide() -> EnergyPoints:
+    """Points within 90 degrees to each side and 0.68 rad/s."""
+    return EnergyPoints(zoo.gautier_khalil_3r(), lower=-np.pi / 2, upper=np.pi / 2, velocity=0.68)
+
+
+@cache
+def narrow() -> EnergyPoints:
+    """Points within 45 degrees to each side and 0.845 rad/s."""
+    return EnergyPoints(zoo.gautier_khalil_3r(), lower=-np.pi / 4, upper=np.pi / 4, velocity=0.845)
+
+
+@cache
+def optimum(count: int, quick: bool) -> PointSequence:
+    """Find the best points for a number of equations; fewer equations have more poor optima and need more starts."""
+    starts = 1 if quick else 8 if count <= 20 else 3
+    return optimise_points(narrow(), count, starts=starts, iterations=60 if quick else 400)
+
+
+def _balance(quick: bool) -> list[PointSequence]:
+    """Points whose condition number and equilibrium are low, one for each seed, the best first."""
+    cost = GeometricCost(((1.0, ConditionNumber()), (0.2, Equilibrium())))
+    found = []
+    for seed in range(1 if quick else 2):
+        points = optimise_points(narrow(), 30, starts=1 if quick else 2, iterations=60 if quick else 400, seed=seed)
+        for exponent in (0.1, 0.2):  # a little weight at first: a single entry near zero dominates S
+            leading = GeometricCost(((1.0, ConditionNumber()), (exponent, Equilibrium())))
+            starts, iterations = (1, 60) if quick else (2, 250)
+            points = optimise_points(
+                narrow(), 30, criterion=leading, starts=starts, initial=points, iterations=iterations, seed=seed
+            )
+        found.append(points)
+    return sorted(found, key=lambda points: cost.value(points.W))
+
+
+def measures(quick: bool = False) -> Part:
+    """Minimise each of the three measures of the condition number of section 4.1 from the same random starts."""
+    kinds = {"(16)": ConditionNumber(), "QR": QRCondition(), "(21), (22)": FrobeniusCondition()}
+    traces = {
+        name: [_descend_plainly(measure, seed) for seed in range(1 if quick else 5)] for name, measure in kinds.items()
+    }
+    ends = {name: float(np.median([trace.min() for trace in found])) for name, found in traces.items()}
+    steps = {name: float(np.median([_first_step(trace) for trace in found])) for name, found in traces.items()}
+    words = ", ".join(f"{name} {value:.1f}" for name, value in ends.items())
+    speed = ", ".join(f"{name} {value:g}" for name, value in steps.items())
+    rows = (
+        compare_claim(
+            "section 4.1: minimising (16), the QR estimate or (21), (22) gives similar condition numbers",
+            "similar results",
+            f"Cond(W) after {_STEPS} steps: {words}",
+            UNSTATED.holds(min(ends.values()), max(ends.values())),
+            assumption="joint limits as stated above",
+            reason="the first two measures have no gradient where singular values or pivots meet, and a descent stalls "
+            "there; dynid passes through smooth criteria first. Similar means within 50 %",
+        ),
+        compare_claim(
+            "section 4.1: the Frobenius measure (21), (22) has the best convergence rate",
+            "best",
+            f"steps to Cond(W) = {_REACHED:g}: {speed}",
+            steps["(21), (22)"] == min(steps.values()) and steps["(21), (22)"] < steps["(16)"],
+            assumption="joint limits as stated above; steps of L-BFGS with exact gradients",
+        ),
+    )
+    return Part(
+        title="Section 4.1: three measures of the condition number",
+        source="section 4.1, equations (16), (21), (22)",
+        rows=rows,
+        assumptions=LIMITS,
+    )
+
+
+def _descend_plainly(measure: Criterion, seed: int) -> Floats:
+    """Condition numbers of W over the steps of a descent from normal random variables, as in section 4.3."""
+    from scipy.optimize import minimize
+
+    model = narrow()
+    x = np.random.default_rng(seed).normal(size=(31, 2, model.dof))
+    trace = [float(np.linalg.cond(model.matrix(*model.states(x))))]
+
+    def objective(flat: Floats) -> tuple[float, Floats]:
+        value, gradient = model.value_and_gradient(flat.reshape(x.shape), measure)
+        return float(np.log(value)), gradient.ravel() / value
+
+    def note(flat: Floats) -> None:
+        trace.append(float(np.linalg.cond(model.matrix(*model.states(flat.reshape(x.shape))))))
+
+    options = {"maxiter": _STEPS, "maxfun": 10 * _STEPS}
+    minimize(objective, x.ravel(), jac=True, method="L-BFGS-B", callback=note, options=options)
+    return np.array(trace)
+
+
+def _first_step(trace: Floats) -> float:
+    """The first step that reaches the condition number that is compared; infinite without one."""
+    reached = np.flatnonzero(trace <= _REACHED)
+    return float(reached[0]) if len(reached) else np.inf
+
+
+def table2(quick: bool = False) -> Part:
+    """Compute the condition number as a function of the number of equations (Table 2, Fig. 2)."""
+    data = read_printed("gautier1992")["table2"]
+    rng = np.random.default_rng(6)
+    draws = {r: 20 if quick or r > 100 else 100 for r in data["r"]}
+    conditions = {r: np.array([wide().random(r, rng).condition_number for _ in range(draws[r])]) for r in data["r"]}
+    means = {r: float(np.exp(np.mean(np.log(values)))) for r, values in conditions.items()}
+    assumption = "joint limits as stated above; our mean is geometric"
+    rows = [
+        compare_numbers(
+            f"random sequences, r = {r}: mean condition number",
+            data["mean"][k],
+            means[r],
+            tolerance=UNSTATED,
+            assumption=_FITTED if r == 500 else assumption,
+        )
+        for k, r in enumerate(data["r"])
+    ]
+    found = {r: optimum(r, quick).condition_number for r in (15, 20, 30)}
+    rows += [_optimum_row(r, float(data["optimum"][str(r)]), found[r]) for r in found]
+    low, high = (float(x) for x in np.quantile(conditions[50], [0.1, 0.9]))
+    printed = data["mean"][data["r"].index(500)] / data["mean"][data["r"].index(50)]
+    rows.append(
+        compare_claim(
+            "the condition number of random sequences does not vary beyond r = 50",
+            "does not vary",
+            f"at r = 500 it is {means[500] / means[50]:.2f} times that at r = 50 (printed: {printed:.2f})",
+            low <= means[500] <= high,
+            reason="it falls below the spread of sequences with r = 50; so do the printed means",
+        )
+    )
+    large = optimum(50, quick).condition_number
+    rows.append(
+        compare_claim(
+            "optimisation for r >= 50",
+            "fails: too many variables",
+            f"condition number {large:.1f} at r = 50, {means[50]:.0f} without optimisation",
+            large >= means[50],
+            reason="we use exact gradients (the adjoint of the energy model); the paper's optimiser had none",
+        )
+    )
+    header = ("r", "paper min", "mean", "max", "ours 10 %", "geometric mean", "90 %", "paper optimum", "ours")
+    cells = []
+    for k, r in enumerate(data["r"]):
+        low, high = (float(x) for x in np.quantile(conditions[r], [0.1, 0.9]))
+        best = (data["optimum"].get(str(r)), found.get(r, large if r == 50 else None))
+        cells.append((r, data["minimum"][k], data["mean"][k], data["maximum"][k], low, means[r], high, *best))
+    table = Table.of(header, cells)
+    return Part(
+        title="Table 2 and Figure 2: the number of equations",
+        source=data["source"],
+        rows=tuple(rows),
+        tables=(("Condition numbers", table),),
+        figures=(_figure2(means),),
+        assumptions=LIMITS,
+    )
+
+
+def _optimum_row(r: int, paper: float, ours: float) -> Row:
+    what = f"optimum sequence, r = {r}: condition number"
+    better = (
+        "ours is better: exact gradients and smooth criteria find deeper optima than the paper's 30 minutes of search"
+    )
+    reason = better if ours < paper else "our search ends at a poorer optimum"
+    assumption = _CHOSEN if r == 30 else "joint limits as stated above"
+    return compare_numbers(what, paper, ours, tolerance=UNSTATED, assumption=assumption, reason=reason, digits=3)
+
+
+def _figure2(means: dict[int, float]) -> Figure:
+    data = read_printed("gautier1992")["table2"]
+    x = np.log10(data["r"])
+    lines = [Line.of(f"paper {key}", x, np.log10(data[key]), dashed=True) for key in ("minimum", "mean", "maximum")]
+    lines.append(Line.of("ours, mean", x, np.log10(list(means.values()))))
+    chart = Chart("Condition number over number of equations", tuple(lines), "log10 r", "log10 Cond(W)")
+    return Figure("gautier1992-figure2", "Figure 2: random sequences, paper (dashed) and ours.", chart.to_svg())
+
+
+def figures(quick: bool = False) -> Part:
+    """Design the trajectory through the optimum points (Figs. 3 to 5), and compare the criteria of section 6.2."""
+    limits = MotionLimits(
+        joint_names=zoo.gautier_khalil_3r().joint_names,
+        lower=-np.full(3, np.pi / 2),
+        upper=np.full(3, np.pi / 2),
+        velocity=np.full(3, 1.7),
+        acceleration=np.full(3, 10.0),
+        jerk=np.full(3, np.inf),
+        torque=np.full(3, np.inf),
+    )
+    settings = PointSettings(starts=1 if quick else 4, iterations=30 if quick else 200)
+    design = design_point_trajectory(zoo.gautier_khalil_3r(), limits, 30, settings=settings)
+    points, path = design.points, design.trajectory
+    low, high = path.position_range
+    peaks = path.peaks
+    inside = bool(np.all((low >= limits.lower) & (high <= limits.upper)))
+    inside &= bool(np.all((peaks[0] <= limits.velocity) & (peaks[1] <= limits.acceleration)))
+    rows = (
+        *_criteria_rows(quick),
+        compare_claim(
+            "Figs. 3 to 5: continuous motion within position, velocity and acceleration limits",
+            "within the limits",
+            f"largest position {np.rad2deg(max(-low.min(), high.max())):.0f} deg of 90, velocity "
+            f"{peaks[0].max():.2f} of 1.7, acceleration {peaks[1].max():.2f} of 10; "
+            f"Cond(W) {points.condition_number:.1f}, S {points.equilibrium:.0f}",
+            inside,
+            assumption="we chose the limits of the motion; the paper prints none, and its figures "
+            "have lost their scales",
+        ),
+        _overshoot(optimum(30, quick)),
+    )
+    return Part(
+        title="Figures 3 to 5: the exciting trajectory",
+        source="section 6.2, Figures 3, 4, 5",
+        rows=rows,
+        figures=tuple(_axis(path, j) for j in range(3)),
+        assumptions=LIMITS + _MANY_OPTIMA,
+    )
+
+
+def _criteria_rows(quick: bool) -> list[Row]:
+    """Compare condition number and equilibrium before and after the optimisation of section 6.2."""
+    data = read_printed("gautier1992")["section6_2"]
+    condition = read_printed("gautier1992")["noise"]["30"]["condition"]["optimum"]
+    rng = np.random.default_rng(7)
+    before = [wide().random(30, rng) for _ in range(100)]
+    balanced = _balance(quick)
+    best, assumption = balanced[0], "joint limits as stated above"
+    found = ", ".join(f"{points.equilibrium:.0f} at Cond {points.condition_number:.1f}" for points in balanced)
+    return [
+        compare_draws(
+            "Cond(W) before",
+            data["condition"][0],
+            [points.condition_number for points in before],
+            assumption=assumption,
+        ),
+        compare_numbers(
+            "Cond(W) after", data["condition"][1], best.condition_number, tolerance=UNSTATED, assumption=assumption
+        ),
+        compare_draws(
+            "equilibrium S before",
+            data["equilibrium"][0],
+            [points.equilibrium for points in before],
+            assumption=assumption,
+        ),
+        compare_claim(
+            "equilibrium S after",
+            f"{data['equilibrium'][1]:g} at Cond(W) {condition:g}",
+            f"{best.equilibrium:.0f} at Cond(W) {best.condition_number:.1f}",
+            best.equilibrium <= data["equilibrium"][1] and best.condition_number <= condition,
+            assumption=assumption,
+            reason=f"our search does not reach both together within the limits stated above; S of its seeds: {found}",
+        ),
+    ]
+
+
+def _overshoot(points: PointSequence) -> Row:
+    """Join points that use the full velocity limit by a motion with the same limit, and measure the overshoot."""
+    path = points.trajectory(velocity=0.845, acceleration=10.0)
+    low, high = path.position_range
+    beyond = float(np.rad2deg(max(0.0, np.max(high - np.pi / 4), np.max(-np.pi / 4 - low))))
+    return compare_claim(
+        "section 5.2: a motion between points at the limits may need points within smaller limits",
+        "smaller limits if needed",
+        f"with one velocity limit for points and motion, positions exceed their limits by up to {beyond:.0f} deg",
+        beyond > 0.0,
+        note="smaller limits are always needed; dynid reduces the points' speed until the exact extrema "
+        "are within the limits",
+    )
+
+
+def _axis(path: QuinticTrajectory, joint: int) -> Figure:
+    t = np.linspace(0.0, path.duration, 700)
+    series = path.evaluate(t)
+    labels = (("position", "rad"), ("velocity", "rad/s"), ("acceleration", "rad/s^2"))
+    charts = [
+        Chart(f"Axis {joint + 1}: {name}", (Line.of("", t, x[:, joint]),), "time [s]", unit)
+        for (name, unit), x in zip(labels, series, strict=True)
+    ]
+    svg = arrange_charts(charts, columns=1)
+    return Figure(f"gautier1992-figure{joint + 3}", f"Figure {joint + 3}: exciting trajectory, axis {joint + 1}.", svg)
