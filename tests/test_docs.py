@@ -64,6 +64,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     here = tmp_path_factory.mktemp("docs")
     robot = dynid.robots.ur10()
     dynid.write_urdf(robot, here / "arm.urdf")
+    (here / "arm.toml").write_text(blocks(ROOT / "docs" / "my-robot.md", "toml")[0], encoding="utf-8")
     friction = (dynid.RotorInertia(0.3), dynid.Viscous(2.0), dynid.Coulomb(3.0), dynid.Offset(0.1))
     real = robot.with_terms(*friction)
     block = dynid.Inertia.from_com(2.0, [0.0, 0.02, 0.06], 4e-3 * np.eye(3))
@@ -152,6 +153,8 @@ def test_toml_is_understood(page: Path, tmp_path: Path) -> None:
         path.write_text(block)
         if page.name == "recipes.md":
             assert dynid.Recipe.read(path) != dynid.Recipe()
+        elif page.name == "my-robot.md":
+            assert dynid.robot.read_robot(path).dof
         else:
             assert dynid.load.read_library(path) if "[[object]]" in block else dynid.logs.read_channel_map(path).signals
 

@@ -22,8 +22,6 @@ LIBRARIES = {
     "read_lerobot": ("pyarrow",),
     "to_mujoco": ("mujoco",),
     "to_pinocchio": ("pinocchio",),
-    "usd_overlay": ("pxr",),
-    "to_sysid": ("mujoco.sysid", "tabulate"),
 }
 """Function -> the libraries without which its example cannot run."""
 

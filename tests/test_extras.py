@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 EXTRAS: dict[str, list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 MODULES = {
-    "usd-core": "pxr", "pin": "pinocchio", "cmeel-eigen": "cmeel", "pytest-xdist": "-n 2",
+    "pin": "pinocchio", "cmeel-eigen": "cmeel", "pytest-xdist": "-n 2",
     "example-robot-data": "example_robot_data",
 }  # fmt: skip
 """Package -> what names it in the code, where that is not its own name."""

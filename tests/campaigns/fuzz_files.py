@@ -161,13 +161,6 @@ def break_xml(rng: random.Random, data: bytes) -> bytes:
     return data[: other.start()] + found[0] + data[other.start() :]
 
 
-def break_words(rng: random.Random, data: bytes) -> bytes:
-    """Text with one odd word."""
-    words = re.split(rb"(\s+)", data)
-    words[rng.randrange(len(words))] = rng.choice(XML_ODD).encode()
-    return b"".join(words)
-
-
 # --- the kinds --------------------------------------------------------------------------------------------------------
 
 ARM = """<robot name="arm"><link name="base"/>
@@ -207,6 +200,24 @@ unit = "A"
 decimal = "."
 """
 LAW = 'kind = "pid"\nkp = [300.0, 60.0]\nki = [1.0, 2.0]\nkd = [3, 4]\n'
+DH_TABLE = """convention = "modified"
+angles = "degrees"
+[[joint]]
+name = "turn"
+d = 0.3
+lower = -170
+upper = 170
+[[joint]]
+alpha = -90
+a = 0.1
+mass = 3.0
+com = [0.2, 0, 0]
+inertia = [0.01, 0, 0, 0.1, 0, 0.1]
+[[joint]]
+type = "prismatic"
+alpha = 90
+rotor_inertia = 0.3
+"""
 LIBRARY = (
     '[[object]]\nname = "cup"\nmass = 0.3\nprincipal_moments = [0.1, 0.1, 0.15]\n[[object]]\nname = "box"\nmass = 1\n'
 )
@@ -313,12 +324,7 @@ KINDS: dict[str, Kind] = {
     "information": Kind("a.info", _make_information, Information.load, break_information),
     "urdf": Kind("arm.urdf", _write("arm.urdf", ARM), lambda path: _motion(read_robot(path)), break_xml),
     "mjcf": Kind("arm.xml", _write("arm.xml", MJCF), lambda path: _motion(read_robot(path)), break_xml),
-    "text": Kind(
-        "arm.txt",
-        lambda folder: dynid.robot.write_text(ddarm(), folder / "arm.txt"),
-        lambda path: _motion(dynid.robot.read_text(path)),
-        break_words,
-    ),
+    "dh": Kind("arm.toml", _write("arm.toml", DH_TABLE), lambda path: _motion(read_robot(path)), break_toml),
 }
 
 

@@ -35,7 +35,7 @@ def write_rows(robot, path, *, force=False):
 """
 
 
-@pytest.mark.parametrize("ending", [ending for row in FORMATS for ending in row.endings])
+@pytest.mark.parametrize("ending", [ending for row in FORMATS if row.writer for ending in row.endings])
 def test_every_format_reads_what_it_writes(ending: str, tmp_path: Path) -> None:
     robot = dynid.robots.scara().with_terms(dynid.RotorInertia(0.5))
     path = tmp_path / f"arm{ending}"

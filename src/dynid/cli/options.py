@@ -7,6 +7,7 @@ import importlib
 import math
 import shlex
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -421,9 +422,13 @@ def read_robot(name: str, held: dict[str, float], *, tell: bool = True, judge: b
 
 def _refuse_unphysical(robot: Robot, name: str) -> None:
     """Refuse a robot with a mass or a tensor that no body has, unless --allow-unphysical is given."""
+    from dynid.cli.screen import show_finding
     from dynid.robot.check import impossible_inertias
 
-    faults = impossible_inertias(robot)
+    faults, harmless = impossible_inertias(robot)
+    for finding in harmless:
+        message = f"{finding.message}; no torque depends on it, and it is left as it is"
+        show_finding(replace(finding, severity="note", message=message))
     if faults and not _is_given("allow_unphysical"):
         raise errors.DescriptionError(
             faults[0].message,
@@ -436,13 +441,12 @@ def _refuse_unphysical(robot: Robot, name: str) -> None:
 def _read_urdf(name: str, held: dict[str, float], tell: bool) -> Robot:
     """Read a URDF; rounded right angles are taken as exact, and a note says so, unless --no-snap is given."""
     from dynid.cli.screen import show_finding
-    from dynid.robot.check import degrees_finding, snapping_finding
+    from dynid.robot.check import angle_findings
     from dynid.robot.formats.urdf import read_urdf
 
     robot = read_urdf(name, hold=held, snap=not is_snapping_off())
-    for finding in (degrees_finding(robot), snapping_finding(robot)) if tell else ():
-        if finding is not None:
-            show_finding(finding)
+    for finding in angle_findings(robot) if tell else ():
+        show_finding(finding)
     return robot
 
 

@@ -34,7 +34,6 @@ NAMES = {
     "servos.servo_robot": ["ServoFile", "write_servo_mjcf", "write_servo_urdf"],
     "running.tracker_code": ["tracker_files"],
     "torque_formulas": ["TorqueExpressions", "torque_expressions"],
-    "usd_layer": ["UsdOverlay", "usd_overlay"],
 }
 """Module -> its public names, loaded at first use."""
 

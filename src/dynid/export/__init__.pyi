@@ -37,5 +37,3 @@ from dynid.export.servos.servo_robot import write_servo_mjcf as write_servo_mjcf
 from dynid.export.servos.servo_robot import write_servo_urdf as write_servo_urdf
 from dynid.export.torque_formulas import TorqueExpressions as TorqueExpressions
 from dynid.export.torque_formulas import torque_expressions as torque_expressions
-from dynid.export.usd_layer import UsdOverlay as UsdOverlay
-from dynid.export.usd_layer import usd_overlay as usd_overlay

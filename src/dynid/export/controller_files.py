@@ -15,6 +15,7 @@ What a format has no place for is a `Finding` with the code ``not-in-format``, a
 from __future__ import annotations
 
 import os
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +32,6 @@ from dynid.export.controller_dialogs import require_body, ur_set_target_payload
 from dynid.files import write_atomically
 from dynid.findings import Finding
 from dynid.load.load import Load
-from dynid.robot.formats.sysid_parameters import yaml_number, yaml_text
 
 GRAVITY = (0.0, 0.0, -9.81)
 """Gravity along the axes of the world frame [m/s^2]; convention of ROS 2: z points up."""
@@ -139,14 +139,14 @@ def ros2_gravity_compensation(
     g = np.array(gravity, dtype=float).reshape(-1)
     if g.shape != (3,) or not np.isfinite(g).all() or not g.any():
         raise ArgumentError(f"gravity is {gravity!r}", remedy="Give three numbers in m/s^2.")
-    place = yaml_text(frame or load.frame)
+    place = json.dumps(frame or load.frame)
     if target == "filter":
-        own = [f"world_frame: {yaml_text(world_frame)}", f"sensor_frame: {place}", "CoG:"]
+        own = [f"world_frame: {json.dumps(world_frame)}", f"sensor_frame: {place}", "CoG:"]
         own += [f"  pos: {_row(com)}", f"  force: {_row(mass * g)}"]
     else:
         _check_down(g)
         own = ["gravity_compensation:", f"  frame: {{id: {place}}}", "  CoG:", f"    pos: {_row(com)}"]
-        own += [f"    force: {yaml_number(mass * -g[2])}"]
+        own += [f"    force: {_number(mass * -g[2])}"]
     name = node or ("gravity_compensation" if target == "filter" else "admittance_controller")
     if not re.fullmatch(r"[A-Za-z0-9_/*]+", name):
         raise ArgumentError(f"the node's name is {name!r}", remedy="Use letters, digits, underscores and slashes.")
@@ -192,8 +192,14 @@ def _spread(load: Load) -> list[str]:
     return [f"standard deviations: mass {load.mass_stderr:.2g} kg, centre of mass {com} mm"]
 
 
+def _number(value: float) -> str:
+    """A number in YAML 1.1, which takes ``1e-05`` for text."""
+    text = repr(round(float(value), 9) + 0.0)
+    return text if "." in text else text.replace("e", ".0e")
+
+
 def _row(values: Sequence[float] | Floats) -> str:
-    return f"[{', '.join(yaml_number(round(float(value), 9) + 0.0) for value in values)}]"
+    return f"[{', '.join(map(_number, values))}]"
 
 
 def _line(text: str) -> str:

@@ -6,13 +6,12 @@ from dynid.lazy import lazy_names
 
 NAMES = {
     "check": ["check_robot"],
+    "formats": ["read_robot"],
     "formats.dh": ["DH", "StandardDH", "from_dh"],
     "formats.mjcf.read": ["read_mjcf", "read_mjcf_with_memory"],
     "formats.mjcf.write": ["write_mjcf"],
     "formats.modified_dh": ["modified_dh"],
     "formats.simulator_models": ["from_mujoco", "from_pinocchio", "to_mujoco", "to_pinocchio"],
-    "formats.sysid_parameters": ["from_sysid", "sysid_model", "sysid_values", "to_sysid", "write_sysid"],
-    "formats.text_format": ["read_text", "write_text"],
     "formats.urdf": ["read_urdf", "snapped_joints", "write_urdf"],
     "inertia": ["Inertia"],
     "model": ["Robot"],

@@ -1,6 +1,7 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
 from dynid.robot.check import check_robot as check_robot
+from dynid.robot.formats import read_robot as read_robot
 from dynid.robot.formats.dh import DH as DH
 from dynid.robot.formats.dh import StandardDH as StandardDH
 from dynid.robot.formats.dh import from_dh as from_dh
@@ -12,13 +13,6 @@ from dynid.robot.formats.simulator_models import from_mujoco as from_mujoco
 from dynid.robot.formats.simulator_models import from_pinocchio as from_pinocchio
 from dynid.robot.formats.simulator_models import to_mujoco as to_mujoco
 from dynid.robot.formats.simulator_models import to_pinocchio as to_pinocchio
-from dynid.robot.formats.sysid_parameters import from_sysid as from_sysid
-from dynid.robot.formats.sysid_parameters import sysid_model as sysid_model
-from dynid.robot.formats.sysid_parameters import sysid_values as sysid_values
-from dynid.robot.formats.sysid_parameters import to_sysid as to_sysid
-from dynid.robot.formats.sysid_parameters import write_sysid as write_sysid
-from dynid.robot.formats.text_format import read_text as read_text
-from dynid.robot.formats.text_format import write_text as write_text
 from dynid.robot.formats.urdf import read_urdf as read_urdf
 from dynid.robot.formats.urdf import snapped_joints as snapped_joints
 from dynid.robot.formats.urdf import write_urdf as write_urdf

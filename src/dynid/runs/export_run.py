@@ -12,14 +12,12 @@ from dynid.errors import ArgumentError, DynidError, ExportError
 from dynid.export.controller_files import ControllerFile, ros2_gravity_compensation, ur_payload_script
 from dynid.export.data_tables import load_table, table_ending, write_tables
 from dynid.export.result_file import SavedResult, read_result
-from dynid.files import make_folder, safe_name, write_atomically
+from dynid.files import make_folder
 from dynid.links.log_reader import ChannelMapSource, LogReader, Notice, log_finding
 from dynid.links.recipe import Recipe
 from dynid.load.load import Load
 from dynid.load.load_files import read_load
-from dynid.logs.sysid_series import write_sysid_series
 from dynid.processing.experiment import Experiment
-from dynid.robot.formats.sysid_parameters import sysid_model, write_sysid
 from dynid.runs.validation_run import common_cutoff
 
 
@@ -52,17 +50,6 @@ def _tables(order: _Order, ending: str) -> tuple[Path, ...]:
     return write_tables(saved.identification(), order.out, runs, ending=ending, force=order.force)  # type: ignore[arg-type]
 
 
-def _sysid(order: _Order) -> tuple[Path, ...]:
-    saved = read_result(order.run)
-    fit = saved.identification()
-    model = order.out / f"{safe_name(fit.robot.name)}.xml"
-    write_atomically(model, sysid_model(fit.identified), force=order.force)
-    files = [model, write_sysid(fit.identified, order.out / "parameters.yaml", fit.robot, force=order.force)]
-    for number, run in enumerate(order.experiments(saved) if order.logs else [], start=1):
-        files += write_sysid_series(run, make_folder(order.out / f"series_{number}"), sensors=True, force=order.force)
-    return tuple(files)
-
-
 def _load_file(order: _Order, make: Callable[[Load], ControllerFile], name: str) -> tuple[Path, ...]:
     path = order.run / "load.json" if order.run.is_dir() else order.run
     file = make(read_load(path))
@@ -81,12 +68,11 @@ KINDS: Mapping[str, Callable[[_Order], tuple[Path, ...]]] = {
     "tables": lambda order: _tables(order, "auto"),
     "parquet": lambda order: _tables(order, "parquet"),
     "csv": lambda order: _tables(order, "csv"),
-    "sysid": _sysid,
     "urscript": lambda order: _load_file(order, ur_payload_script, "payload"),
     "ros2": _ros2,
 }
 """What can be written -> the function that writes it."""
-WITH_LOGS = ("tables", "parquet", "csv", "sysid")
+WITH_LOGS = ("tables", "parquet", "csv")
 """The kinds that have a use for logs."""
 
 
@@ -105,9 +91,8 @@ def run_export(
     Args:
         run: A folder that `run_identification` wrote, or its ``result.json``; for tables, ``urscript`` and ``ros2`` a
             folder that `run_load` wrote, or its ``load.json``, as well.
-        kind: ``tables`` (Parquet where pyarrow is installed, CSV elsewhere), ``parquet``, ``csv``; ``sysid`` (model,
-            parameters and series for ``mujoco.sysid``); of a load ``urscript`` (payload of a Universal Robots arm) or
-            ``ros2`` (gravity compensation of ``control_filters``).
+        kind: ``tables`` (Parquet where pyarrow is installed, CSV elsewhere), ``parquet``, ``csv``; of a load
+            ``urscript`` (payload of a Universal Robots arm) or ``ros2`` (gravity compensation of ``control_filters``).
         out: Folder for the files.
         logs: Logs whose torques are predicted; they may be logs of the identification.
         channel_map: Channel map of the logs, its file, or the name of a built-in one.

@@ -18,8 +18,6 @@ from dynid.errors import DescriptionError, ExportError
 if TYPE_CHECKING:
     from dynid.robot.model import Robot
 
-__all__ = ["FORMATS", "RobotFormat", "format_of", "is_robot_file", "read_robot", "write_robot"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RobotFormat:
@@ -31,10 +29,8 @@ class RobotFormat:
     """Endings of such files, in lower case."""
     reader: str
     """Module and name of the reader, ``read(path, *, hold=None) -> Robot``."""
-    writer: str
-    """Module and name of the writer, ``write(robot, path, *, force=False)``."""
-    is_exclusive: bool = True
-    """Whether files with these endings are robots; logs may end in ``.txt`` too."""
+    writer: str = ""
+    """Module and name of the writer, ``write(robot, path, *, force=False)``; empty where only people write such files."""
 
     def read(self, path: str | os.PathLike[str], *, hold: Mapping[str, float] | None = None) -> Robot:
         """Read a robot; see `read_robot`."""
@@ -65,13 +61,7 @@ FORMATS: tuple[RobotFormat, ...] = (
         reader="dynid.robot.formats.mjcf.read.read_mjcf",
         writer="dynid.robot.formats.mjcf.write.write_mjcf",
     ),
-    RobotFormat(
-        name="text of DH rows",
-        endings=(".txt",),
-        reader="dynid.robot.formats.text_format.read_text",
-        writer="dynid.robot.formats.text_format.write_text",
-        is_exclusive=False,
-    ),
+    RobotFormat(name="table of DH rows", endings=(".toml",), reader="dynid.robot.formats.dh_table.read_dh"),
 )
 """Every format of robot files."""
 
@@ -85,7 +75,7 @@ def format_of(path: str | os.PathLike[str]) -> RobotFormat | None:
 def is_robot_file(path: str | os.PathLike[str]) -> bool:
     """Whether the ending of a file says that it describes a robot, readable or not (xacro)."""
     row = format_of(path)
-    return Path(path).suffix.lower() == ".xacro" or (row is not None and row.is_exclusive)
+    return Path(path).suffix.lower() == ".xacro" or row is not None
 
 
 def read_robot(path: str | os.PathLike[str], *, hold: Mapping[str, float] | None = None) -> Robot:
@@ -105,7 +95,7 @@ def read_robot(path: str | os.PathLike[str], *, hold: Mapping[str, float] | None
         )
     row = format_of(path)
     if row is None:
-        raise DescriptionError("the ending is not that of a robot file", path=path, remedy=_known_endings())
+        raise DescriptionError("the ending is not that of a robot file", path=path, remedy=_known_endings("reader"))
     return row.read(path, hold=hold)
 
 
@@ -116,7 +106,7 @@ def joints_in_file(path: str | os.PathLike[str]) -> tuple[str, ...]:
         DescriptionError: The file is no XML, or is no robot file.
     """
     row = format_of(path)
-    if row is None or not row.is_exclusive:
+    if row is None or row.name == "table of DH rows":
         return read_robot(path).joint_names
     from dynid.robot.formats.xml import read_document
 
@@ -132,10 +122,10 @@ def write_robot(robot: Robot, path: str | os.PathLike[str], *, force: bool = Fal
             the robot.
     """
     row = format_of(path)
-    if row is None:
-        raise ExportError("the ending is not that of a robot file", path=path, remedy=_known_endings())
+    if row is None or not row.writer:
+        raise ExportError("no robot is written to a file of this ending", path=path, remedy=_known_endings("writer"))
     row.write(robot, path, force=force)
 
 
-def _known_endings() -> str:
-    return f"Known endings: {', '.join(ending for row in FORMATS for ending in row.endings)}."
+def _known_endings(use: str) -> str:
+    return f"Known endings: {', '.join(ending for row in FORMATS if getattr(row, use) for ending in row.endings)}."

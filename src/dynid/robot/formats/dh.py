@@ -122,6 +122,7 @@ def from_dh(
     limits: Sequence[JointLimits] | None = None,
     terms: Sequence[Sequence[StateTerm]] | None = None,
     degrees: bool = False,
+    names: Sequence[str] | None = None,
 ) -> Robot:
     """Build a serial robot ``base, link1, ..., linkn`` with joints ``joint1, ..., jointn`` from a DH table.
 
@@ -139,11 +140,12 @@ def from_dh(
         limits: One per joint; none by default.
         terms: The terms of each joint; none by default.
         degrees: Whether alpha and theta are given in degrees.
+        names: Names of the joints; ``joint1``, ``joint2``, ... by default.
 
     Angles within 1e-12 rad of a multiple of 90 degrees give exact zeros and ones.
 
     Raises:
-        ArgumentError: Rows of the other convention, or another number of inertias, limits or terms than of rows.
+        ArgumentError: Rows of the other convention, or another number of inertias, limits, terms or names than of rows.
         DescriptionError: An angle above a whole turn without ``degrees``, or a right angle in radians with it.
 
     Example:
@@ -156,13 +158,14 @@ def from_dh(
     inertias = _one_per_joint("inertias", inertias, [Inertia.zero()] * n)
     limits = _one_per_joint("limits", limits, [JointLimits()] * n)
     terms = _one_per_joint("terms", terms, [()] * n)
+    names = _one_per_joint("names", names, [f"joint{j}" for j in range(1, n + 1)])
     links, joints = [Link(name="base")], []
     for j, row in enumerate(rows, start=1):
         row = row.in_radians() if degrees else row
         moving = f"link{j}" if isinstance(row, DH) else f"axis{j}"
         joints.append(
             Joint(
-                name=f"joint{j}",
+                name=names[j - 1],
                 kind=row.kind,
                 parent=links[-1].name,
                 child=moving,

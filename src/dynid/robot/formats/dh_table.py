@@ -1,0 +1,172 @@
+"""A robot as a TOML table of Denavit-Hartenberg rows, as papers print it.
+
+::
+
+    convention = "modified"       # "standard"; or "khalil": modified, with Khalil's letters d and r for a and d
+    angles = "degrees"            # or "radians"
+
+    [[joint]]
+    name = "shoulder"
+    alpha = -90
+    a = 0.4
+    theta = 0                     # of a revolute joint: added to its position
+    d = 0.1                       # of a prismatic joint: added to its position
+
+Every number that a row leaves out is zero. See `JointRow` for what else a row may state.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+import numpy as np
+
+from dynid.errors import DescriptionError
+from dynid.files.small_files import read_toml
+from dynid.robot.formats.dh import DH, StandardDH, from_dh
+from dynid.robot.inertia import Inertia, inertia_about_com
+from dynid.robot.model import STANDARD_GRAVITY, Robot
+from dynid.robot.parts import JointLimits, check_held
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import RotorInertia
+
+Number = Annotated[float, msgspec.Meta(ge=-1e30, le=1e30)]
+"""A finite number whose cube does not overflow."""
+REMEDY = "docs/my-robot.md shows a whole table."
+
+
+class JointRow(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One ``[[joint]]``: its geometry [m, `angles`], and what is known of its limits, its link and its drive."""
+
+    name: str = ""
+    """``joint1``, ``joint2``, ... without one."""
+    type: Literal["revolute", "prismatic"] = "revolute"
+    a: Number = 0.0
+    alpha: Number = 0.0
+    d: Number = 0.0
+    theta: Number = 0.0
+    r: Number = 0.0
+    """Khalil's letter for d, as his d is for a."""
+    lower: Number | None = None
+    """Limits of the position [m or `angles`]."""
+    upper: Number | None = None
+    velocity: Number | None = None
+    """Limit [m/s or `angles` per second]."""
+    acceleration: Number | None = None
+    """Limit [m/s^2 or `angles` per second squared]."""
+    effort: Number | None = None
+    """Limit [N m or N]."""
+    mass: Number = 0.0
+    """Of the link that this joint moves [kg]."""
+    com: tuple[Number, Number, Number] = (0.0, 0.0, 0.0)
+    """Centre of mass [m] in the frame of this row."""
+    inertia: tuple[Number, Number, Number, Number, Number, Number] = (0.0,) * 6
+    """XX, XY, XZ, YY, YZ, ZZ about the centre of mass, in the axes of this row's frame [kg m^2]."""
+    parameters: Annotated[list[Number], msgspec.Meta(min_length=10, max_length=10)] | None = None
+    """Instead of mass, com and inertia, as papers have it: XX, XY, XZ, YY, YZ, ZZ [kg m^2], MX, MY, MZ [kg m], M [kg]
+    about the origin of this row's frame."""
+    rotor_inertia: Number | None = None
+    """Behind the gear [kg m^2 or kg]."""
+    viscous: Number | None = None
+    coulomb: Number | None = None
+
+    def geometry(self, convention: str) -> DH | StandardDH:
+        """The row of the table."""
+        sigma = int(self.type == "prismatic")
+        if convention == "standard":
+            return StandardDH(a=self.a, alpha=self.alpha, d=self.d, theta=self.theta, sigma=sigma)
+        d, r = (self.d, self.r) if convention == "khalil" else (self.a, self.d)
+        return DH(d=d, alpha=self.alpha, r=r, theta=self.theta, sigma=sigma)
+
+    def limits(self, unit: float) -> JointLimits:
+        """The limits in SI units; ``unit`` is one of the table's angles in radians."""
+        unit = 1.0 if self.type == "prismatic" else unit
+        found = {name: getattr(self, name) for name in ("lower", "upper", "velocity", "acceleration")}
+        scaled = {name: unit * value for name, value in found.items() if value is not None}
+        return JointLimits(**scaled, **({} if self.effort is None else {"effort": self.effort}))
+
+    def link(self) -> Inertia:
+        """Mass properties of the link."""
+        if self.parameters is not None:
+            return Inertia.from_vector(self.parameters)
+        xx, xy, xz, yy, yz, zz = self.inertia
+        return inertia_about_com(self.mass, self.com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+    def terms(self) -> list[RotorInertia | Viscous | Coulomb]:
+        """The terms that are stated."""
+        stated = ((RotorInertia, self.rotor_inertia), (Viscous, self.viscous), (Coulomb, self.coulomb))
+        return [kind(value) for kind, value in stated if value is not None]
+
+
+class DHTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The whole file."""
+
+    convention: Literal["standard", "modified", "khalil"]
+    angles: Literal["degrees", "radians"]
+    joint: Annotated[list[JointRow], msgspec.Meta(min_length=1, max_length=100)]
+    name: str = ""
+    """Name of the robot; that of the file without one."""
+    gravity: tuple[Number, Number, Number] = STANDARD_GRAVITY
+    """Acceleration of free fall in frame 0 [m/s^2]."""
+
+
+def read_dh(path: str | os.PathLike[str], *, hold: Mapping[str, float] | None = None) -> Robot:
+    """Read a robot from a TOML table of DH rows.
+
+    Args:
+        path: The file.
+        hold: Joint name -> position [rad or m] at which the joint is held.
+
+    Raises:
+        DescriptionError: The file cannot be read, or the table is wrong; the error names the joint.
+    """
+    content = read_toml(path, error=DescriptionError, remedy=REMEDY)
+    try:
+        table = msgspec.convert(content, DHTable)
+        robot = _build(table, table.name or Path(path).stem)
+    except msgspec.ValidationError as error:
+        raise _explain(str(error), path) from None
+    except DescriptionError as error:
+        raise DescriptionError(error.reason, path=path, place=error.place, remedy=error.remedy or REMEDY) from None
+    held = hold or {}
+    check_held(held, robot.joint_names)
+    return replace(robot, joints=tuple(j.held_at(held[j.name]) if j.name in held else j for j in robot.joints))
+
+
+def _build(table: DHTable, name: str) -> Robot:
+    letters = {"khalil": "a", "modified": "r", "standard": "r"}[table.convention]
+    for number, row in enumerate(table.joint, start=1):
+        if getattr(row, letters):
+            raise DescriptionError(
+                f"the convention '{table.convention}' has no '{letters}'",
+                place=f"joint {number}",
+                remedy='Write a, alpha, d, theta; Khalil\'s alpha, d, theta, r need convention = "khalil".',
+            )
+    degrees = table.angles == "degrees"
+    return from_dh(
+        [row.geometry(table.convention) for row in table.joint],  # type: ignore[arg-type]
+        convention="standard" if table.convention == "standard" else "modified",
+        degrees=degrees,
+        gravity=table.gravity,
+        name=name,
+        names=[row.name or f"joint{number}" for number, row in enumerate(table.joint, start=1)],
+        inertias=[row.link() for row in table.joint],
+        limits=[row.limits(np.pi / 180.0 if degrees else 1.0) for row in table.joint],
+        terms=[row.terms() for row in table.joint],
+    )
+
+
+def _explain(message: str, path: str | os.PathLike[str]) -> DescriptionError:
+    """What msgspec found, with the place counted as people do."""
+    reason, _, where = message.partition(" - at `$")
+    place = re.sub(r"\.?joint\[(\d+)\]\.?", lambda found: f"joint {int(found[1]) + 1} ", where.rstrip("`"))
+    reason = reason.replace("Object contains unknown field", "there is no key").replace("Object missing", "there is no")
+    keys = JointRow.__struct_fields__ if "joint" in place else DHTable.__struct_fields__
+    remedy = f"Keys are {', '.join(keys)}. {REMEDY}" if "no key" in reason else REMEDY
+    return DescriptionError(reason, path=path, place=place.strip(" .") or None, remedy=remedy)
