@@ -37,7 +37,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "negative-friction": "A friction or a rotor inertia is negative, or friction drives a joint.",
         "rounded-angle": "Right angles of the model are rounded (1.5708); those of a URDF are taken as exact.",
         "unusual-gravity": "Gravity is not as strong as on Earth's ground.",
-        "unusual-inertia": "Mass, centre of mass or inertia do not fit each other or the size of the link: a wrong unit?",
+        "unusual-inertia": "Mass, centre of mass or inertia do not fit each other or the link: a wrong unit?",
         # logs and motion, from gate/
         "backward-time": "Time stamps run backwards.",
         "beyond-limits": "Positions, or these less their zeros, lie beyond the limits of the robot's joints.",

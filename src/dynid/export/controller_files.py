@@ -14,8 +14,8 @@ What a format has no place for is a `Finding` with the code ``not-in-format``, a
 
 from __future__ import annotations
 
-import os
 import json
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

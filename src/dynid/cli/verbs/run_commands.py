@@ -79,8 +79,8 @@ def report(folders: tuple[str, ...], out: Path | None, force: bool, as_json: boo
 @click.argument("logs", nargs=-1, type=EXISTING)
 @click.option("--to", "kind", required=True, metavar="KIND",
               help="What to write: tables (parameters, and predictions of the logs; Parquet where pyarrow is "
-              "installed, CSV elsewhere), parquet, csv; of a load tables, urscript (payload of a Universal Robots arm) or ros2 (gravity "
-              "compensation of control_filters).")  # fmt: skip
+              "installed, CSV elsewhere), parquet, csv; of a load tables, urscript (payload of a Universal Robots "
+              "arm) or ros2 (gravity compensation of control_filters).")  # fmt: skip
 @MAP
 @OUT
 @FORCE

@@ -30,7 +30,7 @@ class RobotFormat:
     reader: str
     """Module and name of the reader, ``read(path, *, hold=None) -> Robot``."""
     writer: str = ""
-    """Module and name of the writer, ``write(robot, path, *, force=False)``; empty where only people write such files."""
+    """Module and name of the writer, ``write(robot, path, *, force=False)``; empty where people write the files."""
 
     def read(self, path: str | os.PathLike[str], *, hold: Mapping[str, float] | None = None) -> Robot:
         """Read a robot; see `read_robot`."""
