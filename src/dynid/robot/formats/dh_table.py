@@ -162,11 +162,9 @@ def _build(table: DHTable, name: str) -> Robot:
     )
 
 
-def _explain(message: str, path: str | os.PathLike[str]) -> DescriptionError:
-    """What msgspec found, with the place counted as people do."""
-    reason, _, where = message.partition(" - at `$")
-    place = re.sub(r"\.?joint\[(\d+)\]\.?", lambda found: f"joint {int(found[1]) + 1} ", where.rstrip("`"))
-    reason = reason.replace("Object contains unknown field", "there is no key").replace("Object missing", "there is no")
-    keys = JointRow.__struct_fields__ if "joint" in place else DHTable.__struct_fields__
-    remedy = f"Keys are {', '.join(keys)}. {REMEDY}" if "no key" in reason else REMEDY
-    return DescriptionError(reason, path=path, place=place.strip(" .") or None, remedy=remedy)
+def _explain(fault: str, path: str | os.PathLike[str]) -> DescriptionError:
+    """What msgspec found, with joints counted from 1."""
+    what, where = re.fullmatch(r"(.*?)(?: - at `\$\.?(.*)`)?", fault, re.DOTALL).groups(default="")  # type: ignore[union-attr]
+    place = re.sub(r"joint\[(\d+)\]\.?", lambda found: f"joint {int(found[1]) + 1} ", where).strip()
+    keys = f"A joint has {', '.join(JointRow.__struct_fields__)}."
+    return DescriptionError(what, path=path, place=place or None, remedy=f"{keys} {REMEDY}")
