@@ -56,5 +56,5 @@ def test_the_recipe_of_a_command_is_saved_before_it_runs(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("odd", [{"method": "x"}, {"method": "energy-points", "condition": "x"}], ids=str)
 def test_methods_that_there_are_not_are_refused_in_python_too(odd: dict[str, str]) -> None:
-    with pytest.raises(ArgumentError, match=r"is 'x'\. Choose from"):
+    with pytest.raises(ArgumentError, match=r"'x' does not fit\. Give"):
         PlanRecipe(**odd)  # type: ignore[arg-type]

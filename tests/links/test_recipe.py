@@ -57,11 +57,10 @@ def test_a_recipe_file_gives_the_recipe_back(tmp_path: Path) -> None:
     ("text", "place", "words"),
     [
         ("bandhz = 5", "bandhz", "Did you mean band_hz?"),
-        ("band_hz = 'wide'", "band_hz", "Give a finite number"),
-        ("band_hz = true", "band_hz", "Give a finite number"),
+        ("band_hz = 'wide'", "band_hz", "Give a number above zero"),
+        ("band_hz = true", "band_hz", "Give a number above zero"),
         ("gate = 1", "gate", "Give true or false"),
         ("springs = 'joint1'", "springs", "Give a list"),
-        ("[selection]\nfold = 3", "selection", "a table with gain"),
         ("cutoff_hz = inf", "cutoff_hz", '"auto"'),
         ("cutoff_hz = 'none", None, "not TOML"),
         ("estimator = 'best'", None, "Known names: feasible"),
@@ -103,13 +102,13 @@ def test_false_and_true_stand_for_no_selection_and_the_default_one() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
-        ("selection", "yes", "Give True, False"),
-        ("gate", "false", "Give True or False"),
-        ("gate", 1, "Give True or False"),
-        ("couplings", "no", "Give True or False"),
-        ("judge_rest", "no", "Give True or False"),
+        ("selection", "yes", "Give true, false"),
+        ("gate", "false", "Give true or false"),
+        ("gate", 1, "Give true or false"),
+        ("couplings", "no", "Give true or false"),
+        ("judge_rest", "no", "Give true or false"),
         ("stream", "maybe", '"auto"'),
-        ("law", 5, "a text or None"),
+        ("law", 5, "a text or none"),
         ("springs", "yaw", "Give a list"),
         ("springs", (3,), "Give a list"),
     ],
@@ -117,7 +116,7 @@ def test_false_and_true_stand_for_no_selection_and_the_default_one() -> None:
 def test_a_setting_of_a_wrong_kind_is_refused_by_name(key: str, value: object, words: str) -> None:
     with pytest.raises(ArgumentError) as caught:
         Recipe(**{key: value})  # type: ignore[arg-type]
-    assert f"{key} is {value!r}" in str(caught.value)
+    assert str(caught.value.place).startswith(key)
     assert words in str(caught.value)
 
 

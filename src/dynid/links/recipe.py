@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from dynid.checks import check_number
+from msgspec import Meta
+
 from dynid.engines.engine_names import check_engine
 from dynid.errors import ArgumentError
 from dynid.estimation.registry import ESTIMATORS
@@ -23,15 +24,14 @@ from dynid.links.pruning import read_share
 from dynid.processing.process import check_delay
 from dynid.robot.model import Robot
 from dynid.robot.term_names import USUAL_TERMS, known_terms
-from dynid.settings import TomlSettings
+from dynid.settings import Count, NotNegative, Number, Positive, TomlSettings
 from dynid.terms.base import Term
 from dynid.terms.springs import AngleHarmonic
 
 SPRING_HARMONICS = (1, 2)
 """Harmonics of the joint angle that describe a spring, cylinder or counterweight (convention: a counterweight has the
 first; a spring between two links has mostly the first two)."""
-HIGHEST_CONTROL_RATE_HZ = 1e5
-"""Highest control rate that is accepted [Hz] (convention): the simulation takes a step per control period."""
+ControlRate = Annotated[float, Meta(gt=0.0, le=1e5, description="the rate of the control law [Hz], at most 1e5")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class Recipe(TomlSettings):
     fitted again ([Izaguirre1992] section 7), for short real-time code; None makes no such model."""
     law: str | None = None
     """File with the control law (TOML), for estimators that simulate the control loop; None assumes computed torque."""
-    control_rate_hz: float | None = None
+    control_rate_hz: ControlRate | None = None
     """Rate of the control law [Hz], a multiple of the log's; None assumes one."""
     stream: bool | Literal["auto"] = "auto"
     """Whether logs are read piece by piece, without selection of terms; "auto" does so above 200 MB, or 2 GB if
@@ -64,29 +64,29 @@ class Recipe(TomlSettings):
     engine: Literal["local", "processes", "dask"] = "local"
     """Where logs are reduced: one after the other in this process, in a pool of processes, or on a Dask cluster. The
     last two read logs piece by piece, without selection of terms; the result is the same for any number of workers."""
-    workers: int | None = None
+    workers: Count | None = None
     """Number of processes of the engine; None for as many as there are processors."""
     scheduler: str | None = None
     """Address of a running Dask cluster, such as "tcp://10.0.0.5:8786"; None starts one on this machine."""
     gate: bool = True
     """Whether logs are checked first, and refused when the check finds an error."""
-    cutoff_hz: float | Literal["auto"] | None = "auto"
+    cutoff_hz: Positive | Literal["auto"] | None = "auto"
     """Cutoff of the low-pass of the positions [Hz]; "auto" chooses one for all logs by prediction (see
     `dynid.links.common.common_cutoff`), None filters nothing."""
-    band_hz: float | None = None
+    band_hz: Positive | None = None
     """Upper end of the band in which torques are fitted and compared [Hz]; None for all frequencies."""
-    delay_s: float | Literal["auto"] = 0.0
+    delay_s: Number | Literal["auto"] = 0.0
     """Delay of the torques behind the positions [s]; "auto" estimates it from each log."""
-    dead_band: float = 0.0
+    dead_band: NotNegative = 0.0
     """Rows of a joint slower than this are left out [rad/s or m/s]."""
     rows: str | None = None
     """Rows of every log that are used, such as "100:5000", counted from 0; None for all."""
     time: str | None = None
     """Time of every log that is used since its start [s], such as "2.5:30"; None for all."""
-    gravity: tuple[float, ...] | None = None
+    gravity: tuple[Number, ...] | None = None
     """Gravity (3,) in the frame of the robot's root link [m/s^2], such as 0, 0, 9.81 for a robot that hangs from a
     ceiling; None for that of the robot file."""
-    max_gap_s: float | None = None
+    max_gap_s: Positive | None = None
     """Longest step of the clock that is not a gap [s]; None for three sampling periods."""
     per_run: tuple[str, ...] = ("auto",)
     """What each run has for itself: "offset", "friction", "trend", "warming" (see
@@ -98,29 +98,18 @@ class Recipe(TomlSettings):
     """Part of every log that is held out for the proof: "40%", "12:16" [s] or "every:3:0.75" [s]."""
     judge_rest: bool = False
     """Whether standstill counts in held-out data; there dry friction can have any value up to its limit."""
-    trim_s: float | None = None
+    trim_s: NotNegative | None = None
     """Time left out at the ends of every stretch that is compared in a band [s]; None for the settling time."""
-    limit_percent: float = 15.0
+    limit_percent: Positive = 15.0
     """Largest relative torque error on held-out data that passes [%] (convention)."""
 
     def __post_init__(self) -> None:
-        """Check every setting: its range or its list of names, then its kind."""
+        """Check every setting: its type and range, then names and rules."""
+        self.settle_kinds()
         _check_names("terms", self.terms, known_terms())
         _check_names("estimator", (self.estimator,), ESTIMATORS)
-        check_number("control_rate_hz", self.control_rate_hz, "a rate above zero [Hz], or None")
-        if self.control_rate_hz is not None and self.control_rate_hz > HIGHEST_CONTROL_RATE_HZ:
-            raise ArgumentError(
-                f"control_rate_hz is {self.control_rate_hz:g}, faster than the control law of an arm",
-                remedy=f"Give the rate of the law that commands the torques [Hz], at most {HIGHEST_CONTROL_RATE_HZ:g}.",
-            )
-        check_number("cutoff_hz", self.cutoff_hz, "a frequency above zero [Hz], 'auto' or None", auto=True)
-        check_number("band_hz", self.band_hz, "the upper end of the band, above zero [Hz], or None")
         check_delay("delay_s", self.delay_s)
         check_part(self.rows, self.time, self.gravity)
-        check_number("dead_band", self.dead_band, "a speed from zero up [rad/s or m/s]", zero=True)
-        check_number("max_gap_s", self.max_gap_s, "a time above zero [s], or None")
-        check_number("trim_s", self.trim_s, "a time from zero up [s], or None", zero=True)
-        check_number("limit_percent", self.limit_percent, "a percentage above zero")
         check_differences(self.per_run)
         check_freedoms(self.free)
         if self.hold_out is not None:
@@ -128,7 +117,6 @@ class Recipe(TomlSettings):
         if self.significant is not None:
             read_share(self.significant)
         check_engine(self.engine, self.workers, self.scheduler)
-        self.settle_kinds()
 
     @classmethod
     def bare(cls, **settings: Any) -> Recipe:
@@ -169,8 +157,6 @@ class Recipe(TomlSettings):
 
 
 def _check_names(key: str, names: Iterable[str], known: Iterable[str]) -> None:
-    if isinstance(names, str):
-        raise ArgumentError(f"{key} is '{names}'", remedy=f'Give a list of names, such as ["{names}"].')
     for name in names:
         if name not in tuple(known):
             raise ArgumentError(f"{key}: there is no '{name}'", remedy=f"Known names: {', '.join(known)}.")

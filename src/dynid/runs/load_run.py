@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from dynid.checks import check_number
 from dynid.errors import ArgumentError
 from dynid.export.controller_dialogs import payload_dialogs
 from dynid.files import file_digest, safe_name
@@ -33,7 +32,7 @@ from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.model import Robot
 from dynid.robot.term_names import add_terms
 from dynid.runs.run_folder import Origin, RunFolder, RunRequest, open_run
-from dynid.settings import TomlSettings
+from dynid.settings import NotNegative, Number, Positive, TomlSettings
 
 DELAY_DIGITS = 5
 """Decimals of a proposed delay in seconds (convention: 0.01 ms, below what a log can tell)."""
@@ -67,17 +66,17 @@ class LoadRecipe(TomlSettings):
     form: Literal["differential", "integral", "static"] | None = None
     """Equations of the sensor: with accelerations, integrated over intervals without them, or gravity alone; None lets
     the data decide."""
-    delay_s: float | Literal["auto"] = 0.0
+    delay_s: Number | Literal["auto"] = 0.0
     """Delay of the wrenches (or, without a sensor, of the torques) behind the positions [s]; "auto" estimates it."""
-    cutoff_hz: float | Literal["auto"] | None = "auto"
+    cutoff_hz: Positive | Literal["auto"] | None = "auto"
     """Cutoff of the low-pass of the positions [Hz]; "auto" chooses it from the noise, None filters nothing."""
-    dead_band: float = 0.0
+    dead_band: NotNegative = 0.0
     """Rows of a joint slower than this are left out [rad/s or m/s]."""
     rows: str | None = None
     """Rows of every log that are used, such as "100:5000", counted from 0; None for all."""
     time: str | None = None
     """Time of every log that is used since its start [s], such as "2.5:30"; None for all."""
-    gravity: tuple[float, ...] | None = None
+    gravity: tuple[Number, ...] | None = None
     """Gravity (3,) in the frame of the robot's root link [m/s^2]; None for that of the robot file."""
     gate: bool = True
     """Whether logs are checked first, and refused when the check finds an error."""
@@ -93,8 +92,6 @@ class LoadRecipe(TomlSettings):
         self.settle_kinds()
         check_delay("delay_s", self.delay_s)
         check_part(self.rows, self.time, self.gravity)
-        check_number("cutoff_hz", self.cutoff_hz, "a frequency above zero [Hz], 'auto' or None", auto=True)
-        check_number("dead_band", self.dead_band, "a speed from zero up [rad/s or m/s]", zero=True)
         self.arm_knowledge()
         if self.sensor is None and (self._sensing() != Sensing() or self.form is not None):
             raise ArgumentError(

@@ -7,13 +7,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from msgspec import Meta
 
 from dynid.actuators.command_design import refine_commands
 from dynid.actuators.servo_files import read_servo_model
-from dynid.checks import check_number
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.excitation.collision.geometry import urdf_hulls
 from dynid.excitation.collision.hulls import Hull
@@ -52,10 +52,11 @@ from dynid.robot.model import Robot
 from dynid.robot.parts import Joint
 from dynid.robot.term_names import add_terms
 from dynid.runs.run_folder import CACHE, Origin, RunFolder, RunRequest, open_run
-from dynid.settings import TomlSettings
+from dynid.settings import Count, NotNegative, Positive, Seed, Share, TomlSettings
 
-LOWEST_FLOOR_M, HIGHEST_FLOOR_M = -100.0, 100.0
-"""Heights of a floor that are accepted [m] (convention, against a height in millimetres)."""
+Height = Annotated[float, Meta(ge=-100.0, le=100.0, description="a height of the base frame [m]")]
+Scale = Annotated[float, Meta(gt=0.0, le=1.0, description="a share above 0, at most 1")]
+Margin = Annotated[float, Meta(ge=0.0, lt=1.0, description="a share from 0 to below 1")]
 METHOD_KEYS = {
     "fourier": ("period_s", "harmonics", "speed_coverage", "time_limit_s", "processes", "scheduler", "start_from"),
     "energy-points": ("points", "condition", "condition_weight", "equilibrium_weight", "starts"),
@@ -79,71 +80,71 @@ class PlanRecipe(TomlSettings):
     method: Literal["fourier", "energy-points", "commands"] = "fourier"
     """How the motion is found: a Fourier series, points whose energies reveal the parameters, joined by fifth-order
     segments (Gautier and Khalil 1992), or stretches of commands for logs without torque."""
-    band_hz: tuple[float, ...] = (0.3, 5.0)
+    band_hz: tuple[Positive, Positive] = (0.3, 5.0)
     """Lowest and highest frequency of "commands" [Hz]; the highest should reach the bandwidth of the drives."""
-    amplitude: float = 0.5
+    amplitude: Share = 0.5
     """Share of the position ranges that "commands" use, about their middle."""
-    hold_s: float = 1.0
+    hold_s: NotNegative = 1.0
     """Rest of "commands" at every level [s]."""
-    torque_off_s: float = 0.0
+    torque_off_s: NotNegative = 0.0
     """Time for which "commands" switch the drives off, twice [s]; 0 for never: joints may fall."""
-    command_rate_hz: float = 100.0
+    command_rate_hz: Positive = 100.0
     """Rate of "commands" [Hz]."""
     law: str | None = None
     """File with the law of the drives, as for ``dynid actuate``: "commands" are then those that reveal its parameters
     best; None for stretches that need no model."""
-    duration_s: float = 20.0
+    duration_s: Positive = 20.0
     """Length of "commands" for a law [s]."""
-    points: int | None = None
+    points: Count | None = None
     """Number r of energy differences of "energy-points"; None takes twice the number of base parameters."""
     condition: Literal["svd", "qr", "frobenius"] = "svd"
     """Measure of the condition number in the cost of "energy-points"; "qr" is a lower bound and searches worse."""
-    condition_weight: float = 1.0
+    condition_weight: Positive = 1.0
     """Weight lambda_1 of the condition number in the cost of "energy-points"."""
-    equilibrium_weight: float = 0.01
+    equilibrium_weight: NotNegative = 0.01
     """Weight lambda_2 of the equilibrium S in the cost of "energy-points"; 0 leaves it out."""
-    starts: int = 4
+    starts: Count = 4
     """Random starts of "energy-points"; the search has no time limit."""
-    period_s: float = 10.0
+    period_s: Positive = 10.0
     """Period of the motion [s]."""
-    harmonics: int = 5
+    harmonics: Count = 5
     """Number of harmonics."""
-    scale: float = 0.8
+    scale: Scale = 0.8
     """Share of the robot's limits that may be used."""
-    velocity: float | None = None
+    velocity: Positive | None = None
     """Velocity limit of joints that have none in the file [rad/s or m/s]."""
-    acceleration: tuple[float, ...] = ()
+    acceleration: tuple[Positive, ...] = ()
     """Acceleration limit, one for all joints or one each [rad/s^2 or m/s^2]."""
-    jerk: tuple[float, ...] = ()
+    jerk: tuple[Positive, ...] = ()
     """Jerk limit, one for all joints or one each [rad/s^3 or m/s^3]."""
-    torque_margin: float | None = None
+    torque_margin: Margin | None = None
     """Share of the effort limits that is left free; None leaves what ``scale`` leaves."""
-    floor: float | None = None
+    floor: Height | None = None
     """Height below which no body goes: z of the base frame [m]."""
     box: str | None = None
     """Box of the base frame that the tool stays in [m]: "-0.5:0.5,:,0:1.2" has no walls in y."""
     tool: str | None = None
     """Link of ``box`` and ``tool_speed``; None for the last one."""
-    tool_speed: float | None = None
+    tool_speed: Positive | None = None
     """Speed limit of the tool [m/s]."""
-    clearance: float | None = None
+    clearance: NotNegative | None = None
     """Distance that links keep from each other [m], by the collision geometry of the URDF."""
     meshes: str | None = None
     """Folder with the packages that the meshes of the URDF name (STL)."""
-    rate_hz: float = 500.0
+    rate_hz: Positive = 500.0
     """Rate of the written trajectory [Hz]."""
-    noise: tuple[float, ...] = (1.0,)
+    noise: tuple[Positive, ...] = (1.0,)
     """Expected standard deviation of the torques, one for all joints or one each, for the predicted accuracy
     [N m or N]."""
-    record_rate_hz: float = 100.0
+    record_rate_hz: Positive = 100.0
     """Independent torque samples per second, for the predicted accuracy [Hz]."""
-    speed_coverage: float = 0.0
+    speed_coverage: Share = 0.0
     """Share of its speed limit that every joint reaches in both directions, for friction."""
-    time_limit_s: float = 30.0
+    time_limit_s: Positive = 30.0
     """Time of the search [s]."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of the random starts."""
-    processes: int = 1
+    processes: Count = 1
     """Number of processes that share the starts."""
     scheduler: str | None = None
     """Address of a running Dask cluster that runs the starts instead, such as "tcp://10.0.0.5:8786"."""
@@ -151,25 +152,8 @@ class PlanRecipe(TomlSettings):
     """File plan.json of an earlier design, which the search starts from."""
 
     def __post_init__(self) -> None:
-        """Refuse methods and measures that there are not, values of a wrong kind, and numbers that no motion has."""
-        for name, known in (("method", tuple(METHOD_KEYS)), ("condition", tuple(CONDITIONS))):
-            if getattr(self, name) not in known:
-                raise ArgumentError(f"{name} is {getattr(self, name)!r}", remedy=f"Choose from {', '.join(known)}.")
+        """Refuse values of a wrong kind or size, and settings of another method."""
         self.settle_kinds()
-        positive = ("period_s", "duration_s", "velocity", "tool_speed", "rate_hz", "record_rate_hz", "time_limit_s")
-        for name in (*positive, "condition_weight"):
-            check_number(name, getattr(self, name), "a number above zero")
-        check_number("equilibrium_weight", self.equilibrium_weight, "a weight from zero up", zero=True)
-        check_number("scale", self.scale, "a share above 0, at most 1", 1.0)
-        check_number("speed_coverage", self.speed_coverage, "a share from 0 to 1", 1.0, zero=True)
-        check_number("clearance", self.clearance, "a distance from zero up [m]", zero=True)
-        if self.torque_margin is not None and not 0.0 <= self.torque_margin < 1.0:
-            raise ArgumentError(f"torque_margin is {self.torque_margin}", remedy="Give a share from 0 to below 1.")
-        if self.floor is not None and not LOWEST_FLOOR_M <= self.floor <= HIGHEST_FLOOR_M:
-            raise ArgumentError(f"floor is {self.floor} m", remedy="Give a height of the base frame [m].")
-        for name, least in (("harmonics", 1), ("seed", 0), ("processes", 1), ("starts", 1), ("points", 1)):
-            if (value := getattr(self, name)) is not None and value < least:
-                raise ArgumentError(f"{name} is {value}", remedy=f"Give {least} or more.")
         _corners(self.box)
         self._check_method()
 
@@ -183,8 +167,6 @@ class PlanRecipe(TomlSettings):
                     f'{", ".join(odd)} belongs to method "{other}", not to "{self.method}"',
                     remedy=f"Leave it out, or choose {choice}.",
                 )
-        if len(self.band_hz) != 2:
-            raise ArgumentError(f"band_hz is {self.band_hz}", remedy="Give two frequencies: --set band_hz=0.3,5.")
 
     def cost(self) -> Criterion:
         """The cost that the points of "energy-points" minimise."""
