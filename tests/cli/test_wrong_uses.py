@@ -344,7 +344,7 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "missing law": (
         identify("run1.csv", "--estimator", "iv", "--set", "law=lew.toml"), 2, "lew.toml: there is no such file"
     ),
-    "acceleration in words": (["excite", "arm.urdf", "--acceleration", "fast", "--out", "new"], 2, "does not fit. Give"),
+    "acceleration in words": (["excite", "arm.urdf", "--acceleration", "fast", "--out", "new"], 2, "does not fit"),
     "acceleration of two joints": (
         ["excite", "arm.urdf", "--acceleration", "1,2", "--out", "new"], 2, "Write acceleration=5 or acceleration=5,5,5"
     ),
