@@ -206,7 +206,10 @@ TEXT_METHODS = {"casefold", "count", "endswith", "find", "index", "lower", "part
 ERRORS = {"e", "err", "error", "exc", "exception"}
 """Names of variables that hold exceptions."""
 
-ALLOWED_READINGS = {"logs/readers/log_formats.py": "joins the lines of a foreign library's message, for display"}
+ALLOWED_READINGS = {
+    "logs/readers/log_formats.py": "joins the lines of a foreign library's message, for display",
+    "files/records.py": "parts the reason and the place of msgspec's message, for display",
+}
 """Files that may touch the text of a message, with the reason; none of them decides on it."""
 
 

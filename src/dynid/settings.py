@@ -21,6 +21,7 @@ from msgspec import Meta
 from dynid.checks import LARGEST
 from dynid.errors import ArgumentError
 from dynid.files import write_atomically
+from dynid.files.records import split_failure
 from dynid.files.small_files import read_toml
 
 SHOWN = 60
@@ -55,10 +56,11 @@ class TomlSettings:
             try:
                 object.__setattr__(self, key, msgspec.convert(_as_toml(value, hint), hint))
             except msgspec.ValidationError as error:
-                _, _, inside = str(error).partition(" - at `$")
                 shown = repr(value) if len(repr(value)) <= SHOWN else f"{repr(value)[:SHOWN]}..."
                 remedy = f"Give {_describe(hint)}."
-                raise ArgumentError(f"{shown} does not fit", place=key + inside.rstrip("`"), remedy=remedy) from error
+                raise ArgumentError(
+                    f"{shown} does not fit", place=key + split_failure(error)[1], remedy=remedy
+                ) from error
 
     @classmethod
     def read(cls, path: str | Path) -> Self:

@@ -1,0 +1,63 @@
+"""Records: what a file may hold, as types that msgspec checks before anything uses a value.
+
+A file of ours is described by a `msgspec.Struct` whose fields are its keys; the types below bound texts and numbers::
+
+    class Input(Struct, forbid_unknown_fields=True):
+        path: Text
+        sha256: Digest
+
+    as_record(content, Input, path="run.json")      # run.json: inputs[2].sha256: expected `str`, got `int`
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from dynid.errors import DataError, DynidError
+
+T = TypeVar("T")
+Text = Annotated[str, Meta(max_length=100_000, pattern=r"\A[^\0]*\Z")]
+Digest = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+FileName = Annotated[str, Meta(pattern=r"\A(?!\.{1,2}\Z)[^/\\\x00-\x1f]{1,255}\Z")]
+Whole = Annotated[int, Meta(ge=0, le=2**53)]
+Finite = Annotated[float, Meta(ge=-1e300, le=1e300)]
+
+
+def as_record(
+    content: Any,
+    kind: type[T],
+    *,
+    path: str | PathLike[str] | None = None,
+    place: str = "",
+    error: type[DynidError] = DataError,
+    remedy: str | None = None,
+) -> T:
+    """Convert what was read from a file to a type.
+
+    Args:
+        content: Content of the file, of plain Python types.
+        kind: What it should be.
+        path: The file, for the error.
+        place: Where the content stands in the file.
+        error: Class of the error.
+        remedy: What the user can do about it.
+
+    Raises:
+        DynidError: Of class ``error``, with the file, the place inside it and the reason.
+    """
+    try:
+        return msgspec.convert(content, kind)
+    except msgspec.ValidationError as failure:
+        reason, inside = split_failure(failure)
+        where = (place + inside).removeprefix(".") or None
+        raise error(reason, path=path, place=where, remedy=remedy) from failure
+
+
+def split_failure(failure: msgspec.ValidationError) -> tuple[str, str]:
+    """Reason of a failed conversion, and the place such as ``.inputs[2].sha256``, which msgspec states in one text."""
+    reason, _, place = str(failure).partition(" - at `$")
+    return f"{reason[:1].lower()}{reason[1:]}", place.removesuffix("`")
