@@ -40,6 +40,7 @@ LAYERS = [
     ["processing"],
     ["gate"],
     ["estimation"],
+    ["diagnosis"],
     ["links"],
     ["load"],
     ["actuators"],

@@ -1,0 +1,149 @@
+"""What logs say about suspects: rows of the equations that identification uses, by joint and block of time.
+
+Behind the columns of links and usual friction stand harmless ones, which explain what friction does that no model need
+hold, and those of the suspects (`dynid.estimation.rows.reduce_rows` forms them all). Torques and whatever jumps went
+through one low-pass, so that few samples suffice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dynid.arrays import Floats, Ints
+from dynid.estimation.equations import cut_blocks, merge_information, next_segment
+from dynid.estimation.rows import reduce_rows
+from dynid.information import Information
+from dynid.parameters.base_set import BaseParameters
+from dynid.processing.experiment import Experiment
+from dynid.processing.filters import Butterworth
+from dynid.robot.model import Robot
+from dynid.terms.memory import lag_signal
+
+BLOCKS, FEWEST_BLOCKS = 20, 6
+"""Blocks of time of all logs together, and fewest of each: values are judged by their scatter between them (convention:
+Student's t of 19 degrees of freedom is near the normal distribution)."""
+MOST_ROWS = 3000
+"""Samples of a log that are looked at (convention: more repeat one another)."""
+WIDER = 3.0
+"""Cutoff of the low-pass of the torques over that of the motion (derivation: products of two speeds have twice the
+frequencies of the motion, and the columns of the links are not filtered)."""
+RATE = 3.0
+"""Rate of the samples over this cutoff (derivation: the low-pass leaves next to nothing at half of it)."""
+WIDTHS, LAG_S = (0.02, 0.1, 0.4), 0.03
+"""Harmless friction: speeds at which it saturates, over a joint's rms speed, and its lag behind a reversal [s]
+(convention)."""
+
+Column = Mapping[int, Floats]
+"""Joint index -> (N,) torque per unit of a suspect's amount."""
+
+
+@dataclass(frozen=True, eq=False)
+class Excerpt:
+    """Samples of a run in which torques and whatever jumps went through one low-pass."""
+
+    run: Experiment
+    """The samples, their torques low-passed."""
+    slope: Floats
+    """(N, n) rate of the low-passed torques [N m/s or N/s]."""
+    harmless: tuple[Floats, ...]
+    """(N, n) each: shapes of every joint's friction that no model need hold."""
+
+
+def take_excerpt(run: Experiment) -> Excerpt:
+    """Samples spread over a run, as many as its cutoff needs; isolated samples as they are."""
+    known = None if run.derivation is None else run.derivation.smoothing.cutoff_hz
+    hz = min(WIDER * known if known else 0.1 * run.rate_hz, 0.4 * run.rate_hz)
+    step = max(1, int(run.rate_hz / (RATE * hz)))
+    run = run.parts(MOST_ROWS * step, BLOCKS)
+
+    def low_pass(columns: Floats) -> Floats:
+        shortest = int(run.rate_hz / hz) + 8
+        filtered: Callable[[Floats], Floats] = lambda x: Butterworth().apply(x, run.rate_hz, hz)  # noqa: E731
+        return run.by_segment(lambda part: filtered(part) if len(part) > shortest else part, columns)
+
+    missing = ~np.isfinite(run.effort)
+    torque = np.where(missing, 0.0, run.effort)
+    for j in np.flatnonzero(missing.any(axis=0) & ~missing.all(axis=0)).tolist():
+        there = np.flatnonzero(~missing[:, j])
+        torque[:, j] = np.interp(np.arange(run.samples), there, torque[there, j])
+    torque = torque if run.smoothing is not None else low_pass(torque)
+    valid = run.valid & (np.abs(low_pass(missing.astype(float))) < 0.05) if missing.any() else run.valid
+    slope = run.by_segment(lambda part: np.gradient(part, axis=0) if len(part) > 1 else np.zeros_like(part), torque)
+    speed = np.maximum(np.sqrt(np.mean(run.dq**2, axis=0)), 1e-12)
+    sign = np.sign(run.dq)
+    lagged = run.by_segment(lambda part: lag_signal(part, LAG_S, run.rate_hz), sign)
+    shapes = [sign, lagged, *(np.tanh(run.dq / (width * speed)) for width in WIDTHS), sign * np.sqrt(np.abs(run.dq))]
+    smooth = [low_pass(shape) for shape in shapes]
+    load = (np.abs(torque), np.abs(torque - np.median(torque, axis=0)))
+    harmless = [*smooth, *(smooth[0] * size for size in load), run.dq * np.abs(run.dq)]
+    rows = np.arange(0, run.samples, step)
+    thin = replace(run.rows(rows), rate_hz=run.rate_hz / step)
+    thin = replace(thin, effort=np.where(valid, torque, np.nan)[rows], valid=valid[rows])
+    return Excerpt(thin, run.rate_hz * slope[rows], tuple(np.ascontiguousarray(x[rows]) for x in harmless))
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Rows of equations, each of one joint and block of time: harmless columns, those of suspects, the torque."""
+
+    columns: Floats
+    """(R, P) torque per unit of each column."""
+    torque: Floats
+    """(R,) [N m or N]"""
+    joint: Ints
+    """(R,) index of each row's joint."""
+    block: Ints
+    """(R,) number of each row's block of time, from 0."""
+    counts: Ints
+    """(n,) number of samples of each joint."""
+    harmless: int
+    """Number of the first columns, which are harmless: links, usual friction, friction of any shape."""
+    runs: Ints
+    """(B,) number of the run that a block belongs to."""
+
+    @classmethod
+    def of(cls, information: Information, harmless: int, runs: Sequence[int]) -> Evidence:
+        """The rows of reduced equations."""
+        width = len(information.columns)
+        tables, places = [], []
+        for joint, support in enumerate(information.supports):
+            for block, segment in enumerate(information.segments):
+                rows = information.rows(joint, segment)
+                table = np.zeros((len(rows), width + 1))
+                table[:, [*support, width]] = rows
+                tables.append(table)
+                places.append(np.tile([joint, block], (len(rows), 1)))
+        rows, place = np.concatenate(tables), np.concatenate(places)
+        counts = information.samples.sum(axis=0)
+        return cls(rows[:, :-1], rows[:, -1], place[:, 0], place[:, 1], counts, harmless, np.asarray(runs))
+
+    @property
+    def suspects(self) -> Floats:
+        """(R, s) the columns of the suspects."""
+        return self.columns[:, self.harmless :]
+
+
+def gather(
+    robot: Robot, base: BaseParameters, excerpts: Sequence[Excerpt], columns: Sequence[Sequence[Column]] | None = None
+) -> Evidence:
+    """The evidence of excerpts.
+
+    Args:
+        robot: The robot with its usual terms.
+        base: Its base parameters.
+        excerpts: The excerpts, one of each run.
+        columns: For each excerpt the columns of the suspects; none by default.
+    """
+    parts: list[Information] = []
+    runs: list[int] = []
+    for number, excerpt in enumerate(excerpts):
+        own = [{j: shape[:, j]} for shape in excerpt.harmless for j in range(robot.dof)]
+        blocks = cut_blocks(excerpt.run, max(BLOCKS // len(excerpts), FEWEST_BLOCKS))
+        further = () if columns is None else columns[number]
+        part = reduce_rows(robot, base, (), excerpt.run, blocks, None, (*own, *further))
+        parts.append(part.renumber(next_segment(parts)))
+        runs += [number] * len(part.segments)
+    return Evidence.of(merge_information(parts), base.rank + len(excerpts[0].harmless) * robot.dof, runs)

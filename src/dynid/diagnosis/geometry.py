@@ -1,0 +1,187 @@
+"""Geometry that is estimated from logs: encoder zeros, lengths and angles of links, the tilt of the base.
+
+Gauss-Newton over the columns of the suspects, with all linear parameters and friction of any shape fitted anew at every
+step. The robot itself is displaced, so nothing is linearised in the result. What the logs do not determine is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dynid.arrays import Bools, Floats
+from dynid.diagnosis.evidence import Excerpt, gather, take_excerpt
+from dynid.diagnosis.leave_out import Amount, Fit, test_columns
+from dynid.diagnosis.suspects import (
+    KINDS,
+    Suspect,
+    placement_columns,
+    placements,
+    standard_parameters,
+    trusted_values,
+)
+from dynid.errors import ArgumentError
+from dynid.findings import Finding
+from dynid.information.displacements import displace
+from dynid.parameters.base import choose_base
+from dynid.processing.experiment import Experiment, matched_runs
+from dynid.robot.model import Robot
+from dynid.robot.term_names import add_terms
+from dynid.spatial import rotation_about
+
+FREEDOMS: dict[str, tuple[str, ...]] = {
+    "zeros": ("zero", "slide zero"),
+    "lengths": ("length",),
+    "tilt": ("tilt",),
+    "angles": ("angle",),
+}
+"""What a recipe may free, and the kinds of suspects that this means."""
+MOST_STEPS = 8
+"""Most steps of Gauss-Newton (convention: quantities within 10 % of the truth settle in three)."""
+SETTLED = 0.05
+"""Largest step, in standard errors, that ends the search (convention)."""
+OPEN = 3.0
+"""Standard error, over the effect worth telling, from which on a quantity is held (effect)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Freed:
+    """A quantity of the geometry that was estimated."""
+
+    kind: str
+    """A key of `KINDS`."""
+    joint: str
+    value: float
+    """Found minus stated [rad or m]."""
+    half_width: float
+    """Half of the 95 % interval [rad or m]; infinite where the logs do not determine it and it was held."""
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the interval excludes zero."""
+        return abs(self.value) > self.half_width
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RefinedGeometry:
+    """A robot with the geometry that logs show."""
+
+    robot: Robot
+    quantities: tuple[Freed, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the logs determine every quantity, and one of them surely differs from the model."""
+        return all(np.isfinite(q.half_width) for q in self.quantities) and any(q.is_sure for q in self.quantities)
+
+
+def check_freedoms(names: Iterable[str]) -> None:
+    """Refuse names that are not in `FREEDOMS`."""
+    for name in names:
+        if name not in FREEDOMS:
+            raise ArgumentError(f"free: there is no '{name}'", remedy=f"Known names: {', '.join(FREEDOMS)}.")
+
+
+def refine_geometry(robot: Robot, runs: Sequence[Experiment], names: Sequence[str]) -> RefinedGeometry:
+    """Estimate quantities of a robot's geometry from experiments.
+
+    Args:
+        robot: The robot; its geometry is the start.
+        runs: The experiments.
+        names: Keys of `FREEDOMS`: "zeros", "lengths", "tilt", "angles".
+    """
+    check_freedoms(names)
+    kinds = [kind for name in names for kind in FREEDOMS[name]]
+    ground = next(j for j, body in enumerate(robot.bodies) if body.parent < 0)
+    chosen = [s for s in placements(robot) if s.kind in kinds and (s.kind != "tilt" or s.joint == ground)]
+    excerpts = [take_excerpt(run) for run in matched_runs(robot, runs)]
+    total, held, moved = np.zeros(len(chosen)), np.zeros(len(chosen), dtype=bool), robot
+    half_width = np.full(len(chosen), np.inf)
+    for _ in range(MOST_STEPS if chosen else 0):
+        before = held
+        step, stderr, half_width, held = _step(moved, excerpts, chosen, held)
+        total = np.where(held, 0.0, total + step)
+        moved = _move(robot, chosen, total)
+        if np.array_equal(held, before) and np.all(np.abs(step[~held]) <= SETTLED * stderr[~held]):
+            break
+    if robot.source is not None and robot.source.format == "mjcf":
+        moved = replace(moved, source=None)  # its text is written back with new inertias only
+    found = tuple(
+        Freed(s.kind, robot.joint_names[s.joint or 0], value, spread)
+        for s, value, spread in zip(chosen, total.tolist(), half_width.tolist(), strict=True)
+    )
+    return RefinedGeometry(moved, found, tuple(_report(robot, chosen, found)))
+
+
+def _step(
+    robot: Robot, excerpts: Sequence[Excerpt], chosen: Sequence[Suspect], held: Bools
+) -> tuple[Floats, Floats, Floats, Bools]:
+    """One step (k,), the standard errors (k,), half the intervals (k,), and which quantities stay where they are."""
+    model = add_terms(robot)
+    base = choose_base(model)
+    values = trusted_values(Fit.of(gather(model, base, excerpts)), base, model)
+    theta = standard_parameters(values, base, model)
+    evidence = gather(model, base, excerpts, [list(placement_columns(model, theta, e, chosen)) for e in excerpts])
+    fit, held = Fit.of(evidence), held.copy()
+    limit = OPEN * np.array([KINDS[s.kind].least for s in chosen])
+    step, stderr, half_width = np.zeros(len(chosen)), *np.full((2, len(chosen)), np.inf)
+    held |= [not np.isfinite(amount.stderr[0]) for amount in test_columns(fit, list(evidence.suspects.T[:, :, None]))]
+    while not held.all():
+        free = np.flatnonzero(~held)
+        found: Amount = test_columns(fit, [evidence.suspects[:, free]])[0]
+        step[:], stderr[:], half_width[:] = 0.0, np.inf, np.inf
+        step[free], stderr[free], half_width[free] = found.value, found.stderr, found.half_width
+        worst = free[int(np.argmax((stderr / limit)[free]))]
+        if stderr[worst] <= limit[worst]:
+            break
+        # half a tilt of the base would be a tilt about another axis
+        held |= [k == worst or s.kind == chosen[worst].kind == "tilt" for k, s in enumerate(chosen)]
+    step[held], stderr[held], half_width[held] = 0.0, np.inf, np.inf
+    return np.clip(step, -5.0 * limit, 5.0 * limit), stderr, half_width, held
+
+
+def _move(robot: Robot, chosen: Sequence[Suspect], amounts: Floats) -> Robot:
+    """The robot with other geometry; a tilt of the base turns gravity the other way and leaves the base's frame."""
+    shifts: dict[str, Floats] = {}
+    tilt = np.zeros(3)
+    for suspect, amount in zip(chosen, amounts.tolist(), strict=True):
+        direction = np.zeros(6) if suspect.direction is None else suspect.direction
+        if suspect.kind == "tilt":
+            tilt = tilt + amount * direction[3:]
+            continue
+        name = robot.joint_names[suspect.joint or 0]
+        shifts[name] = shifts.get(name, np.zeros(6)) + amount * direction
+    angle = float(np.linalg.norm(tilt))
+    if angle > 0.0:
+        robot = robot.with_gravity(rotation_about(tilt / angle, -angle) @ robot.gravity)
+    return displace(robot, shifts)
+
+
+def _report(robot: Robot, chosen: Sequence[Suspect], found: Sequence[Freed]) -> Iterable[Finding]:
+    """One finding for each quantity that surely differs from the model, and one for all that were held."""
+    for suspect, freed in zip(chosen, found, strict=True):
+        if not freed.is_sure:
+            continue
+        kind = KINDS[suspect.kind]
+        large = abs(freed.value) > kind.least
+        yield Finding(
+            code="freed-geometry",
+            severity="warning" if large else "note",
+            where="model",
+            joint=None if suspect.kind == "tilt" else freed.joint,
+            message=suspect.describe(robot, freed.value, freed.half_width),
+            evidence={f"amount [{suspect.unit(robot)}]": kind.factor * freed.value},
+            remedy="The identified robot has this geometry; measure it to be sure." if large else "",
+        )
+    held = [s.name(robot) for s, freed in zip(chosen, found, strict=True) if not np.isfinite(freed.half_width)]
+    if held:
+        yield Finding(
+            code="untestable",
+            severity="note",
+            where="model",
+            message=f"the logs do not determine {', '.join(dict.fromkeys(held))}: there the model's geometry stays",
+            remedy="Other motions may show them; some never act on the torques.",
+        )

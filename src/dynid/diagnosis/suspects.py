@@ -1,0 +1,187 @@
+"""Suspects: what may be wrong with a log or a model, as a table, and the columns that each adds to the equations.
+
+A suspect with a column is judged by `dynid.diagnosis.leave_out.test_columns`; those that change the log itself stand in
+`dynid.diagnosis.log_changes`. To add one, add a row to `KINDS` and yield its column below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynid.arrays import Floats
+from dynid.diagnosis.evidence import Column, Evidence, Excerpt
+from dynid.diagnosis.leave_out import Fit
+from dynid.information.displacements import displacement_columns
+from dynid.parameters.base_set import BaseParameters
+from dynid.robot.model import Body, Robot
+from dynid.terms.load_dependent import horizontal_axes
+
+TRUST = 1e-4
+"""Weight of the model file's parameters in the fit that columns are computed with, beside the log's (convention)."""
+SHORTEST = 0.01
+"""Distance between joints below which it is no length of a link [m] (convention)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of suspect."""
+
+    code: str
+    """Code of the finding that names it."""
+    unit: str
+    """Printed unit; of turning and of sliding joints where these differ, with "or" between them."""
+    factor: float
+    """Printed unit over SI unit."""
+    least: float
+    """Effect worth telling [SI]; of springs and drifts the torque that it makes over the rms torque of its joint."""
+    most: float
+    """Amount beyond which it is no plausible error of this kind [SI]."""
+    says: str
+    """The sentence: ``{size}`` is the amount with its interval, ``{more}`` stands between two words by its sign."""
+    words: tuple[str, str]
+    """What ``{more}`` is for positive and for negative amounts."""
+    remedy: str
+
+
+_DEGREES = 180.0 / np.pi
+_ZERO = "Calibrate the zero, set the offset in the channel map, or estimate it (--set free=zeros)."
+KINDS: dict[str, Kind] = {
+    "delay": Kind("delay", "ms", 1e3, 0.002, 1.0, "the torques are {size} {more}", ("late", "early"),
+                  "Take it out: --set delay_s={seconds:.4f}."),
+    "late": Kind("delay", "ms", 1e3, 0.004, 1.0, "the torque of this joint alone is {size} {more}", ("late", "early"),
+                 "Record all torques at the same instants, or shift this channel."),
+    "gain": Kind("gain", "%", 100.0, 0.05, 0.5, "the torque is measured {size} too {more} beside the other joints",
+                 ("large", "small"), "Check gain, torque constant and gear of this joint in the channel map."),
+    "zero": Kind("geometry", "deg", _DEGREES, 0.01, 0.6, "the encoder reads {size} too {more}", ("little", "much"),
+                 _ZERO),
+    "slide zero": Kind("geometry", "mm", 1e3, 0.005, 0.3, "the position reads {size} too {more}", ("little", "much"),
+                       _ZERO),
+    "length": Kind("geometry", "mm", 1e3, 0.005, 0.3, "the link before this joint is {size} {more} than in the model",
+                   ("longer", "shorter"), "Measure it, or estimate it (--set free=lengths)."),
+    "angle": Kind("geometry", "deg", _DEGREES, 0.02, 0.6,
+                  "the axis is turned by {size} about {axis} of the body before",
+                  ("", ""), "Compare the model's axes with the drawing, or estimate them (--set free=angles)."),
+    "tilt": Kind("gravity", "deg", _DEGREES, 0.01, 0.6, "the base is tilted by {size} about {axis}", ("", ""),
+                 "Level the base, state gravity (--gravity x,y,z), or estimate it (--set free=tilt)."),
+    "spring": Kind("spring", "N m/rad or N/m", 1.0, 0.05, np.inf, "a spring of {signed} acts on the joint", ("", ""),
+                   "A cable or a counterbalance? Add it to the model (--set springs={joint})."),
+    "drift": Kind("drift", "N m/min or N/min", 1.0, 0.05, np.inf, "the offset of the torque drifts by {signed}",
+                  ("", ""), "Does the sensor or the gear warm up? Warm up first, or cut the log (--time)."),
+}  # fmt: skip
+"""All kinds of suspects that add a column."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Suspect:
+    """One thing that may be wrong."""
+
+    kind: str
+    """A key of `KINDS`."""
+    joint: int | None
+    """Index of the joint concerned; None for all."""
+    direction: Floats | None = None
+    """(6,) displacement of the joint per unit, slide [m] then turn [rad], in the axes of the body before; else None."""
+
+    def unit(self, robot: Robot) -> str:
+        """The printed unit of its amount."""
+        turning, _, sliding = KINDS[self.kind].unit.partition(" or ")
+        return sliding if sliding and self.joint is not None and robot.bodies[self.joint].is_prismatic else turning
+
+    def name(self, robot: Robot) -> str:
+        """The suspect in a few words."""
+        word = {"late": "delay", "slide zero": "zero", "tilt": "tilt of the base"}.get(self.kind, self.kind)
+        return word if self.joint is None or self.kind == "tilt" else f"{word} of {robot.joint_names[self.joint]}"
+
+    def describe(self, robot: Robot, value: float, half_width: float) -> str:
+        """What is wrong, with its amount and half its 95 % interval [SI]."""
+        kind, unit = KINDS[self.kind], self.unit(robot)
+        shown, spread = kind.factor * value, kind.factor * half_width
+        turn = np.zeros(3) if self.direction is None else np.sign(value) * self.direction[3:] + 0.0
+        return kind.says.format(
+            size=f"{abs(shown):.3g} +- {spread:.2g} {unit}",
+            signed=f"{shown:+.3g} +- {spread:.2g} {unit}",
+            more=kind.words[0 if value > 0.0 else 1],
+            axis=f"({', '.join(f'{x:.2g}' for x in turn)})",
+        )
+
+    def remedy(self, robot: Robot, value: float) -> str:
+        """What to do about it."""
+        joint = "" if self.joint is None else robot.joint_names[self.joint]
+        return KINDS[self.kind].remedy.format(seconds=value, joint=joint)
+
+
+def placements(robot: Robot) -> Iterator[Suspect]:
+    """What may be wrong with the placement of every joint."""
+    for j, body in enumerate(robot.bodies):
+        yield from (Suspect(kind, j, direction) for kind, direction in _placement_errors(body, robot.gravity))
+
+
+def _placement_errors(body: Body, gravity: Floats) -> Iterator[tuple[str, Floats]]:
+    axis, still = body.R_parent_joint @ body.axis, np.zeros(3)
+    length = float(np.linalg.norm(body.p_parent_joint))
+    yield (
+        ("slide zero", np.concatenate([axis, still])) if body.is_prismatic else ("zero", np.concatenate([still, axis]))
+    )
+    if body.parent < 0:
+        if np.any(gravity):
+            yield from (("tilt", np.concatenate([still, across])) for across in horizontal_axes(gravity))
+        return
+    if length > SHORTEST:
+        yield "length", np.concatenate([body.p_parent_joint / length, still])
+    yield from (("angle", np.concatenate([still, across])) for across in horizontal_axes(axis))
+
+
+def placement_columns(robot: Robot, theta: Floats, excerpt: Excerpt, suspects: Sequence[Suspect]) -> Iterator[Column]:
+    """The torque per unit of displacements; a tilt moves all joints that stand on the base."""
+    run = excerpt.run
+    columns = displacement_columns(robot, theta, run.q, run.dq, run.ddq)
+    ground = [j for j, body in enumerate(robot.bodies) if body.parent < 0]
+    for suspect in suspects:
+        if suspect.direction is None or suspect.joint is None:
+            raise ValueError(f"'{suspect.kind}' displaces no joint")
+        moved = columns[:, :, ground if suspect.kind == "tilt" else [suspect.joint]].sum(axis=2)
+        torque = moved @ suspect.direction
+        yield {j: torque[:, j] for j in range(robot.dof)}
+
+
+def channels(robot: Robot) -> Iterator[Suspect]:
+    """What may be wrong with the torque of one joint, beside its gain."""
+    yield from (Suspect(kind, j) for kind in ("late", "drift", "spring") for j in range(robot.dof))
+
+
+def channel_columns(robot: Robot, excerpt: Excerpt) -> Iterator[Column]:
+    """The columns of `channels`."""
+    run = excerpt.run
+    minutes = (run.time - run.time[0]) / 60.0
+    yield from ({j: -excerpt.slope[:, j]} for j in range(robot.dof))
+    yield from ({j: minutes} for j in range(robot.dof))
+    yield from ({j: run.q[:, j]} for j in range(robot.dof))
+
+
+def trusted_values(fit: Fit, base: BaseParameters, robot: Robot) -> Floats:
+    """(h,) values of the harmless columns, held near the model file's where the log leaves them open."""
+    evidence = fit.evidence
+    scale = fit.weights[evidence.joint]
+    X = evidence.columns[:, : evidence.harmless] * scale[:, None]
+    prior = np.zeros(evidence.harmless)
+    prior[: base.rank] = base.grouping @ robot.parameter_vector
+    products = X.T @ X
+    trust = TRUST * np.diagonal(products)
+    held = np.where(trust > 0.0, trust, 1.0)
+    return np.asarray(np.linalg.solve(products + np.diag(held), X.T @ (evidence.torque * scale) + held * prior))
+
+
+def standard_parameters(values: Floats, base: BaseParameters, robot: Robot) -> Floats:
+    """(p,) standard parameters with the base parameters that are the first of some values, else the model file's."""
+    theta = robot.parameter_vector.copy()
+    theta[list(base.columns)] += values[: base.rank] - base.grouping @ robot.parameter_vector
+    return theta
+
+
+def gain_columns(evidence: Evidence, values: Floats, joints: int) -> list[Floats]:
+    """For each joint the column (R, 1) of its gain: its own torque by the fit."""
+    torque = evidence.columns[:, : evidence.harmless] @ values
+    return [(torque * (evidence.joint == j))[:, None] for j in range(joints)]
