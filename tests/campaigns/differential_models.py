@@ -216,7 +216,7 @@ FORMATS: dict[str, tuple[str, Callable[..., str], Callable[[Path], Robot], Calla
 EXPLAINED: dict[str, dict[str, tuple[tuple[str, str], ...]]] = {
     "urdf": {
         "ours": (
-            (r"_ holds _, which is not a finite number|_ holds a number beyond _", "Pinocchio takes them, or 0"),
+            (r"_ holds _, which is not a finite number below _", "Pinocchio takes them, or 0"),
             (r"_ holds _ values, not (one number|_ numbers)", "Pinocchio takes the first of them, or 0"),
             (r"the attribute _ is missing|<(inertia|mass)> is missing", "Pinocchio leaves the link's mass out"),
             (r"a second <\w+> in the same <\w+>", "Pinocchio takes the first; which one is meant is not known"),
@@ -228,7 +228,7 @@ EXPLAINED: dict[str, dict[str, tuple[tuple[str, str], ...]]] = {
     },
     "mjcf": {
         "ours": (
-            (r"_ holds _, which is not a finite number|_ holds a number beyond _", "MuJoCo takes large numbers, and 0"),
+            (r"_ holds _, which is not a finite number below _", "MuJoCo takes large numbers, and 0"),
             (r"_ holds _ values, not (one number|_ numbers)", "MuJoCo takes the first ones of an <option>"),
             (r"the attribute _ is missing", "MuJoCo invents an inertia at its own place"),
             (r"two orientations: \w+ and \w+", "MuJoCo takes one of them; which one is meant is not known"),

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from dynid.cli import main
 from dynid.export.c.c_package import generate_c
 from dynid.export.result_file import read_result, write_result
-from dynid.export.robot_files import FORMATS
-from dynid.kernels import inverse_dynamics
 from dynid.links.identify import identify
 from dynid.links.recipe import Recipe
 from dynid.processing.process import process
 from dynid.processing.simulation import simulate_experiment, sum_of_sines
-from dynid.robot.formats.urdf import read_urdf, write_urdf
 from dynid.robot.zoo import gautier_khalil_3r
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
@@ -47,13 +43,3 @@ def test_codegen_takes_a_run_folder_and_a_result_file(fit, tmp_path, place):
     held = CliRunner().invoke(main, [*words, str(tmp_path / "other"), "--hold", "joint_1"])
     assert held.exit_code == 2
     assert "dynid identify" in held.output
-
-
-def test_what_robot_files_cannot_hold_is_said_and_is_what_is_lost(fit, tmp_path):
-    missing = {kind.name: {type(term) for term in kind.missing(fit).values()} for kind in FORMATS}
-    assert missing == {"URDF": {RotorInertia, Offset}, "MJCF": set()}
-    write_urdf(fit.identified, tmp_path / "arm.urdf")
-    q, dq, ddq = np.random.default_rng(0).normal(size=(3, 3))
-    lost = inverse_dynamics(fit.identified, q, dq, ddq) - inverse_dynamics(read_urdf(tmp_path / "arm.urdf"), q, dq, ddq)
-    rotors, _, _, offsets = fit.identified.parameter_vector[30:].reshape(3, 4).T
-    np.testing.assert_allclose(lost, rotors * ddq + offsets, atol=1e-9)

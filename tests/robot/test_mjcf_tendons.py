@@ -14,16 +14,13 @@ from hypothesis import strategies as st
 import dynid
 from dynid.dynamics.inertia_matrix import motor_inertia_matrix
 from dynid.errors import DescriptionError, ExportError
-from dynid.robot.formats.mjcf.read import parse_mjcf, read_mjcf, read_mjcf_with_memory
+from dynid.robot.formats.mjcf.read import parse_mjcf, read_mjcf
 from dynid.robot.formats.mjcf.write import mjcf_text, write_mjcf
 from dynid.robot.model import Robot
 from dynid.terms import (
     AngleHarmonic,
-    Coulomb,
     Coupling,
     CubicViscous,
-    Hysteresis,
-    MotorFriction,
     Offset,
     QuadraticViscous,
     RotorInertia,
@@ -32,9 +29,6 @@ from dynid.terms import (
 
 ARM = Path(__file__).parent / "data" / "arm.xml"
 mujoco: Any = pytest.importorskip("mujoco")
-NEW = pytest.mark.skipif(
-    "springyield" not in mujoco.mj_printSchema(False, True), reason="springs that yield need MuJoCo 4.0"
-)
 
 
 @pytest.fixture(autouse=True)
@@ -143,40 +137,6 @@ def test_dry_friction_of_a_motor_is_a_friction_loss(arm: Robot) -> None:
     model = mujoco.MjModel.from_xml_string(mjcf_text(arm.with_terms(Coupling({a: 1.0, b: 1.0}, coulomb=0.7))))
     assert model.tendon_frictionloss.tolist() == [0.7]
     assert model.wrap_prm[: model.tendon_num[0]].tolist() == [1.0, 1.0]
-
-
-@NEW
-def test_presliding_is_a_spring_that_yields(tmp_path: Path) -> None:
-    robot = dynid.robots.get("scara").with_terms()
-    terms = (Hysteresis(0.5, joint=0, scale=0.02), Hysteresis(1.5, joint=0, scale=0.1))
-    write_mjcf(robot, tmp_path / "robot.xml", yielding=terms)
-    again, found = read_mjcf_with_memory(tmp_path / "robot.xml")
-    assert again.dof == robot.dof
-    assert [(t.name, pytest.approx(t.value)) for t in terms] == [(t.name, t.value) for t in found]
-    with pytest.raises(DescriptionError, match="read_mjcf_with_memory"):
-        read_mjcf(tmp_path / "robot.xml")
-    model = mujoco.MjModel.from_xml_path(str(tmp_path / "robot.xml"))
-    data = mujoco.MjData(model)
-    memory, differences = [term.begin_at(0.0, 0.0) for term in terms], []
-    for step in range(400):
-        data.qfrc_applied[0] = 3.0 * np.sin(0.05 * step)
-        mujoco.mj_forward(model, data)
-        q, spring = data.qpos[0], -data.qfrc_spring[0]
-        ours = 0.0
-        for place, term in enumerate(terms):
-            column, memory[place] = term.advance_at(q, 0.0, 0.0, 0.002, memory[place])
-            ours += term.value * column
-        differences.append(abs(ours - spring))
-        mujoco.mj_step(model, data)
-    assert max(differences) < 1e-12
-
-
-@NEW
-def test_presliding_of_a_motor_and_of_no_other_term(arm: Robot) -> None:
-    motor = MotorFriction(0.5, ratios=((4, 1.0), (5, 1.0)), friction=Hysteresis(joint=5, scale=0.1))
-    assert mujoco.MjModel.from_xml_string(mjcf_text(arm, yielding=[motor])).tendon_springyield.tolist() == [0.1]
-    with pytest.raises(ExportError, match="yields"):
-        mjcf_text(arm, yielding=[Coulomb(1.0, joint=0)])
 
 
 @pytest.mark.parametrize(

@@ -183,7 +183,7 @@ def _inertial(mass: str = "1", ixx: str = "1", origin: str = "") -> str:
 WRONG = {
     "mass is nan": (_two_links("", link=_inertial(mass="nan")), "link 'b' <mass>", "finite"),
     "mass is infinite": (_two_links("", link=_inertial(mass="inf")), "link 'b' <mass>", "finite"),
-    "mass overflows": (_two_links("", link=_inertial(mass="1e400")), "link 'b' <mass>", "beyond"),
+    "mass overflows": (_two_links("", link=_inertial(mass="1e400")), "link 'b' <mass>", "below 1e+30"),
     "mass is a word": (_two_links("", link=_inertial(mass="heavy")), "link 'b' <mass>", "heavy"),
     "mass has an underscore": (_two_links("", link=_inertial(mass="1_0")), "link 'b' <mass>", "1_0"),
     "mass is missing": (_two_links("", link="<inertial/>"), "link 'b' <inertial>", "<mass> is missing"),

@@ -18,7 +18,7 @@ from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, Link
 from dynid.terms.friction import Coulomb, Viscous
-from dynid.terms.motors import Offset, RotorInertia
+from dynid.terms.motors import Offset
 
 ARM = Path(__file__).parent / "data" / "arm.urdf"
 HELD = {"gripper": 0.0}
@@ -107,7 +107,7 @@ def test_an_inertial_without_origin_gets_one(arm: Robot) -> None:
 
 
 def test_friction_the_robot_has_no_model_for_stays(arm: Robot) -> None:
-    assert urdf_text(arm.with_terms(RotorInertia(0.3), Offset(0.1))) == ARM.read_text(encoding="utf-8")
+    assert urdf_text(arm.with_terms(Offset(0.1))) == ARM.read_text(encoding="utf-8")
 
 
 # --- re-read by others ------------------------------------------------------------------------------------------------

@@ -1,8 +1,7 @@
-"""Robot files of an identification: each is written, read back from disk and judged on the held-out data by itself.
+"""Robot files of an identification: written, read back from disk, and judged on the held-out data.
 
-The verdict judges the whole identified model. A URDF or MJCF holds a part of its terms only, so that the robot in the
-file is refitted with the terms that the format holds (`dynid.export.restricted_model`), and its own error stands beside
-the judged one. Friction with memory needs MuJoCo 4.0, so it goes into an MJCF of its own.
+The MJCF and the URDF hold the plain model, `Identification.identified`: links, rotor inertias, viscous and dry friction
+and what else the format has a place for. What it has none for is named, and the file's own error stated.
 """
 
 from __future__ import annotations
@@ -11,82 +10,70 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
-from dynid.export.restricted_model import Capacity, RestrictedModel, restrict_models
 from dynid.files import safe_name
 from dynid.links.identify import Identification
 from dynid.links.validation import Validation, robot_error
 from dynid.processing.experiment import Experiment
 from dynid.robot.formats.gravity_note import describe_lost_gravity
-from dynid.robot.formats.mjcf.gears import read_gears
-from dynid.robot.formats.mjcf.read import read_mjcf_with_memory
+from dynid.robot.formats.mjcf.read import read_mjcf
 from dynid.robot.formats.mjcf.tendons import holds_as_tendon
 from dynid.robot.formats.mjcf.write import write_mjcf
 from dynid.robot.formats.urdf import read_urdf, write_urdf
 from dynid.robot.model import Robot
-from dynid.terms.base import Term
+from dynid.terms.base import RecordableTerm
+from dynid.terms.motors import RotorInertia
 
 NEAR = 1.1
 """Ratio of a file's error to the judged one up to which they count as equal (convention: 10 %)."""
 
 
-class _Write(Protocol):
-    def __call__(self, model: RestrictedModel, path: Path, *, force: bool) -> None: ...
+def _write_urdf(robot: Robot, path: Path, *, force: bool) -> None:
+    write_urdf(robot, path, force=force, allow_unphysical=True)  # an estimate may be unphysical
+
+
+def _read_urdf(path: Path, robot: Robot) -> Robot:
+    return read_urdf(path, gravity=robot.gravity, hold={j.name: 0.0 for j in robot.joints if not j.moves})
+
+
+def _read_mjcf(path: Path, robot: Robot) -> Robot:
+    # only a file that keeps the text of its source has joints that are held
+    is_update = robot.source is not None and robot.source.format == "mjcf"
+    return read_mjcf(path, hold={j.name: 0.0 for j in robot.joints if not j.moves} if is_update else {})
 
 
 @dataclass(frozen=True, slots=True)
-class RobotFormat:
-    """A file format of robots: what it holds, and how it is written and read."""
-
-    name: str
+class _Format:
     suffix: str
-    """End of the file's name behind that of the robot."""
-    capacity: Capacity
-    write: _Write
-    read: Callable[[Path, Robot], RestrictedModel]
+    holds: Callable[[RecordableTerm], bool]
+    holds_gravity: bool
+    write: Callable[..., None]
+    read: Callable[[Path, Robot], Robot]
     """Reads a file back, given the robot that it describes."""
 
-    def missing(self, fit: Identification) -> dict[str, Term]:
-        """The identified terms that the format cannot hold, by the name of their parameter."""
-        first = 10 * fit.robot.dof
-        own = zip(fit.base.layout.names[first:], fit.robot.terms, fit.standard[first:].tolist(), strict=True)
-        lost = {name: placed.term for name, placed, value in own if value and not self.capacity.holds(placed.term)}
-        return lost | {term.name: term for term in fit.terms if not self.capacity.carries(fit.robot, term)}
 
-    def lost_gravity(self, robot: Robot) -> tuple[float, ...]:
-        """Gravity (3,) of a robot that has to be set where a file is loaded [m/s^2]; empty where it need not."""
-        is_lost = not self.capacity.tilt and describe_lost_gravity(robot.gravity)
-        return tuple(robot.gravity.tolist()) if is_lost else ()
-
-
-def _write_urdf(model: RestrictedModel, path: Path, *, force: bool) -> None:
-    write_urdf(model.robot, path, force=force, allow_unphysical=True)  # an estimate may be unphysical
-
-
-def _write_mjcf(model: RestrictedModel, path: Path, *, force: bool) -> None:
-    # motors of all joints or of none, so that the control inputs are the log's torques in the order of the joints
-    gears = dict(zip(model.robot.joint_names, (1.0 / model.gain_vector).tolist(), strict=True)) if model.gains else {}
-    write_mjcf(model.robot, path, yielding=model.yielding, gears=gears, force=force)
+FORMATS: Mapping[str, _Format] = {
+    "URDF": _Format(
+        ".urdf",
+        lambda term: term.urdf_attribute is not None or isinstance(term, RotorInertia),
+        False,
+        _write_urdf,
+        _read_urdf,
+    ),
+    "MJCF": _Format(
+        ".xml",
+        lambda term: term.mjcf_attribute is not None or holds_as_tendon(term),
+        True,
+        write_mjcf,
+        _read_mjcf,
+    ),
+}
+"""Name -> how files of the format are written and read, and what they hold."""
 
 
-def _read_urdf(path: Path, robot: Robot) -> RestrictedModel:
-    held = {joint.name: 0.0 for joint in robot.joints if not joint.moves}
-    return RestrictedModel(_on_geometry(robot, read_urdf(path, gravity=robot.gravity, hold=held)))
-
-
-def _read_mjcf(path: Path, robot: Robot) -> RestrictedModel:
-    # only a file that keeps the text of its source has joints that are held
-    is_update = robot.source is not None and robot.source.format == "mjcf"
-    held = {joint.name: 0.0 for joint in robot.joints if not joint.moves} if is_update else {}
-    found, yielding = read_mjcf_with_memory(path, hold=held)
-    gains = {joint: 1.0 / gear for joint, gear in read_gears(path).items()}
-    return RestrictedModel(_on_geometry(robot, found), yielding, gains)
-
-
-def _on_geometry(robot: Robot, found: Robot) -> Robot:
+def _put_on_geometry(robot: Robot, found: Robot) -> Robot:
     """A file's inertias and terms on the robot's own geometry: the position of held joints is not in the file."""
     places = {joint.name: joint.T_parent_joint for joint in found.joints}
     held = [joint for joint in robot.joints if not joint.moves and joint.name in places]
@@ -102,31 +89,6 @@ def _on_geometry(robot: Robot, found: Robot) -> Robot:
     )
 
 
-def _mjcf_holds(term: Term) -> bool:
-    return term.mjcf_attribute is not None or holds_as_tendon(term)
-
-
-FORMATS = (
-    RobotFormat("URDF", ".urdf", Capacity(holds=lambda term: term.urdf_attribute is not None), _write_urdf, _read_urdf),
-    RobotFormat(
-        "MJCF", ".xml", Capacity(holds=_mjcf_holds, tilt=True, polynomial=True, gains=True), _write_mjcf, _read_mjcf
-    ),
-)
-"""The formats that every identification is written in."""
-PRESLIDING = RobotFormat(
-    "MJCF of MuJoCo 4",
-    "_mujoco4.xml",
-    Capacity(holds=_mjcf_holds, tilt=True, polynomial=True, yielding=True, gains=True),
-    _write_mjcf,
-    _read_mjcf,
-)
-"""A further file for friction with memory; older versions of MuJoCo refuse it."""
-
-
-ROTOR = "rotor inertia"
-"""What `RobotFile.kinds` calls `RotorInertia`."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RobotFile:
     """A written robot file, judged by itself."""
@@ -138,15 +100,10 @@ class RobotFile:
     judged: float | None
     """Relative torque error of the whole identified model on the same data [%]."""
     lacks: tuple[str, ...]
-    """Names of the identified parameters whose terms the format cannot hold."""
-    kinds: tuple[str, ...]
-    """The kinds of these terms, in words."""
+    """Terms of the plain model that the format has no place for, in words."""
     by_kind: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Name of a `KindError` -> error of the file and of the whole model [%], where slides stand beside turning joints:
     newtons and newton metres cannot be added."""
-    gravity: tuple[float, ...] = ()
-    """Gravity (3,) that the file was judged with, but does not hold, in the root link's frame [m/s^2]; empty where the
-    file holds it or it is the usual one."""
 
     @property
     def is_near(self) -> bool:
@@ -159,27 +116,13 @@ class RobotFile:
     def sentence(self) -> str:
         """What a person should know about the file."""
         if self.error is None or self.judged is None:
-            figures = f"{self.format}: not judged, because no data were held out"
-            figures += f"; it needs {self.lost_gravity}" if self.gravity else ""
+            text = f"{self.format}: not judged, because no data were held out"
         else:
-            figures = f"{self.format}: torque error {self.error:.2f} % on held-out data, against {self.judged:.2f} % "
-            figures += "of the whole model"
+            text = f"{self.format}: torque error {self.error:.2f} % on held-out data, against {self.judged:.2f} % "
+            text += "of the whole model"
             apart = [f"{name} {error:.2f} against {judged:.2f} %" for name, (error, judged) in self.by_kind.items()]
-            figures += f" ({', '.join(apart)})" if apart else ""
-            figures += f", with {self.lost_gravity}" if self.gravity else ""
-            if self.is_near:
-                return figures + self._absorbed
-        return f"{figures}; the format cannot hold {', '.join(self.kinds)}{self._absorbed}" if self.kinds else figures
-
-    @property
-    def lost_gravity(self) -> str:
-        """What to say of gravity that is not in the file; empty where there is nothing to say."""
-        return describe_lost_gravity(self.gravity) if self.gravity else ""
-
-    @property
-    def _absorbed(self) -> str:
-        """What the masses of the file stand for where it cannot hold rotor inertias."""
-        return "; its masses and inertias absorb the rotor inertias" if ROTOR in self.kinds else ""
+            text += f" ({', '.join(apart)})" if apart else ""
+        return f"{text}; the format has no place for {', '.join(self.lacks)}" if self.lacks else text
 
     def to_json(self) -> dict[str, object]:
         """The judgement as values that JSON can hold."""
@@ -190,7 +133,6 @@ class RobotFile:
             "judged_error_percent": self.judged,
             "by_kind_percent": {name: list(errors) for name, errors in self.by_kind.items()},
             "lacks": list(self.lacks),
-            "lacks_gravity": list(self.gravity) or None,
         }
 
 
@@ -218,43 +160,23 @@ def write_robot_files(
         >>> [file.format for file in dynid.export.write_robot_files(fit, folder)]
         ['URDF', 'MJCF']
     """
-    remembers = any(term.has_memory for term in fit.terms)
-    files = []
-    kinds = (*FORMATS, PRESLIDING) if remembers else FORMATS
-    models = restrict_models(fit, [kind.capacity for kind in kinds])
-    for kind, model in zip(kinds, models, strict=True):
-        path = Path(folder) / f"{safe_name(fit.robot.name)}_identified{kind.suffix}"
-        kind.write(model, path, force=force)
+    robot, files = fit.identified, []
+    for name, kind in FORMATS.items():
+        path = Path(folder) / f"{safe_name(robot.name)}_identified{kind.suffix}"
+        kind.write(robot, path, force=force)
+        lost = [placed.term.kind for placed in robot.terms if placed.term.value and not kind.holds(placed.term)]
+        gravity = "" if kind.holds_gravity else describe_lost_gravity(robot.gravity)
         error, by_kind = None, dict[str, tuple[float, float]]()
         if check is not None:
-            found = kind.read(path, fit.robot)
-            error, apart = robot_error(
-                found.robot,
-                held_out,
-                terms=found.yielding,
-                gains=found.gain_vector,
-                band_hz=check.band_hz,
-                trim_s=check.trim_s,
-            )
+            found = _put_on_geometry(robot, kind.read(path, robot))
+            error, apart = robot_error(found, held_out, band_hz=check.band_hz, trim_s=check.trim_s)
             by_kind = {part.name: (apart[part.name], part.error) for part in check.by_kind}
         judged = None if check is None else check.relative_error
-        lost = kind.missing(fit)
-        words = tuple(dict.fromkeys(term.kind for term in lost.values()))
-        files.append(RobotFile(format=kind.name, path=path, error=error, judged=judged, lacks=tuple(lost), kinds=words,
-                               by_kind=by_kind, gravity=kind.lost_gravity(fit.robot)))  # fmt: skip
+        lacks = tuple(dict.fromkeys(filter(None, [*lost, gravity])))
+        files.append(RobotFile(format=name, path=path, error=error, judged=judged, lacks=lacks, by_kind=by_kind))
     return tuple(files)
 
 
 def describe_files(files: Sequence[RobotFile], folder: object) -> str:
     """One line for each file, and where the whole model is."""
-    lines = [file.sentence + "." for file in files]
-    if any(file.lacks for file in files):
-        lines.append(f"The file {folder}/result.json holds every term.")
-    judged = [file for file in files if file.lacks and file.error is not None and file.judged is not None]
-    better = [file.format for file in judged if NEAR * (file.error or 0.0) < (file.judged or 0.0)]
-    if better:
-        lines.append(
-            f"On held-out data the whole model is worse than {', '.join(better)} without some of its terms: these "
-            "do not hold there. Compare with --set selection=false."
-        )
-    return "\n".join(lines)
+    return "\n".join([*(f"{file.sentence}." for file in files), f"{folder}/result.json holds the whole model."])

@@ -235,20 +235,13 @@ class WrittenFiles(Section):
 
     def blocks(self) -> Sequence[Block]:
         """One row per file: its error on the held-out data beside that of the whole model."""
-        hint = (
-            "The verdict judges the whole identified model. A file format holds a part of its terms only: the robot in "
-            "the file was refitted with these, read back from disk, and judged on the same held-out data."
-        )
-        rows = [(file.format, file.path.name, file.error, file.judged, _lacking(file)) for file in self.files]
+        hint = "The files hold the plain model. Each was read back from disk and judged on the held-out data."
+        rows = [
+            (file.format, file.path.name, file.error, file.judged, "; ".join(file.lacks) or "nothing")
+            for file in self.files
+        ]
         header = ("format", "file", "held-out error %", "whole model %", "what the format cannot hold")
         return [Text(hint, "hint"), Rows(header, tuple(rows))]
-
-
-def _lacking(file: RobotFile) -> str:
-    """The terms that a file cannot hold, in words, how many parameters they have, and gravity."""
-    several = "s" if len(file.lacks) > 1 else ""
-    terms = f"{', '.join(file.kinds)} ({len(file.lacks)} parameter{several})" if file.lacks else ""
-    return "; ".join(part for part in (terms, file.lost_gravity) if part) or "nothing"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

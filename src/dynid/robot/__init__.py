@@ -8,7 +8,7 @@ NAMES = {
     "check": ["check_robot"],
     "formats": ["read_robot"],
     "formats.dh": ["DH", "StandardDH", "from_dh"],
-    "formats.mjcf.read": ["read_mjcf", "read_mjcf_with_memory"],
+    "formats.mjcf.read": ["read_mjcf"],
     "formats.mjcf.write": ["write_mjcf"],
     "formats.modified_dh": ["modified_dh"],
     "formats.simulator_models": ["from_mujoco", "from_pinocchio", "to_mujoco", "to_pinocchio"],

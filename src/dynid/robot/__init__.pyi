@@ -6,7 +6,6 @@ from dynid.robot.formats.dh import DH as DH
 from dynid.robot.formats.dh import StandardDH as StandardDH
 from dynid.robot.formats.dh import from_dh as from_dh
 from dynid.robot.formats.mjcf.read import read_mjcf as read_mjcf
-from dynid.robot.formats.mjcf.read import read_mjcf_with_memory as read_mjcf_with_memory
 from dynid.robot.formats.mjcf.write import write_mjcf as write_mjcf
 from dynid.robot.formats.modified_dh import modified_dh as modified_dh
 from dynid.robot.formats.simulator_models import from_mujoco as from_mujoco

@@ -1,6 +1,6 @@
 """Reading and writing URDF: links and joints with their inertials, limits and friction.
 
-What the dynamics do not depend on (visuals, collisions, materials, transmissions, simulator extensions) is skipped,
+What the dynamics do not depend on (visuals, collisions, materials, simulator extensions) is skipped,
 and meshes are never opened. Conventions (REP-103): SI units; ``rpy`` turns about the fixed axes x, y, z; an
 ``<inertial>`` has its own frame at the centre of mass, which may be turned against the link.
 
@@ -23,6 +23,7 @@ from dynid.errors import ExportError
 from dynid.files import write_atomically
 from dynid.robot.formats.gravity_note import LOST_GRAVITY, describe_lost_gravity
 from dynid.robot.formats.mesh_paths import follow_meshes
+from dynid.robot.formats.transmissions import DRAKE, read_transmissions, transmission_lines, update_transmissions
 from dynid.robot.formats.xml import (
     Element,
     TextEdits,
@@ -38,6 +39,7 @@ from dynid.robot.parts import Joint, JointKind, JointLimits, Link, check_held
 from dynid.spatial import rotation_from_rpy, rpy_from_rotation, transform
 from dynid.terms import TERMS
 from dynid.terms.base import StateTerm
+from dynid.terms.motors import RotorInertia
 
 TENSOR_ATTRIBUTES = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
 """Attribute of ``<inertia>`` -> row and column of the tensor."""
@@ -166,7 +168,8 @@ def _robot(document: XmlDocument, gravity: ArrayLike, hold: Mapping[str, float],
         raise document.error(root, "the robot has no links", "Expand macros first; give at least one <link>.")
     check_held(hold, [joint.name for joint in root.all("joint")])
     links = tuple(_link(document, element) for element in root.all("link"))
-    joints = tuple(_joint(document, element, hold, snap) for element in root.all("joint"))
+    rotors = {name: found.inertia for name, found in read_transmissions(document).items()}
+    joints = tuple(_joint(document, element, hold, snap, rotors) for element in root.all("joint"))
     source = ModelFile(path=document.path, format="urdf", text=document.data.decode("utf-8"))
     with document.at(root):
         return Robot(name=root.name or "robot", links=links, joints=joints, gravity=np.array(gravity), source=source)
@@ -216,7 +219,9 @@ def inertial_tensor(document: XmlDocument, inertial: Element) -> Floats:
     return tensor
 
 
-def _joint(document: XmlDocument, element: Element, hold: Mapping[str, float], snap: bool) -> Joint:
+def _joint(
+    document: XmlDocument, element: Element, hold: Mapping[str, float], snap: bool, rotors: Mapping[str, float]
+) -> Joint:
     name = document.attribute(element, "name")
     kind = _kind(document, element, hold)
     axis = document.optional_child(element, "axis")
@@ -230,7 +235,7 @@ def _joint(document: XmlDocument, element: Element, hold: Mapping[str, float], s
             T_parent_joint=read_origin(document, element, snap=snap),
             axis=document.numbers(axis, "xyz", 3) if axis and moves else np.array([1.0, 0.0, 0.0]),
             limits=_limits(document, element, kind) if moves else JointLimits(),
-            terms=_terms(document, element) if moves else (),
+            terms=_terms(document, element, rotors.get(name, 0.0)) if moves else (),
         )
         return joint.held_at(hold[name]) if name in hold else joint
 
@@ -266,9 +271,10 @@ def _limits(document: XmlDocument, element: Element, kind: JointKind) -> JointLi
         return JointLimits(**(bounds | unbounded))
 
 
-def _terms(document: XmlDocument, element: Element) -> tuple[StateTerm, ...]:
+def _terms(document: XmlDocument, element: Element, rotor: float) -> tuple[StateTerm, ...]:
     values = read_dynamics(document, element)
-    return tuple(term(values[attribute]) for attribute, term in DYNAMICS.items() if values[attribute] != 0.0)
+    friction = (term(values[attribute]) for attribute, term in DYNAMICS.items() if values[attribute] != 0.0)
+    return (RotorInertia(rotor), *friction) if rotor else tuple(friction)
 
 
 def read_dynamics(document: XmlDocument, joint: Element) -> dict[str, float]:
@@ -282,8 +288,8 @@ def write_urdf(
 ) -> None:
     """Write a robot as a URDF file; see `urdf_text`.
 
-    URDF has no place for rotor inertias, offsets, couplings and gravity: they are not in the file. Keep them with
-    `dynid.write_result`, or write an MJCF. A comment states gravity that is not the usual one.
+    Rotor inertias stand in ``<transmission>``, and links have their true masses. URDF has no place for offsets,
+    couplings and gravity. A comment states gravity that is not the usual one.
 
     Args:
         robot: The robot.
@@ -314,9 +320,9 @@ def urdf_text(robot: Robot, folder: Path | None = None) -> str:
     """The robot as the text of a URDF.
 
     A robot read from a URDF gets that text back, with changed inertials, frictions and placements of joints put in and
-    everything else left byte for byte. Any other robot gets a fresh text. URDF has no place for rotor inertias,
-    offsets, couplings and gravity; a comment states gravity that is not the usual one. Friction goes into
-    ``<dynamics>`` where the robot has `Viscous` or `Coulomb` for the joint.
+    everything else left byte for byte. Any other robot gets a fresh text. URDF has no place for offsets, couplings and
+    gravity; a comment states gravity that is not the usual one. Friction goes into ``<dynamics>`` where the robot has
+    `Viscous` or `Coulomb` for the joint, rotor inertias into ``<transmission>``.
 
     Args:
         robot: The robot.
@@ -345,6 +351,7 @@ def _update_text(
     for joint in robot.moving_joints:
         _set_origin(edits, document, joints[joint.name], joint)
         _set_dynamics(edits, document, joints[joint.name], joint)
+    update_transmissions(edits, document, robot)
     return edits.apply().decode("utf-8")
 
 
@@ -411,7 +418,8 @@ def _gravity_comment(robot: Robot) -> list[str]:
 
 def _write_lines(robot: Robot) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="utf-8"?>'
-    yield start_tag("robot", {"name": robot.name}) + ">"
+    rotors = transmission_lines(robot)
+    yield start_tag("robot", {"name": robot.name} | (DRAKE if rotors else {})) + ">"
     yield from (f"  {line}" for line in _gravity_comment(robot))
     for link in robot.links:
         tag = start_tag("link", {"name": link.name})
@@ -422,6 +430,7 @@ def _write_lines(robot: Robot) -> Iterator[str]:
             yield f"  {tag}/>"
     for joint in robot.joints:
         yield from (f"  {line}" for line in _joint_lines(joint))
+    yield from (f"  {line}" for line in rotors)
     yield "</robot>"
 
 

@@ -138,17 +138,18 @@ class XmlDocument:
     def number_list(self, element: Element, attribute: str) -> Floats:
         """All finite numbers in an attribute that must be there."""
         words = self.attribute(element, attribute).split()
-        if not all(map(_NUMBER.fullmatch, words)):
-            bad = next(word for word in words if not _NUMBER.fullmatch(word))
-            raise self.error(
-                element, f"'{attribute}' holds '{_short(bad)}', which is not a finite number", "Give plain SI numbers."
-            )
-        values = [float(word) for word in words]
-        if any(abs(value) > MAX_MAGNITUDE for value in values):
-            raise self.error(
-                element, f"'{attribute}' holds a number beyond {MAX_MAGNITUDE:g}", "Give plain SI numbers."
-            )
-        return np.array(values)
+        return np.array([self._plain_number(element, f"'{attribute}'", word) for word in words])
+
+    def text_number(self, element: Element) -> float:
+        """The one number between the tags of an element."""
+        inside = self.data[element.tag_end : element.end].partition(b"<")[0].decode("utf-8").strip()
+        return self._plain_number(element, f"<{element.tag}>", inside)
+
+    def _plain_number(self, element: Element, what: str, word: str) -> float:
+        if not _NUMBER.fullmatch(word) or abs(float(word)) > MAX_MAGNITUDE:
+            reason = f"{what} holds '{_short(word)}', which is not a finite number below {MAX_MAGNITUDE:g}"
+            raise self.error(element, reason, "Give plain SI numbers.")
+        return float(word)
 
     def number(
         self, element: Element, attribute: str, default: float | None = None, *, infinite: bool = False

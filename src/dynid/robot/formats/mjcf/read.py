@@ -25,7 +25,6 @@ from dynid.robot.inertia import Inertia
 from dynid.robot.model import ModelFile, Robot
 from dynid.robot.parts import Joint, Link, check_held
 from dynid.spatial import transform
-from dynid.terms.base import Term
 
 
 @dataclass(slots=True, eq=False)
@@ -71,41 +70,12 @@ def read_mjcf(path: str | os.PathLike[str], *, hold: Mapping[str, float] | None 
         >>> dynid.read_mjcf(folder / "own.xml").joint_names
         ('joint1', 'joint2', 'joint3')
     """
-    return _robot(read_document(path), hold or {})
-
-
-def read_mjcf_with_memory(
-    path: str | os.PathLike[str], *, hold: Mapping[str, float] | None = None
-) -> tuple[Robot, tuple[Term, ...]]:
-    """Read a robot and its springs that yield (MuJoCo 4.0), which are friction with memory; see `read_mjcf`.
-
-    Returns:
-        The robot, and `Hysteresis` terms with their values, which a `Robot` cannot carry.
-
-    Example:
-        >>> dynid.write_mjcf(robot, folder / "plain.xml")
-        >>> dynid.robot.read_mjcf_with_memory(folder / "plain.xml")[1]
-        ()
-    """
-    document = read_document(path)
-    found = tendon_terms(read_model(document, hold or {}), hold or {})
-    return found.robot, found.yielding
+    return tendon_terms(read_model(read_document(path), hold or {}), hold or {}).robot
 
 
 def parse_mjcf(text: str, name: str = "<text>", *, hold: Mapping[str, float] | None = None) -> Robot:
     """Read a robot from the text of an MJCF; ``name`` stands for the file in messages. See `read_mjcf`."""
-    return _robot(parse_document(text, name), hold or {})
-
-
-def _robot(document: XmlDocument, hold: Mapping[str, float]) -> Robot:
-    found = tendon_terms(read_model(document, hold), hold)
-    if found.yielding:
-        raise document.error(
-            document.root,
-            f"springs that yield ({len(found.yielding)} tendons) are friction with memory, which a robot cannot carry",
-            "Read robot and friction with read_mjcf_with_memory, or remove the tendons.",
-        )
-    return found.robot
+    return tendon_terms(read_model(parse_document(text, name), hold or {}), hold or {}).robot
 
 
 def tendon_terms(model: MjcfModel, hold: Mapping[str, float]) -> TendonTerms:

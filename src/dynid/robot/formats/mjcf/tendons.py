@@ -1,4 +1,4 @@
-"""Tendons of MJCF that are terms: coupled motors, constant torques, springs about a joint, springs that yield.
+"""Tendons of MJCF that are terms: coupled motors, constant torques, springs about a joint.
 
 - A *motor that turns several joints* is a fixed tendon with armature, damping and frictionloss. Its inertia and damping
   act on every joint's own motion, too, where a `Coupling` has them between different joints only: the joints' own
@@ -6,7 +6,6 @@
 - A *constant torque* (`Offset`) is a soft fixed tendon whose spring ends very far away.
 - A torque that is a *sine of the joint angle* (`AngleHarmonic` of first order) is a spring of no length between a point
   of the link and a point of the link before: ``k a b sin(q - angle)`` for points at distances a and b from the axis.
-- *Friction with presliding* (`Hysteresis`) is a fixed tendon with a spring that yields; MuJoCo 4.0 and later.
 """
 
 from __future__ import annotations
@@ -24,9 +23,8 @@ from dynid.robot.formats.xml import Element, format_numbers, start_tag
 from dynid.robot.model import Robot
 from dynid.spatial import inverse_transform, rotation_about
 from dynid.terms.base import StateTerm, Term
-from dynid.terms.coupling import CoupledTerm, Coupling, MotorFriction
+from dynid.terms.coupling import CoupledTerm, Coupling
 from dynid.terms.friction import Viscous
-from dynid.terms.memory import Hysteresis
 from dynid.terms.motors import Offset, RotorInertia
 from dynid.terms.springs import AngleHarmonic
 
@@ -47,7 +45,7 @@ NEGLIGIBLE = 1e-12
 
 
 def holds_as_tendon(term: Term) -> bool:
-    """Whether a tendon of a plain MJCF can be a term: everything but springs that yield."""
+    """Whether a tendon can be a term."""
     return isinstance(term, Offset | CoupledTerm) or (isinstance(term, AngleHarmonic) and term.order == 1)
 
 
@@ -66,14 +64,11 @@ class TendonText:
     """Joint -> attribute -> what tendons add to the joint's own number, which its attribute must not have again."""
 
 
-def tendon_text(
-    robot: Robot, yielding: Sequence[Term] = (), claim: Callable[[str], str] = str, carriers: Iterable[str] = ()
-) -> TendonText:
+def tendon_text(robot: Robot, claim: Callable[[str], str] = str, carriers: Iterable[str] = ()) -> TendonText:
     """The tendons of a robot.
 
     Args:
         robot: The robot.
-        yielding: `Hysteresis` terms, or `MotorFriction` with one, with their values.
         claim: Makes a name that no other tendon or site has.
         carriers: Links that are bodies of the file; all links by default.
     """
@@ -90,8 +85,6 @@ def tendon_text(
             sine = sum(term.value for term in waves if term.sine)
             cosine = sum(term.value for term in waves if not term.sine)
             _write_harmonic(text, robot, j, float(cosine), float(sine), (claim, bodies))
-    for term in yielding:
-        _write_yielding(text, robot, term, claim)
     return text
 
 
@@ -195,19 +188,6 @@ def _across(axis: Floats) -> Floats:
     return np.asarray(v / np.linalg.norm(v))
 
 
-def _write_yielding(text: TendonText, robot: Robot, term: Term, claim: Callable[[str], str]) -> None:
-    hysteresis = term.friction if isinstance(term, MotorFriction) else term
-    if not isinstance(hysteresis, Hysteresis):
-        raise ExportError(f"{term.name} is not a spring that yields", remedy="Give Hysteresis terms only.")
-    ratios = term.ratios if isinstance(term, MotorFriction) else ((term.acts_on(robot.joint_names)[0], 1.0),)
-    joints = {robot.joint_names[j]: ratio for j, ratio in ratios}
-    attributes = {"stiffness": (term.value / hysteresis.scale,), "springyield": (hysteresis.scale,)}
-    if term.value:
-        lines = _fixed(claim(f"{'+'.join(joints)}_presliding"), joints, **attributes)
-        lines[0] = lines[0][:-1] + ' springlength="0">'
-        text.lines += lines
-
-
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
@@ -217,8 +197,6 @@ class TendonTerms:
 
     robot: Robot
     """The robot with them."""
-    yielding: tuple[Term, ...] = ()
-    """Friction with presliding, which a `Robot` cannot carry."""
     elements: tuple[Element, ...] = ()
     """The tendons that were read, and their sites."""
 
@@ -254,7 +232,6 @@ def read_tendons(settings: MjcfSettings, robot: Robot, sites: Mapping[str, tuple
     terms = {joint.name: joint.terms for joint in robot.joints}
     motors: list[_Tendon] = []
     used: list[Element] = []
-    yielding: list[Term] = []
     for section in document.root.all("tendon"):
         for element in section.children:
             tendon = _read_numbers(settings, element)
@@ -263,17 +240,15 @@ def read_tendons(settings: MjcfSettings, robot: Robot, sites: Mapping[str, tuple
             used.append(element)
             if element.tag == "spatial":
                 used += _read_harmonic(settings, robot, terms, tendon, sites)
-            elif "springyield" in tendon.numbers:
-                yielding.append(_read_yielding(settings, robot, tendon))
             elif "stiffness" in tendon.numbers:
                 _read_offset(settings, robot, terms, tendon)
+            elif "springyield" in tendon.numbers:
+                raise _unsupported(settings, element, "springyield", "is friction with memory, which no robot carries")
             else:
                 motors.append(tendon)
     couplings = _read_motors(settings, robot, terms, motors)
     held = tuple(joint.with_terms(terms[joint.name]) for joint in robot.joints)
-    return TendonTerms(
-        replace(robot, joints=held, couplings=couplings) if used else robot, tuple(yielding), tuple(used)
-    )
+    return TendonTerms(replace(robot, joints=held, couplings=couplings) if used else robot, tuple(used))
 
 
 def _read_numbers(settings: MjcfSettings, element: Element) -> _Tendon | None:
@@ -317,18 +292,6 @@ def _read_offset(settings: MjcfSettings, robot: Robot, terms: _TermsByJoint, ten
         raise _unsupported(settings, element, "stiffness")
     ((name, coef),) = tendon.joints.items()
     _add(terms, name, Offset(float(-coef * tendon.numbers["stiffness"] * lengths[0])))
-
-
-def _read_yielding(settings: MjcfSettings, robot: Robot, tendon: _Tendon) -> Term:
-    _check_joints(settings, robot, tendon, least=1, turning=False)
-    if set(tendon.numbers) != {"stiffness", "springyield"}:
-        raise _unsupported(settings, tendon.element, "springyield")
-    scale = tendon.numbers["springyield"]
-    value = tendon.numbers["stiffness"] * scale
-    ratios = tuple((robot.joint_names.index(name), coef) for name, coef in tendon.joints.items())
-    if len(ratios) == 1 and ratios[0][1] == 1.0:
-        return Hysteresis(value, joint=ratios[0][0], scale=scale)
-    return MotorFriction(value, ratios=ratios, friction=Hysteresis(joint=ratios[-1][0], scale=scale))
 
 
 def _read_motors(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,6 @@ from dynid.errors import ExportError
 from dynid.files import write_atomically
 from dynid.robot.formats.mesh_paths import follow_assets
 from dynid.robot.formats.mjcf.bodies import JOINT_TERMS
-from dynid.robot.formats.mjcf.gears import gear_lines, update_gears
 from dynid.robot.formats.mjcf.mjcf_settings import ORIENTATIONS, MjcfSettings
 from dynid.robot.formats.mjcf.read import MjcfModel, read_model, tendon_terms
 from dynid.robot.formats.mjcf.tendons import SAME, TendonText, tendon_text
@@ -25,7 +24,6 @@ from dynid.robot.inertia import Inertia, centre_of_mass, is_same_inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint
 from dynid.spatial import inverse_transform
-from dynid.terms.base import Term
 from dynid.terms.motors import Offset
 from dynid.terms.springs import AngleHarmonic
 
@@ -39,21 +37,12 @@ _SMALLEST_MOMENT, _SMALLEST_MASS = 1e-12, 1e-12
 gets as much, which no torque shows."""
 
 
-def write_mjcf(
-    robot: Robot,
-    path: str | os.PathLike[str],
-    *,
-    yielding: Sequence[Term] = (),
-    gears: Mapping[str, float] | None = None,
-    force: bool = False,
-) -> None:
+def write_mjcf(robot: Robot, path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Write a robot as an MJCF file; see `mjcf_text`.
 
     Args:
         robot: The robot.
         path: The file to write; it appears complete or not at all.
-        yielding: As for `mjcf_text`.
-        gears: As for `mjcf_text`.
         force: Whether an existing file may be replaced.
 
     Raises:
@@ -64,36 +53,27 @@ def write_mjcf(
         >>> (folder / "arm.xml").exists()
         True
     """
-    text = mjcf_text(robot, folder=Path(path).parent, yielding=yielding, gears=gears)
-    write_atomically(path, text.encode("utf-8"), force=force)
+    write_atomically(path, mjcf_text(robot, folder=Path(path).parent).encode("utf-8"), force=force)
 
 
-def mjcf_text(
-    robot: Robot,
-    folder: Path | None = None,
-    yielding: Sequence[Term] = (),
-    gears: Mapping[str, float] | None = None,
-) -> str:
+def mjcf_text(robot: Robot, folder: Path | None = None) -> str:
     """The robot as the text of an MJCF.
 
     A robot read from an MJCF gets that text back, with changed inertials, armatures, dampings, friction losses, tendons
     and gravity put in and everything else left byte for byte. Any other robot gets a fresh text. Coupled motors need
-    MuJoCo 3.3.1, friction that grows with powers of the speed 3.7, springs that yield 4.0. MJCF has no place for other
-    terms, and for limits of velocity and acceleration.
+    MuJoCo 3.3.1, friction that grows with powers of the speed 3.7. MJCF has no place for other terms, and for limits of
+    velocity and acceleration.
 
     Args:
         robot: The robot.
         folder: Folder that the text is written to: relative folders of assets are turned to lead there from it.
-        yielding: `Hysteresis` terms with their values, as springs that yield.
-        gears: Joint -> torque of the joint over the torque that the log states, as motors; see
-            `dynid.robot.formats.mjcf.gears`. None leaves the motors of the file as they are.
     """
     if robot.source is not None and robot.source.format == "mjcf":
         held = {joint.name: 0.0 for joint in robot.joints if not joint.moves}
         model = read_model(parse_document(robot.source.text, robot.source.path), held)
         if {link.name for link in model.links} == {link.name for link in robot.links}:
-            return _update_text(robot, model, (folder, held, yielding, gears))
-    return "\n".join(_write_lines(robot, tendon_text(robot, yielding, _name_maker(())), gears or {})) + "\n"
+            return _update_text(robot, model, folder, held)
+    return "\n".join(_write_lines(robot, tendon_text(robot, _name_maker(())))) + "\n"
 
 
 def _name_maker(taken: Iterable[str]) -> Callable[[str], str]:
@@ -109,12 +89,7 @@ def _name_maker(taken: Iterable[str]) -> Callable[[str], str]:
     return claim
 
 
-def _update_text(
-    robot: Robot,
-    model: MjcfModel,
-    how: tuple[Path | None, dict[str, float], Sequence[Term], Mapping[str, float] | None],
-) -> str:
-    folder, held, yielding, gears = how
+def _update_text(robot: Robot, model: MjcfModel, folder: Path | None, held: dict[str, float]) -> str:
     edits = TextEdits(model.document)
     follow_assets(edits, model.document, folder)
     present = {link.name: link.inertia for link in model.links}
@@ -122,7 +97,7 @@ def _update_text(
         inertia = _with_frames(robot, name, model.frames[name])
         if not is_same_inertia(inertia, present[name]):
             _set_inertial(edits, model.settings, body, name, inertia)
-    own = _update_tendons(edits, robot, model, held, yielding)
+    own = _update_tendons(edits, robot, model, held)
     for joint in robot.moving_joints:
         element = model.joint_elements[joint.name]
         for attribute, values in _friction(joint, own.get(joint.name, {})).items():
@@ -132,21 +107,19 @@ def _update_text(
             edits.set_numbers(element, attribute, given if is_rounding else values, given)
     if not np.array_equal(robot.gravity, model.settings.gravity):
         _set_gravity(edits, model, robot.gravity)
-    if gears is not None:
-        update_gears(edits, model.document, gears)
     return edits.apply().decode("utf-8")
 
 
 def _update_tendons(
-    edits: TextEdits, robot: Robot, model: MjcfModel, held: dict[str, float], yielding: Sequence[Term]
+    edits: TextEdits, robot: Robot, model: MjcfModel, held: dict[str, float]
 ) -> Mapping[str, Mapping[str, float]]:
     """Write the tendons anew where they differ from those of the file; what they add to the joints' own numbers."""
     document = model.document
     before = tendon_terms(model, held)
     taken = {element.name for element in document.root.walk() if element.tag in ("fixed", "spatial", "site")}
     claim = _name_maker(taken - {element.name for element in before.elements})
-    text = tendon_text(robot, yielding, claim, [*model.bodies, "world"])
-    if _tendon_numbers(robot, yielding) == _tendon_numbers(before.robot, before.yielding):
+    text = tendon_text(robot, claim, [*model.bodies, "world"])
+    if _tendon_numbers(robot) == _tendon_numbers(before.robot):
         return text.own
     for element in before.elements:
         edits.remove_element(element)
@@ -158,7 +131,7 @@ def _update_tendons(
     return text.own
 
 
-def _tendon_numbers(robot: Robot, yielding: Sequence[Term]) -> list[object]:
+def _tendon_numbers(robot: Robot) -> list[object]:
     """What the tendons of a robot are made from, rounded so that reading and writing do not change it."""
     local = [
         (joint.name, repr(term.with_value(0.0)), _rounded(term.value))
@@ -171,7 +144,7 @@ def _tendon_numbers(robot: Robot, yielding: Sequence[Term]) -> list[object]:
         for c in robot.couplings
         if any(term.value for term in c.terms)
     ]
-    return [local, motors, [(term.name, _rounded(term.value)) for term in yielding if term.value]]
+    return [local, motors]
 
 
 def _rounded(value: float) -> str:
@@ -294,7 +267,7 @@ def _friction(joint: Joint, elsewhere: Mapping[str, float]) -> dict[str, list[fl
     return found
 
 
-def _write_lines(robot: Robot, tendons: TendonText, gears: Mapping[str, float]) -> Iterator[str]:
+def _write_lines(robot: Robot, tendons: TendonText) -> Iterator[str]:
     yield start_tag("mujoco", {"model": robot.name}) + ">"
     yield '  <compiler angle="radian" autolimits="true" inertiafromgeom="false"/>'
     yield "  " + start_tag("option", {"gravity": format_numbers(robot.gravity)}) + "/>"
@@ -319,7 +292,6 @@ def _write_lines(robot: Robot, tendons: TendonText, gears: Mapping[str, float]) 
     yield "  </worldbody>"
     if tendons.lines:
         yield from ("  <tendon>", *(f"    {line}" for line in tendons.lines), "  </tendon>")
-    yield from (f"  {line}" for line in gear_lines(gears))
     yield "</mujoco>"
 
 
