@@ -110,7 +110,6 @@ campaigns:
 	@echo "actuator-errors         which filter of a simulated motion's errors serves where the model misses something"
 	@echo "actuator-speed          simulation with derivatives beside MuJoCo with differences"
 	@echo "emps                    every estimator on the slide EMPS, whose control law is known, writes docs/emps.md"
-	@echo "estimator-guide         estimators on simulated loops, writes the tables of docs/choosing-an-estimator.md"
 	@echo "command-speed           commands on real logs, stage by stage, beside their targets; DIDIM beside WLS"
 	@echo "growth                  time and memory over samples, joints and logs, with exponents; writes out/growth.svg"
 	@echo "identification-speed    the log of the TX40 from disk to the verdict, one feasible solve"
@@ -285,9 +284,6 @@ actuator-speed: $(STAMP)
 
 emps: $(STAMP)
 	$(CAMPAIGN)/emps.py
-
-estimator-guide: $(STAMP)
-	$(CAMPAIGN)/estimator_guide.py --jobs 2
 
 own-robot: $(STAMP)
 	$(CAMPAIGN)/own_robot.py

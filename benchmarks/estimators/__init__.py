@@ -1,1 +1,0 @@
-"""Comparison of all estimators on simulated control loops with known truth."""
