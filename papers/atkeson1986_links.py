@@ -17,23 +17,11 @@ from dynid.kernels import inverse_dynamics, regressor
 from dynid.parameters.base import base_parameters
 from dynid.parameters.layout import parameter_layout
 from dynid.processing.experiment import Experiment
-from dynid.report.chart import Chart, Line, arrange_charts
 from dynid.robot import zoo
 from dynid.tables import Table
-from papers.data import read_printed
-from papers.judgement.formulas import Monomials, evaluate
-from papers.judgement.reproduction import Figure, Part
-from papers.judgement.verdicts import (
-    UNSTATED,
-    ByConstruction,
-    Row,
-    Tolerance,
-    compare_claim,
-    compare_derived,
-    compare_exactly,
-    compare_lines,
-    compare_numbers,
-)
+from papers.formulas import Monomials, evaluate
+from papers.report import Figure, Part, draw
+from papers.verdicts import UNSTATED, Forced, Row, Tolerance, count_right, derive, read_printed, row
 
 _L2 = 0.45
 """Length of link 2 of the direct-drive arm [m], as in the paper."""
@@ -68,7 +56,7 @@ def tables345(quick: bool = False) -> Part:
             right = float(evaluate(text, known))
             note = f"{text.replace('**', '^')} from Table {table}"
             what = f"Table 5, {combination}, {name}"
-            rows.append(compare_derived(what, claimed, round(right, 4), tolerance=_TABLE_5, note=note))
+            rows.append(derive(what, claimed, round(right, 4), within=_TABLE_5, note=note))
     return Part(title="Table 5 from Tables 3 and 4", source=data["table5"]["source"], rows=tuple(rows))
 
 
@@ -79,11 +67,11 @@ def groups(quick: bool = False) -> Part:
     other = base_parameters(zoo.ddarm(frames="modified-dh"))
     found = {"fully": base.identifiable, "combined": base.combined, "never": base.unidentifiable}
     titles = {"fully": "identifiable", "combined": "identifiable in combinations", "never": "not identifiable"}
-    rows = [compare_exactly(titles[key], sorted(data[key]), sorted(names)) for key, names in found.items()]
-    rows.append(compare_exactly("reduced parameters", data["reduced"], base.rank))
+    rows = [row(titles[key], sorted(data[key]), sorted(names)) for key, names in found.items()]
+    rows.append(row("reduced parameters", data["reduced"], base.rank))
     counts = [len(other.identifiable), len(other.combined), len(other.unidentifiable)]
     rows.append(
-        compare_claim(
+        row(
             "section 4.2.1: the groups depend on the geometry only",
             "9 / 10 / 11 parameters",
             f"in modified DH frames {' / '.join(str(x) for x in counts)}; {other.rank} base parameters there, "
@@ -99,7 +87,7 @@ def groups(quick: bool = False) -> Part:
         title="Three groups of parameters",
         source=data["source"],
         rows=tuple(rows),
-        tables=(("Combinations in the paper's frames", table),),
+        tables={"Combinations in the paper's frames": table},
     )
 
 
@@ -143,7 +131,7 @@ def links(quick: bool = False) -> Part:
         name: float(np.linalg.norm(estimator.solve(noisy).values - reference) / np.linalg.norm(reference))
         for name, estimator in estimators.items()
     }
-    agree = compare_claim(
+    agree = row(
         "ridge regression and reduced set agree",
         "agree with each other",
         f"relative difference from the reduced set: {apart['ridge, d = 10']:.1e} (ridge), "
@@ -155,7 +143,7 @@ def links(quick: bool = False) -> Part:
         title="Estimating the links of the direct-drive arm",
         source=data["source"] + ", Table 4, Figure 8",
         rows=(*_eigenvalues(), agree, *_pseudo_inverse(truth), _figure8_row(noisy)),
-        tables=(("All 30 parameters, estimated from torques simulated from Table 4 with 2 N m of noise", table),),
+        tables={"All 30 parameters, estimated from torques simulated from Table 4 with 2 N m of noise": table},
         figures=(_figure8(noisy),),
         assumptions="The arm is simulated with the estimated parameters of Table 4. White noise of 2 "
         "N m is added to its "
@@ -168,16 +156,16 @@ def _eigenvalues() -> tuple[Row, ...]:
     data, equations = read_printed("atkeson1986")["links"], _equations()
     smallest = float(Ridge(d=data["d"]).solve(equations).extras["smallest_eigenvalue"])
     return (
-        compare_exactly("rank of K^T K", 15, equations.base.rank),
-        compare_numbers(
+        row("rank of K^T K", 15, equations.base.rank),
+        row(
             "smallest eigenvalue of K^T K that is not zero",
             data["smallest_eigenvalue"],
             smallest,
-            tolerance=UNSTATED,
+            within=UNSTATED,
             assumption="the arm follows its fifth-order trajectories exactly; the second takes 1.3 s "
             "(illegible in the scan)",
         ),
-        compare_claim(
+        row(
             "d = 10 is far below that eigenvalue",
             "10 << 3395",
             f"{data['d'] / smallest:.2%} of it",
@@ -194,13 +182,13 @@ def _pseudo_inverse(truth: Floats) -> tuple[Row, ...]:
     silent = np.linalg.svd(equations.base.grouping, full_matrices=True)[2][equations.base.rank :]
     outside = float(np.linalg.norm(silent @ truth) / np.linalg.norm(truth))
     return (
-        compare_claim(
+        row(
             "ridge regression approximates the pseudo-inverse",
             "approximation",
             f"relative difference {clean:.1e} without noise",
             clean < 2e-3,
         ),
-        compare_claim(
+        row(
             "Table 4 is such a solution: its part without effect on any torque",
             "0 for a pseudo-inverse",
             f"{outside:.2%} of its norm",
@@ -217,14 +205,13 @@ def _figure8_row(equations: Samples) -> Row:
         torques = (equations.torque(found, run), inverse_dynamics(cad, run.q, run.dq, run.ddq))
         errors.append([float(np.linalg.norm(run.effort - torque)) for torque in torques])
     estimated, modelled = (float(x) for x in np.linalg.norm(errors, axis=0))
-    return compare_claim(
+    return row(
         "Fig. 8: estimated parameters predict torques better than CAD ones",
         "estimated ones match very closely, CAD ones less so",
         f"torque error {modelled / estimated:.0f} times larger with CAD parameters",
         modelled > 2.0 * estimated,
-        assumption=ByConstruction(
+        assumption=Forced(
             "the simulated arm has the parameters of Table 4, so that only estimated ones can fit it",
-            "torques measured on the arm itself",
         ),
     )
 
@@ -233,22 +220,10 @@ def _figure8(equations: Samples) -> Figure:
     run, cad = equations.experiments[0], zoo.ddarm(parameters="cad")
     estimated = equations.torque(TruncatedSVD().solve(equations).values, run)
     modelled = inverse_dynamics(cad, run.q, run.dq, run.ddq)
-    charts = [
-        Chart(
-            f"Joint {j + 1}",
-            (
-                Line.of("measured", run.time, run.effort[:, j]),
-                Line.of("CAD", run.time, modelled[:, j], dashed=True),
-                Line.of("estimated", run.time, estimated[:, j], dashed=True),
-            ),
-            "time [s]",
-            "N m",
-        )
-        for j in range(3)
-    ]
-    return Figure(
-        "atkeson1986-figure8", "Figure 8 in kind: measured, modelled and estimated torques.", arrange_charts(charts, 1)
-    )
+    curves = {"measured": run.effort, "CAD": modelled, "estimated": estimated}
+    panels = {f"Joint {j + 1}": {name: (run.time, x[:, j]) for name, x in curves.items()} for j in range(3)}
+    caption = "Figure 8 in kind: measured, modelled and estimated torques."
+    return draw("atkeson1986-figure8", caption, panels, "time [s]", "N m", 1)
 
 
 def appendix1(quick: bool = False) -> Part:
@@ -278,11 +253,11 @@ def appendix1(quick: bool = False) -> Part:
             f"; the other {wrong} {'is a misprint' if wrong == 1 else 'are misprints'}, listed above" if wrong else ""
         )
         held = f"correct to 1e-9: {' '.join(good)}{others}"
-        rows.append(compare_lines(f"n{joint + 1}: correct coefficients", len(formulas), len(good), note=held))
+        rows.append(count_right(f"n{joint + 1}: correct coefficients", len(formulas), len(good), note=held))
         silent = sorted(set(names) - {_KEPT.get(p, (p, 1))[0] for p in formulas} - _absorbed_parameters())
         quiet = all(np.abs(Y[:, joint, names.index(n)]).max() < 1e-12 for n in silent)
         rows.append(
-            compare_claim(
+            row(
                 f"n{joint + 1}: no other parameter has an effect",
                 "no other term",
                 f"{len(silent)} parameters have none",
@@ -310,7 +285,7 @@ def _correct(what: str, text: str, column: Floats, basis: Monomials) -> Row:
     try:
         claimed = basis.fit_formula(text)
     except ArgumentError:
-        return compare_derived(what, shown, basis.text(right), note="The printed one contains terms that are no torque")
+        return derive(what, shown, basis.text(right), note="The printed one contains terms that are no torque")
     wrong = {k: right.get(k, 0.0) - claimed.get(k, 0.0) for k in {**right, **claimed} if right.get(k) != claimed.get(k)}
     note = f"The printed one lacks {basis.text(wrong)}"
-    return compare_derived(what, shown, basis.text(right), same=not wrong, note=note)
+    return derive(what, shown, basis.text(right), agrees=not wrong, note=note)

@@ -8,16 +8,14 @@ from scipy.signal import lfilter, lsim
 from dynid.arrays import Floats
 from dynid.load.wrist import Sensing, identify_load
 from dynid.processing.experiment import Experiment
-from dynid.report.chart import Chart, Line, arrange_charts
 from dynid.robot import zoo
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.spatial import skew
 from dynid.tables import Table
 from papers.atkeson1986_load import ALL_JOINTS, body, experiment, record
-from papers.data import read_printed
-from papers.judgement.reproduction import Figure, Part
-from papers.judgement.verdicts import ByConstruction, Row, compare_claim
+from papers.report import Figure, Part, draw
+from papers.verdicts import Forced, Row, read_printed, row
 
 _POSITION_NOISE = {"positions": 2e-4, "positions, small": 2e-6}
 """Standard deviation of the position noise [rad]; with the larger one, noise exceeds the accelerations."""
@@ -73,7 +71,7 @@ def filtering(quick: bool = False) -> Part:
     growth = table["positions", "blue (rising)"][0] / table["positions", "brown"][0]
     exact = [_form_error(robot, clean, form, phi) for form in ("differential", "integral")]
     rows = (
-        compare_claim(
+        row(
             "differentiation amplifies high-frequency noise of the positions",
             "greatly amplifies",
             f"error of the differential form with blue noise: {growth:.2f} times that with brown "
@@ -82,7 +80,7 @@ def filtering(quick: bool = False) -> Part:
             assumption="noise sizes as stated above",
             reason="the error does not grow with the frequency of the noise",
         ),
-        compare_claim(
+        row(
             "the advantage of integration over differentiation is largest at high frequencies (implied)",
             "largest",
             f"error of the differential form over that of the integral form: "
@@ -95,7 +93,7 @@ def filtering(quick: bool = False) -> Part:
             reason="integration has an advantage for every colour, and not the largest for fast noise",
         ),
         *_bias_rows(quick),
-        compare_claim(
+        row(
             "(25) to (27): both forms agree without noise",
             "derived",
             f"errors {exact[0]:.0e} and {exact[1]:.0e}",
@@ -109,7 +107,7 @@ def filtering(quick: bool = False) -> Part:
         title="Differentiation against integration",
         source="section 4.1.2, Appendix II",
         rows=rows,
-        tables=(("Relative error of the moments of inertia", table_of_errors),),
+        tables={"Relative error of the moments of inertia": table_of_errors},
         assumptions="A PUMA 560 is simulated with the paper's motion. The position noise is 2e-4 or "
         "2e-6 rad rms, the wrench "
         "noise 0.5 N and 0.05 N m rms, with spectrum 1/f^k. Accelerations are central differences; integrals extend "
@@ -149,7 +147,7 @@ def _bias_rows(quick: bool) -> tuple[Row, ...]:
     sizes = "constant errors of 0.5 N and 0.05 N m, 0.01 rad/s, or 0.01 rad; the paper does not state its intervals"
     force = errors["wrench"]
     return (
-        compare_claim(
+        row(
             "integration amplifies a bias of the force data",
             "worse in the paper's experiment",
             f"relative error of the inertia, {words['wrench']}",
@@ -157,7 +155,7 @@ def _bias_rows(quick: bool) -> tuple[Row, ...]:
             assumption=sizes,
             reason="the integral form is no worse with a bias",
         ),
-        compare_claim(
+        row(
             "integration amplifies a bias of the kinematic data",
             "worse in the paper's experiment",
             f"relative error of the inertia, {words['velocities']}; {words['positions']}",
@@ -189,7 +187,7 @@ def vibration(quick: bool = False) -> Part:
     assert clean.wrench is not None
     omega, step = 2 * np.pi * frequency, 1.0 / rate
     shake = 0.4 * np.random.default_rng(22).normal(size=clean.wrench.shape) * np.abs(clean.wrench).max(axis=0)
-    lines, moved, decay, errors = [], [], {}, {}
+    taps, moved, decay, errors = {}, {}, {}, {}
     for name, damping in (("undamped", 0.005), ("damped", 0.3)):
         # x'' + 2 zeta omega x' + omega^2 x = omega^2 u; 40 samples per period keep the discretisation error small
         a = [1.0 / step**2 + damping * omega / step, omega**2 - 2.0 / step**2, 1.0 / step**2 - damping * omega / step]
@@ -200,24 +198,18 @@ def vibration(quick: bool = False) -> Part:
         felt = clean.wrench[0] + lfilter(b, a, clean.wrench + shake - clean.wrench[0], axis=0)
         run = experiment(clean.time, (clean.q, clean.dq, clean.ddq), felt, rate)
         errors[name] = _form_error(robot, run, "differential", phi)
-        lines.append(Line.of(name, np.arange(1000) * step, tap / np.abs(tap).max(), dashed=name == "damped"))
-        moved.append(Line.of(name, clean.time, felt[:, 3], dashed=name == "damped"))
-    charts = [
-        Chart("Response to a tap", tuple(lines), "time [s]"),
-        Chart("Moment n_x in motion", tuple(moved), "time [s]", "N m"),
-    ]
+        taps[name], moved[name] = (np.arange(1000) * step, tap / np.abs(tap).max()), (clean.time, felt[:, 3])
     rows = (
-        compare_claim(
+        row(
             "oscillations after a tap decay rapidly with damping",
             "decay rapidly",
             f"decay to 5 % in {decay['undamped']:.2f} s undamped, {decay['damped']:.2f} s damped",
             decay["damped"] < 0.2 * decay["undamped"],
-            assumption=ByConstruction(
+            assumption=Forced(
                 "we chose both damping ratios, 0.005 and 0.3, and a resonance at 25 Hz",
-                "a sensor with and without washers",
             ),
         ),
-        compare_claim(
+        row(
             "damping reduces the effect of vibration during movement",
             "would be reduced",
             f"error of the moments of inertia {100 * errors['undamped']:.0f} % undamped, "
@@ -226,7 +218,8 @@ def vibration(quick: bool = False) -> Part:
             assumption="random vibration of the arm, which the paper reports of its PUMA",
         ),
     )
-    figure = Figure("atkeson1986-figure9", "Figure 9 in kind: a load on an elastic sensor.", arrange_charts(charts, 1))
+    panels = {"Response to a tap": taps, "Moment n_x in motion [N m]": moved}
+    figure = draw("atkeson1986-figure9", "Figure 9 in kind: a load on an elastic sensor.", panels, "time [s]", "", 1)
     return Part(
         title="Figure 9: vibration",
         source="section 4.1.1, Figure 9",
@@ -267,7 +260,7 @@ def _swing_row() -> Row:
     lowest = float(np.sqrt(np.linalg.eigvals(-pull).real.min()) / (2 * np.pi))
     swings = [finding.evidence["frequency [Hz]"] for finding in loads[1].findings if finding.code == "sensor-yields"]
     frequency = float(swings[0]) if swings else 0.0
-    return compare_claim(
+    return row(
         "Fig. 9: the dynamics of the sensor can be identified with the load",
         "a last resort that needs more data",
         f"error of the inertia {rigid:.2%} with a rigid sensor, {found:.2%} with 12 more unknowns; resonance "
@@ -279,12 +272,7 @@ def _swing_row() -> Row:
 
 def _figure3() -> Figure:
     time = np.linspace(0.0, 2.0, 400)
-    series = ALL_JOINTS.evaluate(time)
-    labels = (("angle", "rad"), ("velocity", "rad/s"), ("acceleration", "rad/s^2"))
-    charts = [
-        Chart(f"Joint 4: {name}", (Line.of("", time, x[:, 3]),), "time [s]", unit, height=180)
-        for (name, unit), x in zip(labels, series, strict=True)
-    ]
-    return Figure(
-        "atkeson1986-figure3", "Figure 3 in kind: joint 4 of the PUMA, fifth-order course.", arrange_charts(charts, 1)
-    )
+    names = ("angle [rad]", "velocity [rad/s]", "acceleration [rad/s^2]")
+    panels = {name: {"": (time, x[:, 3])} for name, x in zip(names, ALL_JOINTS.evaluate(time), strict=True)}
+    caption = "Figure 3 in kind: joint 4 of the PUMA, fifth-order course."
+    return draw("atkeson1986-figure3", caption, panels, "time [s]", "", 1)

@@ -12,21 +12,11 @@ import numpy as np
 
 from dynid.arrays import Floats
 from dynid.excitation.trajectories.quintic import quintic_coefficients, segment_peaks
-from dynid.report.chart import Chart, Line
 from dynid.robot import zoo
 from papers import gautier1992_noise, gautier1992_points
-from papers.data import read_printed
-from papers.judgement.formulas import Monomials, evaluate
-from papers.judgement.reproduction import Figure, Part
-from papers.judgement.verdicts import (
-    ROUNDED,
-    Row,
-    Tolerance,
-    compare_claim,
-    compare_derived,
-    compare_lines,
-    compare_numbers,
-)
+from papers.formulas import Monomials, evaluate
+from papers.report import Figure, Part, draw
+from papers.verdicts import ROUNDED, Row, Tolerance, count_right, derive, read_printed, row
 
 _ONE_DIGIT = Tolerance(factor=1.05, basis="the tables print these errors with one to three digits")
 """Tolerance of the relative errors that two tables print."""
@@ -45,37 +35,29 @@ def appendix(quick: bool = False) -> Part:
     share = float(np.abs(dY).sum() / np.abs(Y).sum())
     condition = float(np.linalg.cond(A, 1))
     rows = [
-        compare_numbers("example 1: determinant", one["determinant"], float(np.linalg.det(A)), tolerance=ROUNDED),
+        derive("example 1: determinant", one["determinant"], float(np.linalg.det(A)), within=ROUNDED),
         _arrays("example 1: inverse (A2)", one["inverse"], inverse),
         _arrays("example 1: solution (A4)", one["X"], X),
-        compare_numbers("example 1: relative perturbation of Y (A5)", one["relative_dY"], share, tolerance=ROUNDED),
+        derive("example 1: relative perturbation of Y (A5)", one["relative_dY"], share, within=ROUNDED),
         _arrays("example 1: perturbed solution (A7)", one["perturbed"], moved),
-        compare_numbers("example 1: relative change of X (A7)", one["relative_dX"], relative, tolerance=ROUNDED),
-        compare_numbers(
-            "example 1: condition number, 1-norm", one["condition"], condition, tolerance=ROUNDED, digits=6
-        ),
-        compare_numbers(
-            "example 1: the bound (12) is attained", 1.0, relative / (condition * share), tolerance=ROUNDED
-        ),
+        derive("example 1: relative change of X (A7)", one["relative_dX"], relative, within=ROUNDED),
+        derive("example 1: condition number, 1-norm", one["condition"], condition, within=ROUNDED, digits=6),
+        derive("example 1: the bound (12) is attained", 1.0, relative / (condition * share), within=ROUNDED),
     ]
     A, Y = np.array(two["A"]), np.array(two["Y"])
-    rows.append(
-        compare_numbers("example 2: condition number", two["condition"], float(np.linalg.cond(A)), tolerance=ROUNDED)
-    )
+    rows.append(derive("example 2: condition number", two["condition"], float(np.linalg.cond(A)), within=ROUNDED))
     for k, change in enumerate(two["dY"]):
         dX = np.linalg.solve(A, np.array(change))
         found = float(np.linalg.norm(dX) / np.linalg.norm(np.linalg.solve(A, Y)))
         rows.append(
-            compare_numbers(
-                f"example 2: relative change of X, case {k + 1}", two["relative_dX"][k], found, tolerance=ROUNDED
-            )
+            derive(f"example 2: relative change of X, case {k + 1}", two["relative_dX"][k], found, within=ROUNDED)
         )
     return Part(title="Appendix: two examples", source="Appendix, examples 1 and 2", rows=tuple(rows))
 
 
 def _arrays(what: str, paper: list[object], ours: Floats) -> Row:
     good = np.allclose(np.array(paper, dtype=float), ours, atol=1e-9)
-    return compare_claim(what, str(paper), str(np.round(ours, 6).tolist()), bool(good))
+    return derive(what, str(paper), str(np.round(ours, 6).tolist()), bool(good))
 
 
 def formulas(quick: bool = False) -> Part:
@@ -98,29 +80,29 @@ def formulas(quick: bool = False) -> Part:
     claimed = data["section5_2"]["velocity_extrema"]
     orthogonal = float(np.linalg.cond(np.linalg.qr(rng.normal(size=(6, 4)))[0]))
     rows = (
-        compare_derived(
+        derive(
             "(15): Cond(W) > 1",
             "> 1",
             ">= 1",
-            same=orthogonal > 1.0 + 1e-9,
+            agrees=orthogonal > 1.0 + 1e-9,
             note=f"a matrix with orthonormal columns has {orthogonal:.3g}, as the paper says itself",
         ),
         _limits(rng),
-        compare_claim(
-            "(28): coefficients of the fifth-order segments", "closed form", f"error {error:.0e}", error < 1e-9
-        ),
-        compare_derived(
+        derive("(23b): variables of the search for 15 equations, (r + 1)(2 n - 1)", 80, 16 * 5, note=_VARIABLES),
+        derive("(23b): variables of the search for 30 equations, section 6.2", 155, 31 * 5, note=_VARIABLES),
+        row("(28): coefficients of the fifth-order segments", "closed form", f"error {error:.0e}", error < 1e-9),
+        derive(
             "section 5.2: equation of the velocity's extrema",
             basis.text(basis.fit_formula(claimed)),
             basis.text(velocity),
-            same=basis.fit_formula(claimed) == velocity,
+            agrees=basis.fit_formula(claimed) == velocity,
         ),
-        compare_derived(
+        derive(
             "section 5.2: peak acceleration of 1 rad in 1 s from rest to rest, at the roots of the printed condition",
             "0 rad/s^2, at the roots of the acceleration",
             f"{peak:.4g} rad/s^2, at the roots of the jerk",
             note=f"the condition is {basis.text(jerk)} = 0",
-            same=peak < 1e-9,
+            agrees=peak < 1e-9,
         ),
         _monotone(rng, 200 if quick else 2000),
         _unphysical(),
@@ -131,6 +113,9 @@ def formulas(quick: bool = False) -> Part:
         rows=rows,
         figures=(_counterexample(),),
     )
+
+
+_VARIABLES = "dynid's search has (r + 1) 2 n, 96 and 186: with the position of joint 1, which has no effect"
 
 
 def _limits(rng: np.random.Generator) -> Row:
@@ -147,11 +132,11 @@ def _limits(rng: np.random.Generator) -> Row:
             for k in pairs
         ]
         shares.append(float(np.mean(np.all(passed, axis=0))))
-    return compare_derived(
+    return derive(
         "(20): indices of the limits",
         "q_I{lower} <= q_{position} <= q_F{upper}".format(**indices),
         "q_Ij <= q_j <= q_Fj",
-        same=shares[0] == 1.0,
+        agrees=shares[0] == 1.0,
         note=f"the printed form accepts {100 * shares[0]:.0f} % of the points within the joints' limits, the right one "
         f"{100 * shares[1]:.0f} %",
     )
@@ -163,7 +148,7 @@ def _monotone(rng: np.random.Generator, number: int) -> Row:
     times = np.geomspace(0.3, 10.0, 120) * np.ones((number, 1))
     peaks = segment_peaks(quintic_coefficients(np.zeros_like(change), change, start, end, times), times)
     rising = [float(np.mean(np.any(np.diff(peak, axis=1) > 1e-9, axis=1))) for peak in peaks]
-    return compare_claim(
+    return row(
         "section 5.2: peak acceleration is a decreasing function of the duration",
         "always",
         f"false for {100 * rising[1]:.0f} % of random end velocities; the peak velocity rises for "
@@ -177,14 +162,11 @@ def _monotone(rng: np.random.Generator, number: int) -> Row:
 def _counterexample() -> Figure:
     times = np.linspace(1.2, 6.0, 200)
     one = np.ones_like(times)
-    peaks = segment_peaks(quintic_coefficients(0 * one, 2 * one, one, one, times), times)
-    chart = Chart(
-        "Motion by 2 rad with velocity 1 rad/s at both ends: peaks over duration",
-        (Line.of("acceleration", times, peaks[1]), Line.of("velocity", times, peaks[0], dashed=True)),
-        "duration [s]",
-        "rad/s^2, rad/s",
-    )
-    return Figure("gautier1992-peaks", "A longer segment can need more acceleration.", chart.to_svg())
+    velocity, acceleration = segment_peaks(quintic_coefficients(0 * one, 2 * one, one, one, times), times)
+    curves = {"acceleration": (times, acceleration), "velocity": (times, velocity)}
+    panels = {"Motion by 2 rad with 1 rad/s at both ends: peaks": curves}
+    caption = "A longer segment can need more acceleration."
+    return draw("gautier1992-peaks", caption, panels, "duration [s]", "rad/s^2, rad/s", 1)
 
 
 def _unphysical() -> Row:
@@ -192,7 +174,7 @@ def _unphysical() -> Row:
     inertia = zoo.gautier_khalil_3r().bodies[2].inertia.vector
     difference, product, zz = inertia[0], inertia[1], inertia[5]
     least = float(np.hypot(difference, 2.0 * product))
-    return compare_claim(
+    return row(
         "Table 6: values X of link 3 belong to a rigid body",
         f"ZZ3 = {zz:g}",
         f"a body needs ZZ3 >= sqrt((XX3 - YY3)^2 + 4 XY3^2) = {least:.3f}",
@@ -212,7 +194,7 @@ def tables(quick: bool = False) -> Part:
         found = [row for k, line in enumerate(values) for row in _line(number, data["names"][k], line, float(usual[k]))]
         good = 15 - len(found)
         note = "the others are below" if found else ""
-        rows.append(compare_lines(f"Table {number}: consistent lines", 15, good, note=note))
+        rows.append(count_right(f"Table {number}: consistent lines", 15, good, note=note))
         rows += found
     noise = read_printed("gautier1992")["noise"]
     for number, values in parts.items():
@@ -222,8 +204,8 @@ def tables(quick: bool = False) -> Part:
         errors = float(np.linalg.norm(values[:, 2]) / np.linalg.norm(usual))
         where = f"Table {table['tables']['energy']}"
         rows.append(
-            compare_numbers(
-                f"Table {number}: relative error of X, also in {where}", claimed, errors, tolerance=_ONE_DIGIT, digits=3
+            derive(
+                f"Table {number}: relative error of X, also in {where}", claimed, errors, within=_ONE_DIGIT, digits=3
             )
         )
     return Part(title="Tables 6, 7, 11, 12: consistency", source="Tables 6, 7, 11, 12, 3, 8", rows=tuple(rows))
@@ -235,15 +217,11 @@ def _line(table: str, name: str, line: Floats, usual: float) -> list[Row]:
     if abs(X - estimate - difference) <= 1.6e-4:
         return []
     if abs(X - usual) > 1e-9:
-        return [
-            compare_derived(
-                f"Table {table}, {name}: X", X, round(estimate + difference, 4), note="as in the other tables"
-            )
-        ]
+        return [derive(f"Table {table}, {name}: X", X, round(estimate + difference, 4), note="as in the other tables")]
     right = round(X - difference, 4)
     agrees = abs((X - right) / X - relative) < 1.5e-4
     note = "X agrees with the other tables; difference and relative difference agree with each other"
-    return [compare_derived(f"Table {table}, {name}: estimate", estimate, right, note=note if agrees else "")]
+    return [derive(f"Table {table}, {name}: estimate", estimate, right, note=note if agrees else "")]
 
 
 PARTS: dict[str, Callable[[bool], Part]] = {

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 
 import numpy as np
 
@@ -19,8 +18,7 @@ from dynid.kernels import gravity_torque, inertia_matrix, velocity_torque
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.spatial import skew
-from papers.data import read_printed
-from papers.judgement.formulas import (
+from papers.formulas import (
     OperatorCount,
     constant_operators,
     evaluate,
@@ -28,8 +26,8 @@ from papers.judgement.formulas import (
     operators,
     variables,
 )
-from papers.judgement.reproduction import Listing, Part
-from papers.judgement.verdicts import Row, compare_claim, compare_derived, compare_exactly, compare_lines
+from papers.report import Part
+from papers.verdicts import DATA, Row, count_right, derive, read_printed, row
 
 
 def equations(quick: bool = False) -> Part:
@@ -46,7 +44,7 @@ def equations(quick: bool = False) -> Part:
 
 def _row(what: str, printed: str, right: str, errors: tuple[float, float]) -> Row:
     note = f"error of the printed form {errors[0]:.1g}, of the right form {errors[1]:.0e}"
-    return compare_derived(what, printed, right, note=note, same=errors[0] < 1e-6)
+    return derive(what, printed, right, note=note, agrees=errors[0] < 1e-6)
 
 
 def _velocity_terms() -> Row:
@@ -157,14 +155,14 @@ def consistency(quick: bool = False) -> Part:
         wrong = {name: found for name, line in lines.items() if (found := _impossible(*line))}
         what = f"Table {number}: lines with possible statistics of ten values"
         note = "the others are below" if wrong else ""
-        rows.append(compare_lines(what, len(lines), len(lines) - len(wrong), note=note))
+        rows.append(count_right(what, len(lines), len(lines) - len(wrong), note=note))
         for name, found in wrong.items():
             rows += [
-                compare_derived(f"Table {number}, {name}: {quantity}", was, right, note=why)
+                derive(f"Table {number}, {name}: {quantity}", was, right, note=why)
                 for quantity, was, right, why in found
             ]
     listing, table = data["constants"]["Z6"], data["table2"]["z6"][0]
-    rows.append(compare_derived("Appendix A: Z6, also in Table 2", listing, table, note="the program lacks a digit"))
+    rows.append(derive("Appendix A: Z6, also in Table 2", listing, table, note="the program lacks a digit"))
     return Part(title="Tables 1 and 2: consistency", source="Tables 1 and 2, Appendix A", rows=tuple(rows))
 
 
@@ -213,7 +211,7 @@ _OMITTED = "the products JS413 and JS423 are absent from all five statements of 
 @cache
 def printed_program() -> tuple[tuple[str, str], ...]:
     """Read the variables and formulas of the program as printed."""
-    text = files("papers.data").joinpath("izaguirre1992_listing.txt").read_text(encoding="utf-8")
+    text = (DATA / "izaguirre1992_listing.txt").read_text(encoding="utf-8")
     return tuple((name.strip(), formula.strip()) for name, formula in (line.split("=") for line in text.splitlines()))
 
 
@@ -265,26 +263,26 @@ def listing(quick: bool = False) -> Part:
     right = 21 - len(wrong)
     broken = _mend_program()[1]
     rows = [
-        compare_lines("lines with balanced parentheses", len(printed_program()), len(printed_program()) - len(broken)),
+        count_right("lines with balanced parentheses", len(printed_program()), len(printed_program()) - len(broken)),
         *(
-            compare_derived(f"line {n}", f, mend_parentheses(f), note="parentheses balanced")
+            derive(f"line {n}", f, mend_parentheses(f), note="parentheses balanced")
             for n, f in printed_program()
             if n in broken
         ),
-        compare_claim(
+        row(
             "gravity terms D1 to D6", "exact", f"error {np.abs(g - G).max():.0e} N m", bool(np.abs(g - G).max() < 1e-9)
         ),
-        compare_lines("exact inertia terms", 21, right, note="the others are below", not_scan=_OMITTED),
+        count_right("exact inertia terms", 21, right, note="the others are below", not_scan=_OMITTED),
     ]
     for name in wrong:
         i, j = int(name[1]) - 1, int(name[2]) - 1
         largest = float(error[i, j])
         rows.append(
-            compare_derived(
+            derive(
                 f"inertia term {name}",
                 "without JS413 and JS423",
                 "with JS413 and JS423",
-                same=largest < 1e-9,
+                agrees=largest < 1e-9,
                 note=f"The printed program is wrong by up to {largest:.2g} kg m^2 "
                 f"({100 * largest / float(np.abs(M[:, i, j]).max()):.0f} %); terms for link 3 are missing: "
                 + "; ".join(f"{k} = {v}" for k, v in _REPAIR.items()),
@@ -293,31 +291,19 @@ def listing(quick: bool = False) -> Part:
         )
     fixed = float(np.abs(mended - M).max())
     rows.append(
-        compare_claim(
+        row(
             "inertia terms with these terms added",
             "exact",
             f"all 21 terms are exact to {fixed:.0e} kg m^2",
             fixed < 1e-9,
         )
     )
-    package = generate_c(zoo.puma260(), ["gravity"])
-    source = "\n".join(text for name, text in package.files.items() if name.endswith(".c"))
-    theirs = "\n".join(f"{name} = {formula};" for name, formula in printed_program())
     return Part(
         title="The generated program",
         source="Appendix A",
         rows=tuple(rows),
-        listings=(Listing("Appendix A, as printed", theirs), Listing("Generated by dynid", _function(source))),
         assumptions="Z6 is taken from Table 2; the printed program lacks a digit of it.",
     )
-
-
-def _function(source: str) -> str:
-    """Extract the background task from the generated source."""
-    start = source.find("background_inertia(")
-    start = source.rfind("\nvoid", 0, start) + 1 if start >= 0 else 0
-    end = source.find("\n}", start)
-    return source[start : end + 2] if end > 0 else source
 
 
 def _count_operators(multiplications: int, additions: int) -> list[Row]:
@@ -329,16 +315,16 @@ def _count_operators(multiplications: int, additions: int) -> list[Row]:
     most = least + fixed.sums + fixed.negations
     repair = sum(map(operators, _REPAIR.values()), total)
     return [
-        compare_exactly("multiplications in the printed program", multiplications, products),
-        compare_claim(
+        row("multiplications in the printed program", multiplications, products),
+        row(
             "additions in the printed program",
             str(additions),
             f"{total.sums} sums, {total.negations} sign changes, 2 sums of angles: {least} in all; "
             f"{most} with constants",
-            least <= additions <= most,
-            note="the paper counts sign changes as additions, and a part of the additions of constants",
+            additions in (least, most),
+            reason="both countings miss the printed number by two",
         ),
-        compare_claim(
+        row(
             "operations of the corrected program",
             f"{multiplications} multiplications",
             f"{repair.products + repair.doublings} multiplications, {repair.sums} sums",
@@ -376,7 +362,7 @@ def counts(quick: bool = False) -> Part:
     ):
         fewer = count.multiplications <= data[key][0] and count.additions <= data[key][1]
         rows.append(
-            compare_exactly(
+            row(
                 f"{key.replace('_', ' ')}: multiplications / additions",
                 " / ".join(str(x) for x in data[key]),
                 f"{count.multiplications} / {count.additions}",
@@ -385,7 +371,7 @@ def counts(quick: bool = False) -> Part:
         )
     synchronous = plain.counts["synchronous"]
     rows.append(
-        compare_exactly(
+        row(
             "synchronous task per joint: multiplications / additions",
             "6 / 6",
             f"{synchronous.multiplications // 6} / {synchronous.additions // 6}",

@@ -17,24 +17,15 @@ from dynid.parameters.numeric import random_states, sample_regressor
 from dynid.parameters.row_space import row_space
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
-from dynid.report.chart import Chart, Line
 from dynid.robot import zoo
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot
 from dynid.tables import Table
-from papers.data import read_printed
-from papers.judgement.formulas import Monomials
-from papers.judgement.random_robots import random_robot
-from papers.judgement.reproduction import Figure, Listing, Part
-from papers.judgement.verdicts import (
-    ByConstruction,
-    Row,
-    compare_claim,
-    compare_derived,
-    compare_exactly,
-    compare_lines,
-)
+from papers.formulas import Monomials
 from papers.lin1995_dynamics import counts, dynamics
+from papers.random_robots import random_robot
+from papers.report import Part
+from papers.verdicts import Forced, Row, count_right, derive, read_printed, row
 
 TITLE = "Lin 1995: minimal linear combinations of the inertia parameters of a manipulator"
 _SEVEN = ("U11-U22", "U33", "U12", "U13", "U23", "KX", "KY")
@@ -85,20 +76,19 @@ def _rank_and_distance(found: MinimalCombinations, robot: Robot) -> tuple[int, f
 
 def theorem2(quick: bool = False) -> Part:
     """Check the sets of theorem 2 on named and on random robots."""
-    rows, listings = [], []
+    rows = []
     for name, (robot, expected) in _expected().items():
         found = minimal_combinations(robot)
         rank, error = _rank_and_distance(found, robot)
-        rows.append(compare_exactly(f"theorem 2, {name}", expected, list(found.names)))
+        rows.append(row(f"theorem 2, {name}", expected, list(found.names)))
         rows.append(
-            compare_claim(
+            row(
                 f"minimal and complete: {name}",
                 "minimal set",
                 f"{len(found.names)} combinations; the regressor has rank {rank}; the spaces differ by {error:.0e}",
                 len(found.names) == rank and error < 1e-8,
             )
         )
-        listings.append(Listing(name, str(found)))
     rng = np.random.default_rng(4)
     number, good = (8, 0) if quick else (40, 0)
     for k in range(number):
@@ -106,14 +96,13 @@ def theorem2(quick: bool = False) -> Part:
         found = minimal_combinations(robot)
         rank, error = _rank_and_distance(found, robot)
         good += len(found.names) == rank and error < 1e-8
-    claim = compare_claim(
+    claim = row(
         "theorem 2, random robots", "true for every manipulator", f"true for {good} of {number}", good == number
     )
     return Part(
         title="Sets of minimal linear combinations",
         source="theorem 2 (section II), (92)",
         rows=(*rows, claim, _table1(), *_equation92()),
-        listings=tuple(listings),
         assumptions="The theorem is read from a damaged scan. We read: delta(j) = 0 only if the axis "
         "of r is parallel to "
         "gravity, all joints before j are parallel to r, and all revolute axes from r to j coincide.",
@@ -126,7 +115,7 @@ def _table1() -> Row:
     change = lin.matrix[:, list(ours.columns)]
     error = float(np.abs(change @ ours.grouping - lin.matrix).max())
     sizes = [int(np.count_nonzero(matrix)) for matrix in (lin.matrix, ours.grouping)]
-    return compare_claim(
+    return row(
         "Table I: comparison with the set of Gautier and Khalil, Stanford arm",
         "illegible in the scan",
         f"an invertible matrix maps one to the other (error {error:.0e}, condition number "
@@ -157,11 +146,9 @@ def _equation92() -> list[Row]:
             was, right = basis.fit_formula(text), basis.fit(change[:, a, b])
             good += was == right
             if was != right:
-                rows.append(
-                    compare_derived(f"(92): entry {a + 1}{b + 1} of W", basis.text(was), basis.text(right), note=note)
-                )
+                rows.append(derive(f"(92): entry {a + 1}{b + 1} of W", basis.text(was), basis.text(right), note=note))
     held = "correct to 1e-9" + ("; the others below" if rows else "")
-    return [compare_lines("(92): correct entries of W", 6, good, note=held), *rows]
+    return [count_right("(92): correct entries of W", 6, good, note=held), *rows]
 
 
 def _stanford_runs(trajectories: int, noise: float, samples: int = 400) -> Samples:
@@ -197,7 +184,7 @@ def identification(quick: bool = False) -> Part:
     spread = [_error(LinkByLink().solve(_stanford_runs(number, level)).values, truth) for level in levels]
     growth = spread[-1] / spread[0] / (levels[-1] / levels[0])
     rows = (
-        compare_claim(
+        row(
             "identified values without noise",
             "match the true values very closely",
             f"largest relative error {max(errors):.0e} over {number} trajectories",
@@ -205,21 +192,20 @@ def identification(quick: bool = False) -> Part:
             assumption="our trajectories are sums of sines with 400 samples; the paper's are in a "
             "report we do not have",
         ),
-        compare_claim(
+        row(
             "arbitrary trajectories are persistently exciting, joint by joint",
             "for most trajectories",
             f"{'all' if exciting else 'not all'} joints of {number} trajectories; largest condition number "
             f"{max(max(t) for t in tables):.3g}",
             exciting,
         ),
-        compare_claim(
+        row(
             "errors grow in proportion to the noise",
             "bound proportional to the condition number",
             f"100 times the noise gives {100 * growth:.3g} times the error",
             0.2 < growth < 5.0,
-            assumption=ByConstruction(
+            assumption=Forced(
                 "the estimate is linear in the torques, and the draws of the noise are the same at all levels",
-                "errors over the condition numbers of many trajectories",
             ),
         ),
     )
@@ -229,18 +215,11 @@ def identification(quick: bool = False) -> Part:
         [(name, *values) for name, values in zip(names, np.array(tables).T.tolist(), strict=True)],
         digits=3,
     )
-    chart = Chart(
-        "Error of the parameters over noise, link by link",
-        (Line.of("Stanford arm", np.log10(levels), np.log10(spread)),),
-        "log10 of the torque noise over the largest torque",
-        "log10 of the relative error",
-    )
     return Part(
         title="Identification link by link on the Stanford arm",
         source="section IV",
         rows=rows,
-        tables=(("Condition numbers of the scaled excitation matrices A_i, from the last joint to the first", table),),
-        figures=(Figure("lin1995-noise", "Relative error of all 33 parameters over noise.", chart.to_svg()),),
+        tables={"Condition numbers of the scaled excitation matrices A_i, from the last joint to the first": table},
     )
 
 

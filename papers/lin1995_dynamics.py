@@ -28,10 +28,9 @@ from dynid.robot.model import Robot
 from dynid.spatial import rotation_about, skew
 from dynid.tables import Table
 from dynid.tape import OperationCount, count, record
-from papers.data import read_printed
-from papers.judgement.random_robots import random_robot
-from papers.judgement.reproduction import Part
-from papers.judgement.verdicts import Row, compare_claim, compare_exactly
+from papers.random_robots import random_robot
+from papers.report import Part
+from papers.verdicts import Row, derive, read_printed, row
 
 Pair = tuple[int, int]
 """Multiplications and additions."""
@@ -79,7 +78,7 @@ def dynamics(quick: bool = False) -> Part:
         chain, n = place_chain(robot).chain, robot.dof
         groups += [min(chain.r, n), min(chain.s, n) - min(chain.r, n), n - min(chain.s, n)]
     rows = (
-        compare_claim(
+        row(
             "(57) to (93): torques of the algorithm by groups of joints",
             "verified by a FORTRAN program",
             f"largest difference from the plain recursion {torque:.0e} on {number} random robots; {groups[0]} joints "
@@ -87,7 +86,7 @@ def dynamics(quick: bool = False) -> Part:
             torque < _EXACT,
             assumption="the scan of (57) to (90) is damaged; the equations were derived again from (32), (44) to (46)",
         ),
-        compare_claim(
+        row(
             "(8), (9), (11), (13), (15): forward dynamics from composite bodies in the members of S",
             "easy to derive",
             f"accelerations come back from torques within {back:.0e} on {number} random robots",
@@ -122,7 +121,7 @@ def _equalities() -> Row:
     D = np.diag([kept, kept, 0.0])
     moments = [D @ dot + np.cross(turning, D @ turning) for turning, dot in ((w_next, dw_next), (w, dw))]
     worst = max(worst, float(np.abs(R @ moments[0] - moments[1]).max()))  # (31)
-    return compare_claim(
+    return row(
         "(29), (30), (31): the equalities of the derivation",
         "proved in the Appendix",
         f"both sides differ by {worst:.0e} for random vectors",
@@ -151,7 +150,7 @@ def _lemmas() -> Row:
         slide = max(slide, abs(float(steps[2, 63] + beyond[2]) - torque[2]))
         turn = max(turn, abs(float(np.asarray(steps[1, 67])[2]) - torque[1]))
         largest = max(largest, float(np.abs(torque).max()))
-    return compare_claim(
+    return row(
         "(32), (44) to (46): force and moment of a joint from p and zeta",
         "Lemmas 3 and 4",
         "the force of a prismatic and the moment of a revolute joint differ from the plain recursion by "
@@ -218,10 +217,7 @@ def counts(quick: bool = False) -> Part:
         title="Operation counts of the algorithm",
         source="Tables II and III, section III",
         rows=tuple(rows),
-        tables=(
-            ("Table II by our program: R revolute, T prismatic", table),
-            ("General revolute robots", beside),
-        ),
+        tables={"Table II by our program: R revolute, T prismatic": table, "General revolute robots": beside},
         assumptions="We infer from the text that the last columns of Table III are the Stanford arm with general and "
         "with symmetric links. We count the operations of the recorded algorithm: constants are folded, sines, cosines "
         "and sign changes are not counted, and a rotation is applied as two plane ones, so that its matrix costs "
@@ -255,7 +251,7 @@ def _table2(found: dict[str, dict[int, Pair]]) -> list[Row]:
         theirs = printed.get(name)
         if theirs is None:
             rows.append(
-                compare_claim(
+                row(
                     f"Table II, {name}: only (62), (63), (64), (66), (68) cost something",
                     "the text says that (57) to (61), (65) and (67) are redundant",
                     ", ".join(f"({e}) {_text(cost)}" for e, cost in ours.items() if any(cost)),
@@ -268,7 +264,7 @@ def _table2(found: dict[str, dict[int, Pair]]) -> list[Row]:
         remark = _EXTERNAL if name == _LAST else _TWICE
         differing = [f"({e}) {_text(ours[e])} for {_text(theirs[e])}" for e in theirs if e not in same]
         rows.append(
-            compare_exactly(
+            row(
                 f"Table II, {name}: entries by equation",
                 " ".join(f"({e}) {_text(cost)}" for e, cost in theirs.items()),
                 " ".join(f"({e}) {_text(ours[e])}" for e in theirs),
@@ -287,7 +283,7 @@ def _before_s(columns: dict[str, _Column], costs: dict[str, dict[Pair, Pair]]) -
         theirs = read_printed("lin1995")["table2"]["before_s"][kind]
         ours = (last[0] - usual[0], last[1] - usual[1])
         rows.append(
-            compare_exactly(
+            row(
                 f"Table II, footnote: (67) of joint s - 1 costs more, {kind}",
                 _text(theirs),
                 _text(ours),
@@ -317,7 +313,7 @@ def _table3(quick: bool) -> list[Row]:
     }
     fewer = "ours needs fewer operations: flat bodies, levers split at the axes, common expressions computed once"
     rows = [
-        compare_exactly(
+        row(
             "Table III, n general revolute joints: multiplications / additions",
             " / ".join(f"{a} n {b:+d}" for a, b in lines),
             " / ".join(f"{a:.0f} n {b:+.0f}" for a, b in fits),
@@ -330,9 +326,9 @@ def _table3(quick: bool) -> list[Row]:
         note = fewer if ours[0] <= theirs[0] and ours[1] <= theirs[1] else "ours needs more operations"
         inferred = "the column is inferred from the text"
         title, texts = f"Table III, {name}: multiplications / additions", (f"{m} / {a}" for m, a in (theirs, ours))
-        rows.append(compare_exactly(title, *texts, note=note, assumption=inferred))
+        rows.append(row(title, *texts, note=note, assumption=inferred))
     rows.append(
-        compare_claim(
+        row(
             "Table III: our multiplications and additions are at or below the printed ones",
             "three columns",
             "all are" if lowest else "not all are",
@@ -342,7 +338,7 @@ def _table3(quick: bool) -> list[Row]:
     )
     spread = max(abs(a / b - 1) for k in stanford for a, b in zip(*table3[k].values(), strict=True))
     rows.append(
-        compare_claim(
+        derive(
             "Stanford arm: almost as efficient as the best known formulation (Gautier, Khalil)",
             "almost as efficient",
             f"the printed counts differ by at most {100 * spread:.1f} %",
@@ -367,7 +363,7 @@ def _right_angles() -> list[Row]:
         data["transforms_per_joint"] * (n - 1) * data["per_transform"][side] + data["last"][side] for side in (0, 1)
     )
     return [
-        compare_exactly(
+        row(
             "section III: saving of six revolute joints with perpendicular axes",
             _text(theirs),
             _text(ours),
@@ -378,20 +374,20 @@ def _right_angles() -> list[Row]:
 
 def _forward() -> list[Row]:
     """Compare the cost of a composite body, joint i revolute and joint i + 1 prismatic."""
-    row = _general(3, sigma=1)
+    slide = _general(3, sigma=1)
     numbers = np.sqrt(np.arange(2.0, 40.0))
     k, U, mass = numbers[:3], _symmetric(numbers[3:9]), float(numbers[9])
     own_k, own_U = numbers[10:13], _symmetric(numbers[13:19])
 
     def in_members(moment: Any, V: Any, q: Any) -> dict[str, Any]:
-        moment, tensor = vary(row, Parts(mass, k, U, moment, _symmetric(V)), q[0])
+        moment, tensor = vary(slide, Parts(mass, k, U, moment, _symmetric(V)), q[0])
         return {"moment": moment + own_k, "tensor": (tensor + own_U)[np.triu_indices(3)]}
 
     def in_base_parameters(moment: Any, V: Any, q: Any) -> dict[str, Any]:
-        carried = move_origin((mass, moment, _symmetric(V)), np.array([0.0, 0.0, q[0] + row.r]))
-        carried = turn_composite(2, float(np.cos(row.theta)), float(np.sin(row.theta)), carried)
-        carried = rotate_composite(rotation_about([1.0, 0.0, 0.0], row.alpha), carried)
-        _, moment, tensor = move_origin(carried, np.array([row.d, 0.0, 0.0]))
+        carried = move_origin((mass, moment, _symmetric(V)), np.array([0.0, 0.0, q[0] + slide.r]))
+        carried = turn_composite(2, float(np.cos(slide.theta)), float(np.sin(slide.theta)), carried)
+        carried = rotate_composite(rotation_about([1.0, 0.0, 0.0], slide.alpha), carried)
+        _, moment, tensor = move_origin(carried, np.array([slide.d, 0.0, 0.0]))
         return {"moment": moment + own_k, "tensor": (tensor + own_U)[np.triu_indices(3)]}
 
     printed, rows, lower = read_printed("lin1995")["forward"], [], []
@@ -405,9 +401,9 @@ def _forward() -> list[Row]:
             theirs = printed[key][what]
             note = "fewer" if cost[0] <= theirs[0] and cost[1] <= theirs[1] else "ours shares other expressions"
             title = f"section III, forward dynamics: {what} of a composite body in {name}"
-            rows.append(compare_exactly(title, _text(theirs), _text(cost), note=note))
+            rows.append(row(title, _text(theirs), _text(cost), note=note))
     rows.append(
-        compare_claim(
+        row(
             "section III: composite bodies cost less in Lin's set",
             "8M 7A and 50M 40A, not 11M 9A and 55M 41A",
             f"{lower[0]} operations, not {lower[1]}",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 from dynid.kernels import gravity_torque, inertia_matrix
 from dynid.robot import zoo
-from papers import Row, Verdict, reproduce
+from papers import PAPERS, Row, Verdict, reproduce, write_results
 from papers.izaguirre1992_printed import run_program
+from papers.verdicts import Draw, judge_jointly
 
 REPRODUCED = [
     ("gautier1990", "minimum parameters"),
@@ -16,8 +19,6 @@ REPRODUCED = [
     ("gautier1990", "eliminated by regrouping"),
     ("gautier1990", "eliminated parameters"),
     ("gautier1990", "remaining parameters"),
-    ("gautier1990", "(14), correct lines"),
-    ("gautier1990", "(15), correct lines"),
     *(("gautier1990", f"step b, link {j}: correct relations") for j in range(2, 7)),
     ("gautier1990", "(19): prismatic joint parallel to r1, on the link of r1, alpha = 0 deg"),
     ("gautier1990", "(20): prismatic joint parallel to r1, on a perpendicular prismatic joint, alpha = 90 deg"),
@@ -25,14 +26,10 @@ REPRODUCED = [
     ("lin1995", "theorem 2, Stanford arm (r = 1, s = 2, joint 3 slides)"),
     ("lin1995", "theorem 2, R P R P R R P (r = 1, s = 6, joints 2 and 4 slide between)"),
     ("lin1995", "theorem 2, random robots"),
-    ("gautier1992", "example 1: condition number, 1-norm"),
-    ("gautier1992", "example 1: the bound (12) is attained"),
-    ("gautier1992", "example 2: relative change of X, case 2"),
     ("gautier1992", "(28): coefficients of the fifth-order segments"),
     ("izaguirre1992", "parameters"),
     ("izaguirre1992", "independent parameters"),
     ("izaguirre1992", "independent inertial parameters of links"),
-    ("izaguirre1992", "additions in the printed program"),
     ("izaguirre1992", "multiplications in the printed program"),
     ("izaguirre1992", "gravity terms D1 to D6"),
     ("izaguirre1992", "inertia terms with these terms added"),
@@ -50,8 +47,8 @@ MISPRINTS = {  # what the software must find wrong, and the right value it must 
     ("gautier1992", "section 5.2: equation of the velocity's extrema"): "3 a3 + 6 a4 u + 10 a5 u^2",
     ("gautier1992", "Table 7, XXR2: X"): "-2.05",
     ("gautier1992", "Table 11, ZZR1: estimate"): "5.0297",
-    ("gautier1992", "Table 9: |dW|/|W| at k = 0.01, random sequence"): "0.0057",
-    ("gautier1992", "Table 10: |dW|/|W| at k = 0.01, random sequence"): "0.0046",
+    ("gautier1992", "Table 9: |dW|/|W| at k = 0.01 fits its neighbours, random sequence"): "by interpolation",
+    ("gautier1992", "Table 10: |dW|/|W| at k = 0.01 fits its neighbours, random sequence"): "by interpolation",
     ("izaguirre1992", "section 7: parameters fitted in Table 1"): "52",
     ("izaguirre1992", "gravity coefficient c13, from Table 2 [N m]"): "-1.76865",
     ("izaguirre1992", "Table 1, ds4: deviation"): "between 0.02294 and 0.05233",
@@ -87,6 +84,28 @@ MISPRINTS = {  # what the software must find wrong, and the right value it must 
     ("atkeson1986", "n3, coefficient of MY3"): "-0.45 a1 c2 c3 + 0.45 d1^2 s3 - g s2 c3",
 }
 
+CHECKED = [  # rows that only redo what the paper computes from its own numbers
+    ("gautier1990", "(14), correct lines"),
+    ("gautier1992", "example 1: condition number, 1-norm"),
+    ("gautier1992", "example 2: relative change of X, case 2"),
+    ("gautier1992", "(23b): variables of the search for 15 equations, (r + 1)(2 n - 1)"),
+    ("gautier1992", "Table 6: relative error of X, also in Table 3"),
+    ("atkeson1986", "Table 5, SP1, estimated"),
+]
+
+FAILED = {  # what must not be called reproduced, and what our side or the reason says
+    (
+        "gautier1990",
+        "rule III-B-2: MX, MY of r1 have no effect if r1 = 1, for every direction of gravity",
+    ): "parallel to g",
+    ("gautier1992", "Tables 3 to 5 and 8 to 10 together"): "expected",
+    ("gautier1992", "column of r = 30: |dX|/|X|"): "above the paper for 18",
+    ("gautier1992", "equilibrium S after"): "does not reach",
+    ("izaguirre1992", "additions in the printed program"): "47 sums, 19 sign changes, 2 sums of angles: 68 in all; 72",
+    ("izaguirre1992", "operations of the corrected program"): "105 multiplications, 53 sums",
+    ("izaguirre1992", "Figs. 6, 7: open-loop control of slow moves"): "falls",
+}
+
 COUNTED = (
     ": correct",
     ", correct",
@@ -100,9 +119,13 @@ COUNTED = (
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Row]:
-    """By paper and by what they compare."""
-    made = reproduce("all", tmp_path_factory.mktemp("papers"), quick=True)
-    return {(part.title.split(":")[0], row.what): row for part in made.parts for row in part.rows}
+    """By paper and by what they compare; each stands in the files, too."""
+    folder, made = tmp_path_factory.mktemp("papers"), reproduce(list(PAPERS), quick=True)
+    write_results(made, folder)
+    found = {(name, row.what): row for name, (_, parts) in made.items() for part in parts for row in part.rows}
+    assert len(json.loads((folder / "verdicts.json").read_text())) == len(found)  # no two rows of a paper are alike
+    assert (folder / "results.md").read_text().count("Source: ") == sum(len(parts) for _, parts in made.values())
+    return found
 
 
 @pytest.mark.parametrize("key", REPRODUCED, ids=lambda key: " ".join(key))
@@ -126,17 +149,29 @@ def test_no_other_formula_of_appendix_1_and_no_other_line_is_accused(rows: dict[
     assert accused - counted == set(MISPRINTS) | allowed
 
 
-def test_a_false_rule_is_no_misprint(rows: dict[tuple[str, str], Row]) -> None:
-    rule = rows["gautier1990", "rule III-B-2: MX, MY of r1 have no effect if r1 = 1, for every direction of gravity"]
-    assert rule.verdict is Verdict.DIFFERS
-    assert "parallel to gravity" in rule.note
+@pytest.mark.parametrize("key", CHECKED, ids=lambda key: " ".join(key))
+def test_printed_arithmetic_is_called_so(rows: dict[tuple[str, str], Row], key: tuple[str, str]) -> None:
+    assert rows[key].verdict is Verdict.CHECKED, rows[key]
 
 
-def test_counts_of_the_printed_and_of_the_repaired_program(rows: dict[tuple[str, str], Row]) -> None:
-    assert rows["izaguirre1992", "additions in the printed program"].ours.startswith("47 sums, 19 sign changes, 2 sums")
-    repaired = rows["izaguirre1992", "operations of the corrected program"]
-    assert repaired.ours == "105 multiplications, 53 sums"
-    assert repaired.verdict is Verdict.DIFFERS
+@pytest.mark.parametrize("key", FAILED, ids=lambda key: " ".join(key))
+def test_what_is_not_reproduced(rows: dict[tuple[str, str], Row], key: tuple[str, str]) -> None:
+    assert rows[key].verdict is Verdict.FAILED, rows[key]
+    assert FAILED[key] in rows[key].ours + rows[key].note
+
+
+def test_the_sixteen_extrema_of_table_2_have_rows(rows: dict[tuple[str, str], Row]) -> None:
+    assert sum("of ten random sequences" in what for _, what in rows) == 16
+
+
+def test_a_table_is_judged_as_a_whole() -> None:
+    rng = np.random.default_rng(0)
+    ours = rng.normal(size=1000)
+    fair = [Draw.of("", paper, ours) for paper in rng.normal(size=40)]
+    shifted = [Draw.of("", paper, ours) for paper in 1.0 + rng.normal(size=40)]  # most lie within their bands
+    assert sum(draw.is_inside for draw in shifted) > 28
+    verdicts = [judge_jointly("", draws, assumption="ours", reason="").verdict for draws in (fair, shifted)]
+    assert verdicts == [Verdict.ASSUMED, Verdict.FAILED]
 
 
 def test_the_printed_program_once_repaired() -> None:

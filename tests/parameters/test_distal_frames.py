@@ -13,7 +13,7 @@ from dynid.robot import zoo
 from dynid.robot.formats.dh import StandardDH, from_dh
 from dynid.robot.formats.modified_dh import modified_dh
 from dynid.robot.inertia import Inertia
-from papers.data import read_printed
+from papers.verdicts import read_printed
 from support.random_robots import random_robot
 
 LETTERS = {"m": "M", "x": "MX", "y": "MY", "z": "MZ", "a": "XX", "b": "YY", "c": "ZZ", "d": "XY", "e": "YZ", "f": "XZ"}
