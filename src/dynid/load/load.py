@@ -6,16 +6,17 @@ them is the small off-diagonal noise divided by the small gap ([Atkeson1986] eqs
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from dynid.arrays import Floats
+from dynid.arrays import Bools, Floats
 from dynid.decompositions import eigh
 from dynid.errors import ArgumentError
 from dynid.estimation.physical.nearest import nearest_possible_body
-from dynid.findings import Finding
+from dynid.findings import Finding, Severity
 from dynid.lazy import cached_property
 from dynid.parameters.inertia_maps import transport
 from dynid.robot.inertia import Inertia
@@ -128,7 +129,7 @@ class Load:
     """(10,) ``XX XY XZ YY YZ ZZ MX MY MZ M`` about the frame's origin; units as in `UNITS`."""
     covariance: Floats
     """(10, 10) covariance of `vector`, within what the data determine; `stderr` is infinite for the others."""
-    undetermined: NDArray[np.bool_]
+    undetermined: Bools
     """(10,) whether the data leave the parameter open; its value is then zero or a convention."""
     bias: Floats = field(default_factory=lambda: np.zeros(6))
     """(6,) constant wrench of the sensor [N, N m], sensor axes."""
@@ -232,7 +233,7 @@ class Load:
         return np.where(is_open | is_open.T, np.nan, tensor)
 
     @property
-    def about_com_undetermined(self) -> NDArray[np.bool_]:
+    def about_com_undetermined(self) -> Bools:
         """(6,) whether the data leave XX XY XZ YY YZ ZZ about the centre of mass open."""
         first = np.array([self.undetermined[[6 + i, 6 + j]].any() for i, j in NEEDED])
         return np.asarray(self.undetermined[:6] | first | self.undetermined[9])
@@ -252,16 +253,6 @@ class Load:
             return PrincipalAxes.unknown()
         return PrincipalAxes.of(self.inertia_about_com, self.about_com_covariance)
 
-    @property
-    def principal_moments(self) -> Floats:
-        """(3,) ascending [kg m^2]; NaN where undetermined."""
-        return self.principal.moments
-
-    @property
-    def principal_axes(self) -> Floats:
-        """(3, 3) columns: axes of `principal_moments`, in the frame; right-handed."""
-        return self.principal.axes
-
     # --- uncertainty ---
 
     @property
@@ -275,17 +266,13 @@ class Load:
         return float(self.stderr[9])
 
     @property
-    def com_covariance(self) -> Floats:
-        """(3, 3) covariance of the centre of mass [m^2], to first order."""
-        jacobian = np.hstack([np.eye(3), -(self.vector[6:9] / self.vector[9])[:, None]]) / self.vector[9]
-        return np.asarray(jacobian @ self.covariance[6:, 6:] @ jacobian.T)
-
-    @property
     def com_stderr(self) -> Floats:
-        """(3,) standard deviation of the centre of mass [m]; infinite where undetermined."""
+        """(3,) standard deviation of the centre of mass [m], to first order; infinite where undetermined."""
         if self.undetermined[9]:
             return np.full(3, np.inf)
-        return np.where(self.undetermined[6:9], np.inf, np.sqrt(np.diag(self.com_covariance)))
+        jacobian = np.hstack([np.eye(3), -(self.vector[6:9] / self.vector[9])[:, None]]) / self.vector[9]
+        spread = np.sqrt(np.diag(jacobian @ self.covariance[6:, 6:] @ jacobian.T))
+        return np.where(self.undetermined[6:9], np.inf, spread)
 
     @property
     def about_com_covariance(self) -> Floats:
@@ -297,14 +284,13 @@ class Load:
         return np.asarray(jacobian @ self.covariance @ jacobian.T)
 
     @property
-    def principal_moments_stderr(self) -> Floats:
-        """(3,) standard deviations of `principal_moments` to first order [kg m^2]; infinite where undetermined."""
-        return self.principal.moments_stderr
-
-    @property
     def ill_defined_axes(self) -> tuple[tuple[int, int], ...]:
         """Pairs of principal axes whose moments do not differ significantly: their directions mean nothing."""
         return self.principal.ill_defined
+
+    def with_findings(self, *findings: Finding) -> Load:
+        """The same load with further findings."""
+        return replace(self, findings=(*self.findings, *findings))
 
     # --- other frames and other loads ---
 
@@ -342,7 +328,7 @@ class Load:
             undetermined=undetermined,
         )
 
-    def _open_in_frame(self, S: Floats) -> NDArray[np.bool_]:
+    def _open_in_frame(self, S: Floats) -> Bools:
         """(10,) parameters of another frame that hold an open one, S (10, 10) mapping the ten to that frame.
 
         Where open moments of inertia have a spread (the prior one), a trace of them in another parameter is part of
@@ -355,66 +341,49 @@ class Load:
         mixed = np.sqrt(np.sum(weight**2 * spread, axis=1))
         return np.asarray(mixed > MIXED_SHARE * np.sqrt(np.max(spread, initial=0.0)))
 
-    def com_change(self, reference: Load) -> tuple[Floats, Floats]:
-        """Distance of the centre of mass from that of another load in the same frame ([Atkeson1986] Table 1).
-
-        Both loads must have been identified in the same way, so that what they have in common (the gripper) need not be
-        known. If an object of mass m moves within a load of mass M, the load's centre of mass moves by m / M of that.
-
-        Returns:
-            (3,) change and (3,) its standard deviation [m], axes of the frame.
-        """
-        if reference.frame != self.frame:
-            raise ArgumentError(f"the loads are in different frames, '{reference.frame}' and '{self.frame}'")
-        return self.com - reference.com, np.hypot(self.com_stderr, reference.com_stderr)
-
-    def _mass_rows(self) -> list[tuple[str, float | str, float | str, str]]:
-        """Mass and centre of mass; if the data leave the mass open, the first moments that they determine."""
-        if not self.undetermined[9]:
-            rows: list[tuple[str, float | str, float | str, str]] = [("mass", self.mass, self.mass_stderr, "kg")]
+    def _rows(self) -> Iterator[tuple[str, float | str, float | str, str]]:
+        """Mass, centre of mass, moments of inertia and bias with their standard deviations; what is open last."""
+        unknown = "not identifiable from these data"
+        if self.undetermined[9]:
+            yield "mass", unknown, "", ""
+            moments = zip("xyz", self.vector[6:9], self.stderr[6:9], self.undetermined[6:9], strict=True)
+            yield from ((f"mass times com {axis}", float(v), float(s), "kg m") for axis, v, s, u in moments if not u)
+        else:
+            yield "mass", self.mass, self.mass_stderr, "kg"
             com = zip("xyz", self.com, self.com_stderr, strict=True)
-            return rows + [(f"com {axis}", float(c), float(s), "m") for axis, c, s in com]
-        rows = [("mass", "not identifiable from these data", "", "")]
-        moments = zip("xyz", self.vector[6:9], self.stderr[6:9], self.undetermined[6:9], strict=True)
-        return rows + [(f"mass times com {axis}", float(v), float(s), "kg m") for axis, v, s, u in moments if not u]
-
-    def _moment_rows(self) -> list[tuple[str, float | str, float | str, str]]:
-        """Moments about the frame's origin and about the centre of mass that are determined, then the open ones."""
-        rows: list[tuple[str, float | str, float | str, str]] = []
-        about_com = np.where(self.about_com_undetermined, np.nan, self.inertia_about_com[np.triu_indices(3)])
-        for k, name in enumerate(NAMES[:6]):
-            if not self.undetermined[k]:
-                rows.append((name, float(self.vector[k]), float(self.stderr[k]), "kg m^2"))
-            if not self.about_com_undetermined[k]:
-                rows.append((f"{name} about com", float(about_com[k]), float(self.about_com_stderr[k]), "kg m^2"))
-        names = self.open_moments
-        which = "inertia" if len(names) == 6 else ", ".join(names)
-        return [*rows, (which, "not identifiable from these data", "", "")] if names else rows
+            yield from ((f"com {axis}", float(c), float(s), "m") for axis, c, s in com)
+        if self.has_inertia:
+            principal = self.principal
+            moments = zip("123", principal.moments, principal.moments_stderr, strict=True)
+            yield from ((f"principal moment {k}", float(v), float(s), "kg m^2") for k, v, s in moments)
+        else:
+            about_com = zip(self.inertia_about_com[np.triu_indices(3)], self.about_com_stderr, strict=True)
+            for name, value, spread, (moved, moved_spread) in zip(NAMES, self.vector, self.stderr, about_com):
+                if np.isfinite(spread):
+                    yield name, float(value), float(spread), "kg m^2"
+                if np.isfinite(moved_spread):
+                    yield f"{name} about com", float(moved), float(moved_spread), "kg m^2"
+        if names := self.open_moments:
+            yield "inertia" if len(names) == 6 else ", ".join(names), unknown, "", ""
+        if np.any(self.bias):
+            for k, (name, value, spread) in enumerate(zip(CHANNELS, self.bias, self.bias_stderr, strict=True)):
+                yield f"bias {name}", float(value), float(spread), "N" if k < 3 else "N m"
 
     def table(self) -> str:
         """Mass, centre of mass, inertia and bias with their standard deviations, as text."""
-        rows = self._mass_rows()
-        principal = self.principal
-        if self.has_inertia:
-            moments = zip(principal.moments, principal.moments_stderr, strict=True)
-            rows += [(f"principal moment {k + 1}", float(v), float(s), "kg m^2") for k, (v, s) in enumerate(moments)]
-        else:
-            rows += self._moment_rows()
-        units = ("N", "N", "N", "N m", "N m", "N m")
-        if np.any(self.bias):
-            bias = zip(CHANNELS, self.bias, self.bias_stderr, units, strict=True)
-            rows += [(f"bias {n}", float(b), float(s), u) for n, b, s, u in bias]
-        title = f"load in frame '{self.frame}' by {self.method}"
-        lines = [title, "", str(Table.of(["", "value", "std", "unit"], rows))]
-        if self.has_inertia and principal.ill_defined:
-            pairs = ", ".join(f"{i + 1} and {j + 1}" for i, j in principal.ill_defined)
+        table = Table.of(["", "value", "std", "unit"], list(self._rows()))
+        lines = [f"load in frame '{self.frame}' by {self.method}", "", str(table)]
+        if self.has_inertia and self.ill_defined_axes:
+            pairs = ", ".join(f"{i + 1} and {j + 1}" for i, j in self.ill_defined_axes)
             lines.append(f"Principal axes {pairs} are ill-defined: their moments are too close.")
         return "\n".join(lines)
 
     def summary(self) -> str:
         """The table and the findings, as text."""
-        found = [f"{finding.severity.capitalize()}: {finding.sentence}" for finding in self.findings]
-        return "\n".join([self.table(), *found])
+        return "\n".join([self.table(), *self._sentences()])
+
+    def _sentences(self) -> list[str]:
+        return [f"{finding.severity.capitalize()}: {finding.sentence}" for finding in self.findings]
 
     def __str__(self) -> str:
         return self.summary()
@@ -424,15 +393,9 @@ class Load:
         return f"Load({self.mass:.4g} kg in frame '{self.frame}', by {self.method or 'no method'})"
 
     def _repr_html_(self) -> str:
-        """The ten parameters and the findings, for notebooks."""
-        rows = [
-            (name, None if free else float(value), None if free else float(std), unit)
-            for name, value, std, unit, free in zip(
-                NAMES, self.vector, self.stderr, UNITS, self.undetermined, strict=True
-            )
-        ]
-        found = [f"{finding.severity.capitalize()}: {finding.sentence}" for finding in self.findings]
-        return html_card(repr(self), found, Table.of(["parameter", "value", "standard deviation", "unit"], rows))
+        """The table and the findings, for notebooks."""
+        table = Table.of(["", "value", "standard deviation", "unit"], list(self._rows()))
+        return html_card(repr(self), self._sentences(), table)
 
 
 def make_possible(load: Load) -> Load:
@@ -446,37 +409,35 @@ def make_possible(load: Load) -> Load:
     if load.has_inertia and load.inertia.is_physical:
         return load
     nearest = nearest_possible_body(load.vector, load.covariance, load.undetermined)
+    look = "Look at signs, units and axes, at the link, and at the delay of the wrench."
     if nearest is None:
-        return replace(load, findings=(*load.findings, _IMPOSSIBLE))
+        message = "no body can have the estimated parameters, and no possible body was found near them"
+        return load.with_findings(remark("impossible-load", message, look, severity="warning"))
     vector, shift = nearest
     if not load.has_inertia and shift < LITTLE_SHIFT:
         return load
+    message = f"no body can have the plain estimate: the nearest possible one is {shift:.2g} standard deviations off"
+    given = "The nearest possible body is given; Load.extras holds the plain estimate."
+    is_far = shift > FAR_SHIFT
+    found = remark(
+        "impossible-load", message, look if is_far else given, severity="warning" if is_far else "note",
+        evidence={"shift [standard deviations]": shift},
+    )  # fmt: skip
     return replace(
-        load,
+        load.with_findings(found),
         vector=np.where(load.undetermined, 0.0, vector),
-        findings=(*load.findings, _replacement(shift)),
         extras={**load.extras, "plain": load.vector, "shift": np.array([shift])},
     )
 
 
-_LOOK = "Look at signs, units and axes, at the link, and at the delay of the wrench."
-_IMPOSSIBLE = Finding(
-    code="impossible-load",
-    severity="warning",
-    where="load",
-    message="no body can have the estimated parameters, and no possible body was found near them",
-    remedy=_LOOK,
-)
-
-
-def _replacement(shift: float) -> Finding:
-    """The nearest possible body takes the place of the estimate; from `FAR_SHIFT` on that is a warning."""
-    is_far = shift > FAR_SHIFT
-    return Finding(
-        code="impossible-load",
-        severity="warning" if is_far else "note",
-        where="load",
-        message=f"no body can have the plain estimate: the nearest possible one is {shift:.2g} standard deviations off",
-        remedy=_LOOK if is_far else "The nearest possible body is given; Load.extras holds the plain estimate.",
-        evidence={"shift [standard deviations]": shift},
-    )
+def remark(
+    code: str,
+    message: str,
+    remedy: str = "",
+    *,
+    severity: Severity = "note",
+    where: str = "load",
+    evidence: Mapping[str, float] | None = None,
+) -> Finding:
+    """A finding about a load."""
+    return Finding(code=code, severity=severity, where=where, message=message, remedy=remedy, evidence=evidence or {})

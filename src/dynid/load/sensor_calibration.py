@@ -17,30 +17,28 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.ndimage import gaussian_filter1d
 
 from dynid.arrays import Floats
 from dynid.checks import as_number
 from dynid.decompositions import eigh, pinv
 from dynid.errors import ArgumentError, DataError, EstimationError, IdentifiabilityError
 from dynid.load.load_solver import (
+    BlockEquations,
     LinearSolution,
-    inflate_covariance,
+    solve_blocks,
     solve_load_equations,
-    solve_minimum_norm,
     solve_weighted,
-    spectral_gram,
 )
 from dynid.load.wrench_equations import WrenchData, motion_columns
 from dynid.robot.inertia import Inertia
 
 RESOLUTION = 1e-6
 """Smallest relative singular value of the scaled equations that counts as determined; convention."""
-NARROW = 1.5
-"""Standard deviation of the narrowest Gaussian that smooths a wrench [samples]: narrower ones differentiate badly."""
-WIDEST = 20.0
-"""Standard deviation of the widest such Gaussian [samples]; convention."""
-REACH = 5.0
-"""Half the length of the Gaussian's kernel [standard deviations]: its ends are below 4e-6 of the middle."""
+NARROW, WIDEST = 1.5, 20.0
+"""Standard deviations of the narrowest and the widest Gaussian that smooth a wrench [samples]; convention."""
+REACH = 6.0
+"""Half the length of the Gaussian's kernel [standard deviations]."""
 HALF_POWER = 0.13
 """Frequency times standard deviation at which a Gaussian halves the power: sqrt(ln 2) / (2 pi)."""
 PASSED = 3.0
@@ -51,6 +49,7 @@ STEPS = 30
 """Largest number of steps in the search for the compliance; convention."""
 SETTLED = 1e-3
 """Step of a compliance, over its value or its standard deviation, below which the search has settled; convention."""
+Columns = Callable[[WrenchData], list[Floats]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -90,31 +89,27 @@ def calibrate_sensor(runs: Sequence[tuple[WrenchData, Inertia]]) -> SensorCalibr
     if not runs:
         raise DataError("no run was given")
     true = np.concatenate([data.matrix @ body.vector for data, body in runs])  # [Atkeson1986] eq. (8)
-    measured = np.concatenate([data.wrench for data, _ in runs])
-    W = np.column_stack([true, np.ones(len(true))])
-    if len(W) <= W.shape[1]:
+    # the unknowns are departures from a perfect sensor, so that what the runs leave open stays perfect
+    target = np.concatenate([data.wrench for data, _ in runs]) - true
+    labels = np.concatenate([len(true) * place + data.blocks() for place, (data, _) in enumerate(runs)])
+    W = np.column_stack([true, np.ones(len(true))])[:, None]
+    if len(W) <= W.shape[2]:
         raise IdentifiabilityError(
-            f"{len(W)} samples are too few for {W.shape[1]} unknowns per channel and the noise",
+            f"{len(W)} samples are too few for {W.shape[2]} unknowns per channel and the noise",
             remedy="Hold several known loads in many orientations.",
         )
-    gain, stderr, bias, std = np.eye(6), np.full((6, 6), np.inf), np.zeros(6), np.zeros(6)
-    for channel in range(6):
-        # the unknowns are departures from a perfect sensor, so that what the runs leave open stays perfect
-        target = measured[:, channel] - true[:, channel]
-        values, covariance, undetermined = solve_minimum_norm(W, target, RESOLUTION)
-        residual = target - W @ values
-        std[channel] = np.sqrt((residual**2).sum() / max(1, len(target) - 7))
-        noise = residual[:, None] / std[channel] if std[channel] > 0.0 else residual[:, None]
-        grown, _ = inflate_covariance(covariance, spectral_gram(W[:, None], noise, covariance))
-        spread = std[channel] * np.sqrt(np.diag(grown))
-        gain[channel] += np.where(undetermined[:6], 0.0, values[:6])
-        stderr[channel] = np.where(undetermined[:6], np.inf, spread[:6])
-        bias[channel] = values[6]
-    if not np.isfinite(np.diag(stderr)).any():
+    fits = [solve_blocks(BlockEquations.of(W, y[:, None], labels), resolution=RESOLUTION) for y in target.T]
+    is_open = np.array([fit.undetermined[:6] for fit in fits])
+    if np.diag(is_open).all():
         raise IdentifiabilityError(
             "the runs show no gain of the sensor", remedy="Hold several known loads in many orientations."
         )
-    return SensorCalibration(gain=gain, stderr=stderr, bias=bias, residual_std=std)
+    return SensorCalibration(
+        gain=np.eye(6) + np.where(is_open, 0.0, [fit.values[:6] for fit in fits]),
+        stderr=np.where(is_open, np.inf, [_spread(fit)[:6] for fit in fits]),
+        bias=np.array([fit.values[6] for fit in fits]),
+        residual_std=np.array([fit.noise_std[0] for fit in fits]),
+    )
 
 
 # --- compliance ---
@@ -171,15 +166,12 @@ class SensorCompliance:
         Channels whose compliance is not clearly above zero count as rigid.
         """
         soft = self.compliance > CLEAR * self.compliance_stderr
-        mass = np.zeros((6, 6))
-        mass[:, :3] = (motion_columns(np.zeros((3, 3)), np.zeros((3, 3)), np.eye(3)) @ load.vector).T
-        mass[:, 3:] = (motion_columns(np.zeros((3, 3)), np.eye(3), np.zeros((3, 3))) @ load.vector).T
+        mass = _swing_columns(np.eye(6)) @ load.vector  # (6, 6), symmetric
         root = np.sqrt(self.compliance[soft])
-        squares, shapes = eigh(root[:, None] * mass[np.ix_(soft, soft)] * root)  # 1 / omega^2
-        squares = np.maximum(squares, 1e-300)
+        squares, shapes = eigh(root[:, None] * mass[np.ix_(soft, soft)] * root)  # 1 / omega^2, ascending
+        squares, shapes = np.maximum(squares[::-1], 1e-300), shapes[:, ::-1]
         damping = np.sum(shapes**2 * self.damping_s[soft][:, None], axis=0) / (2.0 * np.sqrt(squares))
-        order = np.argsort(-squares)
-        return np.asarray(1.0 / (2.0 * np.pi * np.sqrt(squares[order]))), np.asarray(damping[order])
+        return np.asarray(1.0 / (2.0 * np.pi * np.sqrt(squares))), np.asarray(damping)
 
     def correct(self, data: WrenchData) -> WrenchData:
         """The equations of a load on this sensor, low-passed, with the wrench that a rigid sensor would measure."""
@@ -204,32 +196,23 @@ def smooth_wrench(data: WrenchData, width: float = NARROW) -> tuple[WrenchData, 
         DataError: No stretch of the log is long enough.
     """
     reach = int(np.ceil(REACH * width))
-    parts, rates, bends = [], list[Floats](), list[Floats]()
-    for rows in data.stretches():
-        if len(rows) <= 2 * reach:
-            continue
-        step = float(np.median(np.diff(data.time[rows])))
-        kernels = _gaussian(step, width, reach)
-        inner = rows[reach:-reach]
-        wrench, rate, bend = (_filter(data.wrench[rows], kernel) for kernel in kernels)
-        axes = None if data.R_frame_base is None else data.R_frame_base[inner]
-        log = None if data.log is None else data.log[inner]
-        matrix = _filter(data.matrix[rows].reshape(len(rows), -1), kernels[0]).reshape(-1, 6, 10)
-        parts.append(WrenchData(matrix, wrench, data.time[inner], axes, data.gravity, log))
-        rates.append(rate)
-        bends.append(bend)
-    if not parts:
+    long = [rows for rows in data.stretches() if len(rows) > 2 * reach]
+    if not long:
         raise DataError(
             "no stretch of the log is long enough to differentiate the wrench", remedy="Give a log without gaps."
         )
-    joined = WrenchData.join(parts)
-    logs = None if data.log is None else np.concatenate([part.log for part in parts if part.log is not None])
-    return replace(joined, log=logs), np.concatenate(rates), np.concatenate(bends)
+    step = float(np.median(np.diff(data.time)))
+
+    def smooth(signal: Floats, order: int = 0) -> Floats:
+        parts = [gaussian_filter1d(signal[rows], width, axis=0, order=order, truncate=REACH) for rows in long]
+        return np.concatenate([part[reach:-reach] for part in parts]) / step**order
+
+    inner = data.rows(np.concatenate([rows[reach:-reach] for rows in long]))
+    wrench, rate, bend = (smooth(data.wrench, order) for order in (0, 1, 2))
+    return replace(inner, matrix=smooth(data.matrix), wrench=wrench), rate, bend
 
 
-def solve_with_compliance(
-    data: WrenchData, sides: Callable[[WrenchData], list[Floats]]
-) -> tuple[SensorCompliance, LinearSolution]:
+def solve_with_compliance(data: WrenchData, sides: Columns) -> tuple[SensorCompliance, LinearSolution]:
     """Estimate load, bias and drift together with the compliance and damping of every channel.
 
     A first pass finds the resonances; the second smooths the wrench as much as they allow.
@@ -264,26 +247,29 @@ def _width(data: WrenchData, cutoff_hz: float | None) -> float:
     return float(np.clip(HALF_POWER / (cutoff_hz * float(np.median(np.diff(data.time)))), NARROW, WIDEST))
 
 
-def _search(
-    data: WrenchData, sides: Callable[[WrenchData], list[Floats]], width: float
-) -> tuple[SensorCompliance, LinearSolution]:
+def _search(data: WrenchData, sides: Columns, width: float) -> tuple[SensorCompliance, LinearSolution]:
     """Gauss-Newton steps from a rigid sensor until they vanish."""
     smooth, rate, bend = smooth_wrench(data, width)
-    extra = sides(smooth)
-    compliance = np.zeros(6)
+    extra, labels, compliance = sides(smooth), smooth.blocks(), np.zeros(6)
     load = solve_weighted(np.concatenate([smooth.matrix, *extra], axis=2), smooth.wrench).values[:10]
-    damping = -rate[:, :, None] * np.eye(6)
     for _ in range(STEPS):
         moved = smooth.matrix - _swing_columns(compliance * bend)
         units = [-_swing_columns(bend * unit) @ load for unit in np.eye(6)]
-        W = np.concatenate([moved, *extra, np.stack(units, axis=2), damping], axis=2)
-        solution = solve_load_equations(W, smooth.wrench)
+        W = np.concatenate([moved, *extra, np.stack(units, axis=2), -rate[:, :, None] * np.eye(6)], axis=2)
+        solution = solve_load_equations(BlockEquations.of(W, smooth.wrench, labels))
         load = np.where(solution.undetermined[:10], 0.0, solution.values[:10])
-        step = np.where(solution.undetermined[-12:-6], 0.0, solution.values[-12:-6])
-        compliance = compliance + step
-        if np.all(np.abs(step) <= SETTLED * np.maximum(np.abs(compliance), _spread(solution, -12, -6))):
-            grown = _add_attenuation(solution, _noise_share(data, bend, width) * compliance)
-            return _found(compliance, grown), grown
+        step, spread, is_open = solution.values[-12:-6], _spread(solution), solution.undetermined
+        compliance = compliance + np.where(is_open[-12:-6], 0.0, step)
+        if np.all(is_open[-12:-6] | (np.abs(step) <= SETTLED * np.maximum(np.abs(compliance), spread[-12:-6]))):
+            solution = _add_attenuation(solution, _noise_share(data, bend, width) * compliance)
+            spread = np.where(is_open, np.inf, _spread(solution))
+            found = SensorCompliance(
+                compliance=np.where(is_open[-12:-6], 0.0, compliance),
+                damping_s=np.where(is_open[-6:], 0.0, solution.values[-6:]),
+                compliance_stderr=spread[-12:-6],
+                damping_stderr_s=spread[-6:],
+            )
+            return found, solution
     raise EstimationError(
         "the search for the compliance does not settle: the sensor may be rigid, or the load hardly swings on it",
         remedy="Leave find_compliance out to identify the load on a rigid sensor, or shake the load more.",
@@ -295,11 +281,12 @@ def _noise_share(data: WrenchData, bend: Floats, width: float) -> Floats:
 
     Fourth differences hold little but white noise, whose variance they multiply by 70 = 1 + 16 + 36 + 16 + 1.
     """
-    _, _, second = _gaussian(float(np.median(np.diff(data.time))), width, int(np.ceil(REACH * width)))
-    longest = max(data.stretches(), key=len)
-    variance = np.mean(np.diff(data.wrench[longest], n=4, axis=0) ** 2, axis=0) / 70.0
-    power = np.maximum(np.mean(bend**2, axis=0), 1e-300)
-    return np.asarray(np.minimum(1.0, variance * np.sum(second**2) / power))
+    impulse = np.zeros(2 * int(np.ceil(REACH * width)) + 1)
+    impulse[len(impulse) // 2] = 1.0
+    step = float(np.median(np.diff(data.time)))
+    second = gaussian_filter1d(impulse, width, order=2, truncate=REACH) / step**2
+    variance = np.mean(np.diff(data.wrench[max(data.stretches(), key=len)], n=4, axis=0) ** 2, axis=0) / 70.0
+    return np.asarray(np.minimum(1.0, variance * np.sum(second**2) / np.maximum(np.mean(bend**2, axis=0), 1e-300)))
 
 
 def _add_attenuation(solution: LinearSolution, attenuation: Floats) -> LinearSolution:
@@ -317,36 +304,10 @@ def _add_attenuation(solution: LinearSolution, attenuation: Floats) -> LinearSol
     return replace(solution, covariance=solution.covariance + (follows * attenuation**2) @ follows.T)
 
 
-def _found(compliance: Floats, solution: LinearSolution) -> SensorCompliance:
-    is_open = solution.undetermined[-12:]
-    return SensorCompliance(
-        compliance=np.where(is_open[:6], 0.0, compliance),
-        damping_s=np.where(is_open[6:], 0.0, solution.values[-6:]),
-        compliance_stderr=np.where(is_open[:6], np.inf, _spread(solution, -12, -6)),
-        damping_stderr_s=np.where(is_open[6:], np.inf, _spread(solution, -6, None)),
-    )
-
-
-def _spread(solution: LinearSolution, first: int, end: int | None) -> Floats:
-    return np.asarray(np.sqrt(np.maximum(np.diag(solution.covariance)[first:end], 0.0)))
+def _spread(solution: LinearSolution) -> Floats:
+    return np.asarray(np.sqrt(np.maximum(np.diag(solution.covariance), 0.0)))
 
 
 def _swing_columns(bend: Floats) -> Floats:
     """(N, 6, 10) equations of a load that accelerates by (N, 6) [m/s^2, rad/s^2] against a resting frame."""
     return motion_columns(np.zeros((len(bend), 3)), bend[:, 3:], bend[:, :3])
-
-
-def _gaussian(step: float, width: float, reach: int) -> tuple[Floats, Floats, Floats]:
-    """A smoothing kernel (2 reach + 1,) and its first two derivatives in time, for samples a step [s] apart."""
-    places = np.arange(-reach, reach + 1)
-    x = places / width
-    bell = np.exp(-0.5 * x**2)
-    first, second = -x * bell, (x**2 - 1.0) * bell
-    second = second - second.mean()  # a constant has no second derivative
-    # exact for constants, straight lines and parabolas, in this order
-    return bell / bell.sum(), -first / (first @ places) / step, 2.0 * second / (second @ places**2) / step**2
-
-
-def _filter(values: Floats, kernel: Floats) -> Floats:
-    """Convolve along time, without the ends that the kernel does not cover."""
-    return np.stack([np.convolve(column, kernel, mode="valid") for column in values.T], axis=1)

@@ -8,19 +8,21 @@ mass, first moments, inertia). The six rows: force, moment about the frame's ori
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation, RotationSpline
 
-from dynid.arrays import Floats
+from dynid.arrays import Bools, Floats, Ints
 from dynid.errors import ArgumentError, DataError
 from dynid.kernels import wrench_regressor
+from dynid.load.load_solver import count_blocks, label_blocks
 from dynid.processing.experiment import Experiment
+from dynid.processing.filters import Smoothing
 from dynid.robot.model import STANDARD_GRAVITY, Robot
 from dynid.spatial import rotation_from_quaternion
 
@@ -32,6 +34,16 @@ LONGEST_STEP = 1.5
 """Step between two samples, over the median one, above which there is a gap; convention."""
 FEWEST = 4
 """Number of samples that a spline needs for a full cubic."""
+SAME_POSE = 0.02
+"""Largest step from sample to sample within one pose at rest [rad or m]: gravity turns by a degree."""
+SLOW, SLOWEST = 0.01, 1e-3
+"""Speed below which the robot rests: a share of its fast speed, and at least this [rad/s or m/s]; as in `Rest`."""
+LEAST_REST, FEWEST_POSES = 0.2, 3
+"""Share of the samples at rest, and number of rests, from which on a static log is one of poses; otherwise it is one of
+slow motion."""
+WIDER, HIGHEST = 3.0, 0.4
+"""Cutoff of the low-pass of both sides over that of the positions, so that their motion is not touched, and the highest
+one over the sampling rate; experiment: with 1, noise is remembered so long that a log has few independent blocks."""
 FORCE, MOMENT = slice(0, 3), slice(3, 6)
 """Rows of a wrench."""
 INERTIA, FIRST_MOMENTS, MASS = slice(0, 6), slice(6, 9), 9
@@ -40,7 +52,7 @@ INERTIA, FIRST_MOMENTS, MASS = slice(0, 6), slice(6, 9), 9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WrenchData:
-    """Equations of a load, one per sample or interval."""
+    """Equations of a load, one per sample, interval or pose."""
 
     matrix: Floats
     """(N, 6, 10) wrench per unit of each parameter, axes of the frame that describes the load, about its origin"""
@@ -53,8 +65,12 @@ class WrenchData:
     """(N, 3, 3) axes of the base in the frame; None where the orientation is unknown"""
     gravity: Floats | None = None
     """(3,) gravity in `matrix`, base axes [m/s^2]"""
-    log: NDArray[np.int64] | None = None
+    log: Ints | None = None
     """(N,) number of the log of each sample; None for one log"""
+    cutoff_hz: float | None = None
+    """Cutoff of the low-pass that matrix and wrench went through [Hz]; None without one"""
+    rests: bool = False
+    """Whether every equation is a pose of its own, at rest, so that their noise is independent"""
 
     def under_gravity(self, gravity: ArrayLike) -> WrenchData:
         """The same motion under another gravity (3,), base axes [m/s^2]."""
@@ -73,24 +89,40 @@ class WrenchData:
         """At most `samples` of the equations, evenly spread."""
         return self.rows(slice(None, None, max(1, -(-len(self.time) // samples))))
 
-    def rows(self, rows: slice | NDArray[np.bool_]) -> WrenchData:
+    def rows(self, rows: slice | Bools | Ints) -> WrenchData:
         """The equations of some samples."""
-        return replace(
-            self,
-            matrix=self.matrix[rows],
-            wrench=self.wrench[rows],
-            time=self.time[rows],
-            R_frame_base=None if self.R_frame_base is None else self.R_frame_base[rows],
-            log=None if self.log is None else self.log[rows],
-        )
+        taken = {name: getattr(self, name) for name in _SAMPLED}
+        return replace(self, **{name: None if values is None else values[rows] for name, values in taken.items()})
 
-    def stretches(self) -> list[NDArray[np.int64]]:
-        """Numbers of the samples between gaps in time and between logs."""
+    def gaps(self) -> Bools:
+        """(N - 1,) whether a gap in time or the end of a log lies between two equations."""
         steps = np.diff(self.time)
-        gap = (steps <= 0.0) | (steps > LONGEST_STEP * np.median(steps)) if len(steps) else np.zeros(0, dtype=bool)
-        if self.log is not None:
-            gap |= np.diff(self.log) != 0
-        return np.split(np.arange(len(self.time)), np.flatnonzero(gap) + 1)
+        found = (steps <= 0.0) | (steps > LONGEST_STEP * np.median(steps)) if len(steps) else np.zeros(0, dtype=bool)
+        return np.asarray(found if self.log is None else found | (np.diff(self.log) != 0))
+
+    def stretches(self) -> list[Ints]:
+        """Numbers of the equations between gaps."""
+        return np.split(np.arange(len(self.time)), np.flatnonzero(self.gaps()) + 1)
+
+    def blocks(self) -> Ints:
+        """(N,) number of the block of time of each equation; noise of different blocks is taken as independent."""
+        if self.rests:
+            return np.arange(len(self.time))
+        parts = self.stretches()
+        duration = sum(float(self.time[rows[-1]] - self.time[rows[0]]) for rows in parts if len(rows))
+        return label_blocks(self.time, parts, count_blocks(duration, self.cutoff_hz))
+
+    def poses(self, place: Floats) -> WrenchData:
+        """One mean equation for each pose; place (N, k) is the pose of every sample [rad or m]."""
+        moved = self.gaps() | np.any(np.abs(np.diff(place, axis=0)) > SAME_POSE, axis=1)
+        first = np.append(0, np.flatnonzero(moved) + 1)
+        count = np.diff(np.append(first, len(self.time)))
+        means = [
+            np.add.reduceat(x, first) / count.reshape(-1, *[1] * (x.ndim - 1))
+            for x in (self.matrix, self.wrench, self.time)
+        ]
+        matrix, wrench, time = means
+        return replace(self.rows(first), matrix=matrix, wrench=wrench, time=time, rests=True)
 
     @classmethod
     def join(cls, parts: Sequence[WrenchData]) -> WrenchData:
@@ -102,7 +134,10 @@ class WrenchData:
         matrix, wrench, time = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("matrix", "wrench", "time")
         )
-        return cls(matrix, wrench, time, axes, parts[0].gravity)
+        return replace(parts[0], matrix=matrix, wrench=wrench, time=time, R_frame_base=axes, log=None)
+
+
+_SAMPLED = ("matrix", "wrench", "time", "R_frame_base", "log")
 
 
 def acceleration_columns(a: Floats) -> Floats:
@@ -142,7 +177,7 @@ def shift_wrench(run: Experiment, delay_s: float) -> Experiment:
         return run
     shifted = np.full(run.wrench.shape, np.nan)
     measured_at = run.time + delay_s
-    for rows in _measured_stretches(run, run.wrench):
+    for rows in _measured_stretches(run):
         if len(rows) >= FEWEST:
             time, same_segment = run.time[rows], run.segment == run.segment[rows[0]]
             inside = same_segment & (measured_at >= time[0]) & (measured_at <= time[-1])
@@ -150,9 +185,9 @@ def shift_wrench(run: Experiment, delay_s: float) -> Experiment:
     return replace(run, wrench=np.where(np.isfinite(run.wrench).all(axis=1, keepdims=True), shifted, np.nan))
 
 
-def _measured_stretches(run: Experiment, wrench: Floats) -> list[NDArray[np.int64]]:
-    """Rows of each stretch of consecutive samples of one segment that have a wrench (N, 6): no spline spans a hole."""
-    rows = np.flatnonzero(np.isfinite(wrench).all(axis=1))
+def _measured_stretches(run: Experiment) -> list[Ints]:
+    """Rows of each stretch of consecutive samples of one segment that have a wrench: no filter spans a hole."""
+    rows = np.flatnonzero(np.isfinite(run.wrench).all(axis=1))
     new_stretch = (np.diff(rows) > 1) | (np.diff(run.segment[rows]) != 0)
     return [part for part in np.split(rows, np.flatnonzero(new_stretch) + 1) if len(part)]
 
@@ -174,7 +209,8 @@ def robot_equations(
         run: An experiment with a wrench channel.
         frame: Link in whose frame the load is described.
         form: ``differential`` (eq. 8) needs accelerations; ``integral`` (eqs. 25-27) averages over intervals and does
-            not; ``static`` (eq. 21) uses gravity only.
+            not; ``static`` (eq. 21) uses gravity only: one equation for each rest, or for each sample of a motion that
+            hardly rests.
         interval_s: Length of the intervals of the integral form [s].
         wrench_axes: Whether the wrench was recorded in the sensor's axes or in those of the base.
         with_orientation: Also compute `WrenchData.R_frame_base`.
@@ -190,22 +226,81 @@ def robot_equations(
             f"form {form!r} with intervals of {interval_s} s",
             remedy=f"Forms are {', '.join(FORMS)}; interval_s is positive.",
         )
-    R_frame_base = frame_axes(robot, frame, run.q) if with_orientation or wrench_axes == "base" else None
-    wrench = run.wrench
-    if wrench_axes == "base" and R_frame_base is not None:  # always, then; the type checker cannot see it
-        halves = (wrench[:, FORCE, None], wrench[:, MOMENT, None])
-        wrench = np.concatenate([(R_frame_base @ half)[..., 0] for half in halves], axis=1)
+    axes = frame_axes(robot, frame, run.q) if with_orientation or wrench_axes == "base" else None
+    if wrench_axes == "base" and axes is not None:  # always, then; the type checker cannot see it
+        halves = (run.wrench[:, FORCE, None], run.wrench[:, MOMENT, None])
+        run = replace(run, wrench=np.concatenate([(axes @ half)[..., 0] for half in halves], axis=1))
     if form == "integral":
-        return _averaged(robot, run, frame, wrench, R_frame_base, interval_s)
-    dq, ddq = (np.zeros_like(run.q),) * 2 if form == "static" else (run.dq, run.ddq)
-    data = WrenchData(wrench_regressor(robot, frame, run.q, dq, ddq), wrench, run.time, R_frame_base, robot.gravity)
-    return data.rows(np.asarray(np.isfinite(wrench).all(axis=1)))
+        return _averaged(robot, run, frame, axes, interval_s)
+    if form == "static":
+        return _static(robot, run, frame, axes)
+    matrix = wrench_regressor(robot, frame, run.q, run.dq, run.ddq)
+    parts = [
+        WrenchData(smooth[0], wrench, run.time[rows], _rows_of(axes, rows), robot.gravity, cutoff_hz=_cutoff(run))
+        for rows, wrench, *smooth in _filter_alike(run, matrix)
+    ]
+    return WrenchData.join(parts) if parts else _none_left(run)
 
 
-def _averaged(
-    robot: Robot, run: Experiment, frame: str, wrench: Floats, R_frame_base: Floats | None, interval_s: float
-) -> WrenchData:
-    """Mean of wrench (N, 6) and equations over consecutive intervals, without accelerations ([Atkeson1986] eqs. 25-27).
+def _none_left(run: Experiment) -> WrenchData:
+    raise DataError("no sample with a finite wrench is left", path=run.source)
+
+
+def _rows_of(values: Floats | None, rows: Ints) -> Floats | None:
+    return None if values is None else values[rows]
+
+
+def _low_pass(run: Experiment) -> Smoothing | None:
+    """The low-pass of both sides: the one that the wrench went through, or else a wider one than the positions'."""
+    if run.smoothing is not None or run.derivation is None:
+        return run.smoothing
+    made = run.derivation.smoothing
+    if made.cutoff_hz is None or not WIDER * made.cutoff_hz < HIGHEST * run.rate_hz:
+        return None
+    return replace(made, cutoff_hz=WIDER * made.cutoff_hz, rate_hz=run.rate_hz)
+
+
+def _cutoff(run: Experiment) -> float | None:
+    low_pass = _low_pass(run)
+    return low_pass.cutoff_hz if low_pass else None
+
+
+def _filter_alike(run: Experiment, *sides: Floats) -> Iterator[tuple[Any, ...]]:
+    """Rows of each stretch, its wrench, and other signals (N, ...), all through the same low-pass.
+
+    The same linear filter on both sides leaves the equations true ([Atkeson1986] section 3.1.1). A wrench that was
+    low-passed together with the torques is not filtered again; then the ends, where its filter knew more, go.
+    """
+    low_pass, is_done = _low_pass(run), run.smoothing is not None
+    for rows in _measured_stretches(run):
+        signals = [run.wrench[rows], *(side[rows] for side in sides)]
+        if low_pass is None or low_pass.cutoff_hz is None or len(rows) < FEWEST:
+            yield rows, *signals
+            continue
+        edge = int(np.ceil(low_pass.settling_s * run.rate_hz)) if is_done else 0
+        if len(rows) > 2 * edge:
+            smooth = [low_pass.apply(x.reshape(len(rows), -1)).reshape(x.shape) for x in signals[is_done:]]
+            inner = slice(edge, len(rows) - edge)
+            yield rows[inner], *(x[inner] for x in [*signals[:is_done], *smooth])
+
+
+def _static(robot: Robot, run: Experiment, frame: str, axes: Floats | None) -> WrenchData:
+    """Equations of gravity alone: one for each rest; where the motion hardly rests, one for each sample."""
+    rest = np.zeros_like(run.q)
+    matrix = wrench_regressor(robot, frame, run.q, rest, rest)
+    data = WrenchData(matrix, run.wrench, run.time, axes, robot.gravity)
+    measured = np.isfinite(run.wrench).all(axis=1)
+    speed = np.abs(run.dq).max(axis=1, initial=0.0)
+    still = measured & (speed <= max(SLOW * float(np.quantile(speed, 0.99)), SLOWEST))
+    if not measured.any():
+        return _none_left(run)
+    poses = data.rows(still).poses(run.q[still]) if still.any() else data
+    is_resting = still.sum() >= LEAST_REST * measured.sum() and len(poses.time) >= FEWEST_POSES
+    return poses if is_resting else data.rows(np.asarray(measured))
+
+
+def _averaged(robot: Robot, run: Experiment, frame: str, axes: Floats | None, interval_s: float) -> WrenchData:
+    """Mean of wrench and equations over consecutive intervals, without accelerations ([Atkeson1986] eqs. 25-27).
 
     With the momentum ``P phi`` of the load in its own axes, ``wrench = dP/dt phi + [w x; v x] P phi + gravity``; the
     first term integrates to a difference of momenta.
@@ -223,18 +318,18 @@ def _averaged(
     remainder[:, MOMENT] += w_cross @ momentum[:, MOMENT] + v_cross @ momentum[:, FORCE]
     steps = max(1, round(interval_s * run.rate_hz))
     parts = []
-    for rows in _measured_stretches(run, wrench):
-        edge_rows = rows[::steps]
-        if len(edge_rows) < 2:
+    for rows, wrench, smooth_momentum, smooth_remainder in _filter_alike(run, momentum, remainder):
+        ends = np.arange(0, len(rows), steps)
+        if len(ends) < 2:
             continue
-        time, edges = run.time[rows], run.time[edge_rows]
-        mean = _mean_between(time, np.concatenate([remainder[rows], wrench[rows, :, None]], axis=2), edges)
-        momentum_rate = np.diff(momentum[edge_rows], axis=0) / np.diff(edges)[:, None, None]
+        time, edges = run.time[rows], run.time[rows[ends]]
+        mean = _mean_between(time, np.concatenate([smooth_remainder, wrench[:, :, None]], axis=2), edges)
+        momentum_rate = np.diff(smooth_momentum[ends], axis=0) / np.diff(edges)[:, None, None]
         matrix = momentum_rate + mean[..., :10]  # [Atkeson1986] eqs. (26), (27)
         # a mean of rotations is nearly a rotation only over short intervals
-        mean_orientation = None if R_frame_base is None else _mean_between(time, R_frame_base[rows], edges)
+        mean_axes = None if axes is None else _mean_between(time, axes[rows], edges)
         centres = 0.5 * (edges[1:] + edges[:-1])
-        parts.append(WrenchData(matrix, mean[..., 10], centres, mean_orientation, robot.gravity))
+        parts.append(WrenchData(matrix, mean[..., 10], centres, mean_axes, robot.gravity, cutoff_hz=_cutoff(run)))
     if not parts:
         raise DataError(
             f"no stretch of the log is longer than {interval_s:g} s", path=run.source, remedy="Shorten interval_s."
@@ -303,8 +398,9 @@ def pose_equations(
         a = CubicSpline(stamps, _numbers("position", position, (len(stamps), 3))).derivative(2)(stamps)
         turning = RotationSpline(stamps, Rotation.from_matrix(R_world_sensor))
         matrix = _moving_columns(turning, stamps, R_sensor_world, a - g)
-    data = WrenchData(matrix, measured, stamps, R_sensor_world, g)
-    return data.rows(np.asarray(np.isfinite(measured).all(axis=1)))
+    known = np.isfinite(measured).all(axis=1)
+    data = WrenchData(matrix, measured, stamps, R_sensor_world, g).rows(np.asarray(known))
+    return data if position is not None or not known.any() else data.poses(R_world_sensor[known].reshape(-1, 9))
 
 
 def _numbers(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:

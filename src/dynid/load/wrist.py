@@ -13,43 +13,28 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from dynid.arrays import Floats
+from dynid.arrays import Bools, Floats
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.findings import Finding
-from dynid.load.load import NAMES, Load, make_possible
-from dynid.load.load_solver import LinearSolution, find_implausible_inertia, solve_load_equations
+from dynid.load.load import NAMES, Load, make_possible, remark
+from dynid.load.load_solver import BlockEquations, LinearSolution, prior_of_moments, solve_load_equations
 from dynid.load.sensor_calibration import SensorCalibration, SensorCompliance, solve_with_compliance
 from dynid.load.sensor_pose import sensor_columns, solve_with_pose, turn_angle
-from dynid.load.wrench_equations import (
-    WrenchData,
-    WrenchForm,
-    pose_equations,
-    robot_equations,
-    shift_wrench,
-)
+from dynid.load.wrench_equations import WrenchData, WrenchForm, pose_equations, robot_equations, shift_wrench
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.robot.model import STANDARD_GRAVITY, Robot
 
+CLEAR_DRIFT = 5.0
+"""Standard deviations by which the drift of a channel must differ from zero to widen the intervals: by chance in less
+than one of 100 sets of seven poses, and never in long logs (derivation: six channels, Student's t)."""
 NEGATIVE = 3.0
 """Standard deviations below zero at which a mass counts as negative (convention, as in sensor_checks.py)."""
-FEWEST_FOR_DRIFT = 10
-"""Smallest number of poses that can show a drift: 60 numbers for 22 unknowns (convention)."""
-DRIFTS = 33.0
-"""Twice the gain of log-likelihood from which on the bias drifts: chance alone reaches it in one of 100 000 sets of
-poses (derivation: chi-squared with six degrees of freedom)."""
 MISMATCH = 0.3
 """Residual over the weight of the load above which poses and wrenches hardly belong together; convention."""
 FAR = 3.0
 """Distance of a centre of mass that no load on a wrist has [m]; convention."""
-NEGATIVE_MASS = Finding(
-    code="mass-negative",
-    severity="note",
-    where="load",
-    message="the estimated mass is negative",
-    remedy="Run check_wrench: it finds wrong signs, units and axes.",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +121,7 @@ def identify_load(
         experiments: Experiments with a wrench channel.
         sensor_frame: Link in whose frame the wrench is measured.
         form: ``differential`` uses accelerations, ``integral`` intervals without them (eqs. 25-27), ``static`` gravity
-            only; by default static where the experiments hold no accelerations.
+            only, at the poses where the robot rests; by default static where the experiments hold no accelerations.
         interval_s: Length of the intervals of the integral form [s].
         sensing: Settings of the sensor; by default a constant bias is estimated.
         tare: The gripper or tool alone, subtracted with its covariance.
@@ -153,7 +138,7 @@ def identify_load(
     """
     sensing = sensing or Sensing()
     data = wrench_data(robot, experiments, sensor_frame, sensing, form=form, interval_s=interval_s)
-    load = solve_load(data, frame=sensor_frame, sensing=sensing)
+    load = _widen_by_drift(solve_load(data, frame=sensor_frame, sensing=sensing), data, sensing)
     load = load if tare is None else load.minus(tare)
     return make_possible(load) if physical else load
 
@@ -195,10 +180,8 @@ def identify_load_from_poses(
     if sensing.axes != "sensor":
         raise ArgumentError("turn the wrenches into the sensor's axes first", remedy="wrench @ R for every pose.")
     data = sensing.correct(pose_equations(orientation, wrench, time=time, position=position, gravity=gravity))
-    load = solve_load(data, frame=frame, sensing=sensing)
-    load = replace(
-        load, findings=(*load.findings, *_check_poses(load, data), *_check_sign_and_drift(load, data, sensing))
-    )
+    load = _widen_by_drift(solve_load(data, frame=frame, sensing=sensing), data, sensing)
+    load = load.with_findings(*_check_poses(load, data))
     return make_possible(load if tare is None else load.minus(tare))
 
 
@@ -206,55 +189,40 @@ def _check_poses(load: Load, data: WrenchData) -> Iterator[Finding]:
     """Are the forces those of a weight in these poses, and the moments those of a load that is near?"""
     explained = np.linalg.norm((data.matrix @ load.vector).std(axis=0)[:3])
     share = float(np.linalg.norm(load.residual_std[:3]) / max(float(explained), 1e-300))
+    distance = float(np.linalg.norm(np.nan_to_num(load.com)))
     if share > MISMATCH:
-        yield Finding(
-            code="pose-mismatch",
-            severity="warning",
-            where="wrench",
-            message=f"the residual is {100 * share:.0f} % of the weight of the load",
-            remedy="Check the order of quaternions (w, x, y, z), R_world_sensor against its transpose, sign and axes.",
-            evidence={"residual over weight": share},
-        )
-    if (distance := float(np.linalg.norm(np.nan_to_num(load.com)))) > FAR:
-        yield Finding(
-            code="moment-unit",
-            severity="warning",
-            where="wrench",
-            message=f"the centre of mass is {distance:.0f} m away, so that the moments seem to be in N mm",
-            remedy="Set moment_unit to 0.001.",
-            evidence={"distance [m]": distance},
-        )
-
-
-def _check_sign_and_drift(load: Load, data: WrenchData, sensing: Sensing) -> Iterator[Finding]:
-    """Is the mass surely negative, and does a bias that drifts from pose to pose explain the wrenches better?"""
+        message = f"the residual is {100 * share:.0f} % of the weight of the load"
+        remedy = "Check the order of quaternions (w, x, y, z), R_world_sensor against its transpose, sign and axes."
+        yield remark("pose-mismatch", message, remedy, severity="warning", where="wrench")
+    if distance > FAR:
+        message = f"the centre of mass is {distance:.0f} m away, so that the moments seem to be in N mm"
+        yield remark("moment-unit", message, "Set moment_unit to 0.001.", severity="warning", where="wrench")
     if load.mass + NEGATIVE * load.mass_stderr < 0.0:
-        yield Finding(
-            code="wrench-sign",
-            severity="warning",
-            where="wrench",
-            message=f"the mass is {load.mass:.3g} kg, so that the sensor reports the wrench on the robot",
-            remedy="Set sign to -1.",
-            evidence={"mass [kg]": load.mass, "standard error [kg]": load.mass_stderr},
-        )
-    count = len(data.time)
-    if sensing.drift or not sensing.bias or count < FEWEST_FOR_DRIFT:
-        return
-    drifting = solve_load(data, frame=load.frame, sensing=replace(sensing, drift=True))
-    smallest = 1e-12 * float(np.abs(data.wrench).max())
-    before, after = (np.maximum(fit.residual_std, smallest) for fit in (load, drifting))
-    gain = float((count - FEWEST_FOR_DRIFT / 2.0) * np.sum(np.log(np.maximum(before / after, 1e-300) ** 2)))
-    if gain > DRIFTS:
-        largest = np.abs(drifting.drift * np.ptp(data.time))
-        size = f"{largest[:3].max():.2g} N and {largest[3:].max():.2g} N m"
-        yield Finding(
-            code="drift",
-            severity="warning",
-            where="wrench",
-            message=f"the bias drifts by up to {size} over the poses",
-            remedy="Set drift to true, or tare the sensor and record again.",
-            evidence={"gain of log-likelihood": 0.5 * gain},
-        )
+        message = f"the mass is {load.mass:.3g} kg, so that the sensor reports the wrench on the robot"
+        yield remark("wrench-sign", message, "Set sign to -1.", severity="warning", where="wrench")
+
+
+def _widen_by_drift(load: Load, data: WrenchData, sensing: Sensing) -> Load:
+    """The load with wider intervals and a finding where a bias that drifts explains the wrenches better."""
+    if sensing.drift or not sensing.bias or sensing.find_orientation or sensing.find_gravity:
+        return load
+    asked = replace(sensing, drift=True, find_compliance=False)
+    try:
+        solution = _solve(data, asked)
+    except IdentifiabilityError:  # too few poses for a drift
+        return load
+    drift, spread = solution.values[16:22], np.sqrt(np.diag(solution.covariance)[16:22])
+    if not np.any(np.abs(drift) > CLEAR_DRIFT * spread):
+        return load
+    drifting = load_from_solution(solution, load.frame, asked)
+    change = np.where(load.undetermined, 0.0, drifting.vector - load.vector)
+    size = np.abs(drift * np.ptp(data.time))
+    message = f"the bias drifts by up to {size[:3].max():.2g} N and {size[3:].max():.2g} N m; the intervals contain it"
+    found = remark("drift", message, "Set drift to true, or tare the sensor and record again.", severity="warning",
+                   where="wrench")  # fmt: skip
+    wider = np.maximum(np.diag(drifting.covariance) / np.maximum(np.diag(load.covariance), 1e-300), 1.0) ** 0.5
+    covariance = np.outer(wider, wider) * load.covariance + np.outer(change, change)
+    return replace(load.with_findings(found), covariance=covariance)
 
 
 def wrench_data(
@@ -276,6 +244,8 @@ def wrench_data(
     """
     runs = matched_runs(robot, experiments)
     chosen = form or ("differential" if any(np.any(run.ddq) for run in runs) else "static")
+    if sensing.find_compliance or sensing.compliance is not None:  # a low-pass would remove the swinging
+        runs = tuple(replace(run, derivation=None) for run in runs)
     parts = [
         robot_equations(
             robot,
@@ -307,9 +277,14 @@ def solve_load(data: WrenchData, *, frame: str, sensing: Sensing | None = None) 
         return _load_and_pose(data, frame, sensing)
     if sensing.find_compliance:
         return _load_and_compliance(data, frame, sensing)
+    return load_from_solution(_solve(data, sensing), frame, sensing)
+
+
+def _solve(data: WrenchData, sensing: Sensing) -> LinearSolution:
+    """Load, bias and drift on a rigid sensor that is where the model says."""
     std = None if sensing.noise_std is None else np.array(sensing.noise_std)
     W = np.concatenate([data.matrix, *sensor_columns(data, sensing)], axis=2)
-    return load_from_solution(solve_load_equations(W, data.wrench, std), frame, sensing)
+    return solve_load_equations(BlockEquations.of(W, data.wrench, data.blocks()), std)
 
 
 def load_from_solution(
@@ -328,6 +303,11 @@ def load_from_solution(
     spread = np.where(solution.undetermined, np.inf, np.sqrt(np.maximum(np.diag(solution.covariance), 0.0)))
     end = 10 + 6 * sensing.bias
     nothing = np.zeros(6)
+    negative = remark(
+        "mass-negative",
+        "the estimated mass is negative",
+        "Run check_wrench: it finds wrong signs, units and axes.",
+    )
     return Load(
         frame=frame,
         vector=np.where(undetermined, 0.0, values[:10]),
@@ -338,97 +318,59 @@ def load_from_solution(
         drift=values[end : end + 6] if sensing.drift else nothing,
         residual_std=solution.noise_std,
         method=method,
-        findings=(*open_inertia(undetermined), *[NEGATIVE_MASS] * bool(values[9] < 0.0)),
+        findings=(*open_inertia(undetermined), *[negative] * bool(values[9] < 0.0)),
     )
 
 
-def open_inertia(undetermined: NDArray[np.bool_]) -> tuple[Finding, ...]:
+def open_inertia(undetermined: Bools) -> tuple[Finding, ...]:
     """The finding that names the moments of inertia which the data leave open (10,); empty if there are none."""
     names = tuple(name for name, is_open in zip(NAMES[:6], undetermined[:6], strict=True) if is_open)
-    if not names:
-        return ()
     which = "the inertia" if len(names) == 6 else ", ".join(names)
-    return (
-        Finding(
-            code="inertia-open",
-            severity="note",
-            where="load",
-            message=f"the motion does not reveal {which}",
-            remedy="Move the load with angular acceleration about several axes.",
-        ),
-    )
+    remedy = "Move the load with angular acceleration about several axes."
+    return (remark("load-open", f"the motion does not reveal {which}", remedy),) if names else ()
 
 
 def _load_and_compliance(data: WrenchData, frame: str, sensing: Sensing) -> Load:
     """The load on a sensor that yields; as on a rigid one where no channel yields clearly."""
     found, solution = solve_with_compliance(data, lambda smooth: sensor_columns(smooth, sensing))
-    extras = {
-        "compliance": found.compliance,
-        "compliance_stderr": found.compliance_stderr,
-        "damping_s": found.damping_s,
-        "damping_stderr_s": found.damping_stderr_s,
-    }
+    names = ("compliance", "compliance_stderr", "damping_s", "damping_stderr_s")
+    extras: dict[str, Floats] = {name: getattr(found, name) for name in names}
     method = "force and torque sensor that yields, weighted least squares"
     load = load_from_solution(solution, frame, sensing, method)
     frequencies, damping = found.resonances(load.inertia)
     if len(frequencies) == 0:
         return replace(solve_load(data, frame=frame, sensing=replace(sensing, find_compliance=False)), extras=extras)
-    swings = Finding(
-        code="sensor-yields",
-        severity="note",
+    swings = remark(
+        "sensor-yields",
+        f"the load swings on the sensor at {frequencies[0]:.3g} Hz (damping ratio {damping[0]:.2g})",
+        "Move more smoothly, or damp the load's mounting.",
         where="wrench",
-        message=f"the load swings on the sensor at {frequencies[0]:.3g} Hz (damping ratio {damping[0]:.2g})",
-        remedy="Move more smoothly, or damp the load's mounting.",
         evidence={"frequency [Hz]": float(frequencies[0]), "damping ratio": float(damping[0])},
     )
-    return replace(load, findings=(*load.findings, swings), extras=extras)
+    return replace(load.with_findings(swings), extras=extras)
 
 
 def _load_and_pose(data: WrenchData, frame: str, sensing: Sensing) -> Load:
     asked = {"orientation": sensing.find_orientation, "gravity": sensing.find_gravity}
     pose, solution, (turn, tilt) = solve_with_pose(data, sensing, **asked)
     undetermined = solution.undetermined.copy()
-    undetermined[:6] |= find_implausible_inertia(solution.values, solution.covariance)
+    undetermined[:6] |= prior_of_moments(solution)[:6] > 0.0
     load = load_from_solution(replace(solution, undetermined=undetermined), frame, sensing)
-    found, extras = list(load.findings), dict[str, Floats]()
+    found, extras = list[Finding](), dict[str, Floats]()
     if sensing.find_orientation:
-        found.append(_turned_sensor(frame, turn_angle(pose.R_frame_sensor), float(np.rad2deg(turn.max()))))
+        angle, spread = turn_angle(pose.R_frame_sensor), float(np.rad2deg(turn.max()))
+        message = f"the sensor is turned by {angle:.1f} deg against '{frame}' (std {spread:.2g} deg)"
+        evidence = {"angle [deg]": angle, "std [deg]": spread}
+        found.append(remark("sensor-turned", message, where="wrench", evidence=evidence))
         extras |= {"R_frame_sensor": pose.R_frame_sensor, "orientation_stderr": turn}
         if pose.sign < 0:
-            found.append(_REACTION)
+            message = "the sensor reports the wrench on the robot"
+            found.append(remark("wrench-sign", message, "Its sign was reversed.", where="wrench"))
     if sensing.find_gravity:
         _, model = data.orientation()
         sine = np.linalg.norm(np.cross(pose.gravity, model))
         angle = float(np.rad2deg(np.arctan2(sine, pose.gravity @ model)))
-        found.append(_tilted_gravity(angle))
+        message = f"gravity points {angle:.1f} deg away from the direction in the model"
+        found.append(remark("gravity-direction", message, where="model", evidence={"angle [deg]": angle}))
         extras |= {"gravity": pose.gravity, "gravity_stderr": tilt}
-    return replace(load, findings=tuple(found), extras=extras)
-
-
-_REACTION = Finding(
-    code="wrench-sign",
-    severity="note",
-    where="wrench",
-    message="the sensor reports the wrench on the robot",
-    remedy="Its sign was reversed.",
-)
-
-
-def _turned_sensor(frame: str, angle_deg: float, stderr_deg: float) -> Finding:
-    return Finding(
-        code="sensor-turned",
-        severity="note",
-        where="wrench",
-        message=f"the sensor is turned by {angle_deg:.1f} deg against '{frame}' (std {stderr_deg:.2g} deg)",
-        evidence={"angle [deg]": angle_deg, "std [deg]": stderr_deg},
-    )
-
-
-def _tilted_gravity(angle_deg: float) -> Finding:
-    return Finding(
-        code="gravity-direction",
-        severity="note",
-        where="model",
-        message=f"gravity points {angle_deg:.1f} deg away from the direction in the model",
-        evidence={"angle [deg]": angle_deg},
-    )
+    return replace(load.with_findings(*found), extras=extras)

@@ -316,7 +316,8 @@ class Chain:
             "time": piece.stretch.time, "q": piece.q, "dq": piece.dq, "ddq": piece.ddq, "effort": effort, "valid": known
         }  # fmt: skip
         if piece.stretch.wrench is not None:
-            wrench, present = smoothing.apply(piece.stretch.wrench), piece.stretch.wrench_known
+            wrench, present = piece.stretch.wrench, piece.stretch.wrench_known
+            wrench = smoothing.apply(wrench) if options.filter_effort else wrench
             channels["wrench"] = wrench if present is None else np.where(present.all(1, keepdims=True), wrench, np.nan)
         dropped[Dropped.TRANSIENT] += 2 * self.trim * piece.q.shape[1]
         channels = {name: values[self._inner(piece)] for name, values in channels.items()}
@@ -483,7 +484,7 @@ def _thinning(options: Processing, rate_hz: float) -> int:
 
 
 def _steps(options: Processing, smoothing: Smoothing, trim: int, step: int, rate_hz: float) -> list[str]:
-    what = "positions, torques and wrenches" if options.filter_effort else "positions and wrenches"
+    what = "positions, torques and wrenches" if options.filter_effort else "positions"
     lines = [f"low-pass {options.low_pass} on {what}"] if smoothing.cutoff_hz else []
     lines.append(f"differentiation {options.differentiation}")
     if options.delay_s:
