@@ -12,7 +12,7 @@ import pytest
 import dynid
 from dynid.errors import ArgumentError
 from dynid.kernels import inverse_dynamics, regressor
-from dynid.load.drive_gains import gains_from_weighed_mass, identify_drive_gains
+from dynid.load.drive_gains import identify_drive_gains, identify_drive_gains
 from dynid.load.load import Load
 from dynid.load.load_study import study_payload
 from dynid.load.payload import ArmUncertainty, identify_end_link, identify_payload
@@ -199,7 +199,7 @@ def test_a_weighed_mass_alone_calibrates_drives() -> None:
     gains = np.array([14.0, 13.0, 11.0, 11.5, 12.0, 9.0, 8.0])
     loaded = run_of(heavy(), noise=0.01, seed=3, factor=1.0 / gains)
     unloaded = run_of(arm(), noise=0.01, seed=4, factor=1.0 / gains)
-    found = gains_from_weighed_mass(arm(), loaded=loaded, unloaded=unloaded, mass_kg=TRUTH.mass)
+    found = identify_drive_gains(arm(), loaded=loaded, unloaded=unloaded, mass_kg=TRUTH.mass)
     known = np.isfinite(found.stderr)
     assert known[:4].all()
     assert np.all(np.abs(found.gain - gains)[known] < 4.0 * found.stderr[known])
@@ -210,7 +210,7 @@ def test_a_weighed_mass_alone_calibrates_drives() -> None:
     assert found.conversion.stderr[1] == found.stderr[1]
     assert "+-" in found.map_line
     with pytest.raises(ArgumentError, match="mass"):
-        gains_from_weighed_mass(arm(), loaded=loaded, unloaded=unloaded, mass_kg=0.0)
+        identify_drive_gains(arm(), loaded=loaded, unloaded=unloaded, mass_kg=0.0)
 
 
 def test_uncertain_gains_widen_the_interval_and_say_so() -> None:

@@ -11,8 +11,7 @@ from scipy.signal import lfilter
 
 import dynid
 from dynid.kernels import inverse_dynamics
-from dynid.load.drive_gains import DriveGains, gains_from_weighed_mass, identify_drive_gains
-from dynid.load.gains.gain_solver import JointEquations, fit_inverse_gains
+from dynid.load.drive_gains import DriveGains, identify_drive_gains
 from dynid.logs.drives import CurrentGains
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
@@ -65,7 +64,7 @@ def pairs() -> list[tuple[Experiment, Experiment]]:
 
 
 def test_intervals_hold_under_correlated_noise(pairs: list[tuple[Experiment, Experiment]]) -> None:
-    alone = [gains_from_weighed_mass(arm(), loaded=a, unloaded=b, mass_kg=2.0) for a, b in pairs]
+    alone = [identify_drive_gains(arm(), loaded=a, unloaded=b, mass_kg=2.0) for a, b in pairs]
     assert covered(alone) >= 0.9
     assert {finding.code for found in alone for finding in found.findings} == {"gains-open"}
 
@@ -75,7 +74,7 @@ def test_a_given_centre_of_mass_does_not_make_a_box_a_point() -> None:
     held = arm().with_body("box", parent=arm().bodies[-1].joint.child, inertia=wide)
     pairs = [(run_of(held, 2 * k, noise=0.01), run_of(arm(), 2 * k + 1, noise=0.01)) for k in range(RUNS)]
     found = [
-        gains_from_weighed_mass(arm(), loaded=a, unloaded=b, mass_kg=4.0, com=[0.02, 0.05, 0.15]) for a, b in pairs
+        identify_drive_gains(arm(), loaded=a, unloaded=b, mass_kg=4.0, com=[0.02, 0.05, 0.15]) for a, b in pairs
     ]
     assert covered(found) >= 0.9
     point = Inertia.from_com(4.0, [0.02, 0.05, 0.15], np.zeros((3, 3)))
@@ -86,7 +85,7 @@ def test_a_given_centre_of_mass_does_not_make_a_box_a_point() -> None:
 def test_stated_gains_get_no_worse(pairs: list[tuple[Experiment, Experiment]]) -> None:
     stated = [stated_gains(k) for k in range(RUNS)]
     results = [
-        gains_from_weighed_mass(arm(), loaded=a, unloaded=b, mass_kg=2.0, stated=before)
+        identify_drive_gains(arm(), loaded=a, unloaded=b, mass_kg=2.0, stated=before)
         for (a, b), before in zip(pairs, stated, strict=True)
     ]
     assert covered(results) >= 0.9
@@ -100,7 +99,7 @@ def test_stated_gains_get_no_worse(pairs: list[tuple[Experiment, Experiment]]) -
 def test_a_load_that_says_nothing_leaves_the_stated_gains_and_says_so() -> None:
     noisy = [run_of(robot, seed, noise=30.0) for seed, robot in enumerate([heavy(), arm()])]
     stated = stated_gains(0)
-    found = gains_from_weighed_mass(arm(), loaded=noisy[0], unloaded=noisy[1], mass_kg=2.0, stated=stated)
+    found = identify_drive_gains(arm(), loaded=noisy[0], unloaded=noisy[1], mass_kg=2.0, stated=stated)
     np.testing.assert_allclose(found.gain, stated.gain, rtol=0.02)
     np.testing.assert_allclose(found.stderr, stated.stderr, rtol=0.05)
     [finding] = found.findings
@@ -111,7 +110,7 @@ def test_a_load_that_says_nothing_leaves_the_stated_gains_and_says_so() -> None:
 def test_gains_that_count_as_exact_are_no_prior(pairs: list[tuple[Experiment, Experiment]]) -> None:
     loaded, unloaded = pairs[0]
     free, exact = (
-        gains_from_weighed_mass(arm(), loaded=loaded, unloaded=unloaded, mass_kg=2.0, stated=stated)
+        identify_drive_gains(arm(), loaded=loaded, unloaded=unloaded, mass_kg=2.0, stated=stated)
         for stated in (None, CurrentGains(1.2 * GAINS))
     )
     np.testing.assert_array_equal(free.gain, exact.gain)
@@ -125,17 +124,3 @@ def test_a_stated_gain_that_is_far_off_is_contradicted(pairs: list[tuple[Experim
     right = replace(wrong, gain=GAINS)
     found = identify_drive_gains(arm(), loaded=loaded, unloaded=unloaded, known=LOAD, stated=right)
     assert not [f for f in found.findings if f.code == "gain-contradiction"]
-
-
-def test_a_known_load_and_stated_gains_against_the_weighted_mean() -> None:
-    rng = np.random.default_rng(4)
-    load = LOAD.vector
-    A = rng.normal(size=(3, 10, 10))
-    inverse, stated = np.array([0.1, 0.2, 0.05]), CurrentGains(np.array([11.0, 4.6, 20.0]), stderr=np.ones(3))
-    equations = [JointEquations(a, s * a @ load + rng.normal(size=10)) for a, s in zip(A, inverse, strict=True)]
-    found = fit_inverse_gains(equations, load, stated=stated, free=0)
-    for j, joint in enumerate(equations):
-        push, trust = joint.A @ load, stated.gain[j] ** 4
-        weight = push @ push + trust
-        assert found.values[j] == pytest.approx((push @ joint.b + trust / stated.gain[j]) / weight, rel=1e-6)
-        assert found.std[j] == pytest.approx(weight**-0.5, rel=1e-6)

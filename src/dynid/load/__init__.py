@@ -7,10 +7,8 @@ from dynid.lazy import lazy_names
 NAMES = {
     "drive_gains": [
         "DriveGains",
-        "gains_from_added_mass",
         "gains_from_lever_arm",
         "gains_from_static_load",
-        "gains_from_weighed_mass",
         "identify_drive_gains",
     ],
     "load": ["Load"],

@@ -1,51 +1,62 @@
 """Drive gains [N m/A or N/A]: how much joint torque a motor current stands for, calibrated with known loads.
 
-Three static or simple calibrations fit a line joint by joint: a lever on a force sensor, poses held against gravity,
-and one motion with and without a known mass. `identify_drive_gains` needs no common motion: joint by joint it solves
-``current = Y beta' + (1 / gain) Y_load phi`` with the arm's base parameters beta' (in units of current) free and the
-load phi known. The equations are linear and their regressor is free of noise; the unloaded run separates beta' from the
-load.
+A lever on a force sensor and poses held against gravity fit a line joint by joint. `identify_drive_gains` uses a run
+with a load and one without. The currents of joint j show ``load / gain_j``: with the arm eliminated, in units of the
+noise,
+
+    b_j = A_j load / gain_j + noise of unit variance
+
+All joints share the load. The equations are linear in the load and in one over the gains, not in both: a common factor
+of all gains and the load shows nowhere but in the mass. What was known before counts as more equations: gains as
+stated, the weighed mass, and moments of inertia of a plausible size.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import least_squares
+from scipy.stats import linregress
 
-from dynid.arrays import Floats
-from dynid.decompositions import lstsq, matrix_rank
+from dynid.arrays import Bools, Floats
+from dynid.decompositions import lstsq, svd
 from dynid.errors import ArgumentError, DataError
 from dynid.findings import Finding
-from dynid.kernels import gravity_torque, inverse_dynamics
-from dynid.load.gains.gain_solver import (
-    ALL_BUT_MASS,
-    CLEAR,
-    MOMENTS,
-    TINY,
-    InverseGains,
-    fit_inverse_gains,
-    is_stated,
-    joint_equations,
-    judge_gains,
-    start_loads,
+from dynid.kernels import gravity_torque
+from dynid.load.load import remark
+from dynid.load.load_solver import (
+    BlockEquations,
+    block_meat,
+    inertia_prior,
+    solve_minimum_norm,
+    student_factor,
 )
-from dynid.load.payload import Runs, payload_problem
+from dynid.load.payload import RESOLUTION, Runs, payload_problem
 from dynid.logs.drives import CurrentGains
-from dynid.processing.experiment import Experiment, matched_runs
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.tables import Table
 
-MOST_SHIFT = 25
-"""Largest shift [samples] that is tried between two runs of one motion; convention."""
-LARGEST_DISTANCE = 0.05
-"""Largest distance [rad or m] between two runs that count as one motion; convention."""
+CLEAR = 3.0
+"""Standard deviations by which a slope must differ from zero to count as a gain; convention."""
+PRIOR_ROUNDS = 3
+"""Rounds between the load and the plausible size of its moments of inertia; convention: it changes little after two."""
+WEAK_SHARE, WEAK_STD = 0.8, 0.1
+"""Standard deviation of a gain, over the stated one or, without one, over the gain, from which on the load says little;
+convention: gains of catalogues are known to 10 %."""
+CONTRADICTS = 4.0
+"""Standard deviations by which a gain must leave the stated one to contradict it; convention."""
+MOMENTS, ALL_BUT_MASS = 6, 9
+"""How many of the ten parameters of a load are moments of inertia, and moments of any order."""
 HEAVIEST_KG = 1000.0
 """Mass of a load from which on it is in grams [kg] (convention: no arm carries a tonne at its drives' calibration)."""
 INTERVAL = 1.96
 """Standard deviations to each side of an interval of 95 %."""
+TINY = 1e-300
+"""Keeps quotients finite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -90,15 +101,19 @@ class DriveGains:
         return self.summary()
 
 
-def _line(x: Floats, y: Floats, intercept: bool) -> tuple[float, float, float]:
-    """Slope, its standard error and offset of y = slope x + offset."""
-    A = np.column_stack([x, np.ones_like(x)]) if intercept else x[:, None]
-    if matrix_rank(A) < A.shape[1] or x.size <= A.shape[1]:
-        return np.nan, np.inf, 0.0
-    solution = lstsq(A, y)
-    variance = float(np.sum((y - A @ solution) ** 2)) / (x.size - A.shape[1])
-    stderr = float(np.sqrt(variance * np.linalg.inv(A.T @ A)[0, 0]))
-    return float(solution[0]), stderr, float(solution[1]) if intercept else 0.0
+def _lines(current: Floats, torque: Floats) -> DriveGains:
+    """A line for each joint, (N, n) each; NaN where the slope is not clear."""
+    found = []
+    for x, y in zip(current.T, torque.T, strict=True):
+        known = np.isfinite(x) & np.isfinite(y)
+        if known.sum() < 3 or np.ptp(x[known]) == 0.0:
+            found.append((np.nan, np.inf, 0.0))
+            continue
+        line = linregress(x[known], y[known])
+        is_clear = abs(line.slope) > CLEAR * line.stderr  # noise alone has no gain
+        found.append((line.slope, line.stderr, line.intercept) if is_clear else (np.nan, np.inf, 0.0))
+    gain, stderr, offset = np.array(found).T
+    return DriveGains(gain=gain, stderr=stderr, offset=offset)
 
 
 def gains_from_lever_arm(current: ArrayLike, force: ArrayLike, lever_m: float) -> DriveGains:
@@ -118,13 +133,10 @@ def gains_from_lever_arm(current: ArrayLike, force: ArrayLike, lever_m: float) -
         raise ArgumentError(f"{x.shape} currents and {y.shape} forces", remedy="Give (N,) of both, sample for sample.")
     if not 0.0 < lever_m < np.inf:
         raise ArgumentError(f"a lever of {lever_m} m", remedy="Give its length, above zero [m].")
-    known = np.isfinite(x) & np.isfinite(y)
-    slope, stderr, offset = _line(x[known], lever_m * y[known], intercept=True)
-    if not np.isfinite(slope):
+    known = x[np.isfinite(x) & np.isfinite(y)]
+    if known.size < 3 or np.ptp(known) == 0.0:
         raise DataError("the current never changes", remedy="Press with at least three different currents.")
-    if abs(slope) <= CLEAR * stderr:  # noise alone has no gain
-        slope, stderr, offset = np.nan, np.inf, 0.0
-    return DriveGains(gain=np.array([slope]), stderr=np.array([stderr]), offset=np.array([offset]))
+    return _lines(x[:, None], lever_m * y[:, None])
 
 
 def gains_from_static_load(robot: Robot, q: ArrayLike, current: ArrayLike) -> DriveGains:
@@ -149,72 +161,7 @@ def gains_from_static_load(robot: Robot, q: ArrayLike, current: ArrayLike) -> Dr
             f"poses of shape {poses.shape}, currents of shape {currents.shape}",
             remedy=f"Give (N, {robot.dof}) of both, pose for pose.",
         )
-    torque = gravity_torque(robot, np.ascontiguousarray(poses))
-    return _gains(currents, torque, intercept=True)
-
-
-def gains_from_added_mass(
-    robot: Robot, loaded: Experiment, unloaded: Experiment, *, link: str, load: Inertia
-) -> DriveGains:
-    """Calibrate drives from one motion with and without a known load: friction and the robot's own mass cancel.
-
-    Args:
-        robot: Geometry; its own parameters do not matter.
-        loaded: Processed run with the load; `effort` holds currents [A].
-        unloaded: The same motion without the load, sample for sample.
-        link: Name of the link that carries the load.
-        load: Mass properties of the load in that link's frame.
-
-    Example:
-        >>> calibration = dynid.load.gains_from_added_mass(robot, loaded, run, link="link3", load=load.inertia)
-        >>> calibration.gain.shape
-        (3,)
-    """
-    loaded, unloaded = matched_runs(robot, (loaded, unloaded))
-    samples = min(loaded.samples, unloaded.samples)
-    apart = np.abs(loaded.q[:samples] - unloaded.q[:samples]).max()
-    if apart > LARGEST_DISTANCE:
-        raise DataError(
-            f"the two runs differ by up to {apart:.3g} rad or m",
-            remedy="Run the same trajectory twice and start both recordings at the same instant of it.",
-        )
-    shift = _shift(loaded.q[:samples], unloaded.q[:samples])
-    if shift:
-        raise DataError(
-            f"the loaded run is {shift} samples later than the unloaded one",
-            remedy="Start both recordings at the same instant of the trajectory, or drop the first samples of one.",
-        )
-    own = robot.with_terms()
-    motion = (loaded.q[:samples], loaded.dq[:samples], loaded.ddq[:samples])
-    heavier = own.with_body("calibration_load", parent=link, inertia=load)
-    torque = inverse_dynamics(heavier, *motion) - inverse_dynamics(own, *motion)
-    difference = loaded.effort[:samples] - unloaded.effort[:samples]
-    usable = loaded.valid[:samples] & unloaded.valid[:samples]
-    return _gains(np.where(usable, difference, np.nan), torque, intercept=False)
-
-
-def _shift(a: Floats, b: Floats) -> int:
-    """Delay [samples] of motion a (N, n) against motion b (N, n); 0 unless a shift at least halves their distance."""
-    most = min(MOST_SHIFT, len(a) // 4)
-
-    def apart(k: int) -> float:
-        return float(np.sqrt(np.mean((a[max(k, 0) : len(a) + min(k, 0)] - b[max(-k, 0) : len(b) + min(-k, 0)]) ** 2)))
-
-    best = min(range(-most, most + 1), key=lambda k: (apart(k), abs(k)))
-    return best if apart(best) < 0.5 * apart(0) else 0
-
-
-def _gains(current: Floats, torque: Floats, *, intercept: bool) -> DriveGains:
-    """Fit ``current = torque / gain + constant`` per joint: the torque is exact, the current is measured."""
-    gain, stderr, offset = [], [], []
-    for i, t in zip(current.T, torque.T, strict=True):
-        ok = np.isfinite(i) & np.isfinite(t)
-        slope, error, zero = _line(t[ok], i[ok], intercept)
-        seen = np.isfinite(slope) and abs(slope) > CLEAR * error
-        gain.append(1.0 / slope if seen else np.nan)
-        stderr.append(error / slope**2 if seen else np.inf)
-        offset.append(-zero / slope if seen else 0.0)
-    return DriveGains(gain=np.array(gain), stderr=np.array(stderr), offset=np.array(offset))
+    return replace(_lines(currents, gravity_torque(robot, np.ascontiguousarray(poses))), joint_names=robot.joint_names)
 
 
 def identify_drive_gains(
@@ -222,54 +169,22 @@ def identify_drive_gains(
     *,
     loaded: Runs,
     unloaded: Runs,
-    known: Inertia,
-    link: str | None = None,
-    stated: CurrentGains | None = None,
-) -> DriveGains:
-    """Calibrate drives with a load of known mass properties.
-
-    Args:
-        robot: Geometry and terms.
-        loaded: Experiments with the known load; `effort` holds currents [A], or torques of doubtful scale.
-        unloaded: Experiments without the load.
-        known: Mass properties of the load in the link's frame.
-        link: Link that carries the load; by default the link of the last body.
-        stated: Gains with their standard deviations as they were known before, which count together with the runs.
-
-    Example:
-        >>> gains = dynid.load.identify_drive_gains(robot, loaded=loaded, unloaded=run, known=load.inertia)
-        >>> gains.gain.shape
-        (3,)
-    """
-    if unloaded is None or unloaded == []:
-        raise ArgumentError("drive gains need a run without the load", remedy="Give unloaded.")
-    if not known.mass > 0.0:
-        raise ArgumentError("the known load has no mass", remedy="Weigh it.")
-    problem = payload_problem(robot, loaded, unloaded, link=link)
-    equations = [joint_equations(problem, joint) for joint in range(robot.dof)]
-    found = fit_inverse_gains(equations, known.vector, stated=stated, free=0)
-    return _turn_over(found, robot.joint_names, stated, remedy="Use a heavier load, or more motion.")
-
-
-def gains_from_weighed_mass(
-    robot: Robot,
-    *,
-    loaded: Runs,
-    unloaded: Runs,
-    mass_kg: float,
+    known: Inertia | None = None,
+    mass_kg: float | None = None,
     com: ArrayLike | None = None,
     link: str | None = None,
     stated: CurrentGains | None = None,
 ) -> DriveGains:
-    """Calibrate drives with a load of which nothing but the mass is known, and perhaps the centre of mass.
+    """Calibrate drives with a load of known mass properties, or one of which only the mass is known.
 
-    Joint by joint the currents give ``load / gain``; the mass sets the common scale. The moments of inertia, and the
-    centre of mass where it is not given, are estimated with the gains: all joints share them.
+    Moments of inertia, and the centre of mass where it is not given, are estimated with the gains: all joints share
+    them, and the mass sets the common scale.
 
     Args:
-        robot: Geometry and terms.
+        robot: Geometry and terms; its parameter values do not matter.
         loaded: Experiments with the load; `effort` holds currents [A], or torques of doubtful scale.
-        unloaded: Experiments without the load.
+        unloaded: Experiments without the load; the motion may be another one.
+        known: Mass properties of the load in the link's frame; or give its mass.
         mass_kg: Mass of the load [kg].
         com: (3,) its centre of mass in the link's frame [m].
         link: Link that carries the load; by default the link of the last body.
@@ -279,37 +194,164 @@ def gains_from_weighed_mass(
         DataError: The motion does not separate the mass from the rest of the load in any joint.
 
     Example:
-        >>> gains = dynid.load.gains_from_weighed_mass(robot, loaded=loaded, unloaded=run, mass_kg=2.0)
+        >>> gains = dynid.load.identify_drive_gains(robot, loaded=loaded, unloaded=run, known=load.inertia)
         >>> gains.gain.shape
         (3,)
     """
-    if not 0.0 < mass_kg < HEAVIEST_KG:
-        remedy = "Weigh the load, and give kilograms" + (f": {mass_kg / 1000.0:g}." if mass_kg > 0.0 else ".")
-        raise ArgumentError(f"the load has a mass of {mass_kg:g} kg", remedy=remedy)
+    mass = known.mass if known is not None else mass_kg
+    if mass is None or not 0.0 < mass < HEAVIEST_KG:
+        grams = f": {mass / 1000.0:g}." if mass and mass > 0.0 else "."
+        raise ArgumentError(f"the load has a mass of {mass} kg", remedy=f"Weigh the load, and give kilograms{grams}")
     if unloaded is None or unloaded == []:
         raise ArgumentError("drive gains need a run without the load", remedy="Give unloaded.")
     problem = payload_problem(robot, loaded, unloaded, link=link)
-    equations = [joint_equations(problem, joint) for joint in range(robot.dof)]
-    if com is not None:
-        point = Inertia.from_com(mass_kg, com, np.zeros((3, 3)))
-        found = fit_inverse_gains(equations, point.vector, stated=stated, free=MOMENTS)
-        return _turn_over(found, robot.joint_names, stated, remedy="Use a heavier load, or more motion.")
-    starts = start_loads(equations, mass_kg, stated)  # a gain without end in some joints is a minimum, too
-    fits = [fit_inverse_gains(equations, load, stated=stated, free=ALL_BUT_MASS) for load in starts]
-    found = min(fits, key=lambda fit: fit.cost)
-    remedy = "Give the centre of mass as well (--com), or use a heavier load or more motion."
-    return _turn_over(found, robot.joint_names, stated, remedy=remedy)
+    equations = problem.equations()
+    joints = [_joint_equations(equations, joint) for joint in range(robot.dof)]
+    remedy = "Use a heavier load, or more motion."
+    if known is not None:
+        starts, free = [known.vector], 0
+    elif com is not None:
+        starts, free = [Inertia.from_com(mass, com, np.zeros((3, 3))).vector], MOMENTS
+    else:  # a gain without end in some joints is a minimum, too
+        starts, free = _start_loads(joints, mass, stated), ALL_BUT_MASS
+        remedy = "Give the centre of mass as well (--com), or use a heavier load or more motion."
+    fits = [_fit_inverse_gains(joints, load, stated, free) for load in starts]
+    return _turn_over(min(fits, key=lambda fit: fit.cost), robot.joint_names, stated, remedy)
 
 
-def _turn_over(found: InverseGains, names: tuple[str, ...], stated: CurrentGains | None, *, remedy: str) -> DriveGains:
+@dataclass(frozen=True, slots=True, eq=False)
+class _InverseGains:
+    """One over the gains, which is what currents are linear in."""
+
+    values: Floats
+    """(n,) [A/(N m) or A/N]"""
+    std: Floats
+    """(n,) infinite where the data and the stated gains leave it open"""
+    cost: float
+    """Half the sum of the squared residuals, in units of the noise"""
+
+
+def _joint_equations(equations: BlockEquations, joint: int) -> tuple[Floats, Floats]:
+    """A (r, 10) and b (r,): what one joint shows of ``load / gain`` in units of the noise, with the arm eliminated."""
+    blocks = [block[joint] for block in equations.blocks]
+    rows = equations.channel(joint)
+    values, all_of_it, _ = solve_minimum_norm(rows[:, :-1], rows[:, -1], RESOLUTION)
+    spare = max(float(equations.counts[joint]) - all_of_it.shape[1], 1.0)
+    std = max(float(np.linalg.norm(rows @ np.append(values, -1.0)) / np.sqrt(spare)), 1e-150)
+    rows = rows / std
+    load, arm = np.column_stack([rows[:, :10], rows[:, -1]]), rows[:, 10:-1]
+    length = np.linalg.norm(arm, axis=0)
+    length = np.where(length > 1e-12 * length.max(initial=0.0), length, np.inf)  # a joint does not feel all of the arm
+    of_arm = lstsq(arm / length, load, RESOLUTION)  # the arm's answer to the load
+    left = load - (arm / length) @ of_arm
+    size = np.linalg.norm(left[:, :10], axis=0)
+    scale = np.where(size > 1e-12 * size.max(initial=0.0), size, np.inf)  # what rounding left shows nothing
+    U, s, Vt = svd(left[:, :10] / scale, full_matrices=False)
+    good = s > RESOLUTION * max(float(s[0]), TINY)
+    apart = np.vstack([np.eye(10), -of_arm[:, :10] / length[:, None]])
+    root = apart @ (Vt[good] / s[good, None] / scale).T
+    meat, freedom = block_meat([rows / std for rows in blocks], values, root)
+    power = np.maximum(np.diag(meat), max(float(np.diag(meat).mean()), 1.0))  # few blocks hardly tell directions apart
+    noise = np.sqrt(power) * student_factor(np.array(np.median(freedom[:10])))
+    back = np.where(np.isfinite(scale), scale, 0.0)
+    A = s[good, None] * Vt[good] * back
+    return A / noise[:, None], (U[:, good].T @ left[:, 10]) / noise
+
+
+def _start_loads(joints: list[tuple[Floats, Floats]], mass: float, stated: CurrentGains | None) -> list[Floats]:
+    """First loads (10,): by the stated gains; or else at the link's origin, and by every joint that shows the mass."""
+    if stated is not None and _is_stated(stated).any():
+        known = np.flatnonzero(_is_stated(stated))
+        rows = np.vstack([joints[j][0] / stated.gain[j] for j in known])
+        side = np.concatenate([joints[j][1] for j in known]) - rows[:, 9] * mass
+        return [np.append(solve_minimum_norm(rows[:, :9], side, RESOLUTION)[0], mass)]
+    alone = [solve_minimum_norm(A, b, RESOLUTION) for A, b in joints]
+    clear = np.array([0.0 if u[9] else abs(v[9]) / max(float(np.linalg.norm(L[9])), TINY) for v, L, u in alone])
+    if clear.max() < CLEAR:
+        raise DataError(
+            "no joint shows the mass of the load apart from the rest of it",
+            remedy="Move the first joints, with the arm stretched and bent, give the centre of mass as well, or state "
+            'the gains with their uncertainty in the channel map: gain = "13.3 +- 0.7".',
+        )
+    by_joints = [alone[j][0] * (mass / alone[j][0][9]) for j in np.flatnonzero(clear > 1.0)]
+    return [mass * np.eye(10)[9], *by_joints]
+
+
+def _fit_inverse_gains(
+    joints: list[tuple[Floats, Floats]], load: Floats, stated: CurrentGains | None, free: int
+) -> _InverseGains:
+    """Fit one over the gains of all joints, together with the first `free` parameters of the load, which it guesses."""
+    n = len(joints)
+    expected, trust = np.zeros(n), np.zeros(n)  # one over each gain, and one over its standard deviation
+    if stated is not None:
+        known = _is_stated(stated)
+        expected[known] = 1.0 / stated.gain[known]
+        trust[known] = stated.gain[known] ** 2 / stated.stderr[known]
+    alone = [float((A @ load) @ b) / max(float((A @ load) @ (A @ load)), TINY) for A, b in joints]
+    x = np.append(np.where(trust > 0.0, expected, alone), load[:free])
+    centre = np.append(expected, load[:free] if free == MOMENTS else np.zeros(free))
+    for _ in range(PRIOR_ROUNDS if free else 1):
+        before = np.concatenate([trust, inertia_prior(np.append(x[n:], load[free:]))[:free]])
+
+        def residual(x: Floats, before: Floats = before) -> Floats:
+            now = np.append(x[n:], load[free:])
+            return np.concatenate([*(g * (A @ now) - b for g, (A, b) in zip(x, joints)), before * (x - centre)])
+
+        def slopes(x: Floats, before: Floats = before) -> Floats:
+            now = np.append(x[n:], load[free:])
+            rows = [np.hstack([np.outer(A @ now, np.eye(n)[j]), x[j] * A[:, :free]]) for j, (A, _) in enumerate(joints)]
+            return np.vstack([*rows, np.diag(before)])
+
+        best = least_squares(residual, x, slopes, method="lm", x_scale="jac", xtol=1e-9, ftol=1e-9, gtol=1e-9)
+        x = best.x
+    rows = slopes(x)
+    _, root, undetermined = solve_minimum_norm(rows, np.zeros(len(rows)), RESOLUTION)
+    return _InverseGains(x[:n], np.where(undetermined, np.inf, np.linalg.norm(root, axis=1))[:n], float(best.cost))
+
+
+def _is_stated(stated: CurrentGains) -> Bools:
+    """(n,) which gains have a standard deviation: one without counts as exact elsewhere, and is to be found here."""
+    return np.asarray((stated.stderr > 0.0) & np.isfinite(stated.stderr) & np.isfinite(stated.gain))
+
+
+def _turn_over(
+    found: _InverseGains, names: tuple[str, ...], stated: CurrentGains | None, remedy: str
+) -> DriveGains:
     """The gains; each standard deviation is that of the longer side of the interval, within the stated one."""
     share = found.std / np.maximum(np.abs(found.values), TINY)  # relative standard deviation
     before = np.full(len(names), np.inf)
     if stated is not None:
-        before = np.where(is_stated(stated), stated.stderr / np.abs(stated.gain), np.inf)
-    open_ones = share * CLEAR > 1.0
+        before = np.where(_is_stated(stated), stated.stderr / np.abs(stated.gain), np.inf)
+    is_open = share * CLEAR > 1.0
     longer = share / np.maximum(1.0 - INTERVAL * share, TINY)
-    gain = np.where(open_ones, np.nan, 1.0 / np.where(open_ones, 1.0, found.values))
-    stderr = np.where(open_ones, np.inf, np.abs(gain) * np.minimum(longer, np.maximum(before, share)))
-    findings = judge_gains(found, names, stated, remedy=remedy)
+    gain = np.where(is_open, np.nan, 1.0 / np.where(is_open, 1.0, found.values))
+    stderr = np.where(is_open, np.inf, np.abs(gain) * np.minimum(longer, np.maximum(before, share)))
+    findings = tuple(_judge(found, np.array(names), share, before, stated, remedy))
     return DriveGains(gain=gain, stderr=stderr, offset=np.zeros(len(names)), joint_names=names, findings=findings)
+
+
+def _judge(
+    found: _InverseGains,
+    names: np.ndarray[tuple[int], np.dtype[np.str_]],
+    share: Floats,
+    before: Floats,
+    stated: CurrentGains | None,
+    remedy: str,
+) -> Iterator[Finding]:
+    """Say which gains the load hardly determines, and which stated ones it contradicts."""
+    known = np.isfinite(before)
+    if stated is not None and known.any():
+        learnt = np.sqrt(np.maximum(before**2 - (found.std * stated.gain) ** 2, TINY))
+        away = np.where(known, np.abs(found.values * stated.gain - 1.0) / learnt, 0.0)
+        for j in np.flatnonzero(away > CONTRADICTS):
+            message = f"the load contradicts the stated gain by {away[j]:.1f} standard deviations"
+            check = "Check the mass, the link that carries the load, and the stated gain and its uncertainty."
+            said = remark("gain-contradiction", message, check, severity="warning", where="drives")
+            yield replace(said, joint=str(names[j]), evidence={"standard deviations": float(away[j])})
+    for weak, words in (
+        (known & (share > WEAK_SHARE * before), "the load hardly tells more than the stated gains of {}"),
+        (~known & (share > WEAK_STD), f"the load does not determine the gains of {{}} to {100 * WEAK_STD:.0f} %"),
+    ):
+        if weak.any():
+            message = words.format(", ".join(names[weak]))
+            yield remark("gains-open", message, remedy, severity="warning", where="drives")

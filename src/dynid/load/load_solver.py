@@ -36,7 +36,7 @@ SHARED_SAMPLES = 10.0
 """Weight [samples] of the mean variance of a kind of channels in the variance of each of them; convention."""
 LEAST_LEFT = 0.05
 """Share of a direction that the other blocks must determine; less is raised to this, so that rounding is not raised."""
-FEWEST_BLOCKS, MOST_BLOCKS = 8, 32
+FEWEST_BLOCKS, MOST_BLOCKS = 8, 24
 """Number of blocks of time of a motion: fewer leave no degrees of freedom, more gain nothing."""
 PERIODS = 3.0
 """Shortest block [periods of the cutoff of the noise]: low-passed noise forgets in less than one."""
@@ -68,15 +68,17 @@ class BlockEquations:
     """Block -> channel -> (m, k + 1) rows ``[W | y]``, or any rows with the same cross products"""
     counts: Floats
     """(c,) number of measurements of each channel"""
+    kinds: Ints
+    """(c,) kind of each channel: those of one kind have noise of about one size"""
 
     @classmethod
     def of(cls, W: Floats, y: Floats, labels: Ints | None = None) -> BlockEquations:
-        """Equations W (N, c, k) of measurements y (N, c); labels (N,) number the blocks, 32 blocks by default."""
+        """Equations W (N, c, k) of measurements y (N, c), forces before moments; labels (N,) number the blocks."""
         rows = np.concatenate([W, y[..., None]], axis=2)
         numbers = np.arange(len(y)) * MOST_BLOCKS // max(len(y), 1) if labels is None else labels
         own = [rows[numbers == label] for label in np.unique(numbers)]
         blocks = [[_triangle(part[:, channel]) for channel in range(y.shape[1])] for part in own]
-        return cls(blocks, np.full(y.shape[1], float(len(y))))
+        return cls(blocks, np.full(y.shape[1], float(len(y))), np.arange(y.shape[1]) // 3)
 
     def channel(self, channel: int) -> Floats:
         """(m, k + 1) rows of one channel in all blocks."""
@@ -122,7 +124,8 @@ def solve_blocks(
         if noise_std is None:
             squares = np.array([np.sum((own @ np.append(values, -1.0)) ** 2) for own in channels])
             used = [np.sum((own[:, :-1] @ root) ** 2) / s**2 for own, s in zip(channels, std, strict=True)]
-            std = np.maximum(np.sqrt(_shared_variance(squares, equations.counts - np.array(used))), smallest)
+            variance = _shared_variance(squares, equations.counts - np.array(used), equations.kinds)
+            std = np.maximum(np.sqrt(variance), smallest)
     covariance = block_covariance(equations.weighted(std), values, root, before[:, :-1])
     return LinearSolution(
         values=values, covariance=covariance, undetermined=undetermined, noise_std=std, white=root @ root.T
@@ -154,9 +157,8 @@ def solve_load_equations(
     return replace(solution, undetermined=undetermined)
 
 
-def _shared_variance(squares: Floats, spare: Floats) -> Floats:
-    """Variance (c,) of each channel; three channels make a kind, which shares what few samples cannot tell apart."""
-    kind = np.arange(len(squares)) // 3
+def _shared_variance(squares: Floats, spare: Floats, kind: Ints) -> Floats:
+    """Variance (c,) of each channel; those of one kind share what few samples cannot tell apart."""
     total, freedom = (np.asarray(np.bincount(kind, x)[kind], dtype=float) for x in (squares, spare))
     if freedom.min() < 0.5:
         raise IdentifiabilityError(

@@ -11,7 +11,7 @@ import numpy as np
 from dynid.errors import DataError
 from dynid.links.common.copies import check_copies
 from dynid.links.log_reader import ChannelMapSource
-from dynid.load.drive_gains import DriveGains, gains_from_weighed_mass
+from dynid.load.drive_gains import DriveGains, identify_drive_gains
 from dynid.logs.drives import CurrentGains
 from dynid.logs.reading import read_recording
 from dynid.logs.recording import Recording
@@ -63,7 +63,7 @@ def calibrate_drives(
         for group, names in zip(recordings, (logs, unloaded), strict=True)
     )
     stated = _stated_gains([recording for group in recordings for recording in group])
-    found = gains_from_weighed_mass(
+    found = identify_drive_gains(
         model, loaded=held, unloaded=empty, mass_kg=mass_kg, com=com, link=link, stated=stated
     )
     of_torques = all(recording.current is None for group in recordings for recording in group)

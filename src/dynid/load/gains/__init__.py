@@ -1,1 +1,0 @@
-"""Gains of drives from the equations of a weighed load."""
