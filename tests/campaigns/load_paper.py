@@ -127,7 +127,7 @@ def table_1(rng: np.random.Generator) -> list[tuple[float, ...]]:
     still = [static(rig, GRIPPER + block(y), rng).minus(tares[0]) for y in (0.0, *SHIFTS)]
     moving = [dynamic(rig, GRIPPER + block(y), PAPER, rng).minus(tares[1]) for y in (0.0, *SHIFTS)]
     for shift, at_rest, moved in zip(SHIFTS, still[1:], moving[1:], strict=True):
-        changes = [float(a.com_change(b)[0][1]) for a, b in ((at_rest, still[0]), (moved, moving[0]))]
+        changes = [float(a.com[1] - b.com[1]) for a, b in ((at_rest, still[0]), (moved, moving[0]))]
         rows.append((MASS, at_rest.mass, moved.mass, shift, *changes))
     return rows
 

@@ -208,7 +208,7 @@ def test_what_is_known_of_the_arm_decides_what_is_told(folder: Path) -> None:
     nothing = run(*one, "--arm", "unknown")
     said = json.loads(nothing.stdout)
     assert (nothing.exit_code, said["mass_kg"]) == (1, None)
-    assert [problem["code"] for problem in said["problems"]] == ["mass-open"]
+    assert [problem["code"] for problem in said["problems"]] == ["load-open"]
     for arguments, word in (
         (("--arm", "0.1"), "MASS,COM"),
         (("--arm", "-1,0.1"), "from 0 up"),

@@ -68,11 +68,6 @@ DOORS: dict[str, Callable[[Experiment, Experiment], Any]] = {
     "identify_drive_gains": lambda a, b: (
         dynid.load.identify_drive_gains(robot(), loaded=a, unloaded=b, mass_kg=2.0).gain
     ),
-    "gains_from_added_mass": lambda a, b: (
-        dynid.load.gains_from_added_mass(
-            robot(), a, b, link=last(), load=dynid.Inertia.from_com(2.0, [0.02, -0.03, 0.12], np.diag([0.004] * 3))
-        ).gain
-    ),
     "build_equations": lambda a, b: WLS().solve(dynid.estimation.build_equations(robot(), b)).values,
     "stream_equations": lambda a, b: dynid.estimation.stream_equations(robot(), [lambda: [b]]).information.factor(0),
     "plot": lambda a, b: [line.get_ydata() for axis in dynid.plot(fit(), a).axes[::4] for line in axis.get_lines()],

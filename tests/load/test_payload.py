@@ -12,7 +12,7 @@ import pytest
 import dynid
 from dynid.errors import ArgumentError
 from dynid.kernels import inverse_dynamics, regressor
-from dynid.load.drive_gains import identify_drive_gains, identify_drive_gains
+from dynid.load.drive_gains import identify_drive_gains
 from dynid.load.load import Load
 from dynid.load.load_study import study_payload
 from dynid.load.payload import ArmUncertainty, identify_end_link, identify_payload
@@ -107,11 +107,11 @@ def test_masses_known_and_friction_not() -> None:
     frictionless = dynid.robots.panda().with_terms(Viscous(), Coulomb(), Offset(), RotorInertia())
     run = run_of(heavy(), noise=0.02)
     deceived = identify_payload(frictionless, loaded=run)
-    assert "arm-frictionless" in {finding.code for finding in deceived.findings}
+    assert any("no friction" in finding.message for finding in deceived.findings)
     load = identify_payload(frictionless, loaded=run, arm=ArmUncertainty(mass=0.0, com=0.0), physical=False)
     assert np.all(np.abs(load.vector - TRUTH.vector) < 4.5 * load.stderr)
     assert load.mass_stderr < 0.02
-    assert "arm-frictionless" not in {finding.code for finding in load.findings}
+    assert not any("no friction" in finding.message for finding in load.findings)
 
 
 def another_arm(seed: int, stated: ArmUncertainty) -> np.ndarray:
@@ -130,7 +130,7 @@ def test_what_is_not_known_of_the_arm_goes_into_the_interval() -> None:
     assert np.all(np.abs(load.vector - TRUTH.vector) < 4.0 * load.stderr)
     assert np.abs((sure.vector - TRUTH.vector) / sure.stderr).max() > 6.0  # the arm taken as known deceives
     assert any("10 %" in finding.message and "10 mm" in finding.message for finding in load.findings)
-    assert load.extras["arm_share"][0] > 0.9
+    assert load.extras["arm_share"][0] > 0.85
     assert "arm-departs" not in {finding.code for finding in load.findings}
 
 

@@ -61,7 +61,7 @@ def test_a_turn_about_one_axis_gives_its_moment_although_others_stay_open() -> N
     assert load.open_moments == ("XX", "XY", "YY")
     truth = BAR.vector[5]
     assert load.vector[5] == pytest.approx(truth, abs=3.0 * load.stderr[5])
-    assert load.stderr[5] < 0.01 * truth
+    assert load.stderr[5] < 0.02 * truth
     assert np.isinf(load.stderr[[0, 1, 3]]).all()
     assert np.isfinite(load.about_com_stderr[[2, 4, 5]]).all()
     assert load.inertia_about_com[2, 2] == pytest.approx(0.0242, abs=4.0 * load.about_com_stderr[5])
@@ -70,7 +70,7 @@ def test_a_turn_about_one_axis_gives_its_moment_although_others_stay_open() -> N
     lines = load.table().splitlines()
     assert any(line.startswith("ZZ ") and "kg m^2" in line for line in lines)
     assert any(line.startswith("XX, XY, YY") and "not identifiable" in line for line in lines)
-    assert load.findings[0].code == "inertia-open"
+    assert load.findings[0].code == "load-open"
 
 
 def test_the_interval_covers_over_repeated_noise() -> None:

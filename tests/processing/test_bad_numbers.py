@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.errors import ArgumentError, DataError
-from dynid.load.drive_gains import gains_from_added_mass, gains_from_lever_arm, gains_from_static_load
+from dynid.errors import ArgumentError
+from dynid.load.drive_gains import gains_from_lever_arm, gains_from_static_load
 from dynid.logs.drives import CurrentGains, GearMatrix, ThreePhase
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
@@ -114,18 +114,3 @@ def test_shapes_of_drives_are_refused_by_name():
         CurrentGains(np.array([1.0, 2.0])).effort(np.zeros((5, 3)))
     with pytest.raises(ArgumentError, match="angles of shape"):
         ThreePhase(0.1).torque(np.zeros((5, 2)), np.zeros(5))
-
-
-def test_runs_shifted_by_two_samples_are_no_pair():
-    load = dynid.Inertia.from_com(3.0, (0.0, 0.0, 0.1), 0.01 * np.eye(3))
-    link = ARM.moving_joints[-1].child
-    path = sum_of_sines(6, period_s=6.0, amplitude=0.25, seed=2)
-    noise = Noise(position=1e-5, effort=0.05)
-    plain, heavy = (
-        process(simulate_experiment(arm, path, rate_hz=100.0, duration_s=8.0, noise=noise, seed=seed), cutoff_hz=10.0)
-        for seed, arm in enumerate((ARM, ARM.with_body("load", parent=link, inertia=load)))
-    )
-    assert gains_from_added_mass(ARM, heavy, plain, link=link, load=load).gain[1] == pytest.approx(1.0, abs=0.05)
-    late = heavy.rows(slice(2, None))
-    with pytest.raises(DataError, match="-2 samples later"):
-        gains_from_added_mass(ARM, late, plain, link=link, load=load)

@@ -1,10 +1,8 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
 from dynid.load.drive_gains import DriveGains as DriveGains
-from dynid.load.drive_gains import gains_from_added_mass as gains_from_added_mass
 from dynid.load.drive_gains import gains_from_lever_arm as gains_from_lever_arm
 from dynid.load.drive_gains import gains_from_static_load as gains_from_static_load
-from dynid.load.drive_gains import gains_from_weighed_mass as gains_from_weighed_mass
 from dynid.load.drive_gains import identify_drive_gains as identify_drive_gains
 from dynid.load.load import Load as Load
 from dynid.load.load_files import read_library as read_library

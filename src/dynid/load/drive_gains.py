@@ -314,9 +314,7 @@ def _is_stated(stated: CurrentGains) -> Bools:
     return np.asarray((stated.stderr > 0.0) & np.isfinite(stated.stderr) & np.isfinite(stated.gain))
 
 
-def _turn_over(
-    found: _InverseGains, names: tuple[str, ...], stated: CurrentGains | None, remedy: str
-) -> DriveGains:
+def _turn_over(found: _InverseGains, names: tuple[str, ...], stated: CurrentGains | None, remedy: str) -> DriveGains:
     """The gains; each standard deviation is that of the longer side of the interval, within the stated one."""
     share = found.std / np.maximum(np.abs(found.values), TINY)  # relative standard deviation
     before = np.full(len(names), np.inf)

@@ -354,8 +354,8 @@ class Load:
             yield from ((f"com {axis}", float(c), float(s), "m") for axis, c, s in com)
         if self.has_inertia:
             principal = self.principal
-            moments = zip("123", principal.moments, principal.moments_stderr, strict=True)
-            yield from ((f"principal moment {k}", float(v), float(s), "kg m^2") for k, v, s in moments)
+            sizes = zip("123", principal.moments, principal.moments_stderr, strict=True)
+            yield from ((f"principal moment {k}", float(v), float(s), "kg m^2") for k, v, s in sizes)
         else:
             about_com = zip(self.inertia_about_com[np.triu_indices(3)], self.about_com_stderr, strict=True)
             for name, value, spread, (moved, moved_spread) in zip(NAMES, self.vector, self.stderr, about_com):

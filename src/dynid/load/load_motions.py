@@ -21,7 +21,7 @@ from dynid.excitation.limits import MotionLimits
 from dynid.excitation.measured import JointTorques
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
 from dynid.findings import Finding
-from dynid.load.load import Load
+from dynid.load.load import Load, remark
 from dynid.parameters.base import base_parameters
 from dynid.robot.model import Robot
 from dynid.robot.parts import JointLimits
@@ -129,48 +129,24 @@ def design_load_motion(
 def advise_motion(load: Load) -> tuple[Finding, ...]:
     """Advice for better moments of inertia; empty where they are certain enough."""
     if not load.has_inertia:
-        return (_turn_the_wrist(load),)
+        names = load.open_moments
+        axes = [axis for axis, name in zip("xyz", ("XX", "YY", "ZZ"), strict=True) if name in names]
+        is_all = len(names) in (0, 6) or not axes
+        about = "about at least two axes" if is_all else f"about {' and '.join(axes)} of '{load.frame}'"
+        message = f"the data do not determine {'the inertia' if is_all else ', '.join(names)}"
+        turn = "Turn single wrist joints back and forth as fast as they can (wrist_test_motion)"
+        return (remark("load-open", message, f"{turn}, {about}."),)
     principal = load.principal
     largest = float(principal.moments[-1])
     worst = float(np.max(principal.moments_stderr)) / largest if largest > 0.0 else 0.0
     if worst <= CERTAIN:
         return ()
-    more = worst / CERTAIN
-    uncertain = Finding(
-        code="inertia-uncertain",
-        severity="note",
-        where="load",
-        message=f"the moments of inertia are uncertain by {100 * worst:.0f} % of the largest",
-        remedy=f"For {100 * CERTAIN:.0f} % the angular accelerations must be {more:.1f} times as large, or the data "
-        f"{more**2:.0f} times as long.",
-        evidence={"relative std": worst, "factor": more},
+    more, share = worst / CERTAIN, load.mass * float(load.com @ load.com) / largest
+    message = f"the moments of inertia are uncertain by {100 * worst:.0f} % of the largest"
+    remedy = (
+        f"For {100 * CERTAIN:.0f} % the angular accelerations must be {more:.1f} times as large, or the data "
+        f"{more**2:.0f} times as long."
     )
-    share = load.mass * float(load.com @ load.com) / largest
-    if share <= DISTANT:
-        return (uncertain,)
-    distant = Finding(
-        code="load-distant",
-        severity="note",
-        where="load",
-        message=f"mass times distance squared is {share:.0f} times the largest moment",
-        remedy="Hold the load, or measure, nearer to its centre of mass.",
-        evidence={"ratio": share},
-    )
-    return uncertain, distant
-
-
-def _turn_the_wrist(load: Load) -> Finding:
-    """Name the open moments and the axes of the frame about which the load should turn."""
-    names = load.open_moments
-    axes = [axis for axis, name in zip("xyz", ("XX", "YY", "ZZ"), strict=True) if name in names]
-    if len(names) in (0, 6) or not axes:
-        which, about = "the inertia", "about at least two axes"
-    else:
-        which, about = ", ".join(names), f"about {' and '.join(axes)} of '{load.frame}'"
-    return Finding(
-        code="inertia-open",
-        severity="note",
-        where="load",
-        message=f"the data do not determine {which}",
-        remedy=f"Turn single wrist joints back and forth as fast as they can (wrist_test_motion), {about}.",
-    )
+    if share > DISTANT:
+        remedy += " Hold the load, or measure, nearer to its centre of mass."
+    return (remark("load-uncertain", message, remedy, evidence={"relative std": worst, "factor": more}),)

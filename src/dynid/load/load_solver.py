@@ -195,9 +195,8 @@ def block_covariance(blocks: Sequence[Floats], values: Floats, root: Floats, bef
         before: (p, k) rows of the prior.
     """
     meat, freedom = block_meat(blocks, values, root)
-    meat += (before @ root).T @ (before @ root)
-    wide = student_factor(freedom)
-    return np.outer(wide, wide) * np.asarray(root @ meat @ root.T)
+    wide, given = student_factor(freedom), root @ (before @ root).T
+    return np.outer(wide, wide) * np.asarray(root @ meat @ root.T) + given @ given.T
 
 
 def block_meat(blocks: Sequence[Floats], values: Floats, root: Floats) -> tuple[Floats, Floats]:
@@ -233,11 +232,12 @@ def count_blocks(duration_s: float, cutoff_hz: float | None) -> int:
     return int(np.clip(most, FEWEST_BLOCKS, MOST_BLOCKS))
 
 
-def label_blocks(time: Floats, stretches: Sequence[Ints], blocks: int) -> Ints:
-    """(N,) numbers of blocks of about equal duration, none across the ends of the stretches."""
-    labels, following = np.zeros(len(time), dtype=np.int64), 0
+def label_blocks(stretches: Sequence[Ints], blocks: int) -> Ints:
+    """(N,) numbers of blocks of about equal length, none across the ends of the stretches."""
+    count = sum(map(len, stretches))
+    labels, following = np.zeros(count, dtype=np.int64), 0
     for rows in stretches:
-        own = max(1, round(blocks * len(rows) / len(time)))
+        own = max(1, round(blocks * len(rows) / count))
         labels[rows] = following + np.arange(len(rows)) * own // len(rows)
         following += own
     return labels

@@ -13,7 +13,7 @@ from dynid.decompositions import one_blas_thread
 from dynid.errors import ArgumentError
 from dynid.findings import Finding, QualityReport
 from dynid.gate.quality import check_and_process
-from dynid.load.load import CHANNELS, NAMES, Load
+from dynid.load.load import CHANNELS, NAMES, Load, remark
 from dynid.load.load_motions import advise_motion
 from dynid.load.payload import ArmUncertainty, Runs, identify_end_link, identify_payload
 from dynid.load.recognition import KnownObject, Recognition, recognise
@@ -261,26 +261,21 @@ def study_payload(
 def _mass_problems(load: Load) -> Iterator[Finding]:
     """An undetermined, negative or uncertain mass, with its interval of 95 %, and an uncertain centre of mass."""
     if load.undetermined[9]:
-        yield _problem("mass-open", "the data do not determine the mass")
+        yield remark("load-open", "the data do not determine the mass", severity="warning")
         return
     mass, stderr = load.mass, load.mass_stderr
     highest = mass + 1.96 * stderr
     interval = f"{max(mass - 1.96 * stderr, 0.0):.3g} to {highest:.3g} kg hold it with 95 %"
     numbers = {"mass [kg]": mass, "std [kg]": stderr}
-    if highest < 0.0:
-        yield _problem("mass-negative", f"the mass is {mass:.3g} kg, below zero by more than its uncertainty", numbers)
-    elif mass <= 0.0:
-        yield _problem("mass-negative", f"the mass is {mass:.3g} kg: {interval}", numbers)
+    if mass <= 0.0:
+        message = f"the mass is {mass:.3g} kg: {interval}" if highest >= 0.0 else f"the mass is surely {mass:.3g} kg"
+        yield remark("mass-negative", message, severity="warning", evidence=numbers)
     elif stderr > UNCERTAIN_MASS * mass:
-        yield _problem("mass-uncertain", f"the mass is uncertain by {100 * stderr / mass:.0f} %: {interval}", numbers)
-    worst = float(np.max(load.com_stderr))
-    if worst > UNCERTAIN_COM:
+        message = f"the mass is uncertain by {100 * stderr / mass:.0f} %: {interval}"
+        yield remark("load-uncertain", message, severity="warning", evidence=numbers)
+    if (worst := float(np.max(load.com_stderr))) > UNCERTAIN_COM:
         message = f"the centre of mass is uncertain by more than {100 * UNCERTAIN_COM:g} cm"
-        yield _problem("com-uncertain", message, {"largest std [m]": worst})
-
-
-def _problem(code: str, message: str, evidence: dict[str, float] | None = None) -> Finding:
-    return Finding(code=code, severity="warning", where="load", message=message, evidence=evidence or {})
+        yield remark("load-uncertain", message, severity="warning", evidence={"largest std [m]": worst})
 
 
 def _study(robot: Robot, load: Load, proposals: tuple[Proposal, ...], library: Sequence[KnownObject]) -> LoadStudy:

@@ -8,22 +8,25 @@ propagated. The update is recorded once as a straight-line program and compiled:
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.load.load import Load
 from dynid.load.load_solver import (
+    MOST_BLOCKS,
     LinearSolution,
-    find_implausible_inertia,
+    block_meat,
     find_open_moments,
-    inertia_prior,
+    label_blocks,
+    prior_of_moments,
     solve_minimum_norm,
-    spectral_gram,
+    student_factor,
 )
 from dynid.load.wrist import Sensing, load_from_solution
 from dynid.tape import compile_single, record
@@ -127,55 +130,51 @@ class OnlineLoad:
         if self.samples == 0 or not np.isfinite(R).all():
             raise DataError("there is no sample yet" if self.samples == 0 else "a sample was not finite")
         unseen = np.linalg.norm(R[:-1, :-1], axis=0) <= 2.0 * START
-        rows, target = np.where(unseen, 0.0, R[:-1, :-1]), R[:-1, -1]
-        values, covariance, undetermined = solve_minimum_norm(rows, target)
-        spare = self.equations - float(np.sum((rows @ covariance) * rows))  # the rank of the equations
+        R[:-1, :-1] = np.where(unseen, 0.0, R[:-1, :-1])
+        plain = self._solve(R, np.zeros(10))
+        weak = prior_of_moments(plain)
+        solution = self._solve(R, weak) if weak.any() else plain
+        undetermined = plain.undetermined.copy()
+        undetermined[:6] = find_open_moments(solution.covariance, weak)
+        solution = replace(solution, undetermined=undetermined)
+        return load_from_solution(solution, self.frame, self.sensing, "force and torque sensor, on line")
+
+    def _solve(self, R: Floats, prior: Floats) -> LinearSolution:
+        """Solve the triangle with a prior (10,) of the load; the noise is that of its last number."""
+        values, root, _ = solve_minimum_norm(R[:-1, :-1], R[:-1, -1])
+        spare = self.equations - float(np.sum((R[:-1, :-1] @ root) ** 2))  # the rank of the equations
         if spare < 1.0:
             raise IdentifiabilityError(
                 f"{self.samples} samples are too few to estimate the noise", remedy="Add more samples first."
             )
         noise = float(R[-1, -1] / np.sqrt(spare))  # in units of the standard deviations given
-        prior = self._prior(values, covariance * noise**2, undetermined)
-        if prior.any():
-            values, covariance, _ = solve_minimum_norm(
-                np.vstack([rows, noise * np.diag(prior)[:6]]), np.append(target, np.zeros(6))
-            )
-        grown, factor = self._inflate(values, covariance * noise**2, noise)
-        undetermined[:6] = find_open_moments(grown, prior)  # without a prior none is open
-        solution = LinearSolution(
-            values=values,
-            covariance=grown,
-            undetermined=undetermined,
-            noise_std=noise / self._scale,
-            autocorrelation_factor=factor,
-        )
-        return load_from_solution(solution, self.frame, self.sensing, "force and torque sensor, on line")
+        before = np.zeros((10, len(R)))
+        before[:, :10] = noise * np.diag(prior)
+        rows = np.vstack([R[:-1], before[np.any(before, axis=1)]])
+        values, root, undetermined = solve_minimum_norm(rows[:, :-1], rows[:, -1])
+        white = noise**2 * root @ root.T
+        growth = np.full(len(values), self.autocorrelation_factor or 1.0)
+        if self.autocorrelation_factor is None:
+            growth = self._growth(values, root, noise)
+        return LinearSolution(
+            values=values, covariance=white * np.sqrt(np.outer(growth, growth)), undetermined=undetermined,
+            noise_std=noise / self._scale, white=white,
+        )  # fmt: skip
 
-    @staticmethod
-    def _prior(values: Floats, covariance: Floats, undetermined: NDArray[np.bool_]) -> Floats:
-        """(k,) one over the prior standard deviations; zero where the data determine all moments of inertia."""
-        is_mass_open = bool(undetermined[9])
-        implausible = find_implausible_inertia(values, covariance, is_mass_open=is_mass_open)
-        prior = np.zeros_like(values)
-        if (undetermined[:6] | implausible).any():
-            prior[:10] = inertia_prior(values, is_mass_open=is_mass_open)
-        return prior
-
-    def _inflate(self, values: Floats, covariance: Floats, noise: float) -> tuple[Floats, float]:
-        """Covariance under noise that is correlated in time as in the last samples, and its mean growth."""
-        if self.autocorrelation_factor is not None:
-            return covariance * self.autocorrelation_factor, self.autocorrelation_factor
+    def _growth(self, values: Floats, root: Floats, noise: float) -> Floats:
+        """(k,) growth of the variances over those of white noise, by the sandwich over blocks of the last samples."""
         count = min(self.samples, REMEMBERED)
         order = np.arange(self.samples - count, self.samples) % REMEMBERED
         sides = [np.broadcast_to(np.eye(6), (count, 6, 6))] * self.sensing.bias
-        W = np.concatenate([self._matrices[order], *sides], axis=2) * (self._scale / noise)[:, None]
-        residual = self._wrenches[order] * (self._scale / noise) - W @ values
-        correlated_part = np.diag(covariance @ spectral_gram(W, residual, covariance) @ covariance)
-        white_part = np.diag(covariance @ np.einsum("ncj,nck->jk", W, W) @ covariance)
-        growth = np.divide(correlated_part, white_part, out=np.ones_like(white_part), where=white_part > 0.0)
-        if growth.mean() <= 1.0:
-            return covariance, 1.0
-        return covariance * np.sqrt(np.outer(growth, growth)), float(growth.mean())
+        rows = np.concatenate([self._matrices[order], *sides, self._wrenches[order][..., None]], axis=2)
+        rows = rows * self._scale[:, None]
+        labels = label_blocks([np.arange(count)], min(MOST_BLOCKS, count))
+        blocks = [rows[labels == label].reshape(-1, rows.shape[2]) for label in np.unique(labels)]
+        meat, freedom = block_meat(blocks, values, root)
+        Z = rows[..., :-1].reshape(-1, len(root)) @ root
+        found, white = (np.einsum("ki,ij,kj->k", root, M, root) for M in (meat / noise**2, Z.T @ Z))
+        found = found * student_factor(freedom) ** 2
+        return np.asarray(np.divide(found, white, out=np.ones_like(white), where=white > 0.0))
 
 
 @lru_cache(maxsize=2)

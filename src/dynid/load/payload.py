@@ -148,7 +148,7 @@ def torque_equations(
     blocks, counts = list[list[Floats]](), np.zeros(robot.dof)
     for run, unknowns in runs:
         stretches = np.split(np.arange(run.samples), np.flatnonzero(np.diff(run.segment)) + 1)
-        labels = label_blocks(run.time, stretches, max(1, round(MOST_BLOCKS * run.samples / total)))
+        labels = label_blocks(stretches, max(1, round(MOST_BLOCKS * run.samples / total)))
         reduced = reduce_samples(
             robot, run.q, run.dq, run.ddq, run.effort,
             columns=tuple(columns), segments=labels, valid=run.valid, threads=threads,
@@ -158,9 +158,7 @@ def torque_equations(
         for segment in reduced.segments:
             own = [reduced.rows(joint, segment) for joint in range(robot.dof)]
             left = [R[:, :-1] @ map_ for R, map_ in zip(own, maps, strict=True)]
-            blocks.append(
-                [np.column_stack([W[:, :-1], R[:, -1] - W[:, -1]]) for R, W in zip(own, left, strict=True)]
-            )
+            blocks.append([np.column_stack([W[:, :-1], R[:, -1] - W[:, -1]]) for R, W in zip(own, left, strict=True)])
     return BlockEquations(blocks, counts, np.arange(robot.dof))
 
 
@@ -302,9 +300,7 @@ def _add_gain_spread(problem: PayloadProblem, solution: LinearSolution) -> tuple
     return own + from_gains, check_gains(stated, problem.robot.joint_names, share)
 
 
-def _judge_known_arm(
-    problem: PayloadProblem, equations: BlockEquations, solution: LinearSolution
-) -> Iterator[Finding]:
+def _judge_known_arm(problem: PayloadProblem, equations: BlockEquations, solution: LinearSolution) -> Iterator[Finding]:
     friction = np.any(problem.robot.parameter_vector[10 * problem.robot.dof :])
     yield remark(
         "arm-model",

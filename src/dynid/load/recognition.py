@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import block_diag
 from scipy.spatial.transform import Rotation
-from scipy.special import gammaincc
+from scipy.stats import chi2, multivariate_normal
 
 from dynid.arrays import Floats
 from dynid.decompositions import eigh, eigvalsh
 from dynid.errors import ArgumentError
 from dynid.findings import Finding
-from dynid.load.load import Load
+from dynid.load.load import Load, remark
 from dynid.robot.inertia import Inertia
 from dynid.tables import Table
 
@@ -126,7 +126,7 @@ def recognise(load: Load, library: Sequence[KnownObject], *, unknown: float = 0.
         score = np.log((1.0 - unknown) / len(library)) + _log_density(difference, total)
         if count < len(features):  # unknown moments of an object are as uncertain as those of something else
             score += _log_density(np.zeros(len(features) - count), broad[count:, count:])
-        scores.append((thing.name, score, float(gammaincc(0.5 * count, 0.5 * distance))))
+        scores.append((thing.name, score, float(chi2.sf(distance, count))))
     logs = np.array([score for _, score, _ in scores])
     weights = np.exp(logs - logs.max())
     order = np.argsort(-weights, kind="stable")
@@ -149,11 +149,7 @@ def _features(load: Load) -> tuple[Floats, Floats]:
 
 
 def _log_density(difference: Floats, covariance: Floats) -> float:
-    if not difference.size:
-        return 0.0
-    _, size = np.linalg.slogdet(covariance)
-    quadratic = difference @ np.linalg.solve(covariance, difference)
-    return float(-0.5 * (quadratic + size + difference.size * np.log(2.0 * np.pi)))
+    return float(multivariate_normal.logpdf(difference, cov=covariance)) if difference.size else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -201,42 +197,36 @@ def verify_grasp(
         >>> type(dynid.load.verify_grasp(dynid.Load.of(load.inertia, "link3", stderr=1e-3), load.inertia)).__name__
         'GraspCheck'
     """
-    offset = load.com - expected.com
+    offset, stderr = load.com - expected.com, load.com_stderr
     tolerance = np.broadcast_to(np.asarray(offset_tolerance, dtype=float), (3,))
+    tilt, tilt_stderr, is_known = _tilt(load, expected)
+    ratio = load.mass / expected.mass
+    judged = [
+        (f"centre of mass along {axis}", 1e3 * offset[k], 1e3 * stderr[k], 1e3 * tolerance[k], "mm off")
+        for k, axis in enumerate("xyz")
+    ]
+    if tilt_tolerance_deg < 180.0:
+        spread = tilt_stderr if is_known else np.inf
+        judged.append(("orientation", tilt, spread, tilt_tolerance_deg, "deg turned"))
+    judged.append(("mass", 100.0 * (ratio - 1.0), 100.0 * load.mass_stderr / expected.mass, 100.0 * mass_tolerance,
+                   "% too much"))  # fmt: skip
     problems = []
-    for axis, d, spread, limit in zip("xyz", offset, load.com_stderr, tolerance, strict=True):
+    for what, value, spread, limit, unit in judged:
         if not spread <= limit:
-            message = f"the centre of mass along {axis} is uncertain by {1e3 * spread:.3g} mm"
-            problems.append(_problem("grasp-uncertain", f"com {axis}", message, {"std [m]": float(spread)}))
-        if abs(d) > limit + SPREAD * spread:
-            message = f"the centre of mass is {1e3 * d:+.1f} mm off along {axis}"
-            problems.append(_problem("grasp-offset", f"com {axis}", message, {"offset [m]": float(d)}))
-    tilt, tilt_spread, is_known = _tilt(load, expected)
-    if tilt_tolerance_deg < 180.0 and not (is_known and tilt_spread <= tilt_tolerance_deg):
-        message = "the principal axes are too uncertain to show the orientation of the object"
-        problems.append(_problem("grasp-uncertain", "orientation", message, {"std [deg]": tilt_spread}))
-    if tilt > tilt_tolerance_deg + SPREAD * tilt_spread:
-        message = f"the object is turned by {tilt:.0f} deg"
-        problems.append(_problem("grasp-tilt", "orientation", message, {"tilt [deg]": tilt}))
-    ratio, uncertain = load.mass / expected.mass, load.mass_stderr / expected.mass
-    if not uncertain <= mass_tolerance:
-        message = f"the mass is uncertain by {100 * uncertain:.3g} %"
-        problems.append(_problem("grasp-uncertain", "mass", message, {"relative std": uncertain}))
-    if abs(ratio - 1.0) > mass_tolerance + SPREAD * uncertain:
-        message = f"the mass is {ratio:.2f} times the expected one"
-        problems.append(_problem("grasp-mass", "mass", message, {"ratio": ratio}))
+            message = f"the {what} is too uncertain to judge the grasp ({spread:.3g} {unit.split()[0]})"
+        elif abs(value) > limit + SPREAD * spread:
+            message = f"the {what} is {value:+.3g} {unit}"
+        else:
+            continue
+        problems.append(remark("grasp", message, severity="warning", where=what, evidence={unit: float(value)}))
     return GraspCheck(
         offset=offset,
-        offset_stderr=load.com_stderr,
+        offset_stderr=stderr,
         tilt_deg=tilt,
-        tilt_stderr_deg=tilt_spread,
+        tilt_stderr_deg=tilt_stderr,
         mass_ratio=ratio,
         problems=tuple(problems),
     )
-
-
-def _problem(code: str, where: str, message: str, evidence: dict[str, float]) -> Finding:
-    return Finding(code=code, severity="warning", where=where, message=message, evidence=evidence)
 
 
 def _tilt(load: Load, expected: Inertia) -> tuple[float, float, bool]:

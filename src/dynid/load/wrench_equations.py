@@ -91,8 +91,15 @@ class WrenchData:
 
     def rows(self, rows: slice | Bools | Ints) -> WrenchData:
         """The equations of some samples."""
-        taken = {name: getattr(self, name) for name in _SAMPLED}
-        return replace(self, **{name: None if values is None else values[rows] for name, values in taken.items()})
+        axes, log = (None if x is None else x[rows] for x in (self.R_frame_base, self.log))
+        return replace(
+            self,
+            matrix=self.matrix[rows],
+            wrench=self.wrench[rows],
+            time=self.time[rows],
+            R_frame_base=axes,
+            log=log,
+        )
 
     def gaps(self) -> Bools:
         """(N - 1,) whether a gap in time or the end of a log lies between two equations."""
@@ -110,7 +117,7 @@ class WrenchData:
             return np.arange(len(self.time))
         parts = self.stretches()
         duration = sum(float(self.time[rows[-1]] - self.time[rows[0]]) for rows in parts if len(rows))
-        return label_blocks(self.time, parts, count_blocks(duration, self.cutoff_hz))
+        return label_blocks(parts, count_blocks(duration, self.cutoff_hz))
 
     def poses(self, place: Floats) -> WrenchData:
         """One mean equation for each pose; place (N, k) is the pose of every sample [rad or m]."""
@@ -135,9 +142,6 @@ class WrenchData:
             np.concatenate([getattr(part, name) for part in parts]) for name in ("matrix", "wrench", "time")
         )
         return replace(parts[0], matrix=matrix, wrench=wrench, time=time, R_frame_base=axes, log=None)
-
-
-_SAMPLED = ("matrix", "wrench", "time", "R_frame_base", "log")
 
 
 def acceleration_columns(a: Floats) -> Floats:
@@ -185,9 +189,20 @@ def shift_wrench(run: Experiment, delay_s: float) -> Experiment:
     return replace(run, wrench=np.where(np.isfinite(run.wrench).all(axis=1, keepdims=True), shifted, np.nan))
 
 
+def _wrench(run: Experiment) -> Floats:
+    """(N, 6) the measured wrench; refused if there is none."""
+    if run.wrench is None:
+        raise DataError(
+            "the experiment has no wrench", path=run.source, remedy="Map six wrench columns in the channel map."
+        )
+    if run.wrench.shape != (run.samples, 6):
+        raise DataError(f"the wrench has shape {run.wrench.shape}, not {(run.samples, 6)}", path=run.source)
+    return run.wrench
+
+
 def _measured_stretches(run: Experiment) -> list[Ints]:
     """Rows of each stretch of consecutive samples of one segment that have a wrench: no filter spans a hole."""
-    rows = np.flatnonzero(np.isfinite(run.wrench).all(axis=1))
+    rows = np.flatnonzero(np.isfinite(_wrench(run)).all(axis=1))
     new_stretch = (np.diff(rows) > 1) | (np.diff(run.segment[rows]) != 0)
     return [part for part in np.split(rows, np.flatnonzero(new_stretch) + 1) if len(part)]
 
@@ -215,12 +230,7 @@ def robot_equations(
         wrench_axes: Whether the wrench was recorded in the sensor's axes or in those of the base.
         with_orientation: Also compute `WrenchData.R_frame_base`.
     """
-    if run.wrench is None:
-        raise DataError(
-            "the experiment has no wrench", path=run.source, remedy="Map six wrench columns in the channel map."
-        )
-    if run.wrench.shape != (run.samples, 6):
-        raise DataError(f"the wrench has shape {run.wrench.shape}, not {(run.samples, 6)}", path=run.source)
+    wrench = _wrench(run)
     if form not in FORMS or not 0.0 < interval_s < np.inf:
         raise ArgumentError(
             f"form {form!r} with intervals of {interval_s} s",
@@ -228,7 +238,7 @@ def robot_equations(
         )
     axes = frame_axes(robot, frame, run.q) if with_orientation or wrench_axes == "base" else None
     if wrench_axes == "base" and axes is not None:  # always, then; the type checker cannot see it
-        halves = (run.wrench[:, FORCE, None], run.wrench[:, MOMENT, None])
+        halves = (wrench[:, FORCE, None], wrench[:, MOMENT, None])
         run = replace(run, wrench=np.concatenate([(axes @ half)[..., 0] for half in halves], axis=1))
     if form == "integral":
         return _averaged(robot, run, frame, axes, interval_s)
@@ -273,7 +283,7 @@ def _filter_alike(run: Experiment, *sides: Floats) -> Iterator[tuple[Any, ...]]:
     """
     low_pass, is_done = _low_pass(run), run.smoothing is not None
     for rows in _measured_stretches(run):
-        signals = [run.wrench[rows], *(side[rows] for side in sides)]
+        signals = [_wrench(run)[rows], *(side[rows] for side in sides)]
         if low_pass is None or low_pass.cutoff_hz is None or len(rows) < FEWEST:
             yield rows, *signals
             continue
@@ -288,8 +298,8 @@ def _static(robot: Robot, run: Experiment, frame: str, axes: Floats | None) -> W
     """Equations of gravity alone: one for each rest; where the motion hardly rests, one for each sample."""
     rest = np.zeros_like(run.q)
     matrix = wrench_regressor(robot, frame, run.q, rest, rest)
-    data = WrenchData(matrix, run.wrench, run.time, axes, robot.gravity)
-    measured = np.isfinite(run.wrench).all(axis=1)
+    data = WrenchData(matrix, _wrench(run), run.time, axes, robot.gravity)
+    measured = np.isfinite(data.wrench).all(axis=1)
     speed = np.abs(run.dq).max(axis=1, initial=0.0)
     still = measured & (speed <= max(SLOW * float(np.quantile(speed, 0.99)), SLOWEST))
     if not measured.any():
