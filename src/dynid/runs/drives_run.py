@@ -63,9 +63,7 @@ def calibrate_drives(
         for group, names in zip(recordings, (logs, unloaded), strict=True)
     )
     stated = _stated_gains([recording for group in recordings for recording in group])
-    found = identify_drive_gains(
-        model, loaded=held, unloaded=empty, mass_kg=mass_kg, com=com, link=link, stated=stated
-    )
+    found = identify_drive_gains(model, loaded=held, unloaded=empty, mass_kg=mass_kg, com=com, link=link, stated=stated)
     of_torques = all(recording.current is None for group in recordings for recording in group)
     kinds = {joint.kind == "prismatic" for joint in robot.moving_joints}
     unit = "N/A" if kinds == {True} else "N m/A" if kinds == {False} else "N m/A or N/A"
