@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from dynid.parameters.expression import Combination, Polynomial, Term
-from dynid.parameters.number_recognition import Recogniser
 from dynid.robot.formats.dh import DH, from_dh
 
 D, R, C, S = (Polynomial.symbol(name) for name in ("D3", "R3", "CA3", "SA3"))
@@ -36,22 +35,6 @@ def test_combination_gathers_equal_coefficients():
     assert str(Combination("XX2", (Term(ONE, "XX2"),))) == "XX2"
 
 
-@pytest.mark.parametrize(
-    ("value", "degree", "text"),
-    [
-        (0.43, 1, "D3"),
-        (-0.86, 1, "-2*D3"),
-        (0.43**2 + 0.15**2, 2, "D3^2 + R3^2"),
-        (0.15**2 - 0.43**2, 2, "R3^2 - D3^2"),
-        (-0.43 * 0.15, 2, "-D3*R3"),
-        (0.5, 0, "1/2"),
-        (0.123456789, 1, "0.123457"),
-    ],
-)
-def test_recognition(value, degree, text):
-    assert str(Recogniser({"D3": 0.43, "R3": 0.15, "D9": 0.123456789})(value, degree, 2, 3)) == text
-
-
 def test_general_angles_show_as_symbols():
     from dynid.parameters.base import base_parameters
 
@@ -59,11 +42,3 @@ def test_general_angles_show_as_symbols():
     text = str(base_parameters(robot))
     assert "CA3*SA3" in text
     assert "CA2 = 0.764842" in text
-
-
-def test_a_number_that_several_lengths_explain_stays_a_number() -> None:
-    recognise = Recogniser({"PX2": 0.05, "PZ2": 0.1, "PX3": 0.37})
-    assert str(recognise(0.05, 1, 0, 3)) == "PX2"
-    assert str(recognise(0.74, 1, 0, 3)) == "2*PX3"
-    assert "P" not in str(recognise(0.1, 1, 0, 3))  # PZ2, and 2*PX2
-    assert "P" not in str(recognise(0.01, 2, 0, 3))  # PZ2^2, and 2*PX2*PZ2

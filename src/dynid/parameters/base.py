@@ -20,11 +20,10 @@ from dynid.parameters.dh_frames import chain_in_dh_frames, has_closed_form
 from dynid.parameters.expression import Combination
 from dynid.parameters.layout import Parameter, ParameterLayout, parameter_layout
 from dynid.parameters.minimal_combinations import MinimalCombinations, minimal_combinations
-from dynid.parameters.number_recognition import readable_combinations
 from dynid.parameters.numeric import EXPLAINED, States, explains_torques, keep_order, numeric_row_space
+from dynid.parameters.regrouping import read_combinations
 from dynid.parameters.row_space import RowSpace, row_space, successive_columns
 from dynid.parameters.structural import AttainableSpan, attainable_spans, knows_terms, structural_row_space
-from dynid.parameters.symbols import geometry_of
 from dynid.robot.model import Robot, require_robot
 
 EXACT = 1e-9
@@ -186,8 +185,7 @@ def base_parameters(
         wanted = [layout.index(name) for name in order or ()]
         rest = [column for column in keep_order(robot) if column not in wanted]
         columns, grouping = successive_columns(found.space or row_space(grouping), wanted + rest)
-        symbols = geometry_of(robot)
-        combinations = readable_combinations(layout, columns, grouping, symbols)
+        combinations, symbols = read_combinations(layout, columns, grouping, robot)
     hidden = {name for name, acts in zip(layout.names, np.any(grouping != 0.0, axis=0), strict=True) if not acts}
     return BaseParameters(
         robot=robot.name,

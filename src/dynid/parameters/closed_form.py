@@ -122,15 +122,9 @@ def _regroup_revolute(row: DHSymbols, link: list[Linear], before: list[Linear]) 
 _ZERO = Polynomial()
 
 
-def _rotation(row: DHSymbols) -> list[list[Polynomial]]:
-    """Orientation of frame j in frame j - 1: the transpose of [GautierKhalil1990] eq. (A7)."""
-    ca, sa, ct, st = row.cos_alpha, row.sin_alpha, row.cos_theta, row.sin_theta
-    return [[ct, -st, _ZERO], [ca * st, ca * ct, -sa], [sa * st, sa * ct, ca]]
-
-
 def _move_tensor(row: DHSymbols, link: list[Linear], before: list[Linear]) -> None:
     """A prismatic joint does not turn, so both links share the tensor: [GautierKhalil1990] eqs. (16), (17)."""
-    A = _rotation(row)
+    A = row.rotation
     for i in range(3):
         for k in range(i, 3):
             for a in range(3):
@@ -143,7 +137,7 @@ def _move_first_moments(row: DHSymbols, link: list[Linear], before: list[Linear]
 
     [GautierKhalil1990] eqs. (19) and (20) are the twists of 0 and 90 degrees; here the twist may be any angle.
     """
-    A, d = _rotation(row), row.d
+    A, d = row.rotation, row.d
     for a, source in ((0, link[MX]), (1, link[MY])):
         x, y, z = A[0][a], A[1][a], A[2][a]
         # -[p x][h x] - [h x][p x] with p = (d, 0, 0)

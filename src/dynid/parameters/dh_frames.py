@@ -19,11 +19,10 @@ from dynid.kernels import regressor
 from dynid.parameters.base_set import BaseParameters
 from dynid.parameters.inertia_maps import transport
 from dynid.parameters.layout import ParameterLayout, parameter_layout
-from dynid.parameters.number_recognition import readable_combinations
 from dynid.parameters.numeric import numeric_row_space
+from dynid.parameters.regrouping import read_combinations
 from dynid.parameters.row_space import row_space, successive_columns
 from dynid.parameters.structural import knows_terms, structural_row_space
-from dynid.parameters.symbols import geometry_of
 from dynid.robot.formats.modified_dh import modified_dh
 from dynid.robot.model import Body, Robot, require_robot
 from dynid.robot.parts import is_rotation
@@ -198,14 +197,12 @@ def distal_base_parameters(
     wanted = [layout.index(name) for name in order or ()]
     wanted += [column for column in _papers_order(robot, layout) if column not in wanted]
     columns, grouping = successive_columns(space, wanted)  # [Izaguirre1992] eqs. (27)-(29)
-    symbols = geometry_of(robot)
     base = BaseParameters(
         robot=robot.name,
         layout=layout,
         columns=columns,
         grouping=grouping,
-        combinations=readable_combinations(layout, columns, grouping, symbols),
-        symbols=symbols,
+        combinations=read_combinations(layout, columns, grouping)[0],
         method="elimination in distal frames" if frames is None else "elimination in given frames",
         references=("Izaguirre1992",),
         rank_gap=known.gap,

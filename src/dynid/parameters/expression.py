@@ -98,9 +98,15 @@ class Polynomial:
             total += factor
         return total
 
+    def rounded(self, tolerance: float) -> Polynomial:
+        """The polynomial with factors that are within ``tolerance`` of a multiple of one half made exact."""
+        halves = {monomial: round(2.0 * value) / 2.0 for monomial, value in self.terms}
+        near = {m: halves[m] if abs(value - halves[m]) <= tolerance else value for m, value in self.terms}
+        return Polynomial._of(near)
+
     @property
     def is_negative(self) -> bool:
-        """Whether every term is is_negative, so that the sign can be put in front."""
+        """Whether every term is negative, so that the sign can be put in front."""
         return bool(self.terms) and all(value < 0.0 for _, value in self.terms)
 
     def text(self, latex: bool = False) -> str:

@@ -7,18 +7,19 @@ the terms join them, and their coefficients are written in the robot's geometric
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynid.arrays import Floats
 from dynid.dynamics.chain import Chain
 from dynid.dynamics.minimal_constants import Member, minimal_set
 from dynid.parameters.closed_form import rotor_substitutes
 from dynid.parameters.dh_frames import chain_in_dh_frames
-from dynid.parameters.expression import Combination, Term
+from dynid.parameters.expression import Combination, Polynomial, Term
 from dynid.parameters.layout import INERTIAL_SYMBOLS, ParameterLayout, parameter_layout
-from dynid.parameters.number_recognition import Recogniser
 from dynid.parameters.symbols import dh_symbols
 from dynid.robot.model import Robot
 
@@ -56,15 +57,21 @@ class MinimalCombinations:
     """The p standard parameters."""
     symbols: Mapping[str, float]
     """Values of the geometric symbols; empty where the robot's frames are no modified DH frames."""
+    formulas: NDArray[np.object_] | None
+    """(b, p) the matrix in these symbols; None where there are none."""
     deviation: float
     """Largest distance of the modified DH frames from the robot's axes [1 or m]."""
 
     @property
     def combinations(self) -> tuple[Combination, ...]:
         """The combinations with readable coefficients."""
-        recognise = Recogniser(self.symbols)
-        rows = zip(self.names, self.units, self.matrix, strict=True)
-        return tuple(_readable(name, unit, row, self.layout, recognise) for name, unit, row in rows)
+        found = []
+        for k, (name, row) in enumerate(zip(self.names, self.matrix, strict=True)):
+            formulas = row if self.formulas is None else self.formulas[k]
+            places = np.flatnonzero(row).tolist()
+            terms = (Term(Polynomial() + formulas[c], self.layout.names[c]) for c in places)
+            found.append(Combination(name, tuple(terms)))
+        return tuple(found)
 
     def __str__(self) -> str:
         return "\n".join(combination.text() for combination in self.combinations)
@@ -79,22 +86,18 @@ def minimal_combinations(robot: Robot) -> MinimalCombinations:
     chain, to_dh, deviation = chain_in_dh_frames(robot, "minimal-combinations")
     layout = parameter_layout(robot)
     links = minimal_set(chain)
-    matrix = np.zeros((len(links), len(layout)))
-    matrix[:, : 10 * robot.dof] = list(links.values())
     names, units = [member.name for member in links], [member.unit for member in links]
     columns = _own_columns(chain, list(links), layout)
     table, symbols = dh_symbols(chain.rows)
     substitutes = rotor_substitutes(chain, table, layout)
-    for column, parameter in enumerate(layout):
-        if parameter.kind == "term" and parameter.name not in substitutes:
-            names.append(parameter.name)
-            units.append(parameter.unit)
-            columns.append(column)
-            matrix = np.vstack([matrix, np.eye(len(layout))[column]])
-    for rotor, linear in substitutes.items():
-        for name, coefficient in linear.items():
-            matrix[:, layout.index(rotor)] += matrix[:, layout.index(name)] * coefficient.value(symbols)
+    own = [c for c, p in enumerate(layout) if p.kind == "term" and p.name not in substitutes]
+    names += [layout[column].name for column in own]
+    units += [layout[column].unit for column in own]
+    columns += own
+    numbers = {rotor: {k: c.value(symbols) for k, c in linear.items()} for rotor, linear in substitutes.items()}
+    matrix = _rows(links, layout, own, numbers).astype(float)
     matrix = matrix if to_dh is None else matrix @ to_dh
+    in_symbols = replace(chain, rows=tuple(table)) if to_dh is None else None  # type: ignore[arg-type]
     reach = max(float(np.abs(body.p_parent_joint).max()) for body in robot.bodies)
     lengths = np.array([_degree(unit) for unit in units])[:, None] - [_degree(unit) for unit in layout.units]
     matrix[np.abs(matrix) <= _VANISHING * reach ** np.maximum(lengths, 0)] = 0.0
@@ -105,8 +108,23 @@ def minimal_combinations(robot: Robot) -> MinimalCombinations:
         columns=tuple(columns) if to_dh is None else None,
         layout=layout,
         symbols=symbols if to_dh is None else {},
+        formulas=None if in_symbols is None else _rows(minimal_set(in_symbols), layout, own, substitutes),
         deviation=deviation,
     )
+
+
+def _rows(
+    links: Mapping[Member, Any], layout: ParameterLayout, terms: list[int], substitutes: Mapping[str, Mapping[str, Any]]
+) -> NDArray[np.object_]:
+    """(b, p) the members of the links, then those terms, with what rotors share with other parameters."""
+    rows = np.zeros((len(links) + len(terms), len(layout)), dtype=object)
+    for k, row in enumerate(links.values()):
+        rows[k, : len(row)] = row
+    rows[range(len(links), len(rows)), terms] = 1.0
+    for rotor, linear in substitutes.items():
+        for name, coefficient in linear.items():
+            rows[:, layout.index(rotor)] += rows[:, layout.index(name)] * coefficient
+    return rows
 
 
 def _own_columns(chain: Chain, members: list[Member], layout: ParameterLayout) -> list[int]:
@@ -125,14 +143,3 @@ def _own_columns(chain: Chain, members: list[Member], layout: ParameterLayout) -
 def _degree(unit: str) -> int:
     """Power of length in the unit of a member or of a link's parameter; 0 for terms."""
     return {"kg m^2": 2, "kg m": 1}.get(unit, 0)
-
-
-def _readable(name: str, unit: str, row: Floats, layout: ParameterLayout, recognise: Recogniser) -> Combination:
-    number = int(name[len(name.rstrip("0123456789")) :])
-    terms = []
-    for column in np.flatnonzero(row).tolist():
-        parameter = layout[column]
-        degree = _degree(unit) - (0 if parameter.kind == "term" else _degree(parameter.unit))
-        coefficient = recognise(float(row[column]), degree, number, parameter.number)
-        terms.append(Term(coefficient, parameter.name))
-    return Combination(name, tuple(terms))

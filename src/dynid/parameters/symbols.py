@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dynid.dynamics.chain import EXACT, dh_rows
+from dynid.dynamics.chain import EXACT
 from dynid.parameters.expression import Polynomial
 from dynid.robot.formats.dh import DH
-from dynid.robot.model import Robot
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,23 @@ class DHSymbols:
     r: Polynomial
     cos_alpha: Polynomial
     sin_alpha: Polynomial
+    sigma: int
     cos_theta: Polynomial
+    """Of a prismatic joint; one for a revolute one, whose angle varies."""
     sin_theta: Polynomial
+
+    @property
+    def rotation(self) -> NDArray[np.object_]:
+        """(3, 3) orientation of frame j in frame j - 1: the transpose of [GautierKhalil1990] eq. (A7)."""
+        ca, sa, ct, st = self.cos_alpha, self.sin_alpha, self.cos_theta, self.sin_theta
+        return np.array([[ct, -st, Polynomial()], [ca * st, ca * ct, -sa], [sa * st, sa * ct, ca]])
+
+    @property
+    def T_previous_joint(self) -> NDArray[np.object_]:
+        """(4, 4) pose of frame j in frame j - 1."""
+        T = np.full((4, 4), Polynomial(), dtype=object)
+        T[:3, :3], T[:3, 3] = self.rotation, [self.d, -self.r * self.sin_alpha, self.r * self.cos_alpha]
+        return T
 
 
 def dh_symbols(rows: Sequence[DH]) -> tuple[list[DHSymbols], dict[str, float]]:
@@ -43,21 +58,9 @@ def dh_symbols(rows: Sequence[DH]) -> tuple[list[DHSymbols], dict[str, float]]:
                 r=symbol_for(f"R{j}", row.r) if not row.sigma else Polynomial(),
                 cos_alpha=symbol_for(f"CA{j}", float(np.cos(row.alpha))),
                 sin_alpha=symbol_for(f"SA{j}", float(np.sin(row.alpha))),
-                cos_theta=symbol_for(f"CT{j}", float(np.cos(row.theta))) if row.sigma else Polynomial(),
+                sigma=row.sigma,
+                cos_theta=symbol_for(f"CT{j}", float(np.cos(row.theta))) if row.sigma else Polynomial.constant(1.0),
                 sin_theta=symbol_for(f"ST{j}", float(np.sin(row.theta))) if row.sigma else Polynomial(),
             )
         )
     return table, values
-
-
-def geometry_of(robot: Robot) -> dict[str, float]:
-    """Values of the geometric symbols: those of the DH table, or else ``PX3 PY3 PZ3`` of each placement."""
-    rows = dh_rows(robot)
-    if rows is not None:
-        return dh_symbols(rows)[1]
-    values = {}
-    for j, body in enumerate(robot.bodies, start=1):
-        values.update(
-            {f"P{axis}{j}": float(p) for axis, p in zip("XYZ", body.p_parent_joint, strict=True) if abs(p) > EXACT}
-        )
-    return values

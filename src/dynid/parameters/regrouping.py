@@ -1,0 +1,148 @@
+"""Symbols of regrouped parameters for any tree, from what each joint cannot tell apart.
+
+A revolute joint about u cannot tell three changes of its body from the same changes of the body before it: a mass on
+the axis, a first moment along it, and a tensor ``1 - u u'`` ([GautierKhalil1990] eq. (15) in any frames); a prismatic
+joint not six, its tensor (eq. (16)). From the base outwards every dropped column so becomes a polynomial combination of
+kept ones in the lengths of the robot. What these changes do not explain (joints near the base, rotors of slides) stays
+a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynid.arrays import Floats
+from dynid.dynamics.chain import EXACT, dh_rows
+from dynid.parameters.expression import Combination, Polynomial, Term
+from dynid.parameters.layout import ParameterLayout
+from dynid.parameters.symbols import dh_symbols
+from dynid.robot.model import Robot
+
+Objects = NDArray[np.object_]
+"""Arrays of polynomials."""
+_UPPER = np.triu_indices(3)
+_OPEN = "?"
+"""Symbol that marks a number whose formula is not known."""
+_SAME = 1e-9
+"""Part of a coefficient by which its formula may miss it and still be its formula (convention: far above rounding)."""
+_HALF = 1e-11
+"""Distance of a factor from a multiple of one half that is rounding (convention)."""
+
+
+def read_combinations(
+    layout: ParameterLayout, columns: Sequence[int], grouping: Floats, robot: Robot | None = None
+) -> tuple[tuple[Combination, ...], dict[str, float]]:
+    """Every base parameter as a combination, and the values of the geometric symbols in it.
+
+    Args:
+        layout: The parameters.
+        columns: (b,) kept columns.
+        grouping: (b, p) numerical coefficients.
+        robot: The robot, if the parameters are those of its body frames; without it coefficients are numbers.
+    """
+    relations, values = ({}, {}) if robot is None else _relations(robot, layout, columns, grouping)
+    found = []
+    for column, row in zip(columns, grouping, strict=True):
+        others = [k for k in np.flatnonzero(row).tolist() if k != column]
+        terms = [Term(Polynomial.constant(1.0), layout[column].name)]
+        terms += [Term(_formula(relations.get(k, {}).get(column), row[k], values), layout[k].name) for k in others]
+        found.append(Combination(layout[column].regrouped_name if others else layout[column].name, tuple(terms)))
+    return tuple(found), values
+
+
+def _formula(found: Polynomial | None, value: float, symbols: Mapping[str, float]) -> Polynomial:
+    """A formula that has the value, or the number itself."""
+    if found is not None:
+        tidy = found.rounded(_HALF)
+        is_known = all(name != _OPEN for monomial, _ in tidy.terms for name, _ in monomial)
+        if is_known and abs(tidy.value(symbols) - value) <= _SAME * max(abs(value), EXACT):
+            return tidy
+    return Polynomial.constant(value)
+
+
+def _relations(
+    robot: Robot, layout: ParameterLayout, columns: Sequence[int], grouping: Floats
+) -> tuple[dict[int, dict[int, Polynomial]], dict[str, float]]:
+    """Dropped column -> kept column -> coefficient; and the values of the symbols."""
+    placements, values = _placements(robot)
+    kept, acts = set(columns), np.any(grouping != 0.0, axis=0)
+    relations: dict[int, dict[int, Polynomial]] = {}
+    for j, body in enumerate(robot.bodies):
+        first, before = 10 * j, 10 * body.parent
+        own = _unnoticed(body.axis, body.is_prismatic)
+        beyond = _transported(own, body.axis, body.is_prismatic, *placements[j])
+        dropped = [k for k in range(10) if first + k not in kept and acts[first + k]]
+        for place, column in enumerate(dropped):
+            wanted = np.eye(len(dropped))[place]
+            shares = np.linalg.lstsq(own[:, dropped].T, wanted, rcond=None)[0]
+            if np.abs(own[:, dropped].T @ shares - wanted).max(initial=0.0) > _SAME:
+                relations[first + column] = _numbers(layout, columns, grouping, first + column)
+                continue
+            total = {first + k: Polynomial.constant(-(shares @ own[:, k])) for k in range(10) if first + k in kept}
+            for m in range(10) if body.parent >= 0 else ():
+                factor = sum((share * poly for share, poly in zip(shares, beyond[:, m], strict=True)), Polynomial())
+                for k, coefficient in (
+                    {before + m: 1.0} if before + m in kept else relations.get(before + m, {})
+                ).items():
+                    total[k] = total.get(k, Polynomial()) + factor * coefficient
+            relations[first + column] = total
+    for column in range(10 * robot.dof, len(layout)):
+        relations[column] = _numbers(layout, columns, grouping, column)
+    return relations, values
+
+
+def _numbers(layout: ParameterLayout, columns: Sequence[int], grouping: Floats, column: int) -> dict[int, Polynomial]:
+    """The numerical coefficients of a column; a number with a unit depends on lengths in an unknown way."""
+    open_symbol = Polynomial.symbol(_OPEN)
+    return {
+        kept: Polynomial.constant(value) * (1.0 if layout[kept].unit == layout[column].unit else open_symbol)
+        for kept, value in zip(columns, grouping[:, column].tolist(), strict=True)
+        if value
+    }
+
+
+def _unnoticed(axis: Floats, is_prismatic: bool) -> Floats:
+    """(3 or 6, 10) changes of a body's parameters that its joint cannot tell from changes of the body before."""
+    if is_prismatic:
+        return np.eye(6, 10)
+    changes = np.zeros((3, 10))
+    changes[0, 9] = 1.0
+    changes[1, 6:9] = axis
+    changes[2, :6] = (np.eye(3) - np.outer(axis, axis))[_UPPER]
+    return changes
+
+
+def _transported(own: Floats, axis: Floats, is_prismatic: bool, R: Objects, p: Objects) -> Objects:
+    """(3 or 6, 10) the same changes as parameters of the body before, whose frame has the joint at R (3, 3), p (3,)."""
+    changes = np.full(own.shape, Polynomial(), dtype=object)
+    if is_prismatic:
+        for row, change in enumerate(own):
+            tensor = np.zeros((3, 3))
+            tensor[_UPPER] = change[:6]
+            changes[row, :6] = (R @ np.maximum(tensor, tensor.T) @ R.T)[_UPPER]  # [GautierKhalil1990] eq. (A3)
+        return changes
+    h = R @ axis
+    changes[0, 9], changes[0, 6:9] = Polynomial.constant(1.0), p
+    changes[0, :6] = (np.eye(3) * (p @ p) - np.outer(p, p))[_UPPER]  # [GautierKhalil1990] eq. (A5)
+    changes[1, 6:9] = h
+    changes[1, :6] = (2.0 * np.eye(3) * (p @ h) - np.outer(p, h) - np.outer(h, p))[_UPPER]  # eq. (A4)
+    changes[2, :6] = (np.eye(3) - np.outer(h, h))[_UPPER]
+    return changes
+
+
+def _placements(robot: Robot) -> tuple[list[tuple[Objects, Objects]], dict[str, float]]:
+    """Orientation (3, 3) and place (3,) of every joint in symbols: of the DH table, or ``PX3 PY3 PZ3``."""
+    rows = dh_rows(robot)
+    if rows is not None:
+        table, values = dh_symbols(rows)
+        return [(T[:3, :3], T[:3, 3]) for T in (row.T_previous_joint for row in table)], values
+    values, found = {}, []
+    for j, body in enumerate(robot.bodies, start=1):
+        names = {f"P{axis}{j}": float(p) for axis, p in zip("XYZ", body.p_parent_joint, strict=True)}
+        values |= {name: p for name, p in names.items() if abs(p) > EXACT}
+        place = [Polynomial.symbol(name) if name in values else Polynomial() for name in names]
+        found.append((np.vectorize(Polynomial.constant, otypes=[object])(body.R_parent_joint), np.array(place)))
+    return found, values
