@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.arrays import Floats
+from dynid.decompositions import lstsq
 from dynid.dynamics.chain import EXACT, dh_rows
 from dynid.parameters.expression import Combination, Polynomial, Term
 from dynid.parameters.layout import ParameterLayout
@@ -24,6 +25,7 @@ from dynid.robot.model import Robot
 Objects = NDArray[np.object_]
 """Arrays of polynomials."""
 _UPPER = np.triu_indices(3)
+_ONE = Polynomial.constant(1.0)
 _OPEN = "?"
 """Symbol that marks a number whose formula is not known."""
 _SAME = 1e-9
@@ -77,16 +79,15 @@ def _relations(
         dropped = [k for k in range(10) if first + k not in kept and acts[first + k]]
         for place, column in enumerate(dropped):
             wanted = np.eye(len(dropped))[place]
-            shares = np.linalg.lstsq(own[:, dropped].T, wanted, rcond=None)[0]
+            shares = lstsq(own[:, dropped].T, wanted)
             if np.abs(own[:, dropped].T @ shares - wanted).max(initial=0.0) > _SAME:
                 relations[first + column] = _numbers(layout, columns, grouping, first + column)
                 continue
             total = {first + k: Polynomial.constant(-(shares @ own[:, k])) for k in range(10) if first + k in kept}
             for m in range(10) if body.parent >= 0 else ():
                 factor = sum((share * poly for share, poly in zip(shares, beyond[:, m], strict=True)), Polynomial())
-                for k, coefficient in (
-                    {before + m: 1.0} if before + m in kept else relations.get(before + m, {})
-                ).items():
+                known = {before + m: _ONE} if before + m in kept else relations.get(before + m, {})
+                for k, coefficient in known.items():
                     total[k] = total.get(k, Polynomial()) + factor * coefficient
             relations[first + column] = total
     for column in range(10 * robot.dof, len(layout)):
