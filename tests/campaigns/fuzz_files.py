@@ -47,7 +47,8 @@ from dynid.report.page import Page
 from dynid.robot.formats import read_robot
 from dynid.robot.model import Robot
 from dynid.robot.zoo import ddarm
-from dynid.runs import run_identification
+from dynid.runs import Identify
+from dynid.runs import run as run_task
 from dynid.runs.load_run import LoadRecipe
 from dynid.runs.run_folder import read_run
 
@@ -242,7 +243,7 @@ def _run_files() -> dict[str, bytes]:
     run = simulate_experiment(robot, sum_of_sines(3, seed=1), rate_hz=50, duration_s=4, seed=1)
     recipe = Recipe(selection=None, estimator="wls", gate=False)
     with tempfile.TemporaryDirectory() as folder:
-        run_identification(robot, run, recipe, out=Path(folder) / "run")
+        run_task(Identify(robot, run, recipe), Path(folder) / "run")
         return {file.name: file.read_bytes() for file in (Path(folder) / "run").iterdir()}
 
 

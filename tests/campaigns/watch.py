@@ -46,7 +46,8 @@ from dynid.monitor.planted_pushes import SIZES, best_share, plant_pushes
 from dynid.monitor.watched_signals import watched_stretches
 from dynid.processing.experiment import Experiment
 from dynid.report.chart import Chart, Line, arrange_charts
-from dynid.runs.identification_run import IdentificationRun, run_identification
+from dynid.runs import IdentificationRun, Identify
+from dynid.runs import run as run_task
 from dynid.tables import Table
 from dynid.terms.base import Dependence
 
@@ -137,9 +138,8 @@ def identified(name: str) -> IdentificationRun:
     urdf, hold, settings = SETS[name]
     robot = dynid.read_urdf(DATA / name / urdf, hold=hold)
     recipe = dynid.Recipe(judge_rest=True, **settings)
-    return run_identification(
-        robot, [DATA / name], recipe, channel_map=ROOT / "channel_maps" / f"{name}.toml", notice=lambda _: None
-    )
+    chart = ROOT / "channel_maps" / f"{name}.toml"
+    return run_task(Identify(robot, [DATA / name], recipe, channel_map=chart), notice=lambda _: None)
 
 
 def pieces(runs: Sequence[Experiment], masks: Sequence[NDArray[np.bool_]]) -> list[Experiment]:

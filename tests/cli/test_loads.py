@@ -141,7 +141,7 @@ def test_broken_files_are_named_with_a_remedy(
 
 
 def test_options_of_a_sensor_need_a_sensor(folder: Path) -> None:
-    result = run("load", "puma560", folder / "both.csv", "--map", folder / "map.toml", "--set", "drift=true")
+    result = run("load", "puma560", folder / "both.csv", "--map", folder / "map.toml", "--set", "find=drift")
     assert result.exit_code == 2
     assert "--sensor" in result.output
 

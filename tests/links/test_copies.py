@@ -62,10 +62,10 @@ def test_validate_refuses_a_part_of_a_log_that_was_fitted_and_no_other(tmp_path:
     for name, part, share in (("start", slice(0, 200), "5[45]"), ("short", slice(100, 140), "[78]")):
         log = write_csv(RUN.rows(part), tmp_path / f"{name}.csv")
         with pytest.raises(dynid.errors.DataError, match=rf"holds about {share} % of the samples of fitted\.csv"):
-            dynid.runs.run_validation(result, [log], recipe=dynid.Recipe.bare(), channel_map=chart)
+            dynid.runs.run(dynid.runs.Validate(result, [log], dynid.Recipe.bare(), chart))
     held_out = write_csv(RUN.rows(slice(last, None)), tmp_path / "held_out.csv")
     for unseen in (held_out, write_csv(log_of(2), tmp_path / "other.csv")):
-        dynid.runs.run_validation(result, [unseen], recipe=dynid.Recipe.bare(), channel_map=chart)
+        dynid.runs.run(dynid.runs.Validate(result, [unseen], dynid.Recipe.bare(), chart))
 
 
 def test_other_logs_and_the_same_log_again_are_accepted() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dynid
+from dynid import runs
 from dynid.cli.screen import show_finding
 from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import WLS
@@ -19,7 +20,6 @@ from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.model import Robot
 from dynid.robot.term_names import add_terms
-from dynid.runs import run_identification
 from dynid.terms.base import Reference, Term
 from dynid.terms.load_dependent import BaseTilt, CrossTalk, DriveGain
 
@@ -106,13 +106,13 @@ def test_a_delay_that_is_named_and_not_mended_is_not_called_passed(robot: Robot)
     recipe = dynid.Recipe(selection=None, estimator="wls", limit_percent=30.0)
     prior = dynid.robots.ddarm()
     prior = prior.with_parameters(1.3 * prior.parameter_vector)
-    found = run_identification(prior, late[:1], recipe, held_out=late[1:]).validation
+    found = runs.run(runs.Identify(prior, late[:1], recipe, late[1:])).validation
     assert found is not None
     assert found.relative_error < found.limit
     assert not found.passed
     assert found.verdict.startswith("not passed: ")
     assert "the torques are delayed by" in found.verdict
-    mended = run_identification(prior, late[:1], replace(recipe, delay_s=0.02), held_out=late[1:]).validation
+    mended = runs.run(runs.Identify(prior, late[:1], replace(recipe, delay_s=0.02), late[1:])).validation
     assert mended is not None
     assert mended.passed
 

@@ -194,4 +194,4 @@ def test_library_and_command_agree_on_the_tx40(tmp_path: Path) -> None:
     fit = dynid.identify(dynid.robots.get("tx40"), logs, channel_map=chart)
     assert values_of(fit) == by_command
     with pytest.raises(DataError, match="identified from that log"):
-        dynid.runs.run_validation(tmp_path / "out", [logs], channel_map=chart)
+        dynid.runs.run(dynid.runs.Validate(tmp_path / "out", [logs], channel_map=chart))

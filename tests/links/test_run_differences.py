@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from dynid import runs
 from dynid.errors import ArgumentError
 from dynid.estimation.agreement.check_runs import check_runs
 from dynid.estimation.equations import build_equations
@@ -20,7 +21,6 @@ from dynid.links.validation import validate
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot import zoo
-from dynid.runs.identification_run import run_identification
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset
 from estimation.planted import planted_run
@@ -127,7 +127,7 @@ def test_held_out_parts_are_judged_by_what_is_handed_over() -> None:
         for seed in (1, 2, 3)
     ]
     moved = [replace(log, effort=np.asarray(log.effort) + row) for log, row in zip(logs, 2.0 * OFFSETS, strict=True)]
-    done = run_identification(ROBOT, moved, Recipe.bare(hold_out="40%", estimator="wls"))
+    done = runs.run(runs.Identify(ROBOT, moved, Recipe.bare(hold_out="40%", estimator="wls")))
     shifts = [np.mean(run.effort - done.fit.torque(run), axis=0, where=run.valid) for run in done.held_out]
     np.testing.assert_allclose(shifts, 2.0 * (OFFSETS - OFFSETS.mean(axis=0)), atol=0.1)
 

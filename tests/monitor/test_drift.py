@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +14,12 @@ from click.testing import CliRunner
 import dynid
 from dynid.cli import main
 from dynid.processing.simulation import sum_of_sines
-from dynid.runs.drift_run import compare_runs
+from dynid.runs import CompareRuns, Drift, run
 from support.three_joints import MAP
+
+
+def compare_runs(stored: Path, later: list[Path], out: Path | None = None, **options: Any) -> Drift:
+    return run(CompareRuns(stored, later, **options), out)
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from dynid.report.page import Page
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.zoo import gautier_khalil_3r
-from dynid.runs.identification_run import run_identification
+from dynid.runs import Identify, run
 from dynid.runs.run_folder import read_run
 from dynid.terms.friction import Coulomb, Viscous
 
@@ -107,7 +107,7 @@ def named_codes(cause: Cause, folder: Path) -> set[str]:
     believed = gautier_khalil_3r()
     recipe = replace(cause.recipe, limit_percent=5.0)
     with suppress(DataError):  # a refused log has a page, too
-        run_identification(believed, cause.train(), recipe, held_out=[cause.prove()], out=folder)
+        run(Identify(believed, cause.train(), recipe, [cause.prove()]), folder)
     page = Page.from_json((folder / "report.json").read_text())
     verdict = page.chapters[0]
     notices = [block for block in verdict.blocks if isinstance(block, Notices)]
@@ -122,7 +122,7 @@ def test_a_sound_run_gets_none_of_these_causes(tmp_path: Path) -> None:
 def test_an_encoder_that_the_gate_accuses_stands_in_every_file_for_people(tmp_path: Path) -> None:
     moved = replace(log(0), q=np.add(log(0).q, [0.0, -0.1, 0.0]))
     told: list[Finding] = []
-    run_identification(gautier_khalil_3r(), moved, PLAIN, held_out=[log(1)], out=tmp_path / "run", notice=told.append)
+    run(Identify(gautier_khalil_3r(), moved, PLAIN, [log(1)]), tmp_path / "run", notice=told.append)
     (found,) = (finding for finding in told if finding.code == "offset")
     for file in ("summary.txt", "report.md", "report.html"):
         assert found.message in (tmp_path / "run" / file).read_text(), file

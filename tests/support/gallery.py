@@ -28,8 +28,7 @@ from dynid.report.report import load_page
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.zoo import ur10
-from dynid.runs.identification_run import run_identification
-from dynid.runs.plan_run import PlanRecipe, run_design
+from dynid.runs import DesignMotion, Identify, PlanRecipe, run
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
 
@@ -65,12 +64,12 @@ def log(seed: int, load_kg: float = 0.0) -> Recording:
 def write_gallery(folder: Path) -> list[str]:
     """Write all reports; returns the names of their folders."""
     recipe = Recipe(selection=None)
-    run_identification(ur10(), log(0), recipe, held_out=[log(1)], out=folder / "identified")
-    run_identification(ur10(), log(0), recipe, held_out=[log(2, LOAD_KG)], out=folder / "failed")
+    run(Identify(ur10(), log(0), recipe, [log(1)]), folder / "identified")
+    run(Identify(ur10(), log(0), recipe, [log(2, LOAD_KG)]), folder / "failed")
     flipped = replace(log(0), effort=log(0).effort * [1.0, -1.0, 1.0, 1.0, 1.0, 1.0])
     with suppress(DataError):
-        run_identification(ur10(), flipped, recipe, held_out=[log(1)], out=folder / "refused")
-    run_design(ur10(), PlanRecipe(time_limit_s=5.0), out=folder / "plan")
+        run(Identify(ur10(), flipped, recipe, [log(1)]), folder / "refused")
+    run(DesignMotion(ur10(), PlanRecipe(time_limit_s=5.0)), folder / "plan")
     loaded = process(log(2, LOAD_KG))
     study = study_payload(arm(), loaded=[loaded], unloaded=[process(log(0))], link=arm().bodies[-1].joint.child)
     (folder / "load").mkdir(parents=True)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 import importlib
 import math
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,15 +18,10 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from dynid.robot.model import Robot
-    from dynid.runs.run_folder import Origin, RunRequest
-    from dynid.settings import TomlSettings
 
 
-Settings = TypeVar("Settings", bound="TomlSettings")
 Function = Callable[..., None]
 
-NOT_SETTINGS = ("out", "force", "as_json", "save_recipe")
-"""Parameters of a command that do not change its result."""
 SHORT_SETTINGS = ("gravity", "rows", "time", "engine", "workers", "scheduler")
 """Settings of recipes that can be written as options of their own; a command has at most 12 options."""
 FEW_OPTIONS = 7
@@ -173,6 +167,15 @@ class NewFolder(click.Path):
 
 
 OUT = click.option("--out", type=NewFolder(path_type=Path), required=True, help="Folder for the results.")
+VERBOSE = click.option("--verbose", is_flag=True, help="Print everything that is known, not only the verdict.")
+
+
+def output_options(content: str, *, required: bool = False) -> Callable[[Function], Function]:
+    """Add --out, --force, --json and --verbose; ``content`` says what the folder is for."""
+    out = click.option("--out", type=NewFolder(path_type=Path), required=required, help=f"Folder for {content}.")
+    return lambda function: out(FORCE(JSON(VERBOSE(function))))
+
+
 RECIPE = click.option("--recipe", "recipe_file", type=EXISTING, metavar="FILE",
                       help="Read all settings from a recipe (TOML).")  # fmt: skip
 SAVE_RECIPE = click.option("--save-recipe", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
@@ -329,21 +332,6 @@ def recipe_options(
     return lambda function: RECIPE(change(SAVE_RECIPE(function) if saves else function))
 
 
-def read_recipe(kind: type[Settings], **values: Any) -> Settings:
-    """Read the recipe of the present command: its file, changed by --set and by the options that are settings.
-
-    Args:
-        kind: Type of the recipe.
-        **values: Settings that have an option of their own; None where the option is not used.
-    """
-    params = click.get_current_context().params
-    chosen = kind() if params.get("recipe_file") is None else kind.read(params["recipe_file"])
-    chosen = chosen.with_words(params.get("settings", ()), **values)
-    if params.get("save_recipe") is not None:
-        chosen.write(params["save_recipe"], force=bool(params.get("force")))
-    return chosen
-
-
 def is_robot(name: str) -> bool:
     """Whether a name is that of a robot: a description file by its ending, or a built-in robot."""
     from dynid.robot.formats import is_robot_file
@@ -429,7 +417,7 @@ def _refuse_unphysical(robot: Robot, name: str) -> None:
     for finding in harmless:
         message = f"{finding.message}; no torque depends on it, and it is left as it is"
         show_finding(replace(finding, severity="note", message=message))
-    if faults and not _is_given("allow_unphysical"):
+    if faults and not is_given("allow_unphysical"):
         raise errors.DescriptionError(
             faults[0].message,
             path=name,
@@ -444,18 +432,13 @@ def _read_urdf(name: str, held: dict[str, float], tell: bool) -> Robot:
     from dynid.robot.check import angle_findings
     from dynid.robot.formats.urdf import read_urdf
 
-    robot = read_urdf(name, hold=held, snap=not is_snapping_off())
+    robot = read_urdf(name, hold=held, snap=not is_given("no_snap"))
     for finding in angle_findings(robot) if tell else ():
         show_finding(finding)
     return robot
 
 
-def is_snapping_off() -> bool:
-    """Whether the present command was given --no-snap."""
-    return _is_given("no_snap")
-
-
-def _is_given(name: str) -> bool:
+def is_given(name: str) -> bool:
     """Whether an option of the whole program was given."""
     ctx = click.get_current_context(silent=True)
     return ctx is not None and bool(ctx.find_root().params.get(name))
@@ -501,67 +484,3 @@ def _no_robot(name: str) -> errors.ArgumentError:
         f"'{name}' is neither a robot file ({endings}) nor a built-in robot",
         remedy=f"{f'Did you mean {near}? ' if near else ''}Built-in robots: {', '.join(zoo.names())}.",
     )
-
-
-def run_request(out: Path | None, force: bool, recipe: TomlSettings | None) -> RunRequest | None:
-    """Describe the run folder of the present command, which may have no recipe; None without a folder."""
-    from dynid.runs.run_folder import RunRequest
-
-    return None if out is None else RunRequest(path=out, force=force, origin=_origin(recipe))
-
-
-def _origin(recipe: TomlSettings | None) -> Origin:
-    """Describe the present command with its settings and its input files."""
-    from dynid.runs.run_folder import Origin
-
-    ctx = click.get_current_context()
-    given = [(p, ctx.params[p.name]) for p in ctx.command.params if p.name in ctx.params and p.name not in NOT_SETTINGS]
-    inputs = [path for _, value in given for path in _paths(value)]
-    place = ["--out", str(ctx.params["out"])]
-    options = {str(p.name): _plain(value) for p, value in given if p.name not in ("settings", "recipe_file")}
-    return Origin(
-        verb=str(ctx.info_name),
-        command=shlex.join(["dynid", str(ctx.info_name), *_arguments(given, str), *place]),
-        arguments=[
-            *(["--no-snap"] if is_snapping_off() else []),
-            *(["--allow-unphysical"] if _is_given("allow_unphysical") else []),
-            *_arguments(given, _absolute),
-        ],
-        options=options if recipe is None else {**options, **recipe.to_dict()},
-        inputs=inputs if recipe is None else [*inputs, *recipe.input_files()],
-    )
-
-
-def _arguments(given: Sequence[tuple[click.Parameter, Any]], text: Callable[[Any], str]) -> list[str]:
-    """Write the words of the command line that give these values; options first, so that many logs can follow."""
-    words: list[str] = []
-    for parameter, value in sorted(given, key=lambda pair: isinstance(pair[0], click.Argument)):
-        values = value if isinstance(value, tuple) else () if value is None else (value,)
-        if isinstance(parameter, click.Argument):
-            words += [text(item) for item in values]
-        elif isinstance(value, bool):
-            words += [parameter.opts[0]] if value else list(parameter.secondary_opts[:1])
-        else:
-            words += [word for item in values for word in (parameter.opts[0], text(item))]
-    return words
-
-
-def _paths(value: Any) -> list[Path]:
-    """The files and folders among the values of a parameter."""
-    values = value if isinstance(value, tuple) else (value,)
-    return [Path(item).absolute() for item in values if isinstance(item, str | Path) and Path(item).exists()]
-
-
-def _absolute(value: Any) -> str:
-    """Write a value, or KEY=FILE, so that it has the same meaning in another folder."""
-    text = str(value)
-    key, equals, file = text.partition("=")
-    if isinstance(value, str | Path) and Path(text).exists():
-        return str(Path(text).absolute())
-    return f"{key}={Path(file).absolute()}" if equals and file and Path(file).exists() else text
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return _absolute(value) if isinstance(value, str | Path) else value

@@ -10,7 +10,8 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from dynid.errors import visible_text
 
 if TYPE_CHECKING:
     from dynid.findings import Finding
-    from dynid.links.identify import Identification
+    from dynid.tables import Table
 
 
 Advance = Callable[[float, str], None]
@@ -29,6 +30,12 @@ LINE = 80
 """Widest line that is printed, in characters (convention: the usual width of a terminal)."""
 SETTLING_S = 2.0
 """Time after which the speed so far says something about the rest [s] (convention)."""
+ONE_LINE = 160
+"""Longest finding that is printed, in characters (convention: two lines of a usual terminal)."""
+MOST_FINDINGS = 5
+"""Most findings on a screen; --verbose shows all (convention)."""
+MOST_ROWS = 12
+"""Most rows of a table on a screen; --verbose shows all (convention)."""
 WIDTH = 44
 """Largest width of the text beside a progress bar, in characters (convention)."""
 
@@ -83,15 +90,15 @@ def remaining_time(share: float, elapsed_s: float) -> str:
     return f"about {left:.0f} s left" if left < 90.0 else f"about {left / 60.0:.0f} min left"
 
 
-def show_finding(finding: Finding) -> None:
-    """Print a finding on the error stream, within the width of the terminal; of a note, print no remedy."""
-    if finding.severity == "note":
-        parts = ("note", finding.log, finding.joint, finding.message)
-        echo(wrap_lines(": ".join(filter(None, parts))), err=True)
-        return
-    head, text = finding.severity, visible_text(wrap_lines(str(finding)))
-    colour = {"error": "red", "warning": "yellow"}[head]
-    click.echo(click.style(head, fg=colour, bold=True) + text.removeprefix(head), err=True)
+def show_finding(finding: Finding, *, brief: bool = False) -> None:
+    """Print a finding on the error stream: within the width of the terminal, or as one line where it is to be brief."""
+    place = (finding.log or finding.where) if finding.joint is None else finding.joint
+    message = finding.message if finding.severity == "note" or brief else finding.sentence.removeprefix(f"{place}: ")
+    text = f"{finding.severity} [{finding.code}]: {place}: {message}"
+    lines = textwrap.shorten(text, ONE_LINE, placeholder=" ...") if brief else wrap_lines(text)
+    colour = {"error": "red", "warning": "yellow", "note": None}[finding.severity]
+    head, _, rest = visible_text(lines).partition(" ")
+    click.echo(f"{click.style(head, fg=colour, bold=colour is not None)} {rest}", err=True)
 
 
 _TIE = "\ue000"
@@ -119,31 +126,6 @@ def wrap_lines(text: str, *, tables: bool = True) -> str:
                 line, width, subsequent_indent=further, break_long_words=False, break_on_hyphens=False
             )
     return "\n".join(lines).replace(_TIE, " ")
-
-
-def identification_overview(fit: Identification) -> str:
-    """The main figures of an identification in a few lines: joints, friction, findings; no table of all parameters."""
-    from dynid.links.friction_summary import joint_friction
-    from dynid.tables import Table, plain_number
-
-    estimate = fit.estimate
-    condition = "infinite" if estimate.undetermined.any() else plain_number(estimate.condition)
-    joints = joint_friction(fit)
-    friction = [(f.name, f.dry.text, f.unit, f.viscous.text, f.viscous_unit) for f in joints]
-    lines = [
-        f"{fit.robot.name}: {len(estimate.names)} base parameters by {estimate.method}",
-        f"condition number {condition}, training error {fit.training_error[-1]:.3g} % of the torques as "
-        "they enter the fit, noise included",
-        fit.bounds.sentence,
-    ]
-    if friction:
-        lines += ["", Table.of(["joint", "dry friction", "unit", "viscous friction", "unit"], friction).to_text()]
-        lines += [f.remark for f in joints if f.remark]
-    if fit.selection is not None:
-        kept = list(dict.fromkeys(type(term).__name__ for term in fit.selection.terms))
-        lines += ["", f"Selected terms: {', '.join(kept) or 'none'}."]
-    lines += [f"{finding.severity.capitalize()}: {finding.sentence}" for finding in estimate.findings]
-    return wrap_lines("\n".join(lines).replace("\u00a0", " "))
 
 
 def print_json(value: object) -> None:
@@ -178,6 +160,42 @@ def print_verdict(text: str, *, good: bool | None) -> None:
     click.echo(click.style(head, fg=colour, bold=True) + (f"\n{rest}" if rest else ""))
 
 
-def print_written(out: Path) -> None:
-    """Print the paths of a run folder and of its report."""
-    echo(f"written: {out}\nopen {out / 'report.html'} in a browser")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Screen:
+    """What a command shows of its result, in this order; every verb has the same."""
+
+    verdict: str
+    """One or two sentences with the errors."""
+    good: bool | None
+    """Whether the verdict is good; None where nothing was judged."""
+    tables: Sequence[Table] = ()
+    findings: Sequence[Finding] = ()
+    """Beside those that were told while the command ran."""
+    files: Sequence[str] = ()
+    """One line per file that matters, with its error."""
+    commands: Sequence[str] = ()
+    """What to do next."""
+    details: str = ""
+    """Everything else, for --verbose."""
+
+
+def print_screen(screen: Screen, told: Sequence[Finding], out: Path | None, *, verbose: bool) -> None:
+    """Print verdict, tables, findings, files and next commands; with ``verbose`` all findings and the details, too."""
+    print_verdict(screen.verdict, good=screen.good)
+    for table in screen.tables:
+        echo(f"\n{(table if verbose else replace(table, rows=table.rows[:MOST_ROWS])).to_text()}")
+    order = ("error", "warning", "note")
+    known = [*told, *(finding for finding in screen.findings if finding not in told)]
+    findings = sorted(known, key=lambda finding: order.index(finding.severity))
+    shown = findings if verbose else findings[:MOST_FINDINGS]
+    if shown:
+        echo("")
+    for finding in shown:
+        show_finding(finding, brief=not verbose)
+    if len(findings) > len(shown):
+        echo(f"{len(findings) - len(shown)} more findings: --verbose{' or the report' if out else ''}.")
+    if verbose and screen.details:
+        echo(f"\n{wrap_lines(screen.details)}")
+    written = [] if out is None else [f"written: {out}; open {out / 'report.html'} in a browser"]
+    for line in (*screen.files, *written, *(f"next: {command}" for command in screen.commands[:2])):
+        echo(wrap_lines(line))

@@ -6,15 +6,16 @@ from dynid.lazy import lazy_names
 
 NAMES = {
     "actuator_run": ["ActuatorRun", "run_actuators"],
-    "drift_run": ["Drift", "FrictionTrend", "compare_runs"],
+    "drift_run": ["CompareRuns", "Drift"],
     "drives_run": ["calibrate_drives"],
     "export_run": ["run_export"],
-    "fleet_run": ["FleetRun", "run_fleet"],
-    "identification_run": ["IdentificationRun", "run_identification"],
-    "load_run": ["LoadRecipe", "LoadRun", "run_load"],
-    "plan_run": ["PlanRecipe", "run_command_design", "run_design"],
-    "run_folder": ["RunFolder", "RunRequest", "read_run"],
-    "validation_run": ["run_validation"],
+    "fleet_run": ["IdentifyFleet"],
+    "identification_run": ["IdentificationRun", "Identify"],
+    "load_run": ["IdentifyLoad", "LoadRecipe", "LoadRun"],
+    "plan_run": ["DesignMotion", "PlanRecipe"],
+    "protocol": ["Task", "run"],
+    "run_folder": ["RunRequest", "read_run"],
+    "validation_run": ["Validate"],
 }
 """Module -> its public names, loaded at first use."""
 

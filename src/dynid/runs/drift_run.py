@@ -7,9 +7,7 @@ allow, for all parameters together.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,14 +25,14 @@ from dynid.fleet.trends import Trend, excess_scatter, fit_trend
 from dynid.lazy import cached_property
 from dynid.links.friction_summary import JointFriction, joint_friction
 from dynid.links.identify import Identification, identify_equations
-from dynid.links.log_reader import ChannelMapSource, LogReader, Notice, log_finding
+from dynid.links.log_reader import ChannelMapSource, LogReader
 from dynid.links.recipe import Recipe
 from dynid.logs.reading import log_digest
 from dynid.processing.experiment import Experiment
+from dynid.report.page import Page, Section
 from dynid.report.sections.drift_section import drift_page
-from dynid.runs.identification_run import gather_too
 from dynid.runs.moved_parameters import Moved, find_moved
-from dynid.runs.run_folder import Origin, RunRequest, open_run
+from dynid.runs.protocol import Desk, Task
 from dynid.runs.validation_run import common_cutoff
 
 NORMAL_95 = 1.96
@@ -133,6 +131,11 @@ class Drift:
         return tuple(FrictionTrend(*one, scatter) for one in found)
 
     @property
+    def exit_code(self) -> int:
+        """Exit code of the command: 1 where a parameter moved, otherwise 0."""
+        return int(self.has_moved)
+
+    @property
     def has_moved(self) -> bool:
         """Whether any parameter moved."""
         return any(self.moved(later) for later in self.later)
@@ -175,59 +178,44 @@ def _finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def compare_runs(
-    stored: str | Path,
-    later: Sequence[str | Path],
-    *,
-    channel_map: ChannelMapSource | None = None,
-    gate: bool = True,
-    out: RunRequest | str | Path | None = None,
-    notice: Notice = log_finding,
-) -> Drift:
-    """Compare a stored identification with later logs or results: which parameters moved, on which joint, when.
+@dataclass(frozen=True, slots=True, eq=False)
+class CompareRuns(Task[Drift]):
+    """Compare a stored identification with later logs or results: which parameters moved, on which joint, when."""
 
-    Args:
-        stored: A folder that `run_identification` wrote, or its ``result.json``.
-        later: Such folders, or logs; a log is identified again with the model of the stored result.
-        channel_map: Channel map of the logs.
-        gate: Whether logs are checked first, and refused when the check finds an error.
-        out: Folder for the comparison and a page; None writes nothing.
-        notice: Called with every finding that a person should see at once.
+    verb = "compare-runs"
+    files = ("drift.json",)
 
-    Raises:
-        ArgumentError: A later result is that of another robot, or the stored one, or a log that it was identified from.
-        DataError: The gate refuses a log, or the stored model explains nothing of its torques.
+    stored: str | Path
+    """A folder that `Identify` wrote, or its ``result.json``."""
+    later: Sequence[str | Path]
+    """Such folders, or logs; a log is identified again with the model of the stored result."""
+    channel_map: ChannelMapSource | None = None
+    gate: bool = True
+    """Whether logs are checked first, and refused when the check finds an error."""
 
-    Example:
-        >>> path = dynid.write_result(fit, folder / "stored.json")
-        >>> later = dynid.write_result(fit, folder / "later.json")
-        >>> dynid.runs.compare_runs(path, [later]).verdict
-        'no parameter moved beyond its interval'
-    """
-    if not all(isinstance(item, str | Path) for item in (stored, *later)):
-        raise ArgumentError("results are compared by their files", remedy="Save each: dynid.write_result(fit, path).")
-    saved = read_result(stored)
-    _refuse_itself(Path(stored), [Path(path) for path in later], [facts["sha256"] for facts in saved.content["data"]])
-    fit = saved.identification()
-    cutoff, gathered = common_cutoff(saved.content["data"]), list[Finding]()
-    reader = LogReader(
-        robot=fit.robot,
-        recipe=Recipe.bare(gate=gate),
-        channel_map=channel_map,
-        notice=gather_too(gathered, notice),
-        without_gate=WITHOUT_GATE,
-    )
-    occasions = tuple(_occasion(fit, Path(path), reader, cutoff) for path in later)
-    runs = [run for one in occasions for run in one.fit.equations.excerpts if run.samples]
-    first = Occasion(Path(stored).name, _file_time(Path(stored)), fit, joint_friction(fit, runs) if runs else ())
-    drift = Drift(first, occasions)
-    origin = Origin.of_call("compare-runs", {}, [stored, *later, channel_map])
-    with nullcontext() if out is None else open_run(RunRequest.of(out), origin, ["drift.json"]) as run:
-        if run is not None:
-            run.write("drift.json", json.dumps(drift.to_json(), indent=1) + "\n")
-            run.write_page(drift_page(drift, [run.settings()]))
-            run.finish("drift.json", 1 if drift.has_moved else 0, gathered)
-    return drift
+    def inputs(self) -> Sequence[object]:
+        return [self.stored, *self.later, self.channel_map]
+
+    def check(self) -> None:
+        if not all(isinstance(item, str | Path) for item in (self.stored, *self.later)):
+            remedy = "Save each: dynid.write_result(fit, path)."
+            raise ArgumentError("results are compared by their files", remedy=remedy)
+        used = [facts["sha256"] for facts in read_result(self.stored).content["data"]]
+        _refuse_itself(Path(self.stored), [Path(path) for path in self.later], used)
+
+    def compute(self, desk: Desk) -> Drift:
+        saved = read_result(self.stored)
+        fit, cutoff = saved.identification(), common_cutoff(saved.content["data"])
+        reader = LogReader(robot=fit.robot, recipe=Recipe.bare(gate=self.gate), channel_map=self.channel_map,
+                           notice=desk.tell, without_gate=WITHOUT_GATE)  # fmt: skip
+        occasions = tuple(_occasion(fit, Path(path), reader, cutoff) for path in self.later)
+        runs = [run for one in occasions for run in one.fit.equations.excerpts if run.samples]
+        place = Path(self.stored)
+        first = Occasion(place.name, _file_time(place), fit, joint_friction(fit, runs) if runs else ())
+        return Drift(first, occasions)
+
+    def page(self, result: Drift, findings: Sequence[Finding], settings: Sequence[Section]) -> Page:
+        return drift_page(result, settings)
 
 
 def _refuse_itself(stored: Path, later: Sequence[Path], used: Sequence[str]) -> None:

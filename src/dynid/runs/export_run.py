@@ -89,8 +89,8 @@ def run_export(
     """Write a saved result for other programs.
 
     Args:
-        run: A folder that `run_identification` wrote, or its ``result.json``; for tables, ``urscript`` and ``ros2`` a
-            folder that `run_load` wrote, or its ``load.json``, as well.
+        run: A folder that `Identify` wrote, or its ``result.json``; for tables, ``urscript`` and ``ros2`` a
+            folder that `IdentifyLoad` wrote, or its ``load.json``, as well.
         kind: ``tables`` (Parquet where pyarrow is installed, CSV elsewhere), ``parquet``, ``csv``; of a load
             ``urscript`` (payload of a Universal Robots arm) or ``ros2`` (gravity compensation of ``control_filters``).
         out: Folder for the files.

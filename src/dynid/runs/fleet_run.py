@@ -2,94 +2,84 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dynid.export.robot_files import write_robot_files
+from dynid.findings import Finding
 from dynid.fleet.fleet import MONTH_DAYS, Fleet, FleetData, identify_fleet
 from dynid.fleet.history import Window
-from dynid.links.log_reader import ChannelMapSource, Progress
+from dynid.links.log_reader import ChannelMapSource
 from dynid.links.recipe import Recipe
+from dynid.report.page import Page, Section
 from dynid.report.sections.fleet_sections import fleet_page
 from dynid.robot.model import Robot
-from dynid.runs.run_folder import Origin, RunFolder, RunRequest, open_run
+from dynid.runs.protocol import Desk, Task
+from dynid.runs.run_folder import RunFolder
 
 SCHEMA = 1
 """Version of ``fleet.json``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class FleetRun:
     """A fleet and what was written about it."""
 
     fleet: Fleet
-    content: dict[str, Any]
-    """Content of ``fleet.json``."""
 
     @property
     def exit_code(self) -> int:
         """Exit code of the command: 1 where an arm is conspicuous or a log was left out, otherwise 0."""
         return 1 if self.fleet.outliers or self.fleet.failed else 0
 
-
-def run_fleet(
-    robot: Robot,
-    data: FleetData,
-    recipe: Recipe | None = None,
-    *,
-    channel_map: ChannelMapSource | None = None,
-    store: str | Path | None = None,
-    gain_spread: float = 0.0,
-    window_days: float = MONTH_DAYS,
-    out: RunRequest | str | Path | None = None,
-    progress: Progress | None = None,
-) -> FleetRun:
-    """Identify a fleet as `dynid.fleet.identify_fleet` does, and write a run folder.
-
-    Args:
-        robot: The type of all arms.
-        data: Patterns such as "logs/{arm}/*.parquet", or for each arm its logs.
-        recipe: All settings, the engine among them.
-        channel_map: Channel map of the logs.
-        store: Folder in which reduced logs are kept.
-        gain_spread: Standard deviation of the arms' torque gains about one; zero takes them as one.
-        window_days: Length of the windows of time [days].
-        out: Folder for the numbers, the typical robot as URDF and MJCF, and a report; None writes nothing.
-        progress: Called with the finished share (0 to 1) and a short description of the current step.
-
-    Example:
-        >>> found = dynid.runs.run_fleet(robot, {"a1": [log], "a2": [log2]}, dynid.Recipe.bare())
-        >>> sorted(found.content["arms"])
-        ['a1', 'a2']
-    """
-    chosen = recipe or Recipe()
-    patterns = [data] if isinstance(data, str) else list(data)
-    options = {**chosen.to_dict(), "logs": [str(word) for word in patterns], "gain_spread": gain_spread,
-               "window_days": window_days}  # fmt: skip
-    origin = Origin.of_call("run_fleet", options, [channel_map])
-    with nullcontext() if out is None else open_run(RunRequest.of(out), origin, ["fleet.json", "summary.txt"]) as run:
-        fleet = identify_fleet(
-            robot, data, chosen, channel_map=channel_map, store=store, gain_spread=gain_spread,
-            window_days=window_days, progress=progress,
-        )  # fmt: skip
-        found = FleetRun(fleet=fleet, content=fleet_content(fleet))
-        if run is not None:
-            _write(run, found, chosen)
-        return found
+    def to_json(self) -> dict[str, Any]:
+        """Contents of ``fleet.json``."""
+        return fleet_content(self.fleet)
 
 
-def _write(run: RunFolder, found: FleetRun, recipe: Recipe) -> None:
-    write_robot_files(found.fleet.typical, run.path, (), force=True)
-    run.write("fleet.json", json.dumps(found.content, indent=1, allow_nan=False) + "\n")
-    run.write("recipe.toml", recipe.to_toml())
-    run.write("summary.txt", found.fleet.summary() + "\n")
-    run.write_page(fleet_page(found.fleet, [run.settings()]))
-    run.finish("fleet.json", found.exit_code)
+@dataclass(frozen=True, slots=True, eq=False)
+class IdentifyFleet(Task[FleetRun]):
+    """Identify many arms of one type as `dynid.fleet.identify_fleet` does."""
+
+    verb = "fleet"
+    files = ("fleet.json", "summary.txt")
+
+    robot: Robot
+    """The type of all arms."""
+    data: FleetData
+    """Patterns such as "logs/{arm}/*.parquet", or for each arm its logs."""
+    recipe: Recipe = field(default_factory=Recipe)
+    channel_map: ChannelMapSource | None = None
+    store: str | Path | None = None
+    """Folder in which reduced logs are kept."""
+    gain_spread: float = 0.0
+    """Standard deviation of the arms' torque gains about one; zero takes them as one."""
+    window_days: float = MONTH_DAYS
+    """Length of the windows of time [days]."""
+
+    def inputs(self) -> Sequence[object]:
+        return [self.channel_map]
+
+    def options(self) -> Mapping[str, Any]:
+        logs = [self.data] if isinstance(self.data, str) else list(self.data)
+        return {"logs": list(map(str, logs)), "gain_spread": self.gain_spread, "window_days": self.window_days}
+
+    def compute(self, desk: Desk) -> FleetRun:
+        return FleetRun(identify_fleet(
+            self.robot, self.data, self.recipe, channel_map=self.channel_map, store=self.store,
+            gain_spread=self.gain_spread, window_days=self.window_days, progress=desk.progress,
+        ))  # fmt: skip
+
+    def write(self, folder: RunFolder, result: FleetRun) -> FleetRun:
+        write_robot_files(result.fleet.typical, folder.path, (), force=True)
+        folder.write("summary.txt", result.fleet.summary() + "\n")
+        return result
+
+    def page(self, result: FleetRun, findings: Sequence[Finding], settings: Sequence[Section]) -> Page:
+        return fleet_page(result.fleet, settings)
 
 
 def fleet_content(fleet: Fleet) -> dict[str, Any]:

@@ -1,11 +1,9 @@
-"""Identify what a robot holds from logs, in a run folder or without one: what ``dynid load`` does."""
+"""Identify what a robot holds from logs: what ``dynid load`` does."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -15,7 +13,7 @@ from dynid.files import file_digest, safe_name
 from dynid.findings import Finding, QualityReport
 from dynid.links.common.copies import check_copies
 from dynid.links.log_part import check_part
-from dynid.links.log_reader import ChannelMapSource, LogReader, Notice, Progress, log_finding
+from dynid.links.log_reader import ChannelMapSource, LogReader, Notice
 from dynid.links.recipe import Recipe
 from dynid.load.load import Load
 from dynid.load.load_files import read_library, read_load, read_load_logs
@@ -27,12 +25,14 @@ from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import Chain, Processing, check_delay
 from dynid.report.load_sections import flange_pose, frame_hint
+from dynid.report.page import Page, Section
 from dynid.report.report import load_page
 from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.model import Robot
 from dynid.robot.term_names import add_terms
-from dynid.runs.run_folder import Origin, RunFolder, RunRequest, open_run
-from dynid.settings import NotNegative, Number, Positive, TomlSettings
+from dynid.runs.protocol import Desk, Task
+from dynid.runs.run_folder import RunFolder
+from dynid.settings import Number, Positive, TomlSettings
 
 DELAY_DIGITS = 5
 """Decimals of a proposed delay in seconds (convention: 0.01 ms, below what a log can tell)."""
@@ -55,14 +55,9 @@ class LoadRecipe(TomlSettings):
     """-1 if the sensor reports the wrench on the robot."""
     axes: Literal["sensor", "base"] = "sensor"
     """Axes in which the wrench was recorded."""
-    drift: bool = False
-    """Whether a linear drift of the sensor's bias is estimated."""
-    find_orientation: bool = False
-    """Whether the orientation of the sensor on its link is estimated."""
-    find_gravity: bool = False
-    """Whether the direction of gravity is estimated."""
-    find_compliance: bool = False
-    """Whether the compliance of the sensor is estimated, from the load's swinging; not with the two settings above."""
+    find: tuple[Literal["drift", "orientation", "gravity", "compliance"], ...] = ()
+    """What is estimated with the load: a linear drift of the sensor's bias, the orientation of the sensor on its link,
+    the direction of gravity, the compliance of the sensor (from the load's swinging; alone)."""
     form: Literal["differential", "integral", "static"] | None = None
     """Equations of the sensor: with accelerations, integrated over intervals without them, or gravity alone; None lets
     the data decide."""
@@ -70,10 +65,6 @@ class LoadRecipe(TomlSettings):
     """Delay of the wrenches (or, without a sensor, of the torques) behind the positions [s]; "auto" estimates it."""
     cutoff_hz: Positive | Literal["auto"] | None = "auto"
     """Cutoff of the low-pass of the positions [Hz]; "auto" chooses it from the noise, None filters nothing."""
-    dead_band: NotNegative = 0.0
-    """Rows of a joint slower than this are left out [rad/s or m/s]."""
-    rows: str | None = None
-    """Rows of every log that are used, such as "100:5000", counted from 0; None for all."""
     time: str | None = None
     """Time of every log that is used since its start [s], such as "2.5:30"; None for all."""
     gravity: tuple[Number, ...] | None = None
@@ -91,11 +82,11 @@ class LoadRecipe(TomlSettings):
         """Refuse settings that have no meaning or exclude each other."""
         self.settle_kinds()
         check_delay("delay_s", self.delay_s)
-        check_part(self.rows, self.time, self.gravity)
+        check_part(None, self.time, self.gravity)
         self.arm_knowledge()
         if self.sensor is None and (self._sensing() != Sensing() or self.form is not None):
             raise ArgumentError(
-                "find_orientation, find_gravity, find_compliance, drift, axes, form and sign are about a wrist sensor",
+                "find, axes, form and sign are about a wrist sensor",
                 remedy="Name its link with sensor (--sensor).",
             )
         if self.sensor is not None and self.link is not None:
@@ -128,10 +119,10 @@ class LoadRecipe(TomlSettings):
         return Sensing(
             sign=self.sign,
             axes=self.axes,
-            drift=self.drift,
-            find_orientation=self.find_orientation,
-            find_gravity=self.find_gravity,
-            find_compliance=self.find_compliance,
+            drift="drift" in self.find,
+            find_orientation="orientation" in self.find,
+            find_gravity="gravity" in self.find,
+            find_compliance="compliance" in self.find,
         )
 
     def sensing(self, robot: Robot, held: Sequence[Experiment], notice: Notice) -> Sensing:
@@ -153,10 +144,8 @@ class LoadRecipe(TomlSettings):
         """How the logs are read; the delay of a wrench is not that of the torques."""
         return Recipe(
             cutoff_hz=self.cutoff_hz,
-            dead_band=self.dead_band,
             delay_s=self.delay_s if self.sensor is None else 0.0,
             gate=self.gate,
-            rows=self.rows,
             time=self.time,
             gravity=self.gravity,
         )
@@ -170,71 +159,70 @@ class LoadRun:
     """The load, its checks and its verdict."""
     text: str
     """Summary, proposals and payload dialogs."""
-    content: dict[str, Any]
-    """Contents of ``load.json``."""
+    dialogs: tuple[str, ...]
+    """Proposed settings, or the values for the payload dialogs of controllers, one line each."""
+    logs: Mapping[str, str]
+    """Digest -> name of every log with the load."""
+    held: Experiment
+    """The first run with the load."""
 
     @property
     def exit_code(self) -> int:
         """Exit code of the command: 1 where the result is doubtful, otherwise 0."""
         return 1 if self.study.verdict == "doubtful" else 0
 
+    def to_json(self) -> dict[str, Any]:
+        """Contents of ``load.json``."""
+        return {**self.study.to_dict(), "logs": dict(self.logs)}
 
-def run_load(
-    robot: Robot,
-    logs: Sequence[str | Path],
-    recipe: LoadRecipe | None = None,
-    *,
-    unloaded: Sequence[str | Path] = (),
-    channel_map: ChannelMapSource | None = None,
-    out: RunRequest | str | Path | None = None,
-    progress: Progress | None = None,
-    notice: Notice = log_finding,
-) -> LoadRun:
-    """Identify what a robot holds, by a wrist sensor or by joint torques.
 
-    Args:
-        robot: The robot; for joint torques it gets rotor inertia, friction and offset in every joint without them.
-        logs: The logs with the load.
-        recipe: All settings; the defaults of `LoadRecipe` if None.
-        unloaded: The logs without the load, for joint torques.
-        channel_map: Channel map of the logs, its file, or the name of a built-in one.
-        out: Folder for the load, the robot with it and a report; None writes nothing.
-        progress: Called with the finished share (0 to 1) and a short description of the current step.
-        notice: Called with every finding that a person should see at once.
+@dataclass(frozen=True, slots=True, eq=False)
+class IdentifyLoad(Task[LoadRun]):
+    """Identify what a robot holds, by a wrist sensor or by joint torques."""
 
-    Raises:
-        ArgumentError: Settings exclude each other, or a log is given twice.
-        DataError: The gate refuses a log, or a log cannot be used.
+    verb = "load"
+    files = ("load.json", "load.txt")
 
-    Example:
-        >>> logs, empty = [folder / "held.csv"], [folder / "run1.csv"]
-        >>> recipe = dynid.runs.LoadRecipe(gate=False, cutoff_hz=10.0)
-        >>> done = dynid.runs.run_load(robot, logs, recipe, unloaded=empty, channel_map=folder / "map.toml")
-        >>> done.study.load.frame
-        'link3'
-    """
-    chosen = recipe or LoadRecipe()
-    _refuse_unclear(chosen, logs, unloaded)
-    gripper = None if chosen.tare is None else read_load(chosen.tare)
-    objects = () if chosen.library is None else read_library(chosen.library)
-    inputs = [*logs, *unloaded, channel_map, *chosen.input_files()]
-    origin = Origin.of_call("run_load", chosen.to_dict(), inputs)
-    files = ["load.json", "load.txt", "recipe.toml"]
-    with nullcontext() if out is None else open_run(RunRequest.of(out), origin, files) as run:
-        robot = chosen.log_recipe().placed(robot)
+    robot: Robot
+    """The robot; for joint torques it gets rotor inertia, friction and offset in every joint without them."""
+    logs: Sequence[str | Path]
+    """The logs with the load."""
+    recipe: LoadRecipe = field(default_factory=LoadRecipe)
+    unloaded: Sequence[str | Path] = ()
+    """The logs without the load, for joint torques."""
+    channel_map: ChannelMapSource | None = None
+
+    def inputs(self) -> Sequence[object]:
+        return [*self.logs, *self.unloaded, self.channel_map]
+
+    def check(self) -> None:
+        _refuse_unclear(self.recipe, self.logs, self.unloaded)
+
+    def compute(self, desk: Desk) -> LoadRun:
+        recipe = self.recipe
+        gripper = None if recipe.tare is None else read_load(recipe.tare)
+        objects = () if recipe.library is None else read_library(recipe.library)
+        robot = recipe.log_recipe().placed(self.robot)
         model = add_terms(robot)
-        reader = LogReader(robot=model, recipe=chosen.log_recipe(), channel_map=channel_map, progress=progress,
-                           needs_torques=chosen.sensor is None, notice=notice, check=chosen.check)  # fmt: skip
-        held, empty = reader.experiments(logs), reader.experiments(unloaded)
-        study, sensing = _study(chosen, robot, model, held, empty, (gripper, objects), notice)
-        text = "\n".join([study.summary(), *_proposed_settings(study.proposals, sensing)]) + _dialogs(
-            study, chosen, robot
-        )
-        content = study.to_dict() | {"logs": {file_digest(log): Path(log).name for log in logs}}
-        result = LoadRun(study=study, text=text, content=content)
-        if run is not None:
-            _write(run, result, held[0], chosen)
+        reader = LogReader(robot=model, recipe=recipe.log_recipe(), channel_map=self.channel_map, notice=desk.tell,
+                           progress=desk.progress, needs_torques=recipe.sensor is None, check=recipe.check)  # fmt: skip
+        held, empty = reader.experiments(self.logs), reader.experiments(self.unloaded)
+        study, sensing = _study(recipe, robot, model, held, empty, (gripper, objects), desk.tell)
+        lines = (*_proposed_settings(study.proposals, sensing), *_dialogs(study, recipe, robot))
+        text = "\n".join([study.summary(), *lines])
+        logs = {file_digest(log): Path(log).name for log in self.logs}
+        return LoadRun(study=study, text=text, dialogs=lines, logs=logs, held=held[0])
+
+    def write(self, folder: RunFolder, result: LoadRun) -> LoadRun:
+        study = result.study
+        folder.write("load.txt", result.text + "\n")
+        if study.load.mass > 0.0:
+            name = f"{safe_name(study.robot.name)}_with_load.urdf"
+            write_urdf(study.robot_with_load, folder.path / name, force=True, allow_unphysical=True)
         return result
+
+    def page(self, result: LoadRun, findings: Sequence[Finding], settings: Sequence[Section]) -> Page:
+        return load_page(result.study, result.held, settings, self.recipe.flange)
 
 
 def _study(
@@ -258,22 +246,22 @@ def _study(
     return study, sensing
 
 
-def _dialogs(study: LoadStudy, recipe: LoadRecipe, robot: Robot) -> str:
+def _dialogs(study: LoadStudy, recipe: LoadRecipe, robot: Robot) -> list[str]:
     """Write the values for the payload dialogs of controllers; nothing for a doubtful load."""
     if study.verdict == "doubtful":
-        return ""
+        return []
     pose = None if recipe.flange is None else flange_pose(robot, study.load.frame, recipe.flange)
     dialogs = payload_dialogs(study.load, T_flange_frame=pose)
-    return "\n\n" + "\n".join([frame_hint(study, recipe.flange), *(str(dialog) for dialog in dialogs)])
+    return [frame_hint(study, recipe.flange), *(str(dialog) for dialog in dialogs)]
 
 
 def _proposed_settings(proposals: Sequence[Proposal], given: Sensing) -> list[str]:
     """Settings of the recipe that the proposals come to, where they differ from those given."""
     better = proposals[-1].sensing if proposals else given
+    find = {"drift": better.drift, "orientation": better.find_orientation, "gravity": better.find_gravity}
+    new = {"drift": given.drift, "orientation": given.find_orientation, "gravity": given.find_gravity} != find
     settings = {
-        "find_orientation=true": better.find_orientation and not given.find_orientation,
-        "find_gravity=true": better.find_gravity and not given.find_gravity,
-        "drift=true": better.drift and not given.drift,
+        f"find={','.join(name for name, is_wanted in find.items() if is_wanted)}": new,
         f"axes={better.axes}": better.axes != given.axes,
         f"sign={better.sign}": better.sign != given.sign,
         f"delay_s={round(better.delay_s, DELAY_DIGITS):g}": better.delay_s != given.delay_s,
@@ -303,20 +291,3 @@ def _refuse_unclear(recipe: LoadRecipe, logs: Sequence[str | Path], unloaded: Se
                 "nothing would be left of the load",
                 remedy="Give the load.json of the gripper alone.",
             )
-
-
-def _write(run: RunFolder, result: LoadRun, held: Experiment, recipe: LoadRecipe) -> None:
-    """Write the load, the recipe, the robot with the load, and the report."""
-    study = result.study
-    run.write("load.txt", result.text + "\n")
-    run.write("load.json", json.dumps(result.content, indent=1) + "\n")
-    run.write("recipe.toml", recipe.to_toml())
-    if study.load.mass > 0.0:
-        write_urdf(
-            study.robot_with_load,
-            run.path / f"{safe_name(study.robot.name)}_with_load.urdf",
-            force=True,
-            allow_unphysical=True,
-        )
-    run.write_page(load_page(study, held, [run.settings()], recipe.flange))
-    run.finish("load.json", result.exit_code)

@@ -392,7 +392,7 @@ def read_run(folder: str | Path) -> dict[str, Any]:
 
     Example:
         >>> recipe = dynid.Recipe(selection=None, estimator="wls")
-        >>> found = dynid.runs.run_identification(robot, log, recipe, out=folder / "run")
+        >>> found = dynid.runs.run(dynid.runs.Identify(robot, log, recipe), folder / "run")
         >>> dynid.runs.read_run(folder / "run")["finished"]
         True
     """

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from dynid.errors import ArgumentError
-from dynid.export.result_file import read_result
+from dynid.export.result_file import SavedResult, read_result
 from dynid.findings import Finding
 from dynid.links.common.copies import SeenSamples, check_copies
 from dynid.links.common.held_out_causes import explain_failure
 from dynid.links.common.kept_faults import unmended
-from dynid.links.log_reader import ChannelMapSource, LogReader, Notice, Progress, log_finding
+from dynid.links.identify import Identification
+from dynid.links.log_reader import ChannelMapSource, LogReader, Notice
 from dynid.links.recipe import Recipe
 from dynid.links.validation import Validation, validate
 from dynid.logs.reading import log_digest
+from dynid.processing.experiment import Experiment
+from dynid.report.page import Page, Section
 from dynid.report.report import identification_page
-from dynid.runs.identification_run import gather_too
-from dynid.runs.run_folder import Origin, RunRequest, open_run
+from dynid.runs.protocol import Desk, Task
 
 USED_SETTINGS = (
     "gate", "cutoff_hz", "band_hz", "delay_s", "dead_band", "rows", "time", "max_gap_s", "judge_rest", "trim_s",
@@ -30,73 +30,81 @@ USED_SETTINGS = (
 """Settings of a recipe that a validation uses; the others belong to the identification."""
 
 
-def run_validation(
-    result: str | Path,
-    logs: Sequence[str | Path],
-    recipe: Recipe | None = None,
-    *,
-    channel_map: ChannelMapSource | None = None,
-    out: RunRequest | str | Path | None = None,
-    progress: Progress | None = None,
-    notice: Notice = log_finding,
-) -> Validation:
-    """Compare the torques that a saved result predicts with those of logs that it has not seen.
+@dataclass(frozen=True, slots=True, eq=False)
+class ValidationRun:
+    """The verdict on a saved result, with what it was judged on."""
 
-    Args:
-        result: A folder that `run_identification` wrote, or its ``result.json``.
-        logs: The logs.
-        recipe: Settings of the gate, the processing and the comparison; its band is that of the result if None.
-        channel_map: Channel map of the logs, its file, or the name of a built-in one.
-        out: Folder for the verdict and a report; None writes nothing.
-        progress: Called with the finished share (0 to 1) and a short description of the current step.
-        notice: Called with every finding that a person should see at once.
+    verdict: Validation
+    saved: SavedResult
+    fit: Identification
+    runs: tuple[Experiment, ...]
 
-    Raises:
-        ArgumentError: A log is given twice, or the result was identified from it.
-        DataError: The gate refuses a log, it holds a part of a log that the result was identified from, or the result
-            cannot be read.
+    @property
+    def exit_code(self) -> int:
+        """Exit code of the command: 1 where the verdict failed, otherwise 0."""
+        return 0 if self.verdict.passed else 1
 
-    Example:
-        >>> written = dynid.write_result(fit, folder / "judged.json")
-        >>> logs = [folder / "run1.csv"]
-        >>> judged = dynid.runs.run_validation(folder / "judged.json", logs, channel_map=folder / "map.toml")
-        >>> judged.joint_names
-        ('joint1', 'joint2', 'joint3')
-    """
-    check_copies(logs)
-    saved = read_result(result)
-    fit = saved.identification()
-    used = {facts["sha256"]: facts["source"] for facts in saved.content["data"] if facts["sha256"]}
-    for log in logs:
-        _check_unseen(log, log_digest(log), used)
-    fitted = [(facts["source"], facts.get("stretch_keys", ())) for facts in saved.content["data"]]
-    given = recipe or Recipe()
-    if given.gravity is not None:
-        raise ArgumentError(
-            "a result keeps the gravity under which it was identified",
-            remedy="Omit gravity, or identify again with it.",
-        )
-    _note_unused(given, notice)
-    chosen = replace(given, band_hz=fit.equations.band_hz) if given.band_hz is None else given
-    origin = Origin.of_call("run_validation", chosen.to_dict(), [result, *logs, channel_map])
-    with nullcontext() if out is None else open_run(RunRequest.of(out), origin, ["validation.json"]) as run:
-        gathered: list[Finding] = []
-        reader = LogReader(robot=fit.robot, recipe=chosen, channel_map=channel_map, progress=progress,
-                           notice=gather_too(gathered, notice), seen=SeenSamples(fitted))  # fmt: skip
-        runs = reader.experiments(logs, for_validation=True, cutoff_hz=common_cutoff(saved.content["data"]))
-        for log, experiment in zip(logs, runs, strict=True):
+    def to_json(self) -> dict[str, Any]:
+        """Contents of ``validation.json``."""
+        return dict(self.verdict.to_json())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Validate(Task[ValidationRun]):
+    """Compare the torques that a saved result predicts with those of logs that it has not seen."""
+
+    verb = "validate"
+    files = ("validation.json",)
+
+    result: str | Path
+    """A folder that `Identify` wrote, or its ``result.json``."""
+    logs: Sequence[str | Path]
+    recipe: Recipe = field(default_factory=Recipe)
+    """Settings of the gate, the processing and the comparison; its band is that of the result if None."""
+    channel_map: ChannelMapSource | None = None
+
+    def inputs(self) -> Sequence[object]:
+        return [self.result, *self.logs, self.channel_map]
+
+    def check(self) -> None:
+        check_copies(self.logs)
+        used = _logs_of(read_result(self.result))
+        for log in self.logs:
+            _check_unseen(log, log_digest(log), used)
+        if self.recipe.gravity is not None:
+            raise ArgumentError(
+                "a result keeps the gravity under which it was identified",
+                remedy="Omit gravity, or identify again with it.",
+            )
+
+    def compute(self, desk: Desk) -> ValidationRun:
+        saved = read_result(self.result)
+        fit, data, given = saved.identification(), saved.content["data"], self.recipe
+        _note_unused(given, desk.tell)
+        recipe = replace(given, band_hz=fit.equations.band_hz) if given.band_hz is None else given
+        fitted = [(facts["source"], facts.get("stretch_keys", ())) for facts in data]
+        reader = LogReader(robot=fit.robot, recipe=recipe, channel_map=self.channel_map, progress=desk.progress,
+                           notice=desk.tell, seen=SeenSamples(fitted))  # fmt: skip
+        runs = reader.experiments(self.logs, for_validation=True, cutoff_hz=common_cutoff(data))
+        for log, experiment in zip(self.logs, runs, strict=True):
             # a folder whose files a map names is known only once it is read
-            _check_unseen(log, experiment.sha256, used)
-        verdict = validate(fit, runs, limit=chosen.limit_percent, band_hz=chosen.band_hz, trim_s=chosen.trim_s)
-        verdict = replace(verdict, doubts=unmended([*gathered, *fit.estimate.findings], chosen.per_run))
+            _check_unseen(log, experiment.sha256, _logs_of(saved))
+        verdict = validate(fit, runs, limit=recipe.limit_percent, band_hz=recipe.band_hz, trim_s=recipe.trim_s)
+        verdict = replace(verdict, doubts=unmended([*desk.findings, *fit.estimate.findings], recipe.per_run))
         verdict = replace(verdict, causes=explain_failure(fit, verdict, runs))
-        if chosen.band_hz is not None and chosen.band_hz == fit.equations.band_hz:  # a result holds no samples
+        if recipe.band_hz is not None and recipe.band_hz == fit.equations.band_hz:  # a result holds no samples
             verdict = replace(verdict, training_error=saved.training_error_in_band)
-        if run is not None:
-            run.write("validation.json", json.dumps(verdict.to_json(), indent=1) + "\n")
-            run.write_page(identification_page(fit, verdict, runs, [run.settings()], saved.content["data"], gathered))
-            run.finish("validation.json", 0 if verdict.passed else 1, [*gathered, *verdict.causes])
-    return verdict
+        desk.findings.extend(verdict.causes)
+        return ValidationRun(verdict, saved, fit, tuple(runs))
+
+    def page(self, result: ValidationRun, findings: Sequence[Finding], settings: Sequence[Section]) -> Page:
+        data = result.saved.content["data"]
+        return identification_page(result.fit, result.verdict, result.runs, settings, data, findings)
+
+
+def _logs_of(saved: SavedResult) -> dict[str, str]:
+    """Digest -> name of every log that a result was identified from."""
+    return {facts["sha256"]: facts["source"] for facts in saved.content["data"] if facts["sha256"]}
 
 
 def _note_unused(recipe: Recipe, notice: Notice) -> None:

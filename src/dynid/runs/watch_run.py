@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,19 +13,21 @@ from dynid.files import file_digest
 from dynid.findings import Finding
 from dynid.links.common.copies import check_copies
 from dynid.links.identify import Identification
-from dynid.links.log_reader import ChannelMapSource, Log, LogReader, Notice, Progress, log_finding
+from dynid.links.log_reader import ChannelMapSource, Log, LogReader, Notice, log_finding
 from dynid.links.recipe import Recipe
 from dynid.monitor.alarms import Watch, watch_experiment
 from dynid.monitor.calibration import Calibration, Sight, calibrate
 from dynid.monitor.planted_pushes import PushCurve, plant_pushes
 from dynid.monitor.watched_signals import watched_stretches
 from dynid.processing.experiment import Experiment
+from dynid.report.page import Page, Section
 from dynid.report.sections.watch_sections import watch_page
-from dynid.runs.identification_run import gather_too
-from dynid.runs.run_folder import Origin, RunRequest, open_run, read_run
+from dynid.runs.protocol import Desk, Task, run
+from dynid.runs.run_folder import RunRequest, read_run
 from dynid.runs.validation_run import common_cutoff
 from dynid.runs.watch_checks import check_log, refuse_watched, tell_fitted, watched_samples
 
+OTHER_LOGS = "Calibrate with other logs than those that are watched: a push in the log would set its own threshold."
 PUSHES = 40
 """Pushes per size that the report plants into the watched logs (convention: shares to some per cent)."""
 
@@ -47,6 +47,11 @@ class WatchRun:
     """Planted pushes that are found in the watched logs; None where they are too short."""
 
     @property
+    def exit_code(self) -> int:
+        """Exit code of the command: 1 where there is an alarm, otherwise 0."""
+        return int(self.alarms > 0)
+
+    @property
     def alarms(self) -> int:
         """Number of alarms."""
         return sum(len(found.alarms) for found in self.watches)
@@ -64,6 +69,71 @@ class WatchRun:
         return self.summary()
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class WatchLogs(Task[WatchRun]):
+    """Watch logs with an identified model; see `watch` for the fields."""
+
+    verb = "watch"
+    files = ("watch.json",)
+
+    result: Identification | str | Path
+    logs: Sequence[Log | Experiment]
+    clean: Sequence[Log | Experiment] = ()
+    per_hour: float = 1.0
+    channel_map: ChannelMapSource | None = None
+
+    def inputs(self) -> Sequence[object]:
+        return [self.result, *self.logs, *self.clean, self.channel_map]
+
+    def options(self) -> Mapping[str, Any]:
+        return {"per_hour": self.per_hour}
+
+    def check(self) -> None:
+        if not isinstance(self.result, Identification | str | Path):
+            remedy = "Give an identification, or its folder."
+            raise ArgumentError(f"result is a {type(self.result).__name__}", remedy=remedy)
+        if not self.logs:
+            raise ArgumentError("there is no log to watch", remedy="Give log files, recordings or experiments.")
+        logs, clean = ([log for log in some if not isinstance(log, Experiment)] for some in (self.logs, self.clean))
+        check_copies(logs)
+        check_copies(clean, logs, why="in which nothing touched the robot (clean)", remedy=OTHER_LOGS)
+
+    def compute(self, desk: Desk) -> WatchRun:
+        saved = None if isinstance(self.result, Identification) else read_result(self.result)
+        fit = self.result if isinstance(self.result, Identification) else saved.identification()  # type: ignore[union-attr]
+        cutoff = None if saved is None else common_cutoff(saved.content["data"])
+        reader = LogReader(
+            robot=fit.robot, recipe=_recipe(self.result), channel_map=self.channel_map, progress=desk.progress,
+            notice=desk.tell, seen=watched_samples(fit, self.clean, desk.tell),
+        )  # fmt: skip
+        runs = _experiments(reader, self.logs, cutoff)
+        tell_fitted(fit, runs, desk.tell)
+        known = self._calibrate(fit, runs, reader, cutoff, desk)
+        sight = known.sight(self.per_hour)
+        for finding in (*sight.findings, *(doubt for one in runs for doubt in check_log(fit, one, known))):
+            desk.tell(finding)
+        return WatchRun(
+            watches=tuple(watch_experiment(fit, one, known, per_hour=self.per_hour) for one in runs),
+            calibration=known,
+            sight=sight,
+            findings=tuple(desk.findings),
+            curve=_curve(fit, known, runs, self.per_hour),
+        )
+
+    def _calibrate(
+        self, fit: Identification, runs: Sequence[Experiment], reader: LogReader, cutoff: float | None, desk: Desk
+    ) -> Calibration:
+        if self.clean:
+            quiet = _experiments(reader, self.clean, cutoff)
+            refuse_watched(quiet, runs)
+            tell_fitted(fit, quiet, desk.tell, is_clean=True)
+            return calibrate(fit, quiet)
+        return calibrate(fit) if isinstance(self.result, Identification) else calibrate_result(Path(self.result), fit)
+
+    def page(self, result: WatchRun, findings: Sequence[Finding], settings: Sequence[Section]) -> Page:
+        return watch_page(result.watches, result.sight, result.curve, result.findings, settings)
+
+
 def watch(
     result: Identification | str | Path,
     logs: Log | Experiment | Sequence[Log | Experiment],
@@ -72,20 +142,18 @@ def watch(
     per_hour: float = 1.0,
     channel_map: ChannelMapSource | None = None,
     out: RunRequest | str | Path | None = None,
-    progress: Progress | None = None,
     notice: Notice = log_finding,
 ) -> WatchRun:
     """Watch logs with an identified model: what pushed against the arm, when, and against which joint.
 
     Args:
-        result: An identification, or the folder that `run_identification` wrote.
+        result: An identification, or the folder that `dynid.runs.Identify` wrote.
         logs: Log files, recordings or experiments to watch.
         clean: Logs in which nothing touched the robot, and which the identification has not seen; by default the data
             of the identification, of which parts are left out in turn.
         per_hour: Rate of false alarms of the whole arm [1/h]: the only number to choose.
         channel_map: Channel map of log files.
         out: Folder for the alarms and a report; None writes nothing.
-        progress: Called with the finished share (0 to 1) and a short description of the current step.
         notice: Called with every finding that a person should see at once.
 
     Raises:
@@ -97,56 +165,7 @@ def watch(
         0
     """
     given = [logs] if isinstance(logs, str | Path) or not isinstance(logs, Sequence) else list(logs)
-    if not isinstance(result, Identification | str | Path):
-        raise ArgumentError(f"result is a {type(result).__name__}", remedy="Give an identification, or its folder.")
-    if not given:
-        raise ArgumentError("there is no log to watch", remedy="Give log files, recordings or experiments.")
-    check_copies([log for log in given if not isinstance(log, Experiment)])
-    check_copies(
-        [log for log in clean if not isinstance(log, Experiment)],
-        [log for log in given if not isinstance(log, Experiment)],
-        why="in which nothing touched the robot (clean)",
-        remedy="Calibrate with other logs than those that are watched: a push in the log would set its own threshold.",
-    )
-    saved = None if isinstance(result, Identification) else read_result(result)
-    fit = result if isinstance(result, Identification) else saved.identification()  # type: ignore[union-attr]
-    gathered: list[Finding] = []
-    tell = gather_too(gathered, notice)
-    reader = LogReader(
-        robot=fit.robot, recipe=_recipe(result), channel_map=channel_map, progress=progress, notice=tell,
-        seen=watched_samples(fit, clean, tell),
-    )  # fmt: skip
-    cutoff = None if saved is None else common_cutoff(saved.content["data"])
-    runs = _experiments(reader, given, cutoff)
-    tell_fitted(fit, runs, tell)
-    if clean:
-        quiet = _experiments(reader, clean, cutoff)
-        refuse_watched(quiet, runs)
-        tell_fitted(fit, quiet, tell, is_clean=True)
-        known = calibrate(fit, quiet)
-    elif isinstance(result, Identification):
-        known = calibrate(fit)
-    else:
-        known = calibrate_result(Path(result), fit)
-    sight = known.sight(per_hour)
-    for finding in (*sight.findings, *(doubt for one in runs for doubt in check_log(fit, one, known))):
-        tell(finding)
-    words = {"per_hour": per_hour}
-    paths = [item for item in (result, *given, *clean, channel_map) if isinstance(item, str | Path)]
-    origin = Origin.of_call("watch", words, paths)
-    with nullcontext() if out is None else open_run(RunRequest.of(out), origin, ["watch.json"]) as run:
-        found = WatchRun(
-            watches=tuple(watch_experiment(fit, one, known, per_hour=per_hour) for one in runs),
-            calibration=known,
-            sight=sight,
-            findings=tuple(gathered),
-            curve=_curve(fit, known, runs, per_hour),
-        )
-        if run is not None:
-            run.write("watch.json", json.dumps(found.to_json(), indent=1) + "\n")
-            run.write_page(watch_page(found.watches, sight, found.curve, found.findings, [run.settings()]))
-            run.finish("watch.json", 0, gathered)
-    return found
+    return run(WatchLogs(result, given, clean, per_hour, channel_map), out, notice=notice)
 
 
 def _recipe(result: Identification | str | Path) -> Recipe:

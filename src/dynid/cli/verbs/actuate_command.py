@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from dynid.cli.execute import run_request
 from dynid.cli.options import (
     EXISTING,
     FORCE,
@@ -18,9 +19,8 @@ from dynid.cli.options import (
     command,
     logs_argument,
     robot_argument,
-    run_request,
 )
-from dynid.cli.screen import echo, print_json, print_written
+from dynid.cli.screen import echo, print_json
 
 if TYPE_CHECKING:
     from dynid.robot.model import Robot
@@ -90,7 +90,7 @@ def actuate(
         sys.exit(run.exit_code)
     echo(run.text)
     if out is not None:
-        print_written(out)
+        echo(f"written: {out}; open {out / 'report.html'} in a browser")
     sys.exit(run.exit_code)
 
 

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dynid.cli.options import (
-    FORCE,
-    JSON,
-    OUT,
-    POSITIVE,
-    command,
-    read_recipe,
-    recipe_options,
-    robot_argument,
-    run_request,
-)
-from dynid.cli.screen import echo, print_json, progress, show_finding
+from dynid.cli.execute import execute, read_recipe
+from dynid.cli.options import POSITIVE, command, output_options, recipe_options, robot_argument
+from dynid.cli.screen import Screen
 
 if TYPE_CHECKING:
     from dynid.robot.model import Robot
+    from dynid.runs.plan_run import DesignRun
 
 
 @command(
@@ -29,8 +20,7 @@ if TYPE_CHECKING:
     "dynid excite arm.urdf --set scale=0.5 --period 20 --time-limit 60 --out plan",
     "dynid excite arm.urdf --set floor=0.05 --set clearance=0.02 --out plan",
     "dynid excite arm.urdf --method energy-points --set points=30 --acceleration 5 --out plan",
-    "dynid excite arm.urdf --commands --set band_hz=0.3,8 --out commands",
-    "dynid excite arm.urdf --commands --set law=servo.toml --set duration_s=20 --out commands",
+    "dynid excite arm.urdf --commands --set law=servo.toml --period 20 --out commands",
 )
 @robot_argument
 @click.option("--method", type=click.Choice(["fourier", "energy-points"]),
@@ -48,9 +38,7 @@ if TYPE_CHECKING:
               help="Duration of the search for a Fourier series [s]; 30 by default. Ctrl-C keeps the best "
               "motion.")  # fmt: skip
 @recipe_options("scale=0.5, floor=0, tool_speed=1 or velocity=2")
-@OUT
-@FORCE
-@JSON
+@output_options("the motion and a report", required=True)
 def excite(
     robot: Robot,
     method: str | None,
@@ -58,18 +46,14 @@ def excite(
     period_s: float | None,
     acceleration: str | None,
     time_limit_s: float | None,
-    out: Path,
-    force: bool,
-    as_json: bool,
-    **recipe_words: Any,
+    **_: Any,  # read from click's context
 ) -> None:
     """Design the motion that reveals the parameters best.
 
     The motion keeps the robot's limits, reduced to 80 % (--set scale=0.8). The screen and the report name the limits
     that are unknown and not checked.
     """
-    from dynid.excitation.plan_files import plan_contents
-    from dynid.runs.plan_run import PlanRecipe, run_command_design, run_design
+    from dynid.runs.plan_run import DesignMotion, PlanRecipe
 
     if commands and method is not None:
         raise click.UsageError("--commands is a method of its own: leave --method out")
@@ -80,22 +64,23 @@ def excite(
         acceleration=acceleration,
         time_limit_s=time_limit_s,
     )
-    request = run_request(out, force, recipe)
-    assert request is not None
-    if recipe.method == "commands":
-        designed, written = run_command_design(robot, recipe, out=request, notice=show_finding)
-        if as_json:
-            print_json(designed.contents())
-        else:
-            echo(designed.summary())
-            echo(f"written: {', '.join(map(str, written))}")
-        return
-    with progress("searching") as advance:
-        plan, files = run_design(robot, recipe, out=request, progress=advance, notice=show_finding)
-    if plan.interrupted:
-        echo("interrupted: this is the best motion so far", err=True)
-    if as_json:
-        print_json(plan_contents(plan))
-    else:
-        echo(plan.summary())
-        echo(f"written: {', '.join(map(str, files))}")
+    execute(DesignMotion(robot, recipe), "searching", show_plan)
+
+
+def show_plan(run: DesignRun) -> Screen:
+    """What the motion reveals, how near it comes to the limits, and its files."""
+    from dynid.excitation.excitation import Excitation
+
+    plan, out = run.plan, click.get_current_context().params["out"]
+    if not isinstance(plan, Excitation):
+        return Screen(verdict=plan.summary(), good=None, files=[f"commands: {out / 'commands.csv'}"])
+    state = "interrupted: this is the best motion so far; " if plan.interrupted else ""
+    return Screen(
+        verdict=f"{state}condition number {plan.condition_number:.3g}, {plan.trajectory.duration:g} s; speed reached: "
+        f"{plan.speed_text}",
+        good=not plan.interrupted,
+        findings=plan.cautions,
+        files=[plan.checks_summary, f"motion: {out / 'trajectory.csv'}"],
+        commands=["dynid identify ROBOT LOG --map MAP --out result"],
+        details=plan.summary(),
+    )

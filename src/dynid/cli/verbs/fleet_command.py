@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dynid.cli.options import (
-    FORCE,
-    JSON,
-    MAP,
-    OUT,
-    POSITIVE,
-    FiniteRange,
-    command,
-    read_recipe,
-    recipe_options,
-    robot_argument,
-    run_request,
-)
-from dynid.cli.screen import echo, print_json, print_written, progress, wrap_lines
+from dynid.cli.execute import execute, read_recipe
+from dynid.cli.options import MAP, POSITIVE, FiniteRange, command, output_options, recipe_options, robot_argument
+from dynid.cli.screen import Screen
 
 if TYPE_CHECKING:
     from dynid.robot.model import Robot
+    from dynid.runs.fleet_run import FleetRun
+
+MOST_LINES = 8
+"""Most differences on a screen; --verbose shows all (convention)."""
 
 
 def _check_patterns(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
@@ -53,9 +45,7 @@ def _check_patterns(ctx: click.Context, param: click.Parameter, given: tuple[str
 @click.option("--window", type=POSITIVE, default=30.0, show_default=True, metavar="DAYS",
               help="Length of the windows of time in which friction is followed [days].")  # fmt: skip
 @recipe_options(example="cutoff_hz=10 or gate=false", page="docs/recipes.md", saves=False, of_logs=True, spreads=True)
-@OUT
-@FORCE
-@JSON
+@output_options("the numbers, the typical robot and a report", required=True)
 def fleet(
     robot: Robot,
     patterns: tuple[str, ...],
@@ -63,10 +53,7 @@ def fleet(
     store: Path | None,
     gain_spread: float,
     window: float,
-    out: Path,
-    force: bool,
-    as_json: bool,
-    **_: Any,  # --recipe and --set: read_recipe takes them from click's context
+    **_: Any,  # read from click's context
 ) -> None:
     """Identify many arms of one type from all their logs.
 
@@ -76,22 +63,25 @@ def fleet(
     not be used.
     """
     from dynid.links.recipe import Recipe
-    from dynid.runs.fleet_run import run_fleet
+    from dynid.runs.fleet_run import IdentifyFleet
 
     recipe = read_recipe(Recipe)
-    with progress("reducing logs") as advance:
-        run = run_fleet(
-            robot, list(patterns), recipe, channel_map=channel_map, store=store, gain_spread=gain_spread,
-            window_days=window, out=run_request(out, force, recipe), progress=advance,
-        )  # fmt: skip
-    if as_json:
-        print_json(run.content)
-    else:
-        echo(wrap_lines(run.fleet.summary()))
-        if len(run.fleet.arms) == 1:
-            echo(
-                "There is one arm: nothing to compare it with. Does {arm} stand for the right part of the path?",
-                err=True,
-            )
-        print_written(out)
-    sys.exit(run.exit_code)
+    task = IdentifyFleet(robot, list(patterns), recipe, channel_map, store, gain_spread, window)
+    execute(task, "reducing logs", show_fleet)
+
+
+def show_fleet(run: FleetRun) -> Screen:
+    """The verdict, what differs, and the logs that were left out."""
+    fleet = run.fleet
+    lines = [f"{arm.name}: {difference.sentence}" for arm in fleet.outliers for difference in arm.differences]
+    lines += [f"{effect.sentence}." for effect in fleet.warmth if effect.is_sure]
+    lines += [f"Left out: {log.path} ({log.arm}): {log.reason}" for log in fleet.failed]
+    if len(fleet.arms) == 1:
+        lines.append("There is one arm: nothing to compare it with. Does {arm} stand for the right part of the path?")
+    shown = [*lines[:MOST_LINES], *([f"{len(lines) - MOST_LINES} more: --verbose."] if len(lines) > MOST_LINES else [])]
+    return Screen(
+        verdict="\n".join([f"{fleet.title}: {fleet.verdict}", *shown]),
+        good=run.exit_code == 0,
+        findings=fleet.findings,
+        details=fleet.summary(),
+    )

@@ -2,39 +2,26 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from dynid.cli.execute import execute, read_recipe
 from dynid.cli.options import (
     EXISTING,
-    FORCE,
     GATE,
-    JSON,
     MAP,
-    OUT,
     command,
     logs_argument,
-    read_recipe,
+    output_options,
     recipe_options,
     robot_argument,
-    run_request,
 )
-from dynid.cli.screen import (
-    echo,
-    identification_overview,
-    print_json,
-    print_verdict,
-    print_written,
-    progress,
-    show_finding,
-    wrap_lines,
-)
+from dynid.cli.screen import Screen
 
 if TYPE_CHECKING:
     from dynid.robot.model import Robot
+    from dynid.runs.identification_run import IdentificationRun
 
     TextType = click.ParamType[str]
 else:
@@ -102,9 +89,7 @@ class EstimatorOption(click.Option):
     spreads=True,
 )  # fmt: skip
 @GATE
-@OUT
-@FORCE
-@JSON
+@output_options("the result, the identified model and a report", required=True)
 def identify(
     robot: Robot,
     logs: tuple[str, ...],
@@ -114,36 +99,35 @@ def identify(
     hold_out: str | None,  # rule that holds out a part of every log
     significant: str | None,
     gate: bool | None,
-    out: Path,
-    force: bool,
-    as_json: bool,
-    **_: Any,  # --recipe and --set: read_recipe takes them from click's context
+    **_: Any,  # read from click's context
 ) -> None:
     """Identify a robot from logs.
 
     The run folder gets the result, the identified model, the recipe and a report. The exit code is 1 if the result
     fails on the held-out data. dynid rerun repeats a finished run.
     """
-    from dynid.export.result_file import result_json
     from dynid.links.recipe import Recipe
-    from dynid.runs.identification_run import run_identification
+    from dynid.runs.identification_run import Identify
 
     recipe = read_recipe(Recipe, estimator=estimator, hold_out=hold_out, significant=significant, gate=gate)
-    with progress("identifying") as advance:
-        run = run_identification(
-            robot, logs, recipe, held_out=held_out, channel_map=channel_map, out=run_request(out, force, recipe),
-            progress=advance, notice=show_finding,
-        )  # fmt: skip
-    if as_json:
-        print_json(result_json(run.fit, run.validation, run.cost))
-    else:
-        echo(identification_overview(run.fit))
-        echo(wrap_lines(f"All {len(run.fit.estimate.names)} parameters: {out / 'summary.txt'}") + "\n")
-        if run.cost:
-            echo(f"{run.cost}\n")
-        verdict = UNPROVEN if run.validation is None else run.validation.summary()
-        print_verdict(verdict, good=None if run.validation is None else run.validation.passed)
-        print_written(out)
-        if run.note:
-            echo(wrap_lines(run.note))
-    sys.exit(run.exit_code)
+    execute(Identify(robot, logs, recipe, held_out, channel_map), "identifying", show_identification)
+
+
+def show_identification(run: IdentificationRun) -> Screen:
+    """The verdict, the friction of every joint, and the files with their errors."""
+    from dynid.links.friction_summary import joint_friction
+    from dynid.tables import Table
+
+    out, check = click.get_current_context().params["out"], run.validation
+    friction = [(f.name, f.dry.text, f.unit, f.viscous.text, f.viscous_unit) for f in joint_friction(run.fit)]
+    table = Table.of(["joint", "dry friction", "unit", "viscous friction", "unit "], friction)
+    details = [run.fit.summary(), str(run.cost or ""), "" if check is None else check.summary()]
+    return Screen(
+        verdict=UNPROVEN if check is None else "\n".join(filter(None, (check.verdict, check.joints_above_limit))),
+        good=None if check is None else check.passed,
+        tables=[table] if friction else [],
+        findings=[*(() if check is None else check.causes), *run.fit.estimate.findings],
+        files=run.note.splitlines(),
+        commands=[f"dynid validate {out} NEW_LOG --map MAP", f"dynid codegen {out} --out {out}_c"],
+        details="\n\n".join(filter(None, details)),
+    )

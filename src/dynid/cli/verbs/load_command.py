@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 import math
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from dynid.cli.execute import execute, read_recipe
 from dynid.cli.options import (
     EXISTING,
-    FORCE,
     JSON,
     MAP,
-    NewFolder,
     command,
     logs_argument,
-    read_recipe,
+    output_options,
     recipe_options,
     robot_argument,
-    run_request,
 )
-from dynid.cli.screen import echo, print_json, print_written, progress, show_finding
+from dynid.cli.screen import Screen, echo, print_json, show_finding
 
 if TYPE_CHECKING:
     from dynid.robot.model import Robot
+    from dynid.runs.load_run import LoadRun
 
 
 @command(
     "dynid load arm.urdf held.csv --map map.toml --sensor tool0",
     "dynid load arm.urdf held.csv --unloaded empty.csv --map map.toml --out load",
     "dynid load arm.urdf held.csv --map map.toml --arm 0.1,0.01",
-    "dynid load arm.urdf held.csv --map map.toml --sensor tool0 --set drift=true",
+    "dynid load arm.urdf held.csv --map map.toml --sensor tool0 --set find=drift",
 )
 @robot_argument
 @logs_argument
@@ -47,10 +44,7 @@ if TYPE_CHECKING:
 @click.option("--tare", type=EXISTING, metavar="FILE",
               help="The load.json of the gripper alone; it is subtracted, with its uncertainty.")  # fmt: skip
 @recipe_options("link=tool, sign=-1, delay_s=auto or gate=false", of_logs=True)
-@click.option("--out", type=NewFolder(path_type=Path),
-              help="Folder for the load, the URDF of the robot with the load, and a report.")  # fmt: skip
-@FORCE
-@JSON
+@output_options("the load, the URDF of the robot with the load, and a report")
 def load(
     robot: Robot,
     logs: tuple[str, ...],
@@ -59,31 +53,31 @@ def load(
     unloaded: tuple[str, ...],
     arm: str | None,
     tare: str | None,
-    out: Path | None,
-    force: bool,
-    as_json: bool,
-    **recipe_words: Any,
+    **_: Any,  # read from click's context
 ) -> None:
     """Identify the load of a robot.
 
     The data come from a wrist sensor or from joint torques. The command prints the values to enter in the robot
     controller's payload dialog. The exit code is 1 if the result is doubtful.
     """
-    from dynid.runs.load_run import LoadRecipe, run_load
+    from dynid.runs.load_run import IdentifyLoad, LoadRecipe
 
     recipe = read_recipe(LoadRecipe, sensor=sensor, arm=arm, tare=tare)
-    with progress("identifying the load") as advance:
-        run = run_load(
-            robot, logs, recipe, unloaded=unloaded, channel_map=channel_map, out=run_request(out, force, recipe),
-            progress=advance, notice=show_finding,
-        )  # fmt: skip
-    if as_json:
-        print_json(run.content)
-    else:
-        echo(run.text)
-        if out is not None:
-            print_written(out)
-    sys.exit(run.exit_code)
+    execute(IdentifyLoad(robot, logs, recipe, unloaded, channel_map), "identifying the load", show_load)
+
+
+def show_load(run: LoadRun) -> Screen:
+    """The verdict, the load, and the values for payload dialogs."""
+    study, out = run.study, click.get_current_context().params["out"]
+    findings = [*study.problems, *study.advice, *study.notes]
+    return Screen(
+        verdict=f"{study.verdict_in_words}\n\n{study.load.table()}",
+        good=study.verdict != "doubtful",
+        findings=findings,
+        files=run.dialogs[:3],
+        commands=[f"dynid export {out} --to urscript --out payload"] if out else [],
+        details=run.text,
+    )
 
 
 @command(

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dynid import errors
-from dynid.cli.options import (
-    EXISTING,
-    FORCE,
-    GATE,
-    JSON,
-    MAP,
-    POSITIVE,
-    NewFolder,
-    command,
-    logs_argument,
-    read_recipe,
-    recipe_options,
-    run_request,
-)
-from dynid.cli.screen import print_json, print_verdict, print_written, progress, show_finding
+from dynid.cli.execute import execute, read_recipe
+from dynid.cli.options import EXISTING, GATE, MAP, POSITIVE, command, logs_argument, output_options, recipe_options
+from dynid.cli.screen import Screen
+from dynid.settings import split_word
+
+if TYPE_CHECKING:
+    from dynid.runs.validation_run import ValidationRun
 
 
 @command(
@@ -38,18 +28,13 @@ from dynid.cli.screen import print_json, print_verdict, print_written, progress,
               help="Largest relative torque error that passes [%]; 15 by default.")  # fmt: skip
 @recipe_options("cutoff_hz=10 or delay_s=0.004", of_logs=True)
 @GATE
-@click.option("--out", type=NewFolder(path_type=Path), help="Folder for the verdict and a report.")
-@FORCE
-@JSON
+@output_options("the verdict and a report")
 def validate(
     result: str,
     logs: tuple[str, ...],
     channel_map: str | None,
     limit_percent: float | None,
     gate: bool | None,
-    out: Path | None,
-    force: bool,
-    as_json: bool,
     **recipe_words: Any,
 ) -> None:
     """Validate a saved result on held-out logs.
@@ -57,22 +42,23 @@ def validate(
     RESULT is a folder that dynid identify wrote, or its result.json. The exit code is 1 if the validation fails.
     """
     from dynid.links.recipe import Recipe
-    from dynid.runs.validation_run import run_validation
+    from dynid.runs.validation_run import Validate
 
     _refuse_unused(recipe_words["settings"])
     recipe = read_recipe(Recipe, limit_percent=limit_percent, gate=gate)
-    with progress("validating") as advance:
-        verdict = run_validation(
-            result, logs, recipe, channel_map=channel_map, out=run_request(out, force, recipe), progress=advance,
-            notice=show_finding,
-        )  # fmt: skip
-    if as_json:
-        print_json(verdict.to_json())
-    else:
-        print_verdict(verdict.summary(), good=verdict.passed)
-        if out is not None:
-            print_written(out)
-    sys.exit(0 if verdict.passed else 1)
+    execute(Validate(result, logs, recipe, channel_map), "validating", show_validation)
+
+
+def show_validation(run: ValidationRun) -> Screen:
+    """The verdict and the errors of every joint."""
+    verdict = run.verdict
+    logs = [verdict.log_table()] if len(verdict.by_log) > 1 else []
+    return Screen(
+        verdict="\n".join(filter(None, (verdict.verdict, verdict.joints_above_limit))),
+        good=verdict.passed,
+        tables=[verdict.table(), *logs],
+        findings=verdict.causes,
+    )
 
 
 def _refuse_unused(settings: tuple[str, ...]) -> None:
@@ -81,7 +67,7 @@ def _refuse_unused(settings: tuple[str, ...]) -> None:
     from dynid.runs.validation_run import USED_SETTINGS
 
     known = [key for key in Recipe.__dataclass_fields__ if key != "gravity"]  # a message of its own
-    keys = [setting.partition("=")[0].strip().partition(".")[0] for setting in settings]
+    keys = [split_word(setting)[0] for setting in settings]
     if unused := [key for key in keys if key in known and key not in USED_SETTINGS]:
         raise errors.ArgumentError(
             f"{unused[0]} has no effect on a finished result",

@@ -5,16 +5,21 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dynid import errors
-from dynid.cli.options import EXISTING, FORCE, GATE, JSON, MAP, FiniteRange, NewFolder, command, run_request
-from dynid.cli.screen import print_json, print_verdict, print_written, progress, show_finding
+from dynid.cli.execute import execute
+from dynid.cli.options import EXISTING, GATE, MAP, FiniteRange, command, output_options
+from dynid.cli.screen import Screen, show_finding
 
 if TYPE_CHECKING:
-    from dynid.runs.run_folder import RunRequest
+    from dynid.runs.drift_run import Drift
+    from dynid.runs.watch_run import WatchRun
+
+MOST_LINES = 12
+"""Most parameters that moved on a screen; --verbose shows all (convention)."""
 
 
 @command(
@@ -39,9 +44,7 @@ if TYPE_CHECKING:
 @click.option("--learn", type=FiniteRange(min=0.0), default=0.0, metavar="SECONDS",
               help="With --live: calibrate from the first seconds of the stream, in which nothing may touch the "
               "robot, instead of from logs.")  # fmt: skip
-@click.option("--out", type=NewFolder(path_type=Path), help="Folder for the alarms and a report.")
-@FORCE
-@JSON
+@output_options("the alarms and a report")
 def watch(
     result: str,
     logs: tuple[str, ...],
@@ -51,8 +54,8 @@ def watch(
     live: bool,
     learn: float,
     out: Path | None,
-    force: bool,
     as_json: bool,
+    **_: Any,  # read from click's context
 ) -> None:
     """Tell what pushed against the arm, when, and where.
 
@@ -62,7 +65,7 @@ def watch(
     from dynid.cli.live_stream import watch_stream
     from dynid.export.result_file import read_result
     from dynid.runs.live_calibration import calibrate_live
-    from dynid.runs.watch_run import watch as run_watch
+    from dynid.runs.watch_run import WatchLogs
 
     if live:
         if logs or out is not None:
@@ -76,25 +79,16 @@ def watch(
         raise errors.ArgumentError("--learn needs --live", remedy="Give --clean for logs.")
     if not logs:
         raise errors.ArgumentError("there is no log to watch", remedy="Give a log, or --live.")
-    with progress("watching") as advance:
-        found = run_watch(
-            result, logs, clean=clean, per_hour=per_hour, channel_map=channel_map,
-            out=_request(out, force), progress=advance, notice=show_finding,
-        )  # fmt: skip
-    if as_json:
-        print_json(found.to_json())
-    else:
-        click.echo(found.summary())
-        if out is not None:
-            print_written(out)
-    sys.exit(1 if found.alarms else 0)
+    execute(WatchLogs(result, logs, clean, per_hour, channel_map), "watching", show_watch)
 
 
-def _request(out: Path | None, force: bool) -> RunRequest | None:
-    """The folder of the run; a watch has no recipe of its own."""
-    from dynid.links.recipe import Recipe
-
-    return run_request(out, force, Recipe.bare())
+def show_watch(run: WatchRun) -> Screen:
+    """The verdict and the alarms of every log."""
+    return Screen(
+        verdict="\n".join([*(f"{found.source}: {found.verdict}" for found in run.watches), run.sight.sentence]),
+        good=not run.alarms,
+        tables=[found.table() for found in run.watches if found.alarms],
+    )
 
 
 @command(
@@ -105,37 +99,28 @@ def _request(out: Path | None, force: bool) -> RunRequest | None:
 @click.argument("later", nargs=-1, required=True, type=EXISTING)
 @MAP
 @GATE
-@click.option("--out", type=NewFolder(path_type=Path), help="Folder for the comparison and its page.")
-@FORCE
-@JSON
+@output_options("the comparison and its page")
 def compare_runs(
     stored: str,
     later: tuple[str, ...],
     channel_map: str | None,
     gate: bool | None,
-    out: Path | None,
-    force: bool,
-    as_json: bool,
+    **_: Any,  # read from click's context
 ) -> None:
     """Tell which parameters have drifted or worn since a result.
 
     STORED is a folder that dynid identify wrote; LATER are such folders, or logs, which are identified again with the
     model of STORED. The exit code is 1 if a parameter moved.
     """
-    from dynid.links.recipe import Recipe
-    from dynid.runs.drift_run import compare_runs as compare
+    from dynid.runs.drift_run import CompareRuns
 
-    drift = compare(
-        stored, later, channel_map=channel_map, gate=gate is not False, out=run_request(out, force, Recipe.bare()),
-        notice=show_finding,
-    )  # fmt: skip
-    if as_json:
-        print_json(drift.to_json())
-    else:
-        print_verdict(drift.verdict, good=not drift.has_moved)
-        for occasion in drift.later:
-            for one in drift.moved(occasion):
-                click.echo(f"{occasion.date} {occasion.name}: {one.sentence}")
-        if out is not None:
-            print_written(out)
-    sys.exit(1 if drift.has_moved else 0)
+    execute(CompareRuns(stored, later, channel_map, gate is not False), "comparing", show_drift)
+
+
+def show_drift(drift: Drift) -> Screen:
+    """The verdict and what moved."""
+    moved = [(one.date, one.name, part.sentence) for one in drift.later for part in drift.moved(one)]
+    lines = [f"{date} {name}: {sentence}" for date, name, sentence in moved]
+    return Screen(
+        verdict="\n".join([drift.verdict, *lines[:MOST_LINES]]), good=not drift.has_moved, details="\n".join(lines)
+    )

@@ -1,0 +1,142 @@
+"""The protocol of a run: check, read, compute, write, report. What differs between the verbs is their `Task`."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from dynid.errors import DataError
+from dynid.findings import Finding
+from dynid.links.log_reader import Notice, Progress, log_finding
+from dynid.report.page import Page, Section
+from dynid.runs.run_folder import Origin, RunFolder, RunRequest, open_run
+from dynid.settings import TomlSettings
+
+
+class Outcome(Protocol):
+    """What a task comes to."""
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of the command: 0, or 1 where the verdict failed."""
+
+    def to_json(self) -> dict[str, Any]:
+        """All results as values that JSON can hold."""
+
+
+Result = TypeVar("Result", bound=Outcome)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """What a task works with."""
+
+    progress: Progress | None = None
+    """Called with the finished share (0 to 1) and a short description of the current step."""
+    notice: Notice = log_finding
+    """Called with every finding that a person should see at once."""
+    findings: list[Finding] = field(default_factory=list)
+    """All findings so far."""
+    folder: RunFolder | None = None
+    """Where the run is written; None without a folder."""
+
+    def tell(self, finding: Finding) -> None:
+        """Keep a finding, and pass it on."""
+        self.findings.append(finding)
+        self.notice(finding)
+
+
+class Task(ABC, Generic[Result]):
+    """One verb with its arguments; its methods are called in the order in which they stand here."""
+
+    verb: ClassVar[str]
+    files: ClassVar[tuple[str, ...]]
+    """Names of the files that the run writes beside report and recipe; the first one holds the numbers."""
+    can_continue: ClassVar[bool] = False
+    """Whether an interrupted run leaves what it has so far for the next one."""
+    recipe: TomlSettings | None = None
+
+    @abstractmethod
+    def inputs(self) -> Sequence[object]:
+        """What the task reads; files among it are listed with their digests."""
+
+    def options(self) -> Mapping[str, Any]:
+        """Settings beside those of the recipe, as JSON holds them."""
+        return {}
+
+    def check(self) -> None:
+        """Refuse arguments that exclude each other, before a folder is made."""
+
+    @abstractmethod
+    def compute(self, desk: Desk) -> Result:
+        """Read the logs and find the result."""
+
+    def refusal(self, error: DataError, findings: Sequence[Finding], settings: Sequence[Section]) -> Page | None:
+        """The page that says why a log was refused; None without one."""
+        return None
+
+    def write(self, folder: RunFolder, result: Result) -> Result:
+        """Write further files."""
+        return result
+
+    @abstractmethod
+    def page(self, result: Result, findings: Sequence[Finding], settings: Sequence[Section]) -> Page | None:
+        """The report; None without one."""
+
+
+def run(
+    task: Task[Result],
+    out: RunRequest | str | Path | None = None,
+    *,
+    progress: Progress | None = None,
+    notice: Notice = log_finding,
+) -> Result:
+    """Do what a command does, and write its run folder.
+
+    Args:
+        task: The verb with its arguments, such as `dynid.runs.Identify`.
+        out: Folder for results, settings and a report; None writes nothing.
+        progress: Called with the finished share (0 to 1) and a short description of the current step.
+        notice: Called with every finding that a person should see at once.
+
+    Raises:
+        ArgumentError: Settings exclude each other, or a log is given twice.
+        DataError: A log is refused, or cannot be used.
+        ExportError: The folder holds other results.
+
+    Example:
+        >>> recipe = dynid.Recipe(selection=None, estimator="wls")
+        >>> found = dynid.runs.run(dynid.runs.Identify(robot, log, recipe, held_out=[log2]))
+        >>> found.validation is not None
+        True
+    """
+    task.check()
+    if out is None:
+        return task.compute(Desk(progress=progress, notice=notice))
+    settings = {} if task.recipe is None else task.recipe.to_dict()
+    inputs = [*task.inputs(), *([] if task.recipe is None else task.recipe.input_files())]
+    origin = Origin.of_call(task.verb, {**settings, **task.options()}, inputs)
+    with open_run(RunRequest.of(out), origin, [*task.files, "recipe.toml"], can_continue=task.can_continue) as folder:
+        desk = Desk(progress=progress, notice=notice, folder=folder)
+        try:
+            result = task.compute(desk)
+        except DataError as error:
+            if page := task.refusal(error, desk.findings, [folder.settings()]):
+                folder.write_page(page)
+                folder.refuse()
+                message = f"all findings and the commands to run next are in {folder.folder / 'report.html'}"
+                notice(Finding(code="refused", severity="note", where="folder", message=message))
+            raise
+        result = task.write(folder, result)
+        if not (folder.path / task.files[0]).exists():
+            folder.write(task.files[0], json.dumps(result.to_json(), indent=1) + "\n")
+        if task.recipe is not None:
+            folder.write("recipe.toml", task.recipe.to_toml())
+        if page := task.page(result, desk.findings, [folder.settings()]):
+            folder.write_page(page)
+        folder.finish(task.files[0], result.exit_code, desk.findings)
+    return result
