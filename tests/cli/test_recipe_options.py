@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner
 
 import dynid
 from dynid.cli import main
@@ -38,23 +37,7 @@ def test_recipes_of_other_commands_come_back_from_their_files(recipe: LoadRecipe
     assert type(recipe).read(tmp_path / "recipe.toml") == recipe
 
 
-def test_the_recipe_of_a_command_is_saved_before_it_runs(tmp_path: Path) -> None:
-    words = [
-        "excite",
-        "gautier_khalil_3r",
-        "--period",
-        "7",
-        "--set",
-        "seed=3",
-        "--save-recipe",
-        str(tmp_path / "r.toml"),
-    ]
-    refused = CliRunner().invoke(main, [*words, "--out", str(tmp_path / "out")])
-    assert refused.exit_code == 2  # the robot has no velocity limits
-    assert PlanRecipe.read(tmp_path / "r.toml") == PlanRecipe(period_s=7.0, seed=3)
-
-
-@pytest.mark.parametrize("odd", [{"method": "x"}, {"method": "energy-points", "condition": "x"}], ids=str)
+@pytest.mark.parametrize("odd", [{"method": "x"}], ids=str)
 def test_methods_that_there_are_not_are_refused_in_python_too(odd: dict[str, str]) -> None:
     with pytest.raises(ArgumentError, match=r"'x' does not fit\. Give"):
         PlanRecipe(**odd)  # type: ignore[arg-type]

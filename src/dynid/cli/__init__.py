@@ -43,8 +43,10 @@ Examples:
               "name of the command.")  # fmt: skip
 @click.option("--no-snap", is_flag=True, help="Take rounded right angles of URDF files (1.5708) as they are "
               "written; may also be written after the name of the command.")  # fmt: skip
+@click.option("--verbose", is_flag=True, help="Print all findings and details, not only the verdict; may also be "
+              "written after the name of the command.")  # fmt: skip
 @click.pass_context
-def main(ctx: click.Context, timing: bool, no_snap: bool, allow_unphysical: bool) -> None:
+def main(ctx: click.Context, timing: bool, no_snap: bool, allow_unphysical: bool, verbose: bool) -> None:
     """Identify the dynamics of robots from logs of their motion.
 
     ROBOT is a file (.urdf; .xml or .mjcf for MJCF; .txt for the text format) or the name of a built-in robot: dynid

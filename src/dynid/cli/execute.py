@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Settings = TypeVar("Settings", bound="TomlSettings")
 Result = TypeVar("Result", bound="Outcome")
-NOT_SETTINGS = ("out", "force", "as_json", "verbose", "save_recipe")
+NOT_SETTINGS = ("out", "force", "as_json")
 """Parameters of a command that do not change its result."""
 
 
@@ -51,7 +51,7 @@ def execute(task: Task[Result], title: str, show: Callable[[Result], Screen]) ->
             show_finding(finding)
         print_json(result.to_json())
     else:
-        print_screen(show(result), told, params["out"], verbose=params["verbose"])
+        print_screen(show(result), told, params["out"], verbose=is_given("verbose"))
     sys.exit(result.exit_code)
 
 
@@ -64,10 +64,7 @@ def read_recipe(kind: type[Settings], **values: Any) -> Settings:
     """
     params = click.get_current_context().params
     chosen = kind() if params.get("recipe_file") is None else kind.read(params["recipe_file"])
-    chosen = chosen.with_words(params.get("settings", ()), **values)
-    if params.get("save_recipe") is not None:
-        chosen.write(params["save_recipe"], force=bool(params.get("force")))
-    return chosen
+    return chosen.with_words(params.get("settings", ()), **values)
 
 
 def run_request(out: Path | None, force: bool, recipe: TomlSettings | None) -> RunRequest | None:

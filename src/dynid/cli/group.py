@@ -40,7 +40,7 @@ INTERRUPTED = (
     "they stopped, the others begin anew."
 )
 
-ANYWHERE = ("--no-snap", "--allow-unphysical")
+ANYWHERE = ("--no-snap", "--allow-unphysical", "--verbose")
 """Options of the whole program that may also be written after the name of a command."""
 _CODES: list[tuple[type[errors.DynidError], int]] = [
     (errors.ArgumentError, 2),

@@ -44,7 +44,7 @@ DATA_OPTIONS = frozenset(
     }
 )
 """Options that say what is read."""
-OUTPUT_OPTIONS = frozenset({"--out", "--force", "--json", "--format", "--save-recipe", "--help", "-h"})
+OUTPUT_OPTIONS = frozenset({"--out", "--force", "--json", "--format", "--help", "-h"})
 """Options that say what is written or printed."""
 SIMILAR = 0.7
 """Similarity from which on a known name is proposed for an unknown one, 0 to 1 (convention)."""
@@ -167,19 +167,16 @@ class NewFolder(click.Path):
 
 
 OUT = click.option("--out", type=NewFolder(path_type=Path), required=True, help="Folder for the results.")
-VERBOSE = click.option("--verbose", is_flag=True, help="Print everything that is known, not only the verdict.")
 
 
 def output_options(content: str, *, required: bool = False) -> Callable[[Function], Function]:
-    """Add --out, --force, --json and --verbose; ``content`` says what the folder is for."""
+    """Add --out, --force and --json; ``content`` says what the folder is for."""
     out = click.option("--out", type=NewFolder(path_type=Path), required=required, help=f"Folder for {content}.")
-    return lambda function: out(FORCE(JSON(VERBOSE(function))))
+    return lambda function: out(FORCE(JSON(function)))
 
 
 RECIPE = click.option("--recipe", "recipe_file", type=EXISTING, metavar="FILE",
                       help="Read all settings from a recipe (TOML).")  # fmt: skip
-SAVE_RECIPE = click.option("--save-recipe", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-                           help="Write the settings of this command to a recipe (TOML).")  # fmt: skip
 
 
 class GroupedCommand(click.Command):
@@ -310,14 +307,13 @@ def logs_argument(function: Function, required: bool = True) -> Function:
 
 
 def recipe_options(
-    example: str, *, page: str | None = None, saves: bool = True, of_logs: bool = False, spreads: bool = False
+    example: str, *, page: str | None = None, of_logs: bool = False, spreads: bool = False
 ) -> Callable[[Function], Function]:
-    """Add the options --recipe, --set and --save-recipe.
+    """Add the options --recipe and --set.
 
     Args:
         example: A setting for the help of --set.
         page: The page that lists all keys.
-        saves: Whether there is --save-recipe; a command whose run folder holds the recipe can do without it.
         of_logs: Whether the settings say which part of a log is used, so that --rows and --time stand for them.
         spreads: Whether logs can be spread over processes or a cluster, so that --engine and so on stand for settings.
     """
@@ -329,7 +325,7 @@ def recipe_options(
         keys += " logs over processes or a Dask cluster; docs/scaling.md says when it pays."
     change = click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
                           help=f"Change one setting of the recipe, such as {example}; repeatable.{keys}")  # fmt: skip
-    return lambda function: RECIPE(change(SAVE_RECIPE(function) if saves else function))
+    return lambda function: RECIPE(change(function))
 
 
 def is_robot(name: str) -> bool:

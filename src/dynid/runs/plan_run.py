@@ -178,7 +178,7 @@ class DesignMotion(Task[DesignRun]):
     """Design the motion that reveals the parameters best within limits."""
 
     verb = "excite"
-    files = (*PLAN_FILES, "commands.csv")
+    files = ("plan.json", *PLAN_FILES, "commands.csv")
     can_continue = True
 
     robot: Robot

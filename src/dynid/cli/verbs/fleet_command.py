@@ -44,7 +44,7 @@ def _check_patterns(ctx: click.Context, param: click.Parameter, given: tuple[str
               "with 0 all gains are 1.")  # fmt: skip
 @click.option("--window", type=POSITIVE, default=30.0, show_default=True, metavar="DAYS",
               help="Length of the windows of time in which friction is followed [days].")  # fmt: skip
-@recipe_options(example="cutoff_hz=10 or gate=false", page="docs/recipes.md", saves=False, of_logs=True, spreads=True)
+@recipe_options(example="cutoff_hz=10 or gate=false", page="docs/recipes.md", of_logs=True, spreads=True)
 @output_options("the numbers, the typical robot and a report", required=True)
 def fleet(
     robot: Robot,

@@ -85,7 +85,7 @@ class EstimatorOption(click.Option):
               help="Also fit a short model without the parameters that contribute less than this part of a joint's "
               "largest torque, such as 1%, and print what it costs.")  # fmt: skip
 @recipe_options(
-    example="band_hz=30, delay_s=auto or selection=false", page="docs/recipes.md", saves=False, of_logs=True,
+    example="band_hz=30, delay_s=auto or selection=false", page="docs/recipes.md", of_logs=True,
     spreads=True,
 )  # fmt: skip
 @GATE

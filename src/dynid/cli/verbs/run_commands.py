@@ -188,7 +188,7 @@ def _digest(path: str) -> str:
 
 REPEATABLE = ("identify", "load", "validate", "excite", "actuate")
 """Commands whose runs can be repeated."""
-WRITING = ("--out", "--force", "--save-recipe", "--help", "-h")
+WRITING = ("--out", "--force", "--help", "-h")
 """Options that a record must not name: where results go is decided by the one who repeats the run."""
 
 
