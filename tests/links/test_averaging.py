@@ -55,7 +55,6 @@ def test_the_result_file_lists_the_printed_terms_with_their_shares(equations: Sa
     fit = identify_equations(equations, FeasibleWLS(prior_weight=1.0), selection)
     listed = result_json(fit)["selected_terms"]
     assert [entry["term"] for entry in listed] == [term.name for term in fit.terms]
-    kinds = list(dict.fromkeys(entry["kind"] for entry in listed))
     by_kind = {entry["kind"]: entry["share"] for entry in listed}
     assert by_kind == pytest.approx({"SaturatingViscous": 0.8, "SmoothSign": 0.4})
     alone = Selection(terms=ROOTS, steps=())
