@@ -107,7 +107,6 @@ campaigns:
 	@echo "command-evidence        faults planted in real logs without torque, and objections to these logs as they are"
 	@echo "actuators               servos and legs on real logs without torque: xl330, go2, so101 (minutes)"
 	@echo "actuator-coverage       200 simulated servos and legs: intervals and open combinations (minutes)"
-	@echo "actuator-errors         which filter of a simulated motion's errors serves where the model misses something"
 	@echo "actuator-speed          simulation with derivatives beside MuJoCo with differences"
 	@echo "emps                    every estimator on the slide EMPS, whose control law is known, writes docs/emps.md"
 	@echo "command-speed           commands on real logs, stage by stage, beside their targets; DIDIM beside WLS"
@@ -275,9 +274,6 @@ actuators: $(STAMP)
 
 actuator-coverage: $(STAMP)
 	$(CAMPAIGN)/actuator_coverage.py
-
-actuator-errors: $(STAMP)
-	$(CAMPAIGN)/actuator_errors.py
 
 actuator-speed: $(STAMP)
 	$(CAMPAIGN)/actuator_speed.py

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import dynid
-from dynid.actuators import MotorLaw, PositionLaw, ServoModel, ServoParameter, compare_joints, compare_repeats
-from dynid.actuators.error_filter import loop_lags
-from dynid.actuators.servo_identifiability import OpenDirection
+from dynid.actuators import MotorLaw, PositionLaw, ServoModel, ServoParameter, decide_sharing
+from dynid.actuators.alike import compare_repeats
 from dynid.actuators.servo_identification import fit_servos
 from dynid.errors import ArgumentError
 from support.planted_servos import chirp, planted
@@ -38,48 +35,10 @@ def test_planted_parameters_are_found_within_their_intervals() -> None:
 def test_alike_and_different_joints_are_told_apart() -> None:
     model = _model()
     motion = planted(model, model.start, chirp(model.robot), 2e-4, seed=5)
-    found = fit_servos(model, [motion])
-    verdicts = {test.kind: test.alike for test in compare_joints(found, [motion], [("first", "second")])}
-    assert verdicts == {"armature": True, "viscous": True, "coulomb": False}
-    badly = OpenDirection(("coulomb second",), (1.0,), "hardly shown by these motions")
-    untold = OpenDirection(("coulomb second",), (1.0,))
-    for direction, kinds in ((badly, {"armature", "viscous", "coulomb"}), (untold, {"armature", "viscous"})):
-        doubted = replace(
-            found, open_directions=(direction,)
-        )  # what is told badly is compared, what is not told is not
-        assert {test.kind for test in compare_joints(doubted, [motion], [("first", "second")])} == kinds
+    sharing = decide_sharing(model, [motion], [("first", "second")])
+    assert {test.kind: test.alike for test in sharing.tests} == {"armature": True, "viscous": True, "coulomb": False}
     again = fit_servos(model, [planted(model, model.start, chirp(model.robot, seed=9), 2e-4, seed=6)])
-    assert sum(test.alike for test in compare_repeats([found, again])) >= 5
-
-
-def test_lag_of_a_loop_is_the_mean_time_after_which_it_has_undone_a_torque() -> None:
-    """An impulse on a motor with rotor and friction, integrated here: the centre of its position over time."""
-    law = MotorLaw(kp=0.9, voltage=7.0)
-    kinds = {"armature": 0.01, "viscous": 0.05, "kt": 0.6, "resistance": 3.0}
-    robot = pendulum(1e-9)
-    model = ServoModel(robot, law, tuple(ServoParameter(kind, start=value) for kind, value in kinds.items()))
-    x, v, step, area, moment = 0.0, 1.0, 1e-5, 0.0, 0.0
-    for k in range(200_000):
-        volts = -0.9 * 7.0 * x
-        v += step * (0.6 * (volts - 0.6 * v) / 3.0 - 0.05 * v) / 0.01
-        x += step * v
-        area, moment = area + x, moment + k * step * x
-    assert loop_lags(model, model.start, chirp(robot)) == pytest.approx([moment / area], rel=1e-3)
-
-
-def test_errors_that_last_as_the_loop_does_are_filtered_and_white_noise_is_not() -> None:
-    model = _model()
-    clean = planted(model, model.start, chirp(model.robot), 0.0, seed=0)
-    rng, noise, fade = np.random.default_rng(7), np.zeros_like(clean.position), np.exp(-0.005 * 20.0 / 1.2)
-    for k in range(1, len(noise)):
-        noise[k] = fade * noise[k - 1] + 2e-4 * rng.normal(size=2)
-    shaken = fit_servos(model, [replace(clean, position=clean.position + noise)])
-    assert shaken.error_filter.correlations(clean) == pytest.approx([fade, fade], abs=0.01)
-    assert np.abs((shaken.values - model.start) / shaken.std).max() < 4.0
-    white = planted(model, model.start, clean, 2e-4, seed=5)
-    found = fit_servos(model, [white])
-    assert (found.error_filter.correlations(white) == 0.0).all()
-    assert found.values == pytest.approx(fit_servos(model, [white], correlation=0.0).values, rel=1e-3, abs=1e-5)
+    assert sum(test.alike for test in compare_repeats([sharing.separate, again])) >= 5
 
 
 def test_links_are_found_and_a_prior_decides_what_the_motion_does_not_tell() -> None:

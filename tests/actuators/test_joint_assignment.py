@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dynid.actuators import PositionLaw, ServoModel, ServoParameter
-from dynid.actuators.judgement.joint_assignment import Assignment, check_assignments, possible_assignments
+from dynid.actuators.joint_assignment import Change, _changed, _possible_changes, check_assignments
 from dynid.actuators.servo_identification import fit_servos
 from support.planted_servos import chirp, planted
 from support.servo_logs import double_pendulum, pendulum
@@ -22,14 +22,14 @@ GOOD = planted(MODEL, MODEL.start, chirp(MODEL.robot, duration_s=4.0), 2e-4, see
 @pytest.mark.parametrize(
     ("change", "code", "words"),
     [
-        (Assignment(0, 1), "swapped", "first and second exchanged"),
+        ((0, 1), "swapped", "first and second exchanged"),
         # of two hanging links, one reversed is the mirror image of the other reversed
-        (Assignment(1), "flipped", "first reversed or with second reversed"),
-        (Assignment(0), "flipped", "first reversed or with second reversed"),
+        ((1, 1), "flipped", "first reversed or with second reversed"),
+        ((0, 0), "flipped", "first reversed or with second reversed"),
     ],
 )
-def test_what_both_signals_share_is_named_by_the_robot(change: Assignment, code: str, words: str) -> None:
-    wrong = change.of(GOOD)
+def test_what_both_signals_share_is_named_by_the_robot(change: Change, code: str, words: str) -> None:
+    wrong = _changed(GOOD, change)
     (finding,) = check_assignments(fit_servos(MODEL, [wrong]), [wrong])
     assert (finding.code, finding.severity) == (code, "warning")
     assert f"far better with {words} in commands and positions" in finding.message
@@ -45,8 +45,8 @@ def test_a_right_log_is_not_accused_and_what_it_cannot_tell_is_listed() -> None:
 
 
 def test_a_change_made_twice_is_none() -> None:
-    for change in possible_assignments(MODEL):
-        again = change.of(change.of(GOOD))
+    for change in _possible_changes(MODEL):
+        again = _changed(_changed(GOOD, change), change)
         np.testing.assert_array_equal(again.position, GOOD.position)
         np.testing.assert_array_equal(again.command, GOOD.command)
-    assert len(possible_assignments(MODEL)) == 3
+    assert len(_possible_changes(MODEL)) == 3

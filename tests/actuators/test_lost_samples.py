@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from dynid.actuators import CommandedMotion, PositionLaw, ServoModel, commanded_motion
-from dynid.actuators.error_filter import ErrorFilter
 from dynid.actuators.recorded_motion import lost_samples
+from dynid.actuators.servo_equations import filter_errors
 from dynid.actuators.servo_identification import fit_servos
 from dynid.gate.command_checks import check_commands
 from dynid.gate.signal_checks import check_clock, check_signals
@@ -73,24 +73,20 @@ def test_a_command_that_is_missing_is_the_one_before_it() -> None:
     assert motion.counted is None
 
 
-@pytest.mark.parametrize("correlation", [0.0, 0.8])
-def test_the_filter_passes_over_missing_readings(correlation: float) -> None:
-    """Errors that last as stated are white after the filter, whichever readings are missing."""
+def test_the_filter_whitens_lasting_errors_and_passes_over_missing_readings() -> None:
     rng = np.random.default_rng(7)
-    new, white = rng.normal(size=(40_000, 1)), np.zeros((40_000, 1))
+    new, lasting = rng.normal(size=(40_000, 1)), np.zeros((40_000, 1))
     for k in range(1, len(new)):
-        white[k] = correlation * white[k - 1] + np.sqrt(1.0 - correlation**2) * new[k]
-    holes = rng.random(white.shape) < 0.4
-    position = np.where(holes, np.nan, 0.0)
-    position[0] = 0.0
-    time = 0.01 * np.arange(len(new))
-    motion = CommandedMotion(joint_names=("a",), time=time, command=np.zeros_like(new), position=position)
-    assert motion.counted is not None
-    filtered = ErrorFilter(correlation).apply(white, motion)
-    assert (filtered[~motion.counted] == 0.0).all()
-    left = filtered[motion.counted]
-    left /= left.std()
-    assert abs(np.mean(left[1:] * left[:-1])) < 0.03
+        lasting[k] = 0.8 * lasting[k - 1] + 0.6 * new[k]
+    left = filter_errors(lasting, None, 0.8)
+    assert left.std() == pytest.approx(3.0, rel=0.02)  # sqrt((1 + r) / (1 - r)) times as large
+    assert abs(np.mean(left[1:] * left[:-1])) < 0.02 * left.var()
+    counted = rng.random(lasting.shape) < 0.6
+    some = filter_errors(lasting, counted, 0.8)
+    assert (some[~counted] == 0.0).all()
+    assert some[counted].std() == pytest.approx(3.0, rel=0.02)
+    both = counted[1:] & counted[:-1]
+    np.testing.assert_allclose(some[1:][both], left[1:][both])
 
 
 def test_the_check_of_a_log_of_commands_speaks_of_its_own_remedies() -> None:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from dynid.actuators import MotorLaw, PositionLaw, ServoModel, ServoParameter, judge_servo_motions, simulate_servos
-from dynid.actuators.servo_identifiability import OpenDirection
+from dynid.actuators.servo_equations import Normal, search_servos
 from dynid.actuators.servo_identification import fit_servos
-from dynid.actuators.servo_search import Normal, search_servos
+from dynid.actuators.servo_knowledge import OpenDirection
 from dynid.errors import ArgumentError
 from dynid.gate.command_checks import check_commands
 from dynid.logs.recording import Commands, Recording
@@ -54,16 +54,16 @@ def test_a_law_that_does_not_fit_is_named() -> None:
     late = ServoModel(pendulum(), LAW, ("viscous", ServoParameter("delay", start=2.0, free=False)))
     found = [(f.code, f.severity) for f in fit_servos(late, [MOTION]).findings]
     assert found == [("law-misfit", "error"), ("at-bound", "warning")]
-    rigid = ServoModel(pendulum(), replace(LAW, kp=40.0), ("armature",))
+    rigid = ServoModel(pendulum(), replace(LAW, kp=24.0), ("armature",))
     assert [(f.code, f.severity) for f in fit_servos(rigid, [MOTION]).findings] == [("law-misfit", "warning")]
 
 
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"correlation": 1.0}, "the correlation is 1.0"),
-        ({"correlation": float("nan")}, "the correlation is nan"),
-        ({"correlation": "guessed"}, "the correlation is 'guessed'"),
+        ({"correlation": 1.0}, "correlation is 1.0"),
+        ({"correlation": float("nan")}, "correlation is nan"),
+        ({"correlation": "guessed"}, "correlation is 'guessed'"),
         ({"starts": 0}, "starts"),
         ({"held_out": [replace(MOTION)]}, "is fitted and held out"),
         ({"motions": [MOTION, replace(MOTION, name="copy")]}, "'copy' is given twice"),
@@ -108,14 +108,14 @@ def test_intervals_of_what_cannot_be_negative_end_at_zero() -> None:
     std, low = found.std, found.interval[:, 0]
     assert (found.values - 1.96 * std)[0] < 0.0
     assert low[0] == 0.0
-    assert low[2] == pytest.approx((found.values - 1.96 * std)[2])
+    assert low[2] == pytest.approx((found.values - 1.96 * std)[2], rel=1e-4)
 
 
 def test_the_same_is_said_once() -> None:
-    lone = [OpenDirection((name,), (1.0,), "hardly shown") for name in ("a", "b", "c")]
-    both = OpenDirection(("d", "e"), (1.0, -1.0))
-    least = OpenDirection(("f",), (1.0,), "not reached: it is at least 3 N m", at_least=3.0)
-    assert open_sentences([lone[0], both, *lone[1:], OpenDirection(("g",), (1.0,)), least]) == [
+    lone = [OpenDirection((name,), "hardly shown") for name in ("a", "b", "c")]
+    both = OpenDirection(("d", "e"))
+    least = OpenDirection(("f",), "not reached: it is at least 3 N m", at_least=3.0)
+    assert open_sentences([lone[0], both, *lone[1:], OpenDirection(("g",)), least]) == [
         "d and e are only known together.",
         "f is not reached: it is at least 3 N m.",
         "a, b and c are hardly shown.",

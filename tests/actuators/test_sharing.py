@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.actuators import CommandedMotion, PositionLaw, ServoModel, ServoParameter, compare_joints, decide_sharing
-from dynid.actuators.alike import joint_groups
-from dynid.actuators.servo_identification import fit_servos
+from dynid.actuators import CommandedMotion, PositionLaw, ServoModel, ServoParameter, decide_sharing
+from dynid.actuators.servo_model import joint_groups
 from dynid.errors import ArgumentError
 from support.planted_servos import chirp, planted
 
@@ -73,7 +72,7 @@ def test_equal_legs_are_shared_although_the_law_misses_something() -> None:
     """Five logs with breakaway friction that the model lacks; the campaign `legs_alike.py` counts a hundred."""
     for seed in range(5):
         motion = log(seed, stick=0.1, duration_s=4.0)
-        assert all(test.alike for test in compare_joints(fit_servos(MODEL, [motion]), [motion]))
+        assert all(test.alike for test in decide_sharing(MODEL, [motion]).tests)
 
 
 def test_groups_that_cannot_be_meant() -> None:

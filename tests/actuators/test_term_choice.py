@@ -27,11 +27,11 @@ def _motions(count: int) -> list:
 @pytest.mark.parametrize("count", [1, 3])
 def test_planted_terms_are_taken_up_and_no_others(count: int) -> None:
     choice = select_terms(MODEL, _motions(count))
-    assert set(choice.chosen) == {"offset", "load_drive"}
+    assert set(choice.chosen.kinds) == {"offset", "load_drive"}
     assert choice.folds == 3
     assert {entry.kind for entry in choice.model.entries} == set(PLANTED)
-    base, best = choice.trials[0], min(choice.trials, key=lambda trial: trial.error)
-    assert best.error < 0.5 * base.error
+    base, best = choice.trials[0], min(choice.trials, key=lambda trial: trial.rms)
+    assert best.rms < 0.5 * base.rms
     assert sum(trial.kept for trial in choice.trials) == 3
 
 
@@ -44,7 +44,7 @@ def test_motions_of_several_gains_are_predicted_gain_by_gain() -> None:
         motions.append(planted(replace(TRUTH, law=law), TRUTH.start, sent, 3e-4, seed=k))
     choice = select_terms(model, motions)
     assert choice.folds == 3
-    assert choice.chosen == ("offset",)
+    assert choice.chosen.kinds == ("offset",)
 
 
 def test_wrong_candidates_are_refused() -> None:
@@ -52,5 +52,3 @@ def test_wrong_candidates_are_refused() -> None:
         replace(MODEL, candidates=("viscous",))
     with pytest.raises(ArgumentError, match="is no parameter of the law"):
         replace(MODEL, candidates=("kt",))
-    with pytest.raises(ArgumentError, match="no terms to choose from"):
-        select_terms(replace(MODEL, candidates=()), _motions(1))

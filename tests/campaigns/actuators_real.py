@@ -1,7 +1,7 @@
 """Servos and legs on real logs without torque: xl330, go2 and so101 of the shared data sets.
 
-Run ``python tests/campaigns/actuators_real.py [xl330] [go2] [filters] [go2-chosen] [forward] [xl330-chosen] [legs]
-[halves] [so101]``; all by default, some minutes.
+Run ``python tests/campaigns/actuators_real.py [xl330] [go2] [xl330-chosen] [legs] [halves] [so101]``; all by default,
+some minutes.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from dynid.actuators import (
     simulate_servos,
 )
 from dynid.actuators.servo_identification import fit_servos
+from dynid.actuators.term_choice import LASTING
 from support.servo_logs import (
     XL330_DUTY,
     go2_motion,
@@ -49,7 +50,6 @@ XL330_MORE = ("load_drive", "load_external", "offset", "delay", "gain_scale", "b
 GO2_COMMON = ("armature", "viscous", "coulomb", "zero")
 GO2_BETTER = ("load_drive", "load_external", "offset", "gain_scale")
 """Chosen with the errors on the last 30 % in view, among eleven sets of terms."""
-FILTERS = ("loop", 0.0, 0.9, 0.95, 0.97, 0.99)
 
 
 def xl330() -> None:
@@ -78,32 +78,17 @@ def score(found: ActuatorEstimate, motion: CommandedMotion, rows: slice) -> floa
     return float(np.mean(np.sum(error[rows] ** 2, axis=1)))
 
 
-def go2_filters() -> None:
-    """How well fits of the first 35, 45 and 55 % predict the rest up to 70 %, by how errors are filtered."""
-    motion, model = go2_motion(), go2_model()
-    N, outer = len(motion.time), int(0.7 * len(motion.time))
-    for correlation in FILTERS:
-        inside = []
-        for inner in (int(share * N) for share in (0.35, 0.45, 0.55)):
-            found = fit_servos(model, [motion.part(slice(0, inner))], correlation=correlation)
-            inside.append(score(found, motion, slice(inner, outer)))
-        print(
-            f"go2, correlation {correlation}: {np.mean(inside):.6f} on what follows, up to 70 % of the log", flush=True
-        )
-
-
 def go2() -> None:
     """The README's measure on the last 30 %, with the 49 parameters and with better terms."""
     motion = go2_motion()
     part = int(0.7 * len(motion.time))
     for model in (go2_model(), go2_model(*GO2_BETTER)):
         began = time.process_time()
-        found = fit_servos(model, [motion.part(slice(0, part))])
+        found = fit_servos(model, [motion.part(slice(0, part))], correlation=LASTING)
         seconds = time.process_time() - began
         scores = [score(found, motion, rows) for rows in (slice(0, part), slice(part, None))]
         print(f"go2, {len(found.values)} parameters: {scores[0]:.6f} in training, {scores[1]:.6f} on the last 30 %, "
               f"fit in {seconds:.1f} s of one processor")  # fmt: skip
-        print(f"  correlations {found.error_filter.correlations(motion).round(3).tolist()}")
         print(f"  converged: {found.converged}, findings: {', '.join(f.code for f in found.findings)}")
         print(f"  open: {len(found.open_directions)} directions, at bounds: {len(found.at_bound)} values")
         for direction in found.open_directions:
@@ -114,7 +99,7 @@ def go2_legs() -> None:
     """Shared or separate values of four legs, decided on the first 70 % and tried on the last 30 %."""
     motion = go2_motion()
     part = int(0.7 * len(motion.time))
-    sharing = decide_sharing(go2_model(), [motion.part(slice(0, part))])
+    sharing = decide_sharing(go2_model(), [motion.part(slice(0, part))], correlation=LASTING)
     for test in sharing.tests:
         values = ", ".join(f"{value:.3g}" for value in test.values)
         verdict = "shared" if test.alike else f"separate: {', '.join(name[:2] for name in test.odd)}"
@@ -125,37 +110,6 @@ def go2_legs() -> None:
               f"30 %, converged: {found.converged}")  # fmt: skip
 
 
-def go2_chosen() -> None:
-    """Terms chosen by `select_terms` inside the training part, as users get them, and the error on what is held out."""
-    motion = go2_motion()
-    part = int(0.7 * len(motion.time))
-    model, train = replace(go2_model(), candidates=(*GO2_BETTER, "breakaway")), motion.part(slice(0, part))
-    began = time.process_time()
-    choice = select_terms(model, [train])
-    found = fit_servos(choice.model, [train])
-    scores = [score(found, motion, rows) for rows in (slice(0, part), slice(part, None))]
-    print(
-        f"go2, chosen inside the first 70 %: {', '.join(choice.chosen)}; {len(found.values)} parameters, "
-        f"{scores[0]:.6f} in training, {scores[1]:.6f} on the last 30 %, "
-        f"choice and fit in {time.process_time() - began:.0f} s"
-    )
-
-
-def go2_forward() -> None:
-    """What speaks for further terms inside the first 70 %, where each sixth is predicted from all before it."""
-    motion = go2_motion()
-    train = motion.hold_out(0.3)[0]
-    for more in ((), ("load_drive",), ("breakaway",)):
-        errors = []
-        for sixths in (3, 4, 5):
-            cut, end = (len(train.time) * k // 6 for k in (sixths, sixths + 1))
-            known, rest = train.part(slice(0, end)).hold_out(1.0 - cut / end)
-            found = fit_servos(go2_model("load_external", "gain_scale", "offset", *more), [known], [rest])
-            errors.append(found.errors[1].sum_of_squares)
-        shown = ", ".join(f"{error:.6f}" for error in errors)
-        print(f"go2, load_external, gain_scale, offset {' '.join(more)}: {np.mean(errors):.6f} ({shown})", flush=True)
-
-
 def xl330_chosen() -> None:
     """The same, with terms chosen inside two gains and tried on the third."""
     motions, means = xl330_motions(), []
@@ -163,9 +117,9 @@ def xl330_chosen() -> None:
     for gain in (100, 200, 800):
         train, test = ([m for m in motions if m.kp is not None and (m.kp[0] == gain) == held] for held in (False, True))
         choice = select_terms(model, train)
-        found = fit_servos(choice.model, train, test)
+        found = fit_servos(choice.model, train, test, correlation=choice.chosen.correlation)
         means.append(1e3 * float(np.mean([error.mean_absolute for error in found.errors if not error.trained])))
-        print(f"xl330, kp {gain} held out: chosen {', '.join(choice.chosen)}; {means[-1]:.1f} mrad")
+        print(f"xl330, kp {gain} held out: {choice.sentence}; {means[-1]:.1f} mrad")
     print(f"xl330, chosen inside two gains, the third predicted: {np.mean(means):.1f} mrad on average")
 
 
@@ -195,7 +149,7 @@ def halves() -> None:
     for share in (0.35, 0.5, 0.55, 0.7):
         part = int(share * len(motion.time))
         rows = (slice(0, part), slice(part, None))
-        one, two = (fit_servos(go2_model(), [motion.part(half)]) for half in rows)
+        one, two = (fit_servos(go2_model(), [motion.part(half)], correlation=LASTING) for half in rows)
         pairs.append((one, two))
         agreement(pairs[-1:], f"go2, before and after {share:.0%} of the log")
     agreement(pairs, "go2, all four cuts")
@@ -245,26 +199,7 @@ def so101() -> None:
 
 
 if __name__ == "__main__":
-    chosen = sys.argv[1:] or [
-        "xl330",
-        "go2",
-        "filters",
-        "go2-chosen",
-        "forward",
-        "xl330-chosen",
-        "legs",
-        "halves",
-        "so101",
-    ]
-    for name in chosen:
-        {
-            "xl330": xl330,
-            "go2": go2,
-            "filters": go2_filters,
-            "go2-chosen": go2_chosen,
-            "forward": go2_forward,
-            "xl330-chosen": xl330_chosen,
-            "legs": go2_legs,
-            "halves": halves,
-            "so101": so101,
-        }[name]()
+    cases = {"xl330": xl330, "go2": go2, "xl330-chosen": xl330_chosen, "legs": go2_legs, "halves": halves,
+             "so101": so101}  # fmt: skip
+    for name in sys.argv[1:] or cases:
+        cases[name]()

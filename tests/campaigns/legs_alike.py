@@ -16,8 +16,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from actuators.test_sharing import MODEL, log
-from dynid.actuators import compare_joints
-from dynid.actuators.servo_identification import fit_servos
+from dynid.actuators import decide_sharing
 
 
 def main() -> None:
@@ -28,10 +27,9 @@ def main() -> None:
         shared, found, accused = 0, 0, 0
         for seed in range(logs):
             motion = log(seed, stick=stick, load=load)
-            fit = fit_servos(MODEL, [motion])
-            shared += all(test.alike for test in compare_joints(fit, [motion]))
+            shared += all(test.alike for test in decide_sharing(MODEL, [motion]).tests)
             worn = log(seed, worn=1.3, stick=stick, load=load)
-            odd = {(test.kind, joint) for test in compare_joints(fit_servos(MODEL, [worn]), [worn])
+            odd = {(test.kind, joint) for test in decide_sharing(MODEL, [worn]).tests
                    for joint in test.odd}  # fmt: skip
             found += ("coulomb", "RL_hip") in odd
             accused += bool(odd - {("coulomb", "RL_hip")})

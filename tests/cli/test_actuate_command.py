@@ -107,7 +107,6 @@ def test_commands_are_designed(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("--law", "law.toml", "--correlation", "2"), "is no correlation"),
         (("--law", "map.toml"), "this is a channel map, not the law of drives"),
         (("log1.csv", "--law", "law.toml"), "is given twice"),
         (("--law", "law.toml", "--held-out", "log1.csv"), "is a log that is trained on"),

@@ -79,8 +79,6 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
     "commands of a law to excite": (
         ("excite", "arm.urdf", "--commands", "pd.toml", "--out", "new"), 2, "unexpected extra argument (pd.toml)"
     ),
-    "correlation in words": ((*ACTUATE, "--law", "pd.toml", "--correlation", "much"), 2, "Write 0.95, or loop"),
-    "correlation of one": ((*ACTUATE, "--law", "pd.toml", "--correlation", "1"), 2, "'1' is no correlation"),
     "no start": ((*ACTUATE, "--law", "pd.toml", "--starts", "0"), 2, "0 is not in the range"),
     "servos in the folder of a run": ((*ACTUATE, "--law", "pd.toml", "--out", "res"), 5, "holds a finished run"),
     "robot after its log": (

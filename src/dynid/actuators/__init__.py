@@ -5,18 +5,17 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
-    "alike": ["AlikeTest", "JointTest", "Sharing", "compare_joints", "compare_repeats", "decide_sharing"],
-    "command_design": ["CommandDesign", "refine_commands"],
+    "alike": ["Sharing", "decide_sharing"],
+    "command_design": ["refine_commands"],
     "drive_laws": ["DriveLaw", "MotorLaw", "PositionLaw"],
-    "servo_identification": ["ActuatorEstimate", "MotionError", "identify_actuators"],
-    "judgement.servo_selection": ["TermChoice", "TermTrial", "select_terms"],
-    "kinds": ["KINDS", "ParameterKind"],
+    "servo_identification": ["ActuatorEstimate", "identify_actuators"],
     "motion": ["CommandedMotion"],
     "recorded_motion": ["commanded_motion"],
     "servo_files": ["read_servo_model"],
-    "servo_identifiability": ["OpenDirection", "judge_servo_motions"],
+    "servo_knowledge": ["judge_servo_motions"],
     "servo_model": ["ServoModel", "ServoParameter"],
     "servo_simulator": ["simulate_servos"],
+    "term_choice": ["TermChoice", "select_terms"],
 }
 """Module -> its public names, loaded at first use."""
 

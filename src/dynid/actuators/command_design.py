@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.servo_equations import ServoEquations
-from dynid.actuators.servo_identifiability import OpenDirection, entry_sizes, find_open_directions
+from dynid.actuators.servo_knowledge import OpenDirection, entry_sizes, find_open_directions
 from dynid.actuators.servo_model import ServoModel
 from dynid.actuators.servo_simulator import simulate_servos
 from dynid.arrays import Floats

@@ -8,22 +8,19 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dynid.arrays import Floats
+from dynid.arrays import Bools, Floats, Ints
 from dynid.checks import as_number
 from dynid.errors import ArgumentError
 
-MARGIN = 8
-"""Samples around an instant whose slope is its velocity, and the fewest of a window. Convention."""
+AROUND = 8
+"""Samples on each side of an instant through which a cubic is fitted: its slope is the velocity there. Convention: the
+noise of that velocity is an eighth of that of one reading per period, and joints of 3 Hz at 200 Hz keep within 0.1 % of
+their velocity."""
 HOLE_S, HOLE_STEPS = 0.05, 3.5
 """Time [s], and number of usual steps, between two samples: beyond the longer of the two the commands in between are
 not known well enough to simulate across. Convention: a motion of 2 Hz leaves a straight line through its commands by at
 most 5 % of its amplitude in 0.05 s; two lost rows never cut a motion."""
-AFTER_GAP = 17
-"""Samples after a gap through which a cubic is fitted: its slope in the middle is the velocity of the new start.
-Convention: the noise of that velocity is an eighth of that of one reading per period, and joints of 3 Hz at 200 Hz keep
-within 0.1 % of their velocity."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -39,13 +36,13 @@ class CommandedMotion:
     position: Floats
     """(N, n) measured positions, encoder coordinates [rad or m]; NaN where a reading is missing, which is then replaced
     by a straight line and does not count."""
-    counted: NDArray[np.bool_] | None = None
+    counted: Bools | None = None
     """(N, n) whether a reading is compared with the simulated motion; None if all are."""
     command_velocity: Floats | None = None
     """(N, n) commanded velocities [rad/s or m/s]; None where the robot is sent positions only."""
     velocity: Floats | None = None
     """(N, n) measured velocities [rad/s or m/s]; used for the initial state only."""
-    enabled: NDArray[np.bool_] | None = None
+    enabled: Bools | None = None
     """(N, n) whether the joint's drive is on; None if it always is."""
     kp: Floats | None = None
     """(n,) gains of the position error during this motion, in the law's unit; None if the law states them."""
@@ -76,13 +73,7 @@ class CommandedMotion:
         for name in ("kp", "kd", "ki"):
             self._frozen(name, shape[1:])
         for name in ("enabled", "counted"):
-            if getattr(self, name) is None:
-                continue
-            flags = np.array(getattr(self, name), dtype=bool)
-            if flags.shape != shape:
-                raise ArgumentError(f"{name} of '{self.name}' has shape {flags.shape}", remedy=f"Give {shape}.")
-            flags.setflags(write=False)
-            object.__setattr__(self, name, flags)
+            self._frozen(name, shape, bool)
         if self.voltage is not None:
             as_number("voltage", self.voltage, above=0.0)
 
@@ -105,12 +96,12 @@ class CommandedMotion:
         object.__setattr__(self, "position", position)
         object.__setattr__(self, "counted", given & ~missing if given.shape == shape else given)
 
-    def _frozen(self, name: str, shape: tuple[int, ...]) -> Floats:
+    def _frozen(self, name: str, shape: tuple[int, ...], kind: type = float) -> Any:
         """Replace a field by a read-only copy of the right shape; None stays None."""
         given = getattr(self, name)
         if given is None:
-            return np.empty(0)
-        value = np.array(given, dtype=float)
+            return None
+        value = np.array(given, dtype=kind)
         if value.shape != shape:
             raise ArgumentError(f"{name} of '{self.name}' has shape {value.shape}", remedy=f"Give {shape}.")
         if not np.isfinite(value).all():
@@ -130,14 +121,10 @@ class CommandedMotion:
         return float(np.median(np.diff(self.time)))
 
     @property
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Ints:
         """(n,) number of readings of each joint that count."""
         whole = np.full(self.dof, len(self.time), dtype=np.int64)
         return whole if self.counted is None else np.asarray(self.counted.sum(axis=0))
-
-    def compared(self, values: Floats) -> Floats:
-        """Values (N, n, ...) at the readings, zero where a reading does not count."""
-        return compared(values, self.counted)
 
     def stretches(self) -> tuple[CommandedMotion, ...]:
         """The motion cut where samples are so far apart that the commands in between are not known.
@@ -148,26 +135,29 @@ class CommandedMotion:
         cuts = np.flatnonzero(np.diff(self.time) > longest_hole(self.period_s)) + 1
         if not cuts.size:
             return (self,)
-        edges = pairwise([0, *cuts.tolist(), len(self.time)])
-        parts = [self._stretch(self._known_row(start) if start else 0, stop) for start, stop in edges]
-        kept = tuple(part for part in parts if part is not None)
+        late = 0 if self.velocity is not None else AROUND
+        kept = []
+        for start, stop in pairwise([0, *cuts.tolist(), len(self.time)]):
+            row = self._known_row(start + late) if start else 0
+            if stop - row > AROUND:
+                kept.append(self._begin_at(row, slice(start, stop), f"{self.name} from {self.time[row]:.4g} s"))
         if not kept:
             remedy = "Record it again: no stretch without gaps is long enough."
             raise ArgumentError(f"'{self.name}' has {cuts.size} gaps", remedy=remedy)
-        return kept
+        return tuple(kept)
 
-    def _stretch(self, start: int, stop: int) -> CommandedMotion | None:
-        """Rows without a gap as a motion with its first velocity; None where there are too few."""
-        name = f"{self.name} from {self.time[start]:.4g} s"
-        if not start or self.velocity is not None:
-            return self.part(slice(start, stop), name) if stop - start >= MARGIN else None
-        if stop - start < AFTER_GAP + MARGIN:
-            return None
-        near, middle = slice(start, start + AFTER_GAP), start + AFTER_GAP // 2
-        fitted = np.polynomial.polynomial.polyfit(self.time[near] - self.time[middle], self.position[near], 3)
-        rest = self.part(slice(middle, stop), name)
+    def _begin_at(self, row: int, near: slice, name: str) -> CommandedMotion:
+        """The samples from a row on, with the velocity there: the measured one, or that of a cubic through others near.
+
+        Before its first sample the first command counts as held.
+        """
+        rest = self.part(slice(row, near.stop), name)
+        if not row or self.velocity is not None:
+            return rest
+        around = slice(max(near.start or 0, row - AROUND), row + AROUND + 1)
+        time, position = self.time[around] - self.time[row], self.position[around]
         velocity = np.zeros_like(rest.position)
-        velocity[0] = fitted[1]
+        velocity[0] = np.polynomial.polynomial.polyfit(time, position, 3)[1]
         return replace(rest, velocity=velocity)
 
     def _known_row(self, row: int) -> int:
@@ -183,48 +173,28 @@ class CommandedMotion:
         cut: dict[str, Any] = {field: _cut(getattr(self, field), rows) for field in fields}
         return replace(self, **cut, name=self.name if name is None else name)
 
-    def windows(self, length_s: float) -> tuple[CommandedMotion, ...]:
-        """The motion in consecutive parts, each with its own first state: for a prediction that forgets its errors.
-
-        First velocities are measured ones, or slopes of a straight line through the samples around the start. Before
-        its first sample the first command of a part counts as held.
-
-        Args:
-            length_s: Length of a part [s]; what is left at the end is joined to the last part.
-        """
-        as_number("length_s", length_s, above=0.0)
-        size = max(MARGIN, round(length_s / self.period_s))
-        cuts = [*range(0, max(1, len(self.time) - size + 1), size), len(self.time)]
-        cuts[1:-1] = [self._known_row(cut) for cut in cuts[1:-1]]
-        whole = self._with_velocity()
+    def cut_into(self, parts: int) -> tuple[CommandedMotion, ...]:
+        """The motion in consecutive parts of equal length, each with its own first state."""
+        cuts = [self._known_row(len(self.time) * k // parts) for k in range(parts)]
+        if len(self.time) < parts * 2 * AROUND:
+            raise ArgumentError(f"'{self.name}' has {len(self.time)} samples", remedy="Give more motions, or longer.")
         return tuple(
-            whole.part(slice(start, stop), f"{self.name} {number}")
-            for number, (start, stop) in enumerate(pairwise(dict.fromkeys(cuts)), start=1)
+            self._begin_at(start, slice(0, stop), f"{self.name} {number}")
+            for number, (start, stop) in enumerate(pairwise([*cuts, len(self.time)]), start=1)
         )
 
     def hold_out(self, share: float) -> tuple[CommandedMotion, CommandedMotion]:
-        """The beginning, and the rest with its own first state as in `windows`.
+        """The beginning, and the rest with its own first state.
 
         Args:
             share: Share of the samples at the end, above 0 and at most 0.9.
         """
         as_number("share", share, above=0.0, most=0.9)
         cut = self._known_row(round((1.0 - share) * len(self.time)))
-        if min(cut, len(self.time) - cut) < MARGIN:
+        if min(cut, len(self.time) - cut) <= AROUND:
             raise ArgumentError(f"'{self.name}' has {len(self.time)} samples", remedy="Hold out a log of its own.")
-        rest = self._with_velocity().part(slice(cut, None), f"{self.name}, last {100.0 * share:.3g} %")
+        rest = self._begin_at(cut, slice(0, len(self.time)), f"{self.name}, last {100.0 * share:.3g} %")
         return self.part(slice(0, cut), f"{self.name}, first {100.0 * (1.0 - share):.3g} %"), rest
-
-    def _with_velocity(self) -> CommandedMotion:
-        return self if self.velocity is not None else replace(self, velocity=self._slopes())
-
-    def _slopes(self) -> Floats:
-        """(N, n) slopes of straight lines through the samples around each sample."""
-        slopes = np.empty_like(self.position)
-        for k in range(len(self.time)):
-            near = slice(max(0, k - MARGIN // 2), k + MARGIN // 2 + 1)
-            slopes[k] = np.polynomial.polynomial.polyfit(self.time[near] - self.time[k], self.position[near], 1)[1]
-        return slopes
 
     def of_joints(self, columns: list[int]) -> CommandedMotion:
         """The same motion of some joints only, in the given order."""
@@ -234,7 +204,7 @@ class CommandedMotion:
         return replace(self, joint_names=tuple(self.joint_names[c] for c in columns), **cut)
 
 
-def compared(values: Floats, counted: NDArray[np.bool_] | None) -> Floats:
+def compared(values: Floats, counted: Bools | None) -> Floats:
     """Values (N, n, ...) where readings (N, n) count, zero elsewhere."""
     if counted is None:
         return values

@@ -1,25 +1,66 @@
-"""Measured minus simulated motion as equations for the parameters of servos.
-
-Residuals of a simulated motion last, mostly because no model of friction is perfect. `dynid.actuators.error_filter`
-takes out what it can; whatever is left enters the covariance (`dynid.actuators.judgement.servo_covariance`).
-"""
+"""Measured minus simulated motion as equations for the parameters of servos, and the search for their least squares."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from dynid.actuators.error_filter import ErrorFilter
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.servo_model import ServoModel
-from dynid.actuators.servo_search import Normal
-from dynid.actuators.servo_simulator import differentiate_chains, differentiate_servos, simulate_servos
-from dynid.arrays import Floats
+from dynid.actuators.servo_simulator import differentiate_chains, simulate_servos
+from dynid.arrays import Bools, Floats
 from dynid.errors import ArgumentError, EstimationError
 
-NO_FILTER = ErrorFilter()
-"""Plain least squares."""
+DAMPING = (1e-3, 1e-9, 1e8)
+"""First, least and largest damping, as shares of the diagonal of the equations. Convention of Marquardt's method."""
+FLAT = 1e-3
+"""Share of the sum that the linear equations still promise to take away, below which a search that finds no better step
+stands at the minimum. Convention: about one standard deviation of one parameter with a thousand free samples."""
+STILL = 1e-6
+"""Relative change of the values that is none: readings without noise leave a sum of rounding errors, of which any share
+can be promised. Convention."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Normal:
+    """The sum of squares at a point, with its normal equations."""
+
+    cost: float
+    """Sum of squared residuals, measured minus simulated."""
+    information: Floats
+    """(P, P) ``J' J``, J the derivatives of the simulated values."""
+    score: Floats
+    """(P,) ``J' residuals``: the way down."""
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether a step can be computed from it."""
+        return all(bool(np.isfinite(part).all()) for part in (self.cost, self.information, self.score))
+
+
+def filter_errors(values: Floats, counted: Bools | None, correlation: float) -> Floats:
+    """Samples (N, n, ...) less what the one before each says of them; a constant keeps its size.
+
+    Readings that do not count give zero, and the next one stands alone.
+
+    Args:
+        values: Errors, or derivatives of what is simulated.
+        counted: (N, n) which readings count; None if all do.
+        correlation: Correlation of errors from one sample to the next.
+    """
+    if counted is not None:
+        counted = counted.reshape(counted.shape + (1,) * (values.ndim - 2))
+        values = np.where(counted, values, 0.0)
+    if correlation == 0.0:
+        return values
+    alone = np.sqrt((1.0 + correlation) / (1.0 - correlation)) * values
+    result = np.concatenate([alone[:1], (values[1:] - correlation * values[:-1]) / (1.0 - correlation)])
+    if counted is None:
+        return result
+    result[1:] = np.where(counted[:-1], result[1:], alone[1:])
+    return np.where(counted, result, 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,8 +69,8 @@ class ServoEquations:
 
     model: ServoModel
     motions: tuple[CommandedMotion, ...]
-    error_filter: ErrorFilter = NO_FILTER
-    """Takes out how errors last."""
+    correlation: float = 0.0
+    """Correlation of errors from sample to sample, which is filtered out."""
     variance: float = 0.0
     """Variance of a filtered residual, by which priors weigh; zero leaves priors out."""
 
@@ -48,25 +89,32 @@ class ServoEquations:
     def residuals(self, values: Floats) -> list[Floats]:
         """(N, n) filtered residuals of every motion."""
         return [
-            self.error_filter.apply(motion.position - simulate_servos(self.model, values, motion), motion)
-            for motion in self.motions
+            filter_errors(m.position - simulate_servos(self.model, values, m), m.counted, self.correlation)
+            for m in self.motions
         ]
 
     def normal(self, values: Floats) -> Normal:
         """The normal equations."""
-        P = len(self.model.entries)
-        cost, information, score = 0.0, np.zeros((P, P)), np.zeros(P)
-        for motion in self.motions:
-            for chain in differentiate_chains(self.model, values, motion):
-                error = motion.position[:, chain.joints] - chain.position
-                with np.errstate(over="ignore", invalid="ignore"):  # an unstable motion: the search goes another way
-                    e = self.error_filter.apply(error, motion, chain.joints).ravel()
-                    J = self.error_filter.apply(chain.slopes, motion, chain.joints).reshape(e.size, -1)
-                    cost += float(e @ e)
-                    information[np.ix_(chain.entries, chain.entries)] += J.T @ J
-                    score[chain.entries] += J.T @ e
+        parts = [self.linearise(values, motion, 1) for motion in self.motions]
+        cost, information, score = (sum(part[k][0] for part in parts) for k in range(3))
         extra, weight, way = self._prior(values)
-        return Normal(cost + extra, information + np.diag(weight), score + way)
+        return Normal(float(cost) + extra, information + np.diag(weight), score + way)
+
+    def linearise(self, values: Floats, motion: CommandedMotion, blocks: int) -> tuple[Floats, Floats, Floats]:
+        """Sums of squares (B,), ``J' J`` (B, P, P) and ``J' residuals`` (B, P) of a motion in blocks of time."""
+        P, rows = len(self.model.entries), np.array_split(np.arange(len(motion.time)), blocks)
+        cost, information, score = np.zeros(blocks), np.zeros((blocks, P, P)), np.zeros((blocks, P))
+        for chain in differentiate_chains(self.model, values, motion):
+            counted = None if motion.counted is None else motion.counted[:, chain.joints]
+            with np.errstate(over="ignore", invalid="ignore"):  # an unstable motion: the search goes another way
+                e = filter_errors(motion.position[:, chain.joints] - chain.position, counted, self.correlation)
+                slopes = filter_errors(chain.slopes, counted, self.correlation)
+                for b, some in enumerate(rows):
+                    error, J = e[some].ravel(), slopes[some].reshape(-1, len(chain.entries))
+                    cost[b] += error @ error
+                    information[b][np.ix_(chain.entries, chain.entries)] += J.T @ J
+                    score[b, chain.entries] += J.T @ error
+        return cost, information, score
 
     @property
     def prior_weights(self) -> Floats:
@@ -80,11 +128,87 @@ class ServoEquations:
         back = np.array([0.0 if prior is None else prior[0] for prior in known]) - values
         return float(np.sum(weight * back**2)), weight, weight * back
 
-    def pieces(self, values: Floats) -> list[tuple[Floats, Floats]]:
-        """(N, n) filtered residuals of every motion, and the (N, n, P) derivatives of what is simulated."""
-        pieces = []
-        for motion in self.motions:
-            found = differentiate_servos(self.model, values, motion)
-            error = self.error_filter.apply(motion.position - found.position, motion)
-            pieces.append((error, self.error_filter.apply(found.slopes, motion)))
-        return pieces
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Search:
+    """Where a search ended."""
+
+    values: Floats
+    """(P,) the best values."""
+    cost: float
+    """Their sum of squares."""
+    iterations: int
+    """Steps that were tried."""
+    converged: bool
+    """Whether accepted steps no longer changed the sum, or no step helps where the equations promise nothing either."""
+
+
+def search_servos(
+    evaluate: Callable[[Floats], Normal],
+    cost: Callable[[Floats], float],
+    start: Floats,
+    bounds: tuple[Floats, Floats],
+    *,
+    iterations: int = 60,
+    tolerance: float = 1e-5,
+) -> Search:
+    """Minimise a sum of squares within bounds by steps of Levenberg and Marquardt.
+
+    A value at a bound that the way down would leave is held there for the step; the others take a damped Newton step
+    and stop at their bounds. (SciPy's search wants the derivatives of all samples at once; those of a quadruped's legs
+    are mostly zero.)
+
+    Args:
+        evaluate: Normal equations at (P,) values.
+        cost: Sum of squares at (P,) values; infinite where it cannot be computed.
+        start: (P,) first values, within the bounds.
+        bounds: (P,) smallest and largest values.
+        iterations: Largest number of steps.
+        tolerance: Relative change of the sum at which the search ends.
+
+    Raises:
+        EstimationError: The sum cannot be computed at the start.
+    """
+    values = np.clip(start, *bounds)
+    here = evaluate(values)
+    if not here.is_finite:
+        raise EstimationError("the first guess cannot be simulated", remedy="Start from other values.")
+    (damping, least, most), tried, quiet, held = DAMPING, 0, 0, False
+    while tried < iterations and damping < most:
+        tried += 1
+        trial = values + _step(here, values, bounds, damping)
+        there = cost(trial)
+        after = evaluate(trial) if there < here.cost else here
+        if after is here or not after.is_finite:  # derivatives may overflow where the motion itself does not
+            if np.allclose(trial, values, rtol=1e-12, atol=1e-15):
+                break
+            damping, held = 8.0 * damping, True
+            continue
+        gain = (here.cost - there) / here.cost if here.cost > 0.0 else 0.0
+        # damping that has just been raised stays: less of it failed a step ago
+        values, here, damping, held = trial, after, damping if held else max(damping / 8.0, least), False
+        quiet = quiet + 1 if gain < tolerance else 0
+        if quiet == 2:
+            break
+    return Search(values, here.cost, tried, quiet > 0 or _is_flat(here, values, bounds))
+
+
+def _is_flat(here: Normal, values: Floats, bounds: tuple[Floats, Floats]) -> bool:
+    """Whether the linear equations promise no smaller sum within the bounds, or ask for no other values."""
+    step = _step(here, values, bounds, DAMPING[0])
+    promise = 2.0 * float(step @ here.score) - float(step @ here.information @ step)
+    return promise <= FLAT * here.cost or np.allclose(values + step, values, rtol=STILL, atol=STILL**2)
+
+
+def _step(here: Normal, values: Floats, bounds: tuple[Floats, Floats], damping: float) -> Floats:
+    """(P,) damped step of the values that are not held at their bounds, within the bounds."""
+    lower, upper = bounds
+    held = ((values <= lower) & (here.score < 0.0)) | ((values >= upper) & (here.score > 0.0))
+    diagonal = np.diagonal(here.information)
+    free = np.flatnonzero(~held & (diagonal > 0.0))
+    step = np.zeros_like(values)
+    scale = np.sqrt(diagonal[free])
+    A = here.information[np.ix_(free, free)] / np.outer(scale, scale)
+    A[np.diag_indices(len(free))] += damping
+    step[free] = np.linalg.solve(A, here.score[free] / scale) / scale
+    return np.clip(values + step, lower, upper) - values

@@ -3,27 +3,49 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
 
-from dynid.actuators.alike import joint_groups
-from dynid.actuators.drive_laws import DriveLaw, MotorLaw, PositionLaw
-from dynid.actuators.kinds import KINDS
-from dynid.actuators.servo_model import ServoModel, ServoParameter
+import msgspec
+
+from dynid.actuators.drive_laws import MotorLaw, PositionLaw
+from dynid.actuators.kinds import kind_of
+from dynid.actuators.servo_model import ServoModel, ServoParameter, joint_groups
 from dynid.errors import ArgumentError
-from dynid.files.schema import check_content, either, flag, list_of, mapping_of, number, one_of, table, text
 from dynid.files.small_files import read_toml
 from dynid.robot.model import Robot
 
 LARGEST = 1e12
 """Largest number of a file (convention: far beyond those of real drives)."""
-_NUMBERS = either(list_of(number(-LARGEST, LARGEST), least=1), number(-LARGEST, LARGEST))
-_BOUNDS = mapping_of(number(-LARGEST, LARGEST))
-_LAWS: dict[str, tuple[type[PositionLaw] | type[MotorLaw], tuple[str, ...]]] = {
+Number = Annotated[float, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
+Numbers = Annotated[list[Number], msgspec.Meta(min_length=1)] | Number
+Group = Annotated[list[str], msgspec.Meta(min_length=2)]
+LAWS: dict[str, tuple[type[PositionLaw | MotorLaw], tuple[str, ...]]] = {
     "position": (PositionLaw, ("kp", "kd", "ki")),
     "motor": (MotorLaw, ("kp", "voltage", "duty_per_gain")),
 }
 """Kinds of laws: the class, and the numbers that it takes."""
-_REMEDY = "See docs/servos.md for an example."
+USUAL = ("load_drive", "load_external", "offset", "delay", "gain_scale", "breakaway")
+"""Terms of drives that are tried where a file states no candidates."""
+
+
+class LawFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The content of a file."""
+
+    kind: Literal["position", "motor"]
+    kp: Numbers | None = None
+    kd: Numbers | None = None
+    ki: Numbers | None = None
+    voltage: Numbers | None = None
+    duty_per_gain: Number | None = None
+    free: list[str] = []
+    shared: list[str] = []
+    candidates: list[str] | None = None
+    alike: bool | list[Group] = False
+    start: dict[str, Numbers] = {}
+    fixed: dict[str, Numbers] = {}
+    lower: dict[str, Number] = {}
+    upper: dict[str, Number] = {}
+    prior: dict[str, tuple[Number, Number]] = {}
 
 
 def read_servo_model(path: str | Path, robot: Robot) -> ServoModel:
@@ -32,9 +54,10 @@ def read_servo_model(path: str | Path, robot: Robot) -> ServoModel:
     The file has the ``kind`` of law, "position" (kp, kd, ki) or "motor" (kp, voltage, duty_per_gain), the parameters
     that are ``free`` in each joint and those that are ``shared`` by all, and tables ``[start]``, ``[fixed]``,
     ``[lower]``, ``[upper]`` and ``[prior]`` (value and standard deviation) with numbers for parameters. ``candidates``
-    are parameters that are taken up where they predict motions better (`dynid.actuators.select_terms`). ``alike`` names
-    joints of one type, such as the hips of four legs, as a list of lists; ``alike = true`` stands for joints whose
-    names differ in the first word only. Tests then decide which parameters they share.
+    are parameters that are taken up where they predict motions better (`dynid.actuators.select_terms`); without this
+    key they are all that drives usually have, and an empty list tries none. ``alike`` names joints of one type, such as
+    the hips of four legs, as a list of lists; ``alike = true`` stands for joints whose names differ in the first word
+    only. Tests then decide which parameters they share.
 
     Args:
         path: The file.
@@ -49,28 +72,36 @@ def read_servo_model(path: str | Path, robot: Robot) -> ServoModel:
         >>> [entry.name for entry in dynid.actuators.read_servo_model(folder / "servo.toml", pendulum).entries]
         ['viscous joint1']
     """
+    remedy = "See docs/servos.md for an example."
     if not Path(path).exists():
         raise ArgumentError("there is no such file", path=path, remedy="Give the file of a model of servos.")
-    content = read_toml(path, error=ArgumentError, remedy=_REMEDY)
-    kind = content.get("kind")
-    if kind not in _LAWS:
-        what = "the file says no kind of law" if kind is None else f"kind is {kind!r}"
-        if {"position", "effort", "time"} & set(content):
-            what = "this is a channel map, not the law of drives"
-        raise ArgumentError(what, path=path, remedy=f"Give kind, one of {', '.join(_LAWS)}; see docs/servos.md.")
-    make, names = _LAWS[kind]
-    alike = either(flag, list_of(list_of(text(), least=2)))
-    lists = {"free": list_of(text()), "shared": list_of(text()), "candidates": list_of(text()), "alike": alike}
-    numbers = {"start": mapping_of(_NUMBERS), "fixed": mapping_of(_NUMBERS), "lower": _BOUNDS, "upper": _BOUNDS,
-               "prior": mapping_of(list_of(number(-LARGEST, LARGEST), least=2, most=2))}  # fmt: skip
-    fields = {name: _NUMBERS for name in names} | lists | numbers
-    check_content(content, table({"kind": one_of(kind)}, fields), path=path, remedy=_REMEDY, error=ArgumentError)
-    law: DriveLaw = make(**{name: content[name] for name in names if name in content})
+    content = read_toml(path, error=ArgumentError, remedy=remedy)
+    if {"position", "effort", "time"} & set(content):
+        remedy = f"Give kind, one of {', '.join(LAWS)}; see docs/servos.md."
+        raise ArgumentError("this is a channel map, not the law of drives", path=path, remedy=remedy)
     try:
-        alike_joints, candidates = _alike(content.get("alike", False), robot), tuple(content.get("candidates", ()))
-        return ServoModel(robot, law, tuple(_parameters(content)), alike=alike_joints, candidates=candidates)
+        file = msgspec.convert(content, LawFile)
+    except msgspec.ValidationError as error:
+        raise ArgumentError(str(error), path=path, remedy=f"Kinds are {', '.join(LAWS)}. {remedy}") from error
+    make, names = LAWS[file.kind]
+    given = {name: getattr(file, name) for _, known in LAWS.values() for name in known if getattr(file, name) is not None}
+    try:
+        if foreign := set(given) - set(names):
+            raise ArgumentError(f"a {file.kind} law has no {sorted(foreign)[0]}", remedy=f"It has {', '.join(names)}.")
+        parameters = _parameters(file)
+        law = make(**given)
+        return ServoModel(robot, law, parameters, alike=_alike(file.alike, robot),
+                          candidates=_candidates(file, parameters, law))  # fmt: skip
     except ArgumentError as error:
         raise ArgumentError(error.reason, path=path, remedy=error.remedy) from error
+
+
+def _candidates(file: LawFile, parameters: tuple[ServoParameter, ...], law: PositionLaw | MotorLaw) -> tuple[str, ...]:
+    if file.candidates is not None:
+        return tuple(file.candidates)
+    known = {parameter.kind for parameter in parameters}
+    scaled = "kp_scale" in known or "kd_scale" in known
+    return tuple(kind for kind in USUAL if kind not in known and not (kind == "gain_scale" and scaled))
 
 
 def _alike(given: bool | list[list[str]], robot: Robot) -> tuple[tuple[str, ...], ...]:
@@ -89,29 +120,23 @@ def _alike(given: bool | list[list[str]], robot: Robot) -> tuple[tuple[str, ...]
     return found
 
 
-def _parameters(content: dict[str, Any]) -> list[ServoParameter]:
+def _parameters(file: LawFile) -> tuple[ServoParameter, ...]:
     """The parameters of a file, in its order."""
-    start, fixed = content.get("start", {}), content.get("fixed", {})
-    bounds = {side: content.get(side, {}) for side in ("lower", "upper")}
-    shared = list(content.get("shared", ()))
-    named = [*content.get("free", ()), *shared]
-    prior = content.get("prior", {})
-    for name in (*start, *prior, *bounds["lower"], *bounds["upper"]):
+    named = [*file.free, *file.shared]
+    for name in (*named, *file.fixed):
+        kind_of(name)
+    for name in (*file.start, *file.prior, *file.lower, *file.upper):
         if name not in named:
             raise ArgumentError(f"'{name}' has numbers but is not free", remedy="Name it under free or shared.")
     found = [
         ServoParameter(
             name,
-            start=start.get(name),
-            share="all" if name in shared else "each",
-            lower=bounds["lower"].get(name),
-            upper=bounds["upper"].get(name),
-            prior=(prior[name][0], prior[name][1]) if name in prior else None,
+            start=file.start.get(name),
+            share="all" if name in file.shared else "each",
+            lower=file.lower.get(name),
+            upper=file.upper.get(name),
+            prior=file.prior.get(name),
         )
         for name in named
     ]
-    unknown = [name for name in (*named, *fixed) if name not in KINDS]
-    if unknown:
-        remedy = f"Choose among {', '.join(KINDS)}."
-        raise ArgumentError(f"there is no parameter '{unknown[0]}' of a servo", remedy=remedy)
-    return found + [ServoParameter(name, start=value, free=False) for name, value in fixed.items()]
+    return (*found, *(ServoParameter(name, start=value, free=False) for name, value in file.fixed.items()))

@@ -4,41 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
+from scipy.stats import norm
 
 from dynid.actuators.drive_laws import DriveLaw
-from dynid.actuators.error_filter import ErrorFilter, loop_filter
-from dynid.actuators.judgement.servo_covariance import time_blocks
-from dynid.actuators.judgement.servo_knowledge import judge_knowledge
-from dynid.actuators.judgement.servo_limits import judge_limits
 from dynid.actuators.kinds import DELAY
-from dynid.actuators.motion import CommandedMotion, stretches_of
-from dynid.actuators.servo_equations import ServoEquations
-from dynid.actuators.servo_identifiability import SIGNED, OpenDirection
+from dynid.actuators.motion import CommandedMotion, compared, stretches_of
+from dynid.actuators.servo_equations import Search, ServoEquations, search_servos
+from dynid.actuators.servo_knowledge import SIGNED, Blocks, OpenDirection, judge_knowledge, told_inverse
+from dynid.actuators.servo_limits import judge_limits
 from dynid.actuators.servo_model import ServoModel, ServoParameter
-from dynid.actuators.servo_search import Search, search_servos
 from dynid.actuators.servo_simulator import simulate_servos
 from dynid.arrays import Floats
-from dynid.checks import as_whole
+from dynid.checks import as_number, as_whole
 from dynid.errors import ArgumentError, EstimationError
 from dynid.findings import Finding
 from dynid.robot.model import Robot
 
-NORMAL_95 = 1.96
-"""Standard deviations of a 95 % interval of the normal distribution."""
 START_SPREAD = 0.7
 """Standard deviation of the logarithm by which further starts of a search differ from the first. Convention."""
 FIRST_STEPS = 12
 """Steps that each of several starts gets before the best one goes on. Convention."""
-MOST_STEPS = 60
-"""Largest number of steps of a search. Experiment: go2 with 49 parameters needs 30 to 60."""
+USABLE = 0.5
+"""Share of the error of the commands themselves above which a simulated motion is of no use. Convention: half."""
 MANY_NOISES = 10.0
 """Error of a simulated motion over the noise of its encoders from which on something is missing in the model.
 Convention: planted servos reach 1; the real logs of xl330 in docs/servos.md lie above it."""
-MAD = 1.4826
-"""Standard deviation over median magnitude of normally distributed noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,27 +56,26 @@ class MotionError:
     """Unit of the positions: rad, m, or "rad or m" where joints of both kinds are summed as they are."""
 
     @property
+    def is_usable(self) -> bool:
+        """Whether the simulated motion is far nearer to the encoders than the commands, or as near as their noise."""
+        return self.rms <= max(USABLE * self.command_rms, 2.0 * self.noise)
+
+    @property
     def finding(self) -> Finding | None:
-        """Why the law does not fit this motion, if so: worse than the commands themselves, or far above the noise."""
-        worse = self.rms >= self.command_rms > 0.0
-        if not worse and (self.noise == 0.0 or self.rms <= MANY_NOISES * self.noise):
+        """Why the law does not fit this motion, if so."""
+        if self.is_usable and (self.noise == 0.0 or self.rms <= MANY_NOISES * self.noise):
             return None
-        ratio = self.rms / self.noise if self.noise > 0.0 else np.inf
         message = f"the simulated motion is off by {self.rms:.3g} {self.unit} rms, "
-        message += (
-            f"the commands themselves by {self.command_rms:.3g} {self.unit}"
-            if worse
-            else f"{ratio:.3g} times the noise"
-        )
-        message += f"; most of all {self.worst}"
+        message += f"the commands themselves by {self.command_rms:.3g} {self.unit}" if not self.is_usable else (
+            f"{self.rms / self.noise:.3g} times the noise")  # fmt: skip
         return Finding(
             code="law-misfit",
-            severity="error" if worse else "warning",
+            severity="warning" if self.is_usable else "error",
             where=self.name,
-            message=message,
-            remedy="Do not use the values: check the law, its kind, its gains (per radian or metre) and their units."
-            if worse
-            else "The law, its gains (per radian or metre) or its terms miss something; intervals may be too narrow.",
+            message=f"{message}; most of all {self.worst}",
+            remedy="The law, its gains (per radian or metre) or its terms miss something; intervals may be too narrow."
+            if self.is_usable
+            else "Do not use the values: check the law, its kind, its gains (per radian or metre) and their units.",
             evidence={"rms": self.rms, "commands' rms": self.command_rms, "noise of the encoders": self.noise},
         )
 
@@ -106,8 +97,8 @@ class ActuatorEstimate:
     """What the motions do not tell apart."""
     at_bound: tuple[str, ...]
     """Entries that stand at a bound."""
-    error_filter: ErrorFilter
-    """How errors of the simulated motion last; this was taken out before squares were summed."""
+    correlation: float
+    """Correlation of errors from sample to sample that was filtered out before squares were summed."""
     errors: tuple[MotionError, ...]
     """Errors of the simulated motions, trained ones first."""
     reach: Floats
@@ -123,7 +114,8 @@ class ActuatorEstimate:
     @property
     def interval(self) -> Floats:
         """(P, 2) 95 % intervals; infinite where open, NaN at bounds. Those of what cannot be negative end at zero."""
-        low, high = self.values - NORMAL_95 * self.std, self.values + NORMAL_95 * self.std
+        half = norm.ppf(0.975) * self.std
+        low, high = self.values - half, self.values + half
         positive = np.array([e.kind not in (*SIGNED, DELAY) for e in self.model.entries], dtype=bool)
         low = np.where(positive & np.isfinite(low) & (self.values >= 0.0), np.maximum(low, 0.0), low)
         return np.stack([low, high], axis=1)
@@ -181,7 +173,7 @@ def identify_actuators(
     law: DriveLaw,
     parameters: Sequence[ServoParameter | str] = ("armature", "viscous", "coulomb"),
     held_out: Sequence[CommandedMotion] = (),
-    correlation: float | Literal["loop"] = "loop",
+    correlation: float = 0.0,
     starts: int = 1,
 ) -> ActuatorEstimate:
     """Find armature, friction, gains, delay and the like of a robot's drives from commands and encoders.
@@ -192,8 +184,8 @@ def identify_actuators(
         law: The law of the drives: `PositionLaw` or `MotorLaw`, or one of your own.
         parameters: Kinds of parameters; a bare name is free in each joint.
         held_out: Motions that the result is tried on.
-        correlation: Correlation of the errors of the simulated motion from sample to sample, which is filtered out:
-            that of the drives' loops, or a number from 0 (none) to below 1.
+        correlation: Correlation of the errors of the simulated motion from sample to sample, which is filtered out,
+            from 0 (none) to below 1: fast errors then count more than slow ones.
         starts: Number of first guesses, for laws with several minima.
 
     Raises:
@@ -215,29 +207,38 @@ def fit_servos(
     motions: Sequence[CommandedMotion],
     held_out: Sequence[CommandedMotion] = (),
     *,
-    correlation: float | Literal["loop"] | ErrorFilter = "loop",
+    correlation: float = 0.0,
     starts: int = 1,
 ) -> ActuatorEstimate:
-    """Fit a model; arguments and errors as for `identify_actuators`, and the filter of another estimate."""
-    _check_request(motions, held_out, correlation, starts)
-    given, held_out, first = stretches_of(motions), stretches_of(held_out), model.start
-    if isinstance(correlation, str):  # the loop's time constants follow from a rough fit
-        plain = ServoEquations(model, given)
-        first, starts = _search(plain, first, starts, FIRST_STEPS).values, 1
-        correlation = loop_filter(model, first, given, plain.residuals(first))
-    chosen = correlation if isinstance(correlation, ErrorFilter) else ErrorFilter(float(correlation))
-    equations = ServoEquations(model, given, chosen)
-    return _judge(*_with_prior(equations, _search(equations, first, starts)), held_out)
+    """Fit a model; arguments and errors as for `identify_actuators`."""
+    equations, found = fit_values(model, motions, correlation=correlation, starts=starts)
+    for motion in motions:
+        if any(_same(motion, other) for other in held_out):
+            remedy = "Hold out a motion that the fit does not see."
+            raise ArgumentError(f"'{motion.name}' is fitted and held out", remedy=remedy)
+    return _judge(equations, found, stretches_of(held_out))
 
 
-def _with_prior(equations: ServoEquations, found: Search) -> tuple[ServoEquations, Search]:
-    """The search once more with priors, which weigh by the variance of the residuals that were left."""
-    if all(entry.prior is None for entry in equations.model.entries):
+def fit_values(
+    model: ServoModel, motions: Sequence[CommandedMotion], *, correlation: float = 0.0, starts: int = 1
+) -> tuple[ServoEquations, Search]:
+    """The values alone, without judging what is known of them."""
+    if not motions:
+        raise ArgumentError("there is no motion to fit", remedy="Give one motion or more.")
+    as_number("correlation", correlation, least=0.0, most=0.999)
+    as_whole("starts", starts, least=1)
+    for place, motion in enumerate(motions):
+        if any(_same(motion, other) for other in motions[:place]):
+            remedy = "Give each motion once: a copy adds no knowledge."
+            raise ArgumentError(f"the motion '{motion.name}' is given twice", remedy=remedy)
+    equations = ServoEquations(model, stretches_of(motions), correlation)
+    found = _search(equations, model.start, starts)
+    if all(entry.prior is None for entry in model.entries):
         return equations, found
-    residuals = equations.residuals(found.values)
+    residuals = equations.residuals(found.values)  # once more with priors, which weigh by the variance that is left
     variance = sum(float(np.sum(e**2)) for e in residuals) / max(1, sum(e.size for e in residuals) - found.values.size)
-    weighed = replace(equations, variance=variance)
-    return weighed, _search(weighed, found.values, 1)
+    equations = replace(equations, variance=variance)
+    return equations, _search(equations, found.values, 1)
 
 
 def _bounds(model: ServoModel) -> tuple[Floats, Floats]:
@@ -245,34 +246,32 @@ def _bounds(model: ServoModel) -> tuple[Floats, Floats]:
     return np.array([entry.lower for entry in entries]), np.array([entry.upper for entry in entries])
 
 
-def _search(equations: ServoEquations, start: Floats, starts: int, iterations: int = MOST_STEPS) -> Search:
+def _search(equations: ServoEquations, start: Floats, starts: int) -> Search:
     """The search from the start, or from the best of several."""
     bounds = _bounds(equations.model)
-    best, rng = start, np.random.default_rng(0)
-    if starts > 1:
-        lower, _ = bounds
-        costs = []
-        for k in range(starts):
-            factor = np.exp(START_SPREAD * rng.normal(size=start.size)) if k else np.ones(start.size)
-            guess = np.where(lower >= 0.0, start * factor, start)
-            try:
-                tried = search_servos(equations.normal, equations.cost, guess, bounds, iterations=FIRST_STEPS)
-            except EstimationError:
-                continue
-            costs.append((tried.cost, k, tried.values))
-        if costs:
-            best = min(costs, key=lambda c: c[:2])[2]
-    return search_servos(equations.normal, equations.cost, best, bounds, iterations=iterations)
+    best, cost, rng = start, np.inf, np.random.default_rng(0)
+    for k in range(starts if starts > 1 else 0):
+        factor = np.exp(START_SPREAD * rng.normal(size=start.size)) if k else 1.0
+        try:
+            guess = np.where(bounds[0] >= 0.0, start * factor, start)
+            tried = search_servos(equations.normal, equations.cost, guess, bounds, iterations=FIRST_STEPS)
+        except EstimationError:
+            continue
+        best, cost = (tried.values, tried.cost) if tried.cost < cost else (best, cost)
+    return search_servos(equations.normal, equations.cost, best, bounds)
 
 
 def _judge(equations: ServoEquations, found: Search, held_out: Sequence[CommandedMotion]) -> ActuatorEstimate:
     """The estimate with its covariance, open directions and errors."""
     model, values, entries = equations.model, found.values, equations.model.entries
     lower, upper = _bounds(model)
-    blocks = time_blocks(equations, values)
+    blocks = Blocks.of(equations, values)
     at_bound = (values <= lower) | (values >= upper)
-    whole, open_directions, variance = judge_knowledge(blocks, entries, values, at_bound)
-    whole, open_directions = judge_limits(equations, values, variance, (whole, open_directions))
+    whole, open_directions = judge_knowledge(blocks, entries, values, at_bound)
+    plain = blocks.variance * np.diagonal(told_inverse(blocks.whole))
+    raised = np.diagonal(whole)[plain > 0.0] / plain[plain > 0.0]  # for what lasts in time
+    variance = blocks.variance * max(1.0, float(np.median(raised)) if raised.size else 1.0)
+    open_directions = judge_limits(equations, values, variance, open_directions)
     opened = {name for direction in open_directions for name in direction.names}
     is_open = np.array([entry.name in opened for entry in entries])
     known = ~at_bound & ~is_open
@@ -287,9 +286,9 @@ def _judge(equations: ServoEquations, found: Search, held_out: Sequence[Commande
         covariance=covariance,
         open_directions=open_directions,
         at_bound=tuple(entries[k].name for k in np.flatnonzero(at_bound)),
-        error_filter=equations.error_filter,
+        correlation=equations.correlation,
         errors=tuple(
-            _error(model, values, motion, trained)
+            motion_error(model, values, motion, trained)
             for group, trained in ((equations.motions, True), (held_out, False))
             for motion in group
         ),
@@ -307,9 +306,16 @@ def _reach(model: ServoModel, values: Floats, motions: Sequence[CommandedMotion]
     return np.stack([lows - zeros, highs - zeros], axis=1)
 
 
-def _error(model: ServoModel, values: Floats, motion: CommandedMotion, trained: bool) -> MotionError:
-    error = motion.compared(motion.position - simulate_servos(model, values, motion))
-    lag = motion.compared(motion.position - motion.command)
+def motion_error(model: ServoModel, values: Floats, motion: CommandedMotion, trained: bool) -> MotionError:
+    """How far the simulated motion is from the measured one.
+
+    Raises:
+        EstimationError: The simulated motion runs away.
+    """
+    error, lag = (
+        compared(motion.position - other, motion.counted)
+        for other in (simulate_servos(model, values, motion), motion.command)
+    )
     counts = np.maximum(1, motion.counts)
     total = float(counts.sum())
     return MotionError(
@@ -329,32 +335,9 @@ def _noise(position: Floats) -> float:
     """Noise of one encoder: its third differences where the joint moves smoothly, and the size of its steps."""
     if position.size < 4:
         return 0.0
-    third = MAD * float(np.median(np.abs(np.diff(position, 3)))) / np.sqrt(20.0)
+    third = float(np.median(np.abs(np.diff(position, 3)))) / norm.ppf(0.75) / np.sqrt(20.0)
     steps = np.diff(np.unique(position))
     return float(np.hypot(third, steps.min(initial=np.inf) / np.sqrt(12.0) if steps.size else 0.0))
-
-
-def _check_request(
-    motions: Sequence[CommandedMotion],
-    held_out: Sequence[CommandedMotion],
-    correlation: float | str | ErrorFilter,
-    starts: int,
-) -> None:
-    """Refuse what cannot be fitted: no motion, the same one twice, numbers out of range."""
-    if not motions:
-        raise ArgumentError("there is no motion to fit", remedy="Give one motion or more.")
-    if isinstance(correlation, str) and correlation != "loop":
-        raise ArgumentError(f"the correlation is '{correlation}'", remedy="Give a number, or 'loop'.")
-    if not isinstance(correlation, (str, ErrorFilter)) and not 0.0 <= correlation < 1.0:
-        raise ArgumentError(f"the correlation is {correlation}", remedy="Give a number from 0 up, below 1.")
-    as_whole("starts", starts, least=1)
-    for place, motion in enumerate(motions):
-        if any(_same(motion, other) for other in motions[:place]):
-            remedy = "Give each motion once: a copy adds no knowledge."
-            raise ArgumentError(f"the motion '{motion.name}' is given twice", remedy=remedy)
-        if any(_same(motion, other) for other in held_out):
-            remedy = "Hold out a motion that the fit does not see."
-            raise ArgumentError(f"'{motion.name}' is fitted and held out", remedy=remedy)
 
 
 def _same(one: CommandedMotion, other: CommandedMotion) -> bool:

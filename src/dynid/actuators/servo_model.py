@@ -22,6 +22,16 @@ EVERYWHERE = ("armature", "viscous", "coulomb", "breakaway", "stribeck_speed", "
 """Kinds that every law allows."""
 
 
+def joint_groups(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Joints whose names differ in the first word only, such as FL_hip_joint and RR_hip_joint."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        _, mark, rest = name.replace("-", "_").partition("_")
+        if mark:
+            groups.setdefault(rest, []).append(name)
+    return [tuple(group) for group in groups.values() if len(group) > 1]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ServoParameter:
     """One kind of parameter of a model: one value for each joint, for groups of joints, or for all."""

@@ -8,20 +8,20 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from dynid.actuators.alike import AlikeTest, Sharing, compare_repeats, decide_sharing
 from dynid.actuators.drive_laws import MotorLaw, PositionLaw
-from dynid.actuators.judgement.joint_assignment import check_assignments
-from dynid.actuators.judgement.servo_selection import TermChoice, select_terms
+from dynid.actuators.joint_assignment import check_assignments
 from dynid.actuators.kinds import milli
 from dynid.actuators.motion import CommandedMotion, stretches_of
 from dynid.actuators.recorded_motion import commanded_motion, lost_samples
 from dynid.actuators.servo_files import read_servo_model
-from dynid.actuators.servo_identifiability import OpenDirection, judge_servo_motions
-from dynid.actuators.servo_identification import ActuatorEstimate, fit_servos
+from dynid.actuators.servo_identification import ActuatorEstimate, MotionError, fit_servos
+from dynid.actuators.servo_knowledge import OpenDirection, judge_servo_motions
+from dynid.actuators.term_choice import TermChoice, select_terms
 from dynid.checks import as_number
 from dynid.errors import ArgumentError, DataError, ExportError
 from dynid.export.servos.mjcf_actuators import held_joints
@@ -42,7 +42,6 @@ from dynid.logs.reading import read_recording
 from dynid.logs.recording import Recording
 from dynid.report.sections.servo_sections import (
     agreement_of,
-    choice_table,
     open_sentences,
     servo_page,
     servo_table,
@@ -71,16 +70,54 @@ class ActuatorRun:
     sharing: Sharing | None
     """Which parameters alike joints share; None where the model names no alike joints."""
     choice: TermChoice | None
-    """Which candidates were taken up; None where the model has none."""
-    text: str
-    """Table and remarks."""
-    content: dict[str, Any]
-    """Contents of ``servos.json``."""
+    """What was taken up beyond the law, by predicting parts of the logs; None where they are too short for it."""
+
+    @property
+    def text(self) -> str:
+        """Verdict, table and remarks."""
+        return _text(self)
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """Contents of ``servos.json``."""
+        return _content(self)
+
+    @property
+    def judged(self) -> tuple[MotionError, ...]:
+        """Errors of motions that the values were not fitted to: held-out logs, or parts of the logs; else of the fit."""
+        held = tuple(error for error in self.found.errors if not error.trained)
+        folds = () if self.choice is None else self.choice.chosen.errors
+        return held or folds or self.found.errors
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the search ended at a minimum, and the model predicts motions far better than the commands do."""
+        return self.found.converged and mean_error(self.judged).is_usable and not any(
+            finding.severity == "error" for finding in self.found.findings
+        )  # fmt: skip
+
+    @property
+    def verdict(self) -> str:
+        """Whether the model is usable, as one sentence."""
+        held = any(not error.trained for error in self.judged)
+        where = "held-out logs" if any(not error.trained for error in self.found.errors) else (
+            "parts of the logs that the fit did not see" if held else "the logs of the fit alone")  # fmt: skip
+        mean, unit = mean_error(self.judged), milli(self.found.model.unit)
+        told = f"{where} are predicted to {1e3 * mean.rms:.3g} {unit} rms"
+        told += f"; the commands themselves are off by {1e3 * mean.command_rms:.3g} {unit}"
+        return f"{'usable' if self.is_usable else 'NOT USABLE'}: {told}"
 
     @property
     def exit_code(self) -> int:
-        """0, or 1 where the law does not fit and the values are of no use."""
-        return int(any(finding.severity == "error" for finding in self.found.findings))
+        """0, or 1 where the values are of no use."""
+        return int(not self.is_usable)
+
+
+def mean_error(errors: Sequence[MotionError]) -> MotionError:
+    """The root mean square of several errors, as one."""
+    names = ("rms", "command_rms", "noise")
+    means = {name: float(np.sqrt(np.mean([getattr(error, name) ** 2 for error in errors]))) for name in names}
+    return replace(errors[0], **means)
 
 
 def run_actuators(
@@ -90,7 +127,6 @@ def run_actuators(
     *,
     held_out: Sequence[str | Path] = (),
     channel_map: ChannelMapSource | None = None,
-    correlation: float | Literal["loop"] = "loop",
     starts: int = 1,
     out: RunRequest | str | Path | None = None,
 ) -> ActuatorRun:
@@ -102,7 +138,6 @@ def run_actuators(
         law: File with the law of the drives and the parameters to find, see `dynid.actuators.read_servo_model`.
         held_out: Logs that the result is tried on; a share such as "30%" is the end of every log.
         channel_map: Channel map of the logs, its file, or the name of a built-in one.
-        correlation: As for `dynid.identify_actuators`.
         starts: Number of first guesses.
         out: Folder for the servos, files for simulators and a report; None writes nothing.
 
@@ -122,9 +157,8 @@ def run_actuators(
         >>> done.found.values.round(3).tolist()
         [0.05, 0.4, 0.3]
     """
-    options = {"correlation": correlation, "starts": starts}
     share, apart = _held_out(held_out)
-    origin = Origin.of_call("run_actuators", options, [*logs, *apart, law, channel_map])
+    origin = Origin.of_call("run_actuators", {"starts": starts}, [*logs, *apart, law, channel_map])
     with nullcontext() if out is None else open_run(RunRequest.of(out), origin, ["servos.json"]) as run:
         model = read_servo_model(law, robot)
         remedy = "Hold out a log that the fit does not see."
@@ -133,28 +167,27 @@ def run_actuators(
         if share is not None:
             parts = [motion.hold_out(share) for motion in motions]
             motions, others = tuple(first for first, _ in parts), tuple(rest for _, rest in parts)
-        choice = None
-        if model.candidates:
-            choice = select_terms(model, motions, correlation=correlation, starts=starts)
-            model = choice.model
+        choice = select_terms(model, motions, starts=starts) if _can_be_cut(motions) else None
+        model = replace(model, candidates=()) if choice is None else choice.model
+        correlation = 0.0 if choice is None else choice.chosen.correlation
         before = judge_servo_motions(model, motions)
-        sharing = None
-        if model.alike:
-            sharing = decide_sharing(model, motions, held_out=others, correlation=correlation, starts=starts)
+        sharing = decide_sharing(model, motions, held_out=others, correlation=correlation) if model.alike else None
         found = sharing.decided if sharing is not None else fit_servos(
             model, motions, others, correlation=correlation, starts=starts
         )  # fmt: skip
-        repeats = _repeats(found, motions)
         findings = (*told, *more, *_massless(robot), *found.findings, *check_assignments(found, motions))
-        text = _text(found, findings, repeats, sharing, choice)
-        content = _content(found, findings, motions[0], sharing, choice)
         result = ActuatorRun(
-            found=found, findings=findings, before=before, repeats=repeats, sharing=sharing, choice=choice, text=text,
-            content=content,
+            found=found, findings=findings, before=before, repeats=_repeats(found, motions), sharing=sharing,
+            choice=choice,
         )  # fmt: skip
         if run is not None:
             _write(run, result, motions, others)
         return result
+
+
+def _can_be_cut(motions: Sequence[CommandedMotion]) -> bool:
+    """Whether parts of the motions can be predicted from others."""
+    return len(motions) > 1 or len(motions[0].time) >= SHORTEST
 
 
 def _held_out(given: Sequence[str | Path]) -> tuple[float | None, list[str | Path]]:
@@ -237,25 +270,19 @@ def _check_reach(recording: Recording, robot: Robot) -> Iterator[Finding]:
 
 def _repeats(found: ActuatorEstimate, motions: Sequence[CommandedMotion]) -> tuple[AlikeTest, ...]:
     """Each recording, or each half of a single one, fitted alone from what all gave, and compared."""
-    if len(motions) == 1 and len(motions[0].time) < SHORTEST:
+    if not _can_be_cut(motions):
         return ()
-    if len(motions) == 1:
-        motions = motions[0].hold_out(0.5)
-    return compare_repeats([fit_servos(found.model, [motion], correlation=found.error_filter) for motion in motions])
+    parts = motions[0].hold_out(0.5) if len(motions) == 1 else motions
+    return compare_repeats([fit_servos(found.model, [motion], correlation=found.correlation) for motion in parts])
 
 
-def _text(
-    found: ActuatorEstimate,
-    findings: Sequence[Finding],
-    repeats: Sequence[AlikeTest],
-    sharing: Sharing | None,
-    choice: TermChoice | None,
-) -> str:
-    """Table of the parameters, open combinations, errors of the motions, disagreement of recordings."""
-    table = servo_table(found)
-    top = _headline(found)
-    lines = [*top, *([""] if top else []), str(Table.of(table.header, table.rows)), ""]
-    lines += [str(finding) for finding in findings]
+def _text(run: ActuatorRun) -> str:
+    """Verdict, table of the parameters, findings, open combinations, errors of the motions."""
+    found, table = run.found, servo_table(run.found)
+    lines = [f"{found.model.robot.name}: {run.verdict}"]
+    lines += [] if run.choice is None else [f"Taken up by predicting parts of the logs: {run.choice.sentence}."]
+    lines += ["", str(Table.of(table.header, table.rows)), ""]
+    lines += [str(finding) for finding in run.findings]
     lines += [f"Open: {sentence}" for sentence in open_sentences(found.open_directions)]
     for error in found.errors:
         seen, unit = "trained" if error.trained else "held out", milli(error.unit)
@@ -263,33 +290,24 @@ def _text(
             f"{error.name} ({seen}): mean error {1e3 * error.mean_absolute:.3g} {unit}, rms {1e3 * error.rms:.3g} "
             f"{unit}; the commands themselves are off by {1e3 * error.command_rms:.3g} {unit}"
         )
-    if repeats:
-        lines.append(agreement_of(repeats))
-    if choice is not None:
-        rows = choice_table(choice)
-        lines += ["", "Terms chosen by predicting parts of the training logs from the others:"]
-        lines += [str(Table.of(rows.header, rows.rows))]
-    if sharing is not None:
-        for rows in (sharing_tests(sharing), sharing_errors(sharing)):
+    lines += [agreement_of(run.repeats)] if run.repeats else []
+    if run.sharing is not None:
+        for rows in (sharing_tests(run.sharing), sharing_errors(run.sharing)):
             lines += ["", str(Table.of(rows.header, rows.rows))]
     return "\n".join(lines)
 
 
-def _content(
-    found: ActuatorEstimate,
-    findings: Sequence[Finding],
-    motion: CommandedMotion,
-    sharing: Sharing | None,
-    choice: TermChoice | None,
-) -> dict[str, Any]:
-    """The result as JSON holds it: None for what is not known; correlations are those of the first motion."""
-    correlations = [round(float(r), 6) for r in found.error_filter.correlations(motion)]
+def _content(run: ActuatorRun) -> dict[str, Any]:
+    """The result as JSON holds it: None for what is not known."""
+    found = run.found
 
     def number(value: float) -> float | None:
         return float(value) if np.isfinite(value) else None
 
-    return {
+    content = {
         "robot": found.model.robot.name,
+        "verdict": run.verdict,
+        "usable": run.is_usable,
         "law": type(found.model.law).__name__,
         "parameters": [
             {"name": e.name, "kind": e.kind, "joints": [found.model.robot.joint_names[j] for j in e.joints],
@@ -297,22 +315,26 @@ def _content(
              "lower": e.lower, "upper": e.upper}
             for e, v, s in zip(found.model.entries, found.values, found.std, strict=True)
         ],
-        "open": [{"names": list(d.names), "changes": list(d.changes), "at_least": d.at_least, "says": str(d)}
-                 for d in found.open_directions],
+        "open": [{"names": list(d.names), "at_least": d.at_least, "says": str(d)} for d in found.open_directions],
         "at_bound": list(found.at_bound),
-        "correlation": correlations,
+        "correlation": found.correlation,
         "converged": found.converged,
-        "findings": [finding.to_dict() for finding in findings],
+        "findings": [finding.to_dict() for finding in run.findings],
         "motions": [
             {"name": e.name, "trained": e.trained, "unit": e.unit, "mean_absolute": e.mean_absolute, "rms": e.rms,
              "command_rms": e.command_rms, "noise": e.noise, "sum_of_squares": e.sum_of_squares}
             for e in found.errors
         ],
-    } | ({} if sharing is None else {"sharing": _sharing_content(sharing)}) | (
-        {} if choice is None else {"chosen": list(choice.chosen), "trials": [
-            {"kinds": list(t.kinds), "rms": number(t.error), "folds_better": t.better, "kept": t.kept}
-            for t in choice.trials
-        ]})  # fmt: skip
+    }  # fmt: skip
+    if run.sharing is not None:
+        content["sharing"] = _sharing_content(run.sharing)
+    if run.choice is not None:
+        content |= {"chosen": list(run.choice.chosen.kinds), "trials": [
+            {"kinds": list(t.kinds), "correlation": t.correlation, "rms": number(t.rms), "folds_better": t.better,
+             "kept": t.kept}
+            for t in run.choice.trials
+        ]}  # fmt: skip
+    return content
 
 
 def _sharing_content(sharing: Sharing) -> dict[str, Any]:
@@ -346,12 +368,6 @@ def _with_gains(found: ActuatorEstimate, motions: Sequence[CommandedMotion]) -> 
     return replace(found, model=replace(found.model, law=replace(law, **taken)))
 
 
-def _headline(found: ActuatorEstimate) -> list[str]:
-    """What stands above everything else where the values are of no use."""
-    wrong = [finding for finding in found.findings if finding.severity == "error" or finding.code == "not-converged"]
-    return [f"DO NOT USE THESE VALUES: {finding.where}: {finding.sentence}" for finding in wrong]
-
-
 def _write(run: RunFolder, result: ActuatorRun, motions: Sequence[CommandedMotion], others: Sequence[Any]) -> None:
     """Write the servos, the files for simulators and the report; a format that cannot hold the law is left out."""
     found, shown = result.found, stretches_of(others or motions)
@@ -371,7 +387,7 @@ def _write(run: RunFolder, result: ActuatorRun, motions: Sequence[CommandedMotio
             written.append(FileNotes(name, make()))
         except ExportError as error:
             written.append(FileNotes(name, refused=f"{error.reason}. {error.remedy}"))
-    run.write("not_in_the_files.txt", notes_text(found, written, shown[:3], _headline(found)))
+    run.write("not_in_the_files.txt", notes_text(found, written, shown[:3], [] if result.is_usable else [result.verdict]))
     run.write_page(servo_page(found, shown[:3], result.before, result.repeats, [run.settings()], result.sharing,
                               result.choice, result.findings))  # fmt: skip
     run.finish("servos.json", result.exit_code)

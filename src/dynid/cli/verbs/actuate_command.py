@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -49,10 +49,6 @@ class LogOrShare(LogPath):
 @click.option("--held-out", multiple=True, type=LogOrShare(), metavar="LOG|SHARE",
               help="Log that the result is tried on, repeatable; or a share such as 30%: the end of "
               "every log.")  # fmt: skip
-@click.option("--correlation", default="loop", metavar="NUMBER|loop",
-              help="How errors last, from sample to sample; this is filtered out before squares are summed. By "
-              "default (loop) it follows from the drives' gains; 0 filters nothing: try it for logs at "
-              "several gains.")  # fmt: skip
 @click.option("--starts", default=1, type=click.IntRange(1, 100), help="Number of first guesses; 1 by default.")
 @click.option("--out", type=NewFolder(path_type=Path),
               help="Folder for the servos, files for simulators, and a report.")  # fmt: skip
@@ -64,7 +60,6 @@ def actuate(
     law: str,
     channel_map: str | None,
     held_out: tuple[str, ...],
-    correlation: str,
     starts: int,
     out: Path | None,
     force: bool,
@@ -73,16 +68,17 @@ def actuate(
     """Identify servos from commands and encoders, without torque.
 
     The logs say where the joints were sent and where they went. The command prints armature, friction, gains, delay and
-    the like with their standard deviations, and what the motions do not tell. With candidates in the law's
-    file, terms are chosen that predict motions better; with alike = true tests decide which parameters the joints of
-    several legs share. dynid excite --commands designs motions for such logs. The exit code is 1 if the law does not
-    fit: the simulated motion is then no nearer than the commands.
+    the like with their standard deviations, and what the motions do not tell. Terms of the drives are taken up where
+    they predict parts of the logs better (candidates in the law's file names others). With alike = true tests decide
+    which parameters the joints of several legs share. dynid excite --commands designs motions for such logs. The exit
+    code is 1 if the model is of no use: motions that it was not fitted to are off by more than half of what the
+    commands are off by.
     """
     from dynid.runs.actuator_run import run_actuators
 
     request = run_request(out, force, None)
     run = run_actuators(
-        robot, logs, law, held_out=held_out, channel_map=channel_map, correlation=_correlation(correlation),
+        robot, logs, law, held_out=held_out, channel_map=channel_map,
         starts=starts, out=request,
     )  # fmt: skip
     if as_json:
@@ -93,16 +89,3 @@ def actuate(
         echo(f"written: {out}; open {out / 'report.html'} in a browser")
     sys.exit(run.exit_code)
 
-
-def _correlation(word: str) -> float | Literal["loop"]:
-    from dynid.errors import ArgumentError
-
-    if word == "loop":
-        return "loop"
-    try:
-        value = float(word)
-    except ValueError:
-        value = float("nan")
-    if not 0.0 <= value < 1.0:
-        raise ArgumentError(f"--correlation: '{word}' is no correlation", remedy="Write 0.95, or loop.")
-    return value

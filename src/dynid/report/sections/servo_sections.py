@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from dynid.actuators.alike import BLOCKS, LEVEL, AlikeTest, Sharing
-from dynid.actuators.judgement.servo_selection import TermChoice
+from dynid.actuators.alike import LEVEL, AlikeTest, Sharing
 from dynid.actuators.kinds import KINDS, milli, squared
 from dynid.actuators.motion import CommandedMotion
-from dynid.actuators.servo_identifiability import OpenDirection
 from dynid.actuators.servo_identification import ActuatorEstimate
+from dynid.actuators.servo_knowledge import BLOCKS, OpenDirection
+from dynid.actuators.term_choice import TermChoice
 from dynid.arrays import Floats
 from dynid.findings import Finding
 from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Notices, Plot, Rows, Text
@@ -267,11 +267,11 @@ def agreement_of(tests: Sequence[AlikeTest]) -> str:
 def choice_table(choice: TermChoice) -> Rows:
     """One row per model that was tried: what it has beyond the model, its error on parts that it was not fitted to."""
     rows = tuple(
-        (" + ".join(t.kinds) or "the model itself", 1e3 * t.error if np.isfinite(t.error) else None,
-         f"{t.better} of {choice.folds}" if t.kinds else "", "taken up" if t.kept and t.kinds else "")
-        for t in choice.trials
+        (" + ".join(t.kinds) or "the law itself", t.correlation, 1e3 * t.rms if np.isfinite(t.rms) else None,
+         f"{t.better} of {choice.folds}" if number else "", "taken up" if t.kept and number else "")
+        for number, t in enumerate(choice.trials)
     )  # fmt: skip
-    return Rows(("with", f"predicted, rms [{milli(choice.model.unit)}]", "folds better", ""), rows)
+    return Rows(("with", "correlation", f"predicted, rms [{milli(choice.model.unit)}]", "folds better", ""), rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -283,7 +283,7 @@ class ChosenTerms(Section):
     choice: TermChoice | None
 
     def blocks(self) -> Sequence[Block]:
-        """Everything that was tried; nothing where the law's file has no candidates."""
+        """Everything that was tried; nothing where the logs are too short for it."""
         if self.choice is None:
             return []
         hint = (

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
 
 import dynid
 from dynid.actuators import MotorLaw, PositionLaw, ServoModel, ServoParameter, judge_servo_motions
-from dynid.actuators.judgement.servo_knowledge import release_bounds
-from dynid.actuators.servo_identifiability import see_directions
+from dynid.actuators.servo_knowledge import _split_directions, left_out_variances
 from dynid.report.sections.servo_sections import servo_table
 from support.planted_servos import chirp, planted
 from support.servo_logs import double_pendulum, pendulum
@@ -108,10 +108,10 @@ def test_equal_effects_are_partners_in_any_unit() -> None:
     J = rng.normal(size=(200, 3)) * [1.0, 30.0, 1e-3]
     J[:, 2] = 1e-6 * J[:, 1]
     assert np.linalg.matrix_rank(J / np.linalg.norm(J, axis=0)) == 2
-    assert see_directions(J.T @ J, np.zeros(3)).is_hidden.tolist() == [False, True, True]
+    assert (np.abs(_split_directions(J.T @ J)[1]) > 1e-4).tolist() == [[False, True, True]]
 
 
-@pytest.mark.parametrize("prior", [1e-3, 0.02, 0.5])
+@pytest.mark.parametrize("prior", [1e-3, 0.02])
 def test_a_wide_prior_keeps_its_interval(prior: float) -> None:
     """What the motions do not show is known as well as before; the armature is known no better than the body."""
     known = ("viscous", "coulomb", "delay")
@@ -137,32 +137,46 @@ def test_a_value_at_a_bound_does_not_make_its_partner_known(bound: float) -> Non
     assert (np.abs(found.values - truth)[inside] <= 2.0 * found.std[inside]).all()
 
 
-def test_priors_count_however_wide_they_are() -> None:
-    """Two equal columns, one with a prior: the inverse by hand."""
-    rng = np.random.default_rng(2)
-    J = rng.normal(size=(100, 3))
-    J[:, 2] = J[:, 1]
-    for weight in (1.0, 1e-8, 1e-14):
-        prior = np.array([0.0, 0.0, weight])
-        seen = see_directions(J.T @ J + np.diag(prior), prior)
-        assert not seen.is_hidden.any()
-        # the third is known by its prior alone, the second by the sum less the third
-        alone = np.linalg.inv(J[:, :2].T @ J[:, :2])
-        assert seen.inverse[2, 2] == pytest.approx(1.0 / weight, rel=1e-3)
-        assert seen.inverse[1, 1] == pytest.approx(alone[1, 1] + 1.0 / weight, rel=1e-3)
-        assert seen.inverse[0, 0] == pytest.approx(alone[0, 0], rel=1e-3)
+LENGTHS = (40, 60, 200, 30, 90, 50)
+"""Equations of six motions of unequal weight."""
 
 
-def test_release_from_a_bound_is_the_inverse_by_blocks() -> None:
-    rng = np.random.default_rng(1)
-    J, e = rng.normal(size=(50, 5)), rng.normal(size=50)
-    A, inside = J.T @ J, np.array([True, True, False, True, False])
-    held, whole = np.zeros((5, 5)), np.linalg.inv(A)
-    held[np.ix_(inside, inside)] = np.linalg.inv(A[np.ix_(inside, inside)])
-    loose = release_bounds((A, np.zeros(5)), J.T @ e, inside, ~inside)
-    assert np.allclose((held + loose.growth)[np.ix_(inside, inside)], whole[np.ix_(inside, inside)])
-    moved = np.linalg.lstsq(J, e, rcond=None)[0][inside] - np.linalg.lstsq(J[:, inside], e, rcond=None)[0]
-    assert np.allclose(loose.shift[inside], moved)
+def _linear_motions(seed: int, spread: float) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Six linear models whose three values differ from 1 by some spread each, with unit noise."""
+    rng = np.random.default_rng(seed)
+    slopes = [rng.normal(size=(n, 3)) * [1.0, 10.0, 0.1] for n in LENGTHS]
+    return slopes, [J @ (1.0 + spread * rng.normal(size=3)) + rng.normal(size=len(J)) for J in slopes]
+
+
+def _variances(slopes: list[np.ndarray], readings: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    J = np.vstack(slopes)
+    solution = np.linalg.lstsq(J, np.concatenate(readings), rcond=None)[0]
+    scores = [j.T @ (r - j @ solution) for j, r in zip(slopes, readings, strict=True)]
+    return left_out_variances(J.T @ J, [j.T @ j for j in slopes], scores), solution
+
+
+def test_variances_are_the_spread_of_fits_without_each_motion() -> None:
+    slopes, readings = _linear_motions(0, 0.3)
+    M = len(slopes)
+    without = np.array([
+        np.linalg.lstsq(
+            np.vstack(slopes[:m] + slopes[m + 1 :]), np.concatenate(readings[:m] + readings[m + 1 :]), rcond=None
+        )[0]
+        for m in range(M)
+    ])  # fmt: skip
+    expected = (M - 1) / M * np.sum((without - without.mean(axis=0)) ** 2, axis=0)
+    expected *= (student.ppf(0.975, M - 1) / 1.959964) ** 2
+    assert _variances(slopes, readings)[0] == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.5])
+def test_intervals_cover_values_that_differ_from_motion_to_motion(spread: float) -> None:
+    """200 planted cases: 95 % or somewhat more, with and without differences between motions."""
+    inside = []
+    for seed in range(200):
+        variances, solution = _variances(*_linear_motions(seed, spread))
+        inside.append(np.abs(solution - 1.0) <= 1.96 * np.sqrt(variances))
+    assert 0.93 <= np.mean(inside) <= 0.99
 
 
 def _steps(seed: int, limit: float | None) -> dynid.actuators.CommandedMotion:
