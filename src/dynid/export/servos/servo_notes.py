@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynid.actuators.kinds import KINDS, milli
-from dynid.actuators.motion import CommandedMotion
+from dynid.actuators.motion import CommandedMotion, compared
 from dynid.actuators.servo_identification import ActuatorEstimate
 from dynid.actuators.servo_model import ServoParameter
 from dynid.actuators.servo_simulator import simulate_servos
@@ -78,7 +78,7 @@ def error_without(found: ActuatorEstimate, kind: str, motions: Sequence[Commande
     squares, count = 0.0, 0
     for motion in motions:
         try:
-            error = motion.compared(motion.position - simulate_servos(model, np.array(values), motion))
+            error = compared(motion.position - simulate_servos(model, np.array(values), motion), motion.counted)
         except EstimationError:
             return float("inf")
         squares, count = squares + float(np.sum(error**2)), count + int(motion.counts.sum())

@@ -94,9 +94,7 @@ class ServoValues(Section):
         kinds = dict.fromkeys(entry.kind for entry in found.model.entries)
         meaning = "; ".join(f"{kind}: {KINDS[kind].meaning}" for kind in kinds)
         blocks = [Cards(cards), Bullets(tuple(remarks)), servo_table(found), Text(f"{meaning}.", "hint")]
-        wrong = [
-            finding for finding in found.findings if finding.severity == "error" or finding.code == "not-converged"
-        ]
+        wrong = [f for f in found.findings if f.severity == "error" or f.code == "not-converged"]
         items = tuple((f.severity, f.code, f"Do not use these values. {f.where}: {f.sentence}", "") for f in wrong)
         return [Notices(items), *blocks] if items else blocks
 
@@ -288,7 +286,7 @@ class ChosenTerms(Section):
             return []
         hint = (
             "Parts of the training logs are predicted from the others. A term is taken up if it lowers the squared "
-            "error by 1 % and improves two thirds of the folds; held-out logs have no part in it."
+            "error by 10 % and improves every fold; held-out logs have no part in it."
         )
         return [Text(hint, "hint"), choice_table(self.choice)]
 
