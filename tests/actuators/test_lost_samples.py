@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dynid.actuators import CommandedMotion, PositionLaw, ServoModel, commanded_motion
+from dynid.actuators import PositionLaw, ServoModel, commanded_motion
 from dynid.actuators.recorded_motion import lost_samples
 from dynid.actuators.servo_equations import filter_errors
 from dynid.actuators.servo_identification import fit_servos

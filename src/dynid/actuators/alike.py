@@ -251,7 +251,9 @@ def _leave_out(blocks: Blocks, values: Floats, groups: Sequence[Sequence[int]]) 
     A = T.T @ blocks.A @ T
     h = (blocks.g + np.einsum("bpq,q->bp", blocks.A, values)) @ T
     whole = T.T @ blocks.whole @ T
-    known = np.where(blocks.prior > 0.0, blocks.prior * values - blocks.g.sum(axis=0), 0.0)  # priors pull so at the minimum
+    known = np.where(
+        blocks.prior > 0.0, blocks.prior * values - blocks.g.sum(axis=0), 0.0
+    )  # priors pull so at the minimum
     side = h.sum(axis=0) + T.T @ known
     solved = told_inverse(whole) @ side
     moved = np.array([told_inverse(whole - a) @ (side - b) for a, b in zip(A, h, strict=True)]) - solved

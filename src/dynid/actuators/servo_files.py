@@ -84,7 +84,9 @@ def read_servo_model(path: str | Path, robot: Robot) -> ServoModel:
     except msgspec.ValidationError as error:
         raise ArgumentError(str(error), path=path, remedy=f"Kinds are {', '.join(LAWS)}. {remedy}") from error
     make, names = LAWS[file.kind]
-    given = {name: getattr(file, name) for _, known in LAWS.values() for name in known if getattr(file, name) is not None}
+    given = {
+        name: getattr(file, name) for _, known in LAWS.values() for name in known if getattr(file, name) is not None
+    }
     try:
         if foreign := set(given) - set(names):
             raise ArgumentError(f"a {file.kind} law has no {sorted(foreign)[0]}", remedy=f"It has {', '.join(names)}.")

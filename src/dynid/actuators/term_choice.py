@@ -10,7 +10,7 @@ import numpy as np
 from dynid.actuators.motion import CommandedMotion, stretches_of
 from dynid.actuators.servo_identification import MotionError, fit_values, motion_error
 from dynid.actuators.servo_model import ServoModel
-from dynid.errors import ArgumentError, EstimationError
+from dynid.errors import EstimationError
 
 FOLDS = 3
 """Parts of a single motion, and groups of motions with few gains, that are predicted from the others. Convention."""

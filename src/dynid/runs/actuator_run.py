@@ -387,7 +387,9 @@ def _write(run: RunFolder, result: ActuatorRun, motions: Sequence[CommandedMotio
             written.append(FileNotes(name, make()))
         except ExportError as error:
             written.append(FileNotes(name, refused=f"{error.reason}. {error.remedy}"))
-    run.write("not_in_the_files.txt", notes_text(found, written, shown[:3], [] if result.is_usable else [result.verdict]))
+    run.write(
+        "not_in_the_files.txt", notes_text(found, written, shown[:3], [] if result.is_usable else [result.verdict])
+    )
     run.write_page(servo_page(found, shown[:3], result.before, result.repeats, [run.settings()], result.sharing,
                               result.choice, result.findings))  # fmt: skip
     run.finish("servos.json", result.exit_code)
