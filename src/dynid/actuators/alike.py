@@ -243,7 +243,7 @@ def _decide(
 
 
 def _leave_out(blocks: Blocks, values: Floats, groups: Sequence[Sequence[int]]) -> tuple[Floats, Floats]:
-    """The values (P,) with common ones in groups of entries, and how each block moves them when it is left out (B, P)."""
+    """The values (P,) with common ones in groups of entries, and how they move without each block (B, P)."""
     T = np.eye(len(values))
     for group in groups:
         T[:, group[0]] = T[:, list(group)].sum(axis=1)
@@ -251,9 +251,7 @@ def _leave_out(blocks: Blocks, values: Floats, groups: Sequence[Sequence[int]]) 
     A = T.T @ blocks.A @ T
     h = (blocks.g + np.einsum("bpq,q->bp", blocks.A, values)) @ T
     whole = T.T @ blocks.whole @ T
-    known = np.where(
-        blocks.prior > 0.0, blocks.prior * values - blocks.g.sum(axis=0), 0.0
-    )  # priors pull so at the minimum
+    known = np.where(blocks.prior > 0.0, blocks.prior * values - blocks.g.sum(axis=0), 0.0)
     side = h.sum(axis=0) + T.T @ known
     solved = told_inverse(whole) @ side
     moved = np.array([told_inverse(whole - a) @ (side - b) for a, b in zip(A, h, strict=True)]) - solved
@@ -261,7 +259,7 @@ def _leave_out(blocks: Blocks, values: Floats, groups: Sequence[Sequence[int]]) 
 
 
 def _farthest(values: Floats, moved: Floats, places: Sequence[int]) -> tuple[int, float, float]:
-    """The place whose value is farthest from the mean of the others, its distance in standard deviations, its chance."""
+    """The place farthest from the mean of the others, its distance in standard deviations, and its chance."""
     B, found = len(moved), []
     for place in places:
         others = [k for k in places if k != place]

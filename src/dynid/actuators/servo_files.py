@@ -93,12 +93,12 @@ def read_servo_model(path: str | Path, robot: Robot) -> ServoModel:
         parameters = _parameters(file)
         law = make(**given)
         return ServoModel(robot, law, parameters, alike=_alike(file.alike, robot),
-                          candidates=_candidates(file, parameters, law))  # fmt: skip
+                          candidates=_candidates(file, parameters))  # fmt: skip
     except ArgumentError as error:
         raise ArgumentError(error.reason, path=path, remedy=error.remedy) from error
 
 
-def _candidates(file: LawFile, parameters: tuple[ServoParameter, ...], law: PositionLaw | MotorLaw) -> tuple[str, ...]:
+def _candidates(file: LawFile, parameters: tuple[ServoParameter, ...]) -> tuple[str, ...]:
     if file.candidates is not None:
         return tuple(file.candidates)
     known = {parameter.kind for parameter in parameters}

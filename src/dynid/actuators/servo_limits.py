@@ -46,15 +46,20 @@ def judge_limits(
             continue
         excess = _excess_of_limit(equations, values, place, variance)
         if entry.name in alone or excess(float(values[place])) > -chi2.ppf(1.0 - LEVEL, 1):
-            ends = np.log([entry.lower, entry.upper])
-            level = float(chi2.ppf(0.95, 1))
-            crosses = excess(entry.lower) > level
-            least = float(np.exp(brentq(lambda x: excess(np.exp(x)) - level, *ends, rtol=1e-4))) if crosses else 0.0
+            least = _least_limit(excess, entry.lower, entry.upper)
             note = "not reached by these motions, as far as their noise tells"
-            note += f": it is at least {least:.3g} {entry.unit}" if crosses else ""
+            note += f": it is at least {least:.3g} {entry.unit}" if least > entry.lower else ""
             found[entry.name] = OpenDirection((entry.name,), note, at_least=least)
     kept = [direction for direction in directions if len(direction.names) > 1 or direction.names[0] not in found]
     return (*kept, *found.values())
+
+
+def _least_limit(excess: Callable[[float], float], lower: float, upper: float) -> float:
+    """The smallest limit that the motions do not contradict at a level of 95 %."""
+    level = float(chi2.ppf(0.95, 1))
+    if excess(lower) <= level:
+        return lower
+    return float(np.exp(brentq(lambda x: excess(np.exp(x)) - level, *np.log([lower, upper]), rtol=1e-4)))
 
 
 def _excess_of_limit(

@@ -1,4 +1,4 @@
-"""What a servo model needs beyond its law, chosen inside the training motions: it stays if it predicts motions better."""
+"""What a servo model needs beyond its law: chosen inside the training motions, by predicting some from others."""
 
 from __future__ import annotations
 

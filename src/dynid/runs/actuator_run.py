@@ -84,7 +84,7 @@ class ActuatorRun:
 
     @property
     def judged(self) -> tuple[MotionError, ...]:
-        """Errors of motions that the values were not fitted to: held-out logs, or parts of the logs; else of the fit."""
+        """Errors of motions that were not fitted: held-out logs, or parts of the logs; else those of the fit."""
         held = tuple(error for error in self.found.errors if not error.trained)
         folds = () if self.choice is None else self.choice.chosen.errors
         return held or folds or self.found.errors
