@@ -88,4 +88,3 @@ def actuate(
     if out is not None:
         echo(f"written: {out}; open {out / 'report.html'} in a browser")
     sys.exit(run.exit_code)
-
