@@ -21,7 +21,7 @@ from scipy.stats import chi2, t
 from dynid.actuators.motion import CommandedMotion, stretches_of
 from dynid.actuators.servo_equations import ServoEquations
 from dynid.actuators.servo_identification import ActuatorEstimate, fit_servos
-from dynid.actuators.servo_knowledge import VAGUE, Blocks, told_inverse
+from dynid.actuators.servo_knowledge import Blocks, told_inverse
 from dynid.actuators.servo_model import ServoModel, ServoParameter, joint_groups
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError
@@ -173,7 +173,7 @@ def decide_sharing(
 def _find_cases(found: ActuatorEstimate, groups: Sequence[Sequence[str]]) -> list[_Case]:
     """Kinds and groups with two known values or more; values that are told badly are compared as they are."""
     names, entries = found.model.robot.joint_names, found.model.entries
-    untold = [d for d in found.open_directions if d.note != VAGUE]
+    untold = [d for d in found.open_directions if not d.is_vague]
     opened = {name for direction in untold for name in direction.names}
     cases = []
     for kind in dict.fromkeys(e.kind for e in entries if len(e.joints) == 1 and e.kind not in OF_ASSEMBLY):

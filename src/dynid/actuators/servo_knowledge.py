@@ -51,6 +51,8 @@ class OpenDirection:
     """What is known of them, where it is neither "nothing" nor "only together"."""
     at_least: float | None = None
     """Least value of a limit that the motions do not reach, in its unit."""
+    is_vague: bool = False
+    """Whether the motions tell something of it, but less than what is plausible anyway."""
 
     def __str__(self) -> str:
         if len(self.names) == 1:
@@ -223,7 +225,8 @@ def find_open_directions(
             tied = [j for j in left if abs(correlation[k, j]) >= TIED]
             left = [j for j in left if j not in tied]
             group += tied
-        found.append(OpenDirection(tuple(entries[k].name for k in group), VAGUE if len(group) == 1 else ""))
+        lone = len(group) == 1
+        found.append(OpenDirection(tuple(entries[k].name for k in group), VAGUE if lone else "", is_vague=lone))
     return tuple(found)
 
 
