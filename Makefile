@@ -77,8 +77,6 @@ campaigns:
 	@echo "processors              SSE2, AVX2 and AVX-512 against NumPy, under qemu-user where this processor lacks them"
 	@echo "memory                  1e8 samples reduced in flat memory"
 	@echo "differentiation-table   default cutoff against the best one"
-	@echo "excitation-papers       Gautier and Khalil 1992, Table 2"
-	@echo "excitation-noise        Gautier and Khalil 1992, Tables 3 to 12"
 	@echo "excitation-panda        designs, speed and predictions"
 	@echo "c-robots                generated C of 200 random robots and the built-in ones through all tools (an hour; resumes)"
 	@echo "watch-hours             false alarms of watches over hours of simulated motion (half an hour)"
@@ -103,7 +101,7 @@ campaigns:
 	@echo "run-agreement           planted differences between runs: how often the cause is named"
 	@echo "estimators-noise        estimators under noisy positions: bias, coverage, time, wrong control laws"
 	@echo "assumed-loops           estimators on logs with unknown control law and commanded motion"
-	@echo "compare-real            estimators on real logs, writes docs/compare-real.md"
+	@echo "compare-real            estimators on real logs"
 	@echo "command-evidence        faults planted in real logs without torque, and objections to these logs as they are"
 	@echo "actuators               servos and legs on real logs without torque: xl330, go2, so101 (minutes)"
 	@echo "actuator-coverage       200 simulated servos and legs: intervals and open combinations (minutes)"
@@ -180,7 +178,7 @@ memory: $(STAMP)
 differentiation-table: $(STAMP)
 	$(CAMPAIGN)/differentiation_table.py
 
-excitation-papers excitation-noise excitation-panda: $(STAMP)
+excitation-panda: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/$(subst -,_,$@).py
 
 report-speed: $(STAMP)

@@ -230,29 +230,10 @@ def prismatic(quick: bool = False) -> Part:
                     reason="the relation gives other base parameters than the regressor",
                 )
             )
-    counts = {"cylindrical (RPP)": (zoo.cylindrical(), 5), "SCARA (RRPR)": (zoo.scara(), 8)}
-    counts |= {"Stanford": (zoo.stanford(), 33), "Cartesian (PPP)": (zoo.cartesian(), 3)}
-    table = Table.of(
-        ("robot", "bound (18)", "base parameters", "by the regressor's rank"),
-        [
-            (n, count_bound(r), base_parameters(r).rank, base_parameters(r, "numeric").rank)
-            for n, (r, _) in counts.items()
-        ],
-    )
-    rows += [
-        row(
-            f"number of parameters, {name}",
-            f"at most {count_bound(robot)}",
-            f"{base_parameters(robot).rank}; the regressor has rank {base_parameters(robot, 'numeric').rank}",
-            base_parameters(robot, "numeric").rank == base_parameters(robot).rank == known <= count_bound(robot),
-        )
-        for name, (robot, known) in counts.items()
-    ]
     return Part(
         title="Particular regrouping with prismatic joints",
         source="section IV-C, equations (19), (20)",
         rows=tuple(rows),
-        tables={"Robots with prismatic joints": table},
         assumptions="The paper gives the relations without an example; we chose the robots.",
     )
 

@@ -18,7 +18,19 @@ from dynid.excitation.points.energy_points import EnergyPoints, PointSequence, o
 from dynid.tables import Table
 from papers.gautier1992_points import LIMITS, narrow, optimum, wide
 from papers.report import Part
-from papers.verdicts import UNSTATED, Draw, Forced, Row, Tolerance, derive, judge_jointly, read_printed, row
+from papers.verdicts import (
+    UNSTATED,
+    Draw,
+    Forced,
+    Row,
+    Tolerance,
+    Verdict,
+    derive,
+    describe_draws,
+    judge_jointly,
+    read_printed,
+    row,
+)
 
 _HALF_RANGE = 0.5
 """Share of the range of a joint to which noise of positions is proportional; see the top of this file."""
@@ -92,21 +104,26 @@ def noise(quick: bool = False) -> Part:
                         what = f"Table {number}, {kind}, noise on {source}, k = {k:g}: {words}"
                         one = Draw.of(what, paper, [float(value(result) or 0.0) for result in drawn])
                         draws.setdefault((f"Table {number}", f"r = {count}: {words}"), []).append(one)
-    groups: dict[str, list[Draw]] = {
-        "Tables 3 to 5 and 8 to 10 together": [one for group in draws.values() for one in group]
-    }
-    for (table, column), found in draws.items():
-        groups.setdefault(table, []).extend(found)
-        groups.setdefault(f"column of r = {column[4:]}", []).extend(found)
-    cells = [(d.what, d.paper, d.ours, "" if d.is_inside else "outside") for d in groups[next(iter(groups))]]
+    every = [one for group in draws.values() for one in group]
+    together = judge_jointly(
+        "Tables 3 to 5 and 8 to 10 together", every, assumption="limits and noise as stated above", reason=_OTHER_POINTS
+    )
+    agrees, words = together.verdict is not Verdict.FAILED, "refuted with the other tables; see above"
+    rows, columns = [together], dict[str, list[Draw]]()
+    for number in (3, 4, 5, 8, 9, 10):
+        table = [one for (name, _), group in draws.items() for one in group if name == f"Table {number}"]
+        rows.append(row(f"Table {number}", f"{len(table)} figures", describe_draws(table), agrees, reason=words))
+    for (_, column), group in draws.items():
+        columns.setdefault(column, []).extend(group)
+    cells = [(one.what, one.paper, one.ours, "" if one.is_inside else "outside") for one in every]
     return Part(
         title="Tables 3, 4, 5 and 8, 9, 10: noise on energies, on the motion, on both",
         source="Tables 3 to 5 (r = 30), 8 to 10 (r = 15)",
-        rows=[
-            judge_jointly(what, group, assumption="limits and noise as stated above", reason=_OTHER_POINTS)
-            for what, group in groups.items()
-        ],
-        tables={"All figures, with the middle 95 % of our draws": Table.of(("figure", "paper", "ours", ""), cells)},
+        rows=rows,
+        tables={
+            "Column by column": Table.of(("column", "figures"), [(k, describe_draws(v)) for k, v in columns.items()]),
+            "All figures, with the middle 95 % of our draws": Table.of(("figure", "paper", "ours", ""), cells),
+        },
         assumptions=LIMITS
         + " Noise of positions is proportional to half the range: see the reading of the noise below. Our draws vary "
         "the noise, and the sequence among those with a condition number near the paper's. For r = 15 optimisations "

@@ -315,7 +315,7 @@ def _count_operators(multiplications: int, additions: int) -> list[Row]:
     most = least + fixed.sums + fixed.negations
     repair = sum(map(operators, _REPAIR.values()), total)
     return [
-        row("multiplications in the printed program", multiplications, products),
+        derive("multiplications in the printed program", multiplications, products),
         row(
             "additions in the printed program",
             str(additions),

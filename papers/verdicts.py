@@ -169,25 +169,26 @@ class Draw:
         return f"{self.middle:.3g} ({self.low:.3g} to {self.high:.3g})"
 
 
-REFUTED = 0.001
-"""Probability below which draws taken together are refuted; a convention."""
+REFUTED = 0.05
+"""Probability below which draws taken together are refuted; the usual level."""
+
+
+def describe_draws(draws: Sequence[Draw]) -> str:
+    """How many draws lie outside their bands, and how many below our median."""
+    outside, below = sum(not one.is_inside for one in draws), sum(one.middle > one.paper for one in draws)
+    return f"{outside} of {len(draws)} outside ({(1 - SHARE) * len(draws):.1f} expected), {below} below our median"
 
 
 def judge_jointly(what: str, draws: Sequence[Draw], *, assumption: str, reason: str) -> Row:
     """Judge all draws of a table together: how many lie outside their bands, and how many on one side of our median."""
-    outside = sum(not one.is_inside for one in draws)
-    above = sum(one.middle > one.paper for one in draws)
-    chance = float(binom.sf(outside - 1, len(draws), 1.0 - SHARE))
-    one_side = float(2.0 * binom.cdf(min(above, len(draws) - above), len(draws), 0.5))
-    return row(
-        what,
-        f"{len(draws)} figures",
-        f"{outside} outside their {SHARE:.0%} bands ({(1 - SHARE) * len(draws):.1f} expected); "
-        f"our median is above the paper for {above}",
-        min(chance, one_side) >= REFUTED,
-        assumption=assumption,
-        reason=f"{reason}; probabilities {chance:.1g} and {one_side:.1g}",
-    )
+    outside, below = sum(not one.is_inside for one in draws), sum(one.middle > one.paper for one in draws)
+    chances = [
+        binom.sf(outside - 1, len(draws), 1.0 - SHARE),
+        2.0 * binom.cdf(min(below, len(draws) - below), len(draws), 0.5),
+    ]
+    reason = f"{reason}; probabilities {chances[0]:.1g} and {min(chances[1], 1.0):.1g}"
+    agrees = bool(min(chances) >= REFUTED)
+    return row(what, f"{len(draws)} figures", describe_draws(draws), agrees, assumption=assumption, reason=reason)
 
 
 def _text(value: object, digits: int) -> str:

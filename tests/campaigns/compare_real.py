@@ -1,6 +1,6 @@
 """Estimators on the real logs: does anything beat weighted least squares with good filtering?
 
-Run ``python tests/campaigns/compare_real.py [data set ...]``; it reads ../shared/datasets and writes
+Run ``python tests/campaigns/compare_real.py [data set ...]``; it reads ../shared/datasets and prints the table of
 docs/compare-real.md. Results are stored in out/compare_real and not computed again.
 
 All methods fit the same plain model (links, rotor inertia, viscous and dry friction, offsets) to the same training
@@ -20,7 +20,7 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small: more threads only wait for one another
 
 import numpy as np
-from real_logs import DATA, ROOT, SETS, DataSet, held_out_error, part, split
+from real_logs import DATA, ROOT, SETS, DataSet, held_out_error, split
 from scipy.io import loadmat
 
 import dynid
@@ -34,8 +34,6 @@ from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.tables import Table
 
-MOST_HZ = 500.0
-"""Highest rate of a log for methods that estimate the motion, too [Hz] (convention)."""
 KUKA_OFFSET = np.deg2rad([0.0, -90.0, 90.0, 0.0, 0.0, 0.0])
 """Zero positions of the KR300's commanded joint angles in the robot file [rad]."""
 
@@ -48,11 +46,6 @@ def position_cutoff(data: DataSet, log: Recording, band: float) -> float:
     chosen = choose_processing(log, Recipe(band_hz=band, max_gap_s=data.max_gap_s)).cutoff_hz
     assert isinstance(chosen, float)
     return chosen
-
-
-def thinning(log: Recording) -> int:
-    """Step between the rows that are kept for methods that estimate the motion, too."""
-    return max(1, int((log.time.size - 1) / (log.duration * MOST_HZ)))
 
 
 def commanded_motions(data: DataSet) -> tuple[Callable[[], SplinedMotion], ...]:
@@ -98,9 +91,6 @@ def _evaluate(data: DataSet, found: Rows, missing: list[tuple[str, str, Estimato
     base = dynid.base_parameters(robot)
     sets: dict[str, Callable[[], list[Experiment]]] = {
         "raw": lambda: [data.processed(log, None, training=True) for log in training],
-        "thin": lambda: [
-            data.processed(part(log, slice(None, None, thinning(log))), None, training=True) for log in training
-        ],
     }
     for name, kind, estimator in missing:
         started = time.process_time()
@@ -127,54 +117,6 @@ def in_loop(estimator: Estimator, kind: str, data: DataSet) -> Estimator:
         if kind == "commanded"
         else estimator
     )
-
-
-HEADER = """# Estimators on real logs
-
-Held-out torque error [%], measured as in [real-data.md](real-data.md). Different estimators fit one plain model (links,
-rotor inertia, viscous and dry friction, offsets) to the same training rows. `make compare-real` writes this page.
-
-No log describes its control law completely: kuka_kr300 has two gains and a feed-forward torque, but not the rule that
-combines them. The closed-loop methods therefore assume a law, as `dynid.estimation.InLoop` does by default: computed
-torque that follows the low-passed measured motion. For kuka_kr300, IV also follows the commanded motion, which is in
-the log; without the law the other methods cannot use it. The reasons of all refusals stand below the table.
-
-The assumed law and the samples left out near reversals were chosen with this table in view, held-out errors included.
-With a PD law, IV gave 81 % on the UR10. With reversals included, DIDIM gave 7.77 there and was
-refused on panda_gaz; without all speeds below 0.05 rad/s, the results there were 8.35 and a refusal. Differences
-of this size between closed-loop methods prove nothing.
-
-"""
-REFUSED = """
-## Refused
-
-"""
-DOUBTED = """
-## Doubtful control laws
-
-The estimator compares the measured torque with the simulated control law. A part of the law that differs makes the law
-doubtful. Because the law was assumed, a term that the model lacks, above all friction, has the same effect.
-
-"""
-
-
-def page(results: dict[str, Rows]) -> str:
-    """The Markdown page."""
-    names = list(dict.fromkeys(name for rows in results.values() for name, *_ in rows))
-    by_set = {data: {name: (error, remark) for name, error, _, remark in rows} for data, rows in results.items()}
-    table = [(name, *(_cell(by_set[data].get(name)) for data in results)) for name in names]
-    text = HEADER + Table.of(["method", *results], table).to_markdown() + "\n\n" + verdict(by_set) + "\n"
-    return text + REFUSED + remarks(by_set, refused=True) + DOUBTED + remarks(by_set, refused=False)
-
-
-def remarks(by_set: dict[str, dict[str, tuple[float | None, str]]], *, refused: bool) -> str:
-    """Reasons of refusals, or doubts about the control law; logs with the same remark share a line."""
-    logs: dict[tuple[str, str], list[str]] = {}
-    for data, rows in by_set.items():
-        for name, (error, remark) in rows.items():
-            if remark and (error is None) == refused:
-                logs.setdefault((name, remark), []).append(data)
-    return "".join(f"- {name} ({', '.join(names)}): {remark}\n" for (name, remark), names in logs.items())
 
 
 def _cell(entry: tuple[float | None, str] | None) -> str:
@@ -204,16 +146,15 @@ def verdict(by_set: dict[str, dict[str, tuple[float | None, str]]]) -> str:
 
 
 def main(names: list[str]) -> None:
-    """Evaluate the named data sets, by default all with a clock; write the page after all of them."""
+    """Evaluate the named data sets, by default all with a clock."""
     if not DATA.is_dir():
         print(f"no data sets in {DATA}")
         return
     chosen = [data for data in SETS if not data.quasi_static and (not names or data.name in names)]
     results = {data.name: evaluate(data) for data in chosen}
-    text = page(results)
-    print(text)
-    if not names:
-        (ROOT / "docs" / "compare-real.md").write_text(text)
+    by_set = {data: {name: (error, remark) for name, error, _, remark in rows} for data, rows in results.items()}
+    table = [(name, *(_cell(by_set[data].get(name)) for data in results)) for name, *_ in methods()]
+    print(Table.of(["method", *results], table).to_markdown(), verdict(by_set), sep="\n\n")
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ _CLUSTER = 0.1
 _MOVE_EXPONENTS = (-2.0, -1.0)
 """Decades of the size of random moves, in rad of the free variables.
 
-Experiment: chosen so that tests/campaigns/excitation_papers.py reproduces the figures of [GautierKhalil1992].
+Experiment: chosen so that papers/gautier1992_points.py reaches the figures of [GautierKhalil1992].
 """
 _SINGULAR_OBJECTIVE = 50.0
 """Objective of a singular matrix: above any logarithm of a condition number, finite for the line search. Convention."""
