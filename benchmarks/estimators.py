@@ -15,8 +15,8 @@ from functools import cache
 import numpy as np
 
 import dynid
+from dynid import DynidError
 from dynid.arrays import Bools, Floats
-from dynid.errors import DynidError
 from dynid.estimation import build_equations, estimator
 from dynid.loop import PD, Loop, LoopSimulation, ReferenceMotion, assumed_law, simulate_loop
 from dynid.processing.simulation import sum_of_sines

@@ -13,14 +13,11 @@ import numpy as np
 from scipy.integrate import simpson
 from scipy.spatial.transform import Rotation
 
+from dynid import Inertia, Load, Robot, regressor, robots
 from dynid.arrays import Floats
 from dynid.excitation import minimum_jerk
-from dynid.kernels import regressor, wrench_regressor
-from dynid.load.load import Load
-from dynid.logs.drives import ThreePhase
-from dynid.robot import zoo
-from dynid.robot.inertia import Inertia
-from dynid.robot.model import Robot
+from dynid.kernels import wrench_regressor
+from dynid.logs import ThreePhase
 from papers import atkeson1986_links, atkeson1986_load, atkeson1986_signals
 from papers.control import computed_torque, track, with_wrong_parameters
 from papers.report import Part
@@ -36,7 +33,7 @@ def statements(quick: bool = False) -> Part:
     printed_row = np.array([letters[t] for t in data["cross_third_row"]]) @ c
     time = np.sqrt(0.05 * 2 * np.pi * 10 / np.sqrt(3) / 9.81)
     sphere = Fraction(2, 5) / (Fraction(2, 5) + 1)
-    puma = zoo.puma560()
+    puma = robots.puma560()
     q, dq, ddq = rng.uniform(-1.5, 1.5, (3, 4, 6))
     at_rest = wrench_regressor(puma, "link6", q, 0 * q, 0 * q)
     moving = wrench_regressor(puma, "link6", q, dq, ddq)
@@ -82,7 +79,7 @@ def statements(quick: bool = False) -> Part:
 
 def _control() -> Row:
     """Track a fast move of the direct-drive arm by computed torque with parameters that are a little and very wrong."""
-    arm = zoo.ddarm(parameters="cad")
+    arm = robots.ddarm(parameters="cad")
     move = minimum_jerk(np.zeros(3), np.ones(3), duration_s=0.6)
     errors = [track(arm, computed_torque(with_wrong_parameters(arm, e)), move).rms for e in (0.01, 0.5)]
     return row(

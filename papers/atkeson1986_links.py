@@ -6,18 +6,11 @@ from functools import cache
 
 import numpy as np
 
+from dynid import Experiment, base_parameters, inverse_dynamics, parameter_layout, regressor, robots
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError
-from dynid.estimation.equations import Samples, build_equations
-from dynid.estimation.linear.reduced_set import ReducedSet
-from dynid.estimation.linear.ridge import Ridge
-from dynid.estimation.linear.truncated_svd import TruncatedSVD
-from dynid.excitation.trajectories.quintic import minimum_jerk
-from dynid.kernels import inverse_dynamics, regressor
-from dynid.parameters.base import base_parameters
-from dynid.parameters.layout import parameter_layout
-from dynid.processing.experiment import Experiment
-from dynid.robot import zoo
+from dynid.estimation import ReducedSet, Ridge, Samples, TruncatedSVD, build_equations
+from dynid.excitation import minimum_jerk
 from dynid.tables import Table
 from papers.formulas import Monomials, evaluate
 from papers.report import Figure, Part, draw
@@ -41,7 +34,7 @@ _TABLE_5 = Tolerance(absolute=2.01e-4, basis="a combination adds up to four numb
 
 
 def _values(table: str) -> dict[str, float]:
-    robot = zoo.ddarm(parameters="cad" if table == "3" else "estimated")
+    robot = robots.ddarm(parameters="cad" if table == "3" else "estimated")
     return dict(zip(parameter_layout(robot).names, robot.parameter_vector.tolist(), strict=True)) | {"l2": _L2}
 
 
@@ -63,8 +56,8 @@ def tables345(quick: bool = False) -> Part:
 def groups(quick: bool = False) -> Part:
     """Find the three groups of section 4.2.1: identifiable, identifiable in combinations, not identifiable."""
     data = read_printed("atkeson1986")["groups"]
-    base = base_parameters(zoo.ddarm(), order=[name for name, _ in _KEPT.values()])
-    other = base_parameters(zoo.ddarm(frames="modified-dh"))
+    base = base_parameters(robots.ddarm(), order=[name for name, _ in _KEPT.values()])
+    other = base_parameters(robots.ddarm(frames="modified-dh"))
     found = {"fully": base.identifiable, "combined": base.combined, "never": base.unidentifiable}
     titles = {"fully": "identifiable", "combined": "identifiable in combinations", "never": "not identifiable"}
     rows = [row(titles[key], sorted(data[key]), sorted(names)) for key, names in found.items()]
@@ -95,7 +88,7 @@ def groups(quick: bool = False) -> Part:
 def _equations(noise: float = 0.0) -> Samples:
     """Build the equations of the three trajectories: 200 samples each, torques of Table 4's parameters."""
     data = read_printed("atkeson1986")["links"]
-    robot = zoo.ddarm(parameters="estimated")
+    robot = robots.ddarm(parameters="estimated")
     runs = []
     count = data["samples"] // 3
     for seed, ((start, end), duration) in enumerate(zip(data["trajectories"], data["durations"], strict=True)):
@@ -120,7 +113,7 @@ def links(quick: bool = False) -> Part:
         "reduced set": ReducedSet(),
         "pseudo-inverse": TruncatedSVD(),
     }
-    truth = zoo.ddarm(parameters="estimated").parameter_vector
+    truth = robots.ddarm(parameters="estimated").parameter_vector
     columns = [truth, *(estimator.parameters(noisy) for estimator in estimators.values())]
     cells: list[tuple[str | float, ...]] = [
         (name, *[float(values[k]) for values in columns]) for k, name in enumerate(noisy.base.layout.names)
@@ -198,7 +191,7 @@ def _pseudo_inverse(truth: Floats) -> tuple[Row, ...]:
 
 
 def _figure8_row(equations: Samples) -> Row:
-    cad = zoo.ddarm(parameters="cad")
+    cad = robots.ddarm(parameters="cad")
     found = TruncatedSVD().solve(equations).values
     errors = []
     for run in equations.experiments:
@@ -217,7 +210,7 @@ def _figure8_row(equations: Samples) -> Row:
 
 
 def _figure8(equations: Samples) -> Figure:
-    run, cad = equations.experiments[0], zoo.ddarm(parameters="cad")
+    run, cad = equations.experiments[0], robots.ddarm(parameters="cad")
     estimated = equations.torque(TruncatedSVD().solve(equations).values, run)
     modelled = inverse_dynamics(cad, run.q, run.dq, run.ddq)
     curves = {"measured": run.effort, "CAD": modelled, "estimated": estimated}
@@ -231,7 +224,7 @@ def appendix1(quick: bool = False) -> Part:
     rng = np.random.default_rng(20)
     count = 700
     q, dq, ddq = rng.uniform(-2, 2, (3, count, 3))
-    robot = zoo.ddarm().with_gravity([0.0, 0.0, -9.80665])
+    robot = robots.ddarm().with_gravity([0.0, 0.0, -9.80665])
     Y, names = regressor(robot, q, dq, ddq), parameter_layout(robot).names
     samples = {f"{letter}{j + 1}": x[:, j] for letter, x in (("a", ddq), ("d", dq)) for j in range(3)}
     samples |= {f"s{j + 1}": np.sin(q[:, j]) for j in range(3)} | {f"c{j + 1}": np.cos(q[:, j]) for j in range(3)}

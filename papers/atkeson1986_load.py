@@ -6,14 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dynid import Experiment, Inertia, Robot, identify_load, robots
 from dynid.arrays import Floats
-from dynid.excitation.trajectories.quintic import QuinticTrajectory, minimum_jerk
+from dynid.excitation import QuinticTrajectory, minimum_jerk
 from dynid.kernels import wrench_regressor
-from dynid.load.wrist import Sensing, identify_load
-from dynid.processing.experiment import Experiment
-from dynid.robot import zoo
-from dynid.robot.inertia import Inertia
-from dynid.robot.model import Robot
+from dynid.load import Sensing
 from dynid.spatial import skew
 from dynid.tables import Table
 from papers.report import Figure, Part, draw
@@ -67,7 +64,7 @@ def _white(force: float, moment: float) -> Noise:
 
 def table1(quick: bool = False) -> Part:
     """Estimate mass and centre of mass of the block at four places, at rest and in motion."""
-    data, robot = read_printed("atkeson1986")["table1"], zoo.puma560()
+    data, robot = read_printed("atkeson1986")["table1"], robots.puma560()
     rng = np.random.default_rng(21)
     gains = 1.0 + 0.004 * rng.normal(size=6)
     moving = 1.0 + 0.012 * rng.normal(size=6)
@@ -157,7 +154,7 @@ def table2(quick: bool = False) -> Part:
     data = read_printed("atkeson1986")["table2"]
     actual = np.array(data["actual"])
     phi = body(1.2, [0.0, 0.0, 0.05], data["actual"])
-    puma, direct = zoo.puma560(), zoo.ddarm()
+    puma, direct = robots.puma560(), robots.ddarm()
     fast = minimum_jerk(np.deg2rad([280, 269.1, -30]), np.deg2rad([80, 19.1, 220]), duration_s=1.0)
     cases = {
         "puma_all": (puma, "link6", [ALL_JOINTS], 200.0),

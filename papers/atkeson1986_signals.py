@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.signal import lfilter, lsim
 
+from dynid import Experiment, Inertia, Robot, identify_load, robots
 from dynid.arrays import Floats
-from dynid.load.wrist import Sensing, identify_load
-from dynid.processing.experiment import Experiment
-from dynid.robot import zoo
-from dynid.robot.inertia import Inertia
-from dynid.robot.model import Robot
+from dynid.load import Sensing
 from dynid.spatial import skew
 from dynid.tables import Table
 from papers.atkeson1986_load import ALL_JOINTS, body, experiment, record
@@ -37,7 +34,7 @@ def _coloured_noise(rng: np.random.Generator, shape: tuple[int, int], exponent: 
 
 def _colour_errors(quick: bool) -> dict[tuple[str, str], list[float]]:
     """Compute median errors of the differential and the integral form, by the noisy signal and the noise's colour."""
-    robot, rate, phi = zoo.puma560(), 200.0, _load()
+    robot, rate, phi = robots.puma560(), 200.0, _load()
     clean = record(robot, "link6", ALL_JOINTS, rate, phi, None)
     assert clean.wrench is not None
     table: dict[tuple[str, str], list[float]] = {}
@@ -64,7 +61,7 @@ def _load() -> Floats:
 
 def filtering(quick: bool = False) -> Part:
     """Compare differential and integral equations under coloured noise on positions and wrench (section 4.1.2)."""
-    robot, phi = zoo.puma560(), _load()
+    robot, phi = robots.puma560(), _load()
     clean = record(robot, "link6", ALL_JOINTS, 200.0, phi, None)
     table = _colour_errors(quick)
     ratio = {key: values[0] / values[1] for key, values in table.items()}
@@ -117,7 +114,7 @@ def filtering(quick: bool = False) -> Part:
 
 def _bias_errors(quick: bool) -> dict[str, Floats]:
     """Median errors (1 + len(INTERVALS_S),) of the differential form and of the integral form, by the biased signal."""
-    robot, phi = zoo.puma560(), _load()
+    robot, phi = robots.puma560(), _load()
     clean = record(robot, "link6", ALL_JOINTS, 200.0, phi, None)
     assert clean.wrench is not None
     found: dict[str, Floats] = {}
@@ -181,7 +178,7 @@ def _form_error(robot: Robot, run: Experiment, form: str, phi: Floats, interval_
 
 def vibration(quick: bool = False) -> Part:
     """Simulate a load on an elastic sensor, tapped and moved, with little and with much damping (Fig. 9)."""
-    robot, rate, frequency = zoo.puma560(), 1000.0, 25.0
+    robot, rate, frequency = robots.puma560(), 1000.0, 25.0
     phi = body(1.2, [0.0, 0.0, 0.05], read_printed("atkeson1986")["table2"]["actual"])
     clean = record(robot, "link6", ALL_JOINTS, rate, phi, None)
     assert clean.wrench is not None
@@ -236,7 +233,7 @@ SENSOR_DAMPING_S = 3e-5
 
 def _swing_row() -> Row:
     """Let a load swing on six springs after a tap, and identify it with a rigid sensor and with a compliant one."""
-    robot, rate, phi = zoo.puma560(), 1000.0, _load()
+    robot, rate, phi = robots.puma560(), 1000.0, _load()
     clean = record(robot, "link6", ALL_JOINTS, rate, phi, None)
     assert clean.wrench is not None
     held = Inertia.from_vector(phi)

@@ -6,17 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from dynid import DH, Robot, base_parameters, from_dh, robots
 from dynid.arrays import Floats
-from dynid.dynamics.energy_recursion import (
-    count_bound,
-)
-from dynid.parameters.base import Method, base_parameters
-from dynid.parameters.base_set import conversion_matrix
+from dynid.parameters import conversion_matrix, count_bound
+from dynid.parameters.base import Method
 from dynid.parameters.inertia_maps import transport
 from dynid.parameters.layout import INERTIAL_SYMBOLS
-from dynid.robot import zoo
-from dynid.robot.formats.dh import DH, from_dh
-from dynid.robot.model import Robot
 from dynid.tables import Table
 from papers.formulas import Monomials, evaluate
 from papers.random_robots import random_robot
@@ -37,7 +32,7 @@ def _pose(alpha: float, d: float, theta: float, r: float) -> tuple[Floats, Float
 def puma560(quick: bool = False) -> Part:
     """Check every relation of every step of section V."""
     data = read_printed("gautier1990")["puma560"]
-    robot = zoo.puma560()
+    robot = robots.puma560()
     base = base_parameters(robot, "closed-form")
     agree = [base_parameters(robot, method) for method in _METHODS]
     same = all(np.allclose(conversion_matrix(o, base) @ o.grouping, base.grouping, atol=1e-9) for o in agree)

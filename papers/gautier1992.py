@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dynid import robots
 from dynid.arrays import Floats
 from dynid.excitation.trajectories.quintic import quintic_coefficients, segment_peaks
-from dynid.robot import zoo
 from papers import gautier1992_noise, gautier1992_points
 from papers.formulas import Monomials, evaluate
 from papers.report import Figure, Part, draw
@@ -171,7 +171,7 @@ def _counterexample() -> Figure:
 
 def _unphysical() -> Row:
     """Check the triangle inequality of link 3 with the values of Table 6."""
-    inertia = zoo.gautier_khalil_3r().bodies[2].inertia.vector
+    inertia = robots.gautier_khalil_3r().bodies[2].inertia.vector
     difference, product, zz = inertia[0], inertia[1], inertia[5]
     least = float(np.hypot(difference, 2.0 * product))
     return row(

@@ -6,20 +6,22 @@ from functools import cache
 
 import numpy as np
 
+from dynid import MotionLimits, robots
 from dynid.arrays import Floats
-from dynid.excitation.criteria import (
+from dynid.excitation import (
     ConditionNumber,
-    Criterion,
+    EnergyPoints,
     Equilibrium,
     FrobeniusCondition,
     GeometricCost,
+    PointSequence,
+    PointSettings,
     QRCondition,
+    QuinticTrajectory,
+    design_point_trajectory,
+    optimise_points,
 )
-from dynid.excitation.limits import MotionLimits
-from dynid.excitation.points.energy_points import EnergyPoints, PointSequence, optimise_points
-from dynid.excitation.points.point_trajectory import PointSettings, design_point_trajectory
-from dynid.excitation.trajectories.quintic import QuinticTrajectory
-from dynid.robot import zoo
+from dynid.excitation.criteria import Criterion
 from dynid.tables import Table
 from papers.report import Figure, Part, draw
 from papers.verdicts import UNSTATED, Draw, Forced, Row, Verdict, judge_jointly, read_printed, row
@@ -50,13 +52,13 @@ _REACHED = 50.0
 @cache
 def wide() -> EnergyPoints:
     """Points within 90 degrees to each side and 0.68 rad/s."""
-    return EnergyPoints(zoo.gautier_khalil_3r(), lower=-np.pi / 2, upper=np.pi / 2, velocity=0.68)
+    return EnergyPoints(robots.gautier_khalil_3r(), lower=-np.pi / 2, upper=np.pi / 2, velocity=0.68)
 
 
 @cache
 def narrow() -> EnergyPoints:
     """Points within 45 degrees to each side and 0.845 rad/s."""
-    return EnergyPoints(zoo.gautier_khalil_3r(), lower=-np.pi / 4, upper=np.pi / 4, velocity=0.845)
+    return EnergyPoints(robots.gautier_khalil_3r(), lower=-np.pi / 4, upper=np.pi / 4, velocity=0.845)
 
 
 @cache
@@ -243,7 +245,7 @@ def _figure2(means: dict[int, float]) -> Figure:
 def figures(quick: bool = False) -> Part:
     """Design the trajectory through the optimum points (Figs. 3 to 5), and compare the criteria of section 6.2."""
     limits = MotionLimits(
-        joint_names=zoo.gautier_khalil_3r().joint_names,
+        joint_names=robots.gautier_khalil_3r().joint_names,
         lower=-np.full(3, np.pi / 2),
         upper=np.full(3, np.pi / 2),
         velocity=np.full(3, 1.7),
@@ -252,7 +254,7 @@ def figures(quick: bool = False) -> Part:
         torque=np.full(3, np.inf),
     )
     settings = PointSettings(starts=1 if quick else 4, iterations=30 if quick else 200)
-    design = design_point_trajectory(zoo.gautier_khalil_3r(), limits, 30, settings=settings)
+    design = design_point_trajectory(robots.gautier_khalil_3r(), limits, 30, settings=settings)
     points, path = design.points, design.trajectory
     low, high = path.position_range
     peaks = path.peaks

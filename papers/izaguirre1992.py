@@ -11,20 +11,25 @@ from functools import cache
 
 import numpy as np
 
+from dynid import (
+    WLS,
+    Experiment,
+    Robot,
+    base_parameters,
+    gravity_torque,
+    inverse_dynamics,
+    parameter_layout,
+    regressor,
+    robots,
+)
 from dynid.arrays import Floats
-from dynid.estimation.equations import Samples, build_equations
-from dynid.estimation.linear.least_squares import WLS
-from dynid.excitation.trajectories.quintic import QuinticTrajectory, minimum_jerk
-from dynid.kernels import gravity_torque, inverse_dynamics, regressor
-from dynid.links.significance import Significance, restrict_equations, significant_parameters
-from dynid.parameters.base import base_parameters
-from dynid.parameters.dh_frames import distal_base_parameters
-from dynid.parameters.layout import parameter_layout
+from dynid.estimation import Samples, build_equations
+from dynid.excitation import QuinticTrajectory, minimum_jerk
+from dynid.links import Significance, significant_parameters
+from dynid.links.significance import restrict_equations
+from dynid.parameters import distal_base_parameters
 from dynid.parameters.numeric import numeric_row_space
-from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
-from dynid.robot import zoo
-from dynid.robot.model import Robot
 from dynid.tables import Table
 from papers import izaguirre1992_printed
 from papers.control import Tracking, bandwidths, bang_coast_bang, open_loop, track, two_rate_errors
@@ -63,7 +68,7 @@ def _symbol_of(name: str) -> str:
 def reduction(quick: bool = False) -> Part:
     """Eliminate dependent parameters one by one, in the paper's order and frames (section 6.1)."""
     data = read_printed("izaguirre1992")
-    robot, order = zoo.puma260(), _order()
+    robot, order = robots.puma260(), _order()
     space = numeric_row_space(robot)
 
     def eliminate(symbols: dict[str, str]) -> list[str]:
@@ -110,7 +115,7 @@ def reduction(quick: bool = False) -> Part:
 
 def _robot_of_table_1() -> Robot:
     """The arm with all 52 averages of Table 1, given in the paper's frames; the other parameters are zero."""
-    robot = zoo.puma260()
+    robot = robots.puma260()
     distal = distal_base_parameters(robot)
     values = np.zeros(robot.parameter_vector.size)
     for name, line in read_printed("izaguirre1992")["table1"].items():
@@ -120,7 +125,7 @@ def _robot_of_table_1() -> Robot:
 
 @cache
 def _equations(quick: bool, planted: str = "Table 2") -> Samples:
-    robot = zoo.puma260() if planted == "Table 2" else _robot_of_table_1()
+    robot = robots.puma260() if planted == "Table 2" else _robot_of_table_1()
     order = [_symbol_of(name) for name in _order() if name[:-1] not in ("fs", "ds")]
     runs = []
     for seed in range(3 if quick else 10):
@@ -220,7 +225,7 @@ def _condition_numbers(trajectories: int = 10, moves: int = 3, duration_s: float
     Returns:
         One value per trajectory for each table; as in the paper, 15 samples at either end are left out.
     """
-    data, robot = read_printed("izaguirre1992"), zoo.puma260()
+    data, robot = read_printed("izaguirre1992"), robots.puma260()
     layout, to_body = parameter_layout(robot), distal_base_parameters(robot).to_body
     chosen = [[layout.index(_symbol_of(name)) for name in data[table]] for table in ("table1", "table2")]
     found = []
@@ -373,7 +378,7 @@ def _gravity() -> dict[str, float]:
     both = q[:, 1] + q[:, 2]
     terms = [np.cos(q[:, 1]), np.sin(both), np.cos(q[:, 4]) * np.sin(both)]
     terms.append(np.cos(q[:, 3]) * np.sin(q[:, 4]) * np.cos(both))
-    found = np.linalg.lstsq(np.stack(terms, axis=1), gravity_torque(zoo.puma260(), q)[:, 1], rcond=None)[0]
+    found = np.linalg.lstsq(np.stack(terms, axis=1), gravity_torque(robots.puma260(), q)[:, 1], rcond=None)[0]
     return dict(zip(("c12", "c13", "c15"), (float(x) for x in found), strict=False))
 
 
@@ -414,7 +419,7 @@ def bandwidth_ratio(quick: bool = False) -> Part:
 
 def _two_rates() -> Row:
     """Torque error of the PUMA 560 if a background task of 1, 5 or 20 ms computes inertias, gravity and velocities."""
-    robot, move = zoo.puma560(), minimum_jerk(_START, _START + 1.0, duration_s=1.0)
+    robot, move = robots.puma560(), minimum_jerk(_START, _START + 1.0, duration_s=1.0)
     largest = np.abs(inverse_dynamics(robot, *move.evaluate(np.linspace(0.0, 1.0, 1001)))).max(axis=0)
     errors = [float(np.max(np.abs(two_rate_errors(robot, move, T)) / largest)) for T in (0.001, 0.005, 0.02)]
     return row(
@@ -430,7 +435,7 @@ def _two_rates() -> Row:
 def control(quick: bool = False) -> Part:
     """Simulate the open-loop motions of Figs. 6 to 9 with the identified model."""
     result = _significance(quick)
-    model = zoo.puma260().with_parameters(result.equations.representative(result.estimate.values))
+    model = robots.puma260().with_parameters(result.equations.representative(result.estimate.values))
     return _open_loop(model, quick)
 
 
@@ -453,7 +458,7 @@ def _run(model: Robot, joints: tuple[int, ...], speed: str, gravity: bool) -> Tr
     end = _START.copy()
     end[list(joints)] += np.pi / 2
     move = minimum_jerk(_START, end, duration_s=_DURATION[speed])
-    return track(zoo.puma260(), open_loop(model, online_gravity=gravity), move, rate_hz=500.0)
+    return track(robots.puma260(), open_loop(model, online_gravity=gravity), move, rate_hz=500.0)
 
 
 def _open_loop(model: Robot, quick: bool = False) -> Part:

@@ -11,12 +11,9 @@ from functools import cache
 
 import numpy as np
 
+from dynid import Robot, generate_c, gravity_torque, inertia_matrix, robots, velocity_torque
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError
-from dynid.export.c.c_package import generate_c
-from dynid.kernels import gravity_torque, inertia_matrix, velocity_torque
-from dynid.robot import zoo
-from dynid.robot.model import Robot
 from dynid.spatial import skew
 from papers.formulas import (
     OperatorCount,
@@ -49,7 +46,7 @@ def _row(what: str, printed: str, right: str, errors: tuple[float, float]) -> Ro
 
 def _velocity_terms() -> Row:
     """Compare torques from Christoffel symbols of the PUMA 560's inertia matrix with its velocity torques."""
-    robot: Robot = zoo.puma560()
+    robot: Robot = robots.puma560()
     q, dq = np.random.default_rng(12).uniform(-1, 1, (2, 6))
     step = 1e-5 * np.eye(6)
     dM = np.array([(inertia_matrix(robot, q + h) - inertia_matrix(robot, q - h)) / 2e-5 for h in step])
@@ -256,7 +253,7 @@ def run_program(q: Floats, *, repaired: bool) -> tuple[Floats, Floats]:
 def listing(quick: bool = False) -> Part:
     """Run the printed program, find its errors, and show it beside the generated one."""
     q = np.random.default_rng(11).uniform(-np.pi, np.pi, (200, 6))
-    M, G = inertia_matrix(zoo.puma260(), q), gravity_torque(zoo.puma260(), q)
+    M, G = inertia_matrix(robots.puma260(), q), gravity_torque(robots.puma260(), q)
     (D, g), (mended, _) = run_program(q, repaired=False), run_program(q, repaired=True)
     error = np.abs(D - M).max(axis=0)
     wrong = [f"D{i + 1}{j + 1}" for i in range(6) for j in range(i, 6) if error[i, j] > 1e-9]
@@ -351,9 +348,9 @@ def counts(quick: bool = False) -> Part:
     """Compare the operation counts of the printed program with ours for the same tasks."""
     data = read_printed("izaguirre1992")["operations"]
     rows = _count_operators(*data["inertia_and_gravity"])
-    plain = generate_c(zoo.puma260(), ["velocity_torque"])
-    links = generate_c(zoo.puma260().with_terms(), ["velocity_torque"])
-    loaded = generate_c(zoo.puma260(), ["velocity_torque"], load="struct")
+    plain = generate_c(robots.puma260(), ["velocity_torque"])
+    links = generate_c(robots.puma260().with_terms(), ["velocity_torque"])
+    loaded = generate_c(robots.puma260(), ["velocity_torque"], load="struct")
     for key, count in (
         ("inertia_and_gravity", plain.counts["background_inertia"]),
         ("velocity_torques", links.counts["velocity_torque"]),

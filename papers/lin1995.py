@@ -7,19 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from dynid import DH, Experiment, Robot, base_parameters, from_dh, inverse_dynamics, robots
 from dynid.arrays import Floats
-from dynid.estimation.equations import Samples, build_equations
-from dynid.estimation.linear.link_by_link import LinkByLink
-from dynid.kernels import inverse_dynamics
-from dynid.parameters.base import base_parameters
+from dynid.estimation import LinkByLink, Samples, build_equations
 from dynid.parameters.minimal_combinations import MinimalCombinations, minimal_combinations
 from dynid.parameters.numeric import random_states, sample_regressor
 from dynid.parameters.row_space import row_space
-from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines
-from dynid.robot import zoo
-from dynid.robot.formats.dh import DH, from_dh
-from dynid.robot.model import Robot
 from dynid.tables import Table
 from papers.formulas import Monomials
 from papers.lin1995_dynamics import counts, dynamics
@@ -59,8 +53,8 @@ def _expected() -> dict[str, tuple[Robot, list[str]]]:
     moved = ["U33_1", "MC2", "K1_2", "K2_2", "U33_3", "KX3", "KY3", "MC4", "K1_4", "K2_4", "U33_5", "KX5", "KY5"]
     moved += [*seven(6), *slide(7)]
     return {
-        "PUMA 560 (r = 1, s = 2)": (zoo.puma560(), puma),
-        "Stanford arm (r = 1, s = 2, joint 3 slides)": (zoo.stanford(), stanford),
+        "PUMA 560 (r = 1, s = 2)": (robots.puma560(), puma),
+        "Stanford arm (r = 1, s = 2, joint 3 slides)": (robots.stanford(), stanford),
         "R P R P R R P (r = 1, s = 6, joints 2 and 4 slide between)": (_robot_with_slides(), moved),
     }
 
@@ -111,7 +105,7 @@ def theorem2(quick: bool = False) -> Part:
 
 def _table1() -> Row:
     """Compare Lin's set of the Stanford arm with Gautier and Khalil's: other members of the same space."""
-    lin, ours = minimal_combinations(zoo.stanford()), base_parameters(zoo.stanford())
+    lin, ours = minimal_combinations(robots.stanford()), base_parameters(robots.stanford())
     change = lin.matrix[:, list(ours.columns)]
     error = float(np.abs(change @ ours.grouping - lin.matrix).max())
     sizes = [int(np.count_nonzero(matrix)) for matrix in (lin.matrix, ours.grouping)]
@@ -153,7 +147,7 @@ def _equation92() -> list[Row]:
 
 def _stanford_runs(trajectories: int, noise: float, samples: int = 400) -> Samples:
     """Build equations from simulated motions of the Stanford arm; its prismatic joint moves about a reach of 0.5 m."""
-    robot = zoo.stanford()
+    robot = robots.stanford()
     runs = []
     for seed in range(trajectories):
         time = np.arange(samples, dtype=np.float64) * 0.02

@@ -8,23 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from dynid import DH, Inertia, Robot, forward_dynamics, from_dh, inverse_dynamics, robots
 from dynid.dynamics.chain import place_chain
 from dynid.dynamics.inertia_matrix import move_origin, rotate_composite, turn_composite
 from dynid.dynamics.kinematics import spin
 from dynid.dynamics.minimal_inertia import Parts, vary
 from dynid.dynamics.minimal_recursion import minimal_steps, minimal_values
-from dynid.kernels import forward_dynamics, inverse_dynamics
-from dynid.parameters.minimal_dynamics import (
-    SYMMETRIC_STANFORD,
-    count_inverse_dynamics,
-    count_steps,
-    general_robot,
-)
+from dynid.parameters.minimal_dynamics import SYMMETRIC_STANFORD, count_inverse_dynamics, count_steps, general_robot
 from dynid.parameters.numeric import random_states
-from dynid.robot import zoo
-from dynid.robot.formats.dh import DH, from_dh
-from dynid.robot.inertia import Inertia
-from dynid.robot.model import Robot
 from dynid.spatial import rotation_about, skew
 from dynid.tables import Table
 from dynid.tape import OperationCount, count, record
@@ -305,10 +296,10 @@ def _table3(quick: bool) -> list[Row]:
         for side in (0, 1)
     )
     stanford = {
-        "stanford": ("Stanford arm", _pair(count_inverse_dynamics(zoo.stanford(), form="minimal"))),
+        "stanford": ("Stanford arm", _pair(count_inverse_dynamics(robots.stanford(), form="minimal"))),
         "stanford_symmetric": (
             "Stanford arm, symmetric links",
-            _pair(count_inverse_dynamics(zoo.stanford(), SYMMETRIC_STANFORD, form="minimal")),
+            _pair(count_inverse_dynamics(robots.stanford(), SYMMETRIC_STANFORD, form="minimal")),
         ),
     }
     fewer = "ours needs fewer operations: flat bodies, levers split at the axes, common expressions computed once"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynid.robot.formats.dh import DH, from_dh
-from dynid.robot.model import Robot
+from dynid import DH, Robot, from_dh
 
 _QUARTERS = (0.0, 0.5 * np.pi, -0.5 * np.pi, np.pi)
 

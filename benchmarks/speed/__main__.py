@@ -27,7 +27,7 @@ def main() -> None:
 
     from benchmarks.speed.case import Case
     from benchmarks.speed.suite import PEERS, compare, describe_rows, is_slower, speed_table
-    from dynid.robot import zoo
+    from dynid import robots
 
     known = {getattr(peer, "__name__", ""): peer for peer in PEERS}
     if unknown := set(options.peers or ()) - set(known):
@@ -35,7 +35,7 @@ def main() -> None:
     peers = PEERS if options.peers is None else [known[name] for name in options.peers]
     rows = []
     for name in options.robots:
-        case = Case(zoo.get(name), samples=int(options.samples), few=options.few, repeats=options.repeats)
+        case = Case(robots.get(name), samples=int(options.samples), few=options.few, repeats=options.repeats)
         rows += compare(case, peers)
     print(_coloured(str(speed_table(rows)), [is_slower(row) or row.met is False for row in rows]))
     if options.json is not None:

@@ -11,15 +11,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from dynid import Coulomb, Offset, Robot, Viscous, base_parameters
 from dynid.arrays import Floats
 from dynid.kernels import kernel
 from dynid.lazy import cached_property
-from dynid.parameters.base import base_parameters
 from dynid.parameters.base_set import base_vector
-from dynid.robot.model import Robot
 from dynid.tape import Tape
-from dynid.terms.friction import Coulomb, Viscous
-from dynid.terms.motors import Offset
 
 Workload = str
 """What is measured: ``FUNCTION, one state``, ``FUNCTION, N states``, ``FUNCTION, bound``, or a name of `ours`.

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.speed.case import Case
-from dynid.excitation.criteria import DOptimality
+from dynid import MotionLimits, base_parameters
+from dynid.excitation import DOptimality, FourierTrajectory
 from dynid.excitation.design_problem import DesignProblem
-from dynid.excitation.limits import MotionLimits
 from dynid.excitation.observation import TorqueObservation, with_smooth_friction
-from dynid.excitation.trajectories.fourier import FourierTrajectory
-from dynid.parameters.base import base_parameters
 
 SAMPLES = 1000
 """Samples of the motion."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.speed.case import Case, Workload, batch_workloads, load
-from dynid.robot.model import Robot
+from dynid import Robot
 
 
 class Jax:

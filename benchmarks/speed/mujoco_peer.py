@@ -7,7 +7,7 @@ from collections import defaultdict
 import numpy as np
 
 from benchmarks.speed.case import Case, Workload, batch_workloads, function_workload, load
-from dynid.robot.model import Robot
+from dynid import Robot
 
 
 class Mujoco:

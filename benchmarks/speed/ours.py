@@ -28,8 +28,8 @@ _FIRST_USE = """
 import time
 import numpy as np
 from dynid.kernels import regressor
-from dynid.robot import zoo
-robot, other = zoo.{robot}(), zoo.gautier_khalil_3r()
+from dynid import robots
+robot, other = robots.{robot}(), robots.gautier_khalil_3r()
 one = np.ones((100, robot.dof))
 regressor(other, *np.ones((3, 100, 3)))  # libraries loaded
 start = time.process_time()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.speed.case import load
-from dynid.robot.model import Robot
+from dynid import Robot
 
 
 def pinocchio_model(robot: Robot) -> tuple[Any, Any]:
