@@ -24,7 +24,7 @@ from real_logs import DATA, ROOT, SETS, DataSet, held_out_error, split
 from scipy.io import loadmat
 
 import dynid
-from dynid.estimation.closed_loop.measured_motion import SplinedMotion
+from dynid.estimation.closed_loop.in_loop import SplinedMotion
 from dynid.estimation.equations import build_equations
 from dynid.estimation.estimate import Estimator
 from dynid.files import write_atomically

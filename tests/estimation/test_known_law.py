@@ -11,8 +11,7 @@ import pytest
 import dynid
 from campaigns.emps import DATA, REFERENCE, distance_um, law_rest, read_cascade, read_slide, slide_robot
 from dynid.errors import ArgumentError
-from dynid.loop.cascade import Cascade, limit_amount
-from dynid.loop.laws import Tracked
+from dynid.loop.laws import Cascade, Tracked
 
 ROOT = Path(__file__).parents[2]
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"the data of EMPS are not at {DATA}")
@@ -36,11 +35,6 @@ def test_a_late_velocity_is_remembered() -> None:
         torque, memory = law.torque(tracked(0.0, dq, 0.0), memory, 1e-3)
         seen.append(float(torque[0]))
     assert seen == [0.0, 0.0, -2.0, -4.0]
-
-
-def test_the_limit_is_a_clip() -> None:
-    x = np.linspace(-30.0, 30.0, 601)
-    np.testing.assert_allclose(limit_amount(x, 10.0), np.clip(x, -10.0, 10.0), atol=1e-12)
 
 
 @pytest.mark.parametrize(

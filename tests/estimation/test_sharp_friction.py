@@ -10,7 +10,7 @@ import pytest
 import dynid
 from dynid.errors import ArgumentError
 from dynid.loop.arm import Arm
-from dynid.loop.pace import FrictionPace, choose_friction_speed
+from dynid.loop.pace import choose_friction_speed, friction_pace
 from support.closed_loops import Scene, scene
 
 
@@ -45,7 +45,7 @@ def test_light_joints_get_gentler_friction_than_heavy_ones() -> None:
     loop = choose_friction_speed(replace(here.loop, friction_speed=None), here.robot)
     speeds = np.array(loop.friction_speed)
     assert speeds[:2].max() < speeds[3:5].min() <= speeds[-1]
-    assert FrictionPace.of(here.robot, loop).most < 3 * FrictionPace.of(here.robot, here.loop).most
+    assert friction_pace(here.robot, loop, None)[0] < 3 * friction_pace(here.robot, here.loop, None)[0]
 
 
 def test_every_joint_fades_at_its_own_speed() -> None:

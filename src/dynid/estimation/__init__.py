@@ -9,7 +9,7 @@ NAMES = {
     "closed_loop.in_loop": ["InLoop", "with_loop"],
     "closed_loop.instrumental": ["InstrumentalVariables"],
     "closed_loop.law_test": ["check_controller"],
-    "closed_loop.output_error": ["DIDIM"],
+    "closed_loop.didim": ["DIDIM"],
     "equations": ["Factors", "LoopedRuns", "Samples", "StreamedLogs", "build_equations"],
     "estimate": ["Estimate", "Estimator", "convert_estimate"],
     "linear.energy_balance": ["Energy"],

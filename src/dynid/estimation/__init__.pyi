@@ -1,10 +1,10 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
+from dynid.estimation.closed_loop.didim import DIDIM as DIDIM
 from dynid.estimation.closed_loop.in_loop import InLoop as InLoop
 from dynid.estimation.closed_loop.in_loop import with_loop as with_loop
 from dynid.estimation.closed_loop.instrumental import InstrumentalVariables as InstrumentalVariables
 from dynid.estimation.closed_loop.law_test import check_controller as check_controller
-from dynid.estimation.closed_loop.output_error import DIDIM as DIDIM
 from dynid.estimation.equations import Factors as Factors
 from dynid.estimation.equations import LoopedRuns as LoopedRuns
 from dynid.estimation.equations import Samples as Samples

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from dynid.errors import ArgumentError
-from dynid.estimation.equations import LoopedRuns, StreamedLogs
+from dynid.estimation.equations import Factors, LoopedRuns
 from dynid.estimation.estimate import Estimator
 
 ESTIMATORS: dict[str, str] = {
@@ -23,7 +23,7 @@ ESTIMATORS: dict[str, str] = {
     "energy": "dynid.estimation.linear.energy_balance:Energy",
     "recursive": "dynid.estimation.linear.recursive:Recursive",
     "iv": "dynid.estimation.closed_loop.instrumental:InstrumentalVariables",
-    "didim": "dynid.estimation.closed_loop.output_error:DIDIM",
+    "didim": "dynid.estimation.closed_loop.didim:DIDIM",
 }
 """Name -> "module:class". To add an estimator, add a line; a module is imported when its estimator is asked for."""
 
@@ -91,7 +91,7 @@ def capabilities(kind: type[Estimator]) -> Capabilities:
         use=kind.use,
         references=kind.references,
         simulates_loop=LoopedRuns in kind.needs,
-        accepts_streams=any(issubclass(StreamedLogs, need) for need in kind.needs),
+        accepts_streams=Factors in kind.needs,
         accepts_terms=kind.accepts_terms,
         accepts_band=kind.accepts_band,
         on_command_line=kind.on_command_line,

@@ -51,7 +51,7 @@ def make_estimator(
     if not made.simulates_loop:
         return made
     from dynid.estimation.closed_loop.in_loop import InLoop
-    from dynid.estimation.closed_loop.loop_search import LoopEstimator
+    from dynid.estimation.closed_loop.loop_estimator import LoopEstimator
 
     assert isinstance(made, LoopEstimator), "estimators of the command line bring no loop of their own"
     if recipe.springs:
@@ -99,7 +99,7 @@ def _commanded_motions(
     commanded = None if channel_map is None else read_channel_map(channel_map).commanded
     if commanded is None or not all(isinstance(log, str | Path) for log in logs):
         return ()
-    from dynid.estimation.closed_loop.measured_motion import SplinedMotion
+    from dynid.estimation.closed_loop.in_loop import SplinedMotion
 
     def motion_of(log: object) -> Callable[[], TimeFunction]:
         return lambda: SplinedMotion((part.time, part.q) for part in _read_commanded(robot, Path(str(log)), commanded))

@@ -6,8 +6,7 @@ from dynid.lazy import lazy_names
 
 NAMES = {
     "law_files": ["read_law"],
-    "cascade": ["Cascade"],
-    "laws": ["ComputedTorqueLaw", "ControlLaw", "PD", "PID", "UserLaw", "assumed_law"],
+    "laws": ["Cascade", "ComputedTorqueLaw", "ControlLaw", "PD", "PID", "UserLaw", "assumed_law"],
     "loop": ["Loop", "ReferenceMotion"],
     "simulator": ["LoopSimulation", "simulate_loop"],
 }

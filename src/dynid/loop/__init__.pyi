@@ -1,7 +1,7 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
-from dynid.loop.cascade import Cascade as Cascade
 from dynid.loop.law_files import read_law as read_law
+from dynid.loop.laws import Cascade as Cascade
 from dynid.loop.laws import ComputedTorqueLaw as ComputedTorqueLaw
 from dynid.loop.laws import ControlLaw as ControlLaw
 from dynid.loop.laws import PD as PD

@@ -11,15 +11,13 @@ from typing import Any
 import numpy as np
 
 from dynid.dynamics.inertia_matrix import composite_inertia_matrix
-from dynid.dynamics.inverse_dynamics import newton_euler, rigid_body_torque, term_torque
+from dynid.dynamics.inverse_dynamics import rigid_body_torque, term_torque
 from dynid.dynamics.regressor import torque_regressor
 from dynid.dynamics.symmetric_solve import solve_symmetric
 from dynid.loop.laws import ControlLaw, Tracked
 from dynid.loop.smooth_friction import smooth_signs
 from dynid.robot.model import Robot
-from dynid.tape import Tape, jvp, record
-from dynid.tape.operations import is_binary
-from dynid.tape.record import Recorder, replay
+from dynid.tape import Tape, record
 
 
 class Arm:
@@ -63,14 +61,6 @@ class Arm:
         """``(q, dq, ddq) -> (n, b)``: torque per unit of each input parameter, with smoothed friction."""
         return _columns(self)
 
-    def linearised(self, width: int) -> Tape:
-        """``(q, dq, ddq, parameters)`` -> derivatives of the inverse dynamics, and the mobility.
-
-        Outputs: ``stiffness`` and ``damping`` (n, n), torque per position and per velocity; ``columns`` (n, width),
-        torque per parameter, filled up with zeros; ``mobility`` (n, n), the inverse of the inertia matrix.
-        """
-        return _linearised(self, width)
-
 
 @lru_cache(maxsize=32)
 def _rate(arm: Arm) -> Tape:
@@ -94,29 +84,6 @@ def _columns(arm: Arm) -> Tape:
     return smooth_signs(tape.select({"output": np.s_[:, list(arm.columns)]}), arm.friction_speed)
 
 
-@lru_cache(maxsize=32)
-def _linearised(arm: Arm, width: int) -> Tape:
-    robot, n, b = arm.robot, arm.robot.dof, len(arm.columns)
-    shapes = {"q": (n,), "dq": (n,), "ddq": (n,), "parameters": (b,)}
-
-    def torque(q: Any, dq: Any, ddq: Any, parameters: Any) -> Any:
-        return newton_euler(robot, arm.standard(parameters), q, dq, ddq)
-
-    torques = smooth_signs(record(torque, **shapes), arm.friction_speed)
-    recorder = Recorder()
-    inputs = {name: recorder.input(name, shape) for name, shape in shapes.items()}
-    flat = np.concatenate([np.ravel(array) for array in inputs.values()])
-    slopes = _slopes(torques, "output", ("q", "dq"), recorder, flat)
-    rows = _columns(arm)
-    value = replay(rows, recorder, flat[: 3 * n])
-    table: Any = np.full((n, width), 0.0, dtype=object)
-    for place, element in np.ndenumerate(rows.outputs[0].elements):
-        table[place] = value(int(element))
-    M = composite_inertia_matrix(robot, arm.standard(inputs["parameters"]), inputs["q"])
-    mobility = np.stack([solve_symmetric(M, unit) for unit in np.eye(n)], axis=1)
-    return recorder.tape({"stiffness": slopes[:, :n], "damping": slopes[:, n:], "columns": table, "mobility": mobility})
-
-
 def control_tape(law: ControlLaw, dof: int, period: float, *, noisy: bool = False) -> Tape:
     """``(state, memory, sample) -> {held, memory}`` of a law.
 
@@ -132,55 +99,3 @@ def control_tape(law: ControlLaw, dof: int, period: float, *, noisy: bool = Fals
 
     sample = (5 * dof if noisy else 3 * dof,)
     return record(control, state=(2 * dof + 1,), memory=(law.memory_size(dof),), sample=sample)
-
-
-def drop_unread_samples(control: Tape) -> tuple[Tape, list[int]]:
-    """The same law with samples of only those elements that it reads, and the indices of these elements."""
-    state, memory, sample = (entry.size for entry in control.inputs)
-    read = {
-        operand for _, code, left, right in control.steps() for operand in (left, right if is_binary(code) else left)
-    }
-    read.update(element for output in control.outputs for element in output.elements.ravel().tolist())
-    columns = [k for k in range(sample) if state + memory + k in read]
-    recorder = Recorder()
-    values: Any = np.zeros(control.input_size, dtype=object)
-    values[:state], values[state : state + memory] = (
-        recorder.input("state", (state,)),
-        recorder.input("memory", (memory,)),
-    )
-    values[state + memory + np.array(columns, dtype=int)] = recorder.input("sample", (len(columns),))
-    value = replay(control, recorder, values)
-    outputs = {}
-    for output in control.outputs:
-        outputs[output.name] = np.array([value(e) for e in output.elements.ravel().tolist()], dtype=object)
-    return recorder.tape(outputs), columns
-
-
-def law_slopes(law: Tape, dof: int) -> Tape:
-    """``(state, memory, sample) -> (n + m, 2 n + m)``: derivatives of a law.
-
-    Rows are held inputs and new memory, columns are positions, velocities and memory.
-    """
-    recorder = Recorder()
-    flat = np.concatenate([np.ravel(recorder.input(entry.name, entry.shape)) for entry in law.inputs])
-    blocks = [_slopes(law, name, ("state", "memory"), recorder, flat) for name in ("held", "memory")]
-    table = np.delete(np.concatenate(blocks), 2 * dof, axis=1)  # no law sees the work done
-    return recorder.tape({"output": table})
-
-
-def _slopes(tape: Tape, output: str, wrt: tuple[str, ...], recorder: Recorder, flat: Any) -> Any:
-    """(outputs, inputs) derivatives of a tape's output, recorded on the tape's inputs (flat), unit by unit."""
-    elements = tape.output(output).elements.ravel().tolist()
-    count = sum(entry.size for entry in tape.inputs if entry.name in wrt)
-    slopes: Any = np.full((len(elements), count), 0.0, dtype=object)
-    if not elements:
-        return slopes
-    along = jvp(tape, output, wrt=list(wrt))
-    targets = along.outputs[0].elements.ravel().tolist()
-    for direction in range(count):
-        unit = np.zeros(count, dtype=object)
-        unit[:] = 0.0
-        unit[direction] = 1.0
-        value = replay(along, recorder, np.concatenate([flat, unit]))
-        slopes[:, direction] = [value(e) for e in targets]
-    return slopes

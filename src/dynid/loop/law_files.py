@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
 from dynid.errors import ArgumentError
-from dynid.files.schema import check_content, either, list_of, number
 from dynid.files.small_files import read_toml
-from dynid.loop.cascade import Cascade
-from dynid.loop.laws import PD, PID, ComputedTorqueLaw, ControlLaw
+from dynid.loop.laws import PD, PID, Cascade, ComputedTorqueLaw, ControlLaw
 from dynid.robot.model import Robot
 
-_KINDS: dict[str, tuple[Callable[..., ControlLaw], tuple[str, ...], tuple[str, ...]]] = {
-    "pd": (PD, ("kp", "kd"), ()),
-    "pid": (PID, ("kp", "ki", "kd"), ()),
-    "cascade": (Cascade, ("kp", "kv"), ("gain", "limit", "velocity_late")),
-    "computed_torque": (ComputedTorqueLaw, ("kp", "kd"), ()),
-}
-"""Kinds of laws that a file can hold: the class, the names of its gains, and those of numbers that may be left out."""
-LARGEST_GAIN = 1e12
-"""Largest gain of a law (convention: far beyond those of real drives, and its square is a number)."""
-_GAINS = either(number(-LARGEST_GAIN, LARGEST_GAIN), list_of(number(-LARGEST_GAIN, LARGEST_GAIN), least=1))
+_KINDS: dict[str, Any] = {"pd": PD, "pid": PID, "cascade": Cascade, "computed_torque": ComputedTorqueLaw}
 
 
 def read_law(path: str | Path, model: Robot | None = None) -> ControlLaw:
@@ -42,58 +31,34 @@ def read_law(path: str | Path, model: Robot | None = None) -> ControlLaw:
         >>> type(dynid.loop.read_law(folder / "law.toml")).__name__
         'PD'
     """
-    table = _read_table(path)
-    kind = _pop_kind(table, path)
-    make, *_ = _KINDS[kind]
-    _check_names(table, kind, path)
-    if make is ComputedTorqueLaw:
-        if model is None:
-            raise ArgumentError(
-                "computed torque needs the controller's model", path=path, remedy="Call read_law(path, model=robot)."
-            )
-        table["model"] = model
-    try:
-        return make(**table)
-    except ArgumentError as error:
-        raise ArgumentError(error.reason, path=path, remedy=error.remedy) from error
-
-
-def _read_table(path: str | Path) -> dict[str, Any]:
     if not Path(path).exists():
         raise ArgumentError("there is no such file", path=path, remedy="Give the file of a control law.")
     remedy = "Write kp = [300.0, 60.0]: closed brackets, and a digit on both sides of every decimal point."
-    return read_toml(path, error=ArgumentError, remedy=remedy)
-
-
-def _pop_kind(table: dict[str, Any], path: str | Path) -> str:
-    """The kind of law, taken out of the table."""
+    table = read_toml(path, error=ArgumentError, remedy=remedy)
     kind = table.pop("kind", None)
     headings = [name for name, value in table.items() if isinstance(value, dict)]
-    if kind is None and headings:
-        raise ArgumentError(
-            f"the law stands under a heading, [{headings[0]}]",
-            path=path,
-            remedy="Leave the heading out: kind and gains stand at the top.",
-        )
+    if headings:
+        remedy = "Leave the heading out: kind and gains stand at the top."
+        raise ArgumentError(f"the law stands under a heading, [{headings[0]}]", path=path, remedy=remedy)
     if not isinstance(kind, str) or kind not in _KINDS:
         reason = "it has no kind" if kind is None else f"kind is {kind!r}"
         raise ArgumentError(reason, path=path, remedy=f"Give kind, one of {', '.join(_KINDS)}.")
-    return kind
-
-
-def _check_names(table: dict[str, Any], kind: str, path: str | Path) -> None:
-    """Refuse unknown and missing gains, and gains that are no numbers."""
-    _, names, more = _KINDS[kind]
-    unknown = [name for name in table if name not in (*names, *more)]
-    if unknown:
-        raise ArgumentError(
-            f"a law of kind {kind!r} has no {', '.join(unknown)}",
-            path=path,
-            remedy=f"Give {', '.join((*names, *more))}; other terms, such as feed-forward, need a UserLaw in Python.",
-        )
-    if not set(names) <= set(table):
-        missing = [name for name in names if name not in table]
-        raise ArgumentError(f"{', '.join(missing)} is missing", path=path, remedy=f"Give {', '.join(names)}.")
-    for name, value in table.items():
-        remedy = "Give a number, or one per joint."
-        check_content(value, _GAINS, path=path, place=name, error=ArgumentError, remedy=remedy)
+    known = {field.name: field for field in fields(_KINDS[kind]) if field.name != "model"}
+    needed = [name for name, field in known.items() if field.default is MISSING or kind == "computed_torque"]
+    for name in table:
+        if name not in known:
+            remedy = f"Give {', '.join(known)}; other terms, such as feed-forward, need a UserLaw in Python."
+            raise ArgumentError(f"a law of kind {kind!r} has no {name}", path=path, remedy=remedy)
+    missing = [name for name in needed if name not in table]
+    if missing:
+        raise ArgumentError(f"{', '.join(missing)} is missing", path=path, remedy=f"Give {', '.join(needed)}.")
+    if kind == "computed_torque":
+        if model is None:
+            remedy = "Call read_law(path, model=robot)."
+            raise ArgumentError("computed torque needs the controller's model", path=path, remedy=remedy)
+        table["model"] = model
+    try:
+        law: ControlLaw = _KINDS[kind](**table)
+    except ArgumentError as error:
+        raise ArgumentError(error.reason, path=path, remedy=error.remedy) from error
+    return law

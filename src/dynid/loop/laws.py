@@ -9,13 +9,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
-from dynid.checks import as_number
+from dynid.checks import as_number, as_whole
 from dynid.dynamics.inverse_dynamics import rigid_body_torque, term_torque
 from dynid.errors import ArgumentError
 from dynid.kernels import inertia_matrix
@@ -45,6 +45,14 @@ class Tracked:
 class ControlLaw(ABC):
     """A formula for the torque, with a memory of m numbers that pass from one control instant to the next."""
 
+    gain_names: ClassVar[tuple[str, ...]] = ()
+    """Fields that hold gains: one number for all joints, or one per joint, from zero on."""
+
+    def __post_init__(self) -> None:
+        """Refuse gains that are no numbers from zero on."""
+        for name in self.gain_names:
+            as_gains(getattr(self, name), name)
+
     def memory_size(self, dof: int) -> int:
         """Number m of remembered numbers; they start at zero."""
         return 0
@@ -53,16 +61,22 @@ class ControlLaw(ABC):
     def torque(self, seen: Tracked, memory: Array, period: float) -> tuple[Array, Array]:
         """Torque (n,) [N m or N] and the new memory (m,); ``period`` is the time between instants [s]."""
 
-    def stiffness(self, dof: int) -> Floats:
-        """(n,) torque per position error [N m/rad or N/m]; NaN where it depends on the state."""
-        return np.full(dof, np.nan)
+    def gains(self, dof: int) -> list[Floats]:
+        """Each of `gain_names` as (n,)."""
+        return [as_gains(getattr(self, name), name, dof) for name in self.gain_names]
 
-    def check_joints(self, joint_names: Sequence[str]) -> None:  # noqa: B027 (most laws control every joint)
+    def check_joints(self, joint_names: Sequence[str]) -> None:
         """Refuse joints that the law does not control.
 
         Raises:
             ArgumentError: All gains of some joint are zero; the joints are named.
         """
+        if not self.gain_names:
+            return
+        idle = np.sum(self.gains(len(joint_names)), axis=0) == 0.0
+        if idle.any():
+            named = ", ".join(np.array(joint_names)[idle].tolist())
+            raise ArgumentError(f"all gains of {named} are zero", remedy="Give the gains by which it is controlled.")
 
 
 def check_law(law: object) -> None:
@@ -76,22 +90,15 @@ def check_law(law: object) -> None:
         raise ArgumentError(f"the law of a loop is {law!r}", remedy=remedy)
 
 
-def check_gains(joint_names: Sequence[str], **gains: ArrayLike) -> None:
-    """Refuse gains that are all zero for some joint: nothing makes it follow."""
-    dof = len(joint_names)
-    total = sum(np.broadcast_to(as_gains(values, name, dof), (dof,)) for name, values in gains.items())
-    idle = np.asarray(total) == 0.0
-    if idle.any():
-        named = ", ".join(np.array(joint_names)[idle].tolist())
-        raise ArgumentError(f"all gains of {named} are zero", remedy="Give the gains by which it is controlled.")
-
-
 def as_gains(values: ArrayLike, name: str, dof: int | None = None) -> Floats:
-    """Gains from zero on, one for all joints or one per joint."""
+    """Gains from zero on, one for all joints or one per joint; (n,) where the number of joints is given."""
     try:
-        array = np.asarray(values, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ArgumentError(f"the gain {name} is {values!r}", remedy="Give numbers.") from error
+        given = np.asarray(values)
+    except ValueError:
+        given = np.asarray("uneven")
+    if given.dtype.kind not in "iuf":
+        raise ArgumentError(f"the gain {name} is {values!r}", remedy="Give numbers.")
+    array = given.astype(float)
     if array.ndim > 1 or array.size == 0 or (dof is not None and array.size not in (1, dof)):
         raise ArgumentError(
             f"gains {name} have shape {array.shape}", remedy="Give one number, or one per moving joint, in order."
@@ -101,39 +108,29 @@ def as_gains(values: ArrayLike, name: str, dof: int | None = None) -> Floats:
             f"a gain of {name} is negative or not finite: {array.tolist()}",
             remedy="Give numbers from zero on; they act on wanted minus measured.",
         )
-    return array
+    return array if dof is None else np.array(np.broadcast_to(array, (dof,)))
 
 
 @dataclass(frozen=True)
 class PD(ControlLaw):
     """Proportional and derivative: ``kp (q_r - q) + kd (dq_r - dq)``."""
 
+    gain_names: ClassVar[tuple[str, ...]] = ("kp", "kd")
     kp: ArrayLike
     """Gains of the position error, one number or (n,) [N m/rad or N/m]."""
     kd: ArrayLike
     """Gains of the velocity error, one number or (n,) [N m s/rad or N s/m]."""
 
-    def __post_init__(self) -> None:
-        """Refuse gains that are no numbers from zero on."""
-        as_gains(self.kp, "kp")
-        as_gains(self.kd, "kd")
-
     def torque(self, seen: Tracked, memory: Array, period: float) -> tuple[Array, Array]:
-        dof = len(seen.q)
-        kp, kd = as_gains(self.kp, "kp", dof), as_gains(self.kd, "kd", dof)
+        kp, kd = self.gains(len(seen.q))
         return kp * (seen.q_wanted - seen.q) + kd * (seen.dq_wanted - seen.dq), memory
-
-    def stiffness(self, dof: int) -> Floats:
-        return np.array(np.broadcast_to(as_gains(self.kp, "kp", dof), (dof,)))
-
-    def check_joints(self, joint_names: Sequence[str]) -> None:
-        check_gains(joint_names, kp=self.kp, kd=self.kd)
 
 
 @dataclass(frozen=True)
 class PID(ControlLaw):
     """Proportional, integral, derivative: ``kp e + ki sum(e) period + kd de``; the sum includes the present error."""
 
+    gain_names: ClassVar[tuple[str, ...]] = ("kp", "ki", "kd")
     kp: ArrayLike
     """Gains of the position error, one number or (n,) [N m/rad or N/m]."""
     ki: ArrayLike
@@ -141,33 +138,64 @@ class PID(ControlLaw):
     kd: ArrayLike
     """Gains of the velocity error, one number or (n,) [N m s/rad or N s/m]."""
 
-    def __post_init__(self) -> None:
-        """Refuse gains that are no numbers from zero on."""
-        as_gains(self.kp, "kp")
-        as_gains(self.ki, "ki")
-        as_gains(self.kd, "kd")
-
     def memory_size(self, dof: int) -> int:
         return dof
 
     def torque(self, seen: Tracked, memory: Array, period: float) -> tuple[Array, Array]:
-        dof = len(seen.q)
-        kp, ki, kd = (as_gains(getattr(self, name), name, dof) for name in ("kp", "ki", "kd"))
+        kp, ki, kd = self.gains(len(seen.q))
         error = seen.q_wanted - seen.q
         total = memory + error * period
         return kp * error + ki * total + kd * (seen.dq_wanted - seen.dq), total
 
-    def stiffness(self, dof: int) -> Floats:
-        return np.array(np.broadcast_to(as_gains(self.kp, "kp", dof), (dof,)))
+
+@dataclass(frozen=True)
+class Cascade(ControlLaw):
+    """``gain clip(kv (kp (q_r - q) - dq), limit)``: what the drive commands, limited, times what a unit of it does."""
+
+    gain_names: ClassVar[tuple[str, ...]] = ("kp", "kv", "gain")
+    kp: ArrayLike
+    """Gains of the position loop, one number or (n,) [1/s]."""
+    kv: ArrayLike
+    """Gains of the velocity loop, one number or (n,) [command per rad/s or m/s]."""
+    gain: ArrayLike = 1.0
+    """Torque or force per unit of the command, one number or (n,) [N m or N per unit]."""
+    limit: ArrayLike | None = None
+    """Largest amount of the command, one number or (n,), in its unit; None for none."""
+    velocity_late: int = 0
+    """Control periods by which the velocity that the drive uses is late: 1 for differences over two periods,
+    (q(k) - q(k - 2)) / 2 period."""
+
+    def __post_init__(self) -> None:
+        """Refuse gains that are no numbers from zero on, and a delay that cannot be counted."""
+        ControlLaw.__post_init__(self)
+        if self.limit is not None and not (as_gains(self.limit, "limit") > 0.0).all():
+            raise ArgumentError("the limit of the command is zero", remedy="Give a number above zero, or none.")
+        as_whole("velocity_late", self.velocity_late, least=0)
+
+    def memory_size(self, dof: int) -> int:
+        return dof * self.velocity_late
+
+    def torque(self, seen: Tracked, memory: Array, period: float) -> tuple[Array, Array]:
+        dof = len(seen.q)
+        kp, kv, gain = self.gains(dof)
+        dq = memory[:dof] if self.velocity_late else seen.dq
+        later = np.concatenate([memory[dof:], seen.dq]) if self.velocity_late else memory
+        command = kv * (kp * (seen.q_wanted - seen.q) - dq)
+        if self.limit is not None:
+            most = as_gains(self.limit, "limit", dof)
+            command = (np.abs(command + most) - np.abs(command - most)) / 2.0  # clipped, as a tape can record it
+        return gain * command, later
 
     def check_joints(self, joint_names: Sequence[str]) -> None:
-        check_gains(joint_names, kp=self.kp, ki=self.ki, kd=self.kd)
+        _, kv, gain = self.gains(len(joint_names))
+        PD(0.0, kv * gain).check_joints(joint_names)
 
 
 @dataclass(frozen=True)
 class ComputedTorqueLaw(ControlLaw):
     """``M(q) (ddq_r + kd de + kp e) + velocity(q, dq) + gravity(q) + friction(dq_r)``, by the controller's model."""
 
+    gain_names: ClassVar[tuple[str, ...]] = ("kp", "kd")
     model: Robot
     """The controller's own model of the robot."""
     kp: ArrayLike = 400.0
@@ -179,8 +207,7 @@ class ComputedTorqueLaw(ControlLaw):
         """Refuse a model that is no robot, and gains that are no numbers from zero on."""
         if not isinstance(self.model, Robot):
             raise ArgumentError(f"the controller's model is {self.model!r}", remedy="Give a dynid.Robot.")
-        as_gains(self.kp, "kp")
-        as_gains(self.kd, "kd")
+        ControlLaw.__post_init__(self)
 
     def torque(self, seen: Tracked, memory: Array, period: float) -> tuple[Array, Array]:
         model, theta, dof = self.model, self.model.parameter_vector, len(seen.q)
@@ -189,10 +216,13 @@ class ComputedTorqueLaw(ControlLaw):
                 f"the controller's model '{model.name}' has {model.dof} moving joints, the robot has {dof}",
                 remedy="Give ComputedTorqueLaw the model of this robot.",
             )
-        error, rate = seen.q_wanted - seen.q, seen.dq_wanted - seen.dq
-        wanted = seen.ddq_wanted + as_gains(self.kd, "kd", dof) * rate + as_gains(self.kp, "kp", dof) * error
+        kp, kd = self.gains(dof)
+        wanted = seen.ddq_wanted + kd * (seen.dq_wanted - seen.dq) + kp * (seen.q_wanted - seen.q)
         links = rigid_body_torque(model, theta, seen.q, seen.dq, wanted)
         return links + term_torque(model, theta, seen.q, seen.dq_wanted, wanted), memory
+
+    def check_joints(self, joint_names: Sequence[str]) -> None:
+        """The model moves every joint, whatever its gains."""
 
 
 _FORM = (
@@ -214,8 +244,7 @@ class UserLaw(ControlLaw):
         """Refuse what cannot be called, and memory that cannot be counted."""
         if not callable(self.function):
             raise ArgumentError(f"the law {self.function!r} is no function", remedy=_FORM)
-        if not isinstance(self.memory, int) or self.memory < 0:
-            raise ArgumentError(f"memory is {self.memory!r}", remedy="Give a whole number, zero or more.")
+        as_whole("memory", self.memory, least=0)
 
     def memory_size(self, dof: int) -> int:
         return self.memory
@@ -237,24 +266,22 @@ class UserLaw(ControlLaw):
         return torque, later
 
 
-def assumed_law(robot: Robot, bandwidth_hz: float = 5.0, q: ArrayLike | None = None) -> PD:
+def assumed_law(robot: Robot, bandwidth_hz: float = 5.0) -> PD:
     """A stiff, critically damped PD law for a loop whose law is unknown.
 
-    Below the bandwidth the arm's motion hardly depends on the law; above it the simulated motion is not reliable. The
-    test of `dynid.estimation.closed_loop.law_test` finds out when that matters.
+    Below the bandwidth the arm's motion hardly depends on the law; above it the simulated motion is not reliable.
 
     Args:
         robot: The robot with prior values of its parameters, which scale the gains.
         bandwidth_hz: Bandwidth of each joint's position loop [Hz].
-        q: (N, n) positions over which the diagonal of the inertia matrix is averaged [rad or m]; random by default.
 
     Example:
         >>> type(dynid.loop.assumed_law(robot)).__name__
         'PD'
     """
     w = _angular(bandwidth_hz)
-    where = np.random.default_rng(0).uniform(-np.pi, np.pi, (_POSES, robot.dof)) if q is None else np.asarray(q, float)
-    inertia = np.diagonal(inertia_matrix(robot, np.atleast_2d(where)), axis1=1, axis2=2).mean(axis=0)
+    poses = np.random.default_rng(0).uniform(-np.pi, np.pi, (_POSES, robot.dof))
+    inertia = np.diagonal(inertia_matrix(robot, poses), axis1=1, axis2=2).mean(axis=0)
     if not (inertia > 0.0).all():
         raise ArgumentError(
             f"the prior of robot '{robot.name}' has no inertia about some joint", remedy="Give prior values, or gains."

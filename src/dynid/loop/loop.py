@@ -16,8 +16,6 @@ from dynid.robot.model import Robot
 
 TimeFunction = Callable[[Floats], tuple[Floats, Floats, Floats]]
 """Positions, velocities and accelerations (N, n) as a function of N times [s]."""
-COARSE_FRICTION_SPEED = 0.1
-"""`Loop.friction_speed` [rad/s or m/s] for methods that step from sample to sample, about 0.01 s. Convention."""
 _ROUNDING = 1e-12
 """Relative rounding of duration times rate: the last control instant may lie at the very end. Convention."""
 
@@ -89,8 +87,6 @@ class Loop:
     """(n,) velocities at the first instant [rad/s or m/s]; the reference's by default."""
     memory0: Floats | None = None
     """(m,) memory of the law at the first instant, roughly; zero by default."""
-    start_known: bool = True
-    """Whether the initial state is as good as exact; otherwise DIDIM ignores it."""
     start_s: float = 0.0
     """Time of the first instant on the log's clock [s]."""
     friction_speed: float | tuple[float, ...] | None = None
@@ -174,11 +170,6 @@ class Loop:
             raise ArgumentError("friction_speed is None", remedy="Give a speed [rad/s or m/s].")
         stated = self.friction_speed
         return stated if isinstance(stated, tuple) else (stated,) * (self.dof + 1)
-
-    @property
-    def coarse_friction_speed(self) -> float:
-        """`friction_speed`, or the one for methods that step from sample to sample [rad/s or m/s]."""
-        return self.friction_speed if isinstance(self.friction_speed, float | int) else COARSE_FRICTION_SPEED
 
     @property
     def start_memory(self) -> Floats:

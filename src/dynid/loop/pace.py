@@ -11,7 +11,7 @@ the start of a period tell whether v comes near rest within the period.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -61,23 +61,23 @@ def choose_friction_speed(loop: Loop, robot: Robot) -> Loop:
     return replace(loop, friction_speed=tuple(speeds.tolist()))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FrictionPace:
-    """The number of integration steps per period that dry friction needs."""
+def friction_pace(robot: Robot, loop: Loop, given: int | None) -> tuple[int, Tape]:
+    """Steps of a period in which all joints rest, and the tape ``(state, rate) -> steps`` (1,) that a period needs.
 
-    most: int
-    """Steps of a period in which all joints rest."""
-    tape: Tape | None
-    """``(state, rate) -> steps`` (1,), the steps that a period needs; None if every period takes ``most``."""
-
-    @classmethod
-    def of(cls, robot: Robot, loop: Loop) -> FrictionPace:
-        """The pace of a robot in its loop, from the robot's own parameters."""
-        directions, moved = _stiffness(robot, loop)
-        near = np.array(loop.friction_speeds)[_places(directions)]
-        steps = loop.period_s / FOLLOWED * moved / near
-        most = float(np.abs(eigenvalues(steps @ directions)).max(initial=0.0))
-        return cls(1, None) if most <= 1.0 else cls(1 + int(np.ceil(most)), _tape(loop, directions, near, steps))
+    Args:
+        robot: The robot, whose own parameters tell its friction.
+        loop: The loop, with its `friction_speed` chosen.
+        given: A number of steps for every period, where it is stated.
+    """
+    directions, moved = _stiffness(robot, loop)
+    near = np.array(loop.friction_speeds)[_places(directions)]
+    steps = loop.period_s / FOLLOWED * moved / near
+    fastest = float(np.abs(eigenvalues(steps @ directions)).max(initial=0.0))
+    if given is None and fastest > 1.0:
+        return 1 + int(np.ceil(fastest)), _tape(loop, directions, near, steps)
+    most = given or 1
+    size = (2 * loop.dof + 1,)
+    return most, record(lambda state, rate: np.array([float(most) + 0.0 * state[0]]), state=size, rate=size)
 
 
 def _stiffness(robot: Robot, loop: Loop) -> tuple[Floats, Floats]:

@@ -1,9 +1,20 @@
-"""Simulation of a robot in its control loop, in machine code: one run, several side by side, or one run in pieces."""
+"""Simulation of a robot in its control loop, in machine code, or with NumPy where there is no compiler.
+
+At every tick k the law reads the state, its own memory and a row of the reference, and sets a torque that is held until
+the next tick; in between the state follows its rate by Runge-Kutta steps of order four:
+
+    held, memory = control(state, memory, samples[k]);   d state / dt = rate(state, held, parameters)
+
+Dry friction that comes near rest decides how many steps a tick takes (`dynid.loop.pace`). Several runs with other
+parameters or another start are computed side by side; derivatives of a run are differences of such runs.
+"""
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,30 +23,38 @@ from dynid.arrays import Floats
 from dynid.checks import as_whole
 from dynid.errors import ArgumentError, EstimationError
 from dynid.kernels import energy_regressor, inertia_matrix
-from dynid.loop.arm import Arm, control_tape, drop_unread_samples
-from dynid.loop.integrator.rollout import Rollout, Runs, Timing, TracedRuns
-from dynid.loop.integrator.runge_kutta import RK4, Scheme
+from dynid.loop.arm import Arm, control_tape
+from dynid.loop.llvm_loop import loop_module
 from dynid.loop.loop import Loop
-from dynid.loop.pace import FrictionPace, choose_friction_speed
+from dynid.loop.pace import choose_friction_speed, friction_pace
 from dynid.robot.model import Robot
-from dynid.tape.program import Backend
+from dynid.tape.program import Backend, compile_tape, compiles
 from dynid.tape.tape import Tape
 
 FAR = 1e6
 """Positions beyond which a simulated robot counts as unstable [rad or m]. Convention."""
-FORGETTING_S = 0.75
-"""Time by which pieces of a run start early [s]. Experiment: on the simulated 3R arm, PUMA 560 and TX40 of
-tests/campaigns/estimators_noise.py (PD law) at most 5e-6 of a wrong initial state is then left; after 0.5 s it is 7e-4,
-and 1 s makes the pieces of a log of 10 s longer by a tenth for nothing."""
-PASSES = 2
-"""Number of times that a run is tried in pieces. Experiment, same robots: the second pass reaches rounding."""
-MEETING = 1e-4
-"""Gap between pieces of a run that is small enough, as a share of the motion's change since the earlier run.
-Experiment, same robots and IV and DIDIM: gaps of up to 7e-4 moved no estimate by more than 1e-5 of its standard
-deviation, a hundredth of what is required."""
-ROUNDING = 1e-9
-"""Gap between pieces that is small enough in any case, in SI units and relative to one. Experiment: the error of
-integration near a reversal of dry friction is some hundred times larger (5e-7 rad on the simulated 3R arm)."""
+_ENTRY = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Runs:
+    """The records of L runs at K recorded ticks."""
+
+    state: Floats
+    """(L, K, 2 n + 1) positions, velocities and work done."""
+    held: Floats
+    """(L, K, n) torques that are held from the tick to the next one [N m or N]."""
+    rate: Floats
+    """(L, K, 2 n + 1) rates of the state just after the tick."""
+    memory: Floats
+    """(L, K, m) memory of the law just before the tick."""
+    step_counts: NDArray[np.int64]
+    """(ticks,) number of steps of every tick."""
+
+    def only(self, lanes: int | slice) -> Runs:
+        """Some of the runs."""
+        rows = slice(lanes, lanes + 1) if isinstance(lanes, int) else lanes
+        return replace(self, **{name: getattr(self, name)[rows] for name in ("state", "held", "rate", "memory")})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -80,10 +99,8 @@ class LoopSimulator:
         arm: Arm,
         loop: Loop,
         *,
-        lanes: int = 1,
         backend: Backend = "auto",
         substeps: int | None = None,
-        scheme: Scheme = RK4,
         friction_of: Robot | None = None,
     ) -> None:
         """Record the equations; they are compiled, or loaded from the cache, when they are run first.
@@ -91,26 +108,17 @@ class LoopSimulator:
         Args:
             arm: The robot and which of its parameters are inputs.
             loop: The loop.
-            lanes: Number of runs side by side; 0 for as many as a vector register holds.
             backend: As for `dynid.tape.compile_tape`.
             substeps: Runge-Kutta steps per control period; by default the loop's, or as many as friction needs.
-            scheme: The Runge-Kutta method.
             friction_of: A robot with about the true friction, which decides the number of steps; the arm's by default.
         """
         loop.check_joints(arm.robot)
-        self.arm, self.loop, self.scheme = arm, loop, scheme
-        self.law = control_tape(loop.law, loop.dof, loop.period_s)
         given = loop.substeps if substeps is None else as_whole("substeps", substeps, least=1)
-        pace = FrictionPace(given, None) if given else FrictionPace.of(friction_of or arm.robot, loop)
-        self.substeps = pace.most
-        short, self._columns = drop_unread_samples(self.law)
-        self._system, self._backend, self._lanes = _System(short, arm.rate(), pace.tape, scheme), backend, lanes
-        self._clean = np.zeros((0, len(self._columns)))
-
-    @property
-    def lanes(self) -> int:
-        """Number of runs side by side."""
-        return _compiled(self._system, self._lanes, self._backend).lanes
+        self.arm, self.loop, self._backend = arm, loop, backend
+        self.law = control_tape(loop.law, loop.dof, loop.period_s)
+        self.substeps, self._pace = friction_pace(friction_of or arm.robot, loop, given)
+        reference = loop.reference
+        self._samples = np.concatenate([reference.q, reference.dq, reference.ddq], axis=1)
 
     def run(
         self,
@@ -118,208 +126,158 @@ class LoopSimulator:
         *,
         every: int = 1,
         ticks: int | None = None,
+        start: ArrayLike | None = None,
+        memory: ArrayLike | None = None,
         position_noise: ArrayLike | None = None,
         torque_noise: ArrayLike | None = None,
     ) -> Runs:
-        """Follow the whole reference.
+        """Follow the reference.
 
         Args:
             parameters: (b,) or (L, b) values of the arm's input parameters.
             every: Control periods per logged instant.
             ticks: Control periods to simulate; all by default.
+            start: (2 n + 1,) or (L, 2 n + 1) other states at the first instant.
+            memory: (m,) or (L, m) other memories of the law at the first instant.
             position_noise: (M, n) added to what the law measures [rad or m].
             torque_noise: (M, n) added to the torque [N m or N].
 
         Raises:
             EstimationError: The simulated robot is unstable.
         """
-        system, samples = self._system, self._samples()
+        control, samples = self.law, self._samples
         if position_noise is not None or torque_noise is not None:
             control = control_tape(self.loop.law, self.loop.dof, self.loop.period_s, noisy=True)
-            system = _System(control, system.rate, system.pace, system.scheme)
-            samples = self._noisy_samples(position_noise, torque_noise)
-        runs = _compiled(system, self._lanes, self._backend).run(
-            self.loop.start,
-            self.loop.start_memory,
-            np.asarray(parameters, dtype=float),
-            samples,
-            self._timing(ticks, as_whole("every", every, least=1)),
-        )
-        self._check_bounded(runs)
-        return runs
-
-    def trace(self, parameters: ArrayLike, *, ticks: int | None = None) -> TracedRuns:
-        """Follow the whole reference and keep every stage of every step, for derivatives; arguments as for `run`.
-
-        Raises:
-            EstimationError: The simulated robot is unstable.
-        """
-        runs = _compiled(self._system, self._lanes, self._backend).trace(
-            self.loop.start,
-            self.loop.start_memory,
-            np.asarray(parameters, dtype=float),
-            self._samples(),
-            self._timing(ticks, 1),
-        )
-        self._check_bounded(runs)
-        return runs
-
-    def _timing(self, ticks: int | None, every: int) -> Timing:
-        """The ticks of a run; all of the reference by default."""
-        count = len(self.loop.reference.q) if ticks is None else ticks
-        return Timing(period=self.loop.period_s, ticks=count, every=every, substeps=self.substeps)
-
-    def resume(self, parameters: ArrayLike, state: Floats, memory: Floats, wanted: Floats, *, every: int = 1) -> Runs:
-        """Continue from a state along a further piece of the reference.
-
-        Args:
-            parameters: (b,) values of the arm's input parameters.
-            state: (2 n + 1,) at the piece's first instant: positions, velocities, work done.
-            memory: (m,) of the law.
-            wanted: (K, 3 n) positions, velocities and accelerations of the reference at K instants.
-            every: Control periods per logged instant; the first one is logged.
-
-        Raises:
-            EstimationError: The simulated robot is unstable.
-        """
-        runs = _compiled(self._system, self._lanes, self._backend).run(
-            state,
-            memory,
-            np.asarray(parameters, dtype=float),
-            wanted[:, self._columns],
-            self._timing(len(wanted), every),
-        )
-        self._check_bounded(runs)
-        return runs
-
-    def run_near(self, parameters: ArrayLike, near: Runs | None, *, every: int, ticks: int) -> Runs:
-        """One run in pieces that are computed side by side, for parameters near those of an earlier run.
-
-        Every piece starts from the earlier run's state, `FORGETTING_S` before its own first instant: by then the motion
-        of a stable loop hardly depends on the initial state. Where a piece does not end near the state that the next
-        one has there, all pieces start once more from the new states; where gaps remain, the run is computed in one
-        piece. A result therefore depends on the number of pieces by at most `MEETING`.
-
-        Args:
-            parameters: (b,) values of the arm's input parameters.
-            near: The earlier run, recorded with the same ``every``; None for a run in one piece.
-            every: Control periods per logged instant.
-            ticks: Control periods to simulate.
-
-        Raises:
-            EstimationError: The simulated robot is unstable.
-        """
-        wide = _compiled(self._system, 0, self._backend)
-        records = -(-ticks // every)
-        warm = int(np.ceil(FORGETTING_S / (every * self.loop.period_s)))
-        length = -(-(records + (wide.lanes - 1) * warm) // wide.lanes)
-        if near is None or wide.lanes == 1 or length < 2 * warm:
-            return self.run(parameters, every=every, ticks=ticks)
-        starts = np.arange(wide.lanes) * (length - warm)
-        state, memory, change = near.state[0], near.memory[0], None
-        for _ in range(PASSES):
-            runs = wide.run(
-                state[starts],
-                memory[starts],
-                np.asarray(parameters, dtype=float),
-                self._samples(int(starts[-1] + length) * every),
-                self._timing(length * every, every),
-                offsets=starts * every,
-                into=starts,
+            given = {"position_noise": position_noise, "torque_noise": torque_noise}
+            samples = np.hstack([samples, *(self._noise(name, values) for name, values in given.items())])
+        state, remembered, values = (
+            np.atleast_2d(np.asarray(x, dtype=float))
+            for x in (
+                self.loop.start if start is None else start,
+                self.loop.start_memory if memory is None else memory,
+                parameters,
             )
-            if change is None:
-                change = self._largest_change(near, runs, records)
-            if self._pieces_meet(runs, starts + length, change):
-                line = {name: getattr(runs, name)[:, :records] for name in ("state", "held", "rate", "memory")}
-                last_state, last_memory = runs.last_state[-1:], runs.last_memory[-1:]
-                self._check_bounded(runs)
-                return replace(runs, **line, last_state=last_state, last_memory=last_memory)
-            state, memory = runs.state[0], runs.memory[0]
-        return self.run(parameters, every=every, ticks=ticks)
-
-    def _largest_change(self, earlier: Runs, later: Runs, records: int) -> Floats:
-        """(2 n + m,) largest change of every position, velocity and value of the law's memory between two runs."""
-        moving = 2 * self.loop.dof  # behind them stands the work done, which no loop forgets
-        changes = [later.state[0, :records, :moving] - earlier.state[0, :records, :moving]]
-        changes.append(later.memory[0, :records] - earlier.memory[0, :records])
-        return np.concatenate([np.abs(x).max(axis=0, initial=0.0) for x in changes])
-
-    def _pieces_meet(self, runs: Runs, ends: NDArray[np.int64], change: Floats) -> bool:
-        """Whether each piece ends, at these records, near the state that the next one has there."""
-        moving, inner = 2 * self.loop.dof, ends[:-1]
-        ended = np.concatenate([runs.last_state[:-1, :moving], runs.last_memory[:-1]], axis=1)
-        there = np.concatenate([runs.state[0, inner, :moving], runs.memory[0, inner]], axis=1)
-        return bool(np.all(np.abs(ended - there) <= np.maximum(MEETING * change, ROUNDING * (1.0 + np.abs(there)))))
-
-    def reference_run(self, every: int) -> Runs | None:
-        """The reference in the form of a run, for `run_near`; None if the law has memory, whose values are unknown."""
-        if self.law.inputs[1].size:
-            return None
-        rows, reference = slice(None, None, every), self.loop.reference
-        q, dq, ddq = (x[rows] for x in (reference.q, reference.dq, reference.ddq))
-        nothing = np.zeros((len(q), 1))
-        state, rate = np.concatenate([q, dq, nothing], axis=1), np.concatenate([dq, ddq, nothing], axis=1)
-        state[0] = self.loop.start
-        return Runs(
-            state=state[None],
-            held=np.zeros_like(q)[None],
-            rate=rate[None],
-            memory=np.zeros((1, len(q), 0)),
-            last_state=state[-1:],
-            last_memory=np.zeros((1, 0)),
-            step_counts=np.zeros(0, dtype=np.int64),
         )
-
-    def _samples(self, count: int = 0) -> Floats:
-        """(M, k) the columns of the reference that the law reads, the last row repeated up to ``count`` rows."""
-        reference = self.loop.reference
-        if not len(self._clean) or len(self._clean) < count:
-            wanted = np.concatenate([reference.q, reference.dq, reference.ddq], axis=1)[:, self._columns]
-            missing = max(0, count - len(wanted))
-            self._clean = np.concatenate([wanted, np.repeat(wanted[-1:], missing, axis=0)])
-        return self._clean
-
-    def _noisy_samples(self, position_noise: ArrayLike | None, torque_noise: ArrayLike | None) -> Floats:
-        """(M, 5 n) reference and noise at every instant."""
-        reference = self.loop.reference
-        noises = [np.zeros_like(reference.q), np.zeros_like(reference.q)]
-        given = {"position_noise": position_noise, "torque_noise": torque_noise}
-        for noise, (name, values) in zip(noises, given.items(), strict=True):
-            if values is not None and (np.shape(values) != noise.shape or not np.isfinite(values).all()):
-                raise ArgumentError(
-                    f"{name} of shape {np.shape(values)} is no finite {noise.shape} array",
-                    remedy="Give one row per control instant of the reference, one column per joint.",
-                )
-            noise[:] = 0.0 if values is None else values
-        return np.concatenate([reference.q, reference.dq, reference.ddq, *noises], axis=1)
-
-    def _check_bounded(self, runs: Runs) -> None:
-        """Refuse runs that end beyond `FAR` or at no finite state."""
-        positions, everything = runs.last_state[:, : self.loop.dof], float(runs.last_state.sum())
-        if not (np.isfinite(everything) and float(np.abs(positions).max()) < FAR):
+        count = max(len(state), len(remembered), len(values))
+        lanes = 1 << (count - 1).bit_length()  # registers hold powers of two
+        state, remembered, values = (_fill(x, lanes) for x in (state, remembered, values))
+        rollout = _rollout(_System(control, self._pace, self.arm.rate()), lanes, self._backend)
+        timing = (len(samples) if ticks is None else ticks, as_whole("every", every, least=1), self.substeps)
+        runs, last = rollout.run((state, remembered, values), samples, timing, self.loop.period_s)
+        positions = last[: self.loop.dof]
+        if not (np.isfinite(last).all() and float(np.abs(positions).max()) < FAR):
             raise EstimationError(
                 "the simulated robot runs away",
                 remedy="Check the gains, or raise Loop.substeps; the parameters may be no possible robot.",
             )
+        return runs if lanes == count else runs.only(slice(count))
+
+    def _noise(self, name: str, values: ArrayLike | None) -> Floats:
+        shape = self.loop.reference.q.shape
+        noise = np.zeros(shape) if values is None else np.asarray(values, dtype=float)
+        if noise.shape != shape or not np.isfinite(noise).all():
+            raise ArgumentError(
+                f"{name} of shape {noise.shape} is no finite {shape} array",
+                remedy="Give one row per control instant of the reference, one column per joint.",
+            )
+        return noise
+
+
+def _fill(rows: Floats, count: int) -> Floats:
+    """(count, k) the rows, the last one repeated."""
+    return np.concatenate([rows, np.repeat(rows[-1:], count - len(rows), axis=0)])
 
 
 class _System:
-    """Tapes and integration method as a key of a cache: equal systems share their machine code."""
+    """Tapes as a key of a cache: equal systems share their machine code."""
 
-    def __init__(self, control: Tape, rate: Tape, pace: Tape | None, scheme: Scheme) -> None:
-        self.control, self.rate, self.pace, self.scheme = control, rate, pace, scheme
-        self._key = (*(tape and tape.fingerprint for tape in (control, rate, pace)), scheme)
+    def __init__(self, control: Tape, pace: Tape, rate: Tape) -> None:
+        self.tapes = (control, pace, rate)
+        self.key = tuple(tape.fingerprint for tape in self.tapes)
 
     def __hash__(self) -> int:
-        return hash(self._key)
+        return hash(self.key)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _System) and self._key == other._key
+        return isinstance(other, _System) and self.key == other.key
 
 
 @lru_cache(maxsize=64)
-def _compiled(system: _System, lanes: int, backend: Backend) -> Rollout:
-    return Rollout(system.control, system.rate, lanes, backend, pace=system.pace, scheme=system.scheme)
+def _rollout(system: _System, lanes: int, backend: Backend) -> _Rollout:
+    return _Rollout(system, lanes, backend)
+
+
+class _Rollout:
+    """A system ready to run in so many lanes."""
+
+    def __init__(self, system: _System, lanes: int, backend: Backend) -> None:
+        self._tapes, self.lanes = system.tapes, lanes
+        control, _, _ = system.tapes
+        state, memory, _ = (entry.size for entry in control.inputs)
+        self._sizes = (state, control.outputs[0].size, state, memory)
+        self._code = None
+        if compiles(backend):
+            from dynid.tape.llvm.engine import host, load_code
+
+            key = f"loop {'|'.join(system.key)}|{lanes}"
+            folder = Path(__file__).parent
+            self._code = load_code(key, lambda: (loop_module(*system.tapes, lanes, host()), 0), printers=folder)
+
+    def run(
+        self, given: tuple[Floats, Floats, Floats], samples: Floats, timing: tuple[int, int, int], period_s: float
+    ) -> tuple[Runs, Floats]:
+        """The records, and (2 n + 1, L) the states after the last tick.
+
+        Args:
+            given: (L, ...) states and memories at the first tick, and parameters.
+            samples: (M, r) rows for the law.
+            timing: Ticks, ticks per record, largest number of steps per tick.
+            period_s: Time from tick to tick [s].
+        """
+        ticks, every, most = timing
+        x, z, p = (np.ascontiguousarray(array.T) for array in given)
+        records = np.empty((-(-ticks // every), sum(self._sizes), self.lanes))
+        taken = np.empty(ticks, dtype=np.int64)
+        if self._code is None:
+            self._interpret(x, z, p, samples, timing, period_s, records, taken)
+        else:
+            steps = period_s / np.arange(1, most + 1)[:, None] * np.array([0.5, 1.0, 1.0 / 6.0])
+            arrays = (x, z, p, np.repeat(samples[:ticks], self.lanes, axis=1), np.array(timing))
+            arrays = (*arrays, np.repeat(steps, self.lanes, axis=1), records, taken)
+            _ENTRY(self._code.address("run"))(*(array.ctypes.data for array in arrays))
+        state, held, rate, memory = np.split(np.moveaxis(records, 2, 0), np.cumsum(self._sizes)[:-1], axis=2)
+        return Runs(state=state, held=held, rate=rate, memory=memory, step_counts=taken), x
+
+    def _interpret(
+        self,
+        x: Floats,
+        z: Floats,
+        p: Floats,
+        samples: Floats,
+        timing: tuple[int, int, int],
+        period_s: float,
+        records: Floats,
+        taken: NDArray[np.int64],
+    ) -> None:
+        """The same with NumPy; x and z become those after the last tick."""
+        control, pace, rate = (compile_tape(tape, "numpy") for tape in self._tapes)
+        ticks, every, most = timing
+        state, memory, parameters = x.T.copy(), z.T.copy(), p.T.copy()
+        for k in range(ticks):
+            decided = control(state, memory, samples[k])
+            held, k0 = decided["held"], rate(state, decided["held"], parameters)
+            if k % every == 0:
+                records[k // every] = np.concatenate([state, held, k0, memory], axis=1).T
+            taken[k] = np.clip(np.ceil(pace(state, k0).max()), 1, most)
+            h = period_s / taken[k]
+            for _ in range(taken[k]):
+                k0 = rate(state, held, parameters)
+                k1 = rate(state + 0.5 * h * k0, held, parameters)
+                k2 = rate(state + 0.5 * h * k1, held, parameters)
+                k3 = rate(state + h * k2, held, parameters)
+                state = state + h / 6.0 * (k0 + k3 + 2.0 * (k1 + k2))
+            memory = decided["memory"]
+        x[:], z[:] = state.T, memory.T
 
 
 def simulate_loop(
@@ -351,15 +309,11 @@ def simulate_loop(
         >>> simulated.q.shape
         (201, 3)
     """
-    theta, loop = robot.parameter_vector, choose_friction_speed(loop, robot)
+    theta, loop, n = robot.parameter_vector, choose_friction_speed(loop, robot), robot.dof
     columns = tuple(int(k) for k in np.flatnonzero(theta))
     simulator = LoopSimulator(Arm(robot, columns, loop.friction_speeds), loop, backend=backend, substeps=substeps)
     runs = simulator.run(theta[list(columns)], every=every, position_noise=position_noise, torque_noise=torque_noise)
-    return _simulation(robot, loop, runs, every)
-
-
-def _simulation(robot: Robot, loop: Loop, runs: Runs, every: int) -> LoopSimulation:
-    n, state = robot.dof, runs.state[0]
+    state = runs.state[0]
     return LoopSimulation(
         time=np.asarray(loop.start_s + np.arange(len(state)) * (every * loop.period_s), dtype=np.float64),
         q=state[:, :n].copy(),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dynid.loop.integrator.llvm_rollout import print_function
-from dynid.loop.integrator.llvm_variation import PADDING, Columns
+from dynid.loop.columns import PADDING, Columns
+from dynid.loop.llvm_loop import print_function
 from dynid.tape.llvm.engine import Host
 from dynid.tape.llvm.functions import PASSES
 from dynid.tape.llvm.ir import declarations

@@ -1,159 +1,177 @@
 """Experiments brought into a control loop: by the known law and commanded motion, or by assumed ones.
 
-`with_loop` cuts the pieces of one log into gap-free parts and gives each its loop. `InLoop` does so for every log of
-the equations, and then lets an estimator of `closed_loop` solve them; `dynid identify` uses it for these estimators.
-
 If the commanded motion is not known, the measured motion, low-passed, takes its place. If the law is not known,
 computed torque by a robot that `FeasibleWLS` fits to the data takes its place: it follows the motion as the real law
-did. `DIDIM` compares torques along the simulated motion; without the law it ignores a commanded motion and
-follows the measured one. Where `DIDIM` simulates the measured motion, the torques of a joint with dry
-friction are left out near reversals of its velocity, because the sign of friction is uncertain there. The
-findings of the estimate say what was assumed, and what the test of the law found.
+did. `DIDIM` compares torques along the simulated motion; without the law it ignores a commanded motion and follows the
+measured one, and torques of joints with dry friction are then left out near reversals, where the sign of friction is
+uncertain. The findings of the estimate say what was assumed, and what the test of the law found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import tee
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
+from scipy.interpolate import CubicSpline
+from scipy.ndimage import maximum_filter1d
 
 from dynid.arrays import Floats
 from dynid.checks import check_number
+from dynid.decompositions import eigenvalues, lstsq
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
-from dynid.estimation.closed_loop.law_test import PARTS
-from dynid.estimation.closed_loop.loop_runs import require_loop
-from dynid.estimation.closed_loop.loop_search import LoopEstimator, WrongLawError
-from dynid.estimation.closed_loop.loop_stability import check_law_damping, loop_simulator
-from dynid.estimation.closed_loop.loop_start import estimate_settling_time, estimate_starting_memory
-from dynid.estimation.closed_loop.loop_stream import SHORTEST_S
-from dynid.estimation.closed_loop.measured_motion import SplinedMotion, check_commanded_motion, exclude_reversals
-from dynid.estimation.equations import (
-    Factors,
-    Samples,
-    StreamedLog,
-    StreamedLogs,
-    build_equations,
-    wrong_kind_error,
-)
+from dynid.estimation.closed_loop.law_test import NUDGE, PARTS, follow_law
+from dynid.estimation.closed_loop.loop_estimator import LoopEstimator
+from dynid.estimation.closed_loop.loop_runs import dry_joints, loop_simulator
+from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.findings import Finding
-from dynid.loop.cascade import Cascade
-from dynid.loop.laws import PD, PID, ControlLaw, check_law, following_law
+from dynid.kernels import inertia_matrix
+from dynid.loop.arm import control_tape
+from dynid.loop.laws import PD, PID, Cascade, ControlLaw, check_law, following_law
 from dynid.loop.loop import Loop, ReferenceMotion, TimeFunction
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
+from dynid.tape import compile_tape
 
 MotionMaker = Callable[[], TimeFunction]
 """Returns a motion: a function from times (N,) in order to (q, dq, ddq)."""
 BANDWIDTH_HZ = 8.0
 """Bandwidth of the assumed law's position loops [Hz]. Convention."""
-ASSUMED_LAW_HZ = 4000.0
-"""Least rate of an assumed law [Hz]. Convention."""
-GIVEN_LAW_HZ = 1000.0
-"""Least rate that is assumed for a given law of unknown rate [Hz]. Convention."""
-LONGEST = 2**16
-"""Most control instants of a part of a streamed log. Convention."""
+ASSUMED_LAW_HZ, GIVEN_LAW_HZ = 4000.0, 1000.0
+"""Least rates that are assumed for an assumed law, and for a given one of unknown rate [Hz]. Conventions."""
 RATE_TOLERANCE = 0.02
-"""Largest deviation of a control rate from a multiple of a log's rate, as a share of it: clocks are that inexact.
-Convention."""
+"""Largest deviation of a control rate from a multiple of a log's rate, as a share of it: clocks are that inexact."""
+SHORTEST_S = 1.0
+"""Stretches that are shorter after the loop has settled are left out [s]. Convention."""
 SETTLING_S = 1.0
-"""Time after which a loop has forgotten its initial state, if it cannot be computed [s]. Convention."""
+"""Time after which a loop has forgotten its initial state, where nothing else is known [s]. Convention."""
+SETTLED = 0.01
+"""Share of its largest effect on the torques below which the initial state is forgotten. Convention."""
+LOOKED_S = 1.0
+"""Length of a log's beginning from which the law's memory is estimated [s]. Convention."""
+HASTY = 20.0
+"""Times a joint's speed that a law may take from it in one control period; beyond 2 it overshoots. The reserve is a
+convention: the robot near the data may be off."""
 POSES = 64
-"""Least number of poses at which the damping of a law is checked; shorter logs give all of theirs. Convention."""
+"""Poses at which the damping of a law is checked. Convention."""
+MOVED = 0.25
+"""Periods of its cutoff by which a low-pass may move a reversal. Convention."""
+LEFT = 0.25
+"""Share of a joint's samples that must be left; otherwise the joint keeps all. Convention."""
+LOST, NEAR = 0.8, 0.1
+"""Root mean square of commanded minus measured positions, over the spread of these, that no control loop has, if it is
+more than the second number [rad or m]: a joint that holds still may sag. Conventions."""
 ASSUMED = "The law was assumed: what the model lacks, friction above all, looks the same."
 """Remedy of a doubt about a part of an assumed law."""
 
 
+class SplinedMotion:
+    """The cubic spline through positions of which a log tells, as a motion."""
+
+    def __init__(self, parts: Iterable[tuple[Floats, Floats]]) -> None:
+        """Join the parts.
+
+        Args:
+            parts: Consecutive times (K,) [s] and positions (K, n) [rad or m].
+        """
+        time, q = (np.concatenate(each) for each in zip(*parts, strict=True))
+        known = np.isfinite(time) & np.isfinite(q).all(axis=1)
+        known &= np.append(True, time[1:] > np.maximum.accumulate(time)[:-1])
+        self._time, self._q = time[known], q[known]
+
+    def __call__(self, time: Floats) -> tuple[Floats, Floats, Floats]:
+        """(N, n) positions, velocities and accelerations at times (N,).
+
+        Raises:
+            ArgumentError: The positions do not cover them, or have a gap.
+        """
+        period = float(np.median(np.diff(self._time))) if self._time.size > 1 else 0.0
+        slack = 0.01 * period
+        first, last = np.searchsorted(self._time, [time[0] + slack, time[-1] - slack])
+        if self._time.size < 2 or self._time[0] > time[0] + slack or self._time[-1] < time[-1] - slack:
+            raise ArgumentError(
+                "the commanded positions do not cover the log", remedy="Give them for every sample of the log."
+            )
+        gaps = np.append(np.flatnonzero(np.diff(self._time) > 3.0 * period) + 1, [0, self._time.size])
+        begin, end = gaps[gaps <= first].max(), gaps[gaps > first].min()
+        if end <= last:
+            left, right = self._time[end - 1 : end + 1]
+            raise ArgumentError(
+                f"commanded positions are missing between {left:.4g} and {right:.4g} s, where the log goes on",
+                remedy="Fill them in, or cut the log there.",
+            )
+        spline = CubicSpline(self._time[begin:end], self._q[begin:end])
+        return spline(time), spline(time, 1), spline(time, 2)
+
+
 def with_loop(
-    pieces: Iterable[Experiment],
+    run: Experiment,
     motion: TimeFunction | None = None,
     *,
     law: ControlLaw,
     rate_hz: float | None = None,
-    longest: int = LONGEST,
     settling_s: float = SETTLING_S,
-) -> Iterator[Experiment]:
-    """The consecutive pieces of a log, gap-free and not too long, each with the part of the loop that made it.
+) -> list[Experiment]:
+    """The gap-free stretches of an experiment, each with the loop that made it.
 
-    A piece is what the caller gives; a part is gap-free and has about `longest` instants at most; a stretch is what
-    lies between two gaps, one part or several. A stretch is simulated from its beginning: from its measured state, and
-    with the memory of the law that explains the first torques. Only the `q0`, `dq0` and `memory0` of its first part are
-    used: `StreamSearch` carries the state on to a part whose `Loop.start_s` is the end of the part before. Parts are
-    therefore for `stream_equations`; in memory, give `longest` so that each stretch is one part.
+    A stretch is simulated from its beginning: from its measured state, and with the memory of the law that explains the
+    first torques.
 
     Args:
-        pieces: Consecutive pieces of a processed log; see `dynid.process_stream`.
+        run: The processed log.
         motion: The commanded motion: times (N,) in order -> (q, dq, ddq); the measured motion by default.
         law: The control law.
         rate_hz: Rate of the law [Hz]; by default the lowest multiple of the log's rate that is at least 1 kHz.
-        longest: About the most control instants of a part (whole samples, two at least); in memory, more than the
-            longest stretch has.
         settling_s: Time at the beginning of every stretch that is simulated but not kept [s]: by then the loop has
-            forgotten that it started from noisy measurements, so `Loop.start_known` is True; that the time is long
-            enough is the caller's claim. Zero drops only the time in which the log's own low-pass settles; then
-            `Loop.start_known` is False, and estimators in memory remove the effect of the start.
+            forgotten that it started from noisy measurements.
 
     Raises:
         ArgumentError: The motion is not one of the log's joints, or a rate does not fit.
 
     Example:
-        >>> looped = next(dynid.estimation.with_loop([run], motion, law=law, rate_hz=500.0))
-        >>> looped.loop.law is law
+        >>> looped = dynid.estimation.with_loop(run, motion, law=law, rate_hz=500.0)
+        >>> looped[0].loop.law is law
         True
     """
-    if motion is None:
-        pieces, ahead = tee(pieces)
-        motion = SplinedMotion((piece.time, piece.q) for piece in ahead)
     check_law(law)
     check_number("rate_hz", rate_hz, "a rate above zero [Hz], or None")
     if not 0.0 <= settling_s < np.inf:
         raise ArgumentError(f"settling_s is {settling_s}", remedy="Give a finite time [s], zero or more.")
-    last_s = -np.inf  # last sample of the part before
-    begun_s = -np.inf  # first sample of the stretch
-    has_kept = False  # whether samples of the stretch were kept already
-    for piece in pieces:
-        factor = control_factor(piece.rate_hz, rate_hz or GIVEN_LAW_HZ, exact=rate_hz is not None)
-        rate = factor * piece.rate_hz
-        for rows in _cut(piece, max(2, longest // factor)):
-            part = piece.rows(rows)
-            if part.time[0] - last_s >= 1.5 / part.rate_hz:
-                begun_s, has_kept = float(part.time[0]), False
-            begins_stretch = part.time[0] == begun_s
-            start_s = last_s if has_kept else begun_s  # before last_s becomes that of this part
-            last_s = float(part.time[-1])
-            filter_s = 0.0 if part.derivation is None else part.derivation.smoothing.settling_s
-            reference = _reference(motion, part, rate, start_s=start_s, last_s=last_s, beyond_s=filter_s)
-            if begins_stretch:
-                memory0 = estimate_starting_memory(part, law, reference)
-                start = Loop(law=law, reference=reference, q0=part.q[0], dq0=part.dq[0], memory0=memory0)
-            # the simulation is low-passed as the log was, and its low-pass needs time to settle as well
-            from_s = begun_s + max(settling_s, filter_s) - 0.5 / part.rate_hz
-            settled = part.rows(slice(np.searchsorted(part.time, from_s), None))
-            if settled.samples:
-                loop = replace(start, reference=reference, start_s=start_s, start_known=settling_s > 0.0)
-                has_kept = True
-                yield replace(settled, loop=loop)
+    motion = SplinedMotion([(run.time, run.q)]) if motion is None else motion
+    rate = run.rate_hz * _control_factor(run.rate_hz, rate_hz or GIVEN_LAW_HZ, exact=rate_hz is not None)
+    edges = [0, *(np.flatnonzero(np.diff(run.segment)) + 1).tolist(), run.samples]
+    filter_s = 0.0 if run.derivation is None else run.derivation.smoothing.settling_s
+    found = []
+    for start, stop in pairwise(edges):
+        part = run.rows(slice(start, stop))
+        # the simulation is low-passed as the log was, and its low-pass needs time to settle as well
+        kept = slice(int(np.ceil(max(settling_s, filter_s) * run.rate_hz - 1e-6)), None)
+        if part.rows(kept).samples <= SHORTEST_S * run.rate_hz:
+            continue
+        reference = _reference(motion, part, rate, filter_s)
+        memory = _starting_memory(part, law, reference)
+        loop = Loop(law=law, reference=reference, q0=part.q[0], dq0=part.dq[0], memory0=memory, start_s=part.time[0])
+        found.append(replace(part.rows(kept), loop=loop))
+    return found
 
 
-def _reference(
-    motion: TimeFunction, part: Experiment, rate_hz: float, *, start_s: float, last_s: float, beyond_s: float
-) -> ReferenceMotion:
-    """The commanded motion of a part, from a first to a last instant [s] and, if known, some time beyond [s].
+def _reference(motion: TimeFunction, part: Experiment, rate_hz: float, beyond_s: float) -> ReferenceMotion:
+    """The commanded motion of a stretch and, if known, some time beyond [s].
 
     Raises:
         ArgumentError: It is no motion of the log's joints, or does not cover them.
     """
-    for end_s in (last_s + beyond_s, last_s):  # first try beyond the end; a motion that ends there raises
-        instants = start_s + np.arange(round((end_s - start_s) * rate_hz) + 1) / rate_hz
+    for more_s in (beyond_s, 0.0):  # a motion that ends with the log raises for the first
+        instants = part.time[0] + np.arange(round((part.time[-1] + more_s - part.time[0]) * rate_hz) + 1) / rate_hz
         try:
             states = motion(instants)
             break
         except ArgumentError:
-            if end_s == last_s:
+            if more_s == 0.0:
                 raise
     shape = (instants.size, part.q.shape[1])
     if not isinstance(states, tuple) or len(states) != 3 or any(np.shape(x) != shape for x in states):
@@ -164,13 +182,8 @@ def _reference(
     return ReferenceMotion(q=states[0], dq=states[1], ddq=states[2], rate_hz=rate_hz)
 
 
-def control_factor(log_hz: float, rate_hz: float, *, exact: bool) -> int:
-    """Control periods per sample of a log.
-
-    Args:
-        log_hz: Rate of the log [Hz].
-        rate_hz: Rate of the control law, or a lower bound for it [Hz].
-        exact: Whether `rate_hz` is the law's rate; otherwise it is a lower bound.
+def _control_factor(log_hz: float, rate_hz: float, *, exact: bool) -> int:
+    """Control periods per sample of a log; `rate_hz` is the law's rate where exact, otherwise a lower bound.
 
     Raises:
         ArgumentError: The control rate is no multiple of the log's.
@@ -187,12 +200,20 @@ def control_factor(log_hz: float, rate_hz: float, *, exact: bool) -> int:
     return round(ratio)
 
 
-def _cut(piece: Experiment, longest: int) -> Iterator[slice]:
-    """The rows of the gap-free stretches of a piece, cut into parts of at most `longest` samples."""
-    edges = np.concatenate([[0], np.flatnonzero(np.diff(piece.segment)) + 1, [piece.samples]])
-    for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-        for first in range(start, stop, longest):
-            yield slice(first, min(first + longest, stop))
+def _starting_memory(part: Experiment, law: ControlLaw, reference: ReferenceMotion) -> Floats | None:
+    """(m,) memory with which the law gives the torques measured at the beginning of a log; None for one without."""
+    m = law.memory_size(part.q.shape[1])
+    if not m:
+        return None
+    factor = round(reference.rate_hz / part.rate_hz)
+    seen = part.rows(slice(0, 2 + round(LOOKED_S * part.rate_hz)))
+    ticks = factor * np.arange(seen.samples)
+    wanted = np.concatenate([reference.q, reference.dq, reference.ddq], axis=1)[: ticks[-1] + 1]
+    held = follow_law(law, seen.q, seen.dq, ticks, wanted, np.zeros(m), 1.0 / reference.rate_hz)
+    rest = np.where(seen.valid, np.nan_to_num(seen.effort) - held[0], 0.0)
+    response = ((held[1:] - held[0]) * seen.valid).reshape(m, -1).T / NUDGE
+    sizes = np.maximum(np.linalg.norm(response, axis=0), 1e-300)
+    return np.where(sizes > 1e-290, lstsq(response / sizes, rest.reshape(-1), rcond=1e-6) / sizes, 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +224,7 @@ class InLoop(Estimator):
     on_command_line: ClassVar[bool] = False
     title: ClassVar[str] = "estimator in a given or assumed loop"
     use: ClassVar[str] = "the experiments do not carry their control loop"
-    needs: ClassVar[tuple[type[Factors], ...]] = (Samples, StreamedLogs)
+    needs: ClassVar[tuple[type[Factors], ...]] = (Samples,)
     accepts_terms: ClassVar[bool] = False
     accepts_band: ClassVar[bool] = False
     simulates_loop: ClassVar[bool] = True
@@ -215,10 +236,9 @@ class InLoop(Estimator):
     rate_hz: float | None = None
     """Rate of the law [Hz], a multiple of the log's rate; assumed to be high by default, which a finding says."""
     motions: Sequence[MotionMaker] = ()
-    """The commanded motion of each experiment or streamed log: a function without arguments that returns a motion,
-    itself a function from times (N,) in order to (q, dq, ddq). By default the measured motion, low-passed, is assumed,
-    which a finding says. PD, PID and cascade laws need the commanded motion; without a law only
-    `InstrumentalVariables` uses it."""
+    """The commanded motion of each experiment: a function without arguments that returns a motion, itself a function
+    from times (N,) in order to (q, dq, ddq). By default the measured motion, low-passed, is assumed, which a finding
+    says. PD, PID and cascade laws need the commanded motion; without a law only `InstrumentalVariables` uses it."""
 
     def __post_init__(self) -> None:
         """Refuse what is no law, and an estimator that simulates no loop: nothing would test the law."""
@@ -242,30 +262,24 @@ class InLoop(Estimator):
                 "one that follows the measured motion is then assumed.",
             )
 
-    def estimate(self, equations: Samples | StreamedLogs) -> Estimate:
+    def estimate(self, equations: Samples) -> Estimate:
         """Estimate the base parameters.
 
         Raises:
             ArgumentError: There is no gap-free stretch of a second, or the law has other joints.
             EstimationError: As the estimator does.
         """
-        if isinstance(equations, StreamedLogs) and StreamedLogs not in self.estimator.needs:
-            raise wrong_kind_error(type(self.estimator).__name__, equations, self.estimator.needs)
-        robot, feasible_parameters = equations.robot, FeasibleWLS(prior_weight=1.0).solve(equations).standard
+        robot, fitted = equations.robot, FeasibleWLS(prior_weight=1.0).solve(equations).standard
         # a feasible robot near the data gives an assumed law its model, and the search its step sizes, its prior and
         # one of its starts
-        if feasible_parameters is not None:
-            robot = robot.with_parameters(feasible_parameters)
-        poses = _poses(equations.excerpts)
+        if fitted is not None:
+            robot = robot.with_parameters(fitted)
         law = self.law or following_law(robot, BANDWIDTH_HZ)
         law.check_joints(robot.joint_names)
-        check_law_damping(law, robot, poses, min(self._control_rates_hz(equations)))
+        _check_damping(law, robot, equations, min(self._control_rates_hz(equations)))
         try:
             estimate = self.estimator.solve(self._add_loops(equations, robot, law))
-        except WrongLawError:
-            raise
-        # noise may have spoilt the fitted robot: the given one is tried, with the same law
-        except EstimationError as error:
+        except EstimationError as error:  # noise may have spoilt the fitted robot: the given one is tried
             try:
                 estimate = self.estimator.solve(self._add_loops(equations, equations.robot, law))
             except (EstimationError, IdentifiabilityError):
@@ -278,179 +292,176 @@ class InLoop(Estimator):
         return replace(estimate, findings=(*self._assumptions(equations), _verdict(estimate), *findings))
 
     @property
-    def _motion_is_instrument_only(self) -> bool:
-        """Whether the simulated motion only makes instruments: it need not be that of the log."""
-        return self.estimator.compares == "instruments"
-
-    @property
     def _simulates_commanded(self) -> bool:
         """Whether the commanded motion is simulated."""
-        return bool(self.motions) and (self.law is not None or self._motion_is_instrument_only)
+        return bool(self.motions) and (self.law is not None or not self.estimator.compares_torques)
 
-    def _add_loops(self, equations: Samples | StreamedLogs, robot: Robot, law: ControlLaw) -> Samples | StreamedLogs:
-        """The equations with a loop for every experiment or streamed log."""
-        if isinstance(equations, StreamedLogs):
-            # in memory the effect of the start is removed from the equations; a stream cannot do that, so it drops
-            # samples until the start is forgotten: the first loops only serve to compute that time
-            logs = self._put_logs_in_loop(equations, robot, law, settling_s=0.0)
-            if not self._motion_is_instrument_only:  # instruments may have any start
-                settling_s = max(_settling_time_s(equations, robot, _first_part(log)) for log in logs)
-                logs = self._put_logs_in_loop(equations, robot, law, settling_s)
-            looped: Samples | StreamedLogs = replace(
-                equations, robot=robot, logs=logs, excerpts=tuple(_first_part(log) for log in logs)
-            )
-        else:
-            rates_hz, makers = self._control_rates_hz(equations), self._motion_makers(equations)
-            parts = [
+    def _add_loops(self, equations: Samples, robot: Robot, law: ControlLaw) -> Samples:
+        """The equations with a loop for every stretch."""
+        motions = self._motions(equations)
+        rates_hz = self._control_rates_hz(equations)
+        settling_s = 0.0
+        runs: list[Experiment] = []
+        for again in (False, True):
+            each = zip(equations.experiments, motions, rates_hz, strict=True)
+            runs = [
                 part
-                for run, rate_hz, make_motion in zip(equations.experiments, rates_hz, makers, strict=True)
-                for part in self._put_in_loop(robot, law, rate_hz, make_motion, [run])
+                for run, motion, rate_hz in each
+                for part in with_loop(run, motion, law=law, rate_hz=rate_hz, settling_s=settling_s)
             ]
-            runs = [part for part in parts if part.samples > SHORTEST_S * part.rate_hz]
             if not runs:
-                raise _too_short()
-            looped = build_equations(robot, runs, base=equations.base)
+                reason = f"no gap-free stretch is longer than {SHORTEST_S:g} s and the settling time"
+                remedy = "Give a log with fewer gaps, or allow longer ones (max_gap_s), or use weighted least squares."
+                raise ArgumentError(f"{reason}: nothing can be simulated", remedy=remedy)
+            if not again:
+                settling_s = max(_settling_time_s(replace(equations, robot=robot), run) for run in runs)
         if self._simulates_commanded:
-            for run in looped.excerpts:
-                check_commanded_motion(run, robot)
-        return looped
+            for run in runs:
+                _check_commanded_motion(run, robot)
+        else:
+            runs = [exclude_reversals(run, robot) for run in runs]
+        return build_equations(robot, runs, base=equations.base)
 
-    def _put_logs_in_loop(
-        self, equations: StreamedLogs, robot: Robot, law: ControlLaw, settling_s: float
-    ) -> tuple[StreamedLog, ...]:
-        """The streamed logs, each put in its loop anew whenever it is read."""
-
-        def in_loop(log: StreamedLog, rate_hz: float, make_motion: MotionMaker | None) -> StreamedLog:
-            return lambda: self._put_in_loop(robot, law, rate_hz, make_motion, log(), settling_s, LONGEST)
-
-        return tuple(map(in_loop, equations.logs, self._control_rates_hz(equations), self._motion_makers(equations)))
-
-    def _put_in_loop(
-        self,
-        robot: Robot,
-        law: ControlLaw,
-        rate_hz: float,
-        make_motion: MotionMaker | None,
-        pieces: Iterable[Experiment],
-        settling_s: float = 0.0,
-        longest: int = np.iinfo(np.int64).max,
-    ) -> Iterator[Experiment]:
-        """The pieces of a log as `with_loop` gives them, without reversals where the measured motion is simulated."""
-        motion = make_motion() if make_motion is not None else None
-        parts = with_loop(pieces, motion, law=law, rate_hz=rate_hz, longest=longest, settling_s=settling_s)
-        if self._simulates_commanded or self._motion_is_instrument_only:
-            return parts
-        return (exclude_reversals(part, robot) for part in parts)
-
-    def _motion_makers(self, equations: Factors) -> Sequence[MotionMaker | None]:
-        """For every log the function that makes its commanded motion; None where the measured motion is simulated.
+    def _motions(self, equations: Samples) -> list[TimeFunction | None]:
+        """For every log its commanded motion; None where the measured motion is simulated.
 
         Raises:
-            ArgumentError: They are not as many as the logs.
+            ArgumentError: They are not as many as the logs, or none.
         """
-        logs = len(equations.excerpts)
+        logs = len(equations.experiments)
         if self.motions and len(self.motions) != logs:
             raise ArgumentError(
                 f"{len(self.motions)} commanded motions for {logs} logs", remedy="Give one for each log, in order."
             )
-        checked = [_check_motion_maker(make_motion, k) for k, make_motion in enumerate(self.motions)]
-        return checked if self._simulates_commanded else (None,) * logs
+        if not self._simulates_commanded:
+            return [None] * logs
+        return [_make_motion(make, number) for number, make in enumerate(self.motions)]
 
-    def _control_rates_hz(self, equations: Factors) -> list[float]:
+    def _control_rates_hz(self, equations: Samples) -> list[float]:
         """For every log the rate of the law [Hz]: the given one; otherwise the assumed one, a multiple of the log's."""
-        logs_hz = [run.rate_hz for run in equations.excerpts]
+        logs_hz = [run.rate_hz for run in equations.experiments]
         if self.rate_hz is not None:
             return [self.rate_hz] * len(logs_hz)
         least_hz = ASSUMED_LAW_HZ if self.law is None else GIVEN_LAW_HZ
-        return [log_hz * control_factor(log_hz, least_hz, exact=False) for log_hz in logs_hz]
+        return [log_hz * _control_factor(log_hz, least_hz, exact=False) for log_hz in logs_hz]
 
-    def _assumptions(self, equations: Factors) -> tuple[Finding, ...]:
+    def _assumptions(self, equations: Samples) -> tuple[Finding, ...]:
         """One note for each of the law, the commanded motion and the control rate that had to be assumed."""
         found = []
         if self.law is None:
-            found.append(
-                (
-                    "assumed-law",
-                    "the control law is unknown; computed torque by a robot near the data, with a bandwidth of "
-                    f"{BANDWIDTH_HZ:g} Hz, is assumed",
-                )
-            )
+            message = "the control law is unknown; computed torque by a robot near the data, with a bandwidth of "
+            found.append(("assumed-law", f"{message}{BANDWIDTH_HZ:g} Hz, is assumed"))
         if not self._simulates_commanded:
             reason = "does not help without the control law" if self.motions else "is unknown"
-            found.append(
-                (
-                    "assumed-motion",
-                    f"the commanded motion {reason}; the measured motion, low-passed, is assumed; its remaining noise "
-                    "biases the estimate as in least squares, and intervals do not include that",
-                )
+            message = (
+                f"the commanded motion {reason}; the measured motion, low-passed, is assumed; its remaining noise "
             )
+            found.append(("assumed-motion", f"{message}biases the estimate as in least squares, beyond the intervals"))
         if self.rate_hz is None:
             rates = " and ".join(f"{rate_hz:g}" for rate_hz in sorted(set(self._control_rates_hz(equations))))
             found.append(("assumed-rate", f"the control rate is unknown; {rates} Hz are assumed"))
         return tuple(Finding(code=code, severity="note", where="law", message=message) for code, message in found)
 
 
-def _check_motion_maker(make_motion: MotionMaker, number: int) -> MotionMaker:
-    """The same function, with a check that it returns a motion."""
-
-    def make_checked_motion() -> TimeFunction:
-        try:
-            motion = make_motion()
-        except TypeError as error:
-            raise _no_motion(number, f"cannot be called without arguments: {error}") from error
-        if not callable(motion):
-            raise _no_motion(number, f"gives a {type(motion).__name__}, not a function of time")
-        return motion
-
-    return make_checked_motion
-
-
-def _no_motion(number: int, reason: str) -> ArgumentError:
-    return ArgumentError(
-        f"motions[{number}] {reason}",
-        remedy="Give a function that returns a motion: motions=(lambda: motion,) with motion(times) -> (q, dq, ddq).",
-    )
-
-
-def _first_part(log: StreamedLog) -> Experiment:
-    """The first part of a log.
-
-    Raises:
-        ArgumentError: There is none.
-    """
-    piece = next(iter(log()), None)
-    if piece is None:
-        raise _too_short()
-    return piece
-
-
-def _too_short() -> ArgumentError:
-    return ArgumentError(
-        f"no gap-free stretch is longer than {SHORTEST_S:g} s and the settling time: nothing can be simulated",
-        remedy="Give a log with fewer gaps, or allow longer ones (max_gap_s), or use weighted least squares.",
-    )
-
-
-def _settling_time_s(equations: Factors, robot: Robot, piece: Experiment) -> float:
-    """Time after which a simulation of a robot near the data has forgotten where it started [s]."""
-    simulator = loop_simulator(replace(equations, robot=robot), require_loop(piece))
+def _make_motion(make: MotionMaker, number: int) -> TimeFunction:
+    remedy = "Give a function that returns a motion: motions=(lambda: motion,) with motion(times) -> (q, dq, ddq)."
     try:
-        return estimate_settling_time(simulator, equations.base.project(robot.parameter_vector))
+        motion = make()
+    except TypeError as error:
+        reason = f"motions[{number}] cannot be called without arguments: {error}"
+        raise ArgumentError(reason, remedy=remedy) from error
+    if not callable(motion):
+        raise ArgumentError(f"motions[{number}] gives a {type(motion).__name__}, not a function of time", remedy=remedy)
+    return motion
+
+
+def _settling_time_s(equations: Factors, run: Experiment) -> float:
+    """Time after which a simulation of a robot near the data has forgotten where it started [s]."""
+    assert run.loop is not None
+    simulator = loop_simulator(equations, run.loop)
+    n, beta = run.q.shape[1], equations.base.project(equations.robot.parameter_vector)
+    moved = run.loop.start + NUDGE * np.append(np.ones(2 * n), 0.0)
+    try:
+        held = simulator.run(beta, start=np.stack([run.loop.start, moved])).held
     except EstimationError:  # the search for parameters says so, if no other robot is found
         return SETTLING_S
+    effect = np.abs(held[1] - held[0])
+    late = np.flatnonzero((effect > SETTLED * effect.max(axis=0)).any(axis=1))
+    settled_s = float(late.max(initial=-1) + 1) * run.loop.period_s
+    return min(settled_s, 0.2 * len(held[0]) * run.loop.period_s)  # friction that sticks keeps a part of it
+
+
+def exclude_reversals(run: Experiment, robot: Robot) -> Experiment:
+    """The experiment without torques of joints with dry friction near their reversals.
+
+    A low-pass rounds reversals and moves them; a simulation that follows the rounded motion turns friction at another
+    time than the robot did, and stands still where that stuck.
+    """
+    turned = np.zeros(run.q.shape, dtype=np.uint8)
+    turned[1:] = np.diff(np.sign(run.dq), axis=0) != 0
+    cutoff = None if run.derivation is None else run.derivation.smoothing.cutoff_hz
+    reach = 0 if cutoff is None else int(np.ceil(MOVED / cutoff * run.rate_hz))
+    near = maximum_filter1d(turned, 2 * reach + 1, axis=0).astype(bool)
+    valid = run.valid & ~(near & dry_joints(robot))
+    enough = valid.sum(axis=0) >= LEFT * run.valid.sum(axis=0)
+    return replace(run, valid=np.where(enough, valid, run.valid))
+
+
+def _check_commanded_motion(run: Experiment, robot: Robot) -> None:
+    """Check that the commanded motion can be that of the experiment.
+
+    Raises:
+        ArgumentError: The positions of a joint are too far from the measured ones; the joint is named.
+    """
+    assert run.loop is not None
+    place = np.round((run.time - run.loop.start_s) * run.loop.reference.rate_hz).astype(np.int64)
+    apart = np.sqrt(np.mean((run.loop.reference.q[place] - run.q) ** 2, axis=0))
+    shares = apart / np.maximum(LOST * run.q.std(axis=0), NEAR)
+    worst = int(shares.argmax())
+    if shares[worst] > 1.0:
+        unit = "m" if robot.moving_joints[worst].kind == "prismatic" else "rad"
+        raise ArgumentError(
+            f"the commanded positions of '{robot.joint_names[worst]}' are {apart[worst]:.3g} {unit} from the measured "
+            f"ones of '{run.source}' (root mean square), which move by {run.q[:, worst].std():.3g}",
+            remedy="Check their column, unit, sign and zero, and that they are of this log.",
+        )
+
+
+def _check_damping(law: ControlLaw, robot: Robot, equations: Samples, rate_hz: float) -> None:
+    """Check that a robot near the data survives the law's damping at this rate in one of its poses.
+
+    Raises:
+        ArgumentError: It survives in none.
+    """
+    poses = np.concatenate([run.q[:: max(1, run.samples // POSES)] for run in equations.experiments])
+    count, n = poses.shape
+    control = compile_tape(control_tape(law, n, 1.0 / rate_hz))
+    rest, memory = np.zeros_like(poses), np.zeros((count, law.memory_size(n)))
+    damping = np.empty((count, n, n))
+    for joint in range(n):
+        moved = rest.copy()
+        moved[:, joint] = NUDGE
+        held = [
+            control(np.hstack([poses, dq, rest[:, :1]]), memory, np.hstack([poses, rest, rest]))["held"]
+            for dq in (moved, rest)
+        ]
+        damping[:, :, joint] = (held[1] - held[0]) / NUDGE
+    most = (
+        float(np.abs(eigenvalues(np.linalg.solve(inertia_matrix(robot, poses), damping))).max(axis=1).min()) / rate_hz
+    )
+    if most > HASTY:
+        raise ArgumentError(
+            f"the control law is not stable at {rate_hz:g} Hz: in one period its derivative part takes "
+            f"{most:.2g} times the speed of a joint",
+            remedy="Check kd and its unit (it acts on joints, not on motors), and the control rate.",
+        )
 
 
 def _verdict(estimate: Estimate) -> Finding:
     """The result of the test of the law as one finding; the details are findings of their own."""
-    if estimate.extras.get("controller_mismatch", 0.0) > 0.0:
+    if "controller" in estimate.codes:
         message = "the measured torques contradict the control law, so the estimate is doubtful as well"
         remedy = "Check the law, or use weighted least squares, which needs none."
         return Finding(code="law-doubted", severity="warning", where="law", message=message, remedy=remedy)
     message = "the measured torques and positions do not contradict the control law"
     return Finding(code="law-accepted", severity="note", where="law", message=message)
-
-
-def _poses(runs: Sequence[Experiment]) -> Floats:
-    """(K, n) some of the measured positions."""
-    every = max(1, sum(run.samples for run in runs) // POSES)
-    return np.concatenate([run.q[::every] for run in runs])

@@ -1,33 +1,49 @@
-"""Experiments simulated in their control loops, sample by sample beside what was measured."""
+"""Experiments simulated in their control loops, sample by sample, and the search for parameters that follow them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.stats import t as student
 
-from dynid.arrays import Floats
+from dynid.arrays import Bools, Floats, Ints
 from dynid.errors import ArgumentError, EstimationError
-from dynid.estimation.closed_loop.acting import Acting, acting
-from dynid.estimation.closed_loop.loop_search import LoopSearch, SearchStart
-from dynid.estimation.closed_loop.loop_stability import LoopStability, loop_simulator, sample_poses
-from dynid.estimation.equations import LoopedRuns
-from dynid.kernels import kernel
+from dynid.estimation.equations import Factors, LoopedRuns
+from dynid.estimation.estimate import TWO_SIDED_95
+from dynid.estimation.linear.least_squares import weighted_values
+from dynid.estimation.physical.feasible import FeasibleWLS
+from dynid.findings import Finding
 from dynid.loop.arm import Arm
-from dynid.loop.integrator.rollout import Runs
 from dynid.loop.loop import Loop
-from dynid.loop.simulator import LoopSimulator
+from dynid.loop.pace import choose_friction_speed
+from dynid.loop.simulator import LoopSimulator, Runs
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import Smoothing
+from dynid.robot.model import Robot
 from dynid.tape import Program, compile_tape
+from dynid.terms.base import Dependence
 
 ALIGNED = 1e-3
 """Largest distance of a sample from a control instant, in control periods. Convention."""
-FORGOTTEN = 8.0
-"""Settling times after which a low-pass has forgotten its input, to rounding. Convention."""
+WORSE = 2.0
+"""Steps that raise the misfit by more than this factor are shortened. Convention."""
+ENOUGH = (0.02, 0.5, np.inf)
+"""Misfits below which a start is used before the next one is tried. Convention."""
+FINER = (1, 4)
+"""Factors by which the integrator's steps are shortened, one after the other. Convention."""
+HALVINGS = 6
+"""How often a step is halved before it is given up. Convention."""
+NUDGE = 1e-3
+"""Change of the torques, as a share of them, by which derivatives of a simulation are computed. Convention."""
+LANES = 8
+"""Runs that are simulated side by side for derivatives. Convention: the doubles of a wide register."""
+WINDOWS_S = (1.0, 2.0)
+"""Shortest and longest window of Welch's method [s]; in between a tenth of the log. Convention."""
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +55,7 @@ class SimulatedMotion:
     ddq: Floats
     torque: Floats
     runs: Runs
-    """The simulation with all its records"""
+    """The simulation with all its records."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,49 +65,43 @@ class LoopRun:
     run: Experiment
     simulator: LoopSimulator
     every: int
-    """Control periods per record of the simulation"""
-    rows: NDArray[np.int64]
-    """(N,) record of each sample"""
-    stability: LoopStability
-    """Which parameters it can be simulated with"""
-    stride: int = 1
-    """Records per sample of the log, before samples were thinned out"""
-
-    @property
-    def ticks(self) -> int:
-        """Control periods up to the last sample, and on as far as its low-pass saw."""
-        made = self.run.derivation
-        beyond = 0.0 if made is None else made.smoothing.settling_s * self.loop.reference.rate_hz
-        last = int(self.rows[-1]) * self.every
-        return min(last + int(np.ceil(beyond)), len(self.loop.reference.q) - 1) + 1
+    """Control periods per record of the simulation."""
+    rows: Ints
+    """(N,) record of each sample."""
+    stride: int
+    """Records per sample of the log, before samples were thinned out."""
 
     @property
     def loop(self) -> Loop:
         """The experiment's loop."""
         return self.simulator.loop
 
-    def finer(self, factor: int) -> LoopRun:
-        """The same with more steps of the integrator between control instants."""
-        arm, steps = self.simulator.arm, factor * self.simulator.substeps
-        simulator = LoopSimulator(arm, self.loop, substeps=steps)
-        return replace(self, simulator=simulator, stability=linearise_stability(simulator, sample_poses(self.run)))
+    @property
+    def ticks(self) -> int:
+        """Control periods up to the last sample, and on as far as its low-pass saw."""
+        made = self.run.derivation
+        beyond = 0.0 if made is None else made.smoothing.settling_s * self.loop.reference.rate_hz
+        last = int(self.rows[-1]) * self.every + int(np.ceil(beyond))
+        return min(last, len(self.loop.reference.q) - 1) + 1
 
-    def simulate(self, beta: Floats, near: SimulatedMotion | None = None) -> SimulatedMotion:
-        """The motion with base parameters (b,); quicker where one with parameters near these is known.
+    @property
+    def commanded(self) -> tuple[Floats, Floats, Floats]:
+        """(N, n) commanded positions, velocities and accelerations at the samples."""
+        reference, ticks = self.loop.reference, self.rows * self.every
+        return reference.q[ticks], reference.dq[ticks], reference.ddq[ticks]
+
+    def simulate(self, values: Floats) -> list[SimulatedMotion]:
+        """The motions with base parameters (L, b).
 
         Raises:
             EstimationError: The robot runs away.
         """
-        n = self.loop.dof
-        known = self.simulator.reference_run(self.every) if near is None else near.runs
-        runs = self.simulator.run_near(beta, known, every=self.every, ticks=self.ticks)
-        state, rate = runs.state[0, self.rows], runs.rate[0, self.rows]
-        return SimulatedMotion(state[:, :n], state[:, n : 2 * n], rate[:, n : 2 * n], runs.held[0, self.rows], runs)
+        runs = self.simulator.run(values, every=self.every, ticks=self.ticks)
+        return [self._motion(runs.only(lane)) for lane in range(len(values))]
 
-    def velocities(self, motion: SimulatedMotion) -> Floats:
-        """(N, n) simulated velocities, made as the measured ones were [rad/s or m/s]."""
-        derived = self.derived(motion)
-        return motion.dq if derived is None else derived[1]
+    def _motion(self, runs: Runs) -> SimulatedMotion:
+        n, state, rate = self.loop.dof, runs.state[0, self.rows], runs.rate[0, self.rows]
+        return SimulatedMotion(state[:, :n], state[:, n : 2 * n], rate[:, n : 2 * n], runs.held[0, self.rows], runs)
 
     def derived(self, motion: SimulatedMotion) -> tuple[Floats, Floats, Floats] | None:
         """(N, n) simulated positions, velocities and accelerations, made as the measured ones were.
@@ -104,86 +114,41 @@ class LoopRun:
         q, dq, ddq = self.run.derivation.motion(state[:, :n], state[:, n : 2 * n])
         return q[self._places], dq[self._places], ddq[self._places]
 
-    @property
-    def acting(self) -> Acting:
-        """Which parameters act on which joints."""
-        return acting(self.simulator.arm)
-
-    def columns(self, motion: SimulatedMotion, rows: slice = slice(None)) -> Floats:
-        """(N, n, b) torque per unit of each base parameter along a simulated motion, friction smoothed."""
-        return self._along(_columns(self.simulator.arm), motion, rows)
-
-    def active_rows(self, motion: SimulatedMotion, rows: slice = slice(None)) -> Floats:
-        """(N, K) the same of those parameters only that act on a joint."""
-        return self._along(self.acting.all, motion, rows)
-
-    def _along(self, program: Program, motion: SimulatedMotion, rows: slice) -> Floats:
-        """(N, ...) a program's output along a simulated motion, low-passed like the measured torques."""
-        n, torque_filter = self.loop.dof, self._torque_filter
-        if torque_filter is None:
-            states = (motion.q[rows], motion.dq[rows], motion.ddq[rows])
-            result: Floats = program(*(np.ascontiguousarray(x) for x in states))
-            return result
-        places, smoothing = self._places[rows], self._at_log_rate(torque_filter)
-        beside = int(np.ceil(FORGOTTEN * smoothing.settling_s * smoothing.rate_hz))
-        seen = slice(max(0, int(places[0]) - beside), int(places[-1]) + beside + 1)
-        state, rate = (self._logged(x[0])[seen] for x in (motion.runs.state, motion.runs.rate))
-        motion_seen = (state[:, :n], state[:, n : 2 * n], rate[:, n : 2 * n])
-        made = program(*(np.ascontiguousarray(x) for x in motion_seen))
-        return smoothing.apply(made.reshape(len(made), -1)).reshape(made.shape)[places - seen.start]
-
-    def positions(self, motion: SimulatedMotion) -> Floats:
-        """(N, n) simulated positions, low-passed where the measured ones are known to be [rad or m]."""
-        q, made = motion.runs.state[0, :, : self.loop.dof], self.run.derivation
-        return q[self.rows] if made is None else self._smoothed(made.smoothing, q)
-
-    def torques(self, motion: SimulatedMotion) -> Floats:
-        """(N, n) simulated torques, likewise [N m or N]."""
-        return self.low_pass(motion.runs.held[0])
+    def columns(self, motion: SimulatedMotion) -> Floats:
+        """(N, n, b) torque per unit of each base parameter, low-passed like the measured torques, friction smoothed."""
+        program, n = _columns(self.simulator.arm), self.loop.dof
+        if self._torque_filter is None:
+            made: Floats = program(motion.q, motion.dq, motion.ddq)
+            return made
+        state, rate = (self._logged(x[0]) for x in (motion.runs.state, motion.runs.rate))
+        states = (state[:, :n], state[:, n : 2 * n], rate[:, n : 2 * n])
+        return self._smooth(program(*(np.ascontiguousarray(x) for x in states)))
 
     def torque_residual(self, motion: SimulatedMotion) -> Floats:
         """(N, n) measured minus simulated torque, zero where it does not count [N m or N]."""
-        return np.where(self.run.valid, np.nan_to_num(self.run.effort) - self.torques(motion), 0.0)
+        simulated = motion.torque if self._torque_filter is None else self._smooth(self._logged(motion.runs.held[0]))
+        return np.where(self.run.valid, np.nan_to_num(self.run.effort) - simulated, 0.0)
 
-    def low_pass(self, records: Floats) -> Floats:
-        """All records (K, ...) of a simulation, low-passed like the measured torques, at the samples (N, ...)."""
-        return records[self.rows] if self._torque_filter is None else self._smoothed(self._torque_filter, records)
-
-    def _smoothed(self, smoothing: Smoothing, records: Floats) -> Floats:
-        """Records (K, ...) through a low-pass at the rate of the log, at the samples (N, ...)."""
-        if smoothing.cutoff_hz is None:
-            return records[self.rows]
-        logged = self._logged(records)
+    def _smooth(self, logged: Floats) -> Floats:
+        """(K, ...) through the low-pass of the torques, at the samples (N, ...)."""
+        assert self._torque_filter is not None
+        rate_hz = self.loop.reference.rate_hz / (self.every * self.stride)
         flat = np.ascontiguousarray(logged.reshape(len(logged), -1))
-        return self._at_log_rate(smoothing).apply(flat).reshape(logged.shape)[self._places]
-
-    def _at_log_rate(self, smoothing: Smoothing) -> Smoothing:
-        return replace(smoothing, rate_hz=self.loop.reference.rate_hz / (self.every * self.stride))
-
-    @property
-    def _places(self) -> NDArray[np.int64]:
-        """(N,) place of each sample among the logged records."""
-        return np.asarray((self.rows - self._first) // self.stride)
-
-    @property
-    def _first(self) -> int:
-        """First record at which the log could have been sampled."""
-        return int(self.rows[0]) % self.stride
-
-    def _logged(self, records: Floats) -> Floats:
-        """The records (K, ...) at which the log was sampled."""
-        return records[self._first :: self.stride]
-
-    @property
-    def is_low_passed(self) -> bool:
-        """Whether the measured torques are low-pass filtered."""
-        return self._torque_filter is not None
+        return replace(self._torque_filter, rate_hz=rate_hz).apply(flat).reshape(logged.shape)[self._places]
 
     @property
     def _torque_filter(self) -> Smoothing | None:
-        """The low-pass that the measured torques went through; None without one."""
         smoothing = self.run.smoothing
         return None if smoothing is None or smoothing.cutoff_hz is None else smoothing
+
+    @property
+    def _places(self) -> Ints:
+        """(N,) place of each sample among the logged records."""
+        return np.asarray((self.rows - self.rows[0] % self.stride) // self.stride)
+
+    def _logged(self, records: Floats) -> Floats:
+        """The records (K, ...) at which the log was sampled."""
+        return records[self.rows[0] % self.stride :: self.stride]
 
 
 @lru_cache(maxsize=32)
@@ -194,45 +159,50 @@ def _columns(arm: Arm) -> Program:
 Motions = tuple[SimulatedMotion, ...]
 
 
-Start = SearchStart[Motions]
-"""Where an iteration begins."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Start:
+    """Where an iteration begins."""
+
+    beta: Floats
+    motions: Motions
+    findings: tuple[Finding, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LoopRuns(LoopSearch[Motions]):
+class LoopRuns:
     """All experiments in their loops."""
 
     equations: LoopedRuns
     runs: tuple[LoopRun, ...]
 
     @classmethod
-    def of(cls, equations: LoopedRuns) -> LoopRuns:
-        """Prepare the simulators.
+    def of(cls, equations: LoopedRuns, finer: int = 1) -> LoopRuns:
+        """Prepare the simulators, with so many times as many steps of the integrator as friction needs.
 
         Raises:
             ArgumentError: The samples of an experiment are not those of its reference motion.
         """
-        return cls(equations, tuple(_prepare_run(equations, run) for run in equations.experiments))
+        return cls(equations, tuple(_prepare_run(equations, run, finer) for run in equations.experiments))
 
-    @property
-    def rate_hz(self) -> float:
-        """Sampling rate of the longest experiment [Hz]."""
-        return max(self.runs, key=lambda run: run.run.samples).run.rate_hz
+    def simulate(self, beta: Floats) -> Motions:
+        """The motion of every experiment with base parameters (b,)."""
+        return tuple(run.simulate(beta[None])[0] for run in self.runs)
 
-    def simulate(self, beta: Floats, near: Motions | None = None) -> Motions:
-        """The motion of every experiment with base parameters (b,), near ones where they are known."""
-        starts = near if near is not None else (None,) * len(self.runs)
-        return tuple(run.simulate(beta, start) for run, start in zip(self.runs, starts, strict=True))
-
-    def finer(self, factor: int) -> LoopRuns:
-        """The same with more steps of the integrator between control instants."""
-        return LoopRuns(self.equations, tuple(run.finer(factor) for run in self.runs))
+    def attempt(self, beta: Floats) -> Motions | None:
+        """The motion of every experiment; None where the loop is not stable or the robot leaves its reference."""
+        try:
+            with np.errstate(all="ignore"):
+                motions = self.simulate(beta)
+        except EstimationError:
+            return None
+        pairs = zip(self.runs, motions, strict=True)
+        follows = all(np.abs(m.q - run.run.q).max() < 1.0 + np.ptp(run.run.q, axis=0).max() for run, m in pairs)
+        return motions if follows else None
 
     def misfit(self, motions: Motions) -> float:
         """Squares of measured minus simulated torques over those of the measured ones, summed over the joints.
 
-        The simulated ones are as they are, whatever filter the measured went through: a robot whose friction makes its
-        torques chatter does not fit.
+        The simulated ones are not low-passed: a robot whose friction makes its torques chatter does not fit.
         """
         squares, total = np.zeros(self.equations.robot.dof), np.zeros(self.equations.robot.dof)
         for run, motion in zip(self.runs, motions, strict=True):
@@ -241,20 +211,107 @@ class LoopRuns(LoopSearch[Motions]):
             total += (np.where(run.run.valid, run.run.effort, 0.0) ** 2).sum(axis=0)
         return float((squares / np.maximum(total, 1e-300)).sum())
 
-    def attempt(self, beta: Floats, near: Motions | None = None) -> Motions | None:
-        """The motion of every experiment; None where the loop is not stable or the robot leaves its reference."""
-        evaluate = kernel(self.equations.robot, "inertia_matrix", symbolic_parameters=True)
-        theta = self.equations.representative(beta)
-        for run in self.runs:
-            if not run.stability.holds(evaluate(sample_poses(run.run), theta), beta):
-                return None
-        try:
-            motions = self.simulate(beta, near)
-        except EstimationError:
-            return None
-        pairs = zip(self.runs, motions, strict=True)
-        follows = all(np.abs(m.q - run.run.q).max() < 1.0 + np.ptp(run.run.q, axis=0).max() for run, m in pairs)
-        return motions if follows else None
+    def starts(self) -> Iterator[Start]:
+        """Where to begin: with weighted least squares, if that robot's torques are near the measured ones.
+
+        Noise of differentiated positions makes least squares underrate inertia, at worst until the simulated robot
+        hardly moves as it should. The robot's own values, and a physically possible fit, are then tried too, and the
+        nearest to the measured torques comes first.
+        """
+        equations = self.equations
+        tries: tuple[tuple[str, Callable[[], Floats]], ...] = (
+            ("", lambda: weighted_values(equations)),
+            ("the robot's own values", lambda: equations.base.project(equations.robot.parameter_vector)),
+            ("a physically possible fit", lambda: FeasibleWLS(prior_weight=1.0).solve(equations).values),
+        )
+        waiting: list[tuple[float, Start]] = []
+        for (origin, values), enough in zip(tries, ENOUGH, strict=True):
+            beta = values()
+            motions = self.attempt(beta)
+            if motions is not None:
+                message = f"the iteration started from {origin}: least squares gives torques far from the measured ones"
+                found = Finding(code="other-start", severity="note", where="estimate", message=message)
+                waiting.append((self.misfit(motions), Start(beta, motions, (found,) if origin else ())))
+                waiting.sort(key=lambda entry: entry[0])
+            while waiting and waiting[0][0] < enough:
+                yield waiting.pop(0)[1]
+
+    def advance(self, beta: Floats, wanted: Floats, motions: Motions) -> tuple[Floats, Motions]:
+        """The parameters on the way from beta to the wanted ones, as far as the robot still follows, and its motion.
+
+        Raises:
+            EstimationError: Not even a small step is possible.
+        """
+        limit = WORSE * self.misfit(motions) + 1e-12
+        for halvings in range(HALVINGS):
+            values = beta + (wanted - beta) * 0.5**halvings
+            found = self.attempt(values)
+            if found is not None and self.misfit(found) <= limit:
+                return values, found
+        raise EstimationError(
+            "the simulated robot stops following its reference as soon as the estimate improves",
+            remedy="Check the control law, or start from better prior values.",
+        )
+
+    def changed(self, beta: Floats, sizes: Floats) -> Iterator[tuple[float, Motions]]:
+        """For each parameter a small change and the motions with it, `LANES` of them simulated side by side.
+
+        Args:
+            beta: (b,) the simulated robot's parameters.
+            sizes: (b,) changes of single parameters that change the torques by about as much as they are.
+        """
+        sets = beta + np.diag(NUDGE * sizes)
+        for first in range(0, beta.size, LANES):
+            part = slice(first, first + LANES)
+            for size, *motions in zip(sizes[part], *(run.simulate(sets[part]) for run in self.runs), strict=True):
+                yield NUDGE * float(size), tuple(motions)
+
+
+def solve_from_starts(equations: LoopedRuns, iterate: Callable[[LoopRuns, Start], Result]) -> Result:
+    """The result of the first start from which an iteration comes to an end.
+
+    Where none does, all are tried once more with shorter steps of the integrator: the prior's friction and inertia,
+    from which its steps follow, may be far off.
+
+    Raises:
+        EstimationError: No start follows the references, or none leads to an answer.
+    """
+    failure: EstimationError | None = None
+    for factor in FINER:
+        runs = LoopRuns.of(equations, factor)
+        for start in runs.starts():
+            try:
+                return iterate(runs, start)
+            except EstimationError as error:
+                failure = failure or error
+    raise failure or EstimationError(
+        "no start follows the references: neither a fit nor the robot's own values",
+        remedy="Check the control law and the reference, or give the robot better prior values.",
+    )
+
+
+def score_covariance(slope: Floats, scores: Sequence[Floats], rate_hz: float) -> Floats:
+    """(b, b) covariance of the solution, such that 1.96 standard deviations are half of a 95 % interval.
+
+    Args:
+        slope: (b, b) of the equations.
+        scores: (N, b) of each run.
+        rate_hz: Sampling rate [Hz].
+    """
+    total, b = sum(len(g) for g in scores), len(slope)
+    wanted = int(rate_hz * np.clip(0.1 * total / rate_hz, *WINDOWS_S))
+    spread, windows, longest = np.zeros((b, b)), 0, 0
+    for g in scores:
+        length = max(2, min(wanted, len(g)))
+        taper = np.hanning(length + 2)[1:-1]
+        starts = np.arange(0, len(g) - length + 1, max(1, length // 2))
+        sums = np.stack([taper @ g[start : start + length] for start in starts])
+        spread += len(g) / (len(starts) * (taper @ taper)) * (sums.T @ sums)
+        windows, longest = windows + len(starts), max(longest, length)
+    factor = student.ppf(0.975, max(windows - 1, 1)) / TWO_SIDED_95
+    spread *= factor**2 / max(1.0 - 2.0 * longest / total, 0.25)  # few windows, and what the fit took out of each
+    inverse = np.linalg.inv(slope)
+    return np.asarray(inverse @ spread @ inverse.T)
 
 
 def require_loop(run: Experiment) -> Loop:
@@ -271,12 +328,7 @@ def require_loop(run: Experiment) -> Loop:
     return run.loop
 
 
-def linearise_stability(simulator: LoopSimulator, poses: Floats) -> LoopStability:
-    """Which parameters a loop can be simulated with, judged at poses (K, n)."""
-    return LoopStability.of(simulator, _columns(simulator.arm), poses)
-
-
-def _prepare_run(equations: LoopedRuns, run: Experiment) -> LoopRun:
+def _prepare_run(equations: LoopedRuns, run: Experiment, finer: int) -> LoopRun:
     loop = require_loop(run)
     place = (run.time - loop.start_s) * loop.reference.rate_hz
     ticks = np.round(place).astype(np.int64)
@@ -293,17 +345,32 @@ def _prepare_run(equations: LoopedRuns, run: Experiment) -> LoopRun:
     log_hz = run.rate_hz if run.derivation is None else run.derivation.smoothing.rate_hz
     period = max(1, round(loop.reference.rate_hz / log_hz))
     every = max(1, int(np.gcd.reduce(np.append(np.diff(ticks), [ticks[0], period]))))
-    simulator = loop_simulator(equations, loop)
-    stability = linearise_stability(simulator, sample_poses(run))
-    return LoopRun(run, simulator, every, ticks // every, stability, period // every)
+    return LoopRun(run, loop_simulator(equations, loop, finer), every, ticks // every, period // every)
 
 
-def joint_weights(residuals: Iterable[Floats], counts: NDArray[np.int64]) -> Floats:
-    """(n,) inverse variance of each joint's residuals (N, n) over all runs, of which so many counted."""
-    return inverse_variances(np.asarray(sum((residual**2).sum(axis=0) for residual in residuals)), counts)
+def loop_simulator(equations: Factors, loop: Loop, finer: int = 1) -> LoopSimulator:
+    """The robot in a loop; its base parameters are inputs, and its dry friction is as sharp as few steps follow."""
+    rough = _with_dry_friction(equations)
+    sharp = choose_friction_speed(loop, rough)
+    arm = Arm(equations.robot, equations.base.columns, sharp.friction_speeds)
+    simulator = LoopSimulator(arm, sharp, friction_of=rough)
+    return simulator if finer == 1 else LoopSimulator(arm, sharp, substeps=finer * simulator.substeps)
 
 
-def inverse_variances(squares: Floats, counts: NDArray[np.int64]) -> Floats:
-    """(n,) the same from the sums of the squares (n,)."""
-    variances = np.asarray(squares / np.maximum(counts, 1), dtype=float)
-    return np.asarray(1.0 / np.maximum(variances, 1e-20 * max(float(variances.max()), 1e-280)))
+def _with_dry_friction(equations: Factors) -> Robot:
+    """The robot; dry friction of which its own values know nothing is that of ordinary least squares."""
+    theta, base = equations.robot.parameter_vector.copy(), equations.base
+    dry = [(k, c) for k, c in enumerate(base.columns) if base.layout[c].dependence is Dependence.DIRECTION]
+    unknown = [(k, c) for k, c in dry if theta[c] == 0.0]
+    if not unknown:
+        return equations.robot
+    beta = equations.information.weight(np.ones(equations.robot.dof)).solve(minimum_norm=True)
+    for place, column in unknown:
+        theta[column] = abs(beta[place])
+    return equations.robot.with_parameters(theta)
+
+
+def dry_joints(robot: Robot) -> Bools:
+    """(n,) joints with dry friction, that of motors which turn with several joints included."""
+    dry = [j for placed in robot.terms if placed.term.dependence is Dependence.DIRECTION for j in placed.joints]
+    return np.isin(np.arange(robot.dof), dry)

@@ -1,0 +1,236 @@
+"""Estimators that simulate the control loop: simulate, solve linear equations along the simulated motion, repeat.
+
+With the simulated robot's parameters beta the equations of a sample are
+
+    rest = Y step,   sum_t Z' W (rest - Y step) = 0
+
+`DIDIM` and `InstrumentalVariables` differ in Z, Y and rest only. Where the simulated motion itself depends on the
+parameters, as in compliant loops, the slope of the rest is computed by simulations with changed parameters.
+
+The covariance is ``A^-1 B A^-T`` with A the slope and B the density at zero frequency of the scores ``Z' W rest``, by
+Welch's method: noise that is correlated in time, or differentiated, counts as what it adds to the sums.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.linalg import solve
+
+from dynid.arrays import Floats
+from dynid.checks import as_whole, check_number
+from dynid.decompositions import condition_number
+from dynid.errors import EstimationError, IdentifiabilityError
+from dynid.estimation.closed_loop.law_test import check_controller
+from dynid.estimation.closed_loop.loop_runs import (
+    LoopRun,
+    LoopRuns,
+    Motions,
+    SimulatedMotion,
+    Start,
+    score_covariance,
+    solve_from_starts,
+)
+from dynid.estimation.equations import Factors, LoopedRuns
+from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.noise import check_data
+from dynid.estimation.physical.nearest import add_standard
+from dynid.findings import Finding
+
+REPEATED_SHARE = 0.3
+"""Share of a change of the parameters that the solution repeats, above which the motion's derivatives count.
+Convention."""
+LARGEST_RATIO = 0.5
+"""Largest ratio of consecutive steps that is extrapolated: a step becomes at most twice as long. Convention."""
+SINGULAR = 1e13
+"""Condition number of scaled equations from which on they are not solved (derivation: rounding)."""
+RESOLVED = 1e-9
+"""Smallest relative change of the torques that is not taken for rounding. Convention."""
+LARGEST_TORQUE_RATIO = 10.0
+"""Torques of an estimate over the measured ones that no right estimate reaches. Convention."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoopRound:
+    """The equations along one simulation, and their solution."""
+
+    beta: Floats
+    """(b,) the simulated robot's parameters."""
+    motions: Motions
+    instruments: list[Floats]
+    """(N, n, b) of each run: Z."""
+    rest: list[Floats]
+    """(N, n) of each run."""
+    rows: list[Floats]
+    """(N, n, b) of each run: Y."""
+    weights: Floats
+    """(n,) inverse variances of the rest."""
+    slope: Floats
+    """(b, b) sum of Z' W Y."""
+    step: Floats
+    """(b,) of the solution."""
+    resolution: Floats
+    """(b,) changes of single parameters that change no torque noticeably."""
+
+    @property
+    def quick_stderr(self) -> Floats:
+        """(b,) standard deviation as if residuals were white and instruments equal to the regressor."""
+        return np.asarray(np.sqrt(np.abs(np.diagonal(np.linalg.inv(self.slope)))))
+
+    def scores(self, step: Floats) -> list[Floats]:
+        """(N, b) Z' W (rest - Y step) of each run."""
+        both = zip(self.instruments, self.rows, self.rest, strict=True)
+        return [np.einsum("tjb,j,tj->tb", Z, self.weights, rest - Y @ step) for Z, Y, rest in both]
+
+
+class LoopEstimator(Estimator, ABC):
+    """An estimator that simulates the control loop of every experiment.
+
+    Links and the robot's own terms are simulated, no other terms, and the simulation knows single samples only.
+    """
+
+    needs: ClassVar[tuple[type[Factors], ...]] = (LoopedRuns,)
+    accepts_terms: ClassVar[bool] = False
+    accepts_band: ClassVar[bool] = False
+    simulates_loop: ClassVar[bool] = True
+    compares_torques: ClassVar[bool]
+    """Whether simulated torques are compared with measured ones. Otherwise the simulated motion only makes instruments,
+    which need not follow the motion of the log."""
+
+    iterations: int
+    tolerance: float
+
+    def __post_init__(self) -> None:
+        """Refuse to iterate less than once."""
+        as_whole("iterations", self.iterations, least=1)
+        check_number("tolerance", self.tolerance, "a number above zero")
+
+    @abstractmethod
+    def parts(self, run: LoopRun, motion: SimulatedMotion, beta: Floats) -> tuple[Floats, Floats, Floats]:
+        """Z (N, n, b), Y (N, n, b) and the rest (N, n) of a run, zero where samples do not count."""
+
+    def estimate(self, equations: LoopedRuns) -> Estimate:
+        """Estimate the base parameters.
+
+        Raises:
+            ArgumentError: An experiment has no loop.
+            IdentifiabilityError: The motion does not determine all parameters.
+            EstimationError: No start follows the references.
+        """
+        check_data(equations)
+        runs, end, findings, count, repeated = solve_from_starts(equations, self._iterate)
+        slope = end.slope if repeated <= REPEATED_SHARE else self._slope_through_motion(runs, end)
+        step, condition = solve_scaled(slope, np.sum([g.sum(axis=0) for g in end.scores(0.0 * end.step)], axis=0))
+        beta = end.beta + step
+        check_torque_size(runs, end, beta)
+        rate_hz = max(run.run.rate_hz for run in runs.runs)
+        spread = score_covariance(slope, end.scores(step), rate_hz)
+        if np.median(end.resolution**2 / np.diagonal(spread)) > 1.0:
+            message = "no noise is left over: the standard deviations are those of the iteration"
+            findings = (*findings, Finding(code="no-noise", severity="note", where="covariance", message=message))
+        estimate = Estimate.of(
+            equations,
+            values=beta,
+            covariance=spread + np.diag(end.resolution**2),
+            undetermined=np.zeros(beta.size, dtype=bool),
+            noise_std=1.0 / np.sqrt(end.weights),
+            inflation=np.ones(equations.robot.dof),
+            condition=condition,
+            method=self.title,
+            findings=(*findings, *check_controller(runs, beta, end.motions)),
+            extras={"iterations": float(count), "simulations": float(count + 1)},
+        )
+        return add_standard(equations, estimate, 0.5 * (end.slope + end.slope.T))
+
+    def _iterate(self, runs: LoopRuns, start: Start) -> tuple[LoopRuns, LoopRound, tuple[Finding, ...], int, float]:
+        """Simulate and solve in turn; the last entry is the share of a change that the solution repeats."""
+        here, before, findings = self._round(runs, start.beta, start.motions), None, start.findings
+        count = 0
+        for count in range(1, self.iterations + 1):  # noqa: B007 (the number of the last is reported)
+            beta, motions = runs.advance(here.beta, here.beta + _extrapolate(here, before), here.motions)
+            change, last, before = beta - here.beta, here, here.step
+            here = self._round(runs, beta, motions)
+            small = self.tolerance * here.quick_stderr + here.resolution
+            if np.all(np.abs(here.step) <= small) or np.all(np.abs(change) <= small):
+                break
+        else:
+            message = f"the iteration has not settled after {count} simulations"
+            findings = (*findings, Finding(code="not-settled", severity="warning", where="estimate", message=message))
+        metric = np.abs(np.diagonal(here.slope))
+        moved = here.beta + here.step - last.beta - last.step
+        repeated = float(np.sqrt((moved**2 @ metric) / max(float(change**2 @ metric), 1e-300)))
+        return runs, here, findings, count, repeated
+
+    def _round(self, runs: LoopRuns, beta: Floats, motions: Motions) -> LoopRound:
+        found = [self.parts(run, motion, beta) for run, motion in zip(runs.runs, motions, strict=True)]
+        instruments, rows, rest = (list(part) for part in zip(*found, strict=True))
+        squares = sum((e**2).sum(axis=0) for e in rest) / np.maximum(runs.equations.counts, 1)
+        weights = 1.0 / np.maximum(squares, 1e-20 * max(float(squares.max()), 1e-280))
+        slope, right, signal = np.zeros((beta.size, beta.size)), np.zeros(beta.size), 0.0
+        for Z, Y, e in found:
+            for joint, weight in enumerate(weights):
+                slope += weight * Z[:, joint].T @ Y[:, joint]
+                right += weight * e[:, joint] @ Z[:, joint]
+            signal += float(weights @ ((Z @ beta) ** 2).sum(axis=0))
+        step, _ = solve_scaled(slope, right)
+        resolution = RESOLVED * np.sqrt(signal / np.maximum(np.abs(np.diagonal(slope)), 1e-300))
+        return LoopRound(beta, motions, instruments, rest, rows, weights, slope, step, resolution)
+
+    def _slope_through_motion(self, runs: LoopRuns, end: LoopRound) -> Floats:
+        """(b, b) the slope of the equations with the dependence of the simulated motion on the parameters."""
+        slope = np.zeros_like(end.slope)
+        for column, (size, motions) in enumerate(runs.changed(end.beta, end.resolution / RESOLVED)):
+            beta = end.beta.copy()
+            beta[column] += size
+            for k, (run, motion) in enumerate(zip(runs.runs, motions, strict=True)):
+                change = (end.rest[k] - self.parts(run, motion, beta)[2]) / size
+                slope[:, column] += np.einsum("tjb,j,tj->b", end.instruments[k], end.weights, change)
+        return slope
+
+
+def _extrapolate(here: LoopRound, before: Floats | None) -> Floats:
+    """(b,) the step, longer by Aitken's rule from the ratio to the step before it."""
+    if before is None:
+        return here.step
+    metric = np.abs(np.diagonal(here.slope))
+    ratio = float((here.step * metric) @ before / max(float((before * metric) @ before), 1e-300))
+    return here.step / (1.0 - min(max(ratio, 0.0), LARGEST_RATIO))
+
+
+def solve_scaled(matrix: Floats, right: Floats) -> tuple[Floats, float]:
+    """The solution of square equations whose unknowns differ much in size, and the condition of their square root.
+
+    Raises:
+        IdentifiabilityError: The equations do not determine all unknowns.
+    """
+    scale = 1.0 / np.sqrt(np.maximum(np.abs(np.diagonal(matrix)), 1e-300))
+    scaled = matrix * np.outer(scale, scale)
+    condition = float(condition_number(scaled)) if np.isfinite(scaled).all() else np.inf
+    if not condition < SINGULAR:
+        raise IdentifiabilityError(
+            "the simulated motion does not determine all base parameters",
+            remedy="Move every joint, check that the control law moves the simulated robot too, or identify a reduced "
+            "set first (dynid.estimation.ReducedSet).",
+        )
+    return scale * solve(scaled, scale * right), float(np.sqrt(condition))
+
+
+def check_torque_size(runs: LoopRuns, end: LoopRound, beta: Floats) -> None:
+    """Check that the torques of an estimate along the simulated motion are of the size of the measured ones.
+
+    Raises:
+        EstimationError: They are much larger: the instruments have nothing in common with the measured motion.
+    """
+    for run, Z in zip(runs.runs, end.instruments, strict=True):
+        torque = np.sqrt(np.mean((Z @ beta) ** 2, axis=0))
+        measured = np.sqrt(np.mean(np.where(run.run.valid, run.run.effort, 0.0) ** 2, axis=0))
+        worst = int(np.argmax(torque / np.maximum(measured, 1e-300) * (measured > 0.0)))
+        if torque[worst] > LARGEST_TORQUE_RATIO * measured[worst] > 0.0:
+            raise EstimationError(
+                f"the estimate asks {torque[worst]:.2g} of '{runs.equations.robot.joint_names[worst]}' along the "
+                f"simulated motion, where {measured[worst]:.2g} N m or N were measured",
+                remedy="Check the control law and what it was to follow, or use weighted least squares.",
+            )

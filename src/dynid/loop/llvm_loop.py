@@ -1,0 +1,199 @@
+"""The LLVM code of a simulated loop: the law at every tick, Runge-Kutta steps of order four in between.
+
+Every array is ``[element][lane]``: lanes are runs side by side, with other parameters or another start. A whole run is
+one call of compiled code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dynid.tape.llvm.engine import Host
+from dynid.tape.llvm.functions import GROUP, PASSES, pass_call
+from dynid.tape.llvm.ir import Writer, constant_table, declarations, number
+from dynid.tape.llvm.registers import print_allocated
+from dynid.tape.lower import lower, stages
+from dynid.tape.tape import Tape
+
+SPARE = 2
+"""Registers that are left to LLVM for copies. Convention."""
+_MEMORY = """
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+"""
+
+
+def print_function(name: str, tape: Tape, lanes: int, host: Host) -> str:
+    """Print a tape as a function ``name(input..., output...)`` of pointers to ``[element][lane]``.
+
+    Outputs must not overlap inputs, except an element with itself where it is read once.
+    """
+    w, stride = Writer(lanes), 8 * lanes
+    locations: dict[int, tuple[str, int]] = {}
+    for place, entry in enumerate(tape.inputs):
+        for position in range(entry.size):
+            locations[len(locations)] = (f"%in{place}", stride * position)
+    slots = 0
+
+    def source(operand: int) -> tuple[str, int]:
+        return (f"@constants_{name}", stride * ~operand) if operand < 0 else locations[operand]
+
+    def piece(targets: Sequence[int], place: Sequence[tuple[str, int]]) -> None:
+        nonlocal slots
+        registers = (host.registers - SPARE) // max(1, lanes // host.lanes)
+        lowered = lower(tape, targets, host.fused)
+        used = print_allocated(
+            w, lowered, source, place.__getitem__, lambda slot: ("%spilled", stride * slot), registers
+        )
+        slots = max(slots, used)
+
+    base = 0
+    for call in stages(tape):
+        count = len(call.arguments)
+        size = count * lanes + -(count * lanes) % GROUP
+        piece(call.arguments, [("%work", 8 * (base + k * lanes)) for k in range(count)])
+        columns = [base + place * size for place in range(1 + len(call.results))]
+        w.line(pass_call(call.name, columns, 8, size))
+        for column, results in zip(columns[1:], call.results, strict=True):
+            locations.update({value: ("%work", 8 * (column + lanes * k)) for value, k in results.items()})
+        base = columns[-1] + size
+    targets = [(f"%out{k}", e) for k, output in enumerate(tape.outputs) for e in enumerate(output.elements.flat)]
+    piece([int(e) for _, (_, e) in targets], [(to, stride * position) for to, (position, _) in targets])
+    arguments = [f"%in{k}" for k in range(len(tape.inputs))] + [f"%out{k}" for k in range(len(tape.outputs))]
+    table = constant_table(tape.constants.tolist(), lanes).replace("@constants", f"@constants_{name}")
+    cleared = f"call void @llvm.memset.p0.i64(ptr %work, i8 0, i64 {8 * base}, i1 false)" if base else ""
+    return f"""{table}
+define internal void @{name}({", ".join(f"ptr {a}" for a in arguments)}) {{
+entry:
+%work = alloca [{max(base, 1)} x double], align 64
+%spilled = alloca [{max(slots, 1)} x {w.kind}], align 64
+{cleared}
+{w.text()}
+ret void
+}}
+"""
+
+
+def loop_module(control: Tape, pace: Tape, rate: Tape, lanes: int, host: Host) -> str:
+    """The module with its entry ``run``, which does what `dynid.loop.simulator` describes.
+
+    ``void run(ptr state, ptr memory, ptr parameters, ptr samples, ptr counts, ptr steps, ptr records, ptr taken)`` with
+
+    - state and memory: values at the first tick on entry, after the last tick on return;
+    - counts (i64): ticks, ticks per record, largest number of steps per tick;
+    - steps: h / 2, h and h / 6 in every lane, for one step per tick, for two, and so on;
+    - records (output): state, held input, rate and memory at every recorded tick;
+    - taken (i64, output): the number of steps of every tick.
+    """
+    state, memory, sample = (entry.size * lanes for entry in control.inputs)
+    held = control.outputs[0].size * lanes
+    buffers = {"held": held, "later": memory, "wanted": lanes, "x": state, **{f"k{i}": state for i in range(4)}}
+    parts = {"%state": state, "%held": held, "%k0": state, "%memory": memory}
+    rows = "\n".join(
+        f"%note{k} = getelementptr inbounds double, ptr %to, i64 {sum(list(parts.values())[:k])}\n"
+        f"call void @llvm.memcpy.p0.p0.i64(ptr %note{k}, ptr {name}, i64 {8 * size}, i1 false)"
+        for k, (name, size) in enumerate(parts.items())
+    )
+    functions = {"control": control, "rate": rate, "pace": pace}
+    return f"""{declarations(lanes)}{PASSES}{_MEMORY}
+{"".join(print_function(name, tape, lanes, host) for name, tape in functions.items())}
+{_move(state // lanes, lanes)}
+{_finish(state // lanes, lanes)}
+define void @run(ptr %state, ptr %memory, ptr %parameters, ptr %samples, ptr %counts, ptr %steps, ptr %records,
+                 ptr %taken) {{
+entry:
+{chr(10).join(f"%{name} = alloca [{max(1, size)} x double], align 64" for name, size in buffers.items())}
+%ticks = load i64, ptr %counts, align 8
+%every_at = getelementptr inbounds i64, ptr %counts, i64 1
+%every = load i64, ptr %every_at, align 8
+%most_at = getelementptr inbounds i64, ptr %counts, i64 2
+%most_steps = load i64, ptr %most_at, align 8
+%most = sitofp i64 %most_steps to double
+br label %tick
+tick:
+%k = phi i64 [ 0, %entry ], [ %k_next, %ticked ]
+%sample_at = mul i64 %k, {sample}
+%sample = getelementptr inbounds double, ptr %samples, i64 %sample_at
+call void @control(ptr %state, ptr %memory, ptr %sample, ptr %held, ptr %later)
+call void @rate(ptr %state, ptr %held, ptr %parameters, ptr %k0)
+%phase = urem i64 %k, %every
+%recorded = icmp eq i64 %phase, 0
+br i1 %recorded, label %note, label %pacing
+note:
+%number = udiv i64 %k, %every
+%record_at = mul i64 %number, {sum(parts.values())}
+%to = getelementptr inbounds double, ptr %records, i64 %record_at
+{rows}
+br label %pacing
+pacing:
+call void @pace(ptr %state, ptr %k0, ptr %wanted)
+{_most_wanted(lanes)}
+%taken_at = getelementptr inbounds i64, ptr %taken, i64 %k
+store i64 %count, ptr %taken_at, align 8
+%row = sub i64 %count, 1
+%row_at = mul i64 %row, {3 * lanes}
+%half = getelementptr inbounds double, ptr %steps, i64 %row_at
+%whole = getelementptr inbounds double, ptr %half, i64 {lanes}
+%sixth = getelementptr inbounds double, ptr %half, i64 {2 * lanes}
+br label %step
+step:
+%j = phi i64 [ 0, %pacing ], [ %j_next, %again ]
+call void @move(ptr %state, ptr %half, ptr %k0, ptr %x)
+call void @rate(ptr %x, ptr %held, ptr %parameters, ptr %k1)
+call void @move(ptr %state, ptr %half, ptr %k1, ptr %x)
+call void @rate(ptr %x, ptr %held, ptr %parameters, ptr %k2)
+call void @move(ptr %state, ptr %whole, ptr %k2, ptr %x)
+call void @rate(ptr %x, ptr %held, ptr %parameters, ptr %k3)
+call void @finish(ptr %state, ptr %sixth, ptr %k0, ptr %k1, ptr %k2, ptr %k3)
+%j_next = add i64 %j, 1
+%more_steps = icmp ult i64 %j_next, %count
+br i1 %more_steps, label %again, label %ticked
+again:
+call void @rate(ptr %state, ptr %held, ptr %parameters, ptr %k0)
+br label %step
+ticked:
+call void @llvm.memcpy.p0.p0.i64(ptr %memory, ptr %later, i64 {8 * memory}, i1 false)
+%k_next = add i64 %k, 1
+%more = icmp ult i64 %k_next, %ticks
+br i1 %more, label %tick, label %end
+end:
+ret void
+}}
+"""
+
+
+def _move(size: int, lanes: int) -> str:
+    """``move(x, h, rate, to)``: ``x + h rate``."""
+    w = Writer(lanes)
+    h = w.load("%h", 0)
+    for k in range(size):
+        at = 8 * lanes * k
+        w.store(w.binary("fadd", w.load("%x", at), w.binary("fmul", h, w.load("%rate", at))), "%to", at)
+    return f"define internal void @move(ptr %x, ptr %h, ptr %rate, ptr %to) {{\nentry:\n{w.text()}\nret void\n}}"
+
+
+def _finish(size: int, lanes: int) -> str:
+    """``finish(x, h / 6, k0, k1, k2, k3)``: ``x += h / 6 (k0 + 2 k1 + 2 k2 + k3)``."""
+    w = Writer(lanes)
+    h, two = w.load("%h", 0), w.constant(2.0)
+    for k in range(size):
+        at = 8 * lanes * k
+        middle = w.binary("fmul", two, w.binary("fadd", w.load("%k1", at), w.load("%k2", at)))
+        total = w.binary("fadd", w.binary("fadd", w.load("%k0", at), w.load("%k3", at)), middle)
+        w.store(w.binary("fadd", w.load("%x", at), w.binary("fmul", h, total)), "%x", at)
+    arguments = ", ".join(f"ptr %{name}" for name in ("x", "h", "k0", "k1", "k2", "k3"))
+    return f"define internal void @finish({arguments}) {{\nentry:\n{w.text()}\nret void\n}}"
+
+
+def _most_wanted(lanes: int) -> str:
+    """``%count``: the largest number of steps that a lane wants, rounded up, from 1 to as many as there may be."""
+    w = Writer(1)
+    most = number(1.0)
+    for lane in range(lanes):
+        other = w.load("%wanted", 8 * lane)
+        most = w.choose(w.value(f"fcmp ogt double {other}, {most}"), other, most)
+    most = w.choose(w.value(f"fcmp olt double {most}, %most"), most, "%most")
+    whole = w.value(f"fptosi double {most} to i64")
+    rest = w.value(f"fcmp ogt double {most}, {w.value(f'sitofp i64 {whole} to double')}")
+    w.line(f"%count = add i64 {whole}, {w.value(f'zext i1 {rest} to i64')}")
+    return w.text()
