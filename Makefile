@@ -99,8 +99,7 @@ campaigns:
 	@echo "gain-coverage           200 loads by torques with gains of drives that are 10 % wrong"
 	@echo "load-coverage           95 % intervals of loads and drive gains by joint torques, noise filtered"
 	@echo "run-agreement           planted differences between runs: how often the cause is named"
-	@echo "estimators-noise        estimators under noisy positions: bias, coverage, time, wrong control laws"
-	@echo "assumed-loops           estimators on logs with unknown control law and commanded motion"
+	@echo "closed-loops            IV and DIDIM with told and assumed control laws: errors, coverage, bias, time"
 	@echo "compare-real            estimators on real logs"
 	@echo "command-evidence        faults planted in real logs without torque, and objections to these logs as they are"
 	@echo "actuators               servos and legs on real logs without torque: xl330, go2, so101 (minutes)"
@@ -243,11 +242,8 @@ load-coverage: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/load_torque_coverage.py 200
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/load_single_axis.py 200
 
-estimators-noise: $(STAMP)
-	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/estimators_noise.py
-
-assumed-loops: $(STAMP)
-	$(CAMPAIGN)/assumed_loops.py
+closed-loops: $(STAMP)
+	$(CAMPAIGN)/closed_loops.py
 
 compare-real: $(STAMP)
 	$(CAMPAIGN)/compare_real.py
