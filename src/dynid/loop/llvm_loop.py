@@ -22,6 +22,24 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 """
 
+_STEPS = """step:
+%j = phi i64 [ 0, %pacing ], [ %j_next, %again ]
+call void @move(ptr %state, ptr %half, ptr %k0, ptr %x)
+call void @rate(ptr %x, ptr %held, ptr %parameters, ptr %k1)
+call void @move(ptr %state, ptr %half, ptr %k1, ptr %x)
+call void @rate(ptr %x, ptr %held, ptr %parameters, ptr %k2)
+call void @move(ptr %state, ptr %whole, ptr %k2, ptr %x)
+call void @rate(ptr %x, ptr %held, ptr %parameters, ptr %k3)
+call void @finish(ptr %state, ptr %sixth, ptr %k0, ptr %k1, ptr %k2, ptr %k3)
+%j_next = add i64 %j, 1
+%more_steps = icmp ult i64 %j_next, %count
+br i1 %more_steps, label %again, label %ticked
+again:
+call void @rate(ptr %state, ptr %held, ptr %parameters, ptr %k0)
+br label %step
+"""
+"""The steps of a tick, in the block after `pacing`."""
+
 
 def print_function(name: str, tape: Tape, lanes: int, host: Host) -> str:
     """Print a tape as a function ``name(input..., output...)`` of pointers to ``[element][lane]``.
@@ -136,22 +154,7 @@ store i64 %count, ptr %taken_at, align 8
 %whole = getelementptr inbounds double, ptr %half, i64 {lanes}
 %sixth = getelementptr inbounds double, ptr %half, i64 {2 * lanes}
 br label %step
-step:
-%j = phi i64 [ 0, %pacing ], [ %j_next, %again ]
-call void @move(ptr %state, ptr %half, ptr %k0, ptr %x)
-call void @rate(ptr %x, ptr %held, ptr %parameters, ptr %k1)
-call void @move(ptr %state, ptr %half, ptr %k1, ptr %x)
-call void @rate(ptr %x, ptr %held, ptr %parameters, ptr %k2)
-call void @move(ptr %state, ptr %whole, ptr %k2, ptr %x)
-call void @rate(ptr %x, ptr %held, ptr %parameters, ptr %k3)
-call void @finish(ptr %state, ptr %sixth, ptr %k0, ptr %k1, ptr %k2, ptr %k3)
-%j_next = add i64 %j, 1
-%more_steps = icmp ult i64 %j_next, %count
-br i1 %more_steps, label %again, label %ticked
-again:
-call void @rate(ptr %state, ptr %held, ptr %parameters, ptr %k0)
-br label %step
-ticked:
+{_STEPS}ticked:
 call void @llvm.memcpy.p0.p0.i64(ptr %memory, ptr %later, i64 {8 * memory}, i1 false)
 %k_next = add i64 %k, 1
 %more = icmp ult i64 %k_next, %ticks

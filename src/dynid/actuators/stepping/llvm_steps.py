@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynid.loop.columns import PADDING, Columns
+from dynid.loop.derivative_columns import PADDING, Columns
 from dynid.loop.llvm_loop import print_function
 from dynid.tape.llvm.engine import Host
 from dynid.tape.llvm.functions import PASSES

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dynid.actuators.stepping.llvm_steps import carry_module, steps_module
 from dynid.actuators.stepping.servo_step import ServoPlant, slope_tape, step_tape
 from dynid.arrays import Floats
-from dynid.loop.columns import pad_width
+from dynid.loop.derivative_columns import pad_width
 from dynid.tape import Program, compile_tape
 from dynid.tape.program import Backend, compiles
 
