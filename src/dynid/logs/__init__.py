@@ -13,7 +13,6 @@ NAMES = {
     "lerobot": ["read_lerobot"],
     "reading": ["read_recording", "read_stream", "runs_in"],
     "recording": ["Commands", "Recording"],
-    "sysid_series": ["from_sysid_series", "write_sysid_series"],
 }
 """Module -> its public names, loaded at first use."""
 

@@ -18,7 +18,8 @@ from dynid.logs.column_names import JointNames, quantity_in, words_of
 from dynid.logs.conversion import Converter
 from dynid.logs.joint_order import other_joints
 from dynid.logs.readers import Options, Table
-from dynid.logs.readers.dispatch import is_bag, is_lerobot
+from dynid.logs.lerobot import is_lerobot
+from dynid.logs.readers.ros import bag_files
 from dynid.logs.reading import Progress, folder_contents, matching_profiles, read_tables
 from dynid.logs.signal_guess import (
     FoundSignal,
@@ -113,8 +114,7 @@ def inspect_log(
     if others + more:
         notes.append(f"one map for {others + more + 1} runs of one kind; {next(iter(tables))} was read for it")
     bags = all(table.clocks for table in tables.values())
-    motors = any(name.endswith("/position/motor0") for table in tables.values() for name in table.columns)
-    profiles = (("unitree_go" if motors else "joint_state"),) if bags else _profiles(tables, robot)
+    profiles = ("joint_state",) if bags else _profiles(tables, robot)
     if profiles:
         toml, guesses = _from_profile(profiles[0], tables, robot)
     else:
@@ -137,7 +137,7 @@ def _one_run(given: list[Path]) -> tuple[list[Path], int]:
         files, more = _one_run(given[:1])
         return files, more + len(given) - 1
     folder = given[0]
-    if len(given) > 1 or not folder.is_dir() or is_bag(folder):
+    if len(given) > 1 or not folder.is_dir() or bag_files(folder):
         return given, 0
     if is_lerobot(folder) and (episodes := sorted((folder / "data").rglob("*.parquet"))):
         return episodes[:1], len(episodes) - 1

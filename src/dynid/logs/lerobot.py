@@ -36,6 +36,11 @@ _SI = {"position": "rad", "velocity": "rad/s", "effort": "N m"}
 _PER_SECOND = {"rad": "rad/s", "deg": "deg/s"}
 
 
+def is_lerobot(path: str | Path) -> bool:
+    """Whether a path is the folder of a LeRobot data set."""
+    return (Path(path) / "meta" / "info.json").exists()
+
+
 def read_lerobot(
     folder: str | Path,
     robot: Robot | None = None,

@@ -14,10 +14,10 @@ import numpy as np
 
 from dynid.errors import ArgumentError, DataError, LogReadError
 from dynid.files import file_digest
-from dynid.logs.channel_map import ChannelMap, profile_names, read_channel_map, read_profile
-from dynid.logs.conversion import Converter
+from dynid.logs.channel_map import ChannelMap, ChannelMapSource, profile_names, read_channel_map, read_profile
+from dynid.logs.conversion import convert, fits
 from dynid.logs.readers import Options, Table, read_pieces, read_table
-from dynid.logs.readers.dispatch import bag_files, is_bag, is_lerobot
+from dynid.logs.readers.ros import bag_files
 from dynid.logs.recording import Recording, seal
 from dynid.robot.model import Robot
 from dynid.stages import in_stage
@@ -34,7 +34,7 @@ def read_recording(
     path: Paths,
     robot: Robot | None = None,
     *,
-    channel_map: ChannelMap | Mapping[str, Any] | str | Path | None = None,
+    channel_map: ChannelMapSource | None = None,
     profile: str | None = None,
     strict: bool = False,
     progress: Progress | None = None,
@@ -48,8 +48,7 @@ def read_recording(
         channel_map: What the columns mean; not needed for bags of ROS messages, which say so themselves.
         profile: Name of a ready map instead (`profile_names`).
         strict: Refuse a damaged file instead of keeping what can be verified.
-        progress: Called with the finished share (0 to 1), also within a large file, and a short description of the
-            current step.
+        progress: Called with the finished share (0 to 1) and a short description of the current step.
 
     Returns:
         The log in SI units on the joint side. `Recording.findings` lists what was lost of a damaged
@@ -63,17 +62,10 @@ def read_recording(
         >>> dynid.read_recording(folder / "run1.csv", channel_map=folder / "map.toml").time.size
         601
     """
-    if robot is not None and not isinstance(robot, Robot):
-        raise ArgumentError(
-            f"robot is {robot!r:.80}", remedy="Give a Robot or None; a channel map belongs under channel_map=."
-        )
-    chosen = _chosen(channel_map, profile)
-    files = _find_files(path, chosen)
-    options = replace(chosen.options if chosen else Options(), strict=strict)
     tell = progress or (lambda share, note: None)
-    tables = read_tables(files, options, lambda share, note: tell(0.8 * share, note))
-    tell(0.8, "converting")
-    recording = _convert(chosen or _self_describing(tables, files), tables, files, robot)
+    tell(0.0, "reading")
+    chosen, files = _find(path, robot, channel_map, profile)
+    recording = next(_pieces(files, chosen, robot, strict, 0))
     tell(0.9, "making a digest")
     recording = replace(recording, sha256=_digest([part for log in files.values() for part in parts_of(log)]))
     tell(1.0, "read")
@@ -84,13 +76,14 @@ def read_stream(
     path: Paths,
     robot: Robot | None = None,
     *,
-    channel_map: ChannelMap | Mapping[str, Any] | str | Path | None = None,
+    channel_map: ChannelMapSource | None = None,
     profile: str | None = None,
     strict: bool = False,
     rows: int = ROWS,
     progress: Progress | None = None,
 ) -> Iterator[Recording]:
-    """Read the log of one run piece by piece, for `process_stream`; npy, Parquet and Arrow files in bounded memory.
+    """Read the log of one run piece by piece, for `process_stream`; text, npy, Parquet and Arrow
+    files in bounded memory.
 
     Other formats are read whole and returned in pieces. No digest is made of the source.
 
@@ -111,94 +104,67 @@ def read_stream(
         >>> sum(part.time.size for part in dynid.read_stream(folder / "run1.csv", channel_map=folder / "map.toml"))
         601
     """
+    chosen, files = _find(path, robot, channel_map, profile)
+    total, done = sum(file.stat().st_size for log in files.values() for file in parts_of(log)), 0
+    for recording in _pieces(files, chosen, robot, strict, rows):
+        yield recording
+        if progress is not None:
+            done += sum(x.nbytes for x in (recording.time, recording.q, recording.dq, recording.effort) if x is not None)
+            progress(min(done / max(total, 1), 1.0), f"{done} bytes of numbers")
+
+
+def _find(
+    path: Paths, robot: Robot | None, channel_map: ChannelMapSource | None, profile: str | None
+) -> tuple[ChannelMap | None, dict[str, Path]]:
+    """The map to read with, if one is given, and the files of the run."""
     if robot is not None and not isinstance(robot, Robot):
         raise ArgumentError(
             f"robot is {robot!r:.80}", remedy="Give a Robot or None; a channel map belongs under channel_map=."
         )
-    chosen = _chosen(channel_map, profile)
-    files = _find_files(path, chosen)
-    options = replace(chosen.options if chosen else Options(), strict=strict)
-    total = sum(_size(file) for file in files.values())
-    sources = [read_pieces(file, options, rows=rows) for file in files.values()]
-    first_row = 0
-    for number, pieces in enumerate(zip_longest(*sources)):
-        if any(piece is None for piece in pieces):
-            raise DataError("the files of the run have different numbers of rows", path=str(path))
-        tables = dict(zip(files, pieces, strict=True))
-        chosen = chosen or _self_describing(tables, files)
-        recording = _convert(chosen, tables, files, robot, first_row)
-        first_row += recording.time.size
-        yield recording if number == 0 else replace(recording, notes=(), findings=())
-        if progress is not None:
-            numbers = sum(column.size for table in pieces for column in table.columns.values())
-            done = first_row * 8.0 * numbers / max(recording.time.size, 1)
-            progress(min(done / max(total, 1), 1.0), f"{first_row} rows")
-
-
-def _chosen(channel_map: ChannelMap | Mapping[str, Any] | str | Path | None, profile: str | None) -> ChannelMap | None:
-    """The map to read with, if one is given."""
     if channel_map is not None and profile is not None:
         raise ArgumentError("give a channel map or a profile, not both", remedy='Put profile = "..." into the map.')
-    return read_profile(profile) if profile else None if channel_map is None else read_channel_map(channel_map)
+    chosen = read_profile(profile) if profile else None if channel_map is None else read_channel_map(channel_map)
+    return chosen, _find_files(path, chosen)
 
 
-def _convert(
-    chosen: ChannelMap, tables: Mapping[str, Table], files: Mapping[str, Path], robot: Robot | None, first_row: int = 0
-) -> Recording:
-    """The recording of some tables; errors name the files."""
+def _pieces(
+    files: Mapping[str, Path], chosen: ChannelMap | None, robot: Robot | None, strict: bool, rows: int
+) -> Iterator[Recording]:
+    """The recordings of a run's pieces, one after the other; one piece for 0 rows. Errors name the files."""
+    options = replace(chosen.options if chosen else Options(), strict=strict)
     source = ", ".join(str(file) for file in files.values())
-    try:
-        fields = Converter(chosen, tables, robot, first_row).fields()
-        for array in fields.values():
-            if isinstance(array, np.ndarray):
-                seal(array)  # nothing else refers to it
-        return Recording(**fields, source=source)
-    except DataError as error:
-        place = f"{error.place} of {chosen.source}" if error.place else None  # the converter names places of the map
-        raise type(error)(error.reason, path=error.path or source, place=place, remedy=error.remedy) from error
+    first_row = 0
+    for pieces in zip_longest(*(read_pieces(file, options, rows=rows) for file in files.values())):
+        if any(piece is None for piece in pieces):
+            raise DataError("the files of the run have different numbers of rows", path=source)
+        tables = dict(zip(files, pieces, strict=True))
+        chosen = chosen or _self_describing(tables, files)
+        try:
+            fields = convert(chosen, tables, robot, first_row)
+            for array in fields.values():
+                if isinstance(array, np.ndarray):
+                    seal(array)  # nothing else refers to it
+            recording = Recording(**fields, source=source)
+        except DataError as error:
+            place = f"{error.place} of {chosen.source}" if error.place else None  # the converter names those of the map
+            raise type(error)(error.reason, path=error.path or source, place=place, remedy=error.remedy) from error
+        yield recording if first_row == 0 else replace(recording, notes=())
+        first_row += recording.time.size
 
 
-def read_tables(files: Mapping[str, Path], options: Options, progress: Progress | None = None) -> dict[str, Table]:
-    """Read each file of a run."""
+def read_tables(files: Mapping[str, Path], progress: Progress | None = None) -> dict[str, Table]:
+    """Read each file of a run as it is."""
     tables = {}
-    done, total = 0, sum(_size(file) for file in files.values())
-    for key, file in files.items():
-        tell = (
-            None
-            if progress is None
-            else _Within(progress, file.name, done / max(total, 1), _size(file) / max(total, 1))
-        )
-        tables[key] = read_table(file, replace(options, progress=tell))
-        done += _size(file)
+    for number, (key, file) in enumerate(files.items()):
+        if progress is not None:
+            progress(number / len(files), file.name)
+        tables[key] = read_table(file)
     return tables
-
-
-class _Within:
-    """Progress of one file as a part of all files; tiny steps are not reported."""
-
-    def __init__(self, progress: Progress, name: str, start: float, share: float) -> None:
-        self._progress, self._name, self._start, self._share = progress, name, start, share
-        self._last = 0.0
-        progress(start, name)
-
-    def __call__(self, share: float) -> None:
-        """Report the share of the file that has been read."""
-        if share - self._last >= 0.002:
-            self._last = share
-            self._progress(self._start + self._share * share, self._name)
-
-
-def _size(file: Path) -> int:
-    """Bytes of a log; zero if it cannot be opened, which the reader reports later."""
-    try:
-        return sum(part.stat().st_size for part in parts_of(file))
-    except (OSError, ValueError, LogReadError):
-        return 0
 
 
 def matching_profiles(tables: Mapping[str, Table]) -> tuple[str, ...]:
     """The profiles whose every required column is there."""
-    return tuple(name for name in profile_names() if Converter(read_profile(name), tables, None).fits())
+    return tuple(name for name in profile_names() if fits(read_profile(name), tables))
 
 
 def _find_files(path: Paths, chosen: ChannelMap | None) -> dict[str, Path]:
@@ -243,7 +209,7 @@ def folder_contents(folder: Path) -> tuple[list[Path], list[Path]]:
     return logs, folders
 
 
-def runs_in(path: str | Path, channel_map: ChannelMap | Mapping[str, Any] | str | Path | None = None) -> list[Path]:
+def runs_in(path: str | Path, channel_map: ChannelMapSource | None = None) -> list[Path]:
     """The runs that a path stands for: itself, or those in a folder of runs.
 
     A folder stays whole if it is a ROS 2 bag or a LeRobot data set, or if the map names the files of a run and they lie
@@ -259,7 +225,7 @@ def runs_in(path: str | Path, channel_map: ChannelMap | Mapping[str, Any] | str 
     """
     folder = Path(path)
     chosen = None if channel_map is None else read_channel_map(channel_map)
-    if not folder.is_dir() or is_bag(folder) or is_lerobot(folder):
+    if not folder.is_dir() or bag_files(folder) or is_lerobot(folder):
         return [folder]
     logs, folders = folder_contents(folder)
     if logs:
@@ -291,15 +257,12 @@ def _self_describing(tables: Mapping[str, Table], files: Mapping[str, Path]) -> 
 
 def parts_of(log: Path) -> list[Path]:
     """The files that hold a log: those of a ROS 2 bag, or the file itself."""
-    return bag_files(log) if log.is_dir() else [log]
+    return (bag_files(log) or [log]) if log.is_dir() else [log]
 
 
 def log_digest(path: str | Path) -> str:
     """The digest that a recording of the log carries; for a folder whose files a map names, that of the folder."""
-    try:
-        return _digest(parts_of(Path(path)))
-    except LogReadError:
-        return file_digest(path)
+    return _digest(parts_of(Path(path)))
 
 
 def _digest(files: Sequence[Path]) -> str:

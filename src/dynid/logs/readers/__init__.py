@@ -1,7 +1,8 @@
-"""Log files of every format as tables of named columns; one adapter per format, imported when it is needed."""
+"""Readers of log files, one module per format; `formats` has the table of them."""
+
+from __future__ import annotations
 
 from dynid.logs.readers.base import Options, Table
-from dynid.logs.readers.dispatch import read_pieces, read_table
-from dynid.logs.readers.log_formats import FORMATS, Format, detect_format
+from dynid.logs.readers.formats import read_pieces, read_table
 
-__all__ = ["FORMATS", "Format", "Options", "Table", "detect_format", "read_pieces", "read_table"]
+__all__ = ["Options", "Table", "read_pieces", "read_table"]

@@ -1,15 +1,9 @@
-"""What every adapter takes and returns: reading options, a table of named columns, and bounds on what is unpacked.
-
-To add a format: write ``readers/<name>.py`` with ``read(path, options) -> Table`` that opens nothing but `path` and
-calls ``options.tell`` on its way; add a row to `FORMATS` in `registry`, and a writer to the test matrix, which the
-fuzzer uses, too.
-"""
+"""What every reader takes and returns: options, a table of named columns, and bounds on what is unpacked."""
 
 from __future__ import annotations
 
-import bz2
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -38,18 +32,11 @@ class Options:
     """Text only: what separates fields: "," ";" "|", a tab, or " " for any blank; None lets the reader find out."""
     decimal: str | None = None
     """Text only: "." or ","; None lets the reader find out."""
-    progress: Callable[[float], None] | None = field(default=None, compare=False, repr=False)
-    """Called now and then with the share of the file that has been read (0 to 1)."""
-
-    def tell(self, done: float, whole: float) -> None:
-        """Report that a part of the whole has been read."""
-        if self.progress is not None and whole > 0:
-            self.progress(min(done / whole, 1.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Table:
-    """The numbers of one file, as they stand in it."""
+    """The numbers of one file, or of one piece of it, as they stand in it."""
 
     columns: Mapping[str, Floats]
     """Name -> (N,) or (N, k); lengths may differ between columns."""
@@ -88,6 +75,15 @@ class Table:
             return None
         return np.asarray(wide[:, int(index)])
 
+    def pieces(self, rows: int) -> Iterator[Table]:
+        """The table in pieces of so many rows; whole for 0 rows, and where columns have clocks of their own."""
+        lengths = {len(column) for column in self.columns.values()}
+        if not rows or len(lengths) != 1 or max(lengths) <= rows:
+            yield self
+            return
+        for first in range(0, lengths.pop(), rows):
+            yield replace(self, columns={name: x[first : first + rows] for name, x in self.columns.items()})
+
 
 def as_column(values: ArrayLike) -> Floats:
     """Numbers of any kind as (N,) or (N, k) doubles; vectors stored as one row or one column become (N,)."""
@@ -114,6 +110,11 @@ def flatten_array(name: str, array: NDArray[Any]) -> dict[str, Floats]:
     return {name: as_column(array)}
 
 
+def note_left_out(kind: str, names: list[str]) -> tuple[str, ...]:
+    """A remark about parts of a file that hold no numbers."""
+    return (f"{kind} without numbers were left out: {', '.join(names[:12])}",) if names else ()
+
+
 def refuse_bomb(what: str, unpacked: int, stored: int) -> None:
     """Refuse a declared size that is absurd, alone or against the bytes that are said to hold it."""
     if unpacked > MAX_BYTES or (unpacked > BOMB_BYTES and unpacked > MAX_RATIO * max(stored, 1)):
@@ -121,58 +122,3 @@ def refuse_bomb(what: str, unpacked: int, stored: int) -> None:
             f"{what} declares {unpacked} bytes out of {stored} stored",
             remedy="This looks like a decompression bomb. Save the log uncompressed if it is genuine.",
         )
-
-
-class Unpacking:
-    """Unpacks the blocks of one file, and bounds their sum, too."""
-
-    def __init__(self, stored: int) -> None:
-        self._stored, self._unpacked = stored, 0
-
-    def unpack(self, method: str, data: bytes, size: int) -> bytes:
-        """Unpack a block; arguments and errors as of `unpack`."""
-        if method not in ("", "none"):
-            self._unpacked += size
-            refuse_bomb("the file", self._unpacked, self._stored)
-        return unpack(method, data, size)
-
-
-def unpack(method: str, data: bytes, size: int) -> bytes:
-    """Unpack a block of exactly `size` bytes.
-
-    Args:
-        method: "" or "none", "bz2", "lz4" (frame format), "zstd".
-        data: The packed bytes.
-        size: Declared size when unpacked [bytes].
-
-    Raises:
-        LogReadError: If the method is unknown, or the block is damaged or of another size.
-    """
-    refuse_bomb("a packed block", size, len(data))
-    result = _unpacked(method, data, size + 1)
-    if len(result) != size:
-        raise LogReadError(f"a packed block holds {len(result)} bytes instead of {size}")
-    return result
-
-
-def unpack_beginning(method: str, data: bytes, size: int) -> bytes:
-    """Unpack the beginning of a block that was cut off, as far as it goes; arguments as for `unpack`."""
-    return _unpacked(method, data, min(size, max(BOMB_BYTES, MAX_RATIO * len(data))))
-
-
-def _unpacked(method: str, data: bytes, most: int) -> bytes:
-    """Unpack at most a given number of bytes of a block."""
-    if method in ("", "none"):
-        return data
-    if method == "bz2":
-        return bz2.BZ2Decompressor().decompress(data, max_length=most)
-    if method == "lz4":
-        import lz4.frame  # type: ignore[import-untyped]
-
-        return bytes(lz4.frame.LZ4FrameDecompressor().decompress(data, max_length=most))
-    if method == "zstd":
-        import zstandard
-
-        with zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(data) as stream:
-            return bytes(stream.read(most))
-    raise LogReadError(f"compression '{method[:20]}' is not known")

@@ -1,8 +1,9 @@
-"""HDF5 and MATLAB 7.3. A few corrupt bytes can ask for gigabytes or loop for ever: runs in the safe child."""
+"""HDF5 and MATLAB 7.3. A few corrupt bytes can ask for gigabytes or loop for ever: runs in the guarded child."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,10 @@ import numpy as np
 
 from dynid.arrays import Floats
 from dynid.errors import LogReadError
-from dynid.logs.readers.base import MAX_COLUMNS, Options, Table, flatten_array, refuse_bomb
+from dynid.logs.readers.base import MAX_COLUMNS, Options, Table, flatten_array, note_left_out, refuse_bomb
 
 
-def read(path: Path, options: Options) -> Table:
+def read(path: Path, options: Options, rows: int) -> Iterator[Table]:
     """Read every numeric dataset, named ``group.dataset``. Links to other files are not followed."""
     import h5py
 
@@ -32,17 +33,13 @@ def read(path: Path, options: Options) -> Table:
         warnings.simplefilter("ignore")
         file.visititems(collect)
         _check(found, path.stat().st_size)
-        done, whole = 0, sum(dataset.size or 0 for dataset in found.values())
         for name, dataset in found.items():
-            options.tell(done, whole)
-            done += dataset.size or 0
             if not dataset.shape or dataset.dtype.hasobject or (dataset.dtype.names is None and _not_real(dataset)):
                 skipped.append(name)
                 continue
             columns |= flatten_array(name, _values(dataset))
             units |= _declared_unit(name, dataset)
-    notes = (f"datasets without numbers were left out: {', '.join(skipped)}",) if skipped else ()
-    return Table(columns=columns, units=units, notes=notes)
+    yield Table(columns=columns, units=units, notes=note_left_out("datasets", skipped))
 
 
 def _not_real(dataset: Any) -> bool:

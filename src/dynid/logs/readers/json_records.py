@@ -15,7 +15,7 @@ import numpy as np
 
 from dynid.arrays import Floats
 from dynid.errors import LogReadError
-from dynid.logs.readers.base import MAX_COLUMNS, Options, Table, as_column
+from dynid.logs.readers.base import MAX_COLUMNS, Options, Table, as_column, note_left_out
 
 MAX_JSON = 2**30
 """Largest JSON file [bytes] (convention: it takes about ten times as much memory)."""
@@ -24,7 +24,7 @@ MAX_DEPTH = 8
 _REMEDY = "Write one object per sample with the same numbers in each, or lists of equal length."
 
 
-def read(path: Path, options: Options) -> Table:
+def read(path: Path, options: Options, rows: int) -> Iterator[Table]:
     """Read the records and constants of a JSON file."""
     if path.stat().st_size > MAX_JSON:
         raise LogReadError(f"it is larger than {MAX_JSON} bytes", remedy="Write large logs as Parquet or npz.")
@@ -35,16 +35,14 @@ def read(path: Path, options: Options) -> Table:
         raise LogReadError(f"it is no whole JSON ({error.msg})", place=place, remedy="Write it again.") from error
     except (UnicodeDecodeError, RecursionError) as error:
         raise LogReadError("it is no JSON text that can be read", remedy="Write it again.") from error
-    options.tell(1, 2)
     parts = _Parts()
     if isinstance(content, list) and content and not isinstance(content[0], Mapping):
         content = {"array": content}
     parts.take("", {"": content} if isinstance(content, list) else content, 0)
-    options.tell(2, 2)
     if not parts.columns:
         raise LogReadError("it holds no series of numbers", remedy=_REMEDY)
-    notes = (f"fields without numbers were left out: {', '.join(parts.left_out[:12])}",) if parts.left_out else ()
-    return Table(columns=parts.columns, constants=parts.constants, words=parts.words, notes=notes)
+    notes = note_left_out("fields", parts.left_out)
+    yield Table(columns=parts.columns, constants=parts.constants, words=parts.words, notes=notes)
 
 
 class _Parts:

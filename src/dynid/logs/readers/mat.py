@@ -1,4 +1,4 @@
-"""MATLAB files up to version 7.2 (7.3 is HDF5). SciPy's reader can crash on corrupt files: runs in the safe child."""
+"""MATLAB files up to version 7.2 (7.3 is HDF5). SciPy's reader can crash on corrupt files: runs in the guarded child."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from dynid.logs.readers.base import Options, Table, as_column, refuse_bomb
+from dynid.logs.readers.base import Options, Table, as_column, note_left_out, refuse_bomb
 
 MAX_DEPTH = 16
 """Deepest nesting of structs followed."""
 
 
-def read(path: Path, options: Options) -> Table:
+def read(path: Path, options: Options, rows: int) -> Iterator[Table]:
     """Read every real array; fields of structs are named ``struct.field``."""
     from scipy.io import loadmat
 
@@ -32,8 +32,7 @@ def read(path: Path, options: Options) -> Table:
         if not any(key == name or key.startswith(f"{name}.") for key in columns):
             skipped.append(name)
     refuse_bomb("the file", sum(column.nbytes for column in columns.values()), path.stat().st_size)
-    notes = (f"variables without numbers were left out: {', '.join(skipped)}",) if skipped else ()
-    return Table(columns=columns, notes=notes)
+    yield Table(columns=columns, notes=note_left_out("variables", skipped))
 
 
 def _numeric(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:

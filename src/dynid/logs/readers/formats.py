@@ -1,0 +1,155 @@
+"""The formats of logs: a row for each, with the reader that opens it; every failure becomes a `LogReadError` here.
+
+To add a format, write ``readers/<name>.py`` with ``read(path, options, rows)``, which opens nothing but `path` and yields
+tables of at most so many rows (whole tables are cut where they must be; 0 asks for the whole file), and add a row.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from dynid.errors import DynidError, LogReadError, UnreachableLogError
+from dynid.logs.readers.base import Options, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One row of the registry."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    magic: tuple[tuple[int, bytes], ...] = ()
+    """(offset, bytes) that open such a file."""
+    module: str = ""
+    """The reader's module in this folder, where it has another name."""
+    guarded: bool = True
+    """Whether it is read in a child process of limited memory and time. It need not be where nothing is packed, so that
+    its numbers take at most some times the bytes of the file."""
+    extra: str = ""
+    """The optional dependency it needs, as in ``pip install dynid[extra]``."""
+
+
+FORMATS = (
+    Format("npy", (".npy",), ((0, b"\x93NUMPY"),), "numpy_files", guarded=False),
+    Format("npz", (".npz",), ((0, b"PK\x03\x04"), (0, b"PK\x05\x06")), "numpy_files"),
+    Format("hdf5", (".h5", ".hdf5", ".hdf"), ((0, b"\x89HDF\r\n\x1a\n"), (512, b"\x89HDF\r\n\x1a\n")), extra="hdf5"),
+    Format("mat", (".mat",), ((0, b"MATLAB 5.0"),)),
+    Format("arrow", (".parquet", ".arrow", ".feather"), ((0, b"PAR1"), (0, b"ARROW1")), extra="parquet"),
+    Format("mcap", (".mcap",), ((0, b"\x89MCAP"),), "ros", extra="ros"),
+    Format("rosbag1", (".bag",), ((0, b"#ROSBAG V"),), "ros", extra="ros"),
+    Format("rosbag2", (".db3",), ((0, b"SQLite format 3\0"),), "ros", extra="ros"),
+    Format("json", (".json",), (), "json_records"),
+    Format("text", (".csv", ".tsv", ".txt", ".dat", ".log", ".asc"), guarded=False),
+)
+"""All formats, binary ones first; a file of no other format is text."""
+_UNPACK = "Unpack it first, and give what was in it."
+_REFUSED = (
+    (re.compile(rb"\x1f\x8b"), "it is compressed with gzip", _UNPACK),
+    (re.compile(rb"BZh[1-9]1AY&SY"), "it is compressed with bzip2", _UNPACK),
+    (re.compile(rb"\xfd7zXZ\0"), "it is compressed with xz", _UNPACK),
+    (re.compile(rb"\x28\xb5\x2f\xfd"), "it is compressed with zstd", _UNPACK),
+    (
+        re.compile(rb"\x80[\x02-\x05]"),
+        "it is a Python pickle, which can run any program when it is opened",
+        "Open it where you trust it and save plain arrays, with numpy.savez for one.",
+    ),
+)
+"""Files that are known and not read: (how they begin, what they are, what to do)."""
+
+
+def read_table(path: str | Path, options: Options | None = None) -> Table:
+    """Read one log file, or the folder of a ROS 2 bag, into named columns.
+
+    Raises:
+        LogReadError: For any file that cannot be read, with place, reason and remedy.
+    """
+    return next(iter([*read_pieces(path, options)]))
+
+
+def read_pieces(path: str | Path, options: Options | None = None, *, rows: int = 0) -> Iterator[Table]:
+    """Read one log piece by piece; text, npy, Parquet and Arrow in bounded memory, other formats whole.
+
+    Args:
+        path: The file, or the folder of a ROS 2 bag; nothing else is opened.
+        options: How to read it.
+        rows: Rows of a piece; 0 for the whole log.
+
+    Raises:
+        LogReadError: As soon as something cannot be read.
+    """
+    file, name = Path(path), "text"
+    try:
+        found = detect_format(file)
+        name = found.name
+        if found.guarded:
+            from dynid.logs.readers.guarded import read_guarded  # with what it takes to start another process
+
+            tables = read_guarded(name, file, options or Options(), rows)
+        else:
+            tables = read_here(name, file, options or Options(), rows)
+        for table in tables:
+            yield from table.pieces(rows)
+    except (OSError, ValueError, LogReadError) as error:
+        raise log_read_error(error, name, file) from error
+
+
+def detect_format(path: Path) -> Format:
+    """The format of a log, by its first bytes, else by its suffix, else text; a folder is a ROS 2 bag."""
+    if path.is_dir():
+        return next(found for found in FORMATS if found.name == "rosbag2")
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise LogReadError("it is not a regular file")
+    if path.suffix.lower() in (".xlsx", ".xls", ".ods", ".numbers"):
+        raise LogReadError("it is a spreadsheet, which dynid does not read", remedy="Save it as CSV, and give that.")
+    with path.open("rb") as stream:
+        head = stream.read(1024)
+    for found in FORMATS:
+        if any(head[at : at + len(magic)] == magic for at, magic in found.magic):
+            return found
+    for begins, reason, remedy in _REFUSED:
+        if begins.match(head):
+            raise LogReadError(reason, remedy=remedy)
+    return next((found for found in FORMATS if path.suffix.lower() in found.suffixes), FORMATS[-1])
+
+
+def read_here(name: str, path: Path, options: Options, rows: int = 0) -> Iterator[Table]:
+    """Read a file with the named reader in this process; every failure is a `LogReadError` with the file's path."""
+    try:
+        found = next(row for row in FORMATS if row.name == name)
+        reader = importlib.import_module(f"dynid.logs.readers.{found.module or name}")
+        yield from reader.read(path, options, rows)
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        raise log_read_error(error, name, path) from error
+
+
+def log_read_error(error: BaseException, name: str, path: Path) -> LogReadError:
+    """Convert any exception to our error about this file."""
+    if isinstance(error, DynidError):
+        kind = UnreachableLogError if isinstance(error, UnreachableLogError) else LogReadError
+        return kind(error.reason, path=error.path or path, place=error.place, remedy=error.remedy)
+    if isinstance(error, OSError) and error.strerror:
+        return UnreachableLogError(
+            f"it cannot be opened ({error.strerror})", path=path, remedy="Check the path and its rights."
+        )
+    if isinstance(error, ImportError):
+        extra = next((f.extra for f in FORMATS if f.name == name), "")
+        return UnreachableLogError(
+            f"reading it needs {error.name}", path=path, remedy=f"Install it: pip install 'dynid[{extra or 'all'}]'."
+        )
+    if isinstance(error, MemoryError):
+        return UnreachableLogError(
+            "it asks for more memory than there is", path=path, remedy="Check the file for damage."
+        )
+    text = " ".join(str(error).split())[:200]
+    return LogReadError(
+        f"its contents are damaged or not of this format ({type(error).__name__}: {text})",
+        path=path,
+        remedy="Record or export the log again, or name its format by a matching suffix.",
+    )
