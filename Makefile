@@ -72,7 +72,6 @@ campaigns:
 	@echo "hypotheses              lengths, zeros, gains, tilts, springs, drifts, delays planted in logs of three own robots"
 	@echo "loop-delays             200 delays planted in PD loops with friction"
 	@echo "throughput              1e7 samples from npy and Parquet to information"
-	@echo "csv-speed               CSV parsing against pandas"
 	@echo "kills                   200 SIGKILLs while files are written"
 	@echo "processors              SSE2, AVX2 and AVX-512 against NumPy, under qemu-user where this processor lacks them"
 	@echo "memory                  1e8 samples reduced in flat memory"
@@ -161,9 +160,6 @@ loop-delays: $(STAMP)
 
 throughput: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/throughput.py --samples 1e7
-
-csv-speed: $(STAMP)
-	$(CAMPAIGN)/csv_speed.py
 
 kills: $(STAMP)
 	$(CAMPAIGN)/kills.py --count 200

@@ -208,7 +208,7 @@ ERRORS = {"e", "err", "error", "exc", "exception"}
 """Names of variables that hold exceptions."""
 
 ALLOWED_READINGS = {
-    "logs/readers/log_formats.py": "joins the lines of a foreign library's message, for display",
+    "logs/readers/formats.py": "joins the lines of a foreign library's message, for display",
     "files/records.py": "parts the reason and the place of msgspec's message, for display",
 }
 """Files that may touch the text of a message, with the reason; none of them decides on it."""

@@ -18,7 +18,7 @@ from dynid.files.small_files import open_regular, read_json, read_small, read_to
 from dynid.information import Information
 from dynid.links.recipe import Recipe
 from dynid.load.load_files import read_library, read_load
-from dynid.logs.channel_map import ChannelMap, read_channel_map
+from dynid.logs.channel_map import read_channel_map
 from dynid.logs.columns import match_pattern
 from dynid.logs.readers.text import is_number
 from dynid.loop.law_files import read_law
@@ -118,7 +118,10 @@ def test_a_schema_names_file_place_and_reason(content: object, message: str) -> 
     schema.check_content({"inputs": [{"path": "a", "size": 3}]}, RUN, path="run.json")
 
 
-@given(st.lists(st.sampled_from(["a", "b", "*", "_"]), max_size=7), st.text("ab_", max_size=9))
+@given(
+    st.lists(st.sampled_from(["a", "b", "*", "_"]), max_size=7).filter(lambda parts: parts.count("*") < 3),
+    st.text("ab_", max_size=9),
+)
 def test_patterns_match_as_regular_expressions_do(parts: list[str], name: str) -> None:
     pattern = "".join(parts)
     wanted = re.fullmatch("".join(".*" if part == "*" else part for part in parts), name)
@@ -130,11 +133,12 @@ def test_patterns_match_as_regular_expressions_do(parts: list[str], name: str) -
 def test_matching_takes_time_in_proportion(tmp_path: Path) -> None:
     # each of these took minutes to ages with backtracking
     assert match_pattern("*a" * 8 + "*b", "a" * 20_000) is None
+    assert match_pattern("*a*a{joint}b", "a" * 300) is None
     assert not is_number("1" * 1000 + "x", ".")
     assert not is_number("1" * 50_000, ".")
     bad = {"columns": "q", "unit": "rad", "gear": "1e99999999999"}
-    with pytest.raises(DataError, match=r"\[position\] gear"):
-        ChannelMap.from_dict({"position": bad})
+    with pytest.raises(DataError, match=r"\[position\]: gear"):
+        read_channel_map({"position": bad})
     (tmp_path / "law.toml").write_text(f'kind = "pd"\nkp = [[1.0]]\nkd = {10**18}')
     with pytest.raises(ArgumentError, match=r"law.toml: kp\[0\]"):
         read_law(tmp_path / "law.toml")

@@ -23,7 +23,7 @@ from dynid.errors import LogReadError
 from dynid.logs.readers import read_table
 
 from .fuzz_readers import _own_peak, _peak_of_children
-from .log_writers import joint_state, torch_pickle
+from .log_writers import joint_state
 
 MEMORY_LIMIT = 10**9
 SECONDS_LIMIT = 5.0
@@ -116,26 +116,6 @@ def quoted_decimals(path: Path) -> None:
     path.write_text("a,b\n" + '"1,5","2,5"\n' * 700_000)
 
 
-def torch_of_one_number(path: Path) -> None:
-    """A PyTorch archive whose tensor repeats one number ten billion times (strides of zero)."""
-    pickled = torch_pickle({"q": np.zeros((3, 2))})
-    size, steps = struct.pack("<i", 3), b"(J" + struct.pack("<i", 2) + b"J" + struct.pack("<i", 1)
-    pickled = pickled.replace(b"(J" + size, b"(J" + struct.pack("<i", 2**31 - 1))
-    pickled = pickled.replace(steps, b"(J" + bytes(4) + b"J" + bytes(4))
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("x/data.pkl", pickled)
-        archive.writestr("x/data/0", bytes(48))
-
-
-def torch_of_zeros(path: Path) -> None:
-    """A PyTorch archive with a packed member of a gigabyte of zeros."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("x/data.pkl", torch_pickle({"q": np.zeros((3, 2))}))
-        with archive.open("x/data/0", "w", force_zip64=True) as member:
-            for _ in range(64):
-                member.write(bytes(2**24))
-
-
 def json_of_brackets(path: Path) -> None:
     """JSON that is nested a million levels deep."""
     path.write_text("[" * 1_000_000)
@@ -175,8 +155,6 @@ BOMBS: dict[str, tuple[str, Callable[[Path], None], bool]] = {
     "db3_with_a_trigger": (".db3", db3_with_a_trigger, True),
     "npz_of_bytes": (".npz", npz_of_bytes, True),
     "quoted_decimals": (".csv", quoted_decimals, True),
-    "torch_of_one_number": (".pt", torch_of_one_number, True),
-    "torch_of_zeros": (".pt", torch_of_zeros, False),
     "json_of_brackets": (".json", json_of_brackets, True),
     "hdf5_without_data": (".h5", hdf5_without_data, True),
     "mat_of_zeros": (".mat", mat_of_zeros, False),

@@ -38,7 +38,7 @@ from dynid.links.recipe import Recipe
 from dynid.load.load import Load
 from dynid.load.load_files import read_library, read_load, read_load_logs
 from dynid.logs.channel_map import read_channel_map
-from dynid.logs.conversion import Converter
+from dynid.logs.conversion import convert
 from dynid.logs.readers.base import Table
 from dynid.loop.law_files import read_law
 from dynid.processing.process import process
@@ -315,7 +315,7 @@ KINDS: dict[str, Kind] = {
     "map": Kind(
         "map.toml",
         _write("map.toml", MAP),
-        lambda path: Converter(read_channel_map(path), {"log": _table()}, None).fields(),
+        lambda path: convert(read_channel_map(path), {"log": _table()}),
         break_toml,
     ),
     "law": Kind("law.toml", _write("law.toml", LAW), read_law, break_toml),

@@ -19,11 +19,9 @@ from pathlib import Path
 
 from dynid.errors import DataError, DynidError
 from dynid.logs.channel_map import read_channel_map
-from dynid.logs.conversion import Converter
+from dynid.logs.conversion import convert
 from dynid.logs.readers.base import Options, Table
-from dynid.logs.readers.dispatch import read_table
-from dynid.logs.readers.log_formats import FORMATS, detect_format, read_in_process
-from dynid.logs.readers.safe_child import SafeChild
+from dynid.logs.readers.formats import read_table
 from dynid.logs.recording import Recording
 
 from .log_writers import CASES, planted
@@ -108,26 +106,21 @@ def fuzz(target: str, count: int, seed: int) -> Tally:
     """Read `count` mutants of one format; of a folder, its metadata are broken."""
     case, tally = CASES[target], Tally(target)
     channel_map = read_channel_map(case.channel_map or {})
-    isolated = {entry.name for entry in FORMATS if entry.isolated}
     rng = random.Random(f"{target}-{seed}")
-    with tempfile.TemporaryDirectory() as folder, SafeChild() as child:
+    with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"log{case.suffix}"
         case.write(path, planted(60))
         broken = path / "metadata.yaml" if path.is_dir() else path
         original = broken.read_bytes()
 
         def read() -> Table:
-            if path.is_dir():
-                return read_table(path, Options(strict=bool(tally.mutants % 2)))
-            found = detect_format(path)
-            reader = child.read if found.name in isolated else read_in_process
-            return reader(found.name, path, Options(strict=bool(tally.mutants % 2)))
+            return read_table(path, Options(strict=bool(tally.mutants % 2)))
 
         read()
         for number in range(count):
             broken.write_bytes(mutate(rng, original))
             started = time.process_time()
-            _try(tally, lambda: Recording(**Converter(channel_map, {"log": read()}, None).fields()), number)
+            _try(tally, lambda: Recording(**convert(channel_map, {"log": read()})), number)
             tally.slowest_s = max(tally.slowest_s, time.process_time() - started)
             tally.mutants += 1
     _judge(tally)

@@ -16,7 +16,7 @@ from dynid.errors import EngineError
 from dynid.fleet import Fleet, identify_fleet
 from dynid.fleet.fleet_logs import FleetLog
 from dynid.fleet.store import LeafStore
-from dynid.logs.readers.log_formats import log_read_error
+from dynid.logs.readers.formats import log_read_error
 from dynid.report.sections.fleet_sections import fleet_page
 from dynid.runs.fleet_run import fleet_content
 from fleet.small_fleet import MAP, RECIPE, ROBOT, arm, write_log

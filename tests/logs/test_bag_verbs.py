@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import pytest
 from click.testing import CliRunner, Result
 
-from campaigns.log_writers import JOINTS, TIMES_NS, Planted, write_db3
+from campaigns.log_writers import JOINTS, TIMES_NS, Planted, write_bag_folder
 from dynid.cli import main
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.formats.urdf import write_urdf
@@ -18,32 +16,25 @@ from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
 
 
-def write_folder(folder: Path, seed: int, edges: list[int]) -> None:
-    """A simulated run as a bag, split at some rows."""
+def write_folder(folder: Path, seed: int) -> None:
+    """A simulated run as a bag of two files."""
     robot = cylindrical().with_terms(RotorInertia(0.1), Viscous(0.5), Coulomb(0.3), Offset(0.1))
     path, noise = sum_of_sines(3, seed=seed), Noise(effort=0.05)
     run = simulate_experiment(robot, path, rate_hz=100, duration_s=8, noise=noise, seed=seed)
     assert run.dq is not None
     assert run.effort is not None
     stamps = TIMES_NS + np.round(1e9 * run.time).astype(np.int64)
-    folder.mkdir()
-    names = [f"{folder.name}_{k}.db3" for k in range(len(edges) - 1)]
-    for name, rows in zip(names, (slice(*pair) for pair in pairwise(edges)), strict=True):
-        parts = (stamps, run.q, run.dq, run.effort, np.zeros((stamps.size, 6)))
-        write_db3(folder / name, Planted(*(part[rows] for part in parts)))
-    listed = "".join(f"  - {name}\n" for name in names)
-    (folder / "metadata.yaml").write_text(f"rosbag2_bagfile_information:\n  relative_file_paths:\n{listed}")
+    write_bag_folder(folder, Planted(stamps, run.q, run.dq, run.effort, np.zeros((stamps.size, 6))))
 
 
 def run(*words: str | Path) -> Result:
     return CliRunner().invoke(main, [str(word) for word in words])
 
 
-@pytest.mark.parametrize("edges", [[0, 801], [0, 250, 600, 801]])
-def test_inspect_identify_and_validate_take_the_folder_of_a_bag(tmp_path: Path, edges: list[int]) -> None:
+def test_inspect_identify_and_validate_take_the_folder_of_a_bag(tmp_path: Path) -> None:
     first, second, chart = tmp_path / "one", tmp_path / "two", tmp_path / "map.toml"
-    write_folder(first, 1, edges)
-    write_folder(second, 2, edges)
+    write_folder(first, 1)
+    write_folder(second, 2)
     write_urdf(cylindrical(), tmp_path / "arm.urdf")
     proposed = run("inspect", first)
     assert proposed.exit_code == 0

@@ -13,20 +13,19 @@ ADAPTER = '''"""Logs of one number per line, each with the name of its column: `
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from dynid.logs.readers.base import Options, Table, as_column
 
-__all__ = ["read"]
 
-
-def read(path: Path, options: Options) -> Table:
+def read(path: Path, options: Options, rows: int) -> Iterator[Table]:
     """Read the numbers of every column."""
     columns: dict[str, list[float]] = {}
     for line in path.read_text().splitlines()[1:]:
         name, number = line.split()
         columns.setdefault(name, []).append(float(number))
-    return Table(columns={name: as_column(values) for name, values in columns.items()})
+    yield Table(columns={name: as_column(values) for name, values in columns.items()})
 '''
 LINE = '    Format("pairs", (".pairs",), ((0, b"PAIRS"),)),\n'
 BEFORE = '    Format("text",'
@@ -44,7 +43,7 @@ def test_a_format_is_one_file_and_one_line(tmp_path: Path) -> None:
     package = tmp_path / "dynid"
     shutil.copytree(Path(dynid.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
     (package / "logs/readers/pairs.py").write_text(ADAPTER)
-    registry = package / "logs/readers/log_formats.py"
+    registry = package / "logs/readers/formats.py"
     text = registry.read_text()
     assert text.count(BEFORE) == 1
     registry.write_text(text.replace(BEFORE, LINE + BEFORE))

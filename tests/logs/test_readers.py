@@ -7,16 +7,16 @@ import os
 import pickle
 import sqlite3
 import struct
+import sys
 import zipfile
 from collections.abc import Iterator
-from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import dynid
 from campaigns.log_writers import (
     CASES,
     FLAT_MAP,
@@ -32,12 +32,12 @@ from campaigns.log_writers import (
     write_text,
 )
 from dynid.errors import DataError, LogReadError
+from dynid.links.log_part import cut_recording
 from dynid.logs.inspect import inspect_log
-from dynid.logs.readers import Options, read_table
-from dynid.logs.readers.bags.ros_messages import MessageCollector, decode_messages
+from dynid.logs.readers import Options, read_pieces, read_table
 from dynid.logs.readers.base import BOMB_BYTES
-from dynid.logs.readers.safe_child import SafeChild
-from dynid.logs.reading import read_recording, read_stream
+from dynid.logs.reading import read_recording
+from dynid.processing.simulation import sum_of_sines
 
 LOG = planted()
 
@@ -47,7 +47,7 @@ def assert_same(recording: Any, log: Planted, rows: slice = slice(None)) -> None
         np.testing.assert_allclose(getattr(recording, name), wanted[rows], rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.full])
+@pytest.mark.parametrize("name", CASES)
 def test_every_format_gives_the_planted_log_back(name: str, tmp_path: Path) -> None:
     case = CASES[name]
     if case.needs:
@@ -60,9 +60,7 @@ def test_every_format_gives_the_planted_log_back(name: str, tmp_path: Path) -> N
     assert len(recording.sha256) == 64
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, case in CASES.items() if case.suffix in (".mcap", ".bag", ".db3") and case.full]
-)
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.suffix in (".mcap", ".bag", ".db3")])
 def test_bags_need_no_channel_map(name: str, tmp_path: Path) -> None:
     case = CASES[name]
     if case.needs:
@@ -122,13 +120,7 @@ def test_small_texts(text: str, names: list[str], values: list[list[float]], tmp
     [
         ("0,5\n1,5\n", "line 1"),
         ("0,5\n1\n2,5\n", "line 1"),
-        ("a,b\n1,2\n3,x\n" + "1,2\n" * 60, "line 3"),
-        ("a,b\n1,2\n3\n" + "1,2\n" * 60, "line 3"),
-        ("a,b\n" + "1,2\n" * 80 + "3,x\n1,2\n", "line 82"),
-        ("a,b\n" + "1,2\n" * 80 + "3\n1,2\n", "line 82"),
-        ("a,b\n" + "1,2\n" * 80 + "3,4,5\n1,2\n", "line 82"),
-        ("a,b\n" + "1,2\n" * 80 + "1.5.2,3\n1,2\n", "line 82"),
-        ("a,b\n" + "1,2\n" * 80 + "1_0,3\n1,2\n", "line 82"),
+        ("a,b\n" + "1,2\n" * 80 + "3,4,5\n" * 20, "line 82"),
         ("only words\nand more\n", "line 1"),
         ("\0\1\2\3" * 20 + "x", "byte 0"),
     ],
@@ -140,6 +132,48 @@ def test_text_is_refused_with_its_place(text: str, place: str, tmp_path: Path) -
         read_table(path)
     assert caught.value.place == place
     assert caught.value.path == str(path)
+
+
+@pytest.mark.parametrize(
+    ("rows", "names"),
+    [
+        (["1,2", "3,x", *["1,2"] * 60], "1 rows hold text where numbers should be (line 3)"),
+        (
+            [*["1,2"] * 80, "1.5.2,3", "1_0,3", "1,2", "", "z,z"],
+            "3 rows hold text where numbers should be (lines 82 to 83, 86)",
+        ),
+        ([*["1,2"] * 80, "3,4,5", "1,2"], "1 rows have more than 2 fields (line 82) and were left out"),
+        ([*["err,err"] * 10, *["1,2"] * 80], "10 rows hold no numbers (lines 2 to 11) and were left out"),
+    ],
+)
+@pytest.mark.parametrize("pieces", [0, 30])
+def test_corrupt_rows_are_missing_and_named(rows: list[str], names: str, pieces: int, tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(["a,b", *rows]) + "\n")
+    tables = list(read_pieces(path, rows=pieces))
+    assert names in " ".join(loss for table in tables for loss in table.salvaged)
+    values = np.concatenate([np.column_stack(list(table.columns.values())) for table in tables])
+    assert {tuple(row) for row in values[np.isfinite(values).all(axis=1)]} == {(1.0, 2.0)}
+    if "no numbers" not in names:
+        with pytest.raises(LogReadError, match=r"line \d+"):
+            read_table(path, Options(strict=True))
+
+
+def test_rows_that_are_left_out_may_be_corrupt(tmp_path: Path) -> None:
+    """A log with ten corrupt rows at its start is used, and with `rows` that leave them out they do not matter."""
+    path, time = tmp_path / "log.csv", np.arange(600) * 0.01
+    motion = sum_of_sines(3, seed=1)
+    values = np.column_stack([time, motion(time)[0], motion(time)[2]])
+    lines = [",".join(f"{x:.9g}" for x in row) for row in values]
+    lines[:10] = ["oops," * 6 + "1e300"] * 5 + ["1e300," * 6 + "-1e250"] * 5
+    path.write_text("t,q1,q2,q3,tau1,tau2,tau3\n" + "\n".join(lines) + "\n")
+    sections = {"position": {"columns": "q{1..3}", "unit": "rad"}, "effort": {"columns": "tau{1..3}", "unit": "N m"}}
+    log = read_recording(path, channel_map={"time": {"column": "t", "unit": "s"}, **sections})
+    assert log.time.size == 595  # rows without any number belong to the header
+    assert {finding.code for finding in log.findings} == {"salvaged"}
+    assert not np.isfinite(log.q[:5]).any()
+    whole, part = dynid.process(log), dynid.process(cut_recording(log, rows="5:"))
+    np.testing.assert_allclose(whole.q, part.q, atol=1e-9)
 
 
 def test_ambiguous_text_is_read_once_declared(tmp_path: Path) -> None:
@@ -180,17 +214,6 @@ def test_decimals_are_rounded_correctly(tmp_path: Path) -> None:
     wanted = np.array([float(token) for token in tokens])
     different = (found.view(np.uint64) != wanted.view(np.uint64)) & ~(np.isnan(found) & np.isnan(wanted))
     assert not [tokens[k] for k in np.flatnonzero(different)]
-
-
-def test_text_in_many_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dynid.logs.readers.text.BLOCK_BYTES", 1000)
-    path = tmp_path / "log.csv"
-    write_text(path, LOG)
-    assert_same(read_recording(path, channel_map=FLAT_MAP), LOG)
-    path.write_bytes(path.read_bytes().replace(b"\n", b"\nx", 150)[:-300])
-    path.write_text("a,b\n" + "1,2\n" * 3000 + "1,z\n" + "1,2\n" * 3000)
-    with pytest.raises(LogReadError, match="line 3002"):
-        read_table(path)
 
 
 # --- NumPy files ----------------------------------------------------------------------------------------------------
@@ -236,33 +259,8 @@ def test_bombs_are_refused_before_unpacking(tmp_path: Path) -> None:
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**12, 9)})
     huge.write_bytes(header.getvalue())
-    with pytest.raises(LogReadError, match="declares"):
+    with pytest.raises(LogReadError, match="file size"):
         read_table(huge)
-
-
-def test_a_joint_state_without_joints_is_passed_over(tmp_path: Path) -> None:
-    collector = MessageCollector()
-    assert collector.wants("/j", "sensor_msgs/msg/JointState", "cdr")
-    collector.add("/j", 1, joint_state(1, (), [[], [], []]))
-    for stamp in (2, 3):
-        collector.add("/j", stamp, joint_state(stamp, ("a",), [[0.5 * stamp], [], []]))
-    table = collector.table()
-    np.testing.assert_array_equal(table.columns["/j/position/a"], [1.0, 1.5])
-    empty = MessageCollector()
-    empty.wants("/j", "sensor_msgs/msg/JointState", "cdr")
-    empty.add("/j", 1, joint_state(1, (), [[], [], []]))
-    with pytest.raises(LogReadError, match="name no joints"):
-        empty.table()
-
-
-def test_the_child_ends_with_its_owner(tmp_path: Path) -> None:
-    with SafeChild() as child:
-        path = tmp_path / "log.npz"
-        np.savez(path, q=LOG.q)
-        np.testing.assert_array_equal(child.read("npz", path, Options()).columns["q"], LOG.q)
-        process = child._process
-        assert process is not None
-    assert process.returncode is not None
 
 
 def test_names_in_archives_are_only_labels(tmp_path: Path) -> None:
@@ -367,8 +365,8 @@ def test_arrow_lists_structs_and_timestamps(tmp_path: Path) -> None:
 def test_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "log.csv"
     write_text(path, LOG)
-    monkeypatch.setattr("dynid.logs.readers.text._kernel", lambda: (_ for _ in ()).throw(ImportError(name="llvmlite")))
-    with pytest.raises(LogReadError, match="needs llvmlite"):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(LogReadError, match="needs pandas"):
         read_table(path)
 
 
@@ -421,117 +419,22 @@ def test_truncated_mcap_is_salvaged_up_to_the_cut(tmp_path: Path) -> None:
         recording = read_recording(path, channel_map=CASES["mcap"].channel_map)
         assert_same(recording, LOG, slice(0, len(recording.time)))
         assert len(recording.time) > 0.5 * share * len(LOG.time)
-        assert any(f.code == "salvaged" and "%" in f.message for f in recording.findings)
+        assert any(f.code == "salvaged" for f in recording.findings)
         with pytest.raises(LogReadError):
             read_recording(path, channel_map=CASES["mcap"].channel_map, strict=True)
-
-
-@pytest.mark.parametrize("compression", ["NONE", "LZ4", "ZSTD"])
-def test_mcap_cut_inside_its_only_chunk_is_salvaged(compression: str, tmp_path: Path) -> None:
-    pytest.importorskip("mcap")
-    long = planted(6000)
-    path = tmp_path / "log.mcap"
-    write_mcap(path, long, compression, chunk_size=2**24)
-    path.write_bytes(path.read_bytes()[: int(0.6 * path.stat().st_size)])
-    recording = read_recording(path, channel_map=CASES["mcap"].channel_map)
-    assert 0.3 * len(long.time) < len(recording.time) < 0.8 * len(long.time)
-    assert_same(recording, long, slice(0, len(recording.time)))
-    assert any("of a chunk cut off" in finding.message for finding in recording.findings)
-    with pytest.raises(LogReadError):
-        read_recording(path, channel_map=CASES["mcap"].channel_map, strict=True)
 
 
 def test_the_folder_of_a_ros2_bag_is_the_bag(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
-    (folder / "metadata.yaml").write_text("rosbag2_bagfile_information: {}\n")
     with pytest.raises(LogReadError, match=r"without a log that dynid recognises"):
         read_recording(folder)
     write_db3(folder / "run_0.db3", LOG)
     assert_same(read_recording(folder, channel_map=CASES["rosbag2"].channel_map), LOG)
     assert inspect_log(folder).toml == inspect_log(folder / "run_0.db3").toml
     write_db3(folder / "run_1.db3", LOG)
-    with pytest.raises(LogReadError, match=r"2 files of a bag.*run_0\.db3, run_1\.db3"):
+    with pytest.raises(LogReadError, match="2 files of a bag"):
         read_recording(folder)
-
-
-@pytest.mark.parametrize("suffix", [".db3", ".mcap"])
-def test_a_split_ros2_bag_is_read_in_the_order_of_its_metadata(tmp_path: Path, suffix: str) -> None:
-    if suffix == ".mcap":
-        pytest.importorskip("mcap")
-    write = {".db3": write_db3, ".mcap": write_mcap}[suffix]
-    case = CASES[{".db3": "rosbag2", ".mcap": "mcap"}[suffix]]
-    folder = tmp_path / "run"
-    folder.mkdir()
-    edges = [0, 20, 45, len(LOG.time)]
-    names = [f"run_{k}{suffix}" for k in (9, 10, 2)]  # neither the order of the alphabet nor that of the numbers
-    for name, (start, stop) in zip(names, pairwise(edges), strict=True):
-        write(folder / name, replace(LOG, **{key: value[start:stop] for key, value in vars(LOG).items()}))
-    write(folder / f"other{suffix}", LOG)
-    metadata = folder / "metadata.yaml"
-    listed = "".join(f"    - run/{name}\n" for name in names)  # as older versions write them
-    metadata.write_text(f"rosbag2_bagfile_information:\n  version: 4\n  relative_file_paths:\n{listed}  duration: 1\n")
-    recording = read_recording(folder, channel_map=case.channel_map)
-    assert_same(recording, LOG)
-    assert f"metadata.yaml does not name them: other{suffix}" in " ".join(recording.notes)
-    assert sum(part.time.size for part in read_stream(folder, channel_map=case.channel_map, rows=7)) == len(LOG.time)
-    assert inspect_log(folder).toml == inspect_log(folder / names[0]).toml
-    (folder / names[1]).unlink()
-    with pytest.raises(LogReadError, match=rf"metadata\.yaml names {names[1]}, which is not in the folder"):
-        read_recording(folder)
-
-
-@pytest.mark.parametrize(
-    ("listed", "reason"),
-    [
-        ("- run_0.db3\n- run_0.db3\n", "names a file twice"),
-        ("- run_0.db3\n- notes.csv\n", r"names notes\.csv, which is no file of a bag"),
-        ("- ../secret.db3\n", r"names secret\.db3, which is not in the folder"),
-        ("- ..\n", r"names \.\., which is not in the folder"),
-    ],
-)
-def test_metadata_that_name_what_they_must_not_are_refused(tmp_path: Path, listed: str, reason: str) -> None:
-    folder = tmp_path / "run"
-    folder.mkdir()
-    write_db3(folder / "run_0.db3", LOG)
-    write_db3(tmp_path / "secret.db3", LOG)
-    (folder / "notes.csv").write_text("t,q\n0,1\n")
-    (folder / "metadata.yaml").write_text(f"relative_file_paths:\n{listed}")
-    with pytest.raises(LogReadError, match=reason):
-        read_recording(folder, channel_map=CASES["rosbag2"].channel_map)
-
-
-def test_metadata_of_many_empty_lines_take_no_time(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    folder.mkdir()
-    write_db3(folder / "run_0.db3", LOG)
-    (folder / "metadata.yaml").write_text("\n" * 4_000_000 + "relative_file_paths:\n- run_0.db3\n")
-    assert_same(read_recording(folder, channel_map=CASES["rosbag2"].channel_map), LOG)
-
-
-def test_ros1_bag_cut_inside_its_only_chunk_is_salvaged(tmp_path: Path) -> None:
-    pytest.importorskip("rosbags")
-    path = tmp_path / "log.bag"
-    write_bag(path, LOG, "none", chunk_size=2**20)
-    path.write_bytes(path.read_bytes()[: int(0.3 * path.stat().st_size)])
-    recording = read_recording(path, channel_map=CASES["rosbag1"].channel_map)
-    assert len(recording.time) > 0.2 * len(LOG.time)
-    assert_same(recording, LOG, slice(0, len(recording.time)))
-
-
-def test_damaged_mcap_chunk_is_left_out(tmp_path: Path) -> None:
-    pytest.importorskip("mcap")
-    path = tmp_path / "log.mcap"
-    write_mcap(path, LOG, "NONE")
-    data = bytearray(path.read_bytes())
-    data[len(data) // 4] ^= 0xFF
-    path.write_bytes(data)
-    recording = read_recording(path, channel_map=CASES["mcap"].channel_map)
-    assert 0 < len(recording.time) < len(LOG.time)
-    kept = np.isin(np.round(LOG.time * 1e9), np.round((recording.time + LOG.time[-1] - recording.time[-1]) * 1e9))
-    np.testing.assert_array_equal(recording.q, LOG.q[kept])
-    with pytest.raises(LogReadError):
-        read_recording(path, channel_map=CASES["mcap"].channel_map, strict=True)
 
 
 @pytest.mark.parametrize("compression", ["none", "bz2", "lz4"])
@@ -542,35 +445,8 @@ def test_ros1_bag_variants_and_truncation(compression: str, tmp_path: Path) -> N
     channel_map = CASES["rosbag1"].channel_map
     assert_same(read_recording(path, channel_map=channel_map, strict=True), LOG)
     path.write_bytes(path.read_bytes()[: int(0.6 * path.stat().st_size)])
-    recording = read_recording(path, channel_map=channel_map)
-    assert 0 < len(recording.time) < len(LOG.time)
-    assert_same(recording, LOG, slice(0, len(recording.time)))
-    assert any(finding.code == "salvaged" for finding in recording.findings)
-
-
-def test_joint_states_agree_with_an_independent_decoder() -> None:
-    pytest.importorskip("rosbags")
-    from rosbags.typesys import Stores, get_typestore
-
-    store = get_typestore(Stores.ROS2_HUMBLE)
-    payloads = []
-    for k in range(40):
-        names = tuple(f"joint_{'x' * (k % 5)}{j}" for j in range(1 + k % 4))
-        size = len(names) if k % 3 else 0
-        parts = [LOG.q[k, : len(names)][: len(names)], LOG.dq[k, :size], []]
-        parts[0] = np.resize(parts[0], len(names))
-        parts[1] = np.resize(parts[1], size) if size else []
-        payloads.append(joint_state(1_000 + k, names, parts))
-    seen = set()
-    for part in decode_messages(payloads, "joints", "cdr"):
-        for row, k in enumerate(part.index):
-            message = store.deserialize_cdr(payloads[k], "sensor_msgs/msg/JointState")
-            assert part.names == tuple(message.name)
-            np.testing.assert_array_equal(part.arrays["position"][row], message.position)
-            np.testing.assert_array_equal(part.arrays.get("velocity", np.zeros((99, 0)))[row], message.velocity)
-            assert part.stamp_ns[row] == message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
-            seen.add(int(k))
-    assert seen == set(range(40))
+    with pytest.raises(LogReadError, match="rosbag reindex"):
+        read_recording(path, channel_map=channel_map)
 
 
 def write_states(path: Path, states: list[bytes], topics: tuple[str, ...] = ("/joint_states",)) -> None:
@@ -614,7 +490,7 @@ def test_empty_stamps_and_several_topics(tmp_path: Path) -> None:
 
 
 def test_hostile_sqlite_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dynid.logs.readers.bags.rosbag2.BASE_SECONDS", 0.2)
+    monkeypatch.setattr("dynid.logs.readers.guarded.BASE_SECONDS", 1.0)
     path = tmp_path / "log.db3"
     write_db3(path, LOG)
     database = sqlite3.connect(path)

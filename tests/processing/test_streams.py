@@ -12,11 +12,9 @@ import pytest
 from scipy import signal
 
 import dynid
-from dynid.errors import DataError, LogReadError
+from dynid.errors import DataError
 from dynid.gate.stream_check import StreamCheck
 from dynid.logs.readers import read_pieces
-from dynid.logs.readers.base import Options
-from dynid.logs.readers.safe_child import SHARED, SafeChild
 from dynid.logs.reading import read_recording, read_stream
 from dynid.logs.recording import Recording
 from dynid.processing import filters, outliers
@@ -100,17 +98,6 @@ def test_a_fortran_array_and_a_counted_clock(tmp_path: Path) -> None:
     np.testing.assert_allclose(np.concatenate([part.time for part in parts]), 2e-3 * np.arange(1000))
 
 
-def test_a_reader_left_early_answers_the_next_question(log: Recording, tmp_path: Path) -> None:
-    write(log, tmp_path / "log.parquet")
-    with SafeChild() as child:
-        for _ in child.pieces("arrow", tmp_path / "log.parquet", Options(), 1000):
-            break
-        assert len(child.read("arrow", tmp_path / "log.parquet", Options()).columns) == 13
-    (tmp_path / "cut.parquet").write_bytes((tmp_path / "log.parquet").read_bytes()[:-40])
-    with pytest.raises(LogReadError):
-        list(read_pieces(tmp_path / "cut.parquet", rows=100))
-
-
 @pytest.mark.parametrize("group", [700, 3000, 50_000])
 def test_pieces_of_a_parquet_file_do_not_depend_on_its_row_groups(tmp_path: Path, group: int) -> None:
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
@@ -120,17 +107,6 @@ def test_pieces_of_a_parquet_file_do_not_depend_on_its_row_groups(tmp_path: Path
     assert max(map(len, parts)) <= 4000
     assert len(parts) <= 2 * 20_000 // 3000
     np.testing.assert_array_equal(np.concatenate(parts), values)
-
-
-def test_a_reader_gives_back_tables_larger_than_the_shared_memory(tmp_path: Path) -> None:
-    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    values = np.arange(SHARED // 8 + 1000) % 1000.0
-    pq.write_table(pa.table({"x": values.astype(np.float32)}), tmp_path / "large.parquet")
-    pq.write_table(pa.table({"x": values[:50], "y": values[50:100]}), tmp_path / "small.parquet")
-    with SafeChild() as child:
-        for name, expected in (("small", values[:50]), ("large", values), ("small", values[:50])):
-            table = child.read("arrow", tmp_path / f"{name}.parquet", Options())
-            np.testing.assert_array_equal(table.columns["x"], expected)
 
 
 @pytest.mark.parametrize("ahead", [0, 2])

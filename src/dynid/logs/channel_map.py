@@ -43,21 +43,21 @@ computed in this order: unit, sign, gear, offset.
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from msgspec import Meta, Struct, structs
 
 from dynid.arrays import Floats
 from dynid.decompositions import matrix_rank
 from dynid.errors import DataError
+from dynid.files.records import as_record
 from dynid.files.small_files import read_toml
 from dynid.logs.readers.base import Options
 from dynid.logs.units import parse_unit
@@ -66,32 +66,37 @@ QUANTITIES = ("position", "velocity", "effort", "current", "wrench")
 """The signals a recording may hold, beside time."""
 DRIVE_QUANTITIES = ("reference_velocity", "enabled", "kp", "kd", "supply")
 """What a log may say of its drives beside the commanded positions."""
-LONGEST_TEXT = 1000
-"""Most letters of a name or pattern (convention)."""
 LARGEST_NUMBER = 1e30
 """Largest factor or offset of a channel map (convention: no unit of a robot is further from another)."""
 _NUMBER_TEXT = re.compile(r"[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,3})?(?:/\d{1,40})?", re.ASCII)
 """A number or a fraction as text, bounded in length: the value of 1e99999999999 has a hundred billion digits."""
+Text = Annotated[str, Meta(max_length=1000, pattern=r"\A[^\0]*\Z")]
+Texts = tuple[Text, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Clock:
+class Clock(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, eq=False):
     """The source of the time stamps."""
 
-    column: str | None = None
-    file: str | None = None
-    unit: str | None = None
-    fraction: str | None = None
+    column: Text | None = None
+    file: Text | None = None
+    unit: Text | None = None
+    fraction: Text | None = None
     """Column with the part of time below the unit of `column`, as nanoseconds beside whole seconds."""
-    fraction_unit: str = "ns"
-    sample_time: float | None = None
+    fraction_unit: Text = "ns"
+    sample_time: Annotated[float, Meta(gt=0.0, le=LARGEST_NUMBER)] | None = None
     """Time between rows, in `unit`, for logs without a time column."""
     isolated: bool = False
     """Whether rows are picked samples with gaps between them, so that nothing may be differentiated."""
 
+    def __post_init__(self) -> None:
+        """Refuse two sources of time, and a fraction of nothing."""
+        if self.sample_time is not None and self.column is not None:
+            raise ValueError("it names a column and a sample time; keep the one that tells the truth")
+        if self.fraction is not None and self.column is None:
+            raise ValueError("it names a fraction but no column with the whole seconds")
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StatedGain:
+
+class StatedGain(Struct, frozen=True, eq=False):
     """Gains as a channel map states them."""
 
     value: Floats
@@ -100,117 +105,132 @@ class StatedGain:
     """Standard deviations, shaped as `value`; zero where none is stated."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Signal:
+class Signal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, eq=False):
     """The source of one quantity, and its conversion into SI units on the joint side."""
 
-    columns: tuple[str, ...]
+    columns: Text | Annotated[Texts, Meta(min_length=1)]
     """Names or patterns: ``{0..5}`` counts, ``{joint}`` runs over the joints, ``*`` stands for anything unique."""
-    file: str | None = None
+    file: Text | None = None
     """Key under ``[files]``."""
-    unit: tuple[str, ...] = ()
+    unit: Text | Texts = ()
     """One unit, or one per column; empty where the format declares it."""
-    sign: Floats | None = None
+    sign: Any = None
     """(k,) or scalar array of +1 and -1."""
-    gear: Floats | None = None
+    gear: Any = None
     """(n,) ratios or (n, n) matrix."""
-    offset: Floats | None = None
+    offset: Any = None
     """(n,) added on the joint side, in `offset_unit`."""
-    offset_unit: str | None = None
-    time: str | None = None
+    offset_unit: Text | None = None
+    time: Text | None = None
     """Column with the time of this quantity, where it has a clock of its own."""
-    width: int | None = None
-    """Numbers per sample of a log with one number per line; 0 for the number of the robot's joints."""
+    width: Annotated[int, Meta(ge=0, lt=1000)] | Literal["joints"] | None = None
+    """Numbers per sample of a log with one number per line; "joints" for the number of the robot's joints."""
     transpose: bool = False
     """Whether samples run along the second axis."""
-    rated: Floats | None = None
+    rated: Any = None
     """(k,) value of 100 %, in SI units."""
-    torque_constant: Floats | None = None
+    torque_constant: Any = None
     """Current only: (n,) motor torque per current [N m/A]; the effort is computed from it."""
-    gain: StatedGain | None = None
-    """Current: joint torque per current [N m/A or N/A], from which the effort is computed. Effort: a factor."""
+    gain: Any = None
+    """`StatedGain`. Current: joint torque per current [N m/A or N/A], from which the effort is computed. Effort: a
+    factor."""
     optional: bool = False
     """Whether the log may lack this quantity."""
     held: bool = True
     """Commanded positions only: whether a drive keeps each one until the next; otherwise straight lines join them."""
 
+    def __post_init__(self) -> None:
+        """Make tuples and arrays of what a person writes, and refuse factors that lose the signal."""
+        for key in ("columns", "unit"):
+            value = getattr(self, key)
+            structs.force_setattr(self, key, (value,) if isinstance(value, str) else value)
+        for key in ("sign", "gear", "offset", "rated", "torque_constant"):
+            if (value := getattr(self, key)) is not None and not isinstance(value, np.ndarray):
+                structs.force_setattr(self, key, _numbers(key, value))
+        if self.gain is not None:
+            structs.force_setattr(self, "gain", self.gain if isinstance(self.gain, StatedGain) else _gains(self.gain))
+            _require(bool(np.all(self.gain.value)), "gain", "other than zero", self.gain.value)
+        if self.sign is not None:
+            _require(bool(np.all(np.abs(self.sign) == 1)), "sign", "+1 or -1", self.sign)
+        if self.rated is not None:
+            _require(bool(np.all(self.rated > 0.0)), "rated", "above zero", self.rated)
+        if self.torque_constant is not None:
+            _require(bool(np.all(self.torque_constant)), "torque_constant", "other than zero", self.torque_constant)
+        if self.gear is not None:
+            matrix = self.gear if self.gear.ndim == 2 else np.diag(np.atleast_1d(self.gear))
+            square = matrix.shape[0] == matrix.shape[1]
+            if not square or matrix_rank(matrix, tol=1e-9 * float(np.abs(matrix).max())) < len(matrix):
+                raise ValueError("gear: it is zero or singular, so that motions or torques of some joint are lost")
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ChannelMap:
-    """A whole channel map."""
 
-    name: str = ""
-    source: str = "the channel map"
+class Reader(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a text file is written, where it can be read in two ways."""
+
+    delimiter: Literal[",", ";", "\t", "|", " "] | None = None
+    decimal: Literal[".", ","] | None = None
+
+
+class ChannelMap(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, eq=False, omit_defaults=True):
+    """A whole channel map; its fields are the keys and tables of the file."""
+
+    name: Text = ""
+    source: Text = "the channel map"
     """Name of the map in errors: its file or its profile."""
-    joints: tuple[str, ...] = ()
+    description: Text = ""
+    profile: Text = ""
+    joints: Texts = ()
     """The log's names of the joints, in the robot's order."""
-    files: Mapping[str, str] = field(default_factory=dict)
-    """Key -> file name pattern, for a run in several files."""
-    options: Options = field(default_factory=Options)
-    clock: Clock = field(default_factory=Clock)
-    signals: Mapping[str, Signal] = field(default_factory=dict)
-    """Quantity -> signal."""
+    files: dict[str, Annotated[str, Meta(pattern=r"\A[^/\\\0]{1,1000}\Z")]] = {}
+    """Key -> file name pattern, without folders, for a run in several files."""
+    reader: Reader = Reader()
+    time: Clock = Clock()
+    position: Signal | None = None
+    velocity: Signal | None = None
+    effort: Signal | None = None
+    current: Signal | None = None
+    wrench: Signal | None = None
     reference: Signal | None = None
     """The commanded positions, where the log has them."""
-    drive: Mapping[str, Signal] = field(default_factory=dict)
-    """Quantity of `DRIVE_QUANTITIES` -> signal."""
+    reference_velocity: Signal | None = None
+    enabled: Signal | None = None
+    kp: Signal | None = None
+    kd: Signal | None = None
+    supply: Signal | None = None
     temperature: Signal | None = None
     """Temperatures of the joints, or one for all, where the log has them."""
 
     @property
-    def commands(self) -> Mapping[str, Signal]:
+    def options(self) -> Options:
+        """How the files are read."""
+        return Options(delimiter=self.reader.delimiter, decimal=self.reader.decimal)
+
+    @property
+    def signals(self) -> dict[str, Signal]:
+        """Quantity of `QUANTITIES` -> signal."""
+        return self._named(QUANTITIES)
+
+    @property
+    def commands(self) -> dict[str, Signal]:
         """Everything that the drives were told: quantity -> signal; empty without commanded positions."""
-        return {} if self.reference is None else {"reference": self.reference, **self.drive}
+        return {} if self.reference is None else self._named(("reference", *DRIVE_QUANTITIES))
+
+    def _named(self, quantities: Sequence[str]) -> dict[str, Signal]:
+        return {name: signal for name in quantities if (signal := getattr(self, name)) is not None}
 
     @property
     def commanded(self) -> ChannelMap | None:
         """The map that reads the commanded positions as if they were the measured ones; None where there are none."""
         if self.reference is None:
             return None
-        return replace(self, signals={"position": self.reference}, reference=None, drive={}, temperature=None)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> ChannelMap:
-        """Build a channel map from parsed TOML.
-
-        Raises:
-            DataError: For unknown keys, wrong types or unknown units, with the place in the map.
-        """
-        known = {
-            "name",
-            "description",
-            "profile",
-            "joints",
-            "files",
-            "reader",
-            "time",
-            "reference",
-            "temperature",
-            *QUANTITIES,
-            *DRIVE_QUANTITIES,
-        }
-        _known_keys("the channel map", data, known)
-        base = read_profile(str(data["profile"])) if "profile" in data else cls()
-        drive = {**base.drive, **{key: _signal(key, data[key]) for key in DRIVE_QUANTITIES if key in data}}
-        if drive and "reference" not in data and base.reference is None:
-            raise DataError(
-                f"it has [{next(iter(drive))}] but no commanded positions",
-                remedy="Name their columns under [reference], or take the section out.",
-            )
-        return cls(
-            name=str(data.get("name", base.name)),
-            joints=tuple(_strings("joints", data.get("joints", base.joints))),
-            files=_file_patterns(data["files"]) if "files" in data else base.files,
-            options=_section("reader", Options, data["reader"], _READER) if "reader" in data else base.options,
-            clock=_clock(data["time"]) if "time" in data else base.clock,
-            signals={**base.signals, **{key: _signal(key, data[key]) for key in QUANTITIES if key in data}},
-            reference=_signal("reference", data["reference"]) if "reference" in data else base.reference,
-            drive=drive,
-            temperature=_signal("temperature", data["temperature"]) if "temperature" in data else base.temperature,
-        )
+        kept = {name: getattr(self, name) for name in ("name", "source", "joints", "files", "reader", "time")}
+        return ChannelMap(**kept, position=self.reference)
 
 
-def read_channel_map(source: ChannelMap | Mapping[str, Any] | str | Path) -> ChannelMap:
+ChannelMapSource = ChannelMap | Mapping[str, Any] | str | Path
+"""A channel map, its content, its file, or the name of a built-in one."""
+
+
+def read_channel_map(source: ChannelMapSource) -> ChannelMap:
     """A channel map from its file, by the name of a built-in one, from a parsed dictionary, or as it is.
 
     Example:
@@ -220,21 +240,45 @@ def read_channel_map(source: ChannelMap | Mapping[str, Any] | str | Path) -> Cha
     if isinstance(source, ChannelMap):
         return source
     if isinstance(source, Mapping):
-        try:
-            return ChannelMap.from_dict(source)
-        except DataError as error:
-            raise DataError(error.reason, path="channel map", place=error.place, remedy=error.remedy) from error
+        return _as_map(dict(source))
     path = Path(source)
     if not os.path.exists(path) and str(source) in profile_names():
         return read_profile(str(source))
     if not os.path.exists(path) and str(source) in map_names():
         path = _map_folder() / f"{source}.toml"
     _refuse_other_files(path)
-    content = read_toml(path)
+    return _as_map(read_toml(path), str(path))
+
+
+_KINDS = {"": ChannelMap, "time": Clock}
+_WANTED = {
+    "joints": 'It is a list of texts, as joints = ["shoulder", "elbow"]',
+    "files": "It names files without folders",
+    "reader": "delimiter is one of , ; tab | and blank, decimal is . or a comma; leave the line out: it is found out",
+}
+"""Section -> what it may hold; of all others the keys are told."""
+
+
+def _as_map(content: Mapping[str, Any], source: str | None = None) -> ChannelMap:
+    """The map of some content, over that of its profile; errors name the place."""
+    path = source or "channel map"
     try:
-        return replace(ChannelMap.from_dict(content), source=str(path))
+        base = _profile(str(content["profile"])) if "profile" in content else {}
+        found = as_record({**base, **content}, ChannelMap)
+        for quantity, signal in {**found.signals, **found._named((*DRIVE_QUANTITIES, "reference"))}.items():
+            _check_signal(quantity, signal)
+        if found.reference is None and (drive := found._named(DRIVE_QUANTITIES)):
+            remedy = "Name their columns under [reference], or take the section out."
+            raise DataError(f"it has [{next(iter(drive))}] but no commanded positions", remedy=remedy)
+        parse_unit(found.time.fraction_unit, "time")
     except DataError as error:
-        raise DataError(error.reason, path=path, place=error.place, remedy=error.remedy) from error
+        section, _, key = (error.place or "").partition(".")
+        place = f"[{section}] {key}".strip() if section in ChannelMap.__struct_fields__ else error.place
+        keys = ", ".join(sorted(_KINDS.get(section, Signal).__struct_fields__))
+        wanted = _WANTED.get(section.partition("[")[0], f"Known keys: {keys}")
+        remedy = error.remedy or f"Mend this line of the channel map. {wanted}."
+        raise DataError(error.reason, path=path, place=place, remedy=remedy) from error
+    return found if source is None else structs.replace(found, source=source)
 
 
 _OTHER_FILES = {
@@ -275,219 +319,68 @@ def map_names() -> tuple[str, ...]:
 
 def read_profile(name: str) -> ChannelMap:
     """The ready profile of that name."""
+    return _as_map(_profile(name), f"profile {name}")
+
+
+def _profile(name: str) -> dict[str, Any]:
     if name not in profile_names():
         raise DataError(f"there is no profile '{name}'", remedy=f"The profiles are: {', '.join(profile_names())}.")
     import tomllib
 
     text = (resources.files("dynid.logs") / "profiles" / f"{name}.toml").read_text(encoding="utf-8")
-    return replace(ChannelMap.from_dict(tomllib.loads(text)), source=f"profile {name}")
+    return tomllib.loads(text)
 
 
-# --- from TOML values -----------------------------------------------------------------------------------------------
+def _require(holds: bool, key: str, wanted: str, value: object) -> None:
+    if not holds:
+        shown = value.tolist() if isinstance(value, np.ndarray) else value
+        raise ValueError(f"{key}: it should be {wanted}, not {repr(shown)[:200]}")
 
 
-def _known_keys(where: str, data: Mapping[str, Any], known: set[str]) -> None:
-    """Refuse unknown keys: a mistyped `sgin` must not pass silently."""
-    unknown = [key for key in data if key not in known]
-    if unknown:
-        raise DataError(f"unknown key '{unknown[0]}'", place=where, remedy=f"Known keys: {', '.join(sorted(known))}.")
-
-
-def _wrong(where: str, wanted: str, value: object) -> DataError:
-    """The error for a value of the wrong kind."""
-    reason = f"it should be {wanted}, not {repr(value)[:200]}"
-    return DataError(reason, place=where, remedy="Mend this line of the channel map.")
-
-
-def _text(where: str, value: object) -> str:
-    if not isinstance(value, str) or len(value) > LONGEST_TEXT or "\0" in value:
-        raise _wrong(where, f"a text of at most {LONGEST_TEXT} letters", value)
-    return value
-
-
-def _one_of(known: Sequence[str], where: str, value: object) -> str:
-    if value not in known:
-        listed = ", ".join(json.dumps(word) for word in known)
-        raise DataError(
-            f"it should be one of {listed}, not {value!r}"[:300],
-            place=where,
-            remedy="Choose one of them, or leave the line out: it is found out where only one fits.",
-        )
-    return str(value)
-
-
-def _flag(where: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise _wrong(where, "true or false", value)
-    return value
-
-
-def _strings(where: str, value: object) -> tuple[str, ...]:
-    """One text or a list of texts."""
-    items = (value,) if isinstance(value, str) else value
-    if not isinstance(items, Sequence) or not all(isinstance(item, str) for item in items):
-        raise _wrong(where, "a text or a list of texts", value)
-    return tuple(_text(where, item) for item in items)
-
-
-def _fraction(text: str) -> float:
-    from fractions import Fraction  # with Python's decimal numbers, which few maps need
-
-    return float(Fraction(text))
-
-
-def _number(where: str, value: object) -> float:
+def _number(key: str, value: object) -> float:
     """A number, or a fraction as text: gear ratios are often known as 1798/7."""
+    known = isinstance(value, int | float) and not isinstance(value, bool)
+    known = known or (isinstance(value, str) and _NUMBER_TEXT.fullmatch(value.strip()) is not None)
+    wanted = 'a number or a fraction such as "1798/7"'
+    _require(known, key, f"{wanted}; ? marks what is to be filled in" if value == "?" else wanted, value)
     try:
-        if isinstance(value, bool) or not isinstance(value, int | float | str):
-            raise ValueError
-        if isinstance(value, str) and not _NUMBER_TEXT.fullmatch(value.strip()):
-            raise ValueError
-        number = _fraction(value) if isinstance(value, str) else float(value)
-    except (ValueError, ZeroDivisionError, OverflowError) as error:
-        raise _wrong(where, 'a number or a fraction such as "1798/7"', value) from error
-    if not abs(number) <= LARGEST_NUMBER:
-        raise _wrong(where, f"a number up to {LARGEST_NUMBER:g}", value)
+        number = float(Fraction(value) if isinstance(value, str) else value)  # type: ignore[arg-type]
+    except (ZeroDivisionError, OverflowError):
+        number = np.nan
+    _require(abs(number) <= LARGEST_NUMBER, key, f"a number up to {LARGEST_NUMBER:g}", value)
     return number
 
 
-def _numbers(where: str, value: object) -> Floats:
+def _numbers(key: str, value: object) -> Floats:
     """A number, a list or a matrix of numbers."""
     if not isinstance(value, Sequence) or isinstance(value, str):
-        return np.array(_number(where, value))
-    rows = [_numbers(where, item) for item in value]
-    if not rows or any(row.shape != rows[0].shape for row in rows) or rows[0].ndim > 1:
-        raise _wrong(where, "a list, or a matrix with rows of equal length", value)
+        return np.array(_number(key, value))
+    rows = [_numbers(key, item) for item in value]
+    alike = bool(rows) and all(row.shape == rows[0].shape for row in rows) and rows[0].ndim <= 1
+    _require(alike, key, "a list, or a matrix with rows of equal length", value)
     return np.array(rows)
 
 
-def _gains(where: str, value: object) -> StatedGain:
-    """A gain or a list of gains, each a number or a text with its standard deviation."""
-    many = isinstance(value, Sequence) and not isinstance(value, str)
-    pairs = [_gain(where, item) for item in (value if isinstance(value, Sequence) and many else [value])]
-    if not pairs:
-        raise _wrong(where, "a gain or a list of gains", value)
-    numbers = np.array(pairs)
-    return StatedGain(numbers[:, 0], numbers[:, 1]) if many else StatedGain(numbers[0, 0], numbers[0, 1])
+def _gains(value: object) -> StatedGain:
+    """A gain or a list of gains, each a number or a text with its standard deviation: ``"13.3 +- 5 %"``."""
+    listed = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+    _require(bool(listed), "gain", "a gain or a list of gains", value)
+    pairs = []
+    for item in listed:
+        first, *rest = re.split(r"\+-|\+/-|\u00b1", item) if isinstance(item, str) else [item]
+        _require(len(rest) < 2, "gain", 'a gain such as "13.3 +- 0.7"', item)
+        gain, spread = _number("gain", first), rest[0].strip() if rest else "0"
+        scale = abs(gain) / 100.0 if spread.endswith("%") else 1.0
+        std = scale * _number("gain", spread.removesuffix("%"))
+        _require(std >= 0.0, "gain", "one with a standard deviation from 0 up", item)
+        pairs.append((gain, std))
+    numbers = np.array(pairs) if isinstance(value, Sequence) and not isinstance(value, str) else np.array(pairs[0])
+    return StatedGain(numbers[..., 0], numbers[..., 1])
 
 
-def _gain(where: str, value: object) -> tuple[float, float]:
-    """A gain and its standard deviation: ``13.3``, ``"13.3 +- 0.7"`` or ``"13.3 +- 5 %"``."""
-    if not isinstance(value, str):
-        return _number(where, value), 0.0
-    parts = [part.strip() for part in re.split(r"\+-|\+/-|\u00b1", value)]
-    if len(parts) > 2:
-        raise _wrong(where, 'a gain such as "13.3 +- 0.7"', value)
-    gain = _number(where, parts[0])
-    if len(parts) == 1:
-        return gain, 0.0
-    share = parts[1].removesuffix("%").strip()
-    std = _number(where, share) * (abs(gain) / 100.0 if parts[1].endswith("%") else 1.0)
-    if std < 0.0:
-        raise _wrong(where, "a standard deviation from 0 up", value)
-    return gain, std
-
-
-def _width(where: str, value: object) -> int:
-    if value == "joints":
-        return 0
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 1000:
-        raise _wrong(where, 'the numbers per sample, or "joints" for one per joint of the robot', value)
-    return value
-
-
-T = TypeVar("T")
-Parser = Callable[[str, object], object]
-_READER: dict[str, Parser] = {
-    "delimiter": partial(_one_of, (",", ";", "\t", "|", " ")),
-    "decimal": partial(_one_of, (".", ",")),
-}
-_CLOCK: dict[str, Parser] = {
-    "column": _text,
-    "file": _text,
-    "unit": _text,
-    "fraction": _text,
-    "fraction_unit": _text,
-    "sample_time": _number,
-    "isolated": _flag,
-}
-_SIGNAL: dict[str, Parser] = {
-    "columns": _strings,
-    "file": _text,
-    "unit": _strings,
-    "sign": _numbers,
-    "gear": _numbers,
-    "offset": _numbers,
-    "offset_unit": _text,
-    "time": _text,
-    "width": _width,
-    "transpose": _flag,
-    "rated": _numbers,
-    "torque_constant": _numbers,
-    "gain": _gains,
-    "optional": _flag,
-    "held": _flag,
-}
-
-
-def _section(name: str, kind: Callable[..., T], data: object, parsers: Mapping[str, Parser]) -> T:
-    """One TOML table as one of our types."""
-    if not isinstance(data, Mapping):
-        raise _wrong(f"[{name}]", "a table", data)
-    _known_keys(f"[{name}]", data, set(parsers))
-    return kind(**{key: parsers[key](f"[{name}] {key}", value) for key, value in data.items()})
-
-
-def _clock(data: object) -> Clock:
-    """The table of time: a column, or a sample time."""
-    clock = _section("time", Clock, data, _CLOCK)
-    if clock.sample_time is not None and clock.sample_time <= 0.0:
-        raise _wrong("[time] sample_time", "a time above zero", clock.sample_time)
-    if clock.sample_time is not None and clock.column is not None:
-        raise DataError(
-            "it names a column and a sample time", place="[time]", remedy="Keep the one that tells the truth."
-        )
-    if clock.fraction is not None and clock.column is None:
-        raise DataError(
-            "it names a fraction but no column", place="[time]", remedy='Add column = "..." with the whole seconds.'
-        )
-    parse_unit(clock.fraction_unit, "time")
-    return clock
-
-
-def _signal(quantity: str, data: object) -> Signal:
-    """One quantity's table, with its units checked at once."""
-    if not isinstance(data, Mapping) or "columns" not in data:
-        raise DataError("it names no columns", place=f"[{quantity}]", remedy='Add columns = "..." or a list.')
-    signal = _section(quantity, Signal, data, _SIGNAL)
-    if not signal.columns:
-        raise DataError("it names no columns", place=f"[{quantity}]", remedy='Add columns = "..." or a list.')
-    for unit in signal.unit:
-        parse_unit(unit, quantity)
-    if signal.sign is not None and not np.all(np.abs(signal.sign) == 1):
-        raise _wrong(f"[{quantity}] sign", "+1 or -1", data["sign"])
-    _check_factors(quantity, signal)
-    return signal
-
-
-def _check_factors(quantity: str, signal: Signal) -> None:
-    """Refuse factors that lose the signal, and keys that have no effect beside the others."""
-    where = f"[{quantity}]"
-    for key in ("rated", "torque_constant"):
-        value = getattr(signal, key)
-        if value is not None and not np.all(value > 0.0 if key == "rated" else value != 0.0):
-            raise _wrong(f"{where} {key}", "above zero" if key == "rated" else "other than zero", value.tolist())
-    if signal.gear is not None:
-        matrix = signal.gear if signal.gear.ndim == 2 else np.diag(np.atleast_1d(signal.gear))
-        square = matrix.shape[0] == matrix.shape[1]
-        if not square or matrix_rank(matrix, tol=1e-9 * float(np.abs(matrix).max())) < len(matrix):
-            raise DataError(
-                "the gear is zero or singular: motions or torques of some joint are lost",
-                place=f"{where} gear",
-                remedy="Give the ratio of every joint, or a square matrix that can be inverted.",
-            )
-    if signal.gain is not None and not np.all(signal.gain.value):
-        raise _wrong(f"{where} gain", "other than zero", signal.gain.value.tolist())
+def _check_signal(quantity: str, signal: Signal) -> None:
+    """Refuse units of other quantities, and keys that have no effect beside the others."""
+    dimensions = {parse_unit(unit, quantity).dimension for unit in signal.unit}
     useless = {
         "held": (not signal.held and quantity != "reference", "only commanded positions are held or joined"),
         "gain": (
@@ -496,7 +389,7 @@ def _check_factors(quantity: str, signal: Signal) -> None:
         ),
         "offset_unit": (signal.offset_unit is not None and signal.offset is None, "there is no offset"),
         "rated": (
-            signal.rated is not None and bool(signal.unit) and "share" not in _dimensions(signal.unit, quantity),
+            signal.rated is not None and bool(signal.unit) and "share" not in dimensions,
             "the unit is no share of anything",
         ),
         "torque_constant": (
@@ -510,21 +403,5 @@ def _check_factors(quantity: str, signal: Signal) -> None:
     }
     for key, (wrong, why) in useless.items():
         if wrong:
-            raise DataError(
-                f"'{key}' has no effect: {why}", place=where, remedy=f"Take {key} out, or add what it needs."
-            )
-
-
-def _dimensions(units: Sequence[str], quantity: str) -> set[str]:
-    return {parse_unit(unit, quantity).dimension for unit in units}
-
-
-def _file_patterns(data: object) -> dict[str, str]:
-    """The file name patterns; a pattern names files, never folders."""
-    if not isinstance(data, Mapping):
-        raise _wrong("[files]", "a table", data)
-    patterns = {str(key): _text(f"[files] {key}", value) for key, value in data.items()}
-    for key, pattern in patterns.items():
-        if set(pattern) & set("/\\"):
-            raise _wrong(f"[files] {key}", "a file name without folders", pattern)
-    return patterns
+            remedy = f"Take {key} out, or add what it needs."
+            raise DataError(f"'{key}' has no effect: {why}", place=quantity, remedy=remedy)

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from dynid.arrays import Floats
-from dynid.checks import LARGEST_SIGNAL
 from dynid.errors import DataError
 from dynid.logs.channel_map import Signal
 from dynid.logs.readers.base import MAX_COLUMNS, Table
@@ -143,47 +140,22 @@ def _expand_numbers(pattern: str, quantity: str) -> list[str]:
     return [f"{pattern[: match.start()]}{number}{pattern[match.end() :]}" for number in numbers]
 
 
+MOST_WILD, LONGEST_NAME = 2, 300
+"""Most ``*`` in one pattern, and most letters of a name that matches one (convention: the time to match grows with a
+power of the length)."""
+
+
 def match_pattern(pattern: str, name: str) -> str | None:
     """Match a name as a whole with a pattern; every ``*`` takes as much as it can, the first one first.
-
-    The time is proportional to the length of the name times that of the pattern, whatever they are.
 
     Returns:
         What stands at ``{joint}``, empty where the pattern has none; None if the name does not match.
     """
-    parts = [part for part in re.split(r"(\*|\{joint\})", pattern) if part]
-    if not all(part in name for part in parts if part not in _ANY):
+    if len(name) > LONGEST_NAME or pattern.count("*") > MOST_WILD:
         return None
-    rest = [bytearray(len(name)) + b"\1"]  # rest[k][i]: whether the parts from k on match the name from i on
-    for part in reversed(parts):
-        rest.insert(0, _matching_places(part, name, rest[0]))
-    if not rest[0][0]:
-        return None
-    at, joint = 0, ""
-    for part, after in zip(parts, rest[1:], strict=True):
-        end = after.rfind(1) if part in _ANY else at + len(part)
-        joint, at = name[at:end] if part == "{joint}" else joint, end
-    return joint
-
-
-def _matching_places(part: str, name: str, after: bytearray) -> bytearray:
-    """Places of a name from which a part and all after it match, given those from which all after it do."""
-    found = bytearray(len(name) + 1)
-    if part in _ANY:
-        count = max(after.rfind(1) + (part != "{joint}"), 0)
-        found[:count] = b"\1" * count
-        return found
-    at = name.find(part)
-    while at >= 0:
-        found[at] = after[at + len(part)]
-        at = name.find(part, at + 1)
-    return found
-
-
-_ANY = ("*", "{joint}")
-"""Parts of a pattern that stand for any letters; ``{joint}`` for at least one."""
-MOST_WILD = 8
-"""Most ``*`` in one pattern (convention)."""
+    wild = {"*": ".*", "{joint}": "(.+)"}
+    found = re.fullmatch("".join(wild.get(p, re.escape(p)) for p in re.split(r"(\*|\{joint\})", pattern)), name)
+    return None if found is None else found[1] if found.re.groups else ""
 
 
 def _check_stars(pattern: str, quantity: str) -> None:
@@ -250,35 +222,3 @@ def _by_joint(table: Table, pattern: str, quantity: str, joints: tuple[str, ...]
                 remedy="Name the column (or ROS topic) in full instead of using '*'.",
             )
     return [columns_of[joint][0] for joint in wanted], wanted
-
-
-def side_by_side(columns: list[Floats]) -> Floats:
-    """(N, k) of columns (N, 1) or wider; neighbours in one array are taken together, which is several times as fast."""
-    owner, first = columns[0].base, columns[0]
-    apart = [column.__array_interface__["data"][0] - first.__array_interface__["data"][0] for column in columns]
-    neighbours = isinstance(owner, np.ndarray) and all(
-        column.base is owner and column.shape[1] == 1 and column.strides == first.strides and place == 8 * k
-        for k, (column, place) in enumerate(zip(columns, apart, strict=True))
-    )
-    if len(columns) == 1 or not neighbours:
-        return np.concatenate(columns, axis=1) if len(columns) > 1 else first
-    wide = np.lib.stride_tricks.as_strided(first, (len(first), len(columns)), (first.strides[0], 8), writeable=False)
-    item = np.dtype((np.void, 8 * len(columns)))  # a row's numbers as one, which NumPy copies at once
-    return np.ascontiguousarray(wide.view(item)).view(np.float64)
-
-
-def refuse_huge(quantity: str, names: Sequence[str], values: Floats) -> None:
-    """Refuse finite numbers that no signal of a robot has: their squares would overflow much later."""
-    flat = values.ravel(order="K")
-    with np.errstate(all="ignore"):
-        if flat @ flat <= LARGEST_SIGNAL**2:
-            return
-    peaks = np.max(np.abs(values), axis=0, initial=0.0, where=np.isfinite(values))
-    worst = int(np.argmax(peaks)) if peaks.size else 0
-    if peaks.size and peaks[worst] > LARGEST_SIGNAL:
-        name = names[worst] if len(names) == peaks.size else quantity
-        raise DataError(
-            f"'{name}' reaches {peaks[worst]:.3g} in SI units, which no robot does",
-            place=f"[{quantity}]",
-            remedy="Check the column, its unit and its gear.",
-        )

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dynid.arrays import Floats
 from dynid.errors import DataError
-from dynid.logs.channel_map import ChannelMap, read_channel_map
-from dynid.logs.conversion import Converter
+from dynid.logs.channel_map import ChannelMapSource, read_channel_map
+from dynid.logs.conversion import convert
 from dynid.logs.joint_order import match_joints
 from dynid.logs.readers.base import Table
 from dynid.logs.recording import Recording
@@ -32,9 +31,7 @@ def is_table(data: object) -> bool:
     return isinstance(data, Mapping) or (hasattr(data, "columns") and hasattr(data, "__getitem__"))
 
 
-def as_recording(
-    data: Any, robot: Robot | None = None, *, channel_map: ChannelMap | Mapping[str, Any] | str | Path | None = None
-) -> Recording:
+def as_recording(data: Any, robot: Robot | None = None, *, channel_map: ChannelMapSource | None = None) -> Recording:
     """Make a recording of a dictionary or a data frame (pandas, polars, or anything with columns and `to_numpy`).
 
     Args:
@@ -73,7 +70,7 @@ def as_recording(
         columns={name: _numbers(name, values) for name, values in columns.items() if _is_numeric(values)},
         units={name: unit for name in columns if (unit := declared_unit(name)[1]) is not None},
     )
-    fields = Converter(read_channel_map(channel_map), {SOURCE: table}, robot).fields()
+    fields = convert(read_channel_map(channel_map), {SOURCE: table}, robot)
     return Recording(**fields, source=SOURCE)
 
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from dynid.logs.channel_map import read_profile
 from dynid.logs.column_names import JointNames, quantity_in, words_of
-from dynid.logs.conversion import Converter
+from dynid.logs.conversion import fits
 from dynid.logs.joint_order import other_joints
-from dynid.logs.readers import Options, Table
 from dynid.logs.lerobot import is_lerobot
+from dynid.logs.readers import Table
 from dynid.logs.readers.ros import bag_files
 from dynid.logs.reading import Progress, folder_contents, matching_profiles, read_tables
 from dynid.logs.signal_guess import (
@@ -105,7 +105,7 @@ def inspect_log(
     """
     given = [Path(path)] if isinstance(path, str | Path) else [Path(item) for item in path]
     files, others = _one_run(given)
-    tables = read_tables({file.name: file for file in files}, Options(), progress)
+    tables = read_tables({file.name: file for file in files}, progress)
     tables, more = _same_kind(tables)
     columns = tuple(_describe(name, values) for table in tables.values() for name, values in table.columns.items())
     notes = _notes(tables)
@@ -168,7 +168,7 @@ def _profiles(tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, ..
     fitting = matching_profiles(tables)
     if robot is None:
         return fitting
-    return tuple(name for name in fitting if Converter(read_profile(name), tables, robot).fits_robot())
+    return tuple(name for name in fitting if fits(read_profile(name), tables, robot))
 
 
 def _describe(name: str, values: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> str:

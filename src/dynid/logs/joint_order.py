@@ -187,16 +187,49 @@ def names_in_columns(names: Sequence[str]) -> tuple[str, ...]:
     return found if len(set(found)) == len(found) and all(found) else ()
 
 
-def assigned_findings(position: Picked, declared: Sequence[str], robot: Robot | None) -> list[Finding]:
+def joint_findings(
+    picked: Mapping[str, Picked],
+    declared: Sequence[str],
+    robot: Robot | None,
+    orders: Mapping[str, NDArray[np.int64] | None],
+    *,
+    has_commands: bool,
+) -> list[Finding]:
+    """What the names of columns say about the joints that they are taken for.
+
+    Args:
+        picked: Quantity -> its columns.
+        declared: The map's names of the joints; empty without.
+        robot: The robot.
+        orders: Quantity -> the places of the robot's joints among its columns, where its names have another order.
+        has_commands: Whether the log is one of servos, whose joints often have other names.
+    """
+    if robot is None:
+        return []
+    position = picked["position"]
+    found = []
+    if any(order is not None for order in orders.values()):
+        words = position.joints or (declared if len(declared) == len(position.names) else position.names)
+        found.append(order_finding(words, robot, declared=True))
+    elif position.joints:
+        listed = [position.joints[position.names.index(n)] for n in position.table.names if n in position.names]
+        told = [joint for joint in named_joints(listed, robot) if joint is not None]
+        if told != sorted(told) and len(set(told)) == robot.dof:
+            found.append(order_finding(listed, robot, declared=False))
+    found += [] if declared else unnamed_findings(picked, robot)
+    return found + (assigned_findings(position, declared, robot) if has_commands else [])
+
+
+def assigned_findings(position: Picked, declared: Sequence[str], robot: Robot) -> list[Finding]:
     """What the names of columns say against their joints: nothing at all, or other joints than the map declares.
 
     Args:
         position: The columns of the positions.
         declared: Joints of the columns as the map declares them; empty without.
-        robot: The robot; None where nothing is to be said.
+        robot: The robot.
     """
     columns = position.names
-    if robot is None or position.joints or len(columns) != robot.dof or robot.dof == 1:
+    if position.joints or len(columns) != robot.dof or robot.dof == 1:
         return []
     own, given = named_joints(columns, robot), named_joints(declared, robot)
     if declared and len(declared) == robot.dof:

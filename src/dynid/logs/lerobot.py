@@ -17,8 +17,8 @@ import numpy as np
 from dynid.arrays import Floats
 from dynid.errors import DataError, LogReadError
 from dynid.files.small_files import read_json
-from dynid.logs.channel_map import ChannelMap
-from dynid.logs.conversion import Converter
+from dynid.logs.channel_map import read_channel_map
+from dynid.logs.conversion import convert
 from dynid.logs.joint_order import match_joints
 from dynid.logs.readers import read_table
 from dynid.logs.readers.base import Table
@@ -80,11 +80,11 @@ def read_lerobot(
         del held["reference"]
     units = {**_SI, "position": unit, "reference": unit, "velocity": _PER_SECOND.get(unit, "rad/s")}
     signals = {quantity: {"columns": name, "unit": units[quantity]} for quantity, name in held.items()}
-    chosen = ChannelMap.from_dict({"time": {"column": "timestamp", "unit": "s"}, **signals})
+    chosen = read_channel_map({"time": {"column": "timestamp", "unit": "s"}, **signals})
     names = _names(info["features"][held["position"]])
     found = []
     for number, table in _episodes(root, episodes):
-        fields = Converter(chosen, {"episode": table}, robot).fields()
+        fields = convert(chosen, {"episode": table}, robot)
         recording = Recording(**{**fields, "source": f"{root} episode {number}"})
         if len(names) == recording.q.shape[1]:
             recording = match_joints(replace(recording, joint_names=names), robot)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from dynid.errors import ArgumentError, DataError, LogReadError
 from dynid.files import file_digest
 from dynid.logs.channel_map import ChannelMap, ChannelMapSource, profile_names, read_channel_map, read_profile
 from dynid.logs.conversion import convert, fits
+from dynid.logs.lerobot import is_lerobot
 from dynid.logs.readers import Options, Table, read_pieces, read_table
 from dynid.logs.readers.ros import bag_files
 from dynid.logs.recording import Recording, seal
@@ -82,10 +82,10 @@ def read_stream(
     rows: int = ROWS,
     progress: Progress | None = None,
 ) -> Iterator[Recording]:
-    """Read the log of one run piece by piece, for `process_stream`; text, npy, Parquet and Arrow
-    files in bounded memory.
+    """Read the log of one run piece by piece, for `process_stream`.
 
-    Other formats are read whole and returned in pieces. No digest is made of the source.
+    Text, npy, Parquet and Arrow files are read in bounded memory. Other formats are read whole and returned in pieces.
+    No digest is made of the source.
 
     Args:
         path: As in `read_recording`.
@@ -109,8 +109,11 @@ def read_stream(
     for recording in _pieces(files, chosen, robot, strict, rows):
         yield recording
         if progress is not None:
-            done += sum(x.nbytes for x in (recording.time, recording.q, recording.dq, recording.effort) if x is not None)
-            progress(min(done / max(total, 1), 1.0), f"{done} bytes of numbers")
+            done += recording.time.size
+            numbers = sum(
+                x.size for x in (recording.time, recording.q, recording.dq, recording.effort) if x is not None
+            )
+            progress(min(8.0 * numbers / recording.time.size * done / max(total, 1), 1.0), f"{done} rows")
 
 
 def _find(

@@ -251,7 +251,8 @@ class Recording:
     @property
     def duration(self) -> float:
         """Time from the first to the last position sample [s]."""
-        return float(self.time[-1] - self.time[0]) if self.time.size else 0.0
+        known = self.time[np.isfinite(self.time)]
+        return float(known[-1] - known[0]) if known.size else 0.0
 
     def __repr__(self) -> str:
         """Size, duration and channels in one line."""

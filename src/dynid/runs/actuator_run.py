@@ -36,8 +36,7 @@ from dynid.links.common.copies import check_copies
 from dynid.links.log_reader import ChannelMapSource
 from dynid.logs.channel_map import read_channel_map
 from dynid.logs.joint_order import column_order
-from dynid.logs.lerobot import read_lerobot
-from dynid.logs.lerobot import is_lerobot
+from dynid.logs.lerobot import is_lerobot, read_lerobot
 from dynid.logs.reading import read_recording
 from dynid.logs.recording import Recording
 from dynid.report.sections.servo_sections import (

@@ -35,7 +35,7 @@ class LogOrShare(LogPath):
 
 @command(
     "dynid actuate pendulum.urdf kp100.json kp200.json --law servo.toml --map xl330 --held-out kp800.json",
-    "dynid actuate go2.xml log.pt --hold base_joint1 --law go2_law.toml --map go2 --held-out 30% --out legs",
+    "dynid actuate go2.xml log.npz --hold base_joint1 --law go2_law.toml --map map.toml --held-out 30% --out legs",
 )
 @robot_argument
 @logs_argument
@@ -44,7 +44,7 @@ class LogOrShare(LogPath):
               "examples.")  # fmt: skip
 @click.option("--map", "channel_map", type=MapPath(), metavar="FILE|NAME",
               help="Channel map: says which columns of the logs are time, positions, commands, gains. A TOML file, "
-              "which dynid inspect LOG --robot ROBOT proposes, or a built-in one: xl330, so101, go2, emps, unitree_go, "
+              "which dynid inspect LOG --robot ROBOT proposes, or a built-in one: xl330, emps, "
               "lerobot_rad, lerobot_deg.")  # fmt: skip
 @click.option("--held-out", multiple=True, type=LogOrShare(), metavar="LOG|SHARE",
               help="Log that the result is tried on, repeatable; or a share such as 30%: the end of "

@@ -1,7 +1,8 @@
 """The formats of logs: a row for each, with the reader that opens it; every failure becomes a `LogReadError` here.
 
-To add a format, write ``readers/<name>.py`` with ``read(path, options, rows)``, which opens nothing but `path` and yields
-tables of at most so many rows (whole tables are cut where they must be; 0 asks for the whole file), and add a row.
+To add a format, write ``readers/<name>.py`` with ``read(path, options, rows)``, which opens nothing but `path` and
+yields tables of at most so many rows (whole tables are cut where they must be; 0 asks for the whole file), and add a
+row.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ an empty message, or by the error. Nothing is pickled, and nothing that comes ba
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import signal
@@ -83,11 +84,7 @@ def read_guarded(name: str, path: Path, options: Options, rows: int = 0) -> Iter
         if is_complete:
             _idle.append((os.getpid(), child))
         else:  # a late answer must not be taken for the next one
-            child.kill()
-            for stream in (child.stdin, child.stdout):
-                with contextlib.suppress(OSError):
-                    stream.close()  # type: ignore[union-attr]
-            child.wait()
+            _end(child)
 
 
 def _child() -> subprocess.Popen[bytes]:
@@ -100,6 +97,20 @@ def _child() -> subprocess.Popen[bytes]:
         [sys.executable, "-P", "-m", "dynid.logs.readers.guarded"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ, **_ENVIRONMENT},
     )  # fmt: skip
+
+
+@atexit.register
+def _end_idle() -> None:
+    while _idle:
+        _end(_idle.pop()[1])
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    child.kill()
+    for stream in (child.stdin, child.stdout):
+        with contextlib.suppress(OSError):
+            stream.close()  # type: ignore[union-attr]
+    child.wait()
 
 
 def _give_up(child: subprocess.Popen[bytes], late: threading.Event) -> None:
@@ -129,7 +140,10 @@ def _receive(stream: IO[bytes] | None) -> dict[str, Any]:
 
 def _pack(table: Table) -> dict[str, Any]:
     about = {key: getattr(table, key) for key in table.__slots__}
-    return {**about, "columns": {name: (x.shape, np.ascontiguousarray(x).tobytes()) for name, x in table.columns.items()}}
+    return {
+        **about,
+        "columns": {name: (x.shape, np.ascontiguousarray(x).tobytes()) for name, x in table.columns.items()},
+    }
 
 
 def _unpack(about: dict[str, Any]) -> Table:

@@ -1,4 +1,4 @@
-"""MATLAB files up to version 7.2 (7.3 is HDF5). SciPy's reader can crash on corrupt files: runs in the guarded child."""
+"""MATLAB files up to version 7.2 (7.3 is HDF5). SciPy can crash on corrupt files: runs in the guarded child."""
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ sliced at the same places.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,9 +46,9 @@ def read(path: Path, options: Options, rows: int) -> Iterator[Table]:
     """Read the joint states and wrenches of a bag; what follows damage is left out and reported."""
     found: dict[tuple[str, str], list[tuple[int, bytes]]] = {}
     other: dict[str, str] = {}
-    lost = []
+    lost, bag = [], _one_file(path)
     try:
-        for topic, kind, received, data in _messages(_one_file(path), options, other):
+        for topic, kind, received, data in _messages(bag, options, other):
             found.setdefault((topic, kind), []).append((received, data))
     except ImportError:
         raise
@@ -75,7 +74,7 @@ def _one_file(path: Path) -> Path:
     if len(files) == 1:
         return files[0]
     raise LogReadError(
-        f"it is a folder with {len(files)} files of a bag, and no metadata.yaml that names them in order"
+        f"it is a folder with {len(files)} files of a bag, and no metadata.yaml names them in order"
         if files
         else "it is a folder without a log that dynid recognises",
         remedy="Run `ros2 bag reindex`, name the log itself, or give a channel map whose [files] name the files of the "
@@ -85,8 +84,7 @@ def _one_file(path: Path) -> Path:
 
 def _messages(path: Path, options: Options, other: dict[str, str]) -> Iterator[tuple[str, str, int, bytes]]:
     """Topic, type, time of receipt [ns] and bytes of all messages of use; `other` gets the topics that are not used."""
-    with path.open("rb") if path.is_file() else suppress() as stream:
-        is_ros1 = stream is not None and stream.read(9) == b"#ROSBAG V"
+    is_ros1 = path.suffix == ".bag"
     if is_ros1:
         from rosbags.rosbag1 import Reader, ReaderError
     else:
@@ -113,7 +111,7 @@ def _decoder(is_ros1: bool) -> Any:
     """The function that brings a message of ROS 1 to CDR, or decodes one in CDR."""
     from rosbags.typesys import Stores, get_typestore
 
-    store = get_typestore(Stores.ROS1_NOETIC if is_ros1 else Stores.ROS2_HUMBLE)
+    store = get_typestore(Stores.ROS2_HUMBLE)
     return store.ros1_to_cdr if is_ros1 else store.deserialize_cdr
 
 
