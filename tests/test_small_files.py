@@ -118,10 +118,10 @@ def test_a_schema_names_file_place_and_reason(content: object, message: str) -> 
     schema.check_content({"inputs": [{"path": "a", "size": 3}]}, RUN, path="run.json")
 
 
-@given(
-    st.lists(st.sampled_from(["a", "b", "*", "_"]), max_size=7).filter(lambda parts: parts.count("*") < 3),
-    st.text("ab_", max_size=9),
-)
+PARTS = st.lists(st.sampled_from(["a", "b", "*", "_"]), max_size=7).filter(lambda parts: parts.count("*") < 3)
+
+
+@given(PARTS, st.text("ab_", max_size=9))
 def test_patterns_match_as_regular_expressions_do(parts: list[str], name: str) -> None:
     pattern = "".join(parts)
     wanted = re.fullmatch("".join(".*" if part == "*" else part for part in parts), name)
