@@ -21,7 +21,7 @@ from dynid.errors import DataError, DynidError
 from dynid.logs.channel_map import read_channel_map
 from dynid.logs.conversion import convert
 from dynid.logs.readers.base import Options, Table
-from dynid.logs.readers.formats import read_table
+from dynid.logs.readers.pieces import read_table
 from dynid.logs.recording import Recording
 
 from .log_writers import CASES, planted

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from dynid.logs.readers.base import Options, Table
-from dynid.logs.readers.formats import read_pieces, read_table
+from dynid.logs.readers.pieces import read_pieces, read_table
 
 __all__ = ["Options", "Table", "read_pieces", "read_table"]

@@ -63,42 +63,6 @@ _REFUSED = (
 """Files that are known and not read: (how they begin, what they are, what to do)."""
 
 
-def read_table(path: str | Path, options: Options | None = None) -> Table:
-    """Read one log file, or the folder of a ROS 2 bag, into named columns.
-
-    Raises:
-        LogReadError: For any file that cannot be read, with place, reason and remedy.
-    """
-    return next(iter([*read_pieces(path, options)]))
-
-
-def read_pieces(path: str | Path, options: Options | None = None, *, rows: int = 0) -> Iterator[Table]:
-    """Read one log piece by piece; text, npy, Parquet and Arrow in bounded memory, other formats whole.
-
-    Args:
-        path: The file, or the folder of a ROS 2 bag; nothing else is opened.
-        options: How to read it.
-        rows: Rows of a piece; 0 for the whole log.
-
-    Raises:
-        LogReadError: As soon as something cannot be read.
-    """
-    file, name = Path(path), "text"
-    try:
-        found = detect_format(file)
-        name = found.name
-        if found.guarded:
-            from dynid.logs.readers.guarded import read_guarded  # with what it takes to start another process
-
-            tables = read_guarded(name, file, options or Options(), rows)
-        else:
-            tables = read_here(name, file, options or Options(), rows)
-        for table in tables:
-            yield from table.pieces(rows)
-    except (OSError, ValueError, LogReadError) as error:
-        raise log_read_error(error, name, file) from error
-
-
 def detect_format(path: Path) -> Format:
     """The format of a log, by its first bytes, else by its suffix, else text; a folder is a ROS 2 bag."""
     if path.is_dir():
