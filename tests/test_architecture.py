@@ -209,6 +209,7 @@ ERRORS = {"e", "err", "error", "exc", "exception"}
 
 ALLOWED_READINGS = {
     "logs/readers/formats.py": "joins the lines of a foreign library's message, for display",
+    "files/records.py": "parts the reason and the place of msgspec's message, for display",
     "logs/readers/text.py": "the line that an error of pandas names, for display",
 }
 """Files that may touch the text of a message, with the reason; none of them decides on it."""
