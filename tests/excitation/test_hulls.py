@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import nnls
 
 from dynid.dynamics.kinematics import link_poses
 from dynid.errors import ArgumentError
@@ -127,19 +128,28 @@ def random_poses(rng: np.random.Generator, count: int, spread: float) -> np.ndar
     return poses
 
 
-def test_distances_and_depths_are_those_of_coal() -> None:
+def distance_by_quadratic_program(x: np.ndarray, y: np.ndarray) -> float:
+    """Smallest distance of convex combinations of points x and y (k, 3), without any collision library."""
+    heavy = 1e4  # weight of "shares sum to one"
+    ones = np.hstack([np.ones(len(x)), np.zeros(len(y))])
+    A = np.vstack([np.hstack([x.T, -y.T]), heavy * ones, heavy * (1.0 - ones)])
+    return nnls(A, np.array([0.0, 0.0, 0.0, heavy, heavy]), maxiter=10000)[1]
+
+
+def test_distances_are_those_of_a_quadratic_program() -> None:
     rng = np.random.default_rng(0)
     clouds = [BOX, *(rng.normal(size=(k, 3)) * [0.3, 0.1, 0.2] for k in (4, 9, 40))]
-    hulls = [Hull(link="any", corners=cloud) for cloud in clouds]
-    shapes = [coal_shape(cloud) for cloud in clouds]
-    pairs, poses = rng.integers(0, len(hulls), (400, 2)), random_poses(rng, 400, 0.3)
-    near = hull_distances(tuple(hull.polytope for hull in hulls), pairs, poses)
-    theirs = np.array([coal_distance((shapes[a], shapes[b]), T) for (a, b), T in zip(pairs, poses, strict=True)])
-    apart = theirs > 0
+    pairs, poses = rng.integers(0, len(clouds), (100, 2)), random_poses(rng, 100, 0.3)
+    near = hull_distances([Hull(link="any", corners=cloud).corners for cloud in clouds], pairs, poses)
+    placed = [[clouds[k] @ T[:, :3].T + T[:, 3] for k, T in zip(pair, both)] for pair, both in zip(pairs, poses)]
+    expected = np.array([distance_by_quadratic_program(*both) for both in placed])
+    apart = expected > 1e-3
     assert 0.2 < apart.mean() < 0.9
-    assert np.abs(near.distance - theirs)[apart].max() < 1e-9
-    assert np.abs(near.distance - theirs)[~apart].max() < 1e-6
-    assert near.first - near.second == pytest.approx(near.distance[:, None] * near.direction, abs=1e-8)
+    np.testing.assert_allclose(near.distance[apart], expected[apart], atol=1e-5)
+    assert np.all(near.distance[~apart] < 1e-3)
+    assert near.first - near.second == pytest.approx(near.distance[:, None] * near.direction, abs=1e-6)
+    for (x, y), d, n in zip(placed, near.distance, near.direction):  # moved out of each other, they touch
+        assert (x @ n).min() - (y @ n).max() == pytest.approx(d, abs=1e-5)
 
 
 def test_flat_hulls() -> None:
@@ -147,8 +157,8 @@ def test_flat_hulls() -> None:
     point = Hull(link="b", corners=[[0.0, 0, 0]])
     poses = np.array([[np.eye(3, 4), np.eye(3, 4)]] * 3)
     poses[:, 1, :, 3] = [[0.3, 0.4, 0.5], [2, 0.5, 0], [0.5, 0.5, 0]]
-    near = hull_distances((plate.polytope, point.polytope), np.array([[0, 1]] * 3), poses)
-    assert near.distance == pytest.approx([0.5, 1.0, 0.0])
+    near = hull_distances((plate.corners, point.corners), np.array([[0, 1]] * 3), poses)
+    assert near.distance == pytest.approx([0.5, 1.0, 0.0], abs=1e-6)
 
 
 def test_gradient_of_hull_distances() -> None:

@@ -37,7 +37,7 @@ FEWEST = 4
 SAME_POSE = 0.02
 """Largest step from sample to sample within one pose at rest [rad or m]: gravity turns by a degree."""
 SLOW, SLOWEST = 0.01, 1e-3
-"""Speed below which the robot rests: a share of its fast speed, and at least this [rad/s or m/s]; as in `Rest`."""
+"""Speed and acceleration below which the robot rests: a share of the largest, and at least this [rad/s, rad/s^2]."""
 LEAST_REST, FEWEST_POSES = 0.2, 3
 """Share of the samples at rest, and number of rests, from which on a static log is one of poses; otherwise it is one of
 slow motion."""
@@ -300,8 +300,10 @@ def _static(robot: Robot, run: Experiment, frame: str, axes: Floats | None) -> W
     matrix = wrench_regressor(robot, frame, run.q, rest, rest)
     data = WrenchData(matrix, _wrench(run), run.time, axes, robot.gravity)
     measured = np.isfinite(data.wrench).all(axis=1)
-    speed = np.abs(run.dq).max(axis=1, initial=0.0)
-    still = measured & (speed <= max(SLOW * float(np.quantile(speed, 0.99)), SLOWEST))
+    still = measured
+    for moving in (run.dq, run.ddq):  # a move begins and ends slowly, but with acceleration
+        size = np.abs(moving).max(axis=1, initial=0.0)
+        still = still & (size <= max(SLOW * float(np.quantile(size, 0.99)), SLOWEST))
     if not measured.any():
         return _none_left(run)
     poses = data.rows(still).poses(run.q[still]) if still.any() else data

@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 
 import numpy as np
+from scipy.spatial import ConvexHull
 
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError, DescriptionError
@@ -76,8 +77,6 @@ def _shape(document: XmlDocument, geometry: Element, folder: Path | None) -> Flo
 
 def _about_unit_sphere() -> Floats:
     """Corners of a polyhedron that holds the unit sphere, in the directions of small whole numbers."""
-    from scipy.spatial import ConvexHull
-
     steps = np.array(np.meshgrid(*[range(-2, 3)] * 3)).reshape(3, -1).T.astype(float)
     steps = steps[np.any(steps != 0.0, axis=1)]
     points = np.unique((steps / np.linalg.norm(steps, axis=1, keepdims=True)).round(15), axis=0)

@@ -8,10 +8,11 @@ capsules fit closer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.spatial import ConvexHull, QhullError
 
 from dynid.arrays import Floats
 from dynid.checks import as_whole, check_kind
@@ -19,15 +20,13 @@ from dynid.decompositions import svd
 from dynid.dynamics.kinematics import link_poses
 from dynid.errors import ArgumentError
 from dynid.excitation.collision.capsules import Capsule, distant_pairs, random_positions
-from dynid.excitation.collision.hull_distance import Polytope, hull_distances
+from dynid.excitation.collision.hull_distance import hull_distances
 from dynid.robot.model import Robot
 
 _SMALLEST = 1e-6
 """Radius of a capsule about points on one line [m]. Convention."""
 _ROUNDING = 1.0 + 1e-12
 """Factor on a radius, so that rounding leaves no corner outside. Convention."""
-_NORMAL_DIGITS = 9
-"""Decimals to which normals of faces are compared: triangles of one face have the same normal. Convention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -38,16 +37,12 @@ class Hull:
     """Name of the link that carries it."""
     corners: Floats
     """(k, 3) points that span it, link frame [m]; points inside the hull are dropped."""
-    polytope: Polytope = field(init=False, repr=False)
-    """Its corners, faces and edges."""
 
     def __post_init__(self) -> None:
         """Check the points, drop those inside the hull and freeze."""
-        polytope = _polytope(_as_points(self.corners))
-        for array in polytope:
-            array.setflags(write=False)
-        object.__setattr__(self, "corners", polytope.corners)
-        object.__setattr__(self, "polytope", polytope)
+        corners = np.array(_drop_inner_points(_as_points(self.corners)))
+        corners.setflags(write=False)
+        object.__setattr__(self, "corners", corners)
 
 
 def hull_pairs(robot: Robot, hulls: tuple[Hull, ...], clearance: float = 0.0) -> tuple[tuple[int, int], ...]:
@@ -59,7 +54,7 @@ def hull_pairs(robot: Robot, hulls: tuple[Hull, ...], clearance: float = 0.0) ->
     poses = np.array([[at[hull.link][:3] for hull in hulls] for at in positions], dtype=float)
     many = np.tile(pairs, (len(poses), 1))
     rows = np.repeat(np.arange(len(poses)), len(pairs))
-    distance = hull_distances(tuple(h.polytope for h in hulls), many, poses[rows[:, None], many]).distance
+    distance = hull_distances([hull.corners for hull in hulls], many, poses[rows[:, None], many]).distance
     apart = np.any(distance.reshape(len(poses), -1) > clearance, axis=0)
     return tuple((int(a), int(b)) for a, b in pairs[apart])
 
@@ -106,30 +101,8 @@ def _as_points(points: ArrayLike) -> Floats:
     return corners
 
 
-def _polytope(points: Floats) -> Polytope:
-    """Corners, faces and edges; the latter two are empty where points are too few or lie in a plane."""
-    from scipy.spatial import ConvexHull, QhullError
-
-    try:
-        hull = ConvexHull(points)
-    except (QhullError, ValueError):
-        return Polytope(np.array(points), np.zeros((0, 3)), np.zeros((0, 2, 3)))
-    normals = np.round(hull.equations[:, :3], _NORMAL_DIGITS)
-    edges = [
-        sorted(set(face) & set(hull.simplices[other]))
-        for k, (face, beside) in enumerate(zip(hull.simplices, hull.neighbors, strict=True))
-        for other in beside
-        if other > k and np.any(normals[k] != normals[other])  # triangles of one face share a diagonal, no edge
-    ]
-    return Polytope(
-        points[hull.vertices], np.unique(hull.equations[:, :3].round(_NORMAL_DIGITS), axis=0), points[np.array(edges)]
-    )
-
-
 def _drop_inner_points(points: Floats) -> Floats:
     """The points that are corners of the hull; all of them where they are too few or lie in a plane."""
-    from scipy.spatial import ConvexHull, QhullError
-
     try:
         return np.asarray(points[ConvexHull(points).vertices])
     except (QhullError, ValueError):

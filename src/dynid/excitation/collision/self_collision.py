@@ -13,7 +13,7 @@ from dynid.arrays import Floats
 from dynid.dynamics.kinematics import body_poses
 from dynid.excitation.base import Constraint, Differentiable, RecordedConstraint
 from dynid.excitation.collision.capsules import Closest, closest_points, collision_pairs
-from dynid.excitation.collision.hull_distance import Polytope, Witness, hull_distances
+from dynid.excitation.collision.hull_distance import Witness, hull_distances
 from dynid.excitation.collision.hulls import hull_capsules, hull_pairs
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.trajectories.trajectory import Motion
@@ -86,8 +86,8 @@ def _capsule_constraint(robot: Robot, limits: MotionLimits, pairs: tuple[tuple[i
 class _HullCollision(RecordedConstraint):
     """Distances of hulls where their bounding capsules are near; elsewhere those of the capsules, which are smaller."""
 
-    hulls: tuple[Polytope, ...]
-    """(h) the hulls in their link frames."""
+    hulls: tuple[Floats, ...]
+    """(h) corners (k, 3) of the hulls in their link frames [m]."""
     bounds: Floats
     """(h, 2, 3) ends of each hull's bounding capsule, link frame [m]."""
     radii: Floats
@@ -173,7 +173,7 @@ def _hull_constraint(robot: Robot, limits: MotionLimits, pairs: tuple[tuple[int,
         np.full(len(pairs), _SCALE),
         ("m",) * len(pairs),
         pose_function(robot, [hull.link for hull in hulls]),
-        tuple(hull.polytope for hull in hulls),
+        tuple(hull.corners for hull in hulls),
         np.array([[capsule.start, capsule.end] for capsule in capsules]),
         np.array([capsule.radius for capsule in capsules]),
         np.array([[used.index(index) for index in pair] for pair in pairs]),

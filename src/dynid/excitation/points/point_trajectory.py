@@ -8,7 +8,7 @@ every limit of the robot is checked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +22,6 @@ from dynid.excitation.criteria import (
     ConditionNumber,
     Criterion,
     Equilibrium,
-    GeometricCost,
     WeightedCost,
     require_criterion,
 )
@@ -37,11 +36,6 @@ _BOXES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05)
 _ACCELERATIONS = (1.0, 0.7, 0.5, 0.35, 0.25)
 """Shares of the acceleration limits for the segments: a slower motion between the same points needs less torque and
 jerk. Convention."""
-_BALANCE = 0.15
-"""Exponent of S beside Cond in the product that leads to their weighted sum.
-
-Experiment: on the paper's 3R arm, r = 30, the product leads to sums of 7 where the sum alone stalls at 16 to 48.
-"""
 _EQUILIBRIUM_WEIGHT = 0.01
 """Weight of S where Cond has weight 1; the paper states none. Derivation: S of some hundred then counts like Cond."""
 _TOUCH = 1e-8
@@ -176,9 +170,12 @@ def design_point_trajectory(
     points: PointSequence | None = None
     margins: tuple[Margin, ...] = ()
     for number, share in enumerate(_BOXES):
-        report = _Report(number, chosen.starts, progress)
-        box = model.with_box_share(share, rest)
-        points = _optimise_in_box(box, count, cost, seed, chosen, _shrink(points, rest, number), report)
+        report = None if progress is None else _make_report(progress, number, chosen.starts)
+        points = optimise_points(
+            model.with_box_share(share, rest), count, criterion=cost, seed=seed,
+            starts=1 if number else chosen.starts, iterations=chosen.iterations,
+            initial=_shrink(points, rest, number), progress=report,
+        )  # fmt: skip
         for slower in _ACCELERATIONS:
             path = points.trajectory(velocity=velocity, acceleration=slower * acceleration, rest=rest)
             margins = measure_margins(constraints, path.motion(path.check_times(_PER_SEGMENT)))
@@ -239,55 +236,6 @@ def _shrink(points: PointSequence | None, rest: Floats, number: int) -> PointSeq
     return PointSequence(q=rest + share * (points.q - rest), dq=share * points.dq, W=points.W)
 
 
-class _Report:
-    """Counts the finished starts of a box."""
-
-    def __init__(self, box: int, starts: int, progress: Callable[[PointStep], None] | None) -> None:
-        self._box, self._total, self._done, self._progress = box, starts + 2, 0, progress
-
-    def __call__(self, number: int, value: float) -> None:
-        self._done += 1
-        if self._progress is not None:
-            share = (self._box + min(self._done / self._total, 1.0)) / len(_BOXES)
-            self._progress(PointStep(self._box, share, value))
-
-
-def _optimise_in_box(
-    box: EnergyPoints,
-    count: int,
-    cost: Criterion,
-    seed: int,
-    settings: PointSettings,
-    initial: PointSequence | None,
-    report: _Report,
-) -> PointSequence:
-    """Points that minimise a cost: from random starts in the first box, from the points of the box before in others."""
-    points = initial
-    for leading in _leading_criteria(cost):
-        points = optimise_points(
-            box,
-            count,
-            criterion=leading,
-            seed=seed,
-            starts=settings.starts if points is None else 1,
-            iterations=settings.iterations,
-            initial=points,
-            progress=report,
-        )
-    assert points is not None  # the cost itself is the last of the leading criteria
-    return points
-
-
-def _leading_criteria(cost: Criterion) -> Sequence[Criterion]:
-    """Criteria to minimise one after the other, ending with the cost: Cond, then Cond and S as a product, then a sum.
-
-    The sum of Cond and S is dominated by S far from its minimum, where a single entry of W is almost zero; the product
-    weighs relative changes instead.
-    """
-    if not isinstance(cost, WeightedCost) or not cost.positive:
-        return (cost,)
-    whole = [(1.0, criterion) for _, criterion in cost.terms if criterion.as_information() is not None]
-    entries = [(_BALANCE, criterion) for _, criterion in cost.terms if criterion.as_information() is None]
-    if not whole or not entries:
-        return (cost,)
-    return GeometricCost(tuple(whole)), GeometricCost((*whole, *entries)), cost
+def _make_report(progress: Callable[[PointStep], None], box: int, starts: int) -> Callable[[int, float], None]:
+    """Tell the finished starts of a box as the share of the whole search."""
+    return lambda number, value: progress(PointStep(box, (box + min(number / starts, 1.0)) / len(_BOXES), value))
