@@ -96,7 +96,7 @@ campaigns:
 	@echo "interval-conditions     95 % intervals under coloured noise, quantised encoders, ripple, missing terms, changing runs"
 	@echo "real-halves             halves of real logs against one another, within their intervals"
 	@echo "gain-coverage           200 loads by torques with gains of drives that are 10 % wrong"
-	@echo "load-coverage           95 % intervals of loads and drive gains by joint torques, noise filtered"
+	@echo "load-coverage           95 % intervals of loads by a sensor at three noises, by joint torques, and of drive gains"
 	@echo "run-agreement           planted differences between runs: how often the cause is named"
 	@echo "closed-loops            IV and DIDIM with told and assumed control laws: errors, coverage, bias, time"
 	@echo "compare-real            estimators on real logs"
@@ -114,7 +114,6 @@ campaigns:
 	@echo "own-robot               the way of a newcomer: an own arm in MuJoCo, from its URDF to C code"
 	@echo "report-speed            size and times of a 50 000-sample report in a browser"
 	@echo "pythons                 the wheel on every Python that is here, oldest and newest packages, all commands (10 minutes)"
-	@echo "excitation-peers        designs against SciPy and, with PEERS=python that has them, FIGAROH and FloBaRoID"
 
 fuzz-readers: $(STAMP)
 	$(BIN)/python -m tests.campaigns.fuzz_readers --count 10000
@@ -181,9 +180,6 @@ report-speed: $(STAMP)
 
 excitation-robots: $(STAMP)
 	$(CAMPAIGN)/excitation_robots.py --count 100
-
-excitation-peers: $(STAMP)
-	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/excitation_peers.py $(if $(PEERS),--peers $(PEERS))
 
 c-robots: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/c_robots.py 200 100000

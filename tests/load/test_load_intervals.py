@@ -84,8 +84,10 @@ def test_few_poses_have_wide_intervals_that_hold_the_truth(count: int, repeats: 
 def test_a_drift_that_is_found_widens_the_interval() -> None:
     rng = np.random.default_rng(2)
     turns, wrench = pose_wrenches(12, rng)
-    wrench = wrench - wrench + np.hstack(
-        [f := TRUTH.mass * np.array([R.T @ [0.0, 0.0, 9.81] for R in turns]), np.cross(TRUTH.com, f)]
+    wrench = (
+        wrench
+        - wrench
+        + np.hstack([f := TRUTH.mass * np.array([R.T @ [0.0, 0.0, 9.81] for R in turns]), np.cross(TRUTH.com, f)])
     )
     wrench += 0.003 * rng.normal(size=wrench.shape)
     calm = identify_load_from_poses(turns, wrench)
