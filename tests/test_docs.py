@@ -108,7 +108,9 @@ def test_commands_run_in_order(page: Path, folder: Path, tmp_path: Path, monkeyp
         (tmp_path / entry.name).symlink_to(entry)
     (tmp_path / "map.toml").write_text(MAP)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("dynid.runs.plan_run.PointSettings", functools.partial(PointSettings, iterations=20))
+    monkeypatch.setattr(
+        "dynid.excitation.points.point_excitation.PointSettings", functools.partial(PointSettings, iterations=20)
+    )
     for command in commands(page):
         if not any(name in command for name in CAMPAIGNS.get(page.name, ("",))):
             continue
