@@ -34,7 +34,7 @@ CAMPAIGNS = {"real-data.md": ("yumi_ft",)}
 """Pages whose commands a make target runs, and which of them run here too."""
 EXAMPLES = {".NAME"}
 """Names that the docs invent."""
-QUICKER = {"excite": ["--time-limit", "2", "--set", "harmonics=3"], "energy-points": ["--set", "starts=1"]}
+QUICKER = {"excite": ["--time-limit", "2"], "energy-points": []}
 """Options that shorten what stands in the docs, by the verb or by a word of the command."""
 
 
