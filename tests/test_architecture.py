@@ -23,7 +23,6 @@ LAYERS = [
     ["plain_data"],
     ["spatial"],
     ["decompositions"],
-    ["curves"],
     ["stages"],
     ["checks"],
     ["settings"],

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.curves import running_median
-from dynid.processing.timing import median_of_nine, source_clock
+from dynid.processing.timing import source_clock
 from dynid.processing.uniform import Cleaning
 
 
@@ -19,12 +18,6 @@ def relayed(source_hz: float, relay_hz: float, duration_s: float = 20.0) -> tupl
     stamps = np.arange(0.0, duration_s, 1.0 / relay_hz)
     true = np.floor(stamps * source_hz + 1e-9) / source_hz
     return stamps, motion(true), true
-
-
-@pytest.mark.parametrize("count", [1, 3, 9, 200])
-def test_medians_by_exchanges_are_those_by_sorting(count: int) -> None:
-    steps = np.round(np.random.default_rng(count).normal(size=(count, 4)), 1)
-    np.testing.assert_array_equal(median_of_nine(steps), running_median(steps, 9))
 
 
 @pytest.mark.parametrize(("source_hz", "relay_hz"), [(29.4, 30.0), (96.0, 100.0), (480.0, 500.0)])

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import signal
 
 import dynid
 from dynid.errors import DataError
@@ -17,11 +16,8 @@ from dynid.gate.stream_check import StreamCheck
 from dynid.logs.readers import read_pieces
 from dynid.logs.reading import read_recording, read_stream
 from dynid.logs.recording import Recording
-from dynid.processing import filters, outliers
-from dynid.processing.differentiation import CentralDifferences, difference, two_differences
-from dynid.processing.filters import Butterworth, Smoothing
-from dynid.processing.native import cascade
-from dynid.processing.outliers import Extent, absurd_samples, run_lengths, saturated_samples
+from dynid.processing import outliers
+from dynid.processing.outliers import absurd_samples, run_lengths, saturated_samples
 from dynid.processing.process import Processing, process
 from dynid.processing.rest import Rest
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
@@ -160,40 +156,6 @@ def test_the_gate_of_a_stream_counts_and_names(log: Recording) -> None:
     assert "flipped" in report.codes
     with pytest.raises(DataError, match="no piece"):
         StreamCheck().report()
-
-
-@pytest.mark.parametrize("joints", [1, 2, 6, 7, 16, 17])
-def test_compiled_filter_and_differences_equal_the_plain_ones(joints: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    x = np.random.default_rng(joints).normal(size=(900, joints)).cumsum(axis=0)
-    sections = signal.butter(4, 12.0, fs=500.0, output="sos")
-    native = cascade(sections, joints)
-    if joints <= 16 and native is not None:
-        y, state = np.empty_like(x), np.zeros((2, 2, joints))
-        native.run(x[:300], y[:300], state)
-        native.run(x[300:], y[300:], state)
-        np.testing.assert_allclose(y, signal.sosfilt(sections, x, axis=0), rtol=1e-11, atol=1e-11)
-    compiled = Butterworth().apply(x, 500.0, 12.0)
-    motion = CentralDifferences().motion(x, None, Smoothing(rate_hz=500.0, cutoff_hz=None, low_pass=Butterworth()))
-    monkeypatch.setattr(filters, "cascade", lambda sections, width: None)
-    np.testing.assert_allclose(Butterworth().apply(x, 500.0, 12.0), compiled, rtol=1e-10, atol=1e-10)
-    slope = difference(x, 500.0, 8)
-    np.testing.assert_allclose(motion.dq, slope, rtol=1e-10, atol=1e-8)
-    np.testing.assert_allclose(motion.ddq, difference(slope, 500.0, 8), rtol=1e-10, atol=1e-5)
-    np.testing.assert_array_equal(two_differences(x[:20], 500.0, 8)[0], difference(x[:20], 500.0, 8))
-
-
-@pytest.mark.parametrize("joints", [1, 2, 6, 7, 16, 17])
-@pytest.mark.parametrize("rows", [0, 1, 2, 3, 4, 9, 500, 9001])
-def test_compiled_extents_equal_the_plain_ones(joints: int, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    x = np.random.default_rng(rows).normal(size=(rows, joints))
-    for bad in (0.0, np.nan, np.inf, 1e308, -1e308):
-        x[rows // 2 : rows // 2 + 1, joints // 2] = bad
-        compiled = Extent.of(x)
-        with monkeypatch.context() as plain:
-            plain.setattr(outliers, "extent", lambda x: None)
-            expected = Extent.of(x)
-        for name in ("low", "high", "step"):
-            np.testing.assert_array_equal(getattr(compiled, name), getattr(expected, name))
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -17,7 +17,6 @@ from scipy.ndimage import maximum_filter1d
 
 from dynid.arrays import Floats
 from dynid.checks import as_number, as_whole
-from dynid.curves import lag_exponentially
 from dynid.decompositions import one_blas_thread
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, build_equations
@@ -39,6 +38,7 @@ from dynid.monitor.jumps import (
 from dynid.monitor.observer import GAIN
 from dynid.monitor.watched_signals import WatchedStretch, common_rate, slowest_rate, watched_stretches
 from dynid.processing.experiment import Experiment
+from dynid.terms.memory import lag_exponentially
 
 Kind = Literal["contact", "disturbance"]
 FOLDS = 4

@@ -21,9 +21,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from dynid.arrays import Floats
-from dynid.curves import lag_exponentially
 from dynid.estimation.noisy.autoregression import Autoregression, autocovariance
 from dynid.monitor.alarm_tails import CLEAR_S
+from dynid.terms.memory import lag_exponentially
 
 WINDOW_S = 0.02
 """Longest age of a step that is looked for [s] (convention: an alarm comes within it)."""

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
 from dynid.checks import as_number, as_sample
-from dynid.curves import lag_exponentially
 from dynid.errors import ArgumentError, DataError
 from dynid.estimation.rows import stretches, torque_of_terms
 from dynid.kernels import Kernel, kernel
@@ -21,6 +20,7 @@ from dynid.monitor.observer_model import ObserverModel
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 from dynid.tape import compile_single
+from dynid.terms.memory import lag_exponentially
 
 Source = Robot | Identification | ObserverModel
 """What an observer takes its model from."""

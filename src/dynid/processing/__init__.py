@@ -15,7 +15,7 @@ NAMES = {
         "SmoothingSpline",
     ],
     "experiment": ["Experiment"],
-    "filters": ["Butterworth", "Decimation", "Fir"],
+    "filters": ["Butterworth", "Fir"],
     "periods": ["PeriodAverage", "average_periods"],
     "process": ["Processing"],
     "rest": ["Rest"],

@@ -17,9 +17,10 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
+from scipy.optimize import minimize_scalar
 
 from dynid.arrays import Floats
-from dynid.curves import CubicSpline, lowest_point
 from dynid.decompositions import eigh, svd
 from dynid.errors import DataError
 from dynid.processing.experiment import Experiment
@@ -502,7 +503,7 @@ class _TorqueAtTime:
         for stretch in np.unique(part.segment[rows]):
             there = np.flatnonzero(part.segment == stretch)
             spline = CubicSpline(np.arange(float(there.size)), part.effort[there])
-            self._cubics[:, there[:-1]] = spline.coefficients.transpose(2, 0, 1)
+            self._cubics[:, there[:-1]] = spline.c[::-1].transpose(2, 1, 0)
 
     def place(self, shift: float) -> tuple[int, Floats]:
         """Whole periods of a shift [s], and the powers (4,) of the part of a period that is left."""
@@ -558,7 +559,10 @@ def _minimise(cost: _Cost, shifts: Floats, table: Floats, rate_hz: float) -> flo
     period, before = min(max(period, first_period), last_period), None
     while True:
         ends = max(low, float(period)), min(high, period + 1.0)
-        place, _ = lowest_point(lambda periods: cost(periods / rate_hz), *ends, accuracy=FINEST_PERIODS)
+        search = minimize_scalar(
+            lambda periods: cost(periods / rate_hz), bounds=ends, method="bounded", options={"xatol": FINEST_PERIODS}
+        )
+        place = float(search.x)
         towards = int(place > ends[1] - 2.0 * FINEST_PERIODS) - int(place < ends[0] + 2.0 * FINEST_PERIODS)
         following = period + towards
         if towards == 0 or following == before or not first_period <= following <= last_period:

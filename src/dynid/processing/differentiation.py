@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from scipy import interpolate, ndimage, signal
 
 from dynid.arrays import Floats
 from dynid.decompositions import lstsq
 from dynid.errors import ArgumentError, DataError
 from dynid.processing.filters import LowPass, Smoothing, convolve, reflect, symmetric_gain
-from dynid.processing.native import differences
 
 _STENCILS = {  # weights of x[i + k] - x[i - k], k = 1, 2, ...; accurate to the given order in the sampling period
     2: (1 / 2,),
@@ -83,31 +83,10 @@ def difference(x: Floats, rate_hz: float, accuracy: int) -> Floats:
     """First derivative (N, k) of x by central differences of the given order of accuracy."""
     weights = _STENCILS[accuracy]
     width = len(weights)
-    padded = reflect(x, width)
-    if padded.shape[0] < x.shape[0] + 2 * width:
+    if x.shape[0] <= width:
         raise DataError(f"a stretch of {x.shape[0]} samples is too short for differences over {2 * width + 1}")
-    rows = slice(width, width + x.shape[0])
-    total = np.zeros_like(x)
-    for k, weight in enumerate(weights, start=1):
-        total += weight * (padded[rows.start + k : rows.stop + k] - padded[rows.start - k : rows.stop - k])
-    return total * rate_hz
-
-
-def two_differences(x: Floats, rate_hz: float, accuracy: int) -> tuple[Floats, Floats]:
-    """First and second derivative (N, k) of x: `difference`, and `difference` of that."""
-    weights = np.array(_STENCILS[accuracy]) * rate_hz
-    once = np.concatenate([-weights[::-1], [0.0], weights])
-    twice = np.convolve(once, once)  # symmetric: the stencil of both steps
-    margin = 2 * weights.size
-    signal = np.ascontiguousarray(x)
-    velocity, acceleration = np.empty(x.shape), np.empty(x.shape)
-    if x.shape[0] < 6 * margin or not differences(signal, weights, twice[margin:], velocity, acceleration):
-        velocity = difference(x, rate_hz, accuracy)
-        return velocity, difference(velocity, rate_hz, accuracy)
-    for end, rows in ((signal[: 3 * margin], slice(0, margin)), (signal[-3 * margin :], slice(-margin, None))):
-        slope = difference(end, rate_hz, accuracy)
-        velocity[rows], acceleration[rows] = slope[rows], difference(slope, rate_hz, accuracy)[rows]
-    return velocity, acceleration
+    stencil = rate_hz * np.array([*(-weight for weight in reversed(weights)), 0.0, *weights])
+    return np.asarray(ndimage.correlate1d(reflect(x, width), stencil, axis=0)[width : width + x.shape[0]])
 
 
 def _difference_gain(frequency_hz: Floats, rate_hz: float, accuracy: int) -> Floats:
@@ -135,7 +114,8 @@ class CentralDifferences(Differentiation):
 
     def motion(self, q: Floats, dq: Floats | None, smoothing: Smoothing) -> Motion:
         smooth = smoothing.apply(q)
-        return Motion(smooth, *two_differences(smooth, smoothing.rate_hz, self.accuracy))
+        velocity = difference(smooth, smoothing.rate_hz, self.accuracy)
+        return Motion(smooth, velocity, difference(velocity, smoothing.rate_hz, self.accuracy))
 
     def gain(self, frequency_hz: Floats, smoothing: Smoothing) -> Floats:
         return smoothing.gain(frequency_hz) * _difference_gain(frequency_hz, smoothing.rate_hz, self.accuracy) ** 2
@@ -217,8 +197,6 @@ class SavitzkyGolay(Differentiation):
 
     def _weights(self, smoothing: Smoothing, derivative: int) -> Floats:
         """Impulse response of the derivative, per sampling period."""
-        from scipy import signal
-
         return np.asarray(signal.savgol_coeffs(self.window(smoothing), self.degree, deriv=derivative, use="conv"))
 
 
@@ -227,14 +205,12 @@ class SmoothingSpline(Differentiation):
     """A cubic smoothing spline; its stiffness is set so that the gain at the cutoff is one half."""
 
     def motion(self, q: Floats, dq: Floats | None, smoothing: Smoothing) -> Motion:
-        from scipy.interpolate import make_smoothing_spline
-
         if q.shape[0] < 5:
             raise DataError(f"a stretch of {q.shape[0]} samples is too short for a smoothing spline")
         # in units of samples the penalised problem has the gain 1 / (1 + stiffness w^4)
         w = 2.0 * np.pi * smoothing.required_cutoff("a smoothing spline") / smoothing.rate_hz
         index = np.arange(q.shape[0], dtype=float)
-        spline = make_smoothing_spline(index, q, lam=w**-4, axis=0)
+        spline = interpolate.make_smoothing_spline(index, q, lam=w**-4, axis=0)
         rate = smoothing.rate_hz
         return Motion(spline(index), spline(index, 1) * rate, spline(index, 2) * rate**2)
 

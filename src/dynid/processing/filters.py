@@ -1,4 +1,4 @@
-"""Low-pass filters that shift nothing in time, and the decimation that treats regressor and torque alike.
+"""Low-pass filters that shift nothing in time.
 
 A strategy is a frozen object that knows the filter's shape; rate and cutoff come with each call. All signals are arrays
 (N, k), one column per channel, gap-free and uniformly sampled.
@@ -7,18 +7,15 @@ A strategy is a frozen object that knows the filter's shape; rate and cutoff com
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy import signal
 
 from dynid.arrays import Floats
 from dynid.decompositions import lstsq, pinv
 from dynid.errors import ArgumentError, DataError
-from dynid.lazy import cached_property
-from dynid.processing.native import cascade
 
 
 def check_cutoff(cutoff_hz: float, rate_hz: float) -> None:
@@ -87,8 +84,6 @@ def _cubics(window: int, count: int) -> tuple[Floats, Floats, Floats]:
 
 def convolve(x: Floats, taps: Floats) -> Floats:
     """The symmetric or antisymmetric filter `taps` (2 h + 1,) at every row of x (N, k); the ends are continued."""
-    from scipy import signal
-
     half = taps.size // 2
     if x.shape[0] <= half:
         raise DataError(
@@ -100,11 +95,8 @@ def convolve(x: Floats, taps: Floats) -> Floats:
 
 def symmetric_gain(taps: Floats, frequency: Floats) -> Floats:
     """Gain of a symmetric filter (2 h + 1,) at frequencies given as shares of the sampling rate."""
-    size = 8 * int(2 ** np.ceil(np.log2(taps.size + 1)))
-    centred = np.zeros(size)
-    half = taps.size // 2
-    centred[: half + 1], centred[size - half :] = taps[half:], taps[:half]
-    return np.interp(frequency, np.arange(size // 2 + 1) / size, np.fft.rfft(centred).real)
+    angle = 2.0 * np.pi * np.asarray(frequency)
+    return np.asarray((signal.freqz(taps, worN=angle)[1] * np.exp(1j * angle * (taps.size // 2))).real)
 
 
 class LowPass(ABC):
@@ -133,48 +125,6 @@ class LowPass(ABC):
         """
 
 
-def _butterworth_sections(order: int, share: float) -> Floats:
-    """Second-order sections (m, 6), as SciPy writes them, of a low-pass with its cutoff at a share of the rate.
-
-    Written out because importing SciPy's signal package takes 0.85 s (docs/decisions.md). The analogue poles, on the
-    left half of a circle, go through the bilinear transform; each section passes a constant as it is; the least damped
-    one comes last.
-    """
-    angles = np.pi * (2 * np.arange((order + 1) // 2) + 1) / (2 * order)
-    analogue = np.tan(np.pi * share) * (-np.sin(angles) + 1j * np.cos(angles))
-    poles = ((1.0 + analogue) / (1.0 - analogue))[::-1]
-    sections = np.array([[1.0, 2.0, 1.0, 1.0, -2.0 * pole.real, abs(pole) ** 2] for pole in poles])
-    if order % 2:  # the real pole has no partner
-        sections[0] = [1.0, 1.0, 0.0, 1.0, -poles[0].real, 0.0]
-    sections[:, :3] *= (sections[:, 3:].sum(axis=1) / sections[:, :3].sum(axis=1))[:, None]
-    return sections
-
-
-def _steady_state(sections: Floats) -> Floats:
-    """Steady state (m, 2) of sections with unit gain at zero frequency and a constant input of one."""
-    late = sections[:, 2] - sections[:, 5]
-    return np.stack([sections[:, 1] - sections[:, 4] + late, late], axis=1)
-
-
-def _there_and_back(sections: Floats, head: Floats, x: Floats, tail: Floats) -> Floats:
-    """Sections run forwards and backwards over three pieces of one signal; the middle one, filtered (N, k)."""
-    start, stop = head.shape[0], head.shape[0] + x.shape[0]
-    steady = _steady_state(sections)[:, :, None]
-    native = cascade(sections, x.shape[1])
-    if native is None:
-        from scipy import signal
-
-        whole = np.concatenate([head, x, tail])
-        forwards, _ = signal.sosfilt(sections, whole, axis=0, zi=steady * whole[0])
-        backwards, _ = signal.sosfilt(sections, np.flip(forwards, axis=0), axis=0, zi=steady * forwards[-1])
-        return np.asarray(np.flip(backwards, axis=0)[start:stop])
-    y, state = np.empty((stop + tail.shape[0], x.shape[1])), steady * head[0]
-    for piece, first in ((head, 0), (x, start), (tail, stop)):
-        native.run(np.ascontiguousarray(piece), y[first : first + piece.shape[0]], state)
-    native.run(y, y, steady * y[-1], backwards=True)
-    return y[start:stop]
-
-
 NEAR_HALF = 0.2
 """Share of the sampling rate from which on sampling slows a filter down (derivation: by a quarter there, and by nine
 times at 0.45)."""
@@ -191,9 +141,8 @@ def filter_there_and_back(x: Floats, share: float) -> Floats:
         x: The signal.
         share: Cutoff of each pass as a share of the sampling rate.
     """
-    padded = reflect(x, USUAL_ROWS)
-    head, tail = np.split(padded, [(len(padded) - len(x)) // 2, (len(padded) + len(x)) // 2])[::2]
-    return _there_and_back(_butterworth_sections(USUAL_ORDER, share), head, x, tail)
+    sections = signal.butter(USUAL_ORDER, 2.0 * share, output="sos")
+    return np.asarray(signal.sosfiltfilt(sections, x, axis=0, padlen=min(USUAL_ROWS, len(x) - 1)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,13 +159,15 @@ class Butterworth(LowPass):
 
     def apply(self, x: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
         check_cutoff(cutoff_hz, rate_hz)
-        sections = _butterworth_sections(self.order, cutoff_hz / rate_hz)
         window = min(x.shape[0], int(np.ceil(rate_hz / cutoff_hz)) + 4)
         before, after = continuation(x, window - 1, window)
-        # the cubics are continued once more, reflected about their ends, so that the recursion can settle
-        head = np.concatenate([2.0 * before[:1] - np.flip(np.concatenate([before[1:], x[:1]]), axis=0), before])
-        tail = np.concatenate([after, 2.0 * after[-1:] - np.flip(np.concatenate([x[-1:], after[:-1]]), axis=0)])
-        return _there_and_back(sections, head, x, tail)
+        # beyond the cubics SciPy reflects them about their ends, so that the recursion can settle
+        whole = np.concatenate([before, x, after])
+        smooth = signal.sosfiltfilt(self._sections(rate_hz, cutoff_hz), whole, axis=0, padlen=window - 1)
+        return np.ascontiguousarray(smooth[len(before) : len(before) + len(x)])
+
+    def _sections(self, rate_hz: float, cutoff_hz: float) -> Floats:
+        return np.asarray(signal.butter(self.order, cutoff_hz, fs=rate_hz, output="sos"))
 
     def gain(self, frequency_hz: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
         return np.asarray(self.gains(frequency_hz, rate_hz, np.array([cutoff_hz]))[0])
@@ -232,8 +183,8 @@ class Butterworth(LowPass):
         settled_s = float(np.clip(np.log(0.1 / accuracy) / decay, 1.5, 5.0)) / cutoff_hz
         if rate_hz is None:
             return settled_s
-        slowest = _butterworth_sections(self.order, cutoff_hz / rate_hz)[-1]
-        sampled = -0.5 * float(np.log(slowest[5])) * rate_hz / cutoff_hz  # its decay after the bilinear transform
+        slowest = float(np.abs(signal.sos2zpk(self._sections(rate_hz, cutoff_hz))[1]).max())
+        sampled = -float(np.log(slowest)) * rate_hz / cutoff_hz  # its decay after the bilinear transform
         return settled_s * max(float(decay) / sampled, 1.0)
 
 
@@ -248,8 +199,6 @@ class Fir(LowPass):
 
     def taps(self, rate_hz: float, cutoff_hz: float) -> Floats:
         """Impulse response (2 h + 1,), symmetric, of unit sum."""
-        from scipy import signal
-
         check_cutoff(cutoff_hz, rate_hz)
         width = min(self.transition * cutoff_hz, 0.5 * rate_hz) / (0.5 * rate_hz)
         count, beta = signal.kaiserord(self.attenuation_db, width)
@@ -305,63 +254,3 @@ class Smoothing:
         if self.cutoff_hz is None:
             raise ArgumentError(f"{what} needs a cutoff", remedy="Give cutoff_hz a number or 'auto'.")
         return self.cutoff_hz
-
-
-@dataclass(frozen=True)
-class Decimation:
-    """One low-pass and one thinning for everything: torque and the columns of the regressor ("parallel decimation").
-
-    When both sides of ``tau = Y theta`` go through the same linear filter, theta stays the same while the noise
-    above the kept band goes. The filter is a symmetric FIR computed at the kept samples only.
-    """
-
-    factor: int
-    """Every factor-th sample is kept."""
-    attenuation_db: float = 60.0
-    """Attenuation of frequencies that would alias [dB]."""
-
-    def __post_init__(self) -> None:
-        """Refuse factors below 1."""
-        if self.factor < 1:
-            raise ArgumentError(f"a decimation factor of {self.factor}", remedy="Choose a whole number from 1 up.")
-
-    @cached_property
-    def taps(self) -> Floats:
-        """Impulse response (2 h + 1,): passes up to 0.8, stops from 1.0 of the new half rate."""
-        if self.factor == 1:
-            return np.ones(1)
-        return Fir(transition=0.2 / 0.9, attenuation_db=self.attenuation_db).taps(1.0, 0.9 * 0.5 / self.factor)
-
-    @property
-    def half(self) -> int:
-        """Samples lost at each end."""
-        return self.taps.size // 2
-
-    def kept(self, samples: int) -> NDArray[np.int64]:
-        """Input row each output row is centred on."""
-        return np.arange(self.half, max(samples - self.half, self.half), self.factor)
-
-    def apply(self, x: Floats) -> Floats:
-        """Filtered and thinned rows (M, ...) of x (N, ...), M = len(kept(N)); ends where the filter lacks data go."""
-        from scipy import signal
-
-        rows = self.kept(x.shape[0]).size
-        if rows == 0:
-            return np.zeros((0, *x.shape[1:]))
-        flat = np.ascontiguousarray(x).reshape(x.shape[0], -1)
-        # output m of the full convolution at index 2 half + m factor; skipping the first rows keeps the phase
-        skip = (-2 * self.half) % self.factor
-        padded = np.concatenate([np.zeros((skip, flat.shape[1])), flat])
-        full = signal.upfirdn(self.taps, padded, down=self.factor, axis=0)
-        first = (skip + 2 * self.half) // self.factor
-        return np.asarray(full[first : first + rows]).reshape(rows, *x.shape[1:])
-
-    def stream(self, blocks: Iterable[Floats]) -> Iterator[Floats]:
-        """The same as `apply` on the blocks joined, without ever joining them."""
-        rest: Floats | None = None
-        for block in blocks:
-            joined = block if rest is None else np.concatenate([rest, block])
-            rows = self.kept(joined.shape[0]).size
-            if rows:
-                yield self.apply(joined)
-            rest = joined[rows * self.factor :].copy()

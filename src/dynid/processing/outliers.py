@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.arrays import Floats
-from dynid.processing.native import extent
 
 Mask = NDArray[np.bool_]
 
@@ -22,10 +21,6 @@ SPIKE_OF_RANGE = 0.05
 """... and as a share of the signal's range; smaller spikes do no harm after filtering. Both are conventions."""
 SURVEY = 2_000
 """Number of samples that give the range and the scatter of a channel (convention: more would hardly change them)."""
-BLOCK = 8192
-"""Number of rows that are handled together (convention: they stay in the cache)."""
-FOLD = 16
-"""Number of rows side by side in a reduction over rows (convention: its inner loop is then long)."""
 PLATEAU = 4
 """Number of equal extreme samples in a row that count as clipping (convention)."""
 
@@ -49,33 +44,11 @@ class Extent:
     @classmethod
     def of(cls, x: Floats) -> Extent:
         """The extent of a signal (N, k)."""
-        rows = np.ascontiguousarray(x)
-        quick = extent(rows)
-        if quick is not None:
-            return cls(*quick)
-        found = []
+        if not len(x):
+            return cls(*np.full((3, x.shape[1]), np.nan))
         with np.errstate(invalid="ignore", over="ignore"):
-            for start in range(0, len(rows), BLOCK):
-                part = rows[start : start + BLOCK + 1]
-                steps = np.abs(part[1:] - part[:-1])
-                found.append((_fold(np.minimum, part), _fold(np.maximum, part), _fold(np.maximum, steps)))
-        if not found:
-            empty = np.full(x.shape[1], np.nan)
-            return cls(empty, empty, empty)
-        low, high, step = zip(*found, strict=True)
-        return cls(np.min(low, axis=0), np.max(high, axis=0), np.max(step, axis=0))
-
-
-def _fold(function: np.ufunc, x: Floats) -> Floats:
-    """A reduction over the rows of x (N, k), many side by side; zeros for no rows."""
-    rows, width = x.shape
-    if rows == 0:
-        return np.zeros(width)
-    whole = rows - rows % FOLD
-    if not whole:
-        return np.asarray(function.reduce(x, axis=0))
-    folded = function.reduce(x[:whole].reshape(-1, FOLD * width), axis=0).reshape(FOLD, width)
-    return np.asarray(function.reduce(np.concatenate([folded, x[whole:]]), axis=0))
+            steps = np.abs(np.diff(x, axis=0)).max(axis=0, initial=0.0)
+            return cls(x.min(axis=0), x.max(axis=0), steps)
 
 
 def longest_spike(time: Floats) -> int:
@@ -126,22 +99,13 @@ def absurd_samples(x: Floats, longest: int = LONGEST_SPIKE, extent: Extent | Non
 def _yardsticks(x: Floats) -> Floats:
     """(3, k) of columns (N, k): their middle, the distance from it that is absurd, the step that may be a spike's."""
     every = max(1, len(x) // SURVEY)
-    low, middle, high = _quantiles(x[::every], (0.02, 0.5, 0.98))
+    low, middle, high = np.quantile(x[::every], (0.02, 0.5, 0.98), axis=0)
     span, size = high - low, np.abs(middle)
     far = np.maximum(20.0 * np.maximum(span, 1e-9 * np.maximum(size, 1.0)), 1e-6)  # at rest the last digit may flicker
     curvature = x[1:-1:every] - 0.5 * (x[:-2:every] + x[2::every])
-    scatter = 1.4826 * _quantiles(np.abs(curvature - _quantiles(curvature, (0.5,))), (0.5,))[0]
+    scatter = 1.4826 * np.median(np.abs(curvature - np.median(curvature, axis=0)), axis=0)
     threshold = np.maximum(np.maximum(SPIKE_SIGMAS * scatter, SPIKE_OF_RANGE * span), 1e-9 * np.maximum(size, 1e-6))
     return np.stack([middle, far, threshold])
-
-
-def _quantiles(x: Floats, shares: tuple[float, ...]) -> Floats:
-    """(len(shares), k) quantiles of columns (N, k), as NumPy interpolates them."""
-    place = np.asarray(shares) * (len(x) - 1)
-    lower = np.floor(place).astype(int)
-    upper = np.minimum(lower + 1, len(x) - 1)
-    ordered = np.partition(np.ascontiguousarray(x.T), np.union1d(lower, upper), axis=1)
-    return np.asarray((ordered[:, lower] + (place - lower) * (ordered[:, upper] - ordered[:, lower])).T)
 
 
 def _spikes(y: Floats, threshold: float, longest: int) -> Mask:

@@ -20,9 +20,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
+from scipy.interpolate import CubicSpline
 
 from dynid.arrays import Floats
-from dynid.curves import CubicSpline
 from dynid.errors import DataError
 from dynid.logs.recording import Recording, all_finite
 
@@ -253,15 +254,12 @@ def _interpolate(time: Floats, values: Floats, grid: Floats, max_gap_s: float) -
         low = int(np.searchsorted(grid, time[start] - tolerance, side="left"))
         high = int(np.searchsorted(grid, time[stop - 1] + tolerance, side="right"))
         if stop - start >= 4 and high > low:
-            result[low:high] = _cubic(time[piece], values[piece], grid[low:high])
+            inside = np.clip(grid[low:high], time[start], time[stop - 1])
+            result[low:high] = CubicSpline(time[piece], values[piece])(inside)
             left[low:high] = False
     if left.any():
         result[left] = np.column_stack([np.interp(grid[left], time, column) for column in values.T])
     return result, np.repeat(supported[:, None], values.shape[1], axis=1)
-
-
-def _cubic(time: Floats, values: Floats, grid: Floats) -> Floats:
-    return CubicSpline(time, values)(np.clip(grid, time[0], time[-1]))
 
 
 WINDOW = 9
@@ -367,7 +365,7 @@ def _counted_advances(steps: Floats, intervals: Floats, standing: NDArray[np.boo
     Returns:
         (k,) advances, NaN where the robot hardly moves; period [s].
     """
-    ordinary = median_of_nine(steps)
+    ordinary = ndimage.median_filter(steps, size=(WINDOW, 1), mode="reflect")
     square = (ordinary**2).sum(axis=1)
     length = np.sqrt(square)
     moving = (length > MOVING * np.percentile(length, 90.0)) & ~standing
@@ -385,30 +383,6 @@ def _counted_advances(steps: Floats, intervals: Floats, standing: NDArray[np.boo
     advance[moving] *= np.clip(several[moving], 1.0, None)
     counted = np.maximum(np.round(advance[moving]), 1.0)
     return advance, float(intervals[moving].sum() / counted.sum())
-
-
-def median_of_nine(x: Floats) -> Floats:
-    """Median of the nine rows around each row of x (N, k), as `running_median`, by exchanges of whole columns.
-
-    Three sorted triples have the median of all nine as that of the largest low, the median middle and the smallest high
-    one (Paeth 1990); and the triples of one row are those of others.
-    """
-    around = np.pad(x, ((WINDOW // 2, WINDOW // 2), (0, 0)), mode="symmetric")
-    low, middle, high = around[:-2], around[1:-1], around[2:]
-    low, middle = np.minimum(low, middle), np.maximum(low, middle)
-    middle, high = np.minimum(middle, high), np.maximum(middle, high)
-    low, middle = np.minimum(low, middle), np.maximum(low, middle)
-    rows = [slice(start, start + len(x)) for start in (0, 3, 6)]
-    lows, middles, highs = ([part[mine] for mine in rows] for part in (low, middle, high))
-    return _median_of_three(
-        np.maximum(np.maximum(lows[0], lows[1]), lows[2]),
-        _median_of_three(*middles),
-        np.minimum(np.minimum(highs[0], highs[1]), highs[2]),
-    )
-
-
-def _median_of_three(a: Floats, b: Floats, c: Floats) -> Floats:
-    return np.asarray(np.maximum(np.minimum(a, b), np.minimum(np.maximum(a, b), c)))
 
 
 def on_source_clock(recording: Recording) -> tuple[Recording, str]:

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.signal import lfilter
 
 from dynid.arrays import Floats
-from dynid.curves import lag_exponentially
 from dynid.terms.base import MemoryTerm, ScaledTerm, SteadyMotion, Term, TermSizes
 from dynid.terms.coupling import scaled_terms
 
@@ -100,6 +100,11 @@ class LaggedSign(MemoryTerm, ScaledTerm):
     def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
         same = np.ones(len(sizes.joints))
         return {f"lagged sign {lag:g} s": scaled_terms(sizes, cls, lag * same) for lag in LAGS}
+
+
+def lag_exponentially(x: Floats, keep: float) -> Floats:
+    """The recursion ``y_t = keep y_(t-1) + (1 - keep) x_t`` over rows of x (N,) or (N, k), settled before the first."""
+    return np.asarray(lfilter([1.0 - keep], [1.0, -keep], x, axis=0, zi=keep * x[:1])[0])
 
 
 def lag_signal(x: Floats, lag_s: float, rate_hz: float) -> Floats:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from dynid.arrays import Floats
-from dynid.curves import lowest_point
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
@@ -93,7 +93,7 @@ def cross_validated_ridge(standard: StandardEquations) -> float:
     start = np.linspace(low, high, 60)  # the score may have several valleys: look everywhere first
     best = start[int(np.argmin([score(x) for x in start]))]
     width = start[1] - start[0]
-    return float(np.exp(lowest_point(score, best - width, best + width, accuracy=1e-5)[0]))
+    return float(np.exp(minimize_scalar(score, bounds=(best - width, best + width), method="bounded").x))
 
 
 def _gains(standard: StandardEquations, d: float) -> Floats:
