@@ -26,6 +26,8 @@ Typical use::
 
 from __future__ import annotations
 
+from dynid.safe_text import visible_text
+
 __all__ = [
     "ArgumentError",
     "DataError",
@@ -41,34 +43,6 @@ __all__ = [
     "NumericalError",
     "UnreachableLogError",
 ]
-
-
-def visible_text(text: str) -> str:
-    r"""The text with every character that would steer a terminal, except the end of a line, as an escape of JSON.
-
-    Names in files may hold any characters. Those that steer are control characters, those that change the direction of
-    writing, other ends of lines, and halves of pairs.
-
-    Example:
-        >>> dynid.errors.visible_text("joint\x1b[2J")
-        'joint\\u001b[2J'
-    """
-    if text.replace("\n", "").isprintable():
-        return text
-    strange = {c for c in set(text) if c != "\n" and not c.isprintable() and _steers(c)}
-    return text.translate({ord(c): _escape(c) for c in strange}) if strange else text
-
-
-def _steers(character: str) -> bool:
-    from unicodedata import category as category_of  # few texts need it
-
-    category = category_of(character)
-    return category.startswith("C") or category in ("Zl", "Zp")
-
-
-def _escape(character: str) -> str:
-    number = ord(character)
-    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
 
 class DynidError(Exception):

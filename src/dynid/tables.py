@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from dynid.safe_text import html_text, markdown_text
 
 Cell = str | int | float | None
 
@@ -48,6 +51,12 @@ class Table:
         """
         return {name: [row[c] for row in self.rows] for c, name in enumerate(self.header)}
 
+    def to_pandas(self) -> Any:
+        """The table as a ``pandas.DataFrame``, unrounded."""
+        import pandas
+
+        return pandas.DataFrame(self.to_columns())
+
     def to_text(self) -> str:
         """Plain text: columns padded with spaces, a rule below the header."""
         cells, numeric = self._cells(), self._are_numeric()
@@ -63,24 +72,22 @@ class Table:
 
     def to_markdown(self) -> str:
         """A GitHub-flavoured Markdown table."""
-        rows = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in self._cells()]
+        rows = [[markdown_text(cell) for cell in row] for row in self._cells()]
         rule = ["---:" if right else "---" for right in self._are_numeric()]
         return "\n".join("| " + " | ".join(row) + " |" for row in [rows[0], rule, *rows[1:]])
 
     def to_html(self) -> str:
         """A plain ``<table>``, escaped."""
-        from html import escape  # with all names of characters, which most processes never need
-
         cells, numeric = self._cells(), self._are_numeric()
         head = "".join(
             [
-                f'<th class="number">{escape(text)}</th>' if right else f"<th>{escape(text)}</th>"
+                f'<th class="number">{html_text(text)}</th>' if right else f"<th>{html_text(text)}</th>"
                 for text, right in zip(cells[0], numeric, strict=True)
             ]
         )
         tags = ['<td class="number">' if right else "<td>" for right in numeric]
         lines = [
-            "".join([f"{tag}{escape(text)}</td>" for tag, text in zip(tags, row, strict=True)]) for row in cells[1:]
+            "".join([f"{tag}{html_text(text)}</td>" for tag, text in zip(tags, row, strict=True)]) for row in cells[1:]
         ]
         body = "".join([f"<tr>{line}</tr>" for line in lines])
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -104,11 +111,9 @@ def html_card(title: str, lines: Sequence[str] = (), table: Table | None = None)
         >>> html_card("two joints", ["1 s"])
         '<div><p><b>two joints</b></p><p>1 s</p></div>'
     """
-    from html import escape
-
-    texts = "".join(f"<p>{escape(line)}</p>" for line in lines)
+    texts = "".join(f"<p>{html_text(line)}</p>" for line in lines)
     shown = "" if table is None else table.to_html()
-    return f"<div><p><b>{escape(title)}</b></p>{texts}{shown}</div>"
+    return f"<div><p><b>{html_text(title)}</b></p>{texts}{shown}</div>"
 
 
 def plain_number(value: float) -> str:

@@ -14,9 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from dynid.export.c.c_check import FLAGS, find_compiler
-from dynid.export.c.c_names import c_identifier
 from dynid.export.c.c_package import generate_c
 from dynid.robot import zoo
+from dynid.safe_text import c_identifier
 
 PIECES = [
     "int",

@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from dynid.cli import main
-from dynid.errors import DataError, visible_text
+from dynid.errors import DataError
+from dynid.safe_text import visible_text
 
 STEERING = "\x1b]0;owned\x07\x9b2J\u202e\x00\u2028"
 """Changes the title of a terminal, clears it, and turns the direction of writing."""

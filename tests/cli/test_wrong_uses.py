@@ -349,12 +349,6 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
         ["excite", "arm.urdf", "--acceleration", "1,2", "--out", "new"], 2, "Write acceleration=5 or acceleration=5,5,5"
     ),
     "box inside out": (["excite", "arm.urdf", "--set", "box=1:0,:,:", "--out", "new"], 2, "not below its upper end"),
-    "tool that is no link": (
-        ["excite", "arm.urdf", "--set", "tool=nose", "--set", "tool_speed=1", "--out", "new"], 2, "The links are: base"
-    ),
-    "missing earlier plan": (
-        ["excite", "arm.urdf", "--set", "start_from=plan.json", "--out", "new"], 2, "plan.json: there is no such file"
-    ),
     "joint that does not move": (["base", "arm.urdf", "--unmoved", "nose"], 2, "Its moving joints are: joint1"),
     "no function": (["codegen", "arm.urdf", "--functions", "", "--out", "new"], 2, "no function is requested"),
     # files

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynid.export.c.c_names import c_comment, c_identifier, unique_identifiers
 from dynid.export.c.c_package import generate_c
 from dynid.robot import zoo
+from dynid.safe_text import c_comment, c_identifier, unique_identifiers
 
 HOSTILE = [
     "int",

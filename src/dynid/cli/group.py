@@ -21,6 +21,7 @@ import click
 from dynid import errors
 from dynid.cli.options import nearest
 from dynid.cli.screen import echo, write_no_more
+from dynid.safe_text import visible_text
 
 EXIT_CODES = """\b
 Exit codes:
@@ -140,7 +141,7 @@ def _visible_warnings() -> Iterator[None]:
     def form(
         message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
     ) -> str:
-        return errors.visible_text(usual(message, category, filename, lineno, line))
+        return visible_text(usual(message, category, filename, lineno, line))
 
     warnings.formatwarning = form
     try:
@@ -192,7 +193,10 @@ def _one_message(interrupts: Sequence[int]) -> Iterator[None]:
             "the disk has space.",
             5,
         )
-    except (click.ClickException, click.exceptions.Exit, click.Abort):
+    except click.ClickException as error:
+        error.message = visible_text(error.message)  # it may quote the words of a record
+        raise
+    except (click.exceptions.Exit, click.Abort):
         raise
     except Exception as error:
         if interrupts:

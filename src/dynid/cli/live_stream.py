@@ -9,10 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from statistics import median
 from typing import TYPE_CHECKING
 
-import click
-
 from dynid import errors
-from dynid.cli.screen import print_json_line, show_finding, write_no_more
+from dynid.cli.screen import echo, print_json_line, show_finding, write_no_more
 
 if TYPE_CHECKING:
     from dynid.links.identify import Identification
@@ -135,13 +133,13 @@ def watch_stream(
         sys.stdin.reconfigure(errors="replace")  # a broken line is left out
     stream = _Stream(sys.stdin, fit.robot.joint_names)
     if learn > 0.0:
-        click.echo(f"learning from {learn:g} s, in which nothing may touch the robot", err=True)
+        echo(f"learning from {learn:g} s, in which nothing may touch the robot", err=True)
         known = calibrate_samples(fit, list(stream.first_seconds(learn)))
         stream.lines = stream.useful = 0
     else:
         known = calibrated()
     guard = LiveWatch(fit, known, per_hour=per_hour)
-    click.echo(guard.sentence, err=True)
+    echo(guard.sentence, err=True)
     for finding in guard.sight.findings:
         show_finding(finding)
     alarms = 0
@@ -150,14 +148,14 @@ def watch_stream(
             alarms += 1
             _print_alarm(alarm, as_json)
     except KeyboardInterrupt:
-        click.echo("interrupted", err=True)  # the usual end of a watch
+        echo("interrupted", err=True)  # the usual end of a watch
     except BrokenPipeError:
         write_no_more()  # who read the alarms has ended; that there were some still counts
         return 1
     if not alarms:
         stream.refuse_useless()
     with contextlib.suppress(OSError):
-        click.echo(_summary(guard.judged_s, alarms, per_hour), err=True)
+        echo(_summary(guard.judged_s, alarms, per_hour), err=True)
     return 1 if alarms else 0
 
 
@@ -170,7 +168,7 @@ def _alarms(guard: LiveWatch, stream: _Stream) -> Iterator[Alarm]:
         alarms = guard.step(*sample)
         stream.useful += guard.is_judging
         for doubt in checks.step(sample, guard.external if guard.is_judging else None):
-            click.echo(f"warning: {doubt}", err=True)
+            echo(f"warning: {doubt}", err=True)
         yield from alarms
 
 
@@ -180,7 +178,7 @@ def _print_alarm(alarm: Alarm, as_json: bool) -> None:
                          "kind": alarm.kind, "torque": alarm.torque})  # fmt: skip
     else:
         what = "a step of " if alarm.kind == "contact" else ""
-        click.echo(f"{alarm.time_s:.3f} s: {alarm.kind} at {alarm.joint}, {what}{alarm.torque:.3g} N m or N so far")
+        echo(f"{alarm.time_s:.3f} s: {alarm.kind} at {alarm.joint}, {what}{alarm.torque:.3g} N m or N so far")
 
 
 def _summary(seconds: float, alarms: int, per_hour: float) -> str:
@@ -203,6 +201,6 @@ def _refuser(word: str = "left out") -> Callable[[errors.DataError], None]:
         nonlocal count
         count += 1
         if count <= SAID or count in (10, 100, 1000, 10_000, 100_000, 1_000_000):
-            click.echo(f"{word}: {error}" + (f" ({count} lines so far)" if count > SAID else ""), err=True)
+            echo(f"{word}: {error}" + (f" ({count} lines so far)" if count > SAID else ""), err=True)
 
     return refuse

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dynid.errors import visible_text
+from dynid.safe_text import visible_text
 
 if TYPE_CHECKING:
     from dynid.findings import Finding

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 
-from dynid.files import safe_name
 from dynid.links.identify import Identification
 from dynid.links.validation import Validation, robot_error
 from dynid.processing.experiment import Experiment
@@ -23,6 +22,7 @@ from dynid.robot.formats.mjcf.tendons import holds_as_tendon
 from dynid.robot.formats.mjcf.write import write_mjcf
 from dynid.robot.formats.urdf import read_urdf, write_urdf
 from dynid.robot.model import Robot
+from dynid.safe_text import safe_name
 from dynid.terms.base import RecordableTerm
 from dynid.terms.motors import RotorInertia
 

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError
-from dynid.export.c.c_names import c_comment
 from dynid.export.polynomial_text import LATEX, MATLAB, PYTHON, TEXT, C, PolynomialPrinter
 from dynid.kernels import record_quantity, regressor
 from dynid.parameters.base import base_parameters
 from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot, require_robot
+from dynid.safe_text import c_comment
 from dynid.tape.expansion import Expansion, expand_tape
 
 WIDTH = 110

@@ -19,8 +19,6 @@ TEMPORARY = ".part"
 """Suffix of a file that is not yet whole."""
 LONG = 10_000_000
 """Size of a file from which on its digest is made in a thread of its own [bytes] (convention: it takes 50 ms)."""
-LONGEST_NAME = 60
-"""Most letters that a name from a file gives to the name of another one: four bytes each leave room for a suffix."""
 
 
 def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, force: bool = False) -> Path:
@@ -96,12 +94,6 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
-
-
-def safe_name(text: str) -> str:
-    """A name from a file as part of a file's name: one printable component, not hidden, not long, no option."""
-    kept = "".join(letter if letter.isprintable() and letter not in '/\\:*?"<>|' else "_" for letter in text)
-    return kept.lstrip(". -")[:LONGEST_NAME].rstrip(". ") or "robot"
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:

@@ -12,11 +12,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from dynid.errors import ArgumentError, DataError, visible_text
+from dynid.errors import ArgumentError, DataError
 from dynid.files import write_atomically
 from dynid.files.small_files import WRITTEN, read_small_text
 from dynid.plain_data import build_dataclass
 from dynid.report.html_blocks import Block, Plot
+from dynid.safe_text import markdown_text, visible_text
 
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 SCHEMA = 2
@@ -87,9 +88,9 @@ class Page:
 
     def to_markdown(self) -> str:
         """Return Markdown with text and tables; plots are only named."""
-        parts = [f"# {' '.join(self.title.split())}"]
+        parts = [f"# {markdown_text(self.title)}"]
         for chapter in self.chapters:
-            parts += [f"## {chapter.title}", *(block.to_markdown() for block in chapter.blocks)]
+            parts += [f"## {markdown_text(chapter.title)}", *(block.to_markdown() for block in chapter.blocks)]
         return "\n\n".join(part for part in parts if part) + "\n"
 
     def to_json(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from dynid.errors import ArgumentError
 from dynid.export.controller_dialogs import payload_dialogs
-from dynid.files import file_digest, safe_name
+from dynid.files import file_digest
 from dynid.findings import Finding, QualityReport
 from dynid.links.common.copies import check_copies
 from dynid.links.log_part import check_part
@@ -32,6 +32,7 @@ from dynid.robot.model import Robot
 from dynid.robot.term_names import add_terms
 from dynid.runs.protocol import Desk, Task
 from dynid.runs.run_folder import RunFolder
+from dynid.safe_text import safe_name
 from dynid.settings import Number, Positive, TomlSettings
 
 DELAY_DIGITS = 5

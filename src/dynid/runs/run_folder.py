@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from dynid.errors import DataError, ExportError, visible_text
+from dynid.errors import DataError, ExportError
 from dynid.files import begin_digest, file_digest, make_folder, write_atomically
 from dynid.files.schema import (
     DIGEST,
@@ -40,6 +40,7 @@ from dynid.files.transaction import LOCK, MANIFEST, Transaction, begin, changed_
 from dynid.findings import Finding
 from dynid.report.page import Page
 from dynid.report.provenance import Settings
+from dynid.safe_text import visible_text
 
 SCHEMA = 1
 """Version of ``run.json``."""

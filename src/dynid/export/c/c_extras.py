@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dynid.arrays import Floats
-from dynid.export.c.c_names import c_comment
 from dynid.export.c.c_preparation import PARAMETERS
 from dynid.export.c.c_reference import Reference
 from dynid.export.c.c_source import CodeText, operation_table, reads_parameters
 from dynid.export.c.c_two_rate_text import two_rate_call
+from dynid.safe_text import c_comment
 
 _CHECK = """
 static int check(const char *function, const {type} *found, const {type} *expected, int size, double scale)

@@ -19,7 +19,6 @@ from dynid.export.c.c_check import check_code
 from dynid.export.c.c_extras import cmake_text, cpp_text, readme_text, selftest_text
 from dynid.export.c.c_functions import FUNCTIONS, OBSERVER, TWO_RATE, record_function, record_synchronous
 from dynid.export.c.c_model import CodeModel, build_model
-from dynid.export.c.c_names import c_identifier
 from dynid.export.c.c_preparation import Preparation
 from dynid.export.c.c_printer import printed_count
 from dynid.export.c.c_pruning import PrunedModel
@@ -37,6 +36,7 @@ from dynid.links.whole_model import WholeModel
 from dynid.monitor.observer_model import ObserverModel
 from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
+from dynid.safe_text import c_identifier
 from dynid.tape import OperationCount, Tape, record
 
 SELFTEST_SAMPLES = 5

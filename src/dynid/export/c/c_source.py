@@ -8,12 +8,12 @@ from typing import Literal
 
 from dynid.export.c.c_functions import FUNCTIONS
 from dynid.export.c.c_model import CodeModel
-from dynid.export.c.c_names import c_comment, c_identifier, unique_identifiers
 from dynid.export.c.c_preparation import PARAMETERS
 from dynid.export.c.c_printer import called_functions, fast_function, printed_count
 from dynid.links.whole_model import WholeModel
 from dynid.monitor.observer_model import ObserverModel
 from dynid.parameters.layout import parameter_layout
+from dynid.safe_text import c_comment, c_identifier, unique_identifiers
 from dynid.tables import Table
 from dynid.tape import Tape
 from dynid.tape.c_backend import CStyle, c_declaration
