@@ -15,7 +15,7 @@ import dynid
 
 ROOT = Path(dynid.__file__).parent
 LAYERS = [
-    ["lazy", "arrays"],
+    ["lazy", "arrays", "safe_text"],
     ["errors"],
     ["findings"],
     ["tables"],
@@ -23,7 +23,6 @@ LAYERS = [
     ["plain_data"],
     ["spatial"],
     ["decompositions"],
-    ["stages"],
     ["checks"],
     ["settings"],
     ["engines"],

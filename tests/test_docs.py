@@ -19,6 +19,7 @@ import dynid
 from dynid.cli import main
 from dynid.cli.options import SHORT_SETTINGS
 from dynid.estimation.registry import estimator_class
+from dynid.excitation.points.point_trajectory import PointSettings
 from dynid.processing.simulation import sum_of_sines
 from support.api_reference import reference
 

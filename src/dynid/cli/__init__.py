@@ -17,7 +17,6 @@ try:
     import click
 
     from dynid.cli.group import EXIT_CODES, ErrorGroup, Verbs
-    from dynid.cli.screen import echo
 except KeyboardInterrupt:  # no command has started that could report it
     sys.stderr.write("dynid: interrupted. Nothing was started.\n")
     sys.exit(130)
@@ -37,7 +36,6 @@ Examples:
     cls=ErrorGroup, context_settings={"help_option_names": ["-h", "--help"]}, epilog=f"{EXAMPLES}\n\n{EXIT_CODES}"
 )
 @click.version_option(package_name="dynid")
-@click.option("--timing", is_flag=True, help="Print the processor time of every stage of the command.")
 @click.option("--allow-unphysical", is_flag=True,
               help="Use robot files with impossible masses or tensors as they are; may also be written after the "
               "name of the command.")  # fmt: skip
@@ -45,18 +43,12 @@ Examples:
               "written; may also be written after the name of the command.")  # fmt: skip
 @click.option("--verbose", is_flag=True, help="Print all findings and details, not only the verdict; may also be "
               "written after the name of the command.")  # fmt: skip
-@click.pass_context
-def main(ctx: click.Context, timing: bool, no_snap: bool, allow_unphysical: bool, verbose: bool) -> None:
+def main(no_snap: bool, allow_unphysical: bool, verbose: bool) -> None:
     """Identify the dynamics of robots from logs of their motion.
 
     ROBOT is a file (.urdf; .xml or .mjcf for MJCF; .txt for the text format) or the name of a built-in robot: dynid
     robots lists them.
     """
-    if timing:
-        from dynid.stages import measure_stages
-
-        times = measure_stages()
-        ctx.call_on_close(lambda: echo(str(times), err=True))
 
 
 main.commands = Verbs(

@@ -194,7 +194,7 @@ def _one_message(interrupts: Sequence[int]) -> Iterator[None]:
             5,
         )
     except click.ClickException as error:
-        error.message = visible_text(error.message)  # it may quote the words of a record
+        object.__setattr__(error, "message", visible_text(error.message))  # names of files may steer a terminal
         raise
     except (click.exceptions.Exit, click.Abort):
         raise

@@ -226,13 +226,18 @@ def setting_for(command_name: str, option: str) -> str | None:
     """What to write in place of an unknown option: a newer option, or a setting of the command's recipe."""
     if option in OLD_OPTIONS:
         return OLD_OPTIONS[option]
-    if command_name not in RECIPES:
-        return None
-    module, _, kind = RECIPES[command_name].rpartition(".")
-    keys = getattr(importlib.import_module(module), kind).__dataclass_fields__
+    keys = recipe_keys(command_name)
     word = option.removeprefix("--").replace("-", "_")
     found = [key for key in keys if key == word or key.rpartition("_")[0] == word]
     return f"--set {found[0]}=VALUE" if found else None
+
+
+def recipe_keys(command_name: str) -> tuple[str, ...]:
+    """Settings of a command's recipe; empty where it has none."""
+    if command_name not in RECIPES:
+        return ()
+    module, _, kind = RECIPES[command_name].rpartition(".")
+    return tuple(getattr(importlib.import_module(module), kind).__dataclass_fields__)
 
 
 class RecipeCommand(GroupedCommand):
@@ -240,6 +245,16 @@ class RecipeCommand(GroupedCommand):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments with the short forms written out."""
+        try:
+            return super().parse_args(ctx, self.write_out(args))
+        except click.NoSuchOption as error:
+            meant = setting_for(str(ctx.info_name), error.option_name)
+            if meant is None:
+                raise
+            raise errors.ArgumentError(f"there is no option {error.option_name}", remedy=f"Write {meant}.") from None
+
+    def write_out(self, args: Sequence[str]) -> list[str]:
+        """The words with every short form as --set."""
         options = {name for parameter in self.params for name in parameter.opts}
         short = {f"--{key}" for key in SHORT_SETTINGS} - options if "--set" in options else set()
         words: list[str] = []
@@ -252,13 +267,16 @@ class RecipeCommand(GroupedCommand):
                 words += ["--set", f"{name.removeprefix('--')}={value if equals else next(rest, '')}"]
             else:
                 words.append(word)
-        try:
-            return super().parse_args(ctx, words)
-        except click.NoSuchOption as error:
-            meant = setting_for(str(ctx.info_name), error.option_name)
-            if meant is None:
-                raise
-            raise errors.ArgumentError(f"there is no option {error.option_name}", remedy=f"Write {meant}.") from None
+        return words
+
+    def given(self, args: Sequence[str]) -> dict[str, Any]:
+        """Parameter -> its text, or texts, as the words give it; nothing is converted and no file is opened.
+
+        Raises:
+            click.UsageError: The words name an option that the command does not have.
+        """
+        context = click.Context(self, info_name=self.name)
+        return dict(self.make_parser(context).parse_args(self.write_out(args))[0])
 
 
 def command(*examples: str) -> Callable[[Function], click.Command]:

@@ -59,5 +59,7 @@ def as_record(
 
 def split_failure(failure: msgspec.ValidationError) -> tuple[str, str]:
     """Reason of a failed conversion, and the place such as ``.inputs[2].sha256``, which msgspec states in one text."""
-    reason, _, place = str(failure).partition(" - at `$")
-    return f"{reason[:1].lower()}{reason[1:]}", place.removesuffix("`")
+    reason, _, place = str(failure).partition(" - at `")
+    if " matching regex " in reason:
+        reason = "the text is not of the form that belongs here: a digest, a name of a file without folders"
+    return f"{reason[:1].lower()}{reason[1:]}", place.removesuffix("`").removeprefix("$")

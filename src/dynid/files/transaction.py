@@ -18,10 +18,13 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from dynid.errors import DataError, ExportError
 from dynid.files.atomic_files import TEMPORARY, file_digest, make_folder, sync_folder, write_atomically
-from dynid.files.schema import DIGEST, FILE_NAME, check_content, flag, list_of, mapping_of, table, text
+from dynid.files.records import Digest, FileName, as_record
 from dynid.files.small_files import read_json
 
 MANIFEST = "run.json"
@@ -32,16 +35,28 @@ COMMIT = "commit.json"
 """List of the files that take their places: from here on the transaction will be finished by whoever comes."""
 ATTEMPTS = 100
 """Attempts to make the hidden folder while others make and remove it (convention)."""
-_PLAN = table({"files": list_of(FILE_NAME), "obsolete": list_of(FILE_NAME)}, {"lock": text(r"\d+ \d+")})
-"""What the list of the files holds."""
-_MANIFEST = table({"outputs": mapping_of(DIGEST, FILE_NAME)}, {"finished": flag, "refused": flag}, others=True)
-"""What a manifest holds that files are checked against."""
 _REMEDY = "Remove the hidden folder."
 _held: set[Path] = set()
 """Hidden folders that this process writes: locks of files do not part the threads of one process."""
 _holding = threading.Lock()
 if hasattr(os, "register_at_fork"):  # the copy of a process must not wait for a thread that it does not have
     os.register_at_fork(before=_holding.acquire, after_in_parent=_holding.release, after_in_child=_holding.release)
+
+
+class _Plan(Struct, forbid_unknown_fields=True):
+    """What the list of the files holds."""
+
+    files: list[FileName]
+    obsolete: list[FileName]
+    lock: Annotated[str, Meta(pattern=r"\A\d+ \d+\Z")] | None = None
+
+
+class _Manifest(Struct):
+    """What a manifest holds that files are checked against."""
+
+    outputs: dict[FileName, Digest]
+    finished: bool = False
+    refused: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,13 +197,13 @@ def check_listed(file: Path) -> None:
     if not os.path.lexists(manifest) or not os.path.lexists(file):
         return
     remedy = f"Move {file.name} to a folder of its own, or run the command again."
-    facts = read_json(manifest, odd_names=True, remedy=remedy)
-    check_content(facts, _MANIFEST, path=manifest, remedy=remedy)
-    if not (facts.get("finished") or facts.get("refused")):
+    content = read_json(manifest, odd_names=True, remedy=remedy)
+    facts = as_record(content, _Manifest, path=manifest, remedy=remedy)
+    if not (facts.finished or facts.refused):
         raise DataError("the run is not finished", path=manifest, place="finished", remedy=remedy)
-    if file.name not in facts["outputs"]:
+    if file.name not in facts.outputs:
         raise DataError(f"the {MANIFEST} beside it does not list the file", path=file, remedy=remedy)
-    for name in changed_files(file.parent, facts["outputs"]):
+    for name in changed_files(file.parent, facts.outputs):
         remedy = f"Run the command again; if you changed the file yourself, remove {MANIFEST}."
         raise DataError(f"the file is not the one that {MANIFEST} lists", path=file.parent / name, remedy=remedy)
 
@@ -263,11 +278,11 @@ def _lock(handle: int) -> bool:
 
 def _finish(folder: Path, stage: Path) -> None:
     """Move the listed files to their places, as far as they are not there yet, and remove the hidden folder."""
-    plan = read_json(stage / COMMIT, error=ExportError, remedy=_REMEDY)
-    check_content(plan, _PLAN, path=stage / COMMIT, error=ExportError, remedy=_REMEDY)
-    if plan.get("lock") != _identity(stage):
+    content = read_json(stage / COMMIT, error=ExportError, remedy=_REMEDY)
+    plan = as_record(content, _Plan, path=stage / COMMIT, error=ExportError, remedy=_REMEDY)
+    if plan.lock != _identity(stage):
         raise ExportError("no run of dynid wrote this list here", path=stage / COMMIT, remedy=_REMEDY)
-    names, obsolete = plan["files"], plan["obsolete"]
+    names, obsolete = plan.files, plan.obsolete
     make_folder(folder)
     for name in obsolete:
         with contextlib.suppress(FileNotFoundError):

@@ -47,7 +47,6 @@ from dynid.processing.experiment import Dropped, Experiment
 from dynid.processing.process import Chain, Processing, process
 from dynid.processing.rest import stands_still
 from dynid.robot.model import Robot
-from dynid.stages import in_stage
 
 Progress = Callable[[float, str], None]
 WEIGHTLESS = 0.75
@@ -75,7 +74,6 @@ def check_recording(
     return check_and_process(recording, Processing(), robot, progress=progress)[0]
 
 
-@in_stage("gate")
 def check_and_process(
     recording: Recording, options: Processing, robot: Robot | None = None, *, progress: Progress | None = None
 ) -> tuple[QualityReport, Chain | None]:

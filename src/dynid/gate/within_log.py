@@ -26,7 +26,6 @@ from dynid.gate.profiled_fit import Amounts, ProfiledFit, logs_of
 from dynid.gate.quick_fit import Samples, body_columns, solve_singular
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
-from dynid.stages import in_stage
 
 FEWEST_ROWS = 300
 """Smallest number of samples for these checks (convention)."""
@@ -431,7 +430,6 @@ def _gain_of_load(products: Floats, along: Floats, *, longest: int = LOAD_BLOCKS
     return best, held
 
 
-@in_stage("gate")
 def check_together(
     robot: Robot, runs: Sequence[Experiment | None], told: Sequence[Sequence[Finding]]
 ) -> list[tuple[int | None, Finding]]:

@@ -55,7 +55,6 @@ from dynid.parameters.base_set import BaseParameters
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.robot.model import Robot
 from dynid.robot.term_names import add_terms
-from dynid.stages import in_stage, stage
 from dynid.tables import Table, plain_number
 from dynid.terms.base import StateTerm, Term
 
@@ -513,13 +512,12 @@ def identify_experiments(
     if freed is not None:
         robot, base = freed.robot, None
     present = (*recipe.spring_terms(robot), *terms)
-    with stage("estimate"):
-        equations = build_equations(robot, runs, base=base, terms=present, band_hz=recipe.band_hz, threads=threads)
-        settled = settle_runs(equations, recipe.per_run)
-        if settled is not None:
-            equations = build_equations(
-                robot, settled.runs, base=equations.base, terms=present, band_hz=recipe.band_hz, threads=threads
-            )
+    equations = build_equations(robot, runs, base=base, terms=present, band_hz=recipe.band_hz, threads=threads)
+    settled = settle_runs(equations, recipe.per_run)
+    if settled is not None:
+        equations = build_equations(
+            robot, settled.runs, base=equations.base, terms=present, band_hz=recipe.band_hz, threads=threads
+        )
     selection = None
     if recipe.selection is not None and estimator.accepts_terms:
         # the mean of fits is possible where each of them is; other estimators take the model of the rule
@@ -545,7 +543,6 @@ def identify_experiments(
     return replace(fit, significance=significant_parameters(equations, threshold=read_share(recipe.significant)))
 
 
-@in_stage("estimate")
 def identify_equations(
     equations: Factors, estimator: Estimator | None = None, selection: Selection | None = None
 ) -> Identification:

@@ -42,7 +42,6 @@ from dynid.processing.process import HIGHEST_CUTOFF, Chain, Processing, process,
 from dynid.processing.streaming import process_stream
 from dynid.processing.uniform import Cleaning
 from dynid.robot.model import Robot
-from dynid.stages import in_stage
 
 Log = str | Path | Recording
 """A log file, the folder of a log, or a recording in memory."""
@@ -97,7 +96,6 @@ def process_log(
     return _process(recording, _validation_options(options, recipe) if for_validation else options, robot)[0]
 
 
-@in_stage("process")
 def split_log(recording: Recording, recipe: Recipe, robot: Robot | None = None) -> tuple[Experiment, Experiment]:
     """Process the training part and the held-out part of a recording; cutoff and delay come from the training part.
 

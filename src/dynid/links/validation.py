@@ -27,7 +27,6 @@ from dynid.links.recipe import Recipe
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.processing.filters import Butterworth, filter_there_and_back
 from dynid.robot.model import Robot
-from dynid.stages import in_stage
 from dynid.tables import Table, html_card
 from dynid.terms.base import Term
 
@@ -301,7 +300,6 @@ def finite_or_none(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-@in_stage("validate")
 def validate(
     fit: Fitted,
     experiments: Data | Sequence[Data],

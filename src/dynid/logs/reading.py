@@ -20,7 +20,6 @@ from dynid.logs.readers import Options, Table, read_pieces, read_table
 from dynid.logs.readers.ros import bag_files
 from dynid.logs.recording import Recording, seal
 from dynid.robot.model import Robot
-from dynid.stages import in_stage
 
 Paths = str | Path | Sequence[str | Path]
 Progress = Callable[[float, str], None]
@@ -29,7 +28,6 @@ ROWS = 122_880
 """Rows of a piece (convention): long against the memory of any filter, small against the memory of the machine."""
 
 
-@in_stage("read")
 def read_recording(
     path: Paths,
     robot: Robot | None = None,

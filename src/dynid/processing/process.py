@@ -35,7 +35,6 @@ from dynid.processing.experiment import Dropped, Experiment
 from dynid.processing.filters import Butterworth, LowPass, Smoothing, check_band
 from dynid.processing.rest import Rest
 from dynid.processing.uniform import Cleaning, Stretch, UniformRecording, make_uniform
-from dynid.stages import in_stage
 
 Mask = NDArray[np.bool_]
 Progress = Callable[[float, str], None]
@@ -128,7 +127,6 @@ class Processing:
         return replace(self, cleaning=replace(self.cleaning, most_missing=most))
 
 
-@in_stage("process")
 def process(
     recording: Recording, options: Processing | None = None, *, progress: Progress | None = None, **changes: Any
 ) -> Experiment:
@@ -185,7 +183,6 @@ class Chain:
     """Reason -> joint samples left out so far."""
 
     @classmethod
-    @in_stage("process")
     def start(
         cls,
         recording: Recording,
@@ -270,7 +267,6 @@ class Chain:
         dq = np.concatenate([piece.dq[self._inner(piece)] for piece in self.pieces])
         return self.options.rest.thresholds(dq, [s.q for s in self.uniform.stretches], self.uniform.rate_hz)
 
-    @in_stage("process")
     def experiment(self, *, filter_effort: bool | None = None, thresholds: Floats | None = None) -> Experiment:
         """Run the last stage: smooth torques if wanted, mask, trim, thin out.
 

@@ -9,32 +9,19 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Annotated, Any, Literal, Self
+
+from msgspec import Meta, Struct
 
 from dynid.errors import DataError, ExportError
 from dynid.files import begin_digest, file_digest, make_folder, write_atomically
-from dynid.files.schema import (
-    DIGEST,
-    FILE_NAME,
-    anything,
-    check_content,
-    either,
-    flag,
-    list_of,
-    mapping_of,
-    number,
-    one_of,
-    table,
-    text,
-    whole,
-)
+from dynid.files.records import Digest, FileName, Text, as_record
 from dynid.files.small_files import read_json, read_small_text
 from dynid.files.transaction import LOCK, MANIFEST, Transaction, begin, changed_files, check_targets, recover, stage_of
 from dynid.findings import Finding
@@ -53,29 +40,36 @@ LOG_TEXT: dict[str, Any] = {"encoding": "utf-8", "errors": "backslashreplace"}
 LARGEST = 2**24
 """Size of the largest ``run.json`` [bytes] (convention: ten thousand inputs fit)."""
 _REMEDY = "Run the command again."
-_WORDS = list_of(text(), most=100_000)
-_RUN = table(
-    {
-        "schema": one_of(SCHEMA),
-        "verb": text(r"[a-z_]{1,40}", "the name of a command"),
-        "command": text(),
-        "arguments": either(one_of(None), _WORDS),
-        "options": mapping_of(anything),
-        "inputs": list_of(table({"path": text(), "sha256": DIGEST})),
-        "versions": mapping_of(text(most=1000)),
-    },
-    {
-        "finished": flag,
-        "refused": flag,
-        "result": FILE_NAME,
-        "exit_code": whole(0, 255),
-        "seconds": number(0.0),
-        "outputs": mapping_of(DIGEST, FILE_NAME),
-        "stage": text(r"\d+ \d+"),
-        "findings": list_of(mapping_of(either(one_of(None), text())), most=100_000),
-    },
-)
-"""What ``run.json`` holds."""
+
+
+class Input(Struct, forbid_unknown_fields=True):
+    """A file that a run read."""
+
+    path: Text
+    sha256: Digest
+
+
+class RunRecord(Struct, kw_only=True, forbid_unknown_fields=True):
+    """What ``run.json`` holds."""
+
+    schema: Literal[1]
+    verb: Annotated[str, Meta(pattern=r"\A[a-z_-]{1,40}\Z")]
+    command: Text
+    arguments: list[Text] | None
+    """Words of the command line that repeat the run; None where Python asked for it."""
+    options: dict[str, Any]
+    inputs: list[Input]
+    versions: dict[str, Text]
+    finished: bool = False
+    refused: bool = False
+    result: FileName | None = None
+    exit_code: Annotated[int, Meta(ge=0, le=255)] | None = None
+    seconds: Annotated[float, Meta(ge=0.0, le=1e12)] | None = None
+    outputs: dict[FileName, Digest] = {}
+    stage: Annotated[str, Meta(pattern=r"\A\d+ \d+\Z")] | None = None
+    findings: list[dict[str, Text | None]] = []
+
+
 CACHE = "cache"
 """Folder in the hidden folder for what an interrupted run continues from."""
 
@@ -290,6 +284,9 @@ def open_run(request: RunRequest, origin: Origin, files: Sequence[str], *, can_c
 def _earlier_files(out: Path, *, force: bool) -> frozenset[str]:
     """Names of the files of an earlier run that a new one may replace: those that nobody has changed since.
 
+    Without ``force`` these are the report and the log of a refused run alone, whatever its record lists: a stranger may
+    have written it.
+
     Raises:
         ExportError: The run is finished, and its replacement is not forced.
     """
@@ -306,7 +303,7 @@ def _earlier_files(out: Path, *, force: bool) -> frozenset[str]:
         raise ExportError("the folder holds a finished run", path=out, remedy=remedy)
     if not (there["finished"] or there.get("refused")):  # an older version left it
         return frozenset({MANIFEST, LOG})
-    outputs = there.get("outputs", {})
+    outputs = {name: digest for name, digest in there.get("outputs", {}).items() if force or name in REPORTS}
     return frozenset({*outputs, MANIFEST, LOG}) - set(changed_files(out, outputs))
 
 
@@ -410,8 +407,7 @@ def read_run(folder: str | Path) -> dict[str, Any]:
         remedy = "Give a folder that dynid identify, load, excite or validate wrote with --out."
         raise DataError("no run is here", path=path, remedy=remedy)
     facts = read_json(path, most=LARGEST, remedy=_REMEDY, odd_names=True)
-    check_content(facts, table({"schema": one_of(SCHEMA)}, others=True), path=path, remedy=_REMEDY)
-    check_content(facts, _RUN, path=path, remedy=_REMEDY)
+    as_record(facts, RunRecord, path=path, remedy=_REMEDY)
     if facts.get("finished") and not {"result", "exit_code"} <= facts.keys():
         raise DataError("a finished run states its result and its exit code", path=path, remedy=_REMEDY)
     return {"finished": False, **facts}
@@ -420,29 +416,13 @@ def read_run(folder: str | Path) -> dict[str, Any]:
 def versions() -> dict[str, str]:
     """Versions of everything that shapes the numbers, by name."""
     import platform
+    from importlib.metadata import PackageNotFoundError, version
 
     found = {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}"}
     for name in ("dynid", "numpy", "scipy", "llvmlite", "clarabel"):
-        if (version := _installed_version(name)) is not None:
-            found[name] = version
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
     return found
-
-
-def _installed_version(name: str) -> str | None:
-    """Version of an installed package, as its installer wrote it down; None where there is none.
-
-    The standard library knows more places, but takes longer to load than all versions to read.
-    """
-    for folder in map(Path, sys.path):
-        with suppress(OSError):
-            for place in folder.glob(f"{name}-*.dist-info/METADATA"):
-                lines = place.read_text(encoding="utf-8").splitlines()
-                return next(line.partition(":")[2].strip() for line in lines if line.startswith("Version:"))
-    from importlib.metadata import PackageNotFoundError, version
-
-    with suppress(PackageNotFoundError):
-        return version(name)
-    return None
 
 
 def _words(value: Any) -> str:

@@ -14,10 +14,21 @@ import click
 
 from dynid import errors
 from dynid.cli.group import ANYWHERE
-from dynid.cli.options import EXISTING, FORCE, JSON, MAP, OUT, NewFolder, command
+from dynid.cli.options import (
+    EXISTING,
+    FORCE,
+    JSON,
+    MAP,
+    OUT,
+    NewFolder,
+    RecipeCommand,
+    command,
+    recipe_keys,
+)
 from dynid.cli.screen import echo, print_json, print_verdict, show_finding
 from dynid.files import MANIFEST, check_listed, file_digest, make_folder
 from dynid.files.small_files import read_json
+from dynid.settings import TomlSettings, split_word
 
 TOLERANCE = 1e-6
 """Relative difference up to which two numbers are the same (convention: above the rounding of other machines)."""
@@ -188,38 +199,41 @@ def _digest(path: str) -> str:
 
 REPEATABLE = ("identify", "load", "validate", "excite", "actuate")
 """Commands whose runs can be repeated."""
-WRITING = ("--out", "--force", "--help", "-h")
-"""Options that a record must not name: where results go is decided by the one who repeats the run."""
+REFUSED = ("out", "force", "help")
+"""Parameters that a record must not give: where results go is decided by the one who repeats the run."""
 
 
 def safe_arguments(facts: Mapping[str, Any], folder: Path) -> list[str]:
     """The words that repeat a run, verb first, after a check: a stranger may have written its record.
 
-    Raises:
-        DataError: The record names another command, an option that the command does not have, or one that writes files.
-    """
-    from dynid.settings import TomlSettings
+    The words are read by the parser of the command, and judged by what they came to: a record may give the parameters
+    of its command but `REFUSED` ones, and the settings of its recipe but those that name a cluster.
 
+    Raises:
+        DataError: The record names another command, an option or a setting that no record may give.
+    """
     root = click.get_current_context().find_root().command
-    verb = facts["verb"]
+    verb, words = facts["verb"], list(facts["arguments"])
     known = root.get_command(click.get_current_context(), verb) if isinstance(root, click.Group) else None
-    if verb not in REPEATABLE or known is None:
+    if verb not in REPEATABLE or not isinstance(known, RecipeCommand):
         raise errors.DataError(
             f"a run of '{verb}' is not repeated", path=folder, place="verb", remedy=f"Known: {', '.join(REPEATABLE)}."
         )
-    allowed = {name for p in known.params for name in (*p.opts, *p.secondary_opts)} - set(WRITING) | {*ANYWHERE}
-    allowed -= {f"--{key}" for key in TomlSettings.own_keys}
-    for k, word in enumerate(facts["arguments"]):
-        name, _, _ = word.partition("=")
-        is_own = any(f"{key}=" in word.replace(" ", "") for key in TomlSettings.own_keys)
-        if is_own or (word.startswith("-") and not _is_number(word) and name not in allowed):
-            raise errors.DataError(
-                f"the run names '{word[:60]}', which no repeated run may have",
-                path=folder,
-                place=f"arguments[{k}]",
-                remedy=f"Give the command yourself: {facts['command'][:500]}",
-            )
-    return [verb, *facts["arguments"]]
+    try:
+        given = known.given([word for word in words if word not in ANYWHERE])
+        settings = [split_word(word)[0] for word in given.get("settings") or ()]
+    except (click.UsageError, errors.ArgumentError) as error:
+        raise _refusal(str(error), facts, folder) from error
+    allowed = set(recipe_keys(verb)) - set(TomlSettings.own_keys)
+    for key in (*given, *settings):
+        if key in REFUSED or (key in settings and key not in allowed):
+            raise _refusal(f"no repeated run may give '{key[:60]}'", facts, folder)
+    return [verb, *words]
+
+
+def _refusal(reason: str, facts: Mapping[str, Any], folder: Path) -> errors.DataError:
+    remedy = f"Give the command yourself: {facts['command'][:500]}"
+    return errors.DataError(reason, path=folder, place="arguments", remedy=remedy)
 
 
 def show_run(facts: Mapping[str, Any], words: Sequence[str]) -> None:
@@ -227,14 +241,6 @@ def show_run(facts: Mapping[str, Any], words: Sequence[str]) -> None:
     echo(f"repeats: {shlex.join(['dynid', *words])}", err=True)
     for entry in facts["inputs"]:
         echo(f"reads: {entry['path']}", err=True)
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
 
 
 def invoke(arguments: list[str]) -> int:

@@ -36,7 +36,6 @@ from dynid.parameters.base_set import BaseParameters
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import HIGHEST_CUTOFF, HIGHEST_IN_BAND, LOWEST_IN_BAND, Chain
 from dynid.robot.model import Robot
-from dynid.stages import in_stage
 from dynid.terms.base import Term
 from dynid.terms.motors import Offset
 
@@ -123,7 +122,6 @@ class CutoffChoice:
         self._robot, self.base = robot, base
         """The base parameters, as far as they are known."""
 
-    @in_stage("process")
     def __call__(self, chains: Sequence[Chain]) -> tuple[float, str] | None:
         """The cutoff [Hz] and its reason; None where nothing can be predicted."""
         self.base = choose_base(self._robot, self.base)
@@ -141,7 +139,6 @@ class CutoffChoice:
         return replace(estimate, findings=(*estimate.findings, *notes))
 
 
-@in_stage("process")
 def choose_common_cutoff(
     robot: Robot,
     chains: Sequence[Chain],

@@ -12,7 +12,6 @@ from dynid.estimation.linear.least_squares import weighted_values
 from dynid.estimation.selection import ForwardSelection, Selection, standard_candidates
 from dynid.links.common.fewer_samples import shorten_long
 from dynid.links.common.term_widths import refine_widths
-from dynid.stages import in_stage
 from dynid.terms.base import Reference, Term
 from dynid.terms.load_dependent import LoadFriction
 
@@ -25,7 +24,6 @@ REPEATED = 1e-6
 """Share of a term's torque that must be new for it to be a term of its own (convention: well above rounding)."""
 
 
-@in_stage("select")
 def select_terms(equations: Samples, rule: ForwardSelection) -> tuple[Samples, Selection]:
     """Add the standard candidates that pass the rule to the equations; of long runs some parts choose them."""
     runs = shorten_long(equations.experiments) if equations.band_hz is None else list(equations.experiments)

@@ -1,0 +1,136 @@
+"""The one place that makes foreign text safe: for a terminal, Markdown, HTML, C code and names of files.
+
+Names of robots, joints and files come from strangers and may hold anything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterable
+from html import escape
+
+LONGEST_FILE_NAME = 60
+"""Most letters that a name from a file gives to the name of another one: four bytes each leave room for a suffix."""
+LONGEST_IDENTIFIER = 40
+"""Largest number of characters; C99 guarantees 63 significant ones, and the name of a function is appended."""
+
+_WORDS = """
+    alignas alignof and and_eq asm atomic_cancel atomic_commit atomic_noexcept auto bitand bitor bool break
+    case catch char char16_t char32_t char8_t class co_await co_return co_yield compl complex concept const
+    const_cast consteval constexpr constinit continue decltype default delete do double dynamic_cast else enum
+    explicit export extern false float for friend goto if imaginary inline int linux long main mutable
+    namespace new noexcept noreturn not not_eq nullptr operator or or_eq private protected public reflexpr
+    register reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast
+    std struct switch synchronized template this thread_local throw true try typedef typeid typename typeof
+    typeof_unqual unix union unsigned using virtual void volatile wchar_t while xor xor_eq aux con nul prn
+    com1 com2 com3 com4 com5 com6 com7 com8 com9 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9
+"""
+_HEADERS = """
+    aio alloca argp argz arpa assert byteswap complex conio cpio crypt ctype dirent dlfcn elf endian envz err
+    errno error execinfo fcntl features fenv float fmtmsg fnmatch fstab fts ftw getopt glob grp iconv ieee754 ifaddrs
+    inttypes io iso646 langinfo libgen limits link locale malloc math mcheck memory mntent monetary netdb obstack paths
+    poll printf process pthread pty pwd regex resolv sched search semaphore setjmp sgtty shadow signal spawn stdalign
+    stdarg stdatomic stdbit stdbool stdckdint stddef stdint stdio stdlib stdnoreturn string strings stropts syscall
+    sysexits syslog tar termio termios tgmath thread_db threads time uchar ucontext unistd utime utmp utmpx values wait
+    wchar wctype windows winsock wordexp
+"""
+_TARGETS = """
+    all all_build clean continuous depend edit_cache experimental help install list_install_components nightly
+    nightlymemorycheck package package_source preinstall rebuild_cache run_tests test uninstall zero_check
+"""
+_RESERVED = frozenset(f"{_WORDS} {_HEADERS} {_TARGETS}".split())
+"""Keywords of C and C++, macros of common compilers, names no file may have on Windows, headers that a file of ours
+would hide from those who search its folder, and targets that CMake and its generators keep to themselves."""
+
+
+def visible_text(text: str) -> str:
+    r"""The text with every character that would steer a terminal, except the end of a line, as an escape of JSON.
+
+    Names in files may hold any characters. Those that steer are control characters, those that change the direction of
+    writing, other ends of lines, and halves of pairs.
+
+    Example:
+        >>> dynid.safe_text.visible_text("joint\x1b[2J")
+        'joint\\u001b[2J'
+    """
+    if text.replace("\n", "").isprintable():
+        return text
+    strange = {c for c in set(text) if c != "\n" and not c.isprintable() and _steers(c)}
+    return text.translate({ord(c): _escape(c) for c in strange}) if strange else text
+
+
+def _steers(character: str) -> bool:
+    category = unicodedata.category(character)
+    return category.startswith("C") or category in ("Zl", "Zp")
+
+
+def _escape(character: str) -> str:
+    number = ord(character)
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+def html_text(text: str) -> str:
+    """The text with no tag and no entity of its own."""
+    return escape(visible_text(text))
+
+
+def markdown_text(text: str) -> str:
+    r"""The text in one line of Markdown, with no raw HTML, link, code or table cell of its own.
+
+    Example:
+        >>> dynid.safe_text.markdown_text("<img src=x> [a](b)")
+        '&lt;img src=x&gt; \\[a](b)'
+    """
+    line = " ".join(visible_text(text).split())
+    plain = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`\[|])", r"\\\1", plain)
+
+
+def safe_name(text: str) -> str:
+    """A name from a file as part of a file's name: letters, digits, ``_ . -``; not hidden, not long, no option.
+
+    Example:
+        >>> dynid.safe_text.safe_name("; touch PWN;")
+        'touch_PWN'
+    """
+    kept = re.sub(r"[^\w.-]+", "_", visible_text(text)).strip("_.- ")
+    return kept[:LONGEST_FILE_NAME].rstrip("_.- ") or "robot"
+
+
+def c_identifier(text: str, fallback: str = "robot") -> str:
+    """Make an identifier that resembles the text: lower-case ASCII, at most 40 characters, no reserved word.
+
+    Args:
+        text: Any text.
+        fallback: The name for a text without any letter or digit; also put before a leading digit.
+    """
+    ascii_only = "".join(character if character.isascii() else "_" for character in text).lower()
+    plain = re.sub(r"[^a-z0-9]+", "_", ascii_only).strip("_")
+    if not plain or plain[0].isdigit():
+        plain = f"{fallback}_{plain}".strip("_")
+    if len(plain) > LONGEST_IDENTIFIER:
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+        plain = f"{plain[: LONGEST_IDENTIFIER - 9].rstrip('_')}_{digest}"
+    return f"{plain}_{fallback}" if plain in _RESERVED else plain
+
+
+def unique_identifiers(texts: Iterable[str], fallback: str) -> list[str]:
+    """Make one identifier per text, all different; a number is added where two would be equal."""
+    found: list[str] = []
+    taken: set[str] = set()
+    for text in texts:
+        name = plain = c_identifier(text, fallback)
+        number = 2
+        while name in taken:
+            name, number = f"{plain}_{number}", number + 1
+        taken.add(name)
+        found.append(name)
+    return found
+
+
+def c_comment(text: str, longest: int = 60) -> str:
+    """Make text safe for a comment: printable ASCII that can neither end the comment nor join lines."""
+    safe = re.sub(r"[^A-Za-z0-9 _.,:;+()\[\]=<>^-]", "_", text)
+    return safe if len(safe) <= longest else f"{safe[: longest - 3]}..."
