@@ -22,7 +22,7 @@ def test_text_aligns_numbers_right() -> None:
 def test_markdown_escapes_bars_and_line_ends() -> None:
     lines = TABLE.to_markdown().splitlines()
     assert lines[1] == "| --- | ---: | --- |"
-    assert lines[3] == "| b\\|c | 100 | <i>  |"
+    assert lines[3] == "| b\\|c | 100 | &lt;i&gt; |"
 
 
 def test_html_lets_no_markup_through() -> None:

@@ -11,7 +11,8 @@ from click.testing import CliRunner
 
 from dynid.cli import main
 from dynid.errors import DataError
-from dynid.safe_text import visible_text
+from dynid.safe_text import markdown_text, safe_name, visible_text
+from dynid.tables import Table
 
 STEERING = "\x1b]0;owned\x07\x9b2J\u202e\x00\u2028"
 """Changes the title of a terminal, clears it, and turns the direction of writing."""
@@ -83,3 +84,15 @@ def test_visible_text_escapes_as_json_does() -> None:
     assert visible_text("\x1b[2J\x9b\u202e") == "\\u001b[2J\\u009b\\u202e"
     assert visible_text("\U000e0001") == "\\U000e0001"
     assert str(DataError("a\x07", place="b\x1b")) == "b\\u001b: a\\u0007"
+
+
+def test_a_name_becomes_no_command_no_tag_and_no_cell() -> None:
+    assert safe_name("; touch PWN;") == "touch_PWN"
+    assert safe_name("../../etc/\u202epasswd") == "etc_u202epasswd"
+    assert safe_name("-rf .") == "rf"
+    assert safe_name("\u5de5\u696d arm") == "\u5de5\u696d_arm"
+    shown = markdown_text("<script>alert(1)</script> [a](http://b) `c` | d\n# e")
+    assert not set("<>\n") & set(shown)
+    assert r"\[a]" in shown
+    page = Table.of(["<b>"], [("<img src=x onerror=y>",)]).to_markdown()
+    assert "<" not in page

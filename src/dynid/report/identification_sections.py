@@ -99,10 +99,7 @@ class Verdict(Section):
         judged = [file for file in self.files if file.error is not None and file.judged is not None]
         if not judged:
             return []
-        errors = ", ".join(
-            f"{file.format} {file.error:.2f} %" + (f" (with {file.lost_gravity})" if file.gravity else "")
-            for file in judged
-        )
+        errors = ", ".join(f"{file.format} {file.error:.2f} %" for file in judged)
         return [Text(f"Held-out error of the written files: {errors}; whole model {judged[0].judged:.2f} %.")]
 
     def _judgements(self, residuals: Sequence[JointResidual]) -> list[Finding]:
