@@ -166,7 +166,8 @@ def table2(quick: bool = False) -> Part:
     ]
     extrema = [one for k, r in enumerate(data["r"]) for one in _extrema(data, k, conditions[r], rng)]
     together = judge_jointly("Table 2: the sixteen extrema together", extrema, assumption=assumption, reason=_SPREAD)
-    agrees, reason = together.verdict is not Verdict.FAILED, "refuted together; see above"
+    agrees = together.verdict is not Verdict.FAILED
+    reason = _SPREAD if agrees else "refuted together; see above"
     rows.append(together)
     rows += [
         row(d.what, d.paper, d.ours, agrees and d.is_inside, assumption=assumption, reason=reason) for d in extrema
