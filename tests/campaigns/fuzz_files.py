@@ -29,7 +29,7 @@ import numpy as np
 
 import dynid
 from dynid.errors import DataError, DynidError
-from dynid.excitation.plan_files import read_coefficients, read_trajectory
+from dynid.excitation.plan_files import read_coefficients
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.export.result_file import _digest, read_result
 from dynid.information import Information, reduce_samples
@@ -282,13 +282,10 @@ def _make_plan(folder: Path) -> None:
 
 def _use_plan(path: Path) -> None:
     family = FourierTrajectory(coefficients=np.zeros((5, 2)), period_s=5.0)
-    found = read_trajectory(path)
-    motions = [read_coefficients(path, family), None if found is None else found[0]]
-    if motions == [None, None]:
-        raise DataError(f"{path} holds no motion")  # both readers say so by None
-    for motion in motions:
-        if motion is not None:
-            motion.evaluate(np.linspace(0.0, 1.0, 5))
+    motion = read_coefficients(path, family)
+    if motion is None:
+        raise DataError(f"{path} holds no motion")
+    motion.evaluate(np.linspace(0.0, 1.0, 5))
 
 
 def _make_information(folder: Path) -> None:

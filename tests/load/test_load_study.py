@@ -12,7 +12,7 @@ import dynid
 from dynid.errors import ArgumentError
 from dynid.kernels import inverse_dynamics, wrench_regressor
 from dynid.load.load import Load
-from dynid.load.load_motions import advise_motion, design_load_motion, wrist_test_motion
+from dynid.load.load_motions import advise_motion, wrist_test_motion
 from dynid.load.load_study import check_load_log, study_load, study_payload
 from dynid.load.recognition import KnownObject
 from dynid.processing.experiment import Experiment
@@ -151,14 +151,6 @@ def test_advice_is_given_where_moments_are_uncertain() -> None:
     advice = advise_motion(Load.of(far, LINK, stderr=1e-3))
     assert [finding.code for finding in advice] == ["load-uncertain"]
     assert "nearer to its centre" in advice[0].remedy
-
-
-def test_a_designed_motion_reveals_the_last_body() -> None:
-    robot = dynid.robots.gautier_khalil_3r()
-    limits = dynid.MotionLimits.from_robot(robot, acceleration=10.0)
-    plan = design_load_motion(robot, limits, period_s=4.0, harmonics=3, starts=1, time_limit_s=3.0)
-    assert np.isfinite(plan.value)
-    assert plan.predicted_deviation.size == len(plan.parameter_names)
 
 
 def test_logs_of_loads_pass_the_gate() -> None:

@@ -6,40 +6,32 @@ import json
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta, Struct
 
 from dynid.errors import ArgumentError, DataError
 from dynid.excitation.excitation import Excitation
-from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.excitation.trajectories.trajectory import LinearTrajectory, Trajectory
 from dynid.files import write_atomically
-from dynid.files.schema import check_content, list_of, number, table, text
+from dynid.files.records import as_record
 from dynid.files.small_files import read_json
-from dynid.files.transaction import check_listed
 from dynid.tables import Table
 
 PLAN_FILES = ("trajectory.csv", "trajectory.json", "trajectory.yaml", "trajectory.script", "plan.txt", "plan.json")
 """Names of all files that `write_plan` may write; the script is for robots with six joints only."""
-LARGEST = 1e9
-"""Largest coefficient and longest time of a plan that is read, in SI units (convention: no robot reaches it)."""
-_ROWS = list_of(list_of(number(-LARGEST, LARGEST), least=1, most=1000), least=1, most=2001)
-_PLAN = table(
-    {
-        "robot": text(),
-        "joint_names": list_of(text()),
-        "recorded_s": list_of(number(0.0, LARGEST), least=2, most=2),
-        "coefficients": _ROWS,
-    },
-    others=True,
-)
-"""What the plan of a Fourier series holds; other keys are for people."""
+_Number = Annotated[float, Meta(ge=-1e9, le=1e9)]
+
+
+class _Coefficients(Struct):
+    """What a file of a series or spline holds; other keys are for people."""
+
+    coefficients: Annotated[list[Annotated[list[_Number], Meta(max_length=1000)]], Meta(min_length=1, max_length=2001)]
+
+
 MOST_NUMBERS = 3e7
 """Largest count of numbers in one trajectory file: some hundred megabytes. Convention."""
-
-SHORTEST_S = 1e-6
-"""Shortest time of a plan [s] (convention: no controller has shorter periods)."""
 
 
 def plan_contents(plan: Excitation) -> dict[str, Any]:
@@ -156,32 +148,10 @@ def write_coefficients(trajectory: LinearTrajectory, path: str | os.PathLike[str
     write_atomically(path, json.dumps({"coefficients": trajectory.coefficients.tolist()}) + "\n", force=True)
 
 
-def read_trajectory(path: str | os.PathLike[str]) -> tuple[FourierTrajectory, dict[str, Any]] | None:
-    """The Fourier series of a ``plan.json`` and the whole contents of the file; None if it is no such plan.
-
-    Raises:
-        DataError: The plan is not the one that the run beside it wrote.
-    """
-    check_listed(Path(path))
-    try:
-        facts = read_json(path)
-        check_content(facts, _PLAN, path=path)
-        start, end = facts["recorded_s"]
-        if 0.0 < start < SHORTEST_S or not end - start >= SHORTEST_S:
-            return None
-        coefficients = np.array(facts["coefficients"], dtype=float)
-        trajectory = FourierTrajectory(coefficients=coefficients, period_s=end - start, lead_s=start)
-    except (ValueError, DataError, ArgumentError):  # rows of different lengths are a ValueError
-        return None
-    return (trajectory, facts) if len(facts["joint_names"]) == trajectory.dof else None
-
-
 def read_coefficients(path: str | os.PathLike[str], family: LinearTrajectory) -> LinearTrajectory | None:
     """The trajectory written by `write_coefficients` or in a ``plan.json``; None if it does not fit the family."""
     try:
-        content = read_json(path)
-        check_content(content, table({"coefficients": _ROWS}, others=True), path=path)
-        coefficients = np.array(content["coefficients"], dtype=float)
+        coefficients = np.array(as_record(read_json(path), _Coefficients, path=path).coefficients)
     except (ValueError, DataError):
         return None
     fits = coefficients.shape == family.coefficients.shape and bool(np.isfinite(coefficients).all())

@@ -380,10 +380,10 @@ class Information:
         """
         facts, parts = storage.read(path)
         return cls(
-            robot=facts["robot"],
-            fingerprint=facts["fingerprint"],
-            columns=tuple(facts["columns"]),
-            supports=tuple(tuple(support) for support in facts["supports"]),
-            kind=facts["kind"],
+            robot=facts.robot,
+            fingerprint=facts.fingerprint,
+            columns=facts.columns,
+            supports=facts.supports,
+            kind=facts.kind,
             parts=parts,
         )

@@ -13,13 +13,14 @@ import operator
 import struct
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
 import numpy as np
 
 from dynid.errors import DataError
 from dynid.files import write_atomically
-from dynid.files.schema import check_content, list_of, one_of, table, text, whole
+from dynid.files.records import Text, Whole, as_record
 from dynid.files.small_files import read_small
 from dynid.information.partial_results import Part
 
@@ -31,21 +32,18 @@ _LENGTH = struct.Struct("<Q")
 _REMEDY = "Reduce the log again."
 
 
-_ANY_WHOLE = whole(-(2**53))
-_PART = list_of(lambda value, place: (list_of(whole()) if isinstance(value, list) else _ANY_WHOLE)(value, place),
-                least=4, most=4)  # fmt: skip
-_FACTS = table(
-    {
-        "robot": text(),
-        "fingerprint": text(),
-        "columns": list_of(whole()),
-        "supports": list_of(list_of(whole())),
-        "kind": one_of("gram", "factor"),
-        "parts": list_of(_PART),
-    },
-    others=True,
-)
-"""What the header of a file holds."""
+class _Facts(msgspec.Struct):
+    """What the header of a file holds."""
+
+    robot: Text
+    fingerprint: Text
+    columns: tuple[Whole, ...]
+    supports: tuple[tuple[Whole, ...], ...]
+    kind: Literal["gram", "factor"]
+    parts: list[tuple[int, int, int, tuple[Whole, ...]]]
+    """Segment, level, position and numbers of samples of each part"""
+
+
 LARGEST = 2**32
 """Size of the largest file that is read [bytes] (convention: a day of blocks of a humanoid)."""
 
@@ -71,11 +69,11 @@ def _triangle(matrix: Any) -> bytes:
     return bytes(matrix[np.triu_indices(len(matrix))].astype("<f8").tobytes())
 
 
-def read(path: str | PathLike[str]) -> tuple[dict[str, Any], tuple[Part, ...]]:
+def read(path: str | PathLike[str]) -> tuple[_Facts, tuple[Part, ...]]:
     """Read what `write` wrote.
 
     Returns:
-        The facts and the parts; full symmetric matrices where ``facts["kind"]`` is ``gram``, triangles elsewhere.
+        The facts and the parts; full symmetric matrices where ``facts.kind`` is ``gram``, triangles elsewhere.
 
     Raises:
         DataError: if the file cannot be read, is not of this kind, is cut short or damaged.
@@ -84,8 +82,7 @@ def read(path: str | PathLike[str]) -> tuple[dict[str, Any], tuple[Part, ...]]:
     body = _checked_body(path, data)
     try:
         (size,) = _LENGTH.unpack_from(body)
-        facts = json.loads(body[8 : 8 + size])
-        check_content(facts, _FACTS, path=path, remedy=_REMEDY)
+        facts = as_record(json.loads(body[8 : 8 + size]), _Facts, path=path)
         parts = _parts(facts, np.frombuffer(body[8 + size :], dtype="<f8"))
     except DataError as error:
         reason = f"not an information file of this version: {error.reason}"
@@ -110,18 +107,18 @@ def _checked_body(path: str | PathLike[str], data: bytes) -> bytes:
     return body
 
 
-def _parts(facts: Mapping[str, Any], numbers: Any) -> tuple[Part, ...]:
-    widths = [len(support) + 1 for support in facts["supports"]]
-    if len(numbers) != len(facts["parts"]) * sum(w * (w + 1) // 2 for w in widths):
+def _parts(facts: _Facts, numbers: Any) -> tuple[Part, ...]:
+    widths = [len(support) + 1 for support in facts.supports]
+    if len(numbers) != len(facts.parts) * sum(w * (w + 1) // 2 for w in widths):
         raise ValueError("as many numbers as the header says are expected")
     result, place = [], 0
-    for segment, level, position, samples in facts["parts"]:
+    for segment, level, position, samples in facts.parts:
         matrices = []
         for width in widths:
             matrix = np.zeros((width, width))
             count = width * (width + 1) // 2
             matrix[np.triu_indices(width)] = numbers[place : place + count]
-            matrices.append(matrix + np.triu(matrix, 1).T if facts["kind"] == "gram" else matrix)
+            matrices.append(matrix + np.triu(matrix, 1).T if facts.kind == "gram" else matrix)
             place += count
-        result.append(Part(segment, level, position, tuple(matrices), tuple(samples)))
+        result.append(Part(segment, level, position, tuple(matrices), samples))
     return tuple(result)

@@ -13,7 +13,7 @@ NAMES = {
     ],
     "load": ["Load"],
     "load_files": ["read_library", "read_load"],
-    "load_motions": ["design_load_motion", "wrist_test_motion"],
+    "load_motions": ["wrist_test_motion"],
     "load_study": ["LoadStudy", "study_load", "study_payload"],
     "online_load": ["OnlineLoad"],
     "payload": ["ArmUncertainty", "identify_end_link", "identify_payload"],

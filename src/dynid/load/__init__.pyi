@@ -7,7 +7,6 @@ from dynid.load.drive_gains import identify_drive_gains as identify_drive_gains
 from dynid.load.load import Load as Load
 from dynid.load.load_files import read_library as read_library
 from dynid.load.load_files import read_load as read_load
-from dynid.load.load_motions import design_load_motion as design_load_motion
 from dynid.load.load_motions import wrist_test_motion as wrist_test_motion
 from dynid.load.load_study import LoadStudy as LoadStudy
 from dynid.load.load_study import study_load as study_load

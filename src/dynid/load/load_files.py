@@ -4,72 +4,58 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
 from dynid.arrays import Floats
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError, DataError
-from dynid.files.schema import (
-    anything,
-    check_content,
-    either,
-    list_of,
-    mapping_of,
-    number,
-    one_of,
-    table,
-    text,
-)
+from dynid.files.records import Text, as_record
 from dynid.files.small_files import HAND_WRITTEN, read_json, read_toml
 from dynid.files.transaction import check_listed
 from dynid.load.load import NAMES, Load
 from dynid.load.recognition import KnownObject
-from dynid.plain_data import build_dataclass
 
 ROUNDING = 1e-6
 """Part of a correlation by which rounding may spoil a covariance that was written with its digits (convention)."""
-LARGEST = 1e12
-"""Largest parameter of a load, in SI units (convention: its square is a number, and no load has it)."""
-_PARAMETER = either(one_of(None), number(-LARGEST, LARGEST))
-_LOAD = table(
-    {
-        "parameters": table(dict.fromkeys(NAMES, _PARAMETER)),
-        "frame": text(),
-        "covariance": list_of(
-            list_of(either(one_of(None), number(-(LARGEST**2), LARGEST**2)), least=10, most=10), least=10, most=10
-        ),
-        "method": text(),
-    },
-    {"logs": mapping_of(text())},
-    others=True,
-)
-"""What a file holds that ``dynid load`` wrote; other keys are for people."""
-_POSITIVE = number(0.0, LARGEST)
-_LIBRARY = table(
-    {
-        "object": list_of(
-            table(
-                {"name": text(most=1000), "mass": _POSITIVE},
-                {
-                    "principal_moments": list_of(_POSITIVE, least=3, most=3),
-                    "mass_tolerance": _POSITIVE,
-                    "moment_tolerance": _POSITIVE,
-                },
-            ),
-            least=1,
-            most=1000,
-        )
-    },
-    {"description": anything},
-)
-"""What a library of known objects holds."""
+_Parameter = Annotated[float, Meta(ge=-1e12, le=1e12)]
+_Moment = Annotated[float, Meta(ge=-1e24, le=1e24)]
+_Positive = Annotated[float, Meta(ge=0.0, le=1e12)]
 _REMEDY_LOAD = "Give the load.json that `dynid load --out folder` writes."
 _REMEDY_LIBRARY = (
     'Write [[object]] tables with name = "...", mass = ... and optional principal_moments = [..., ..., ...].'
 )
+
+
+class _LoadFile(Struct):
+    """What a file holds that ``dynid load`` wrote; other keys are for people."""
+
+    parameters: dict[str, _Parameter | None]
+    frame: Text
+    covariance: Annotated[
+        list[Annotated[list[_Moment | None], Meta(min_length=10, max_length=10)]], Meta(min_length=10, max_length=10)
+    ]
+    method: Text
+    logs: dict[str, Text] = {}
+
+
+class _Object(Struct, forbid_unknown_fields=True):
+    """A known object; absent fields are those of `KnownObject`."""
+
+    name: Annotated[str, Meta(max_length=1000)]
+    mass: _Positive
+    principal_moments: tuple[_Positive, _Positive, _Positive] | None = None
+    mass_tolerance: _Positive | UnsetType = UNSET
+    moment_tolerance: _Positive | UnsetType = UNSET
+
+
+class _Library(Struct, forbid_unknown_fields=True):
+    """Known objects."""
+
+    object: Annotated[list[_Object], Meta(min_length=1, max_length=1000)]
+    description: Any = None
 
 
 def read_load(path: str | PathLike[str]) -> Load:
@@ -85,30 +71,20 @@ def read_load(path: str | PathLike[str]) -> Load:
         >>> round(dynid.load.read_load(folder / "load.json").mass, 1)
         2.0
     """
-    data = _load_content(path)
-    values = [data["parameters"][name] for name in NAMES]
-    is_open = np.array([value is None for value in values])
-    load = Load(
-        frame=data["frame"],
-        vector=np.array([0.0 if value is None else float(value) for value in values]),
-        covariance=_covariance(data["covariance"], is_open),
-        undetermined=is_open,
-        method=data["method"],
-    )
-    if not np.isfinite(load.vector).all() or not np.isfinite(load.covariance).all():
-        raise DataError("the load has numbers that are not finite", path=path, remedy=_REMEDY_LOAD)
-    if not _is_covariance(load.covariance):
+    data = _read(path)
+    if missing := set(NAMES) - set(data.parameters):
+        reason = f"'{min(missing)}' is missing"
+        raise DataError(reason, path=path, place="parameters", remedy=_REMEDY_LOAD)
+    values = np.array([data.parameters[name] for name in NAMES], dtype=float)  # null becomes NaN
+    is_open = np.isnan(values)
+    covariance = np.where(is_open[:, None] | is_open, 0.0, np.array(data.covariance, dtype=float))
+    if not np.isfinite(covariance).all() or not _is_covariance(covariance):
         raise DataError(
             "no errors have this covariance: it is not symmetric, or a variance is negative", path=path,
             place="covariance", remedy=_REMEDY_LOAD,
         )  # fmt: skip
-    return load
-
-
-def _covariance(rows: Any, is_open: NDArray[np.bool_]) -> Floats:
-    """(10, 10) covariance; zero for open parameters, for which a file holds null."""
-    found = np.array(rows, dtype=float).reshape(10, 10)  # null becomes NaN
-    return np.where(is_open[:, None] | is_open, 0.0, found)
+    vector = np.where(is_open, 0.0, values)
+    return Load(frame=data.frame, vector=vector, covariance=covariance, undetermined=is_open, method=data.method)
 
 
 def _is_covariance(matrix: Floats) -> bool:
@@ -124,15 +100,12 @@ def _is_covariance(matrix: Floats) -> bool:
 
 def read_load_logs(path: str | PathLike[str]) -> dict[str, str]:
     """Digests (SHA-256) and names of the logs that a load was identified from; empty if the file has none."""
-    return dict(_load_content(path).get("logs", {}))
+    return dict(_read(path).logs)
 
 
-def _load_content(path: str | PathLike[str]) -> dict[str, Any]:
-    """Content of the file of a load, checked."""
+def _read(path: str | PathLike[str]) -> _LoadFile:
     check_listed(Path(path))
-    data: dict[str, Any] = read_json(path, most=HAND_WRITTEN, remedy=_REMEDY_LOAD)
-    check_content(data, _LOAD, path=path, remedy=_REMEDY_LOAD)
-    return data
+    return as_record(read_json(path, most=HAND_WRITTEN, remedy=_REMEDY_LOAD), _LoadFile, path=path, remedy=_REMEDY_LOAD)
 
 
 def read_library(path: str | PathLike[str]) -> tuple[KnownObject, ...]:
@@ -147,13 +120,11 @@ def read_library(path: str | PathLike[str]) -> tuple[KnownObject, ...]:
         >>> dynid.load.read_library(folder / "objects.toml")[0].name
         'cup'
     """
-    data = read_toml(path, remedy=_REMEDY_LIBRARY)
-    check_content(data, _LIBRARY, path=path, remedy=_REMEDY_LIBRARY)
+    library = as_record(read_toml(path, remedy=_REMEDY_LIBRARY), _Library, path=path, remedy=_REMEDY_LIBRARY)
     found = []
-    for index, entry in enumerate(data["object"]):
-        fields = {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
+    for index, entry in enumerate(library.object):
         try:
-            found.append(build_dataclass(KnownObject, fields))
+            found.append(KnownObject(**to_builtins(entry)))
         except ArgumentError as error:
             raise DataError(error.reason, path=path, place=f"object[{index}]", remedy=_REMEDY_LIBRARY) from error
     return tuple(found)

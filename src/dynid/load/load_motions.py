@@ -13,21 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynid.errors import ArgumentError
-from dynid.excitation.criteria import PredictedDeviation
-from dynid.excitation.design import design_excitation
-from dynid.excitation.design_settings import DesignGoal, SearchSettings
-from dynid.excitation.excitation import Excitation
-from dynid.excitation.limits import MotionLimits
-from dynid.excitation.measured import JointTorques
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
 from dynid.findings import Finding
 from dynid.load.load import Load, remark
-from dynid.parameters.base import base_parameters
 from dynid.robot.model import Robot
 from dynid.robot.parts import JointLimits
 
-NOMINAL = (0.01,) * 6 + (0.1,) * 3 + (1.0,)
-"""(10,) parameters of a load of 1 kg at 10 cm: inertia [kg m^2], first moments [kg m], mass [kg]; convention."""
 CERTAIN = 0.1
 """Relative standard deviation of a principal moment up to which no advice is given; convention."""
 DISTANT = 5.0
@@ -88,42 +79,6 @@ def _slowest(reach: float, limits: JointLimits) -> float:
     if not (limits.velocity > 0.0 and limits.acceleration > 0.0):
         raise ArgumentError("a joint has a limit of zero velocity or acceleration", remedy="Choose other joints.")
     return float(max(1.875 * reach / limits.velocity, np.sqrt(10.0 / np.sqrt(3.0) * reach / limits.acceleration)))
-
-
-def design_load_motion(
-    robot: Robot,
-    limits: MotionLimits | None = None,
-    *,
-    period_s: float = 10.0,
-    harmonics: int = 5,
-    noise: ArrayLike = 1.0,
-    seed: int = 0,
-    starts: int = 2,
-    time_limit_s: float = 60.0,
-) -> Excitation:
-    """Design a motion whose joint torques reveal what the last body carries.
-
-    The design minimises the predicted standard deviations of the last body's base parameters, relative to a load of
-    1 kg at 10 cm, with all other parameters unknown as well. The arguments are those of `design_excitation`.
-
-    Example:
-        >>> plan = dynid.load.design_load_motion(robot, limits, harmonics=1, starts=1, time_limit_s=0.1)
-        >>> plan.trajectory.duration
-        15.0
-    """
-    base = base_parameters(robot)
-    first = 10 * (robot.dof - 1)
-    chosen = [(k, c - first) for k, c in enumerate(base.columns) if first <= c < first + 10]
-    criterion = PredictedDeviation(tuple(k for k, _ in chosen), tuple(NOMINAL[c] for _, c in chosen))
-    return design_excitation(
-        robot,
-        limits,
-        period_s=period_s,
-        harmonics=harmonics,
-        seed=seed,
-        goal=DesignGoal(criterion=criterion, observation=JointTorques.of(robot, noise=noise, base=base)),
-        settings=SearchSettings(starts=starts, time_limit_s=time_limit_s),
-    )
 
 
 def advise_motion(load: Load) -> tuple[Finding, ...]:

@@ -160,11 +160,7 @@ def acceleration_columns(a: Floats) -> Floats:
 
 def _skew(v: Floats) -> Floats:
     """(N, 3, 3) matrices of the cross product with v (N, 3)."""
-    result = np.zeros((len(v), 3, 3))
-    for row, column, k, sign in ((0, 1, 2, -1), (0, 2, 1, 1), (1, 2, 0, -1)):
-        result[:, row, column] = sign * v[:, k]
-        result[:, column, row] = -sign * v[:, k]
-    return result
+    return np.stack([np.cross(v, e) for e in np.eye(3)], axis=2)
 
 
 def frame_axes(robot: Robot, link: str, q: Floats) -> Floats:
@@ -245,19 +241,9 @@ def robot_equations(
     if form == "static":
         return _static(robot, run, frame, axes)
     matrix = wrench_regressor(robot, frame, run.q, run.dq, run.ddq)
-    parts = [
-        WrenchData(smooth[0], wrench, run.time[rows], _rows_of(axes, rows), robot.gravity, cutoff_hz=_cutoff(run))
-        for rows, wrench, *smooth in _filter_alike(run, matrix)
-    ]
-    return WrenchData.join(parts) if parts else _none_left(run)
-
-
-def _none_left(run: Experiment) -> WrenchData:
-    raise DataError("no sample with a finite wrench is left", path=run.source)
-
-
-def _rows_of(values: Floats | None, rows: Ints) -> Floats | None:
-    return None if values is None else values[rows]
+    whole = WrenchData(matrix, wrench, run.time, axes, robot.gravity, cutoff_hz=_cutoff(run))
+    parts = [replace(whole.rows(rows), matrix=A, wrench=y) for rows, y, A in _filter_alike(run, matrix)]
+    return WrenchData.join(parts) if parts else whole.rows(slice(0))
 
 
 def _low_pass(run: Experiment) -> Smoothing | None:
@@ -303,9 +289,7 @@ def _static(robot: Robot, run: Experiment, frame: str, axes: Floats | None) -> W
     still = measured
     for moving in (run.dq, run.ddq):  # a move begins and ends slowly, but with acceleration
         size = np.abs(moving).max(axis=1, initial=0.0)
-        still = still & (size <= max(SLOW * float(np.quantile(size, 0.99)), SLOWEST))
-    if not measured.any():
-        return _none_left(run)
+        still = still & (size <= max(SLOW * float(np.quantile(size, 0.99)) if len(size) else 0.0, SLOWEST))
     poses = data.rows(still).poses(run.q[still]) if still.any() else data
     is_resting = still.sum() >= LEAST_REST * measured.sum() and len(poses.time) >= FEWEST_POSES
     return poses if is_resting else data.rows(np.asarray(measured))
@@ -380,36 +364,31 @@ def pose_equations(
         >>> type(dynid.load.pose_equations([np.eye(3)] * 3, np.zeros((3, 6)))).__name__
         'WrenchData'
     """
-    R_world_sensor, measured = np.array(orientation, dtype=float), np.array(wrench, dtype=float)
-    if R_world_sensor.ndim == 2 and R_world_sensor.shape[1:] == (4,):
-        quaternions = R_world_sensor
-        if not np.all(np.abs(np.linalg.norm(quaternions, axis=1) - 1.0) < ROTATION_TOLERANCE):
-            raise ArgumentError(
-                "quaternions are not of unit length", remedy="Give w, x, y, z, finite and of length one."
-            )
-        R_world_sensor = np.array([rotation_from_quaternion(q) for q in quaternions])
-    samples = measured.shape[0] if measured.ndim else 0
-    if measured.shape != (samples, 6) or R_world_sensor.shape != (samples, 3, 3):
+    measured, given = np.array(wrench, dtype=float), np.array(orientation, dtype=float)
+    samples = len(measured) if measured.ndim else 0
+    if measured.shape != (samples, 6) or given.shape not in ((samples, 4), (samples, 3, 3)):
         raise ArgumentError(
-            f"orientations {np.shape(orientation)} and wrenches {measured.shape} do not fit",
+            f"orientations {given.shape} and wrenches {measured.shape} do not fit",
             remedy="Give (N, 4) quaternions or (N, 3, 3) rotations, and (N, 6) wrenches.",
         )
+    if given.ndim == 2 and not np.all(np.abs(np.linalg.norm(given, axis=1) - 1.0) < ROTATION_TOLERANCE):
+        raise ArgumentError("quaternions are not of unit length", remedy="Give w, x, y, z, finite and of length one.")
+    R_world_sensor = given if given.ndim == 3 else np.array([rotation_from_quaternion(q) for q in given])
     R_sensor_world = np.swapaxes(R_world_sensor, 1, 2)
     deviation = np.abs(R_sensor_world @ R_world_sensor - np.eye(3))
     if not (np.all(deviation < ROTATION_TOLERANCE) and np.all(np.linalg.det(R_world_sensor) > 0.0)):
         raise ArgumentError("orientations are not rotations", remedy="Give orthonormal, right-handed R_world_sensor.")
     g = _numbers("gravity", gravity, (3,))
-    stamps = np.arange(len(measured), dtype=float) if time is None else _numbers("time", time, (len(measured),))
+    stamps = np.arange(samples, dtype=float) if time is None else _numbers("time", time, (samples,))
     if position is None:
         matrix = acceleration_columns(-(R_sensor_world @ g))  # [Atkeson1986] eq. (21)
-    elif time is None:
-        raise ArgumentError("positions without times give no accelerations", remedy="Give time [s].")
+    elif time is None or samples < FEWEST or not np.all(np.diff(stamps) > 0.0):
+        raise ArgumentError("moving poses need at least four times that increase", place="time")
     else:
-        if len(stamps) < FEWEST or not np.all(np.diff(stamps) > 0.0):
-            raise ArgumentError("moving poses need at least four times that increase", place="time")
-        a = CubicSpline(stamps, _numbers("position", position, (len(stamps), 3))).derivative(2)(stamps)
+        a = CubicSpline(stamps, _numbers("position", position, (samples, 3))).derivative(2)(stamps) - g
         turning = RotationSpline(stamps, Rotation.from_matrix(R_world_sensor))
-        matrix = _moving_columns(turning, stamps, R_sensor_world, a - g)
+        w, dw = turning(stamps, 1), turning(stamps, 2)  # in the frame's own axes
+        matrix = motion_columns(w, dw, (R_sensor_world @ a[..., None])[..., 0])
     known = np.isfinite(measured).all(axis=1)
     data = WrenchData(matrix, measured, stamps, R_sensor_world, g).rows(np.asarray(known))
     return data if position is not None or not known.any() else data.poses(R_world_sensor[known].reshape(-1, 9))
@@ -421,12 +400,6 @@ def _numbers(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:
     if array.shape != shape or not np.isfinite(array).all():
         raise ArgumentError(f"expected finite numbers of shape {shape}, got shape {array.shape}", place=name)
     return array
-
-
-def _moving_columns(spline: RotationSpline, time: Floats, R_frame_world: Floats, a: Floats) -> Floats:
-    """(N, 6, 10) equations of a turning frame with accelerations minus gravity a (N, 3), world axes [m/s^2]."""
-    w, dw = spline(time, 1), spline(time, 2)  # in the frame's own axes
-    return motion_columns(w, dw, (R_frame_world @ a[..., None])[..., 0])
 
 
 def motion_columns(w: Floats, dw: Floats, a: Floats) -> Floats:

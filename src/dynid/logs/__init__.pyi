@@ -14,5 +14,3 @@ from dynid.logs.reading import read_stream as read_stream
 from dynid.logs.reading import runs_in as runs_in
 from dynid.logs.recording import Commands as Commands
 from dynid.logs.recording import Recording as Recording
-from dynid.logs.sysid_series import from_sysid_series as from_sysid_series
-from dynid.logs.sysid_series import write_sysid_series as write_sysid_series
