@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from dynid.arrays import Floats
-from dynid.report.chart import Chart, Line, arrange_charts
 from dynid.tables import Table
+from papers.chart import Chart, Line, arrange_charts
 from papers.verdicts import Row, Verdict
 
 

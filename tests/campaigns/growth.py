@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from throughput import ROBOT, channel_map, write
 
-from dynid.report.chart import Chart, Line, arrange_charts
+from papers.chart import Chart, Line, arrange_charts
 
 JOINTS = (2, 4, 8, 15, 30, 60)
 LOGS = (1, 4, 16, 64, 200)

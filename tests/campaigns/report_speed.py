@@ -18,7 +18,7 @@ from dynid.links.recipe import Recipe
 from dynid.links.validation import validate
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
-from dynid.report.report import report_html
+from dynid.report.report import identification_page
 from dynid.robot.zoo import panda
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
@@ -50,7 +50,7 @@ def main() -> None:
         for k, s in ((0, 20), (1, 104))
     ]
     fit = identify(sheet, runs[0], Recipe.bare(), estimator=WLS())
-    text = report_html(fit, validate(fit, runs[1]), runs[1])
+    text = identification_page(fit, validate(fit, runs[1]), runs[1]).to_html()
     print(f"{runs[1].samples} samples drawn, {len(text.encode()) / 1e6:.2f} MB")
     if not CHROMIUM:
         print("no Chromium here")

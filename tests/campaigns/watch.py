@@ -45,11 +45,11 @@ from dynid.monitor.observer_model import ObserverModel
 from dynid.monitor.planted_pushes import SIZES, best_share, plant_pushes
 from dynid.monitor.watched_signals import watched_stretches
 from dynid.processing.experiment import Experiment
-from dynid.report.chart import Chart, Line, arrange_charts
 from dynid.runs import IdentificationRun, Identify
 from dynid.runs import run as run_task
 from dynid.tables import Table
 from dynid.terms.base import Dependence
+from papers.chart import Chart, Line, arrange_charts
 
 Floats = NDArray[np.float64]
 FINGERS = {"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0}

@@ -16,7 +16,7 @@ from dynid.links.common.log_errors import name_logs
 from dynid.links.identify import identify
 from dynid.links.recipe import Recipe
 from dynid.links.validation import cross_validate, validate
-from dynid.report.report import report_html
+from dynid.report.report import identification_page
 from dynid.robot import zoo
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
@@ -233,7 +233,7 @@ def test_of_several_held_out_logs_the_worst_is_named_with_its_joint() -> None:
     assert "good.csv" in check.summary()
     assert [entry["log"] for entry in check.to_json()["by_log"]] == ["good.csv", "bad.csv"]
     assert check.to_json()["by_log"][1]["per_joint_percent"][joint] == pytest.approx(worst.per_joint[1])
-    assert "Held-out logs" in report_html(fit, check, held_out)
+    assert "Held-out logs" in identification_page(fit, check, held_out).to_html()
     assert "worst log" not in replace(alone[1], limit=0.1).verdict
     assert "held-out log" not in alone[1].summary()
 

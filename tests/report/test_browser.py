@@ -15,7 +15,7 @@ from dynid.links.recipe import Recipe
 from dynid.links.validation import validate
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
-from dynid.report.report import report_html
+from dynid.report.report import identification_page
 from dynid.robot.zoo import cylindrical
 from dynid.terms.friction import Coulomb, Viscous
 from support.browser import CHROMIUM, Browser
@@ -79,7 +79,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     fit = identify(
         robot.with_parameters(1.1 * np.asarray(robot.parameter_vector)), runs[0], Recipe.bare(), estimator=WLS()
     )
-    text = report_html(fit, validate(fit, runs[1]), runs[1])
+    text = identification_page(fit, validate(fit, runs[1]), runs[1]).to_html()
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(text)
     return path

@@ -11,7 +11,8 @@ from dynid.errors import ArgumentError
 from dynid.load.load import Load
 from dynid.load.load_study import LoadStudy
 from dynid.processing.experiment import Experiment
-from dynid.report.load_sections import LoadBox, flange_pose
+from dynid.report.html_blocks import block_html
+from dynid.report.load_sections import flange_pose, load_chapter
 from dynid.report.report import load_page
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
@@ -30,10 +31,10 @@ def study(robot: Robot) -> LoadStudy:
 
 
 def test_dialogs_are_in_the_flanges_frame() -> None:
-    text = "".join(block.to_html() for block in LoadBox(study(arm()), "flange").blocks())
+    text = "".join(block_html(block) for block in load_chapter(study(arm()), "flange").blocks)
     assert "set_target_payload(1.5000, [0.02000, 0.01000, 0.08000]" in text
     assert "in the frame of &#x27;flange&#x27;." in text
-    plain = "".join(block.to_html() for block in LoadBox(study(arm())).blocks())
+    plain = "".join(block_html(block) for block in load_chapter(study(arm())).blocks)
     assert "[0.02000, 0.01000, 0.18700]" in plain
     assert "--set flange=" in plain
 

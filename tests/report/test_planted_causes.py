@@ -109,7 +109,7 @@ def named_codes(cause: Cause, folder: Path) -> set[str]:
     with suppress(DataError):  # a refused log has a page, too
         run(Identify(believed, cause.train(), recipe, [cause.prove()]), folder)
     page = Page.from_json((folder / "report.json").read_text())
-    verdict = page.chapters[0]
+    verdict = next(chapter for chapter in page.chapters if chapter.title == "Verdict")
     notices = [block for block in verdict.blocks if isinstance(block, Notices)]
     return {code for block in notices for severity, code, *_ in block.items if severity != "note"}
 

@@ -25,13 +25,11 @@ from dynid.links.validation import Validation, validate
 from dynid.parameters.base import REFERENCES
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
-from dynid.report.chart import Chart, Line, arrange_charts
 from dynid.report.html_blocks import Plot
 from dynid.report.page import Page
 from dynid.report.parameter_sections import base_marks, standard_marks
-from dynid.report.plots import torque_picture
 from dynid.report.provenance import PAPERS
-from dynid.report.report import identification_page, report_html, write_report
+from dynid.report.report import identification_page, write_report
 from dynid.report.series import (
     MOST_POINTS,
     autocorrelate,
@@ -43,6 +41,7 @@ from dynid.report.series import (
 )
 from dynid.robot.zoo import cylindrical
 from dynid.terms.friction import Coulomb, Viscous
+from papers.chart import Chart, Line, arrange_charts
 
 
 @pytest.fixture(scope="module")
@@ -95,11 +94,12 @@ def test_the_page_comes_back_from_its_json(result: tuple[Identification, Validat
     again = Page.from_json(page.to_json())
     assert again.to_json() == page.to_json()
     assert again.to_html() == page.to_html()
-    assert json.loads(page.to_json())["chapters"][0]["title"] == "Verdict"
-    with pytest.raises(DataError, match="not a block of a report"):
-        Page.from_json(
-            '{"schema": 2, "title": "x", "chapters": [{"title": "y", "kind": "z", "blocks": [{"block": "Player"}]}]}'
-        )
+    assert json.loads(page.to_json())["chapters"][1]["title"] == "Verdict"
+    wrong = '{"schema": 3, "title": "x", "chapters": [{"title": "y", "blocks": [{"type": "Player"}]}]}'
+    with pytest.raises(DataError, match=r"chapters\[0\]\.blocks\[0\]: not a report"):
+        Page.from_json(wrong)
+    with pytest.raises(DataError, match="version 2"):
+        Page.from_json('{"schema": 2, "title": "x", "chapters": []}')
 
 
 def test_mutated_pages_are_refused_or_shown(result: tuple[Identification, Validation]) -> None:
@@ -126,7 +126,7 @@ def mutate(value: Any, rng: random.Random) -> None:
 def test_markdown_holds_the_same_tables_and_no_markup_of_others(result: tuple[Identification, Validation]) -> None:
     fit, check = result
     text = identification_page(fit, check).to_markdown()
-    assert "<script>" not in text.replace("# <script>", "")
+    assert not re.search(r"(?<!\\)<", text)
     for name in (*fit.estimate.names, *fit.robot.joint_names):
         assert name in text.replace("\\_", "_")
     assert f"**{check.verdict[:6]}" in text
@@ -205,14 +205,7 @@ def test_series_of_known_residuals() -> None:
 
 
 def test_without_held_out_data_the_result_is_not_validated(result: tuple[Identification, Validation]) -> None:
-    assert "not validated: no held-out data was given" in report_html(result[0])
-
-
-def test_pictures_are_the_same_every_time(result: tuple[Identification, Validation]) -> None:
-    fit, _ = result
-    run = fit.equations.experiments[0]
-    assert torque_picture(fit, run) == torque_picture(fit, run)
-    assert torque_picture(fit, run).count("<polyline") == 3 * fit.robot.dof
+    assert "not validated: no held-out data was given" in identification_page(result[0]).to_html()
 
 
 def test_charts_keep_peaks_and_survive_odd_data() -> None:

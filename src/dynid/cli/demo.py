@@ -18,7 +18,6 @@ from dynid.excitation.measured import JointTorques
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.export.c.c_package import CPackage, generate_c
-from dynid.files import write_atomically
 from dynid.gate.quality import check_recording
 from dynid.links.identify import Identification, identify
 from dynid.links.recipe import Recipe
@@ -26,11 +25,9 @@ from dynid.links.validation import Validation, validate
 from dynid.load.load_study import LoadStudy, study_payload
 from dynid.logs.recording import Recording
 from dynid.parameters.base import base_parameters
-from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment
-from dynid.report.load_sections import LoadBox
-from dynid.report.plots import torque_picture
+from dynid.report.load_sections import load_chapter
 from dynid.report.report import write_report
 from dynid.robot.formats.mjcf.write import write_mjcf
 from dynid.robot.formats.urdf import write_urdf
@@ -186,9 +183,9 @@ def run_demo(folder: Path, tell: Tell, *, seed: int = 0) -> DemoResult:
     loaded = process(_simulate_log(holding, motion, seed + 2), effort_delay_s=delay)
     study = study_payload(sheet, loaded=loaded, unloaded=run)
     tell(f"load identified from joint torques: {study.load.mass:.3f} kg (true value {OBJECT.mass} kg)")
-    files, code = _write_files(fit, held_out, folder)
+    files, code = _write_files(fit, folder)
     tell(f"C code {code}")
-    report = write_report(fit, folder / "report.html", check, held_out, extra=[LoadBox(study)], force=True)
+    report = write_report(fit, folder / "report.html", check, held_out, extra=[load_chapter(study)], force=True)
     seconds = time.perf_counter() - start
     return DemoResult(
         truth=truth, fit=fit, check=check, study=study, code=code, files=files, report=report, seconds=seconds
@@ -225,15 +222,14 @@ def _gate(robot: Robot, recording: Recording, tell: Tell) -> float:
     return delays[0] if delays else 0.0
 
 
-def _write_files(fit: Identification, held_out: Experiment, folder: Path) -> tuple[tuple[Path, ...], str]:
-    """Write models, picture and C code of the identified robot; returns the paths and the result of compiling."""
-    urdf, mjcf, picture = (folder / name for name in ("panda_identified.urdf", "panda_identified.xml", "torques.svg"))
+def _write_files(fit: Identification, folder: Path) -> tuple[tuple[Path, ...], str]:
+    """Write models and C code of the identified robot; returns the paths and the result of compiling."""
+    urdf, mjcf = (folder / name for name in ("panda_identified.urdf", "panda_identified.xml"))
     write_urdf(fit.identified, urdf, force=True)
     write_mjcf(fit.identified, mjcf, force=True)
-    write_atomically(picture, torque_picture(fit, held_out, joints=4), force=True)
     package = generate_c(fit.identified, functions=("inverse_dynamics", "gravity"))
     code = package.write(folder / "code", force=True)
-    return (urdf, mjcf, picture, code), _compile(package)
+    return (urdf, mjcf, code), _compile(package)
 
 
 def _compile(package: CPackage) -> str:

@@ -1,218 +1,221 @@
-"""Sections of an identification's report: verdict, torques and residuals. They only read finished results."""
+"""Chapters of an identification's report: torques, verdict, residuals, friction, excitation. They only read results."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import ClassVar
+from collections.abc import Sequence
 
+import numpy as np
+
+from dynid.arrays import Floats
 from dynid.errors import DynidError
+from dynid.estimation.estimate import TWO_SIDED_95
 from dynid.export.robot_files import RobotFile
 from dynid.findings import Finding, QualityReport
 from dynid.links.common.held_out_causes import HELD_OUT, explain_failure
+from dynid.links.friction_summary import JointFriction
 from dynid.links.identify import Identification
-from dynid.links.validation import Validation
+from dynid.links.validation import NOISE_SHARE, Validation
 from dynid.processing.experiment import Experiment
 from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Notices, Plot, Rows, Text
-from dynid.report.page import Section
+from dynid.report.page import Chapter
 from dynid.report.sections.next_commands import NextCommands
-from dynid.report.sections.residual_causes import JointResidual, joint_residuals
-from dynid.report.series import (
-    FEWEST,
-    JointTorque,
-    autocorrelate,
-    bin_residuals,
-    mean_over_speed,
-    thin,
-)
+from dynid.report.series import FEWEST, JointTorque, autocorrelate, bin_residuals, mean_over_speed, thin
 from dynid.tables import Cell, plain_number
 
-REASONS: Mapping[str, str] = MappingProxyType(
-    {"noise": "noise of the measured torques", "model": "the model, because noise explains less than half of it"}
-)
-"""Reason of a joint's error, in words."""
-REMEDIES: Mapping[str, str] = MappingProxyType(
-    {
-        "noise": "Compare in the band of the motion (--set band_hz=...), or move the joint with larger torques.",
-        "model": "The plots of its residuals below show what the model lacks.",
-    }
-)
-"""What can be done about each."""
+TORQUES = "torques"
+"""Kind of the chapter with the plots of the torques."""
+WORST = 6
+"""Number of parameters listed as the least known ones; a convention."""
+GOOD_CONDITION, POOR_CONDITION = 100.0, 1000.0
+"""Condition numbers of the scaled regressor: excitation is called good below the first and poor beyond the second.
 
+Both are conventions: one hundred is the usual rule of thumb."""
+CREEP = 0.01
+"""Share of a joint's peak speed below which a change of sign does not count as a reversal; a convention."""
 INTRODUCTION = (
     "This report shows the masses, inertias and friction of a robot, identified from logs of its motion. The test is "
     "prediction: the identified model predicts the joint torques of a motion that was not used to identify it, and its "
-    "error is compared with that of the prior model, the one you started from. The sections below show the torques of "
-    "each joint, the residuals, every parameter with its uncertainty, and how well the motion excites the parameters."
+    "error is compared with that of the prior model, the one you started from. The sections below show the residuals, "
+    "every parameter with its uncertainty, and how well the motion excites the parameters."
 )
 """Text for a reader who sees such a page for the first time."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Verdict(Section):
-    """The judgement, what was found with the commands to run next, and the figures behind it."""
+# --- verdict ----------------------------------------------------------------------------------------------------------
 
-    title: ClassVar[str] = "Verdict"
 
-    fit: Identification
-    check: Validation | None
-    held_out: tuple[Experiment, ...] = ()
-    """The runs of the validation."""
-    findings: tuple[Finding, ...] = ()
-    """What the gate and the recipe reported before the identification."""
-    files: tuple[RobotFile, ...] = ()
-    """The written robot files."""
-    commands: NextCommands = field(default_factory=NextCommands)
+def verdict_chapter(
+    fit: Identification,
+    check: Validation | None,
+    held_out: Sequence[Experiment] = (),
+    findings: Sequence[Finding] = (),
+    files: Sequence[RobotFile] = (),
+    commands: NextCommands | None = None,
+) -> Chapter:
+    """The judgement, what was found with the commands to run next, and the figures behind it.
 
-    def blocks(self) -> Sequence[Block]:
-        """The verdict, the findings, the main figures, and held-out errors joint by joint."""
-        if self.check is None:
-            verdict = Text("not validated: no held-out data was given", "verdict open")
-        else:
-            verdict = Text(self.check.verdict, "verdict good" if self.check.passed else "verdict bad")
-        estimate = self.fit.estimate
-        notes = []
-        physical = [name for name in estimate.at_bound if name not in estimate.given_bounds]
-        impossible = (
-            "Held at the limit of what is physically possible, because the data alone would give impossible values (a "
-            "link's name stands for its inertia, IA for a rotor inertia)"
-        )
-        for words, names in ((impossible, physical), ("Held at a bound that was given", estimate.given_bounds)):
-            if names:
-                notes.append((words, ", ".join(names)))
-        runs = self.held_out if self.check is not None else ()
-        residuals = joint_residuals(self.fit, self.check, runs) if self.check is not None and runs else ()
-        return [
-            verdict,
-            *self._files(),
-            Heading("What was found, and what to do next"),
-            *list_findings([*self._judgements(residuals), *self.findings, *estimate.findings], self.commands),
-            Bullets(tuple(notes)),
-            Cards(tuple(self._figures())),
-            *self._joints(residuals),
-            Text(INTRODUCTION, "hint"),
-        ]
+    Args:
+        fit: The identification.
+        check: Its validation.
+        held_out: The runs of the validation.
+        findings: What the gate and the recipe reported before the identification.
+        files: The written robot files.
+        commands: The commands to run next.
+    """
+    if check is None:
+        verdict = Text("not validated: no held-out data was given", "verdict open")
+    else:
+        verdict = Text(check.verdict, "verdict good" if check.passed else "verdict bad")
+    estimate = fit.estimate
+    impossible = (
+        "Held at the limit of what is physically possible, because the data alone would give impossible values (a "
+        "link's name stands for its inertia, IA for a rotor inertia)"
+    )
+    bounds = {
+        impossible: [name for name in estimate.at_bound if name not in estimate.given_bounds],
+        "Held at a bound that was given": estimate.given_bounds,
+    }
+    noise = _noise(fit, check)
+    found = [*_judgements(fit, check, held_out, files, noise), *findings, *estimate.findings]
+    judged = [file for file in files if file.error is not None]
+    errors = ", ".join(f"{file.format} {file.error:.2f} %" for file in judged)
+    whole = f"; whole model {judged[0].judged:.2f} %" if judged else ""
+    blocks = (
+        verdict,
+        *([Text(f"Held-out error of the written files: {errors}{whole}.")] if judged else []),
+        Heading("What was found, and what to do next"),
+        *list_findings(found, commands or NextCommands()),
+        Bullets(tuple((words, ", ".join(names)) for words, names in bounds.items() if names)),
+        Cards(tuple(_figures(fit, check))),
+        *(_joint_errors(check, fit, held_out, noise) if check is not None else []),
+        Text(INTRODUCTION, "hint"),
+    )
+    return Chapter("Verdict", blocks)
 
-    def _files(self) -> list[Block]:
-        """The held-out error of every written file beside that of the whole model."""
-        judged = [file for file in self.files if file.error is not None and file.judged is not None]
-        if not judged:
-            return []
-        errors = ", ".join(f"{file.format} {file.error:.2f} %" for file in judged)
-        return [Text(f"Held-out error of the written files: {errors}; whole model {judged[0].judged:.2f} %.")]
 
-    def _judgements(self, residuals: Sequence[JointResidual]) -> list[Finding]:
-        """Findings that follow from the validation and the written files."""
-        check, place = self.check, HELD_OUT
-        if check is None:
-            remedy = "Hold out a part of the logs, or validate on another log."
-            return [Finding(code="not-validated", severity="warning", where="data",
-                            message="no data were held out, so nothing shows how well the model predicts",
-                            remedy=remedy)]  # fmt: skip
-        found = list(check.causes or explain_failure(self.fit, check, self.held_out))
-        for reason, is_noise in (("noise", True), ("model", False)):
-            beyond = [(residual, float(error)) for error, residual in zip(check.per_joint, residuals, strict=False)
-                      if error > check.limit and residual.is_noise == is_noise]  # fmt: skip
-            if beyond:
-                names = ", ".join(f"{residual.name} ({error:.3g} %)" for residual, error in beyond)
-                message = f"the held-out error of {names} exceeds the limit of {check.limit:g} %; the reason is "
-                found.append(Finding(code="joint-error", severity="warning", where=place,
-                                     message=message + REASONS[reason], remedy=REMEDIES[reason]))  # fmt: skip
-        slow = [residual for residual in residuals if not residual.is_noise]
-        if slow:
-            names = ", ".join(f"{residual.name} ({residual.noise_percent:.0f} %)" for residual in slow)
-            message = (
-                "residuals are correlated with the motion, so that the model and not noise limits the accuracy of "
-                f"these joints (share of noise in the residual): {names}"
-            )
-            found.append(Finding(code="correlated-residuals", severity="note", where=place, message=message))
-        for file in self.files:
-            if not file.is_near:
-                remedy = "Use result.json where these terms matter: dynid codegen and dynid.read_result read it."
-                found.append(Finding(code="file-error", severity="warning", where=file.path.name,
-                                     message=file.sentence, remedy=remedy))  # fmt: skip
+def _noise(fit: Identification, check: Validation | None) -> Floats:
+    """(n,) share of noise in the power of each joint's residual [%]."""
+    unknown = check is None or check.noise_percent is None
+    return np.zeros(fit.robot.dof) if unknown else np.asarray(check.noise_percent)  # type: ignore[union-attr]
+
+
+def _judgements(
+    fit: Identification,
+    check: Validation | None,
+    held_out: Sequence[Experiment],
+    files: Sequence[RobotFile],
+    noise: Floats,
+) -> list[Finding]:
+    """Findings that follow from the validation and the written files."""
+
+    def tell(code: str, severity: str, where: str, message: str, remedy: str = "") -> None:
+        found.append(Finding(code=code, severity=severity, where=where, message=message, remedy=remedy))  # type: ignore[arg-type]
+
+    found: list[Finding] = []
+    if check is None:
+        tell("not-validated", "warning", "data", "no data were held out, so nothing shows how well the model predicts",
+             "Hold out a part of the logs, or validate on another log.")  # fmt: skip
         return found
+    found += check.causes or explain_failure(fit, check, held_out)
+    is_noise = noise >= NOISE_SHARE
+    for mask, reason, remedy in (
+        (is_noise, "noise of the measured torques",
+         "Compare in the band of the motion (--set band_hz=...), or move the joint with larger torques."),
+        (~is_noise, "the model, because noise explains less than half of it",
+         "The plots of its residuals below show what the model lacks."),
+    ):  # fmt: skip
+        errors = zip(check.joint_names, check.per_joint, mask & (check.per_joint > check.limit), strict=True)
+        names = ", ".join(f"{name} ({error:.3g} %)" for name, error, beyond in errors if beyond)
+        if names and held_out:
+            message = f"the held-out error of {names} exceeds the limit of {check.limit:g} %; the reason is {reason}"
+            tell("joint-error", "warning", HELD_OUT, message, remedy)
+    slow = [
+        f"{name} ({share:.0f} %)" for name, share in zip(check.joint_names, noise, strict=True) if share < NOISE_SHARE
+    ]
+    if slow and held_out:
+        message = "residuals are correlated with the motion, so that the model and not noise limits the accuracy of "
+        message += f"these joints (share of noise in the residual): {', '.join(slow)}"
+        tell("correlated-residuals", "note", HELD_OUT, message)
+    for file in files:
+        if not file.is_near:
+            remedy = "Use result.json where these terms matter: dynid codegen and dynid.read_result read it."
+            tell("file-error", "warning", file.path.name, file.sentence, remedy)
+    return found
 
-    def _figures(self) -> list[tuple[str, str]]:
-        estimate = self.fit.estimate
-        figures = [
-            ("base parameters", str(len(estimate.names))),
-            ("not determined by the motion", str(int(estimate.undetermined.sum()))),
-            ("condition number", plain_number(estimate.condition)),
-        ]
-        if self.check is None:
-            return [("training error", f"{self.fit.training_error[-1]:.2f} %"), *figures]
-        better = self.check.prior_error / max(self.check.relative_error, 1e-12)
-        return [
-            ("held-out error", f"{self.check.relative_error:.2f} %"),
-            ("prior model, same data", f"{self.check.prior_error:.2f} %"),
-            ("factor of improvement", f"{better:.3g}"),
-            ("training error", f"{self.check.training_error:.2f} %"),
-            *figures,
-        ]
 
-    def _joints(self, residuals: Sequence[JointResidual]) -> list[Block]:
-        check = self.check
-        if check is None:
-            return []
-        rows: list[tuple[Cell, ...]] = []
-        for j, name in enumerate(check.joint_names):
-            error = float(check.per_joint[j])
-            cells: tuple[Cell, ...] = (name, error, float(check.prior_per_joint[j]), float(check.rms[j]))
-            if residuals:
-                beyond = "above" if error > check.limit else "within"
-                found = residuals[j]
-                cells = (*cells, beyond, found.reason, found.noise_percent, found.correlation_s)
-            rows.append(cells)
-        header: tuple[str, ...] = ("joint", "held-out error %", "prior model error %", "rms residual [N m or N]")
-        note = (
-            "The error is the norm of measured minus predicted torque, divided by the norm of the measured torque, on "
-            "held-out data."
+def _figures(fit: Identification, check: Validation | None) -> list[tuple[str, str]]:
+    estimate = fit.estimate
+    figures = [
+        ("base parameters", str(len(estimate.names))),
+        ("not determined by the motion", str(int(estimate.undetermined.sum()))),
+        ("condition number", plain_number(estimate.condition)),
+    ]
+    if check is None:
+        return [("training error", f"{fit.training_error[-1]:.2f} %"), *figures]
+    return [
+        ("held-out error", f"{check.relative_error:.2f} %"),
+        ("prior model, same data", f"{check.prior_error:.2f} %"),
+        ("factor of improvement", f"{check.prior_error / max(check.relative_error, 1e-12):.3g}"),
+        ("training error", f"{check.training_error:.2f} %"),
+        *figures,
+    ]
+
+
+def _joint_errors(check: Validation, fit: Identification, held_out: Sequence[Experiment], noise: Floats) -> list[Block]:
+    """Held-out errors joint by joint beside those of the prior model, and log by log where there are several."""
+    rows: list[tuple[Cell, ...]] = [
+        (name, float(error), float(prior), float(rms))
+        for name, error, prior, rms in zip(
+            check.joint_names, check.per_joint, check.prior_per_joint, check.rms, strict=True
         )
-        if residuals:
-            limit = f"limit of {check.limit:g} %"
-            header = (*header, limit, "residual is mostly", "noise in the residual %", "correlation time [s]")
-            note += (
-                " The share of noise is estimated from the torques above the band of the motion; the rest of the "
-                "residual comes from errors of the model. The correlation time is how long an unfiltered residual "
-                "stays alike."
-            )
-        table = Rows(header, tuple(rows))
-        return [Heading("Comparison with the prior model"), Text(note, "hint"), table, *self._logs(check)]
+    ]
+    header: tuple[str, ...] = ("joint", "held-out error %", "prior model error %", "rms residual [N m or N]")
+    note = (
+        "The error is the norm of measured minus predicted torque, divided by the norm of the measured torque, on "
+        "held-out data."
+    )
+    if held_out:
+        header = (*header, f"limit of {check.limit:g} %", "residual is mostly", "noise in the residual %",
+                  "correlation time [s]")  # fmt: skip
+        words = [("above" if error > check.limit else "within", "noise" if share >= NOISE_SHARE else "model")
+                 for error, share in zip(check.per_joint, noise, strict=True)]  # fmt: skip
+        times = _correlation_times(fit, held_out)
+        rows = [(*row, *words[j], float(noise[j]), times[j]) for j, row in enumerate(rows)]
+        note += (
+            " The share of noise is estimated from the torques above the band of the motion; the rest of the "
+            "residual comes from errors of the model. The correlation time is how long an unfiltered residual "
+            "stays alike."
+        )
+    blocks = [Heading("Comparison with the prior model"), Text(note, "hint"), Rows(header, tuple(rows))]
+    if len(check.by_log) < 2:
+        return blocks
+    table = check.log_table()
+    return [*blocks, Heading("Held-out logs"), Rows(table.header, table.rows)]
 
-    def _logs(self, check: Validation) -> list[Block]:
-        """The errors of every held-out log, where there are several."""
-        if len(check.by_log) < 2:
-            return []
-        table = check.log_table()
-        return [Heading("Held-out logs"), Rows(table.header, table.rows)]
+
+def _correlation_times(fit: Identification, runs: Sequence[Experiment]) -> list[float]:
+    """(n,) time after which the autocorrelation of each residual has fallen to 1/e [s], at most one second."""
+    longest = max(runs, key=lambda run: run.samples).matched(fit.robot)
+    residual, found = longest.effort - fit.torque(longest), []
+    for j in range(fit.robot.dof):
+        e = residual[longest.valid[:, j], j]
+        lags, correlation = autocorrelate(e, longest.rate_hz) if e.size >= FEWEST else (np.zeros(1), np.zeros(1))
+        below = np.flatnonzero(correlation < np.exp(-1.0))
+        found.append(float(lags[below[0]] if below.size else lags[-1]))
+    return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Refusal(Section):
+def refusal_chapter(error: DynidError, findings: Sequence[Finding], commands: NextCommands) -> Chapter:
     """Why nothing was identified, with everything that was found in the logs."""
-
-    title: ClassVar[str] = "Verdict"
-
-    error: DynidError
-    findings: tuple[Finding, ...]
-    commands: NextCommands
-
-    def blocks(self) -> Sequence[Block]:
-        """The reason and the findings."""
-        verdict = Text(f"nothing was identified: {self.error.reason}", "verdict bad")
-        heading = Heading("What was found, and what to do next")
-        return [verdict, heading, *list_findings(self.findings, self.commands)]
+    verdict = Text(f"nothing was identified: {error.reason}", "verdict bad")
+    heading = Heading("What was found, and what to do next")
+    return Chapter("Verdict", (verdict, heading, *list_findings(findings, commands)))
 
 
 def list_findings(findings: Sequence[Finding], commands: NextCommands) -> list[Block]:
     """List findings, the gravest first, each once and with the command to run next."""
     ordered = QualityReport.of("", {finding.sentence: finding for finding in findings}.values()).findings
-    items = tuple(
-        (finding.severity, finding.code, _located(finding), commands.after(finding.code, finding.where))
-        for finding in ordered
-    )
+    items = tuple((f.severity, f.code, _located(f), commands.after(f.code, f.where)) for f in ordered)
     return [Notices(items)] if items else [Text("Nothing was found that needs attention.")]
 
 
@@ -222,82 +225,140 @@ def _located(finding: Finding) -> str:
     return f"{finding.where}: {finding.sentence}" if is_file else finding.sentence
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class WrittenFiles(Section):
-    """The robot files beside the report, each judged by itself."""
-
-    title: ClassVar[str] = "Written robot files"
-
-    files: tuple[RobotFile, ...]
-
-    def blocks(self) -> Sequence[Block]:
-        """One row per file: its error on the held-out data beside that of the whole model."""
-        hint = "The files hold the plain model. Each was read back from disk and judged on the held-out data."
-        rows = [
-            (file.format, file.path.name, file.error, file.judged, "; ".join(file.lacks) or "nothing")
-            for file in self.files
-        ]
-        header = ("format", "file", "held-out error %", "whole model %", "what the format cannot hold")
-        return [Text(hint, "hint"), Rows(header, tuple(rows))]
+def files_chapter(files: Sequence[RobotFile]) -> Chapter:
+    """The robot files beside the report: their errors on the held-out data beside that of the whole model."""
+    hint = "The files hold the plain model. Each was read back from disk and judged on the held-out data."
+    rows = tuple((f.format, f.path.name, f.error, f.judged, "; ".join(f.lacks) or "nothing") for f in files)
+    header = ("format", "file", "held-out error %", "whole model %", "what the format has no place for")
+    return Chapter("Written robot files", (Text(hint, "hint"), Rows(header, rows)) if rows else ())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Torques(Section):
-    """Measured, predicted and residual torque of every joint."""
+# --- torques and residuals --------------------------------------------------------------------------------------------
 
-    joints: tuple[JointTorque, ...]
-    seen: bool
-    """Whether the run was used for the identification."""
 
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return "Torques on the identification data" if self.seen else "Torques on held-out data"
+def torques_chapter(joints: Sequence[JointTorque], *, seen: bool) -> Chapter:
+    """Measured, predicted and residual torque of every joint.
 
-    def blocks(self) -> Sequence[Block]:
-        """One zoomable plot per joint."""
-        hint = (
-            "Point at a plot to read its values; click a name to hide or show its curve. Drag to move. Hold Shift or "
-            "Ctrl and turn the wheel, or pinch, to zoom all joints together. Double-click to see everything. The keys "
-            "+, -, arrows and Home work on the selected plot."
-        )
-        return [Text(hint, "hint"), *(self._plot(joint) for joint in self.joints)]
-
-    def _plot(self, joint: JointTorque) -> Plot:
+    Args:
+        joints: The torques.
+        seen: Whether the run was used for the identification.
+    """
+    hint = (
+        "Drag across a plot, or pinch, to zoom all joints together. Double-click to see everything. The keys "
+        "+, -, arrows and Home work on the selected plot."
+    )
+    plots = []
+    for joint in joints:
         channels = (joint.measured, joint.identified, joint.prior, joint.residual)
-        time, *values = thin(len(self.joints), joint.time, *channels)
+        time, *values = thin(len(joints), joint.time, *channels)
         curves = list(zip(("measured", "identified", "prior model", "residual"), values, strict=True))
         label = f"torque of {joint.name}: measured, identified, prior model, residual"
-        return Plot.of(label, "time [s]", f"{joint.name} [{joint.unit}]", time, curves, dashed=("identified",))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Residuals(Section):
-    """Distribution, autocorrelation and dependence on speed of what the model does not explain."""
-
-    title: ClassVar[str] = "Residuals"
-
-    joints: tuple[JointTorque, ...]
-    rate_hz: float
-    """Sampling rate of the run [Hz]."""
-
-    def blocks(self) -> Sequence[Block]:
-        """Histogram, autocorrelation and mean over speed of every joint."""
-        text = (
-            "Each joint has three plots. The first shows the distribution of the residuals. The second shows their "
-            "autocorrelation: that of white noise falls to zero at once, and a slow decay means model error. The third "
-            "shows the mean residual over speed: any shape beyond the noise is friction that the model lacks."
+        plots.append(
+            Plot.of(label, "time [s]", f"{joint.name} [{joint.unit}]", time, curves, dashed=("identified",), small=True)
         )
-        plots: list[Block] = []
-        for joint in self.joints:
-            good = joint.counted
-            e = joint.residual[good]
-            if e.size < FEWEST:
-                continue
-            for x_label, what, (x, y) in (
-                (f"{joint.name}: residual [{joint.unit}]", "samples", bin_residuals(e)),
-                (f"{joint.name}: lag [s]", "autocorrelation", autocorrelate(e, self.rate_hz)),
-                (f"{joint.name}: speed [{joint.speed_unit}]", "mean residual", mean_over_speed(e, joint.speed[good])),
-            ):
-                plots.append(Plot.of(f"{what} over {x_label}", x_label, "", x, [(what, y)], small=True))
-        return [Text(text, "hint"), *plots] if plots else []
+    title = "Torques on the identification data" if seen else "Torques on held-out data"
+    return Chapter(title, (*plots, Text(hint, "hint")), TORQUES)
+
+
+def residuals_chapter(joints: Sequence[JointTorque], rate_hz: float) -> Chapter:
+    """Distribution, autocorrelation and dependence on speed of what the model does not explain."""
+    text = (
+        "Each joint has three plots. The first shows the distribution of the residuals. The second shows their "
+        "autocorrelation: that of white noise falls to zero at once, and a slow decay means model error. The third "
+        "shows the mean residual over speed: any shape beyond the noise is friction that the model lacks."
+    )
+    plots = []
+    for joint in joints:
+        good = joint.counted
+        e = joint.residual[good]
+        if e.size < FEWEST:
+            continue
+        for x_label, what, (x, y) in (
+            (f"{joint.name}: residual [{joint.unit}]", "samples", bin_residuals(e)),
+            (f"{joint.name}: lag [s]", "autocorrelation", autocorrelate(e, rate_hz)),
+            (f"{joint.name}: speed [{joint.speed_unit}]", "mean residual", mean_over_speed(e, joint.speed[good])),
+        ):
+            plots.append(Plot.of(f"{what} over {x_label}", x_label, "", x, [(what, y)], small=True))
+    return Chapter("Residuals", (Text(text, "hint"), *plots) if plots else ())
+
+
+# --- friction and excitation ------------------------------------------------------------------------------------------
+
+
+def friction_chapter(joints: Sequence[JointFriction]) -> Chapter:
+    """The friction of every joint as a whole: a table, and a curve with its 95 % band for each."""
+    text = (
+        "Each row is the whole friction of a joint at constant speed: the sum of all terms of the model that act "
+        "against the motion, at the mean load of the data. Dry and viscous friction are the intercept and the "
+        "slope of the straight line through the fast part; breakaway is the largest torque at creep speed without "
+        "the viscous part; the Stribeck speed is where the difference between the two has fallen to 1/e. A "
+        "value smaller than its interval is not surely there. Intervals and bands are 95 %."
+    )
+    header = ("joint", "dry", "breakaway", "unit", "viscous", "unit", "Stribeck speed", "terms of the model")
+    rows, plots = [], []
+    for f in joints:
+        stribeck = "none" if f.stribeck_speed is None else f"{f.stribeck_speed:.3g} {f.speed_unit}"
+        slope = f.viscous_unit.replace(" ", "\u00a0")
+        rows.append((f.name, f.dry.text, f.breakaway.text, f.unit, f.viscous.text, slope, stribeck, f.kinds))
+        label = f"friction of {f.name} over speed, with its 95 % band"
+        plots.append(Plot.of(label, f"{f.name}: speed [{f.speed_unit}]", f"friction [{f.unit}]", f.speed,
+                             [("friction", f.torque)], small=True, half=TWO_SIDED_95 * f.stderr))  # fmt: skip
+    remarks = (Text(friction.remark) for friction in joints if friction.remark)
+    blocks = (Text(text, "hint"), Rows(header, tuple(rows)), *remarks, *plots) if rows else ()
+    return Chapter("Friction", blocks)
+
+
+def excitation_chapter(fit: Identification, runs: Sequence[Experiment]) -> Chapter:
+    """Ranges, speeds and reversals of every joint; condition number; the least known parameters."""
+    runs = [run for run in runs if run.samples]
+    if not runs:
+        return Chapter("Excitation", ())
+    header = (
+        "joint", "lowest", "highest", "share of range %", "peak speed +", "peak speed -", "share of speed limit %",
+        "reversals", "valid samples",
+    )  # fmt: skip
+    estimate, condition = fit.estimate, fit.estimate.condition
+    word = "good" if condition < GOOD_CONDITION else "usable" if condition < POOR_CONDITION else "poor"
+    text = (
+        f"The condition number of the regressor with scaled columns is {plain_number(condition)}: {word}. It is "
+        "the factor by which torque errors are amplified in the worst combination of parameters. Below "
+        f"{GOOD_CONDITION:g} is good; beyond {POOR_CONDITION:g} a better motion is needed. "
+        f"{fit.bounds.sentence} [GautierKhalil1992]. Dry friction needs "
+        "every joint to move both ways, inertia needs acceleration, and gravity terms need different poses."
+    )
+    order = np.argsort(-np.where(np.isfinite(estimate.relative_stderr), estimate.relative_stderr, np.inf))[:WORST]
+    weakest = tuple((estimate.names[k], float(estimate.values[k]), float(estimate.stderr[k]), estimate.units[k])
+                    for k in order)  # fmt: skip
+    blocks = (
+        Text(text, "hint"),
+        Rows(header, tuple(_covered(fit, j, runs) for j in range(fit.robot.dof))),
+        Heading("Parameters with the largest relative uncertainty"),
+        Rows(("parameter", "value", "standard deviation", "unit"), weakest),
+    )
+    return Chapter("Excitation", blocks)
+
+
+def _covered(fit: Identification, j: int, runs: Sequence[Experiment]) -> tuple[Cell, ...]:
+    """How far the data cover what joint j can do."""
+    body, limits = fit.robot.bodies[j], fit.robot.moving_joints[j].limits
+    q = np.concatenate([run.q[:, j] for run in runs])
+    dq = np.concatenate([run.dq[:, j] for run in runs])
+    scale, unit = (1.0, "m") if body.is_prismatic else (float(np.rad2deg(1.0)), "deg")
+    span = limits.upper - limits.lower
+    return (
+        f"{fit.robot.joint_names[j]} [{unit}]",
+        float(scale * q.min()),
+        float(scale * q.max()),
+        float(100.0 * np.ptp(q) / span) if np.isfinite(span) and span > 0.0 else None,
+        float(scale * max(dq.max(), 0.0)),
+        float(scale * max(-dq.min(), 0.0)),
+        float(100.0 * np.abs(dq).max() / limits.velocity) if np.isfinite(limits.velocity) else None,
+        sum(_reversals(run.dq[:, j]) for run in runs),
+        int(sum(run.valid[:, j].sum() for run in runs)),
+    )
+
+
+def _reversals(speed: Floats) -> int:
+    """Count how often a joint reverses its direction; speeds below `CREEP` of the peak do not count."""
+    signs = np.sign(speed[np.abs(speed) > CREEP * max(float(np.abs(speed).max()), 1e-12)])
+    return int(np.count_nonzero(np.diff(signs)))

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
 from dynid.arrays import Floats
@@ -14,7 +10,7 @@ from dynid.export.controller_dialogs import payload_dialogs
 from dynid.load.load import NAMES, UNITS
 from dynid.load.load_study import LoadStudy
 from dynid.report.html_blocks import Block, Bullets, Cards, Code, Heading, Rows, Text
-from dynid.report.page import Section
+from dynid.report.page import Chapter
 from dynid.robot.model import Robot
 
 
@@ -42,61 +38,47 @@ def frame_hint(study: LoadStudy, flange: str | None) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LoadBox(Section):
-    """A load with its uncertainty, and its values for common controllers."""
+def load_chapter(study: LoadStudy, flange: str | None = None) -> Chapter:
+    """A load with its uncertainty, and its values for common controllers.
 
-    title: ClassVar[str] = "Load"
+    Args:
+        study: The identified load.
+        flange: Link whose frame the controllers use; by default the frame of the load.
+    """
+    load = study.load
+    role = "verdict bad" if study.verdict == "doubtful" else "verdict good"
+    text = {
+        "doubtful": "doubtful: do not use these values until the problems below are solved",
+        "mass, centre of mass and some moments": f"identified: {study.verdict_in_words}",
+        "mass and centre of mass": "mass and centre of mass are identified; the inertia is not",
+        "all ten parameters": "mass, centre of mass and inertia are identified",
+    }[study.verdict]
+    cards = (
+        ("mass [kg]", f"{load.mass:.4g}"),
+        ("standard deviation of the mass [kg]", f"{load.mass_stderr:.2g}"),
+        (f"centre of mass in '{load.frame}' [mm]", ", ".join(f"{1000 * value:.1f}" for value in load.com)),
+        ("standard deviation of the centre of mass [mm]", ", ".join(f"{1000 * x:.1f}" for x in load.com_stderr)),
+    )
+    titled = (("Problem", study.problems), ("Advice", study.advice), ("Note", study.notes))
+    remarks = tuple((title, finding.sentence) for title, findings in titled for finding in findings)
+    rows = tuple(
+        (name, None if free else float(value), None if free else float(std), unit, "not determined" if free else "")
+        for name, value, std, unit, free in zip(NAMES, load.vector, load.stderr, UNITS, load.undetermined, strict=True)
+    )
+    table = Rows(("parameter", "value", "standard deviation", "unit", ""), rows)
+    return Chapter("Load", (Text(text, role), Cards(cards), Bullets(remarks), table, *_dialogs(study, flange)))
 
-    study: LoadStudy
-    flange: str | None = None
-    """Link whose frame the controllers use; by default the frame of the load."""
 
-    def blocks(self) -> Sequence[Block]:
-        """Verdict, figures, parameters, dialogs."""
-        study, load = self.study, self.study.load
-        role = "verdict bad" if study.verdict == "doubtful" else "verdict good"
-        text = {
-            "doubtful": "doubtful: do not use these values until the problems below are solved",
-            "mass, centre of mass and some moments": f"identified: {study.verdict_in_words}",
-            "mass and centre of mass": "mass and centre of mass are identified; the inertia is not",
-            "all ten parameters": "mass, centre of mass and inertia are identified",
-        }[study.verdict]
-        com = ", ".join(f"{1000 * value:.1f}" for value in load.com)
-        spread = ", ".join(f"{1000 * value:.1f}" for value in load.com_stderr)
-        cards = (
-            ("mass [kg]", f"{load.mass:.4g}"),
-            ("standard deviation of the mass [kg]", f"{load.mass_stderr:.2g}"),
-            (f"centre of mass in '{load.frame}' [mm]", com),
-            ("standard deviation of the centre of mass [mm]", spread),
-        )
-        titled = (("Problem", study.problems), ("Advice", study.advice), ("Note", study.notes))
-        remarks = [(title, finding.sentence) for title, findings in titled for finding in findings]
-        return [Text(text, role), Cards(cards), Bullets(tuple(remarks)), self._parameters(), *self._dialogs()]
-
-    def _parameters(self) -> Rows:
-        load = self.study.load
-        rows = tuple(
-            (name, None if free else float(value), None if free else float(std), unit, "not determined" if free else "")
-            for name, value, std, unit, free in zip(
-                NAMES, load.vector, load.stderr, UNITS, load.undetermined, strict=True
-            )
-        )
-        return Rows(("parameter", "value", "standard deviation", "unit", ""), rows)
-
-    def _dialogs(self) -> list[Block]:
-        """Values to enter, unless the load is doubtful."""
-        if self.study.verdict == "doubtful" or not np.isfinite(self.study.load.mass):
-            return []
-        try:
-            pose = None if self.flange is None else flange_pose(self.study.robot, self.study.load.frame, self.flange)
-            dialogs = payload_dialogs(self.study.load, T_flange_frame=pose)
-        except ExportError as error:
-            return [Text(str(error), "hint")]
-        blocks: list[Block] = [
-            Heading("Values for the robot controller"),
-            Text(frame_hint(self.study, self.flange), "hint"),
-        ]
-        for dialog in dialogs:
-            blocks += [Text(dialog.controller), Code(dialog.text), Bullets(tuple(("", note) for note in dialog.notes))]
-        return blocks
+def _dialogs(study: LoadStudy, flange: str | None) -> list[Block]:
+    """Values to enter, unless the load is doubtful."""
+    if study.verdict == "doubtful" or not np.isfinite(study.load.mass):
+        return []
+    try:
+        pose = None if flange is None else flange_pose(study.robot, study.load.frame, flange)
+        dialogs = payload_dialogs(study.load, T_flange_frame=pose)
+    except ExportError as error:
+        return [Text(str(error), "hint")]
+    blocks: list[Block] = [Heading("Values for the robot controller"), Text(frame_hint(study, flange), "hint")]
+    for dialog in dialogs:
+        blocks += [Text(dialog.controller), Code(dialog.text), Bullets(tuple(("", note) for note in dialog.notes))]
+    return blocks

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -16,8 +14,8 @@ from dynid.links.friction_summary import JointFriction
 from dynid.links.identification_view import shared_friction
 from dynid.links.identify import Identification
 from dynid.links.pruning import PruningCost
-from dynid.report.html_blocks import Block, Bullets, Heading, Intervals, Rows, Text
-from dynid.report.page import Section
+from dynid.report.html_blocks import Block, Bullets, Heading, Rows, Text
+from dynid.report.page import Chapter
 from dynid.robot.term_names import term_words
 from dynid.tables import Cell
 
@@ -139,126 +137,93 @@ def standard_marks(fit: Identification, of_base: Sequence[str]) -> tuple[str, ..
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Parameters(Section):
-    """Base parameters with their intervals, bodies, and standard parameters with their marks."""
+def parameters_chapter(fit: Identification, friction: Sequence[JointFriction] = ()) -> Chapter:
+    """Base parameters with their intervals, bodies, and standard parameters with their marks.
 
-    title: ClassVar[str] = "Parameters"
-
-    fit: Identification
-    friction: tuple[JointFriction, ...] = ()
-    """The friction of the joints, which tells the coefficients that are only a part of it."""
-
-    def blocks(self) -> Sequence[Block]:
-        """Tables, the meaning of the marks, and the reasons why some parameters have no effect."""
-        hidden = tuple(self.fit.base.reasons.items())
-        why: list[Block] = [Heading("Parameters without effect on the torques"), Bullets(hidden)] if hidden else []
-        marks = base_marks(self.fit)
-        return [
-            Text(_names(self.fit), "hint"),
-            Text(BARS, "hint"),
-            *self._found(marks),
-            Heading("What the marks mean"),
-            Bullets(WORDS),
-            *why,
-            *self._bodies(),
-            self._standard(marks),
-        ]
-
-    def _found(self, marks: Sequence[str]) -> list[Block]:
-        """The parameters with their intervals; parts of a friction that several terms share are folded away."""
-        estimate, base = self.fit.estimate, self.fit.base
-        terms = [term.name for term in self.fit.terms]
-        prior = np.concatenate([base.project(self.fit.robot.parameter_vector), np.zeros(len(terms))])
-        data, data_half = _data_alone(self.fit)
-        shared = {name for friction in self.friction if len(friction.terms) > 2 for name in friction.terms}
-        parts: list[tuple[Cell, ...]] = []
-        rows: dict[Source, list[tuple[Cell, ...]]] = {source: [] for source in SOURCES}
-        bars: dict[Source, list[tuple[float | None, ...]]] = {source: [] for source in SOURCES}
-        for k, ((low, high), source) in enumerate(zip(estimate.interval(), estimate.sources, strict=True)):
-            name, value = estimate.names[k], float(estimate.values[k])
-            before, half = None if k >= base.rank else float(prior[k]), 0.5 * float(high - low)
-            figures = (_with_half(value, half), _with_half(float(data[k]), float(data_half[k])), before)
-            row = (name, *figures, estimate.units[k], marks[k])
-            if name in shared:
-                parts.append(row)
-            else:
-                rows[source].append(row)
-                bars[source].append((before, float(data[k]), float(data_half[k]), value, half))
-        header = ("base parameter", "result", "data alone", "prior", "unit", "mark")
-        blocks: list[Block] = []
-        for source, (heading, note) in SOURCES.items():
-            if rows[source]:
-                table = Intervals(header, tuple(rows[source]), tuple(bars[source]))
-                blocks += [Heading(heading), Text(note, "hint"), table]
-        if parts:
-            folded = f"{len(parts)} coefficients of friction that several terms share: each is only a part of it"
-            blocks.append(Rows(header, tuple(parts), folded=folded))
-        sums = [(name, text) for name, text in zip(estimate.names, base.expressions, strict=False) if name != text]
-        if sums:
-            folded = f"Expressions of the {len(sums)} base parameters that are sums"
-            blocks.append(Rows(("base parameter", "expression"), tuple(sums), folded=folded))
-        return blocks
-
-    def _bodies(self) -> list[Block]:
-        rows = []
-        for before, after in zip(
-            self.fit.robot.bodies, self.fit.robot.with_parameters(self.fit.standard).bodies, strict=True
-        ):
-            com = ", ".join(f"{1000 * c:.1f}" for c in after.inertia.com)
-            moments = ", ".join(f"{m:.4g}" for m in eigvalsh(after.inertia.about_com))
-            rows.append((after.joint.child, after.inertia.mass, before.inertia.mass, com, moments))
-        header = ("body", "mass [kg]", "prior mass [kg]", "centre of mass [mm]", "principal moments [kg m^2]")
-        note = (
-            "These bodies are physically possible; where the data allow several, they are nearest to the prior model."
-        )
-        return [Heading("Bodies"), Text(note, "hint"), Rows(header, tuple(rows))]
-
-    def _standard(self, marks: Sequence[str]) -> Rows:
-        fit = self.fit
-        rows = [
-            (name, float(value), float(before), float(spread), mark)
-            for name, value, before, spread, mark in zip(
-                fit.base.layout.names,
-                fit.standard,
-                fit.robot.parameter_vector,
-                fit.standard_stderr,
-                standard_marks(fit, marks),
-                strict=True,
-            )
-        ]
-        header = ("standard parameter", "value", "prior", "standard deviation", "mark")
-        return Rows(header, tuple(rows), folded=f"All {len(rows)} standard parameters")
+    Args:
+        fit: The identification.
+        friction: The friction of the joints, which tells the coefficients that are only a part of it.
+    """
+    hidden = tuple(fit.base.reasons.items())
+    marks = base_marks(fit)
+    blocks = (
+        Text(_names(fit), "hint"),
+        Text(BARS, "hint"),
+        *_base_tables(fit, friction, marks),
+        Heading("What the marks mean"),
+        Bullets(WORDS),
+        *([Heading("Parameters without effect on the torques"), Bullets(hidden)] if hidden else []),
+        *_bodies(fit),
+        _standard(fit, marks),
+    )
+    return Chapter("Parameters", blocks)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SignificantParameters(Section):
+def _base_tables(fit: Identification, friction: Sequence[JointFriction], marks: Sequence[str]) -> list[Block]:
+    """The parameters with their intervals; parts of a friction that several terms share are folded away."""
+    estimate, base = fit.estimate, fit.base
+    prior = base.project(fit.robot.parameter_vector).tolist() + [None] * len(fit.terms)
+    data, data_half = _data_alone(fit)
+    shared = {name for one in friction if len(one.terms) > 2 for name in one.terms}
+    rows: dict[str, list[tuple[Cell, ...]]] = {source: [] for source in ("shared", *SOURCES)}
+    bars: dict[str, list[tuple[float | None, ...]]] = {source: [] for source in ("shared", *SOURCES)}
+    for k, ((low, high), source) in enumerate(zip(estimate.interval(), estimate.sources, strict=True)):
+        name, value, half = estimate.names[k], float(estimate.values[k]), 0.5 * float(high - low)
+        alone = (float(data[k]), float(data_half[k]))
+        place = "shared" if name in shared else source
+        figures = (_with_half(value, half), _with_half(*alone), prior[k])
+        rows[place].append((name, *figures, estimate.units[k], marks[k]))
+        bars[place].append((prior[k], *alone, value, half))
+    header = ("base parameter", "result", "data alone", "prior", "unit", "mark")
+    blocks: list[Block] = []
+    for source, (heading, note) in SOURCES.items():
+        if rows[source]:
+            table = Rows(header, tuple(rows[source]), bars=tuple(bars[source]))
+            blocks += [Heading(heading), Text(note, "hint"), table]
+    if parts := rows["shared"]:
+        folded = f"{len(parts)} coefficients of friction that several terms share: each is only a part of it"
+        blocks.append(Rows(header, tuple(parts), folded))
+    sums = [(name, text) for name, text in zip(estimate.names, base.expressions, strict=False) if name != text]
+    if sums:
+        folded = f"Expressions of the {len(sums)} base parameters that are sums"
+        blocks.append(Rows(("base parameter", "expression"), tuple(sums), folded))
+    return blocks
+
+
+def _bodies(fit: Identification) -> list[Block]:
+    rows = []
+    for before, after in zip(fit.robot.bodies, fit.robot.with_parameters(fit.standard).bodies, strict=True):
+        com = ", ".join(f"{1000 * c:.1f}" for c in after.inertia.com)
+        moments = ", ".join(f"{m:.4g}" for m in eigvalsh(after.inertia.about_com))
+        rows.append((after.joint.child, after.inertia.mass, before.inertia.mass, com, moments))
+    header = ("body", "mass [kg]", "prior mass [kg]", "centre of mass [mm]", "principal moments [kg m^2]")
+    note = "These bodies are physically possible; where the data allow several, they are nearest to the prior model."
+    return [Heading("Bodies"), Text(note, "hint"), Rows(header, tuple(rows))]
+
+
+def _standard(fit: Identification, marks: Sequence[str]) -> Rows:
+    columns = (fit.standard.tolist(), fit.robot.parameter_vector.tolist(), fit.standard_stderr.tolist())
+    rows = tuple(zip(fit.base.layout.names, *columns, standard_marks(fit, marks), strict=True))
+    header = ("standard parameter", "value", "prior", "standard deviation", "mark")
+    return Rows(header, rows, f"All {len(rows)} standard parameters")
+
+
+def significance_chapter(fit: Identification, cost: PruningCost) -> Chapter:
     """The parameters that matter for the torques, and what it costs and saves to keep them alone."""
-
-    title: ClassVar[str] = "Significant parameters"
-
-    fit: Identification
-    cost: PruningCost
-
-    def blocks(self) -> Sequence[Block]:
-        """Errors and operations with all and with the significant parameters, and the contribution of each."""
-        found = self.fit.significance
-        if found is None:
-            return []
-        text = (
-            f"{found.headline}. The others are left out, and the significant ones are fitted again by weighted least "
-            "squares. The contribution is the largest torque that a parameter causes, over all samples, in percent of "
-            "the largest measured torque of the same joint. dynid codegen --prune writes C code of this short model."
-        )
-        table = self.cost.table()
-        refitted = dict(zip(found.kept, found.estimate.values.tolist(), strict=True))
-        rows = [
-            (name, float(share), "yes" if name in refitted else "no", refitted.get(name), unit)
-            for name, share, unit in zip(found.every.names, found.contribution, found.every.units, strict=True)
-        ]
-        header = ("parameter", "contribution %", "significant", "refitted value", "unit")
-        return [
-            Text(text, "hint"),
-            Rows(tuple(table.header), tuple(table.rows)),
-            Rows(header, tuple(rows), folded=f"Contributions of all {len(rows)} parameters"),
-        ]
+    found = fit.significance
+    if found is None:
+        return Chapter("Significant parameters", ())
+    text = (
+        f"{found.headline}. The others are left out, and the significant ones are fitted again by weighted least "
+        "squares. The contribution is the largest torque that a parameter causes, over all samples, in percent of "
+        "the largest measured torque of the same joint. dynid codegen --prune writes C code of this short model."
+    )
+    table, refitted = cost.table(), dict(zip(found.kept, found.estimate.values.tolist(), strict=True))
+    rows = tuple(
+        (name, float(share), "yes" if name in refitted else "no", refitted.get(name), unit)
+        for name, share, unit in zip(found.every.names, found.contribution, found.every.units, strict=True)
+    )
+    header = ("parameter", "contribution %", "significant", "refitted value", "unit")
+    folded = f"Contributions of all {len(rows)} parameters"
+    blocks = (Text(text, "hint"), Rows(table.header, table.rows), Rows(header, rows, folded))
+    return Chapter("Significant parameters", blocks)

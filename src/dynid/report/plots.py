@@ -1,7 +1,4 @@
-"""Results as pictures, drawn from the same numbers as the report.
-
-`torque_picture` draws SVG text without any library; `plot` makes matplotlib figures and needs the extra ``plot``.
-"""
+"""Results as matplotlib figures, drawn from the same numbers as the report; needs the extra ``plot``."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from dynid.excitation.excitation import Excitation
 from dynid.links.identify import Identification
 from dynid.links.validation import Validation
 from dynid.processing.experiment import Experiment
-from dynid.report.chart import Chart, Line, arrange_charts, subtract_start
+from dynid.report.html_blocks import subtract_start
 from dynid.report.series import FEWEST, autocorrelate, bin_residuals, joint_torques, mean_over_speed
 
 if TYPE_CHECKING:
@@ -141,23 +138,3 @@ def _excitation(plan: Excitation) -> Figure:
     axes[0, 0].legend(ncols=4, fontsize="small")
     axes[2, 0].set_xlabel("time [s]")
     return figure
-
-
-def torque_picture(fit: Identification, run: Experiment, *, joints: int | None = None, width: int = 470) -> str:
-    """Draw measured and predicted torques as SVG, one chart per joint.
-
-    Args:
-        fit: The identification.
-        run: An experiment, preferably a held-out one.
-        joints: Number of joints to draw, counted from the base; all by default.
-        width: Width of one chart [px].
-    """
-    charts = []
-    for joint in joint_torques(fit, run)[:joints]:
-        lines = (
-            Line.of("measured", joint.time, joint.measured),
-            Line.of("identified", joint.time, joint.identified, dashed=True),
-            Line.of("prior model", joint.time, joint.prior),
-        )
-        charts.append(Chart(joint.name, lines, "time [s]", joint.unit, width=width, height=210))
-    return arrange_charts(charts)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from dynid.links.identify import Identification
 from dynid.processing.experiment import Dropped
 from dynid.report.html_blocks import Block, Bullets, Code, Heading, Rows, Text
-from dynid.report.page import Section
+from dynid.report.page import Chapter
 
 PAPERS = {
     "Atkeson1986": "C. G. Atkeson, C. H. An, J. M. Hollerbach, Estimation of Inertial Parameters of Manipulator Loads "
@@ -39,48 +38,26 @@ def citations(references: Iterable[str]) -> tuple[tuple[str, str], ...]:
     return tuple((key, PAPERS[key]) for key in dict.fromkeys([ORIGIN, *references]))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Provenance(Section):
-    """The data with their processing, and the methods with their papers."""
+def provenance_chapter(fit: Identification, data: Sequence[Mapping[str, Any]]) -> Chapter:
+    """The data with their processing, and the methods with their papers.
 
-    title: ClassVar[str] = "Data and methods"
-
-    fit: Identification
-    data: Sequence[Mapping[str, Any]]
-    """Facts of each run, as `dynid.export.result_file.data_facts` returns them."""
-
-    def blocks(self) -> Sequence[Block]:
-        """Statistics of the joints, processing and checksum of every run, papers."""
-        estimate = self.fit.estimate
-        joints = tuple(
-            (name, int(count), float(std), float(factor), float(error))
-            for name, count, std, factor, error in zip(
-                self.fit.robot.joint_names,
-                estimate.samples,
-                estimate.noise_std,
-                estimate.inflation,
-                self.fit.training_error,
-                strict=False,
-            )
-        )
-        header = ("joint", "equations", "residual std [N m or N]", "autocorrelation factor", "training error %")
-        note = (
-            "Equations are the samples that count in the fit, after filtering to its band. The autocorrelation factor "
-            "says how many neighbouring equations tell as much as one independent equation. The training error is that "
-            "of the torques as they enter the fit, noise included; the verdict states it for the band of the motion."
-        )
-        how = f"Base parameters were found by the method {self.fit.base.method}, their values by {estimate.method}."
-        papers: list[Block] = [
-            Heading("Papers to cite"),
-            Bullets(citations([*self.fit.base.references, *estimate.references])),
-        ]
-        return [
-            Text(how),
-            Text(note, "hint"),
-            Rows(header, joints),
-            *(block for run in self.data for block in _run(run)),
-            *papers,
-        ]
+    Args:
+        fit: The identification.
+        data: Facts of each run, as `dynid.export.result_file.data_facts` returns them.
+    """
+    estimate = fit.estimate
+    columns = (estimate.samples.tolist(), estimate.noise_std.tolist(), estimate.inflation.tolist())
+    joints = tuple(zip(fit.robot.joint_names, *columns, fit.training_error[:-1].tolist(), strict=True))
+    header = ("joint", "equations", "residual std [N m or N]", "autocorrelation factor", "training error %")
+    note = (
+        "Equations are the samples that count in the fit, after filtering to its band. The autocorrelation factor "
+        "says how many neighbouring equations tell as much as one independent equation. The training error is that "
+        "of the torques as they enter the fit, noise included; the verdict states it for the band of the motion."
+    )
+    how = f"Base parameters were found by the method {fit.base.method}, their values by {estimate.method}."
+    papers = Bullets(citations([*fit.base.references, *estimate.references]))
+    blocks = [Text(how), Text(note, "hint"), Rows(header, joints), *(block for run in data for block in _run(run))]
+    return Chapter("Data and methods", (*blocks, Heading("Papers to cite"), papers))
 
 
 REASONS: Mapping[str, str] = {
@@ -102,40 +79,25 @@ def _run(run: Mapping[str, Any]) -> list[Block]:
     return [Heading(run["source"]), Text(facts, "hint"), Bullets(tuple(("", step) for step in run["recipe"]))]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Settings(Section):
-    """The command that made the page: options, checksums of the inputs, versions of the software."""
-
-    title: ClassVar[str] = "Settings"
-
-    command: str
-    """The command line."""
-    options: Mapping[str, str]
-    inputs: Sequence[tuple[str, str]]
-    """(path, SHA-256)"""
-    versions: Mapping[str, str]
-
-    def blocks(self) -> Sequence[Block]:
-        """Everything needed to repeat the run."""
-        return [
-            Code(self.command),
-            Rows(("option", "value"), tuple(self.options.items())),
-            Heading("Inputs"),
-            Rows(("file", "SHA-256"), tuple(self.inputs)),
-            Heading("Versions"),
-            Rows(("package", "version"), tuple(self.versions.items())),
-        ]
+SETTINGS = "settings"
+"""Kind of the chapter that says how a page was made."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Methods(Section):
-    """Papers of the methods behind a page."""
+def settings_chapter(
+    command: str, options: Mapping[str, str], inputs: Sequence[tuple[str, str]], versions: Mapping[str, str]
+) -> Chapter:
+    """The command that made the page: options, inputs with their SHA-256, versions of the software."""
+    blocks = (
+        Code(command),
+        Rows(("option", "value"), tuple(options.items())),
+        Heading("Inputs"),
+        Rows(("file", "SHA-256"), tuple(inputs)),
+        Heading("Versions"),
+        Rows(("package", "version"), tuple(versions.items())),
+    )
+    return Chapter("Settings", blocks, SETTINGS)
 
-    title: ClassVar[str] = "Papers to cite"
 
-    references: tuple[str, ...] = ()
-    """Keys of docs/references.md."""
-
-    def blocks(self) -> Sequence[Block]:
-        """A list of papers."""
-        return [Bullets(citations(self.references))]
+def methods_chapter(*references: str) -> Chapter:
+    """Papers of the methods behind a page, by keys of docs/references.md."""
+    return Chapter("Papers to cite", (Bullets(citations(references)),))

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
 from dynid.arrays import Floats
 from dynid.decompositions import eigh
-from dynid.processing.experiment import Experiment
-from dynid.report.html_blocks import Block, Player, Text, pack
-from dynid.report.page import Section
-from dynid.report.sections.robot_shapes import LinkShape, link_shapes
+from dynid.report.html_blocks import Player, Text, pack
+from dynid.report.page import Chapter
 from dynid.robot.model import Robot
 from dynid.spatial import skew
 
@@ -22,28 +15,14 @@ FRAMES = 240
 """Poses that the player steps through; a convention that keeps the page small."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Replay(Section):
-    """A player of one run."""
-
-    title: ClassVar[str] = "Motion"
-
-    robot: Robot
-    run: Experiment
-
-    def blocks(self) -> Sequence[Block]:
-        """A canvas that plays the motion; drag to turn it."""
-        return play_motion(self.robot, self.run.time, self.run.q)
-
-
-def play_motion(robot: Robot, time: Floats, q: Floats) -> list[Block]:
-    """Make a player of the positions q (N, n) [rad or m] at the times (N,) [s]."""
+def play_motion(robot: Robot, time: Floats, q: Floats) -> Chapter:
+    """Make a player of the positions q (N, n) [rad or m] at the times (N,) [s]; drag to turn it."""
     rows = np.linspace(0, len(q) - 1, min(FRAMES, len(q))).astype(int)
     turned, moved = _poses(robot, q[rows])
     points = np.concatenate([np.zeros((len(rows), 1, 3)), moved], axis=1)
     ellipsoids = _ellipsoids(robot, turned, moved)
     reach = float(np.abs(points).max()) or 1.0
-    data: dict[str, object] = {
+    data = {
         "points": pack(points),
         "ellipsoids": pack(ellipsoids),
         "nodes": points.shape[1],
@@ -54,15 +33,13 @@ def play_motion(robot: Robot, time: Floats, q: Floats) -> list[Block]:
         "middle": float(points[..., 2].mean()),
         "step": float((time[rows[-1]] - time[rows[0]]) / max(1, len(rows) - 1)),
     }
-    shapes = link_shapes(robot)
-    if shapes:
-        data |= {"poses": pack(_pose_table(turned, moved)), "meshes": [_packed(shape) for shape in shapes]}
     hint = (
-        f"{'The shapes are those of the robot file. ' if shapes else ''}Each orange ellipsoid is a solid body with the "
+        "Each orange ellipsoid is a solid body with the "
         "mass, the centre of mass and the inertia of its link: one that reaches far beyond its link shows an inertia "
         "that no such link has. Drag or use the arrow keys to turn the view; press space to pause."
     )
-    return [Text(hint, "hint"), Player("the robot's motion, with the inertia ellipsoids of its bodies", data)]
+    player = Player("the robot's motion, with the inertia ellipsoids of its bodies", data)
+    return Chapter("Motion", (Text(hint, "hint"), player))
 
 
 def _poses(robot: Robot, q: Floats) -> tuple[Floats, Floats]:
@@ -85,19 +62,6 @@ def _poses(robot: Robot, q: Floats) -> tuple[Floats, Floats]:
             sine, versine = np.sin(q[:, j])[:, None, None], 1.0 - np.cos(q[:, j])[:, None, None]
             turned[:, j] = joint @ (np.eye(3) + sine * cross + versine * (cross @ cross))
     return turned, moved
-
-
-def _pose_table(turned: Floats, moved: Floats) -> Floats:
-    """(frames, bodies + 1, 12) rotations and positions: the root, then every body."""
-    root = np.broadcast_to(np.append(np.eye(3).ravel(), np.zeros(3)), (len(turned), 1, 12))
-    bodies = np.concatenate([turned.reshape(*moved.shape[:2], 9), moved], axis=2)
-    return np.concatenate([root, bodies], axis=1)
-
-
-def _packed(shape: LinkShape) -> dict[str, object]:
-    """A shape as the script of the page reads it: corners as float32, indices as 16-bit numbers."""
-    faces = base64.b64encode(shape.faces.astype("<u2").tobytes()).decode()
-    return {"body": shape.body + 1, "corners": pack(shape.corners), "faces": faces}
 
 
 def _ellipsoids(robot: Robot, turned: Floats, moved: Floats) -> Floats:

@@ -122,14 +122,11 @@
 
   function robot(canvas, data, height) {
     const points = floats(data.points), ellipsoids = floats(data.ellipsoids), n = data.nodes, frames = data.frames, bodies = data.bodies;
-    const poses = data.poses ? floats(data.poses) : null;
-    const meshes = (data.meshes || []).map((mesh) => ({ body: mesh.body, corners: floats(mesh.corners), faces: new Uint16Array(bytes(mesh.faces)) }));
-    let frame = 0, playing = !matchMedia("(prefers-reduced-motion: reduce)").matches, yaw = 0.8, tilt = 0.35, last = 0, solid = meshes.length > 0;
+    let frame = 0, playing = !matchMedia("(prefers-reduced-motion: reduce)").matches, yaw = 0.8, tilt = 0.35, last = 0;
     const figure = canvas.parentNode, bar = document.createElement("div"); bar.className = "legend"; figure.prepend(bar);
     const button = (text, act) => { const b = document.createElement("button"); b.type = "button"; b.textContent = text; b.addEventListener("click", () => { act(b); draw(); }); bar.append(b); };
     button("play / pause", () => { playing = !playing; });
-    if (meshes.length) button("shapes", (b) => { solid = !solid; b.setAttribute("aria-pressed", String(solid)); });
-    let inertia = !meshes.length; button("inertia ellipsoids", (b) => { inertia = !inertia; b.setAttribute("aria-pressed", String(inertia)); });
+    let inertia = true; button("inertia ellipsoids", (b) => { inertia = !inertia; b.setAttribute("aria-pressed", String(inertia)); });
     const slider = document.createElement("input"); slider.type = "range"; slider.min = 0; slider.max = frames - 1; slider.value = 0; slider.setAttribute("aria-label", "time");
     slider.addEventListener("input", () => { frame = Number(slider.value); playing = false; draw(); }); bar.append(slider);
     const draw = () => {
@@ -146,31 +143,8 @@
       for (let g = -4; g <= 4; g++) for (const [p, q] of [[[g, -4], [g, 4]], [[-4, g], [4, g]]]) {
         const s = data.reach / 4; path([see([p[0] * s, p[1] * s, 0]), see([q[0] * s, q[1] * s, 0])]); pen.stroke();
       }
-      if (solid) {
-        const dark = matchMedia("(prefers-color-scheme: dark)").matches, all = [];
-        for (const mesh of meshes) {
-          const o = 12 * (frame * (bodies + 1) + mesh.body), R = poses.subarray(o, o + 9), t = poses.subarray(o + 9, o + 12), seen = [];
-          for (let i = 0; i < mesh.corners.length; i += 3) {
-            const [a, b, c] = [mesh.corners[i], mesh.corners[i + 1], mesh.corners[i + 2]];
-            seen.push(see([R[0] * a + R[1] * b + R[2] * c + t[0], R[3] * a + R[4] * b + R[5] * c + t[1], R[6] * a + R[7] * b + R[8] * c + t[2]]));
-          }
-          for (let f = 0; f < mesh.faces.length; f += 3) {
-            const A = seen[mesh.faces[f]], B = seen[mesh.faces[f + 1]], C = seen[mesh.faces[f + 2]];
-            const u = [B[0] - A[0], B[1] - A[1], scale * (B[2] - A[2])], v = [C[0] - A[0], C[1] - A[1], scale * (C[2] - A[2])];
-            const nx = u[1] * v[2] - u[2] * v[1], ny = u[2] * v[0] - u[0] * v[2], nz = u[0] * v[1] - u[1] * v[0], norm = Math.hypot(nx, ny, nz) || 1;
-            all.push([A[2] + B[2] + C[2], A, B, C, Math.abs(nz + 0.5 * ny) / norm, mesh.body]);
-          }
-        }
-        all.sort((p, q) => q[0] - p[0]);
-        for (const [, A, B, C, light, body] of all) {
-          const value = (dark ? 28 : 45) + 38 * Math.min(1, light);
-          pen.fillStyle = pen.strokeStyle = `hsl(${body % 2 ? 208 : 24}, ${body % 2 ? 38 : 30}%, ${value}%)`; pen.lineWidth = 0.6;
-          path([A, B, C]); pen.closePath(); pen.fill(); pen.stroke();
-        }
-      } else {
-        pen.strokeStyle = COLOURS[0]; pen.lineWidth = 5;
-        for (const [a, b] of data.edges) { path([see(node(a)), see(node(b))]); pen.stroke(); }
-      }
+      pen.strokeStyle = COLOURS[0]; pen.lineWidth = 5;
+      for (const [a, b] of data.edges) { path([see(node(a)), see(node(b))]); pen.stroke(); }
       pen.strokeStyle = COLOURS[1]; pen.lineWidth = 1;
       if (inertia) for (let k = 0; k < bodies; k++) for (let axis = 0; axis < 3; axis++) {
         const o = 12 * (frame * bodies + k), c = [0, 1, 2].map((i) => ellipsoids[o + i]), ring = [];

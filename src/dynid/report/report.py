@@ -9,18 +9,25 @@ from typing import TYPE_CHECKING, Any
 
 from dynid.errors import DynidError
 from dynid.export.result_file import data_facts
+from dynid.export.robot_files import RobotFile
 from dynid.findings import Finding
 from dynid.links.friction_summary import joint_friction
 from dynid.links.identify import Identification
 from dynid.links.validation import Validation
 from dynid.processing.experiment import Experiment, matched_runs
-from dynid.report.identification_sections import Refusal, Residuals, Torques, Verdict, WrittenFiles
-from dynid.report.joint_coverage import Coverage
-from dynid.report.page import Page, Section
-from dynid.report.parameter_sections import Parameters
-from dynid.report.provenance import Methods, Provenance, Settings
-from dynid.report.replay import Replay
-from dynid.report.sections.friction_section import Friction
+from dynid.report.identification_sections import (
+    excitation_chapter,
+    files_chapter,
+    friction_chapter,
+    refusal_chapter,
+    residuals_chapter,
+    torques_chapter,
+    verdict_chapter,
+)
+from dynid.report.page import Chapter, Page
+from dynid.report.parameter_sections import parameters_chapter
+from dynid.report.provenance import SETTINGS, methods_chapter, provenance_chapter
+from dynid.report.replay import play_motion
 from dynid.report.sections.next_commands import NextCommands
 from dynid.report.series import joint_torques
 from dynid.robot.model import Robot
@@ -37,91 +44,83 @@ def identification_page(
     fit: Identification,
     check: Validation | None = None,
     held_out: Runs = None,
-    extra: Sequence[Section] = (),
+    extra: Sequence[Chapter] = (),
     data: Sequence[Mapping[str, Any]] | None = None,
     findings: Sequence[Finding] = (),
+    files: Sequence[RobotFile] = (),
 ) -> Page:
-    """Make the page of an identification.
+    """Make the page of an identification: the torques as a picture, the verdict, and what it rests on.
 
     Args:
         fit: The identification; one read from a file needs held-out data to draw.
         check: Its validation; without one the page says that the result is not validated.
         held_out: The runs of the validation. The page draws the first one, or the first run of the identification.
-        extra: Further sections, shown after the parameters; `Settings` come last.
+        extra: Further chapters, shown after the parameters; settings come last.
         data: Facts of the identification data, for a result that does not hold the data itself (`data_facts`).
         findings: What the gate and the recipe reported before; the page lists them with those of the estimate.
+        files: The robot files beside the page.
     """
     held = () if held_out is None else matched_runs(fit.robot, held_out)
     used = fit.equations.excerpts
     drawn = (*held, *used)[0]
-    settings = [section for section in extra if isinstance(section, Settings)]
-    written = [section for section in extra if isinstance(section, WrittenFiles)]
-    files = tuple(file for section in written for file in section.files)
-    commands = _next_commands(settings)
-    torques = joint_torques(fit, (held or used)[0])
+    torques = joint_torques(fit, drawn)
     friction = joint_friction(fit, held if not any(run.samples for run in used) else None)
-    sections = [
-        Verdict(fit, check, held, tuple(findings), files, commands),
-        *written,
-        Torques(torques, seen=not held),
-        Residuals(torques, drawn.rate_hz),
-        Friction(friction),
-        Parameters(fit, friction),
-        Coverage(fit, used),
-        *(section for section in extra if not isinstance(section, Settings | WrittenFiles)),
-        Replay(fit.identified, drawn),
-        Provenance(fit, [data_facts(run) for run in used] if data is None else data),
+    others, settings = _without_settings(extra)
+    chapters = [
+        torques_chapter(torques, seen=not held),
+        verdict_chapter(fit, check, held, findings, files, _next_commands(settings)),
+        files_chapter(files),
+        residuals_chapter(torques, drawn.rate_hz),
+        friction_chapter(friction),
+        parameters_chapter(fit, friction),
+        excitation_chapter(fit, used),
+        *others,
+        play_motion(fit.identified, drawn.time, drawn.q),
+        provenance_chapter(fit, [data_facts(run) for run in used] if data is None else data),
         *settings,
     ]
-    return Page.of(f"{fit.robot.name}: identified dynamics", sections)
+    return Page.of(f"{fit.robot.name}: identified dynamics", chapters)
 
 
-def _next_commands(settings: Sequence[Settings]) -> NextCommands:
-    """The commands to run next, after the run of these settings."""
-    return NextCommands.of(settings[0].command, settings[0].options) if settings else NextCommands()
+def _without_settings(extra: Sequence[Chapter]) -> tuple[list[Chapter], list[Chapter]]:
+    """The other chapters, and those that say how the page was made."""
+    settings = [chapter for chapter in extra if chapter.kind == SETTINGS]
+    return [chapter for chapter in extra if chapter.kind != SETTINGS], settings
 
 
-def refusal_page(robot: Robot, error: DynidError, findings: Sequence[Finding], extra: Sequence[Section] = ()) -> Page:
+def _next_commands(settings: Sequence[Chapter]) -> NextCommands:
+    return NextCommands.of(settings[0]) if settings else NextCommands()
+
+
+def refusal_page(robot: Robot, error: DynidError, findings: Sequence[Finding], extra: Sequence[Chapter] = ()) -> Page:
     """Make the page of an identification that refused a log: why, and everything that was found.
 
     Args:
         robot: The robot.
         error: Why nothing was identified.
         findings: What the gate found in the logs.
-        extra: Further sections; the command of `Settings` gives the commands to run next.
+        extra: Further chapters; the command of the settings gives the commands to run next.
     """
-    settings = [section for section in extra if isinstance(section, Settings)]
-    commands = _next_commands(settings)
-    return Page.of(f"{robot.name}: nothing was identified", [Refusal(error, tuple(findings), commands), *extra])
+    commands = _next_commands(_without_settings(extra)[1])
+    return Page.of(f"{robot.name}: nothing was identified", [refusal_chapter(error, findings, commands), *extra])
 
 
-def load_page(study: LoadStudy, run: Experiment, extra: Sequence[Section] = (), flange: str | None = None) -> Page:
+def load_page(study: LoadStudy, run: Experiment, extra: Sequence[Chapter] = (), flange: str | None = None) -> Page:
     """Make the page of a load, with the recorded motion."""
-    from dynid.report.load_sections import LoadBox
+    from dynid.report.load_sections import load_chapter
 
-    sections = [
-        LoadBox(study, flange),
-        Replay(study.robot_with_load, run.matched(study.robot)),
-        *extra,
-        Methods(),
-    ]
-    return Page.of(f"{study.robot.name}: identified load", sections)
+    run = run.matched(study.robot)
+    moving = play_motion(study.robot_with_load, run.time, run.q)
+    chapters = [load_chapter(study, flange), moving, *extra, methods_chapter()]
+    return Page.of(f"{study.robot.name}: identified load", chapters)
 
 
-def plan_page(plan: Excitation, extra: Sequence[Section] = (), robot: Robot | None = None) -> Page:
+def plan_page(plan: Excitation, extra: Sequence[Chapter] = (), robot: Robot | None = None) -> Page:
     """Make the page of a designed motion; with the robot it also shows torques and plays the motion."""
-    from dynid.report.plan_sections import PlannedMotion, PlanOverview, Search
+    from dynid.report.plan_sections import plan_chapters
 
-    moving = [PlannedMotion(plan, robot)] if robot is not None else []
-    sections = [PlanOverview(plan, robot), *moving, Search(plan), *extra, Methods(("GautierKhalil1992",))]
-    return Page.of(f"{plan.robot}: exciting motion", sections)
-
-
-def report_html(
-    fit: Identification, check: Validation | None = None, held_out: Runs = None, extra: Sequence[Section] = ()
-) -> str:
-    """Return the report as the text of one offline HTML file; see `identification_page`."""
-    return identification_page(fit, check, held_out, extra).to_html()
+    chapters = [*plan_chapters(plan, robot), *extra, methods_chapter("GautierKhalil1992")]
+    return Page.of(f"{plan.robot}: exciting motion", chapters)
 
 
 def write_report(
@@ -130,7 +129,7 @@ def write_report(
     check: Validation | None = None,
     held_out: Runs = None,
     *,
-    extra: Sequence[Section] = (),
+    extra: Sequence[Chapter] = (),
     force: bool = False,
 ) -> Path:
     """Write the report as HTML, Markdown or JSON, by the ending of the path; see `identification_page`.

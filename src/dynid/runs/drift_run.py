@@ -29,7 +29,7 @@ from dynid.links.log_reader import ChannelMapSource, LogReader
 from dynid.links.recipe import Recipe
 from dynid.logs.reading import log_digest
 from dynid.processing.experiment import Experiment
-from dynid.report.page import Page, Section
+from dynid.report.page import Chapter, Page
 from dynid.report.sections.drift_section import drift_page
 from dynid.runs.moved_parameters import Moved, find_moved
 from dynid.runs.protocol import Desk, Task
@@ -214,7 +214,7 @@ class CompareRuns(Task[Drift]):
         first = Occasion(place.name, _file_time(place), fit, joint_friction(fit, runs) if runs else ())
         return Drift(first, occasions)
 
-    def page(self, result: Drift, findings: Sequence[Finding], settings: Sequence[Section]) -> Page:
+    def page(self, result: Drift, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page:
         return drift_page(result, settings)
 
 

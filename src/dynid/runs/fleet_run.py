@@ -14,7 +14,7 @@ from dynid.fleet.fleet import MONTH_DAYS, Fleet, FleetData, identify_fleet
 from dynid.fleet.history import Window
 from dynid.links.log_reader import ChannelMapSource
 from dynid.links.recipe import Recipe
-from dynid.report.page import Page, Section
+from dynid.report.page import Chapter, Page
 from dynid.report.sections.fleet_sections import fleet_page
 from dynid.robot.model import Robot
 from dynid.runs.protocol import Desk, Task
@@ -78,7 +78,7 @@ class IdentifyFleet(Task[FleetRun]):
         folder.write("summary.txt", result.fleet.summary() + "\n")
         return result
 
-    def page(self, result: FleetRun, findings: Sequence[Finding], settings: Sequence[Section]) -> Page:
+    def page(self, result: FleetRun, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page:
         return fleet_page(result.fleet, settings)
 
 

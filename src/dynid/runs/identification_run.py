@@ -29,9 +29,8 @@ from dynid.links.validation import Validation, validate
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import Chain, Processing
-from dynid.report.identification_sections import WrittenFiles
-from dynid.report.page import Page, Section
-from dynid.report.parameter_sections import SignificantParameters
+from dynid.report.page import Chapter, Page
+from dynid.report.parameter_sections import significance_chapter
 from dynid.report.report import identification_page, refusal_page
 from dynid.robot.model import Robot
 from dynid.runs.protocol import Desk, Task
@@ -117,7 +116,7 @@ class Identify(Task[IdentificationRun]):
         desk.findings.extend([*(() if verdict is None else verdict.causes), *fit.estimate.findings])
         return IdentificationRun(fit=fit, validation=verdict, held_out=tuple(proof), cost=cost, findings=found)
 
-    def refusal(self, error: DataError, findings: Sequence[Finding], settings: Sequence[Section]) -> Page | None:
+    def refusal(self, error: DataError, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page | None:
         is_refused = any(finding.severity == "error" for finding in findings)
         return refusal_page(self.robot, error, findings, settings) if is_refused else None
 
@@ -134,12 +133,10 @@ class Identify(Task[IdentificationRun]):
         folder.note(note)
         return replace(result, files=files, note=note)
 
-    def page(self, result: IdentificationRun, findings: Sequence[Finding], settings: Sequence[Section]) -> Page:
-        extra = [] if result.cost is None else [SignificantParameters(result.fit, result.cost)]
-        sections = [WrittenFiles(result.files), *extra, *settings]
-        return identification_page(
-            result.fit, result.validation, result.held_out, sections, findings=result.findings
-        )  # fmt: skip
+    def page(self, result: IdentificationRun, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page:
+        extra = [] if result.cost is None else [significance_chapter(result.fit, result.cost)]
+        return identification_page(result.fit, result.validation, result.held_out, [*extra, *settings],
+                                   findings=result.findings, files=result.files)  # fmt: skip
 
 
 def _pruning_cost(

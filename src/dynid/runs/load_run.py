@@ -25,7 +25,7 @@ from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import Chain, Processing, check_delay
 from dynid.report.load_sections import flange_pose, frame_hint
-from dynid.report.page import Page, Section
+from dynid.report.page import Chapter, Page
 from dynid.report.report import load_page
 from dynid.robot.formats.urdf import write_urdf
 from dynid.robot.model import Robot
@@ -222,7 +222,7 @@ class IdentifyLoad(Task[LoadRun]):
             write_urdf(study.robot_with_load, folder.path / name, force=True, allow_unphysical=True)
         return result
 
-    def page(self, result: LoadRun, findings: Sequence[Finding], settings: Sequence[Section]) -> Page:
+    def page(self, result: LoadRun, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page:
         return load_page(result.study, result.held, settings, self.recipe.flange)
 
 

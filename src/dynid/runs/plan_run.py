@@ -37,7 +37,7 @@ from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.files import make_folder
 from dynid.findings import Finding
 from dynid.links.log_reader import Notice
-from dynid.report.page import Page, Section
+from dynid.report.page import Chapter, Page
 from dynid.report.report import plan_page
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint
@@ -206,7 +206,7 @@ class DesignMotion(Task[DesignRun]):
             folder.write("plan.json", json.dumps(plan.contents(), indent=1) + "\n")
         return result
 
-    def page(self, result: DesignRun, findings: Sequence[Finding], settings: Sequence[Section]) -> Page | None:
+    def page(self, result: DesignRun, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page | None:
         return plan_page(result.plan, settings, result.robot) if isinstance(result.plan, Excitation) else None
 
 

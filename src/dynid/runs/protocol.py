@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from dynid.errors import DataError
 from dynid.findings import Finding
 from dynid.links.log_reader import Notice, Progress, log_finding
-from dynid.report.page import Page, Section
+from dynid.report.page import Chapter, Page
 from dynid.runs.run_folder import Origin, RunFolder, RunRequest, open_run
 from dynid.settings import TomlSettings
 
@@ -75,7 +75,7 @@ class Task(ABC, Generic[Result]):
     def compute(self, desk: Desk) -> Result:
         """Read the logs and find the result."""
 
-    def refusal(self, error: DataError, findings: Sequence[Finding], settings: Sequence[Section]) -> Page | None:
+    def refusal(self, error: DataError, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page | None:
         """The page that says why a log was refused; None without one."""
         return None
 
@@ -84,7 +84,7 @@ class Task(ABC, Generic[Result]):
         return result
 
     @abstractmethod
-    def page(self, result: Result, findings: Sequence[Finding], settings: Sequence[Section]) -> Page | None:
+    def page(self, result: Result, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page | None:
         """The report; None without one."""
 
 

@@ -25,8 +25,8 @@ from dynid.files.records import Digest, FileName, Text, as_record
 from dynid.files.small_files import read_json, read_small_text
 from dynid.files.transaction import LOCK, MANIFEST, Transaction, begin, changed_files, check_targets, recover, stage_of
 from dynid.findings import Finding
-from dynid.report.page import Page
-from dynid.report.provenance import Settings
+from dynid.report.page import Chapter, Page
+from dynid.report.provenance import settings_chapter
 from dynid.safe_text import visible_text
 
 SCHEMA = 1
@@ -198,11 +198,11 @@ class RunFolder:
         for name in REPORTS:
             page.write(self.path / name, force=True)
 
-    def settings(self) -> Settings:
-        """The section of the report that says how the run was made."""
+    def settings(self) -> Chapter:
+        """The chapter of the report that says how the run was made."""
         options = {name: _words(value) for name, value in self.facts["options"].items()}
         inputs = [(entry["path"], entry["sha256"]) for entry in self.inputs]
-        return Settings(self.facts["command"], options, inputs, self.facts["versions"])
+        return settings_chapter(self.facts["command"], options, inputs, self.facts["versions"])
 
     def refuse(self) -> None:
         """Declare that the run ended with a report about refused logs, which the next run may replace.

@@ -19,7 +19,7 @@ from dynid.links.recipe import Recipe
 from dynid.links.validation import Validation, validate
 from dynid.logs.reading import log_digest
 from dynid.processing.experiment import Experiment
-from dynid.report.page import Page, Section
+from dynid.report.page import Chapter, Page
 from dynid.report.report import identification_page
 from dynid.runs.protocol import Desk, Task
 
@@ -97,7 +97,7 @@ class Validate(Task[ValidationRun]):
         desk.findings.extend(verdict.causes)
         return ValidationRun(verdict, saved, fit, tuple(runs))
 
-    def page(self, result: ValidationRun, findings: Sequence[Finding], settings: Sequence[Section]) -> Page:
+    def page(self, result: ValidationRun, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page:
         data = result.saved.content["data"]
         return identification_page(result.fit, result.verdict, result.runs, settings, data, findings)
 

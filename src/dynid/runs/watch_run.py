@@ -20,7 +20,7 @@ from dynid.monitor.calibration import Calibration, Sight, calibrate
 from dynid.monitor.planted_pushes import PushCurve, plant_pushes
 from dynid.monitor.watched_signals import watched_stretches
 from dynid.processing.experiment import Experiment
-from dynid.report.page import Page, Section
+from dynid.report.page import Chapter, Page
 from dynid.report.sections.watch_sections import watch_page
 from dynid.runs.protocol import Desk, Task, run
 from dynid.runs.run_folder import RunRequest, read_run
@@ -130,7 +130,7 @@ class WatchLogs(Task[WatchRun]):
             return calibrate(fit, quiet)
         return calibrate(fit) if isinstance(self.result, Identification) else calibrate_result(Path(self.result), fit)
 
-    def page(self, result: WatchRun, findings: Sequence[Finding], settings: Sequence[Section]) -> Page:
+    def page(self, result: WatchRun, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page:
         return watch_page(result.watches, result.sight, result.curve, result.findings, settings)
 
 

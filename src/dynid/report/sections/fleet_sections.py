@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -12,201 +10,145 @@ from dynid.fleet.differences import FEWEST_ARMS
 from dynid.fleet.fleet import Arm, Fleet
 from dynid.fleet.history import DAY_S, date_of
 from dynid.report.html_blocks import Block, Cards, Notices, Plot, Rows, Text
-from dynid.report.page import Page, Section
+from dynid.report.page import Chapter, Page
 from dynid.robot.term_names import term_words
-from dynid.tables import Cell
 
 MOST_CURVES = 5
 """Largest number of arms drawn in one plot (convention: more cannot be told apart)."""
 
 
-def fleet_page(fleet: Fleet, further: Sequence[Section] = ()) -> Page:
+def fleet_page(fleet: Fleet, further: Sequence[Chapter] = ()) -> Page:
     """Make the page of a fleet.
 
     Args:
         fleet: The fleet.
-        further: Sections at the end, such as the settings of a run.
+        further: Chapters at the end, such as the settings of a run.
     """
-    sections = [
-        Overview(fleet),
-        OwnParameters(fleet),
-        Course(fleet),
-        Warmth(fleet),
-        SharedParameters(fleet),
-        LostLogs(fleet),
+    odd = list(fleet.outliers)
+    ordered = [*odd, *(arm for arm in fleet.arms if arm not in odd)]
+    lost = tuple((log.arm, log.path, log.reason) for log in fleet.failed)
+    chapters = [
+        Chapter("Conspicuous arms", tuple(_overview(fleet))),
+        Chapter("Every arm's own parameters", tuple(_own_parameters(fleet, ordered))),
+        Chapter("In the course of time", tuple(_course(fleet, ordered))),
+        Chapter("Friction and temperature", tuple(_warmth(fleet))),
+        Chapter("Shared parameters", (_shared(fleet),)),
+        Chapter("Logs left out", (Rows(("arm", "log", "reason"), lost),) if lost else ()),
     ]
-    return Page.of(fleet.title, [*sections, *further])
+    return Page.of(fleet.title, [*chapters, *further])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _OfFleet(Section):
-    """A section about a fleet."""
-
-    fleet: Fleet
-
-    def ordered(self) -> list[Arm]:
-        """All arms, the conspicuous ones first."""
-        odd = list(self.fleet.outliers)
-        return [*odd, *(arm for arm in self.fleet.arms if arm not in odd)]
-
-
-class Overview(_OfFleet):
+def _overview(fleet: Fleet) -> list[Block]:
     """Which arms differ, and in what."""
+    word = "bad" if fleet.outliers else "good" if len(fleet.arms) >= FEWEST_ARMS else "open"
+    cards = (
+        ("arms", str(len(fleet.arms))),
+        ("logs", str(sum(arm.logs for arm in fleet.arms))),
+        ("samples", f"{sum(arm.samples for arm in fleet.arms):,}".replace(",", " ")),
+        ("arms without a usable log", str(len(fleet.arms_without_logs))),
+        ("logs left out", str(len(fleet.failed))),
+        ("shared parameters", str(len(fleet.shared_names))),
+    )
+    items = [("warning", arm.name, d.sentence, "") for arm in fleet.outliers for d in arm.differences]
+    items += [
+        ("warning", "store", f"{f.message} {f.remedy}", "") for f in fleet.findings if f.code == "cutoff-of-store"
+    ]
+    return [
+        Text(fleet.verdict.removesuffix("."), f"verdict {word}"),
+        *([Text(fleet.gaps.removesuffix("."), "verdict bad")] if fleet.gaps else []),
+        Cards(cards),
+        Notices(tuple(items)),
+        Text(f"Low-pass filter of all logs: {fleet.cutoff_words}.", "hint"),
+    ]
 
-    title: ClassVar[str] = "Conspicuous arms"
 
-    def blocks(self) -> Sequence[Block]:
-        """A sentence, a few numbers, and every difference."""
-        fleet = self.fleet
-        odd = fleet.outliers
-        told = "bad" if odd else "good" if len(fleet.arms) >= FEWEST_ARMS else "open"
-        verdict = Text(fleet.verdict.removesuffix("."), f"verdict {told}")
-        cards = Cards(
-            (
-                ("arms", str(len(fleet.arms))),
-                ("logs", str(sum(arm.logs for arm in fleet.arms))),
-                ("samples", f"{sum(arm.samples for arm in fleet.arms):,}".replace(",", " ")),
-                ("arms without a usable log", str(len(fleet.arms_without_logs))),
-                ("logs left out", str(len(fleet.failed))),
-                ("shared parameters", str(len(fleet.shared_names))),
-            )
+def _own_parameters(fleet: Fleet, ordered: Sequence[Arm]) -> list[Block]:
+    """Friction, offsets and gains: a table, the conspicuous arms first, and one plot per parameter over the arms."""
+    pairs = list(zip(fleet.own_names, fleet.own_units, strict=True))
+    values = np.array([np.where(np.isfinite(arm.own.std), arm.own.values, np.nan) for arm in fleet.arms])
+    std = np.array([np.where(np.isfinite(arm.own.std), arm.own.std, 0.0) for arm in fleet.arms])
+    header = ("arm", "number in the plots", "logs", *(f"{name} [{unit}]" if unit else name for name, unit in pairs))
+    places = [fleet.arms.index(arm) for arm in ordered]
+    rows = tuple((fleet.arms[k].name, k + 1, fleet.arms[k].logs, *values[k].tolist()) for k in places)
+    numbers = np.arange(1.0, len(fleet.arms) + 1.0)
+    plots = [
+        Plot.of(f"{name} of all arms", "number of the arm", f"{name} {unit}".strip(), numbers, [(name, values[:, k])],
+                half=2.0 * std[:, k], small=True)
+        for k, (name, unit) in enumerate(pairs)
+        if np.isfinite(values[:, k]).any() and len(fleet.arms) > 1
+    ]  # fmt: skip
+    robot, base = fleet.typical.robot, fleet.typical.base
+    kinds = {
+        base.names[place].rstrip("0123456789"): term_words([robot.terms[base.columns[place] - 10 * robot.dof].term])
+        for place in fleet.pool.own_places
+    }
+    hint = (
+        f"{', '.join(f'{name}: {words}' for name, words in kinds.items())}; the number is the joint's. Bands are two "
+    )
+    hint += "standard deviations wide on either side. Empty cells: the arm's logs do not tell."
+    return [Rows(header, rows), Text(hint, "hint"), *plots]
+
+
+def _course(fleet: Fleet, ordered: Sequence[Arm]) -> list[Block]:
+    """For every parameter that changed in some arm, its course there and the median of the others."""
+    blocks: list[Block] = []
+    for k, name in enumerate(fleet.own_names):
+        changed = [arm for arm in ordered if any(d.kind == "change" and d.what == name for d in arm.differences)]
+        for arm in changed[:MOST_CURVES]:
+            times, values, std = arm.history.values(k)
+            joint = fleet.own_joints[k]
+            trend, at = arm.history.trend(k, joint), ""
+            if trend is not None:
+                at = f" at {trend.temperature:.3g} °C" if np.isfinite(trend.per_kelvin) else ""
+                values = trend.at_mean_temperature(values, arm.history.temperatures(k, joint))
+            middle = float(np.median([other.own.values[k] for other in fleet.arms]))
+            curves = [(arm.name, values), ("median of the fleet", np.full(len(times), middle))]
+            blocks.append(
+                Plot.of(f"{name} of {arm.name} over time{at}", f"days since {date_of(times[0])}",
+                        f"{name} [{fleet.own_units[k]}]{at}", (times - times[0]) / DAY_S, curves,
+                        dashed=["median of the fleet"], half=2.0 * std, small=True)
+            )  # fmt: skip
+    if not blocks and any(len(arm.history.windows) > 1 for arm in fleet.arms):
+        return [Text("No parameter changed beyond its uncertainty.")]
+    return blocks
+
+
+def _warmth(fleet: Fleet) -> list[Block]:
+    """A table of all effects of temperature, and for each sure one the values of the arm with most windows."""
+    rows = tuple(
+        (e.name, e.value, e.unit, e.per_kelvin, 1.96 * e.std, 100.0 * e.per_kelvin / e.value if e.value else None,
+         e.arms, "" if e.is_sure else "not clear of zero")
+        for e in fleet.warmth
+    )  # fmt: skip
+    header = ("parameter", "mean value", "unit", "change per K", "± (95 %)", "% per K", "arms", "")
+    hint = "At constant age: time and temperature are fitted together, arm by arm. One temperature counts per log."
+    plots = (_warmth_plot(fleet, effect.name) for effect in fleet.warmth if effect.is_sure)
+    return [Text(hint, "hint"), Rows(header, rows), *plots] if rows else []
+
+
+def _warmth_plot(fleet: Fleet, name: str) -> Plot:
+    k = fleet.own_names.index(name)
+    arm = max(fleet.arms, key=lambda arm: len(arm.history.values(k)[0]))
+    _, values, std = arm.history.values(k)
+    warmth = arm.history.temperatures(k, fleet.own_joints[k])
+    order = np.argsort(warmth, kind="stable")
+    return Plot.of(f"{name} of {arm.name} over temperature", "temperature [°C]",
+                   f"{name} [{fleet.own_units[k]}]", warmth[order], [(arm.name, values[order])],
+                   half=2.0 * std[order], small=True)  # fmt: skip
+
+
+def _shared(fleet: Fleet) -> Rows:
+    """Base parameters of the links, common to all arms, with their standard deviations and those of a single arm."""
+    single = [pool for pool in (fleet.pool.of_arms([k]) for k in range(len(fleet.arms))) if not pool[2].size]
+    typical = np.median([np.sqrt(np.diagonal(c)) for _, c, _ in single], axis=0) if single else None
+    rows = tuple(
+        (
+            name,
+            float(fleet.pool.shared[k]),
+            float(fleet.pool.std[k]),
+            None if typical is None else float(typical[k]),
+            unit,
         )
-        gaps = [Text(fleet.gaps.removesuffix("."), "verdict bad")] if fleet.gaps else []
-        cutoff = [Text(f"Low-pass filter of all logs: {fleet.cutoff_words}.", "hint")]
-        odd_cutoff = tuple(("warning", "store", f"{f.message} {f.remedy}", "") for f in fleet.findings
-                           if f.code == "cutoff-of-store")  # fmt: skip
-        items = tuple(("warning", arm.name, difference.sentence, "") for arm in odd for difference in arm.differences)
-        return [verdict, *gaps, cards, Notices((*items, *odd_cutoff)), *cutoff]
-
-
-class OwnParameters(_OfFleet):
-    """Friction, offsets and gains of every arm."""
-
-    title: ClassVar[str] = "Every arm's own parameters"
-
-    def blocks(self) -> Sequence[Block]:
-        """A table, the conspicuous arms first, and one plot per parameter over the arms."""
-        fleet = self.fleet
-        header = ("arm", "number in the plots", "logs", *(f"{name} [{unit}]" if unit else name
-                                   for name, unit in zip(fleet.own_names, fleet.own_units, strict=True)))  # fmt: skip
-        rows: list[tuple[Cell, ...]] = [
-            (arm.name, fleet.arms.index(arm) + 1, arm.logs, *(value if np.isfinite(std) else None
-                                   for value, std in zip(arm.own.values.tolist(), arm.own.std.tolist(), strict=True)))
-            for arm in self.ordered()
-        ]  # fmt: skip
-        values = np.array([arm.own.values for arm in fleet.arms])
-        std = np.array([arm.own.std for arm in fleet.arms])
-        places = np.arange(1.0, len(fleet.arms) + 1.0)
-        plots = [
-            Plot.of(f"{name} of all arms", "number of the arm", f"{name} {unit}".strip(),
-                    places, [(name, np.where(np.isfinite(std[:, k]), values[:, k], np.nan))],
-                    half=np.where(np.isfinite(std[:, k]), 2.0 * std[:, k], 0.0), small=True)
-            for k, (name, unit) in enumerate(zip(fleet.own_names, fleet.own_units, strict=True))
-            if np.isfinite(std[:, k]).any() and len(fleet.arms) > 1
-        ]  # fmt: skip
-        hint = f"{self._meanings()} Bands are two standard deviations wide on either side. Empty cells: the arm's logs "
-        hint += "do not tell."
-        return [Rows(header, tuple(rows)), Text(hint, "hint"), *plots]
-
-    def _meanings(self) -> str:
-        """What the names stand for, each kind once."""
-        robot, base = self.fleet.typical.robot, self.fleet.typical.base
-        kinds = {
-            base.names[place].rstrip("0123456789"): term_words([robot.terms[base.columns[place] - 10 * robot.dof].term])
-            for place in self.fleet.pool.own_places
-        }
-        return f"{', '.join(f'{name}: {words}' for name, words in kinds.items())}; the number is the joint's."
-
-
-class Course(_OfFleet):
-    """Own parameters in the course of time, for arms that changed."""
-
-    title: ClassVar[str] = "In the course of time"
-
-    def blocks(self) -> Sequence[Block]:
-        """For every parameter that changed in some arm, its course there and the median of the others."""
-        blocks: list[Block] = []
-        for k, name in enumerate(self.fleet.own_names):
-            changed = [arm for arm in self.ordered() if _changed(arm, name)][:MOST_CURVES]
-            for arm in changed:
-                times, values, std = arm.history.values(k)
-                days, joint = (times - times[0]) / DAY_S, self.fleet.own_joints[k]
-                trend = arm.history.trend(k, joint)
-                at = "" if trend is None or not np.isfinite(trend.per_kelvin) else f" at {trend.temperature:.3g} °C"
-                values = values if trend is None else trend.at_mean_temperature(
-                    values, arm.history.temperatures(k, joint)
-                )  # fmt: skip
-                middle = float(np.median([other.own.values[k] for other in self.fleet.arms]))
-                curves = [(arm.name, values), ("median of the fleet", np.full(len(days), middle))]
-                unit = self.fleet.own_units[k]
-                blocks.append(
-                    Plot.of(f"{name} of {arm.name} over time{at}", f"days since {date_of(times[0])}",
-                            f"{name} [{unit}]{at}", days, curves, dashed=["median of the fleet"], half=2.0 * std,
-                            small=True)
-                )  # fmt: skip
-        if not blocks and any(len(arm.history.windows) > 1 for arm in self.fleet.arms):
-            return [Text("No parameter changed beyond its uncertainty.")]
-        return blocks
-
-
-def _changed(arm: Arm, name: str) -> bool:
-    return any(difference.kind == "change" and difference.what == name for difference in arm.differences)
-
-
-class Warmth(_OfFleet):
-    """How own parameters depend on temperature."""
-
-    title: ClassVar[str] = "Friction and temperature"
-
-    def blocks(self) -> Sequence[Block]:
-        """A table of all effects, and for each sure one the values of the arm with most windows; else nothing."""
-        if not self.fleet.warmth:
-            return []
-        rows = tuple(
-            (e.name, e.value, e.unit, e.per_kelvin, 1.96 * e.std, 100.0 * e.per_kelvin / e.value if e.value else None,
-             e.arms, "" if e.is_sure else "not clear of zero")
-            for e in self.fleet.warmth
-        )  # fmt: skip
-        header = ("parameter", "mean value", "unit", "change per K", "± (95 %)", "% per K", "arms", "")
-        hint = "At constant age: time and temperature are fitted together, arm by arm. One temperature counts per log."
-        return [Text(hint, "hint"), Rows(header, rows), *(self._plot(e.name) for e in self.fleet.warmth if e.is_sure)]
-
-    def _plot(self, name: str) -> Plot:
-        k = self.fleet.own_names.index(name)
-        arm = max(self.fleet.arms, key=lambda arm: len(arm.history.values(k)[0]))
-        _, values, std = arm.history.values(k)
-        warmth = arm.history.temperatures(k, self.fleet.own_joints[k])
-        order = np.argsort(warmth, kind="stable")
-        return Plot.of(f"{name} of {arm.name} over temperature", "temperature [°C]",
-                       f"{name} [{self.fleet.own_units[k]}]", warmth[order], [(arm.name, values[order])],
-                       half=2.0 * std[order], small=True)  # fmt: skip
-
-
-class SharedParameters(_OfFleet):
-    """Base parameters of the links, common to all arms."""
-
-    title: ClassVar[str] = "Shared parameters"
-
-    def blocks(self) -> Sequence[Block]:
-        """Values with their standard deviations, and those of a single arm."""
-        fleet = self.fleet
-        single = [pool for pool in (fleet.pool.of_arms([k]) for k in range(len(fleet.arms))) if not pool[2].size]
-        typical = np.median([np.sqrt(np.diagonal(c)) for _, c, _ in single], axis=0) if single else None
-        rows = tuple(
-            (name, float(fleet.pool.shared[k]), float(fleet.pool.std[k]),
-             None if typical is None else float(typical[k]), unit)
-            for k, (name, unit) in enumerate(zip(fleet.shared_names, fleet.shared_units, strict=True))
-        )  # fmt: skip
-        header = ("parameter", "value", "standard deviation", "by one arm alone (median)", "unit")
-        return [Rows(header, rows)]
-
-
-class LostLogs(_OfFleet):
-    """Logs that could not be used."""
-
-    title: ClassVar[str] = "Logs left out"
-
-    def blocks(self) -> Sequence[Block]:
-        """A table, if there are any."""
-        rows = tuple((log.arm, log.path, log.reason) for log in self.fleet.failed)
-        return [Rows(("arm", "log", "reason"), rows)] if rows else []
+        for k, (name, unit) in enumerate(zip(fleet.shared_names, fleet.shared_units, strict=True))
+    )
+    return Rows(("parameter", "value", "standard deviation", "by one arm alone (median)", "unit"), rows)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -17,7 +15,7 @@ from dynid.actuators.term_choice import TermChoice
 from dynid.arrays import Floats
 from dynid.findings import Finding
 from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Notices, Plot, Rows, Text
-from dynid.report.page import Page, Section
+from dynid.report.page import Chapter, Page
 
 MOST_JOINTS = 12
 """Joints of which curves are drawn. Convention: a page of a few hundred kilobytes."""
@@ -61,42 +59,31 @@ def servo_table(found: ActuatorEstimate) -> Rows:
     return Rows(("parameter", "value", "standard deviation", "95 % from", "to", "unit", ""), tuple(rows))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ServoValues(Section):
-    """The parameters with their intervals, and what the motions leave open."""
-
-    title: ClassVar[str] = "Servos"
-
-    found: ActuatorEstimate
-    before: tuple[OpenDirection, ...] = ()
-    """What the motions could not tell at the first guess."""
-    findings: Sequence[Finding] = ()
-    """What is to be known before the values are used."""
-
-    def blocks(self) -> Sequence[Block]:
-        """Figures, open combinations, table."""
-        found = self.found
-        held = [error for error in found.errors if not error.trained]
-        judged = held or list(found.errors)
-        rms = float(np.sqrt(np.mean([error.rms**2 for error in judged])))
-        command = float(np.sqrt(np.mean([error.command_rms**2 for error in judged])))
-        where = "held-out motions" if held else "the motions of the fit"
-        cards = (
-            (f"error of the simulated position on {where}, rms [{milli(found.model.unit)}]", f"{1e3 * rms:.3g}"),
-            (f"error of the command itself, rms [{milli(found.model.unit)}]", f"{1e3 * command:.3g}"),
-            ("parameters", f"{len(found.values)}"),
-            ("of these left open", f"{len({name for direction in found.open_directions for name in direction.names})}"),
-        )
-        remarks = [(finding.severity.capitalize(), f"{finding.where}: {finding.sentence}") for finding in self.findings]
-        remarks += [("Open", sentence) for sentence in open_sentences(found.open_directions)]
-        remarks += [("Open before the fit", sentence) for sentence in open_sentences(self.before)]
-        remarks += [("Next", step) for step in next_steps(found)]
-        kinds = dict.fromkeys(entry.kind for entry in found.model.entries)
-        meaning = "; ".join(f"{kind}: {KINDS[kind].meaning}" for kind in kinds)
-        blocks = [Cards(cards), Bullets(tuple(remarks)), servo_table(found), Text(f"{meaning}.", "hint")]
-        wrong = [f for f in found.findings if f.severity == "error" or f.code == "not-converged"]
-        items = tuple((f.severity, f.code, f"Do not use these values. {f.where}: {f.sentence}", "") for f in wrong)
-        return [Notices(items), *blocks] if items else blocks
+def _values(found: ActuatorEstimate, before: Sequence[OpenDirection], findings: Sequence[Finding]) -> Chapter:
+    """The parameters with their intervals, and what the motions leave open: at the first guess, and now."""
+    held = [error for error in found.errors if not error.trained]
+    judged = held or list(found.errors)
+    rms, command = (
+        1e3 * float(np.sqrt(np.mean([getattr(error, name) ** 2 for error in judged])))
+        for name in ("rms", "command_rms")
+    )
+    where, unit = "held-out motions" if held else "the motions of the fit", milli(found.model.unit)
+    cards = (
+        (f"error of the simulated position on {where}, rms [{unit}]", f"{rms:.3g}"),
+        (f"error of the command itself, rms [{unit}]", f"{command:.3g}"),
+        ("parameters", f"{len(found.values)}"),
+        ("of these left open", f"{len({name for direction in found.open_directions for name in direction.names})}"),
+    )
+    remarks = [(finding.severity.capitalize(), f"{finding.where}: {finding.sentence}") for finding in findings]
+    remarks += [("Open", sentence) for sentence in open_sentences(found.open_directions)]
+    remarks += [("Open before the fit", sentence) for sentence in open_sentences(before)]
+    remarks += [("Next", step) for step in next_steps(found)]
+    kinds = dict.fromkeys(entry.kind for entry in found.model.entries)
+    meaning = "; ".join(f"{kind}: {KINDS[kind].meaning}" for kind in kinds)
+    wrong = [f for f in found.findings if f.severity == "error" or f.code == "not-converged"]
+    items = tuple((f.severity, f.code, f"Do not use these values. {f.where}: {f.sentence}", "") for f in wrong)
+    blocks = (Cards(cards), Bullets(tuple(remarks)), servo_table(found), Text(f"{meaning}.", "hint"))
+    return Chapter("Servos", (Notices(items), *blocks) if items else blocks)
 
 
 def next_steps(found: ActuatorEstimate) -> list[str]:
@@ -121,45 +108,35 @@ def next_steps(found: ActuatorEstimate) -> list[str]:
     return steps
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ServoMotions(Section):
-    """Simulated against measured motion."""
-
-    title: ClassVar[str] = "Simulated and measured"
-
-    found: ActuatorEstimate
-    shown: Sequence[CommandedMotion]
-    """Motions whose curves are drawn."""
-
-    def blocks(self) -> Sequence[Block]:
-        """Errors of all motions, then curves."""
-        rows = tuple(
-            (e.name, "trained" if e.trained else "held out", 1e3 * e.mean_absolute, 1e3 * e.rms, 1e3 * e.command_rms,
-             e.sum_of_squares)
-            for e in self.found.errors
-        )  # fmt: skip
-        unit, small = squared(self.found.model.unit), milli(self.found.model.unit)
-        header = ("motion", "", f"mean error [{small}]", f"rms [{small}]", f"command, rms [{small}]",
-                  f"sum over joints [{unit}]")  # fmt: skip
-        hint = (
-            "Each motion is simulated from its first reading on by its commands alone. Command: the error of taking "
-            "every joint to be where it was sent."
-        )
-        if " or " in unit:
-            hint += " Errors of turning and sliding joints are summed as they are, radians and metres alike."
-        blocks: list[Block] = [Rows(header, rows), Text(hint, "hint")]
-        for motion in self.shown:
-            blocks.append(Heading(motion.name))
-            simulated = self.found.simulate(motion)
-            units = self.found.model.robot.position_units
-            blocks.append(_joint_errors(motion, simulated, units))
-            for j, name in enumerate(motion.joint_names[:MOST_JOINTS]):
-                curves = [("measured", motion.position[:, j]), ("simulated", simulated[:, j]),
-                          ("commanded", motion.command[:, j])]  # fmt: skip
-                label = f"{name} of {motion.name}: measured, simulated and commanded position"
-                shown = f"{name} [{units[j]}]"
-                blocks.append(Plot.of(label, "time [s]", shown, motion.time, curves, dashed=("commanded",), small=True))
-        return blocks
+def _motions(found: ActuatorEstimate, shown: Sequence[CommandedMotion]) -> Chapter:
+    """Errors of the simulated motions, then curves of those that are shown."""
+    rows = tuple(
+        (e.name, "trained" if e.trained else "held out", 1e3 * e.mean_absolute, 1e3 * e.rms, 1e3 * e.command_rms,
+         e.sum_of_squares)
+        for e in found.errors
+    )  # fmt: skip
+    unit, small = squared(found.model.unit), milli(found.model.unit)
+    header = ("motion", "", f"mean error [{small}]", f"rms [{small}]", f"command, rms [{small}]",
+              f"sum over joints [{unit}]")  # fmt: skip
+    hint = (
+        "Each motion is simulated from its first reading on by its commands alone. Command: the error of taking "
+        "every joint to be where it was sent."
+    )
+    if " or " in unit:
+        hint += " Errors of turning and sliding joints are summed as they are, radians and metres alike."
+    blocks: list[Block] = [Rows(header, rows), Text(hint, "hint")]
+    units = found.model.robot.position_units
+    for motion in shown:
+        simulated = found.simulate(motion)
+        blocks += [Heading(motion.name), _joint_errors(motion, simulated, units)]
+        for j, name in enumerate(motion.joint_names[:MOST_JOINTS]):
+            signals = {"measured": motion.position, "simulated": simulated, "commanded": motion.command}
+            label = f"{name} of {motion.name}: measured, simulated and commanded position"
+            blocks.append(
+                Plot.of(label, "time [s]", f"{name} [{units[j]}]", motion.time,
+                        [(kind, values[:, j]) for kind, values in signals.items()], dashed=("commanded",), small=True)
+            )  # fmt: skip
+    return Chapter("Simulated and measured", tuple(blocks))
 
 
 def _joint_errors(motion: CommandedMotion, simulated: Floats, units: Sequence[str]) -> Rows:
@@ -174,25 +151,18 @@ def _joint_errors(motion: CommandedMotion, simulated: Floats, units: Sequence[st
     return Rows(("joint", "error, rms", "largest", "mean", "range of the motion", "unit"), rows)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AlikeJoints(Section):
+def _alike_joints(sharing: Sharing | None) -> Chapter:
     """Which parameters alike joints share, decided by test, and the errors of the three models."""
-
-    title: ClassVar[str] = "Shared or separate"
-
-    sharing: Sharing | None
-
-    def blocks(self) -> Sequence[Block]:
-        """The tests, then the three models side by side; nothing where no joints are named as alike."""
-        if self.sharing is None:
-            return []
-        hint = (
-            f"The estimate is made again without each of {BLOCKS} blocks of time in turn; a joint is separate where "
-            "its difference from its mates is too large for what it varies by when a block is left out. What is least "
-            "contradicted is shared first, and the rest is tested again. The probability that "
-            f"anything is called separate where all is alike is {100.0 * LEVEL:.0f} %, over all joints and parameters."
-        )
-        return [Text(hint, "hint"), sharing_tests(self.sharing), Heading("Three models"), sharing_errors(self.sharing)]
+    hint = (
+        f"The estimate is made again without each of {BLOCKS} blocks of time in turn; a joint is separate where "
+        "its difference from its mates is too large for what it varies by when a block is left out. What is least "
+        "contradicted is shared first, and the rest is tested again. The probability that "
+        f"anything is called separate where all is alike is {100.0 * LEVEL:.0f} %, over all joints and parameters."
+    )
+    blocks = () if sharing is None else (
+        Text(hint, "hint"), sharing_tests(sharing), Heading("Three models"), sharing_errors(sharing)
+    )  # fmt: skip
+    return Chapter("Shared or separate", blocks)
 
 
 def sharing_tests(sharing: Sharing) -> Rows:
@@ -228,28 +198,17 @@ def sharing_errors(sharing: Sharing) -> Rows:
     return Rows(header, tuple(rows))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Repeats(Section):
+def _repeats(tests: Sequence[AlikeTest]) -> Chapter:
     """How much estimates from single recordings disagree, beside what their intervals say."""
-
-    title: ClassVar[str] = "Each recording alone"
-
-    tests: Sequence[AlikeTest]
-
-    def blocks(self) -> Sequence[Block]:
-        """One row per parameter."""
-        if not self.tests:
-            return []
-        rows = tuple(
-            (t.kind, t.mean, t.spread, t.expected, t.p_value, "agree" if t.alike else "disagree") for t in self.tests
-        )
-        header = ("parameter", "common value", "spread", "as the intervals state", "p", "")
-        hint = (
-            "Spread: standard deviation of the values of the single fits, beside the one that their intervals state. "
-            "p: probability of such differences by chance; below 5 % they disagree, and the model misses something. "
-            "Units as in the first table."
-        )
-        return [Text(agreement_of(self.tests)), Text(hint, "hint"), Rows(header, rows)]
+    rows = tuple((t.kind, t.mean, t.spread, t.expected, t.p_value, "agree" if t.alike else "disagree") for t in tests)
+    header = ("parameter", "common value", "spread", "as the intervals state", "p", "")
+    hint = (
+        "Spread: standard deviation of the values of the single fits, beside the one that their intervals state. "
+        "p: probability of such differences by chance; below 5 % they disagree, and the model misses something. "
+        "Units as in the first table."
+    )
+    blocks = (Text(agreement_of(tests)), Text(hint, "hint"), Rows(header, rows)) if rows else ()
+    return Chapter("Each recording alone", blocks)
 
 
 def agreement_of(tests: Sequence[AlikeTest]) -> str:
@@ -272,23 +231,13 @@ def choice_table(choice: TermChoice) -> Rows:
     return Rows(("with", "correlation", f"predicted, rms [{milli(choice.model.unit)}]", "folds better", ""), rows)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ChosenTerms(Section):
-    """Which terms were chosen inside the training logs, and by what."""
-
-    title: ClassVar[str] = "Chosen terms"
-
-    choice: TermChoice | None
-
-    def blocks(self) -> Sequence[Block]:
-        """Everything that was tried; nothing where the logs are too short for it."""
-        if self.choice is None:
-            return []
-        hint = (
-            "Parts of the training logs are predicted from the others. A term is taken up if it lowers the squared "
-            "error by 10 % and improves every fold; held-out logs have no part in it."
-        )
-        return [Text(hint, "hint"), choice_table(self.choice)]
+def _chosen_terms(choice: TermChoice | None) -> Chapter:
+    """Which terms were chosen inside the training logs, and by what; nothing where the logs are too short for it."""
+    hint = (
+        "Parts of the training logs are predicted from the others. A term is taken up if it lowers the squared "
+        "error by 10 % and improves every fold; held-out logs have no part in it."
+    )
+    return Chapter("Chosen terms", () if choice is None else (Text(hint, "hint"), choice_table(choice)))
 
 
 def servo_page(
@@ -296,13 +245,13 @@ def servo_page(
     shown: Sequence[CommandedMotion] = (),
     before: tuple[OpenDirection, ...] = (),
     repeats: Sequence[AlikeTest] = (),
-    extra: Sequence[Section] = (),
+    extra: Sequence[Chapter] = (),
     sharing: Sharing | None = None,
     choice: TermChoice | None = None,
     findings: Sequence[Finding] | None = None,
 ) -> Page:
     """The page of identified servos."""
-    told = found.findings if findings is None else findings
-    sections = [ServoValues(found, before, told), ServoMotions(found, shown), ChosenTerms(choice), AlikeJoints(sharing),
-                Repeats(repeats), *extra]  # fmt: skip
-    return Page.of(f"{found.model.robot.name}: identified servos", sections)
+    shown_findings = found.findings if findings is None else findings
+    chapters = [_values(found, before, shown_findings), _motions(found, shown), _chosen_terms(choice),
+                _alike_joints(sharing), _repeats(repeats), *extra]  # fmt: skip
+    return Page.of(f"{found.model.robot.name}: identified servos", chapters)

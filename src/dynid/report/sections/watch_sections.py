@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -13,103 +11,10 @@ from dynid.monitor.alarms import Watch
 from dynid.monitor.calibration import Sight
 from dynid.monitor.planted_pushes import PushCurve
 from dynid.report.html_blocks import Block, Plot, Rows, Text
-from dynid.report.page import Page, Section
+from dynid.report.page import Chapter, Page
 
 MOST_POINTS = 4000
 """Samples of a trace that are drawn (convention: some per pixel)."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Alarms(Section):
-    """Verdict and alarms of one log."""
-
-    found: Watch
-
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return f"Alarms: {self.found.source}"
-
-    def blocks(self) -> Sequence[Block]:
-        """A sentence and a table."""
-        role = "verdict bad" if self.found.alarms else "verdict good"
-        table = self.found.table()
-        rows = [Rows(table.header, table.rows)] if table.rows else []
-        return [Text(self.found.verdict, role), *rows]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Traces(Section):
-    """The torque from outside of every joint, with the limit of slow disturbances."""
-
-    found: Watch
-
-    @property
-    def title(self) -> str:
-        """Heading."""
-        return f"Torques from outside: {self.found.source}"
-
-    def blocks(self) -> Sequence[Block]:
-        """One plot per joint."""
-        if not self.found.time.size:
-            return []
-        step = max(1, self.found.time.size // MOST_POINTS)
-        rows = slice(None, None, step)
-        plots = [
-            Plot.of(
-                f"torque from outside on {joint}, with the limit of an alarm",
-                f"{joint}: time [s]",
-                "torque [N m or N]",
-                self.found.time[rows],
-                [("torque from outside", self.found.external[rows, j]), ("limit", self.found.limit[rows, j]),
-                 ("-limit", -self.found.limit[rows, j])],
-                dashed=("limit", "-limit"),
-            )
-            for j, joint in enumerate(self.found.joint_names)
-        ]  # fmt: skip
-        text = "A slow disturbance leaves the limits; a contact raises an alarm already by its suddenness."
-        return [Text(text, "hint"), *plots]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Pushes(Section):
-    """Planted pushes that are found."""
-
-    title: ClassVar[str] = "What would have been found"
-
-    sight: Sight
-    curve: PushCurve | None
-
-    def blocks(self) -> Sequence[Block]:
-        """The smallest pushes that are seen; missed pushes over their size, for each rate of false alarms."""
-        limits = [Text(f"The watch {self.sight.sentence}.")]
-        if self.curve is None:
-            return limits
-        text = (
-            f"Steps of torque were planted into the watched logs, {self.curve.pushes} per size and joint. The curves "
-            "show the share that no alarm followed within 20 ms. One sigma is "
-            f"{np.median(self.curve.torque):.3g} N m or N in the median of the joints."
-        )
-        curves = [
-            (f"{rate:g} false alarm{'' if rate == 1.0 else 's'} per hour", 100.0 * (1.0 - share.mean(axis=1)))
-            for rate, share in zip(self.curve.rates, self.curve.found, strict=True)
-        ]
-        label = "missed pushes over their size"
-        plot = Plot.of(label, "step [sigma]", "missed [%]", np.array(self.curve.sizes), curves)
-        return [*limits, Text(text, "hint"), plot]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Doubts(Section):
-    """What may be wrong with the logs or the calibration."""
-
-    title: ClassVar[str] = "Doubts"
-
-    findings: Sequence[Finding]
-
-    def blocks(self) -> Sequence[Block]:
-        """One sentence each."""
-        return [Text(finding.sentence, "hint") for finding in self.findings]
 
 
 def watch_page(
@@ -117,7 +22,7 @@ def watch_page(
     sight: Sight,
     curve: PushCurve | None,
     findings: Sequence[Finding] = (),
-    extra: Sequence[Section] = (),
+    extra: Sequence[Chapter] = (),
 ) -> Page:
     """Make the page of a watch.
 
@@ -126,8 +31,47 @@ def watch_page(
         sight: The smallest pushes that are seen.
         curve: Planted pushes.
         findings: Doubts about the logs and the calibration.
-        extra: Further sections.
+        extra: Further chapters.
     """
-    doubts = [Doubts(findings)] if findings else []
-    sections = [section for one in found for section in (Alarms(one), Traces(one))]
-    return Page.of("Watch over a robot", [*doubts, *sections, Pushes(sight, curve), *extra])
+    doubts = Chapter("Doubts", tuple(Text(finding.sentence, "hint") for finding in findings))
+    logs = [chapter for one in found for chapter in (_alarms(one), _traces(one))]
+    return Page.of("Watch over a robot", [doubts, *logs, _pushes(sight, curve), *extra])
+
+
+def _alarms(found: Watch) -> Chapter:
+    table = found.table()
+    verdict = Text(found.verdict, "verdict bad" if found.alarms else "verdict good")
+    return Chapter(f"Alarms: {found.source}", (verdict, *([Rows(table.header, table.rows)] if table.rows else [])))
+
+
+def _traces(found: Watch) -> Chapter:
+    """The torque from outside of every joint, with the limit of slow disturbances."""
+    rows = slice(None, None, max(1, found.time.size // MOST_POINTS))
+    blocks: list[Block] = [
+        Text("A slow disturbance leaves the limits; a contact raises an alarm already by its suddenness.", "hint")
+    ]
+    for j, joint in enumerate(found.joint_names):
+        limit = found.limit[rows, j]
+        curves = [("torque from outside", found.external[rows, j]), ("limit", limit), ("-limit", -limit)]
+        label = f"torque from outside on {joint}, with the limit of an alarm"
+        blocks.append(Plot.of(label, f"{joint}: time [s]", "torque [N m or N]", found.time[rows], curves,
+                              dashed=("limit", "-limit")))  # fmt: skip
+    return Chapter(f"Torques from outside: {found.source}", tuple(blocks) if found.time.size else ())
+
+
+def _pushes(sight: Sight, curve: PushCurve | None) -> Chapter:
+    """The smallest pushes that are seen; missed pushes over their size, for each rate of false alarms."""
+    title, limits = "What would have been found", Text(f"The watch {sight.sentence}.")
+    if curve is None:
+        return Chapter(title, (limits,))
+    text = (
+        f"Steps of torque were planted into the watched logs, {curve.pushes} per size and joint. The curves "
+        "show the share that no alarm followed within 20 ms. One sigma is "
+        f"{np.median(curve.torque):.3g} N m or N in the median of the joints."
+    )
+    curves = [
+        (f"{rate:g} false alarm{'' if rate == 1.0 else 's'} per hour", 100.0 * (1.0 - share.mean(axis=1)))
+        for rate, share in zip(curve.rates, curve.found, strict=True)
+    ]
+    plot = Plot.of("missed pushes over their size", "step [sigma]", "missed [%]", np.array(curve.sizes), curves)
+    return Chapter(title, (limits, Text(text, "hint"), plot))

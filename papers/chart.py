@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
+from dynid.report.html_blocks import subtract_start
 
 PALETTE = ("#2f6fb0", "#d1603d", "#4a9c6d", "#8a63b8", "#b58a1b")
 """Colours of the curves, in order."""
@@ -22,32 +23,10 @@ LETTER = 7
 """Largest width of a letter in the 12 px font [px]."""
 MOST_POINTS = 800
 """Points of a line that are drawn, about one per pixel; longer lines are thinned to the extremes of each part."""
-FAR_START = 100.0
-"""Start of an axis, in lengths of the axis, beyond which it is subtracted.
-
-Derivation: the pages store float32, whose relative step of 6e-8 then stays below 1e-5 of the axis."""
 STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#666}.t{font-weight:600;fill:#555}.g{stroke:#8884;stroke-width:1}"
     ".a{stroke:#888;fill:none}.l{fill:none;stroke-width:1.5;stroke-linejoin:round}"
 )
-
-
-def subtract_start(x: ArrayLike, label: str) -> tuple[Floats, str]:
-    """Subtract the start of an axis that begins far from zero, such as Unix time stamps.
-
-    Args:
-        x: Ascending numbers (N,).
-        label: Label of the axis.
-
-    Returns:
-        The numbers from zero on and a label that names the subtracted start, or both unchanged.
-    """
-    numbers = np.asarray(x, dtype=np.float64)
-    finite = numbers[np.isfinite(numbers)]
-    if not finite.size or abs(float(finite[0])) <= FAR_START * float(np.ptp(finite)):
-        return numbers, label
-    start = float(finite[0])
-    return numbers - start, f"{label} after {start:.15g}" if finite.size > 1 else label
 
 
 @dataclass(frozen=True, slots=True, eq=False)
