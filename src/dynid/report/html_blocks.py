@@ -248,7 +248,8 @@ def block_markdown(block: Block) -> str:
             return "\n".join(f"- {markdown_text(label)}: **{markdown_text(figure)}**" for label, figure in items)
         case Bullets(items):
             return "\n".join(
-                f"- **{markdown_text(word)}**: {markdown_text(text)}" if word else f"- {markdown_text(text)}" for word, text in items
+                f"- **{markdown_text(word)}**: {markdown_text(text)}" if word else f"- {markdown_text(text)}"
+                for word, text in items
             )
         case Notices(items):
             lines = []
