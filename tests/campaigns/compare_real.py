@@ -28,10 +28,10 @@ from dynid.estimation.closed_loop.in_loop import SplinedMotion
 from dynid.estimation.equations import build_equations
 from dynid.estimation.estimate import Estimator
 from dynid.files import write_atomically
-from dynid.links.log_reader import choose_processing
-from dynid.links.recipe import Recipe
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
+from dynid.processing.process import Chain, Processing
+from dynid.processing.uniform import Cleaning
 from dynid.tables import Table
 
 KUKA_OFFSET = np.deg2rad([0.0, -90.0, 90.0, 0.0, 0.0, 0.0])
@@ -43,7 +43,7 @@ Rows = list[tuple[str, float | None, float, str]]
 
 def position_cutoff(data: DataSet, log: Recording, band: float) -> float:
     """Choose the cutoff of the positions from their noise [Hz], between 1.5 and 3 times the band."""
-    chosen = choose_processing(log, Recipe(band_hz=band, max_gap_s=data.max_gap_s)).cutoff_hz
+    chosen = Chain.start(log, Processing(band_hz=band, cleaning=Cleaning(max_gap_s=data.max_gap_s))).options.cutoff_hz
     assert isinstance(chosen, float)
     return chosen
 

@@ -18,7 +18,7 @@ import dynid
 from dynid.estimation.linear.least_squares import refined_weights
 from dynid.estimation.physical.feasible import FeasibleWLS, feasible_parameters
 from dynid.estimation.selection import ForwardSelection
-from dynid.links.log_reader import split_log
+from dynid.links.log_reader import LogReader
 from dynid.processing.simulation import sum_of_sines
 
 BEST_OF = 5
@@ -39,7 +39,8 @@ def tx40_to_verdict(select: ForwardSelection | None) -> dynid.Validation:
     """Read, process, identify physically consistent, validate on every third block: what `dynid identify` does."""
     data, robot = SETS[0], tx40()
     recipe = dynid.Recipe.bare(band_hz=30.0, dead_band=data.dead_band, judge_rest=True, selection=select)
-    used, kept = split_log(data.recordings(robot)[0], replace(recipe, hold_out="every:3:0.75"))
+    reader = LogReader(robot=robot, recipe=replace(recipe, hold_out="every:3:0.75", gate=False))
+    (used,), (kept,) = reader.training_and_proof(data.recordings(robot)[:1])
     return dynid.validate(dynid.identify(robot, used, recipe), kept)
 
 

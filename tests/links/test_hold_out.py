@@ -14,10 +14,11 @@ from dynid.estimation.linear.least_squares import WLS
 from dynid.links.couplings import with_coupled_motors
 from dynid.links.hold_out import EveryBlock, LastPart, TimeRange, read_hold_out, split_recording
 from dynid.links.identify import identify
-from dynid.links.log_reader import choose_processing, process_log, split_log
+from dynid.links.log_reader import LogReader
 from dynid.links.recipe import Recipe
 from dynid.links.validation import validate
 from dynid.logs.recording import Recording
+from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot import zoo
 from dynid.terms.friction import Coulomb, Viscous
@@ -41,6 +42,12 @@ def test_rules_are_read_from_text() -> None:
     for wrong in ("40", "0%", "100%", "16:12", "every:1:0.5", "every:3:0", "half", "nan:3", "-1:3"):
         with pytest.raises(ArgumentError, match="Write 40% for the last"):
             read_hold_out(wrong)
+
+
+def split_log(log: Recording, recipe: Recipe) -> tuple[Experiment, Experiment]:
+    """The training part and the held-out part, without the gate."""
+    (used,), (held,) = LogReader(robot=ROBOT, recipe=replace(recipe, gate=False)).training_and_proof([log])
+    return used, held
 
 
 def test_an_end_is_cut_off(log: Recording) -> None:
@@ -67,7 +74,6 @@ def test_infinite_torques_count_as_missing(log: Recording) -> None:
     share = (np.arange(log.time.size) % 5 == 0)[:, None]  # a fifth of the samples
     for missing in (np.nan, np.inf):
         holed = replace(log, effort=np.where(share, missing, log.effort))
-        assert choose_processing(holed, Recipe(cutoff_hz=10.0)).cutoff_hz == 10.0
         with pytest.raises(DataError, match="not finite"):  # blanking a third on purpose excuses no other holes
             split_log(holed, Recipe(cutoff_hz=10.0, hold_out="every:3:1"))
 
@@ -96,7 +102,8 @@ def test_the_error_in_a_band_is_that_of_plain_filtering(log: Recording) -> None:
 
 
 def test_the_band_bounds_the_cutoff(log: Recording) -> None:
-    recipe = " ".join(process_log(log, Recipe(band_hz=2.0)).processing_steps)
+    (run,) = LogReader(robot=ROBOT, recipe=Recipe(band_hz=2.0, gate=False)).experiments([log])
+    recipe = " ".join(run.processing_steps)
     assert "for a band of 2 Hz" in recipe
     with pytest.raises(ArgumentError, match="band_hz"):
         Recipe(band_hz=0.0)

@@ -21,7 +21,6 @@ from dynid.errors import ArgumentError, DataError, EngineError, UnreachableLogEr
 from dynid.estimation.equations import Factors, merge_information, next_segment
 from dynid.findings import Finding
 from dynid.information import Information, reduce_samples
-from dynid.links.common.common_cutoff import CutoffChoice
 from dynid.links.log_reader import ChannelMapSource, Log, LogReader
 from dynid.links.recipe import Recipe
 from dynid.logs.channel_map import ChannelMap, read_channel_map
@@ -182,15 +181,14 @@ def reduce_logs(reader: LogReader, logs: Sequence[Log], engine: Engine, base: Ba
     return leaf_equations(reader.robot, chosen, [leaves[number] for number in sorted(leaves)])
 
 
-def fix_cutoff(reader: LogReader, logs: Sequence[Log], choose: CutoffChoice | None = None) -> LogReader:
+def fix_cutoff(reader: LogReader, logs: Sequence[Log], choose: object = None) -> LogReader:
     """The reader with one cutoff for all logs, chosen from the beginnings of a few of them spread over all."""
     if reader.recipe.cutoff_hz != "auto":
         return reader
     places = np.unique(np.linspace(0, len(logs) - 1, min(CUTOFF_LOGS, len(logs))).round().astype(int))
-    few = [logs[place] for place in places]
-    with _all_local(few) as here:
-        hz = reader.cutoff_of_beginnings(here, choose)
-    return reader if hz is None else replace(reader, recipe=replace(reader.recipe, cutoff_hz=hz))
+    with ExitStack() as stack:
+        hz = reader.cutoff_of_beginnings([stack.enter_context(_local(logs[place])) for place in places])
+    return replace(reader, recipe=replace(reader.recipe, cutoff_hz=hz))
 
 
 def reduce_in_blocks(robot: Robot, columns: Sequence[int], pieces: Iterable[Experiment]) -> Information:
@@ -303,12 +301,6 @@ def _local(log: Log) -> Iterator[Log]:
                 f"the file cannot be fetched: {error}", path=log, remedy="Check the URL and the access rights."
             ) from error
         yield here
-
-
-@contextmanager
-def _all_local(logs: Sequence[Log]) -> Iterator[list[Log]]:
-    with ExitStack() as stack:
-        yield [stack.enter_context(_local(log)) for log in logs]
 
 
 def _name(log: Log) -> str:
