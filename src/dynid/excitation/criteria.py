@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from scipy.linalg.lapack import dpstrf, dsyevr
 
 from dynid.arrays import Floats
 from dynid.checks import as_number
@@ -21,6 +22,8 @@ from dynid.errors import ArgumentError
 
 _STAGES = (4.0, 8.0, 16.0, 32.0, 64.0)
 """Orders of the norms that lead to the extreme ones, doubled from stage to stage. Convention."""
+Parts = Sequence[tuple[float, float, Floats]]
+"""Weight or exponent, value and gradient of each criterion of a cost."""
 _SINGULAR = 1e-15
 """Ratio of the extreme eigenvalues of the information below which it is singular: a few units of double rounding."""
 
@@ -98,8 +101,6 @@ def _spectrum(A: Floats) -> tuple[Floats, Floats]:
 
 def _extremes(A: Floats) -> tuple[Floats, Floats]:
     """The smallest and the largest eigenvalue (2,) and their eigenvectors (b, 2): half the time of all of them."""
-    from scipy.linalg.lapack import dsyevr
-
     if not np.isfinite(A).all():
         raise np.linalg.LinAlgError("the information matrix is not finite")
     ends = [dsyevr(A, range="I", il=place, iu=place) for place in (1, len(A))]
@@ -179,17 +180,10 @@ class QRCondition(InformationCriterion):
 
 def _first_and_last_pivot(A: Floats) -> tuple[int, int]:
     """Columns that QR with column pivoting takes first and last, by pivoted Cholesky elimination of A."""
-    S = np.array(A)
-    order: list[int] = []
-    left = np.ones(len(A), dtype=bool)
-    for _ in range(len(A)):
-        k = int(np.argmax(np.where(left, np.diag(S), -np.inf)))
-        if not S[k, k] > 0.0:
-            raise np.linalg.LinAlgError("the information matrix is singular")
-        left[k] = False
-        order.append(k)
-        S -= np.outer(S[:, k], S[k]) / S[k, k]
-    return order[0], order[-1]
+    _, order, rank, _ = dpstrf(A)
+    if rank < len(A):
+        raise np.linalg.LinAlgError("the information matrix is singular")
+    return int(order[0]) - 1, int(order[-1]) - 1
 
 
 @dataclass(frozen=True)
@@ -321,7 +315,10 @@ class WeightedCost(Criterion):
 
     def value_and_gradient(self, W: Floats, prior: Floats | None = None) -> tuple[float, Floats]:
         """Value, and its derivative (m, b) with respect to W."""
-        parts = [(weight, *criterion.value_and_gradient(W, prior)) for weight, criterion in self.terms]
+        return self.combine([(weight, *criterion.value_and_gradient(W, prior)) for weight, criterion in self.terms])
+
+    def combine(self, parts: Parts) -> tuple[float, Floats]:
+        """The sum of parts and its gradient."""
         value = sum(weight * part for weight, part, _ in parts)  # [GautierKhalil1992] eq. (18)
         return float(value), np.asarray(sum(weight * gradient for weight, _, gradient in parts))
 
@@ -332,31 +329,26 @@ class WeightedCost(Criterion):
     def as_information(self) -> InformationCriterion | None:
         """The sum as a function of the information alone; None where a term needs every entry of W."""
         terms = _information_terms(self.terms)
-        return None if terms is None else _InformationSum(self, terms)
+        return None if terms is None else _OfInformation(self, terms)
 
 
 @dataclass(frozen=True)
-class _InformationSum(InformationCriterion):
-    """A weighted sum of criteria that all depend on the information alone."""
+class _OfInformation(InformationCriterion):
+    """A sum or a product of criteria of the information alone."""
 
-    cost: WeightedCost
-    """The sum that it stands for."""
+    cost: WeightedCost | GeometricCost
+    """The same for any criteria."""
     terms: tuple[tuple[float, InformationCriterion], ...]
-    """Weights and criteria."""
+    """Its weights or exponents, and criteria."""
 
     @property
     def positive(self) -> bool:
-        """Whether all terms are positive."""
         return self.cost.positive
 
     def of_information(self, A: Floats) -> tuple[float, Floats]:
-        """Value and derivative for a positive definite A (b, b)."""
-        parts = [(weight, *criterion.of_information(A)) for weight, criterion in self.terms]
-        value = sum(weight * part for weight, part, _ in parts)
-        return float(value), np.asarray(sum(weight * G for weight, _, G in parts))
+        return self.cost.combine([(number, *criterion.of_information(A)) for number, criterion in self.terms])
 
     def stages(self) -> Sequence[Criterion]:
-        """The stages of the sum that it stands for."""
         return tuple(stage for cost in self.cost.stages() if (stage := cost.as_information()) is not None)
 
 
@@ -383,11 +375,14 @@ class GeometricCost(Criterion):
 
     def value_and_gradient(self, W: Floats, prior: Floats | None = None) -> tuple[float, Floats]:
         """Value, and its derivative (m, b) with respect to W."""
-        parts = [(exponent, *criterion.value_and_gradient(W, prior)) for exponent, criterion in self.terms]
+        return self.combine([(power, *criterion.value_and_gradient(W, prior)) for power, criterion in self.terms])
+
+    def combine(self, parts: Parts) -> tuple[float, Floats]:
+        """The product of parts and its gradient."""
         if not all(np.isfinite(part) for _, part, _ in parts):
-            return np.inf, np.zeros_like(W)
-        value = float(np.prod([part**exponent for exponent, part, _ in parts]))
-        return value, np.asarray(value * sum(exponent / part * gradient for exponent, part, gradient in parts))
+            return np.inf, np.zeros_like(parts[0][2])
+        value = float(np.prod([part**power for power, part, _ in parts]))
+        return value, np.asarray(value * sum(power / part * gradient for power, part, gradient in parts))
 
     def stages(self) -> Sequence[Criterion]:
         """The terms' stages side by side, the last ones together."""
@@ -396,27 +391,7 @@ class GeometricCost(Criterion):
     def as_information(self) -> InformationCriterion | None:
         """The product as a function of the information alone; None where a factor needs every entry of W."""
         terms = _information_terms(self.terms)
-        return None if terms is None else _InformationProduct(self, terms)
-
-
-@dataclass(frozen=True)
-class _InformationProduct(InformationCriterion):
-    """A product of powers of criteria that all depend on the information alone."""
-
-    cost: GeometricCost
-    """The product that it stands for."""
-    terms: tuple[tuple[float, InformationCriterion], ...]
-    """Exponents and criteria."""
-
-    def of_information(self, A: Floats) -> tuple[float, Floats]:
-        """Value and derivative for a positive definite A (b, b)."""
-        parts = [(exponent, *criterion.of_information(A)) for exponent, criterion in self.terms]
-        value = float(np.prod([part**exponent for exponent, part, _ in parts]))
-        return value, np.asarray(value * sum(exponent / part * G for exponent, part, G in parts))
-
-    def stages(self) -> Sequence[Criterion]:
-        """The stages of the product that it stands for."""
-        return tuple(stage for cost in self.cost.stages() if (stage := cost.as_information()) is not None)
+        return None if terms is None else _OfInformation(self, terms)
 
 
 def _checked_terms(what: str, terms: object) -> tuple[tuple[float, Criterion], ...]:

@@ -13,9 +13,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.optimize import minimize
 
 from dynid.arrays import Floats
 from dynid.engines.engine_names import make_engine
@@ -28,12 +28,6 @@ from dynid.excitation.feasibility import rest_positions, with_feasible_amplitude
 from dynid.excitation.observation import with_smooth_friction
 from dynid.excitation.trajectories.trajectory import LinearTrajectory
 
-if TYPE_CHECKING:
-    from multiprocessing.queues import SimpleQueue
-
-
-_POLL_S = 0.1
-"""Time between two looks at the steps of other processes [s]. Convention."""
 _MEMORY = 20
 """Steps whose gradients L-BFGS remembers. Convention."""
 _SWING = 0.4
@@ -69,13 +63,27 @@ Progress = Callable[[Step], None]
 def search(
     task: DesignTask, processes: int, progress: Progress, scheduler: str | None = None
 ) -> tuple[list[Step], bool]:
-    """All steps of all starts, and whether an interrupt (Ctrl-C) ended them; before the first step it is raised."""
+    """All steps of all starts, and whether an interrupt (Ctrl-C) ended them; before the first step it is raised.
+
+    Other processes and machines report the steps of a start when it has ended.
+    """
     numbers = list(range(task.starts if task.initial is None else task.starts + 1))
-    if scheduler is not None:
-        return _search_on_cluster(task, numbers, scheduler, progress), False
-    if processes > 1 and len(numbers) > 1:
-        return _search_in_processes(task, numbers, processes, progress)
-    return _search_here(task, numbers, progress)
+    if scheduler is None and (processes == 1 or len(numbers) == 1):
+        return _search_here(task, numbers, progress)
+    found: dict[int, list[Step]] = {}
+    name, workers = ("processes", min(processes, len(numbers))) if scheduler is None else ("dask", None)
+    is_cut = False
+    with make_engine(name, workers=workers, scheduler=scheduler) as engine:
+        try:
+            for outcome in engine.run(_search_elsewhere, [(task, number) for number in numbers]):
+                found[outcome.number] = outcome.result()
+                for step in found[outcome.number]:
+                    progress(step)
+        except KeyboardInterrupt:
+            if not found:
+                raise
+            is_cut = True
+    return [step for number in sorted(found) for step in found[number]], is_cut
 
 
 def _search_here(task: DesignTask, numbers: list[int], progress: Progress) -> tuple[list[Step], bool]:
@@ -97,69 +105,16 @@ def _search_here(task: DesignTask, numbers: list[int], progress: Progress) -> tu
     return steps, False
 
 
-def _search_in_processes(
-    task: DesignTask, numbers: list[int], processes: int, progress: Progress
-) -> tuple[list[Step], bool]:
-    import multiprocessing
-    from concurrent.futures import Future, ProcessPoolExecutor, wait
-
-    context = multiprocessing.get_context("spawn")  # forking a process with running threads is unsafe
-    steps = context.SimpleQueue()
-    interrupted = False
-    with ProcessPoolExecutor(min(processes, len(numbers)), context, initializer=_report_to, initargs=(steps,)) as pool:
-        results = [pool.submit(_search_one_start, task, number) for number in numbers]
-        waiting: set[Future[tuple[list[Step], bool]]] = set(results)
-        while waiting:
-            try:
-                waiting = wait(waiting, timeout=_POLL_S).not_done
-                while not steps.empty():
-                    progress(steps.get())
-            except KeyboardInterrupt:  # a terminal sends it to the other processes too: they return what they have
-                interrupted = True
-                for result in results:
-                    result.cancel()
-    ended = [result for result in results if not (interrupted and (result.cancelled() or result.exception()))]
-    if not ended:
-        raise KeyboardInterrupt
-    found = [result.result() for result in ended]
-    return [step for steps, _ in found for step in steps], interrupted or any(cut for _, cut in found)
-
-
-def _search_on_cluster(task: DesignTask, numbers: list[int], scheduler: str, progress: Progress) -> list[Step]:
-    """The steps of all starts, run by a Dask cluster; they are reported when a start has ended."""
-    with make_engine("dask", scheduler=scheduler) as engine:
-        found: dict[int, list[Step]] = {}
-        for outcome in engine.run(_search_elsewhere, [(task, number) for number in numbers]):
-            found[outcome.number] = outcome.result()
-            for step in found[outcome.number]:
-                progress(step)
-    return [step for number in sorted(found) for step in found[number]]
-
-
 def _search_elsewhere(start: tuple[DesignTask, int]) -> list[Step]:
-    """The steps of one start on another machine, whose clock shows another time."""
+    """The steps of one start in another process or on another machine, whose clock shows another time."""
     task, number = start
     begun = time.monotonic()
     here = replace(task, begun=begun, deadline=begun + task.deadline - task.begun)
     return _search_here(here, [number], lambda step: None)[0]
 
 
-_progress_here: list[Progress] = []
-"""In a process of its own: the function that sends steps to the parent."""
-
-
-def _report_to(queue: SimpleQueue[Step]) -> None:
-    _progress_here[:] = [queue.put]
-
-
-def _search_one_start(task: DesignTask, number: int) -> tuple[list[Step], bool]:
-    return _search_here(task, [number], _progress_here[0])
-
-
 def _descend(task: DesignTask, problem: DesignProblem, number: int, progress: Progress) -> None:
     """Improve one start until the outer iterations or the deadline end it; every step is reported."""
-    from scipy.optimize import minimize
-
     start = _first_trajectory(task, problem, number)
     times, _ = problem.family.grid(problem.samples)
     progress(Step(number, 0, _value(problem, start, task.criterion), 0.0, time.monotonic() - task.begun, start))

@@ -93,10 +93,6 @@ class Samples:
             lines.append(f"  time_from_start: {{sec: {stamp['sec']}, nanosec: {stamp['nanosec']}}}")
         return "\n".join(lines) + "\n"
 
-    def to_ros(self, path: str | os.PathLike[str]) -> None:
-        """Write `ros_yaml`."""
-        write_atomically(path, self.ros_yaml(), force=True)
-
     def urscript(self, *, name: str = "excitation", lookahead_s: float = 0.1, gain: int = 300) -> str:
         """A URScript program that moves to the first position and then streams the positions by ``servoj``.
 
@@ -115,7 +111,3 @@ class Samples:
         targets = ["[" + ", ".join(f"{value:.9g}" for value in row) + "]" for row in self.q.tolist()]
         moves = [f"  servoj({target}, {step})" for target in targets]
         return "\n".join([f"def {name}():", f"  movej({targets[0]})", *moves, "  stopj(2.0)", "end", f"{name}()", ""])
-
-    def to_urscript(self, path: str | os.PathLike[str]) -> None:
-        """Write `urscript` with its default settings."""
-        write_atomically(path, self.urscript(), force=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import BSpline
 
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError
@@ -69,15 +70,9 @@ class SplineTrajectory(LinearTrajectory):
         return np.tile(q, (self.coefficients.shape[0], 1))
 
     def basis(self, t: Floats, order: int) -> Floats:
-        """Derivative of the basis functions (N, k): lower-degree splines of differences of control points."""
+        """Derivative of the basis functions (N, k)."""
         points = np.repeat(np.eye(len(self.coefficients)), self._repeats, axis=0)
-        knots = self._knots
-        degree = self.degree
-        for _ in range(order):
-            spacing = knots[degree + 1 : -1] - knots[1 : -degree - 1]
-            points = degree * np.diff(points, axis=0) / spacing[:, None]
-            knots, degree = knots[1:-1], degree - 1
-        return _b_splines(t, knots, degree) @ points
+        return np.asarray(BSpline(self._knots, points, self.degree)(t, nu=order))
 
     @property
     def _repeats(self) -> NDArray[np.int64]:
@@ -92,17 +87,3 @@ class SplineTrajectory(LinearTrajectory):
             raise ArgumentError("too few control points for the degree", remedy="Give more points.")
         ends = np.zeros(self.degree)
         return np.concatenate([ends, np.linspace(0.0, 1.0, interior), ends + 1.0]) * self.duration_s
-
-
-def _b_splines(t: Floats, knots: Floats, degree: int) -> Floats:
-    """All B-splines of that degree on these knots at times t, (N, len(knots) - degree - 1): Cox and de Boor."""
-    first, last = degree, len(knots) - degree - 2
-    interval = np.clip(np.searchsorted(knots, t, side="right") - 1, first, last)
-    values = np.zeros((len(t), len(knots) - 1))
-    values[np.arange(len(t)), interval] = 1.0
-    for d in range(1, degree + 1):
-        span = knots[d:-1] - knots[: -d - 1], knots[d + 1 :] - knots[1:-d]
-        rise = np.divide(t[:, None] - knots[: -d - 1], span[0], out=np.zeros((len(t), len(span[0]))), where=span[0] > 0)
-        fall = np.divide(knots[d + 1 :] - t[:, None], span[1], out=np.zeros((len(t), len(span[1]))), where=span[1] > 0)
-        values = rise * values[:, :-1] + fall * values[:, 1:]
-    return values
