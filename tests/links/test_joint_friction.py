@@ -91,10 +91,10 @@ def test_coefficients_that_share_a_friction_are_not_called_determined() -> None:
     terms = [dynid.terms.SmoothSign(joint=joint, scale=0.05) for joint in range(robot.dof)]
     fit = dynid.identify(robot, run, dynid.Recipe.bare(), terms=terms, estimator=WLS())
     table = dynid.export.parameter_table(fit)
-    status = dict(zip(table.columns["parameter"].tolist(), table.columns["status"].tolist(), strict=True))
+    status = dict(zip(table["parameter"], table["status"], strict=True))
     assert status["FC1"] == status["FT1(0.05)"] == "shared"
     assert status["OFF1"] == "data"
     assert "Parts of a friction" in fit.summary()
     plain = dynid.identify(robot, run, dynid.Recipe.bare())
-    assert "shared" not in dynid.export.parameter_table(plain).columns["status"].tolist()
+    assert "shared" not in dynid.export.parameter_table(plain)["status"].tolist()
     assert "Parts of a friction" not in plain.summary()

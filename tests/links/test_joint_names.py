@@ -74,7 +74,9 @@ DOORS: dict[str, Callable[[Experiment, Experiment], Any]] = {
     "joint_torques": lambda a, b: [joint.residual for joint in joint_torques(fit(), a)],
     "joint_friction": lambda a, b: [friction.speed for friction in dynid.links.joint_friction(fit(), [a])],
     "validate": lambda a, b: dynid.validate(fit(), a).per_joint,
-    "prediction_table": lambda a, b: list(dynid.export.prediction_table(fit(), a).columns.values()),
+    "prediction_table": lambda a, b: [
+        column.to_numpy() for _, column in dynid.export.prediction_table(fit(), a).items()
+    ],
 }
 
 

@@ -13,13 +13,13 @@ NAMES = {
     "c.c_pruning": ["PrunedModel", "prune"],
     "c.code_cost": ["count_code", "pruning_cost"],
     "data_tables": [
-        "DataTable",
         "experiment_table",
         "load_table",
         "parameter_table",
         "prediction_table",
         "recording_tables",
         "standard_parameter_table",
+        "write_table",
         "write_tables",
     ],
     "parameter_vectors": [

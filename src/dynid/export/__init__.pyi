@@ -13,13 +13,13 @@ from dynid.export.controller_dialogs import payload_dialogs as payload_dialogs
 from dynid.export.controller_files import ControllerFile as ControllerFile
 from dynid.export.controller_files import ros2_gravity_compensation as ros2_gravity_compensation
 from dynid.export.controller_files import ur_payload_script as ur_payload_script
-from dynid.export.data_tables import DataTable as DataTable
 from dynid.export.data_tables import experiment_table as experiment_table
 from dynid.export.data_tables import load_table as load_table
 from dynid.export.data_tables import parameter_table as parameter_table
 from dynid.export.data_tables import prediction_table as prediction_table
 from dynid.export.data_tables import recording_tables as recording_tables
 from dynid.export.data_tables import standard_parameter_table as standard_parameter_table
+from dynid.export.data_tables import write_table as write_table
 from dynid.export.data_tables import write_tables as write_tables
 from dynid.export.parameter_vectors import drake_parameters as drake_parameters
 from dynid.export.parameter_vectors import pinocchio_parameters as pinocchio_parameters

@@ -23,7 +23,7 @@ def identification_line(fit: Any) -> str:
 def identification_card(fit: Any) -> str:
     """Findings and parameters of an `Identification` as HTML."""
     found = [f"{finding.severity.capitalize()}: {finding.sentence}" for finding in fit.estimate.findings]
-    return html_card(identification_line(fit), [fit.bounds.sentence, *found], fit.estimate.table())
+    return html_card(identification_line(fit), found, fit.estimate.table())
 
 
 def shared_friction(equations: Factors) -> frozenset[str]:

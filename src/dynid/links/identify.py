@@ -314,7 +314,6 @@ class Identification:
         lines = [
             f"{self.robot.name}: {len(estimate.names)} base parameters by {estimate.method}",
             f"condition number {condition}, training error {self.training_error[-1]:.3g} %",
-            self.bounds.sentence,
             "",
             joints.to_text(),
             *parameter_tables(self),

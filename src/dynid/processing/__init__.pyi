@@ -10,7 +10,6 @@ from dynid.processing.differentiation import SavitzkyGolay as SavitzkyGolay
 from dynid.processing.differentiation import SmoothingSpline as SmoothingSpline
 from dynid.processing.experiment import Experiment as Experiment
 from dynid.processing.filters import Butterworth as Butterworth
-from dynid.processing.filters import Decimation as Decimation
 from dynid.processing.filters import Fir as Fir
 from dynid.processing.periods import PeriodAverage as PeriodAverage
 from dynid.processing.periods import average_periods as average_periods

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dynid.errors import ArgumentError, DynidError, ExportError
 from dynid.export.controller_files import ControllerFile, ros2_gravity_compensation, ur_payload_script
-from dynid.export.data_tables import load_table, table_ending, write_tables
+from dynid.export.data_tables import load_table, table_ending, write_table, write_tables
 from dynid.export.result_file import SavedResult, read_result
 from dynid.files import make_folder
 from dynid.links.log_reader import ChannelMapSource, LogReader, Notice, log_finding
@@ -44,7 +44,9 @@ def _tables(order: _Order, ending: str) -> tuple[Path, ...]:
     if path.name == "load.json" and path.exists():
         if order.logs:
             raise ArgumentError("the tables of a load hold no predictions", remedy="Leave the logs out.")
-        return (load_table(read_load(path)).write(order.out / f"load.{table_ending(ending)}", force=order.force),)
+        return (
+            write_table(load_table(read_load(path)), order.out / f"load.{table_ending(ending)}", force=order.force),
+        )
     saved = read_result(order.run)
     runs = order.experiments(saved) if order.logs else []
     return write_tables(saved.identification(), order.out, runs, ending=ending, force=order.force)  # type: ignore[arg-type]
