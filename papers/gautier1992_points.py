@@ -11,13 +11,12 @@ from dynid.arrays import Floats
 from dynid.excitation import (
     ConditionNumber,
     EnergyPoints,
-    Equilibrium,
     FrobeniusCondition,
-    GeometricCost,
     PointSequence,
     PointSettings,
     QRCondition,
     QuinticTrajectory,
+    balanced_cost,
     design_point_trajectory,
     optimise_points,
 )
@@ -70,17 +69,12 @@ def optimum(count: int, quick: bool) -> PointSequence:
 
 def _balance(quick: bool) -> list[PointSequence]:
     """Points whose condition number and equilibrium are low, one for each seed, the best first."""
-    cost = GeometricCost(((1.0, ConditionNumber()), (0.2, Equilibrium())))
-    found = []
-    for seed in range(1 if quick else 2):
-        points = optimise_points(narrow(), 30, starts=1 if quick else 2, iterations=60 if quick else 400, seed=seed)
-        for exponent in (0.1, 0.2):  # a little weight at first: a single entry near zero dominates S
-            leading = GeometricCost(((1.0, ConditionNumber()), (exponent, Equilibrium())))
-            starts, iterations = (1, 60) if quick else (2, 250)
-            points = optimise_points(
-                narrow(), 30, criterion=leading, starts=starts, initial=points, iterations=iterations, seed=seed
-            )
-        found.append(points)
+    starts, iterations, seeds = (1, 60, 1) if quick else (4, 400, 2)
+    cost = balanced_cost()
+    found = [
+        optimise_points(narrow(), 30, criterion=cost, starts=starts, iterations=iterations, seed=seed)
+        for seed in range(seeds)
+    ]
     return sorted(found, key=lambda points: cost.value(points.W))
 
 
