@@ -62,7 +62,7 @@ def test_tx40_on_line_is_the_batch_estimate() -> None:
     whole = dynid.estimation.LinkByLink().solve(equations)
     assert np.abs(links.estimate().values - whole.values).max() < 1e-9
     assert links.is_persistently_exciting
-    whole = dynid.estimation.Energy(interval_s=0.02, weights="equal").solve(equations)
+    whole = dynid.estimation.Energy(interval_s=0.02).solve(equations)
     assert np.abs(energy.estimate().values - whole.values).max() < 1e-9 * np.abs(whole.values).max()
 
 

@@ -84,9 +84,9 @@ def test_declared_is_done(name: str) -> None:
 def test_what_each_can_do() -> None:
     table = {entry.name: entry for entry in dynid.estimation.estimators()}
     assert {name for name, entry in table.items() if entry.simulates_loop} == {"iv", "didim"}
-    in_memory = {"huber", "energy", "recursive"}
+    in_memory = {"huber", "energy", "iv", "didim"}
     assert {name for name, entry in table.items() if not entry.accepts_streams} == in_memory
-    assert {name for name, entry in table.items() if not entry.accepts_band} == in_memory | {"iv", "didim"}
+    assert {name for name, entry in table.items() if not entry.accepts_band} == in_memory
     assert {name for name, entry in table.items() if not entry.accepts_terms} == {
         "iv",
         "didim",

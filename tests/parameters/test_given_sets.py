@@ -9,8 +9,8 @@ import pytest
 
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import build_equations
-from dynid.estimation.linear.recursive import Recursive
 from dynid.estimation.online.online_energy import OnlineEnergy
+from dynid.estimation.online.online_least_squares import OnlineLeastSquares
 from dynid.estimation.online.online_links import OnlineLinkByLink
 from dynid.export.c.c_package import generate_c
 from dynid.links.identify import identify
@@ -35,7 +35,7 @@ def test_base_parameters_of_another_robot_are_refused_everywhere():
         for use in (
             lambda base=base: OnlineLinkByLink(robot, base),
             lambda base=base: OnlineEnergy(robot, rate_hz=100.0, base=base),
-            lambda base=base: Recursive().begin(robot, base),
+            lambda base=base: OnlineLeastSquares(robot, base),
             lambda base=base: build_equations(robot, run, base=base),
             lambda base=base: identify(robot, run, Recipe.bare(), base=base),
             lambda base=base: generate_c(robot, ["regressor"], base=base),

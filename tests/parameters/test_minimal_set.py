@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import build_equations
-from dynid.estimation.linear.recursive import Recursive
 from dynid.export.c.c_package import generate_c
 from dynid.parameters import base_parameters, conversion_matrix, convert_values
 from dynid.parameters.base_set import base_vector
@@ -224,7 +223,6 @@ def test_equations_and_code_ask_for_columns_of_the_regressor():
     run = process(simulate_experiment(robot, motion, duration_s=8.0, rate_hz=100.0), cutoff_hz=10.0)
     for use in (
         lambda: build_equations(robot, run, base=base),
-        lambda: Recursive().begin(robot, base),
         lambda: generate_c(robot, base=base, load="struct"),
     ):
         with pytest.raises(ArgumentError, match="not columns of the regressor"):

@@ -13,11 +13,10 @@ from dynid.estimation.equations import build_equations as build_equations
 from dynid.estimation.estimate import Estimate as Estimate
 from dynid.estimation.estimate import Estimator as Estimator
 from dynid.estimation.estimate import convert_estimate as convert_estimate
-from dynid.estimation.linear.energy_balance import Energy as Energy
+from dynid.estimation.linear.energy import Energy as Energy
 from dynid.estimation.linear.least_squares import OLS as OLS
 from dynid.estimation.linear.least_squares import WLS as WLS
 from dynid.estimation.linear.link_by_link import LinkByLink as LinkByLink
-from dynid.estimation.linear.recursive import Recursive as Recursive
 from dynid.estimation.linear.reduced_set import ReducedSet as ReducedSet
 from dynid.estimation.linear.ridge import Ridge as Ridge
 from dynid.estimation.linear.robust import Huber as Huber
@@ -25,6 +24,7 @@ from dynid.estimation.linear.truncated_svd import TruncatedSVD as TruncatedSVD
 from dynid.estimation.online.link_excitation import LinkExcitation as LinkExcitation
 from dynid.estimation.online.link_excitation import excitation_table as excitation_table
 from dynid.estimation.online.online_energy import OnlineEnergy as OnlineEnergy
+from dynid.estimation.online.online_least_squares import OnlineLeastSquares as OnlineLeastSquares
 from dynid.estimation.online.online_links import OnlineLinkByLink as OnlineLinkByLink
 from dynid.estimation.perturbation import EstimateBounds as EstimateBounds
 from dynid.estimation.perturbation import PerturbationBounds as PerturbationBounds

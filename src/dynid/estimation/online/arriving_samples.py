@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynid.arrays import Bools, Floats
+from dynid.checks import as_row
 from dynid.errors import ArgumentError, DataError
 from dynid.robot.model import Robot
 
@@ -15,12 +16,11 @@ LARGEST = 1e30
 """Largest number that is accepted (derivation: equations multiply up to five; the square of that is still finite)."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ArrivingSamples:
+class ArrivingSamples(NamedTuple):
     """One sample or several, all finite."""
 
-    motion: tuple[Floats, ...]
-    """(m, n) each: positions [rad or m], velocities, and accelerations where they are needed."""
+    motion: Floats
+    """(channels, m, n) positions [rad or m], velocities, and accelerations where they are needed."""
     tau: Floats
     """(m, n) torques [N m or N]; zero where they do not count."""
     valid: Bools
@@ -43,32 +43,58 @@ def check_samples(
         ArgumentError: Shapes do not fit.
         DataError: A number that counts is not finite, or absurdly large; names sample and joint.
     """
-    found = {name: np.atleast_2d(np.asarray(values, dtype=float)) for name, values in {**motion, "tau": tau}.items()}
-    shapes = {name: array.shape for name, array in found.items()}
-    length = shapes["tau"][0]
-    if any(shape != (length, robot.dof) for shape in shapes.values()):
+    names, given = (*motion, "tau"), (*motion.values(), tau)
+    try:
+        found = np.array(given, dtype=float)
+    except ValueError:  # of different shapes
+        found = np.zeros(0)
+    found = found[:, None] if found.ndim == 2 else found
+    if found.ndim != 3 or found.shape[2] != robot.dof:
+        shapes = {name: np.shape(values) for name, values in zip(names, given, strict=True)}
         raise ArgumentError(
             f"the arrays have shapes {shapes}", remedy=f"Give {robot.dof} numbers per channel, one per joint, or rows."
         )
-    counts = np.ones((length, robot.dof), dtype=bool) if valid is None else np.atleast_2d(np.asarray(valid))
-    if counts.shape != (length, robot.dof) or counts.dtype != bool:
+    counts = np.ones(found.shape[1:], dtype=bool) if valid is None else np.atleast_2d(np.asarray(valid))
+    if counts.shape != found.shape[1:] or counts.dtype != bool:
         raise ArgumentError(
             f"valid has shape {counts.shape} and type {counts.dtype}", remedy="Give truth values, one per torque."
         )
-    for name, values in found.items():
-        _refuse(robot, first, name, values, counts if name == "tau" else np.ones_like(counts))
-    effort = np.where(counts, found.pop("tau"), 0.0)
-    return ArrivingSamples(tuple(found.values()), effort, counts)
-
-
-def _refuse(robot: Robot, first: int, name: str, values: Floats, counts: Bools) -> None:
-    with np.errstate(invalid="ignore"):
-        wrong = counts & ~(np.abs(values) <= LARGEST)
-    if wrong.any():
-        sample, joint = np.argwhere(wrong)[0]
-        other = ", or mark this torque with valid=False" if name == "tau" else ""
+    if valid is not None:
+        found[-1] = np.where(counts, found[-1], 0.0)
+    if found.size and not np.abs(found).max() <= LARGEST:  # NaN is never smaller
+        channel, sample, joint = np.argwhere(~(np.abs(found) <= LARGEST))[0]
+        other = ", or mark this torque with valid=False" if names[channel] == "tau" else ""
         raise DataError(
-            f"{name} is {values[sample, joint]}",
+            f"{names[channel]} is {found[channel, sample, joint]}",
             place=f"sample {first + sample}, joint {robot.joint_names[joint]}",
             remedy=f"Leave the sample out{other}.",
         )
+    return ArrivingSamples(found[:-1], found[-1], counts)
+
+
+class StatedNoise:
+    """Draws of the stated noise of a measured motion: they show how much of the equations is noise.
+
+    The difference between the equations of a sample and those of the sample with another draw of its noise has the size
+    of the equations' own errors.
+    """
+
+    __slots__ = ("_draws", "_std")
+
+    def __init__(self, robot: Robot, motion_std: tuple[ArrayLike, ...], channels: tuple[str, ...]) -> None:
+        """Check the standard deviations: for each channel one number or (n,).
+
+        Raises:
+            ArgumentError: There are too few or too many, or one is negative or not finite.
+        """
+        if len(motion_std) != len(channels):
+            raise ArgumentError(
+                f"motion_std has {len(motion_std)} entries",
+                remedy=f"Give {len(channels)} of them: of {', '.join(channels)}.",
+            )
+        self._std = [as_row("motion_std", std, robot.dof, same=True, least=0.0) for std in motion_std]
+        self._draws = np.random.default_rng(0)
+
+    def add(self, motion: Floats) -> list[Floats]:
+        """The motion (channels, m, n) with another draw of its noise."""
+        return [x + std * self._draws.normal(size=x.shape) for x, std in zip(motion, self._std, strict=True)]

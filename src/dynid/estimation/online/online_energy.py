@@ -10,20 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.arrays import Floats
 from dynid.checks import as_number
 from dynid.estimation.estimate import Estimate, convert_estimate
-from dynid.estimation.linear.balance_sums import BalanceSums
-from dynid.estimation.linear.energy_balance import Energy, energy_rows
-from dynid.estimation.linear.integrals import Intervals, interval_steps
-from dynid.estimation.online.arriving_samples import ArrivingSamples, check_samples
-from dynid.estimation.online.stated_noise import StatedNoise
+from dynid.estimation.linear.energy import Energy, EnergySums, Intervals, energy_rows, interval_steps
+from dynid.estimation.online.arriving_samples import ArrivingSamples, StatedNoise, check_samples
+from dynid.estimation.online.triangle import RowTriangle
 from dynid.information import Factor
-from dynid.information.triangular import append_many_rows
 from dynid.parameters.base import base_parameters, choose_base
 from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
 
 
 class OnlineEnergy:
-    """`Energy(weights="equal")` sample by sample, in bounded memory.
+    """`Energy` sample by sample, in bounded memory.
 
     After the last sample values and standard deviations are those of the whole log, to 1e-9.
 
@@ -78,10 +75,10 @@ class OnlineEnergy:
         self.base = self._wanted if self._wanted.mixing is None else base_parameters(robot)
         self.rate_hz = as_number("rate_hz", rate_hz, above=0.0)
         self._length = interval_steps(as_number("interval_s", interval_s, above=0.0), self.rate_hz)
-        self._sums = BalanceSums(robot.dof, self.base.names, self.base.units)
+        self._sums = EnergySums(robot.dof, self.base.names, self.base.units)
         self._open: list[ArrivingSamples] = []
         self._noise = None if motion_std is None else StatedNoise(robot, motion_std, ("positions", "velocities"))
-        self._errors = np.zeros((self.base.rank, self.base.rank))
+        self._errors = RowTriangle(self.base.rank + 1)
         q, dq, tau = np.random.default_rng(0).normal(size=(3, self._length + 1, robot.dof))
         energy_rows(self, self._intervals(q, dq, tau, np.ones(q.shape, dtype=bool)))  # refuses terms without energy
 
@@ -104,19 +101,16 @@ class OnlineEnergy:
         kept = sum(len(part.tau) for part in self._open)
         whole = (kept - 1) // self._length * self._length
         if whole > 0:
-            q, dq = (np.concatenate([part.motion[k] for part in self._open]) for k in range(2))
-            tau = np.concatenate([part.tau for part in self._open])
-            counts = np.concatenate([part.valid for part in self._open])
-            ready = slice(whole + 1)
-            part = self._intervals(q[ready], dq[ready], tau[ready], counts[ready])
-            balance = energy_rows(self, part)
-            self._sums.append(balance)
+            motion = np.concatenate([part.motion for part in self._open], axis=1)
+            tau, counts = (np.concatenate(parts) for parts in zip(*((p.tau, p.valid) for p in self._open), strict=True))
+            ready, rest = slice(whole + 1), slice(whole, None)
+            part = self._intervals(*motion[:, ready], tau[ready], counts[ready])
+            rows = energy_rows(self, part)
             if self._noise is not None:
-                other_q, other_dq = self._noise.add((part.q, part.dq))
-                shaken = replace(part, q=other_q, dq=other_dq)
-                self._errors = append_many_rows(self._errors, energy_rows(self, shaken).matrix - balance.matrix)
-            rest = slice(whole, None)
-            self._open = [ArrivingSamples((q[rest], dq[rest]), tau[rest], counts[rest])]
+                other_q, other_dq = self._noise.add(motion[:, ready])
+                self._errors.update(energy_rows(self, replace(part, q=other_q, dq=other_dq)) - rows)
+            self._sums.append(rows)
+            self._open = [ArrivingSamples(motion[:, rest], tau[rest], counts[rest])]
 
     def start_stretch(self) -> None:
         """The next sample does not follow the last one: the interval that was begun is dropped."""
@@ -130,7 +124,7 @@ class OnlineEnergy:
     @property
     def equation_count(self) -> int:
         """Number of energy equations so far, r of eq. (9)."""
-        return self._sums.equations
+        return int(self._sums.counts[0])
 
     @property
     def factor(self) -> Factor:
@@ -139,8 +133,7 @@ class OnlineEnergy:
 
     def estimate(self) -> Estimate:
         """What the samples so far say; infinite standard deviations where they do not determine a parameter."""
-        errors = None if self._noise is None else self._errors
-        found = self._sums.estimate("ordinary least squares on energy differences", errors)
+        found = self._sums.estimate(None if self._noise is None else self._errors.R[:-1, :-1])
         return convert_estimate(replace(found, references=Energy.references), self.base, self._wanted)
 
     def _intervals(self, q: Floats, dq: Floats, tau: Floats, valid: NDArray[np.bool_]) -> Intervals:

@@ -11,14 +11,12 @@ from dynid.arrays import Floats
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, convert_estimate
 from dynid.estimation.linear.link_by_link import LinkByLink, LinkStep, estimate_links, link_steps
-from dynid.estimation.online.arriving_samples import check_samples
+from dynid.estimation.online.arriving_samples import StatedNoise, check_samples
 from dynid.estimation.online.link_excitation import LinkExcitation, judge_link, link_columns, link_members, may_excite
-from dynid.estimation.online.stated_noise import StatedNoise
+from dynid.estimation.online.triangle import GrowingBlocks, RowTriangle
 from dynid.information import Information
-from dynid.information.growing_blocks import GrowingBlocks
 from dynid.information.joint_equations import equations as joint_equations
 from dynid.information.partial_results import Part
-from dynid.information.triangular import append_many_rows
 from dynid.kernels import regressor
 from dynid.parameters.base import base_parameters, choose_base
 from dynid.parameters.base_set import BaseParameters, conversion_matrix
@@ -105,11 +103,11 @@ class OnlineLinkByLink:
             np.linalg.inv(matrix[np.ix_(rows, columns)]) for rows, columns in zip(self._members, own, strict=True)
         )
         self._own = tuple(np.searchsorted(acting, places) for acting, places in zip(self._acting, own, strict=True))
-        self._unexcited = {joint: np.zeros((len(places),) * 2) for joint, places in enumerate(own)}
+        self._unexcited = {joint: RowTriangle(len(places)) for joint, places in enumerate(own)}
         self._excited_after: dict[int, int] = {}
         self._square = np.zeros((robot.dof, self._kept.rank))
         self._shake = None if motion_std is None else StatedNoise(robot, motion_std, CHANNELS)
-        self._errors = [np.zeros((len(support),) * 2) for support in self._supports]
+        self._errors = [RowTriangle(len(support)) for support in self._supports]
 
     def update(
         self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike, *, valid: ArrayLike | None = None
@@ -132,18 +130,16 @@ class OnlineLinkByLink:
         if self._shake is not None:
             moved = regressor(self.robot, *self._shake.add(new.motion), columns=self._kept.columns)
             change = moved * new.valid[..., None] - matrix
-            self._errors = [
-                append_many_rows(R, change[:, j, acting])
-                for j, (R, acting) in enumerate(zip(self._errors, self._acting, strict=True))
-            ]
+            for j, (errors, acting) in enumerate(zip(self._errors, self._acting, strict=True)):
+                errors.update(change[:, j, acting])
         torque = new.tau[..., None]
         rows = [np.hstack([matrix[:, j, acting], torque[:, j]]) for j, acting in enumerate(self._acting)]
         self._blocks.append(rows, new.valid)
         self._square += np.square(matrix).sum(axis=0)
         self.samples += len(matrix)
         for joint, triangle in tuple(self._unexcited.items()):
-            grown = self._unexcited[joint] = append_many_rows(triangle, rows[joint][:, self._own[joint]])
-            if may_excite(grown) and self._judge(joint, grown).is_persistently_exciting:
+            triangle.update(rows[joint][:, self._own[joint]])
+            if may_excite(triangle.R) and self._judge(joint, triangle.R).is_persistently_exciting:
                 self._excited_after[joint] = self.samples
                 del self._unexcited[joint]
 
@@ -160,16 +156,17 @@ class OnlineLinkByLink:
     def _link_triangle(self, joint: int) -> Floats:
         """(k, k) square root of M_i, [Lin1995] eq. (117)."""
         if joint in self._unexcited:
-            return self._unexcited[joint]
-        rows = np.concatenate([block[joint][:, self._own[joint]] for block in self._blocks.triangles])
-        return append_many_rows(np.zeros((rows.shape[1],) * 2), rows)
+            return self._unexcited[joint].R
+        triangle = RowTriangle(len(self._own[joint]))
+        triangle.update(self._blocks.total(joint)[:, self._own[joint]])
+        return triangle.R
 
     def _judge(self, joint: int, triangle: Floats) -> LinkExcitation:
         return judge_link(
             self.robot.joint_names[joint],
             tuple(self.base.names[place] for place in self._members[joint]),
             triangle @ self._turns[joint],
-            errors=None if self._shake is None else self._errors[joint][:, self._own[joint]] @ self._turns[joint],
+            errors=None if self._shake is None else self._errors[joint].R[:, self._own[joint]] @ self._turns[joint],
             longest=float(np.sqrt(self._square.max(initial=0.0))),
             samples=int(self._blocks.counts[:, joint].sum()),
             excited_after=self._excited_after.get(joint),
@@ -201,7 +198,7 @@ class OnlineLinkByLink:
 
     @property
     def _matrix_errors(self) -> list[Floats] | None:
-        return None if self._shake is None else self._errors
+        return None if self._shake is None else [errors.R for errors in self._errors]
 
     def estimate(self) -> Estimate:
         """What the samples so far say; infinite standard deviations where they do not determine a parameter."""

@@ -1,0 +1,325 @@
+"""The energy theorem as equations, one per interval of time ([GautierKhalil1992]).
+
+The work of the joints between two instants is the change of the links' energy (eqs. (1)-(3)), which is linear in the
+parameters (eqs. (4)-(7)); one equation per interval makes the system (8)-(10), solved by ordinary least squares. It
+needs no accelerations. Friction enters by its work over the interval, rotors by their kinetic energy. Intervals of the
+estimate come from the scores of blocks of time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar, Protocol
+
+import numpy as np
+from scipy.interpolate import make_interp_spline
+from scipy.stats import t as student
+
+from dynid.arrays import Bools, Floats, Ints
+from dynid.checks import check_number
+from dynid.decompositions import eigh
+from dynid.errors import ArgumentError, IdentifiabilityError
+from dynid.estimation.equations import Factors, Samples
+from dynid.estimation.estimate import TWO_SIDED_95, Estimate, Estimator
+from dynid.estimation.linear.column_resolution import resolve_columns
+from dynid.estimation.noise import check_data
+from dynid.estimation.online.triangle import RESOLUTION, GrowingBlocks
+from dynid.estimation.rows import stretches, term_columns
+from dynid.information import Factor
+from dynid.kernels import kernel, regressor
+from dynid.parameters.base_set import BaseParameters
+from dynid.robot.model import Robot
+
+PORTION_SAMPLES = 2048
+"""Number of samples whose equations are in memory at a time, about (convention: some megabytes)."""
+LINK_PARAMETERS = 10
+"""Number of inertial parameters of a link: six of inertia, three of first moments, and the mass."""
+OTHER_POSITION = 0.37
+"""Shift of all positions [rad or m] at which a term's momentum is computed again (convention). Any value works unless
+it is a simple fraction of a turn."""
+ROUNDING = 1e-14
+"""Difference of two energies over the largest energy of a unit parameter there, below which it is rounding (derivation:
+a few dozen roundings of double precision); otherwise a motion of constant energy would seem to show something."""
+LEAST_LEFT = 0.05
+"""Least share of a direction of a block's residuals that is taken to be left after the fit (convention)."""
+SPARE = 10
+"""Number of equations beyond the determined parameters from which on residuals tell the noise (derivation: with ten,
+the 97.5 % point of Student's distribution is 14 % above that of the normal one)."""
+
+
+class Model(Protocol):
+    """What has a robot and its base parameters: equations, or an estimator on line."""
+
+    @property
+    def robot(self) -> Robot: ...
+    @property
+    def base(self) -> BaseParameters: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Intervals:
+    """Consecutive intervals of equal length, one beginning at the sample where the one before ends."""
+
+    q: Floats
+    """(m * length + 1, n) [rad or m]"""
+    dq: Floats
+    """(m * length + 1, n)"""
+    effort: Floats
+    """(m * length + 1, n) measured torque, zero where it does not count [N m or N]."""
+    valid: Bools
+    """(m * length + 1, n) whether the torque counts."""
+    rate_hz: float
+    """Sampling rate [Hz]."""
+    length: int
+    """Steps of time in an interval."""
+    further_terms: tuple[dict[int, Floats], ...] = ()
+    """For each further term of the equations (not the robot's own), joint index -> its column on these samples."""
+
+    def instants(self, values: Floats) -> Floats:
+        """(m + 1, ...) of (m * length + 1, ...): where intervals begin and end."""
+        return values[:: self.length]
+
+    def integral(self, values: Floats) -> Floats:
+        """(m, ...) over each interval [s times the unit of the values]."""
+        return self._summed(values, spline_weights(self.length) / self.rate_hz)
+
+    def is_complete(self) -> Bools:
+        """(m,) whether all samples of the interval count."""
+        missing = np.where(self.valid.all(axis=1), 0.0, 1.0)
+        return np.asarray(self._summed(missing, np.ones(self.length + 1)) == 0.0)
+
+    def _summed(self, values: Floats, weights: Floats) -> Floats:
+        inner = values[:-1].reshape((len(values) - 1) // self.length, self.length, *values.shape[1:])
+        ends = values[self.length :: self.length]
+        return np.asarray(np.tensordot(inner, weights[:-1], axes=(1, 0)) + weights[-1] * ends)
+
+
+@lru_cache(maxsize=16)
+def spline_weights(length: int) -> Floats:
+    """(length + 1,) weights of samples at unit distance in the integral of the quintic spline through them.
+
+    Lower orders where samples are few: the trapezoid and Simpson's rule for one and two steps.
+    """
+    order = length if length < 3 else 3 if length < 5 else 5
+    spline = make_interp_spline(np.arange(length + 1.0), np.eye(length + 1), k=order)
+    weights = np.asarray(spline.integrate(0.0, float(length)))
+    weights.setflags(write=False)  # cached
+    return weights
+
+
+def interval_steps(interval_s: float, rate_hz: float) -> int:
+    """Steps of time in an interval [s], rounded to whole samples.
+
+    Raises:
+        ArgumentError: It is shorter than half a sampling time.
+    """
+    steps = round(interval_s * rate_hz)
+    if steps < 1:
+        raise ArgumentError(
+            f"interval_s is {interval_s:g} s, and samples are {1.0 / rate_hz:g} s apart",
+            remedy=f"Give at least one sampling time, better ten: interval_s={10.0 / rate_hz:g}.",
+        )
+    return steps
+
+
+def energy_rows(model: Model, part: Intervals) -> Floats:
+    """(m, b + 1) the equations of intervals whose samples all count; the work of the joints is the last column [J]."""
+    border = LINK_PARAMETERS * model.robot.dof
+    links = [column for column in model.base.columns if column < border]
+    own_terms = [column for column in model.base.columns if column >= border]
+    q_ab, dq_ab = part.instants(part.q), part.instants(part.dq)
+    h = kernel(model.robot, "energy_regressor", columns=links)(q_ab, dq_ab)  # [GautierKhalil1992] eqs. (4), (6)
+    kinetic = 0.5 * np.einsum("tj,tjk->tk", dq_ab, _term_momentum(model.robot, own_terms, q_ab, dq_ab))
+    work = np.einsum("tj,tjk->tk", part.dq, _term_torque(model.robot, own_terms, part))
+    terms = part.integral(work)
+    terms[:, : len(own_terms)] += np.diff(kinetic, axis=0)
+    target = part.integral((part.effort * part.dq).sum(axis=1))  # eqs. (1)-(3)
+    return np.column_stack([_differences(h), terms, target])[part.is_complete()]  # eqs. (5), (7)
+
+
+def _differences(h: Floats) -> Floats:
+    """(m, links) of rows (m + 1, links) at the instants; zero where the difference is rounding."""
+    change = np.diff(h, axis=0)
+    size = np.abs(h).max(axis=1, initial=0.0, keepdims=True)
+    return np.where(np.abs(change) > ROUNDING * np.maximum(size[1:], size[:-1]), change, 0.0)
+
+
+def _term_torque(robot: Robot, own_terms: list[int], part: Intervals) -> Floats:
+    """(samples, n, k) torque per unit of each term, without the part from accelerations: friction, offset.
+
+    The k terms are the robot's own, then the further ones of the equations.
+    """
+    rows = np.zeros((*part.q.shape, len(own_terms) + len(part.further_terms)))
+    if own_terms:
+        rows[..., : len(own_terms)] = regressor(robot, part.q, part.dq, np.zeros_like(part.q), columns=own_terms)
+    for k, column in enumerate(part.further_terms, start=len(own_terms)):
+        for joint, values in column.items():
+            rows[:, joint, k] = values
+    return rows
+
+
+def _term_momentum(robot: Robot, own_terms: list[int], q: Floats, dq: Floats) -> Floats:
+    """(m + 1, n, k) momentum per unit of terms whose torque depends on accelerations: rotors [N m s or N s].
+
+    A rotor's torque ``IA * ddq`` is the rate of its momentum ``IA * dq``: the same column with the velocity in place of
+    the acceleration.
+
+    Raises:
+        ArgumentError: A term is not proportional to accelerations, or depends on the position.
+    """
+    if not own_terms:
+        return np.zeros((*q.shape, 0))
+
+    def acceleration_torque(position: Floats, acceleration: Floats) -> Floats:
+        at_rest = regressor(robot, position, dq, np.zeros_like(q), columns=own_terms)
+        return np.asarray(regressor(robot, position, dq, acceleration, columns=own_terms) - at_rest)
+
+    momentum = acceleration_torque(q, dq)
+    # doubling ddq must double it, and another position must not change it
+    if not np.allclose(acceleration_torque(q + OTHER_POSITION, 2.0 * dq), 2.0 * momentum, atol=1e-9):
+        raise ArgumentError(
+            "a term's torque is not a constant times accelerations, so it has no momentum",
+            remedy="Use an estimator of torques, such as WLS().",
+        )
+    return momentum
+
+
+class EnergySums:
+    """What energy equations so far say, in bounded memory: a triangle per block of time."""
+
+    __slots__ = ("_blocks", "counts", "names", "units")
+
+    names: tuple[str, ...]
+    """(b,) the unknowns"""
+    units: tuple[str, ...]
+    """(b,)"""
+    counts: Ints
+    """(n,) equations so far, the same for each joint"""
+
+    def __init__(self, joints: int, names: tuple[str, ...], units: tuple[str, ...]) -> None:
+        """Start without equations."""
+        self.names, self.units = names, units
+        self.counts = np.zeros(joints, dtype=np.int64)
+        self._blocks = GrowingBlocks([len(names) + 1])
+
+    def append(self, rows: Floats) -> None:
+        """Add equations (m, b + 1)."""
+        self._blocks.append([rows], np.ones((len(rows), 1), dtype=bool))
+        self.counts = self.counts + len(rows)
+
+    @property
+    def factor(self) -> Factor:
+        """All equations, W and Y of [GautierKhalil1992] eq. (10), as a triangle."""
+        R, b = self._blocks.total(0), len(self.names)
+        return Factor(
+            columns=tuple(range(b)),
+            R=R[:-1, :-1].copy(),
+            z=R[:-1, -1].copy(),
+            residual=float(R[-1, -1] ** 2),
+            samples=int(self.counts[0]),
+            resolution=RESOLUTION,
+        )
+
+    def estimate(self, errors: Floats | None = None) -> Estimate:
+        """The estimate from all equations so far; what they do not determine has an infinite deviation.
+
+        Args:
+            errors: (b, b) triangle of the errors of W by the noise of the motion, where it is known.
+        """
+        factor = self.factor
+        longest = float(np.linalg.norm(factor.R, axis=0).max(initial=0.0))
+        inverse, clear, condition = resolve_columns(factor.R, RESOLUTION, longest, errors)
+        beta, spare = inverse @ factor.z, factor.samples - factor.rank
+        if spare < SPARE or not (np.any(factor.z) or factor.residual):
+            clear[:] = False
+        covariance = self._covariance(beta, inverse @ inverse.T)
+        covariance[~clear, ~clear] = np.inf
+        return Estimate.of(
+            self,
+            values=beta,
+            covariance=covariance,
+            undetermined=~clear,
+            noise_std=np.full(len(self.counts), np.sqrt(factor.residual / max(spare, 1))),
+            inflation=np.ones(len(self.counts)),
+            condition=condition,
+            method="ordinary least squares on energy differences",
+            extras={"equations": float(factor.samples)},
+        )
+
+    def _covariance(self, beta: Floats, inverse: Floats) -> Floats:
+        """(b, b) ``A^-1 B A^-1`` with B from the scores of blocks of time; Student's t for few blocks.
+
+        A block's residuals are raised by what the fit took out of them, ``(I - W A^-1 W^T)^(-1/2)``, so that white noise
+        gives the usual covariance.
+        """
+        scores = []
+        for (R,) in self._blocks.triangles:
+            W = R[:, :-1]
+            left, vectors = eigh(np.eye(len(W)) - W @ inverse @ W.T)
+            rest = vectors @ ((vectors.T @ (R[:, -1] - W @ beta)) / np.sqrt(np.maximum(left, LEAST_LEFT)))
+            scores.append(W.T @ rest)
+        factor = student.ppf(0.975, max(len(scores) - 1, 1)) / TWO_SIDED_95
+        half = factor * inverse @ np.reshape(scores, (-1, len(beta))).T
+        return np.asarray(half @ half.T)
+
+
+@dataclass(frozen=True, slots=True)
+class Energy(Estimator):
+    """Minimises squared residuals of energy differences between instants ([GautierKhalil1992] eqs. (1)-(10)).
+
+    Use it where accelerations are too noisy: they are not needed. `OnlineEnergy` is the same sample by sample.
+    """
+
+    name: ClassVar[str] = "energy"
+    title: ClassVar[str] = "least squares on energy differences"
+    use: ClassVar[str] = "accelerations are too noisy"
+    references: ClassVar[tuple[str, ...]] = ("GautierKhalil1992",)
+    needs: ClassVar[tuple[type[Factors], ...]] = (Samples,)
+    accepts_band: ClassVar[bool] = False
+
+    interval_s: float = 0.05
+    """Length of the intervals [s]: short against the motion, long against the sampling time. It is rounded to whole
+    samples of each experiment: 0.05 s at 250 Hz become 12 samples, 0.048 s."""
+
+    def __post_init__(self) -> None:
+        """Refuse intervals without length."""
+        check_number("interval_s", self.interval_s, "a time above zero [s]")
+
+    def estimate(self, equations: Samples) -> Estimate:
+        """Estimate from the energy balances of all intervals whose samples all count.
+
+        Raises:
+            IdentifiabilityError: There are no more equations than unknowns, or they say nothing.
+        """
+        check_data(equations, spare=1)
+        sums = EnergySums(equations.robot.dof, equations.names, equations.units)
+        for part in _cut_intervals(equations, self.interval_s):
+            sums.append(energy_rows(equations, part))
+        if sums.counts[0] <= len(equations.names):
+            raise IdentifiabilityError(
+                f"{sums.counts[0]} equations for {len(equations.names)} unknowns",
+                remedy="Record longer gap-free stretches, shorten the intervals, or use an estimator of torques.",
+            )
+        if not sums.factor.R.any():
+            remedy = "Move the robot."
+            raise IdentifiabilityError("the robot does not move, so these equations say nothing", remedy=remedy)
+        return sums.estimate()
+
+
+def _cut_intervals(equations: Samples, interval_s: float) -> Iterator[Intervals]:
+    """The intervals of every gap-free stretch, in portions of about PORTION_SAMPLES samples."""
+    for run in equations.experiments:
+        length = interval_steps(interval_s, run.rate_hz)
+        portion = max(1, PORTION_SAMPLES // length) * length
+        for rows, motion in stretches(run):
+            # over the whole stretch, as terms with memory need it
+            further_terms = term_columns(equations.robot, equations.terms, motion)
+            last = (len(motion.q) - 1) // length * length
+            for start in range(0, last, portion):
+                here = slice(start, min(start + portion, last) + 1)
+                columns = tuple({joint: column[here] for joint, column in one.items()} for one in further_terms)
+                part = run.rows(slice(rows.start + here.start, rows.start + here.stop))
+                effort = np.where(part.valid, part.effort, 0.0)
+                yield Intervals(part.q, part.dq, effort, part.valid, run.rate_hz, length, columns)

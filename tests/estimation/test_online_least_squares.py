@@ -1,0 +1,119 @@
+"""Recursive least squares on line: equal to the whole log, with forgetting; the one triangle of all trackers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dynid
+from dynid.errors import ArgumentError, DataError
+from dynid.estimation.equations import build_equations
+from dynid.estimation.linear.least_squares import OLS
+from dynid.estimation.online.online_least_squares import OnlineLeastSquares
+from dynid.estimation.online.triangle import RowTriangle, _append_by_lapack
+from dynid.kernels import regressor
+from dynid.parameters.base import base_parameters
+from dynid.processing.experiment import Experiment
+from dynid.robot import zoo
+
+from .planted import arm, planted_run
+
+
+def feed(tracker: OnlineLeastSquares, run: Experiment, portion: int = 1) -> OnlineLeastSquares:
+    for start in range(0, run.samples, portion):
+        here = slice(start, start + portion)
+        assert tracker.update(run.q[here], run.dq[here], run.ddq[here], run.effort[here]) is None  # type: ignore[func-returns-value]
+    return tracker
+
+
+@pytest.mark.parametrize(("width", "rows"), [(1, 1), (5, 3), (9, 1), (53, 6)])
+def test_the_triangle_is_that_of_all_rows(width: int, rows: int) -> None:
+    parts = np.random.default_rng(0).normal(size=(30, rows, width))
+    mine, theirs = RowTriangle(width), RowTriangle(width)
+    theirs._append = _append_by_lapack
+    for part in parts:
+        mine.update(part.copy())
+        theirs.update(part.copy())
+    A = parts.reshape(-1, width)
+    assert pytest.approx(np.linalg.cholesky(A.T @ A).T, abs=1e-10) == mine.R
+    assert pytest.approx(theirs.R, abs=1e-12) == mine.R
+    mine.update(np.zeros((rows, width)), keep=0.5)
+    assert pytest.approx(0.5 * theirs.R, abs=1e-12) == mine.R
+
+
+def test_sample_by_sample_equals_batch() -> None:
+    run = planted_run(arm(), noise=0.5, samples=300)
+    tracker = feed(OnlineLeastSquares(arm()), run)
+    found, equations = tracker.estimate(), build_equations(arm(), run)
+    batch, R = OLS().solve(equations), equations.information.weight().R
+    assert found.values == pytest.approx(batch.values, abs=1e-8)
+    assert (tracker.samples, found.samples.tolist()) == (300, [300] * 3)
+    assert found.noise_std == pytest.approx([0.5] * 3, rel=0.1)
+    # on line residuals count as independent; in batch the scatter of blocks says how far they are
+    assert found.stderr == pytest.approx(found.noise_std[0] * np.sqrt(np.diag(np.linalg.inv(R.T @ R))), rel=1e-6)
+
+
+def test_lins_set_is_the_same_estimate_in_other_words() -> None:
+    robot = zoo.stanford()
+    base = base_parameters(robot, method="minimal-combinations")
+    found = feed(OnlineLeastSquares(robot, base), planted_run(robot, samples=200), portion=200).estimate()
+    assert found.names == base.names
+    assert found.values == pytest.approx(base.project(robot.parameter_vector), abs=1e-6)
+
+
+def test_forgetting_is_weighted_least_squares() -> None:
+    run, std = planted_run(arm(), noise=0.5, samples=200), np.array([1.0, 0.5, 0.2])
+    single, whole = (OnlineLeastSquares(arm(), forgetting=0.99, torque_std=std) for _ in range(2))
+    found = feed(single, run).estimate()
+    assert found.values == pytest.approx(feed(whole, run, portion=77).estimate().values, abs=1e-9)
+    age = np.arange(200)[::-1, None]
+    root = (0.99 ** (age / 2.0) / std).ravel()
+    Y = regressor(arm(), run.q, run.dq, run.ddq, columns=single.base.columns).reshape(600, -1) * root[:, None]
+    y = run.effort.ravel() * root
+    beta = np.linalg.lstsq(Y, y, rcond=None)[0]
+    assert found.values == pytest.approx(beta, abs=1e-8)
+    equations = 3.0 * (1.0 - 0.99**200) / 0.01
+    assert single.equations == pytest.approx(equations)
+    A, older = np.linalg.inv(Y.T @ Y), (0.99 ** (age / 2.0) * np.ones(3)).ravel()[:, None] * Y
+    variance = np.sum((y - Y @ beta) ** 2) / (equations - len(beta))
+    assert found.stderr == pytest.approx(np.sqrt(variance * np.diag(A @ older.T @ older @ A)), rel=1e-6)
+
+
+def test_forgetting_follows_a_load_that_is_picked_up() -> None:
+    light = zoo.ddarm()
+    heavy = light.with_parameters(1.2 * light.parameter_vector)
+    tracker = OnlineLeastSquares(light, forgetting=0.99)
+    for robot in (light, heavy):
+        feed(tracker, planted_run(robot, samples=1500), portion=1500)
+    assert tracker.estimate().values == pytest.approx(tracker.base.project(heavy.parameter_vector), abs=1e-4)
+
+
+def test_nothing_is_claimed_before_there_is_data() -> None:
+    tracker = OnlineLeastSquares(arm())
+    assert tracker.estimate().undetermined.all()
+    run = planted_run(arm(), samples=3)
+    assert feed(tracker, run, portion=3).estimate().undetermined.all()
+
+
+def test_torques_that_do_not_count() -> None:
+    run = planted_run(arm(), samples=400)
+    valid = np.ones(run.q.shape, dtype=bool)
+    valid[::2, 1] = False
+    tracker = OnlineLeastSquares(arm())
+    tracker.update(run.q, run.dq, run.ddq, np.where(valid, run.effort, np.nan), valid=valid)
+    assert tracker.counts.tolist() == [400, 200, 400]
+    assert tracker.estimate().values == pytest.approx(tracker.base.project(arm().parameter_vector), abs=1e-8)
+
+
+def test_a_sample_without_meaning_changes_nothing() -> None:
+    run = planted_run(arm(), samples=100)
+    tracker = feed(OnlineLeastSquares(arm()), run)
+    before = tracker.factor.R
+    with pytest.raises(ArgumentError, match="shapes"):
+        tracker.update(np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2))
+    with pytest.raises(DataError, match=r"sample 100, joint joint2.*dq is nan"):
+        tracker.update(np.zeros(3), [0.0, np.nan, 0.0], np.zeros(3), np.zeros(3))
+    np.testing.assert_array_equal(tracker.factor.R, before)
+    for settings in ({"forgetting": 0.0}, {"torque_std": (1.0,)}, {"torque_std": 0.0}):
+        with pytest.raises(ArgumentError):
+            dynid.estimation.OnlineLeastSquares(arm(), **settings)  # type: ignore[arg-type]
