@@ -251,8 +251,8 @@ class EnergySums:
     def _covariance(self, beta: Floats, inverse: Floats) -> Floats:
         """(b, b) ``A^-1 B A^-1`` with B from the scores of blocks of time; Student's t for few blocks.
 
-        A block's residuals are raised by what the fit took out of them, ``(I - W A^-1 W^T)^(-1/2)``, so that white noise
-        gives the usual covariance.
+        A block's residuals are raised by what the fit took out of them, ``(I - W A^-1 W^T)^(-1/2)``: white noise then
+        has the usual covariance.
         """
         scores = []
         for (R,) in self._blocks.triangles:
