@@ -9,7 +9,7 @@ import pytest
 
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.equations import build_equations
-from dynid.estimation.linear.energy import Energy, _cut_intervals, energy_rows, spline_weights
+from dynid.estimation.linear.energy_differences import Energy, _cut_intervals, energy_rows, spline_weights
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.terms.coupling import Coupling

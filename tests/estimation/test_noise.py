@@ -12,7 +12,7 @@ from scipy.signal import lfilter
 
 from dynid.estimation.equations import build_equations
 from dynid.estimation.estimate import Estimator
-from dynid.estimation.linear.energy import Energy
+from dynid.estimation.linear.energy_differences import Energy
 from dynid.estimation.linear.least_squares import WLS
 from dynid.estimation.linear.robust import Huber
 from dynid.estimation.noise import block_inflation

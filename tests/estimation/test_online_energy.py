@@ -12,7 +12,7 @@ from scipy.interpolate import make_interp_spline
 import dynid
 from dynid.errors import ArgumentError, DataError
 from dynid.estimation.equations import build_equations
-from dynid.estimation.linear.energy import Energy
+from dynid.estimation.linear.energy_differences import Energy
 from dynid.estimation.online.online_energy import OnlineEnergy
 from dynid.estimation.online.triangle import MOST_BLOCKS
 from dynid.kernels import inverse_dynamics

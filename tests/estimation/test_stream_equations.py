@@ -10,7 +10,7 @@ import pytest
 
 from dynid.errors import ArgumentError
 from dynid.estimation.estimate import Estimator
-from dynid.estimation.linear.energy import Energy
+from dynid.estimation.linear.energy_differences import Energy
 from dynid.estimation.linear.least_squares import OLS, WLS
 from dynid.estimation.linear.link_by_link import LinkByLink
 from dynid.estimation.linear.ridge import Ridge

@@ -11,7 +11,7 @@ import pytest
 
 from dynid.errors import EstimationError
 from dynid.estimation.estimate import Estimator
-from dynid.estimation.linear.energy import Energy
+from dynid.estimation.linear.energy_differences import Energy
 from dynid.estimation.linear.least_squares import OLS, WLS
 from dynid.estimation.linear.robust import Huber
 from dynid.estimation.physical import nearest as lifting

@@ -12,7 +12,7 @@ NAMES = {
     "closed_loop.didim": ["DIDIM"],
     "equations": ["Factors", "LoopedRuns", "Samples", "StreamedLogs", "build_equations"],
     "estimate": ["Estimate", "Estimator", "convert_estimate"],
-    "linear.energy": ["Energy"],
+    "linear.energy_differences": ["Energy"],
     "linear.least_squares": ["OLS", "WLS"],
     "linear.link_by_link": ["LinkByLink"],
     "linear.reduced_set": ["ReducedSet"],

@@ -13,7 +13,7 @@ from dynid.estimation.equations import build_equations as build_equations
 from dynid.estimation.estimate import Estimate as Estimate
 from dynid.estimation.estimate import Estimator as Estimator
 from dynid.estimation.estimate import convert_estimate as convert_estimate
-from dynid.estimation.linear.energy import Energy as Energy
+from dynid.estimation.linear.energy_differences import Energy as Energy
 from dynid.estimation.linear.least_squares import OLS as OLS
 from dynid.estimation.linear.least_squares import WLS as WLS
 from dynid.estimation.linear.link_by_link import LinkByLink as LinkByLink

@@ -20,7 +20,7 @@ ESTIMATORS: dict[str, str] = {
     "svd": "dynid.estimation.linear.truncated_svd:TruncatedSVD",
     "reduced-set": "dynid.estimation.linear.reduced_set:ReducedSet",
     "link-by-link": "dynid.estimation.linear.link_by_link:LinkByLink",
-    "energy": "dynid.estimation.linear.energy:Energy",
+    "energy": "dynid.estimation.linear.energy_differences:Energy",
     "iv": "dynid.estimation.closed_loop.instrumental:InstrumentalVariables",
     "didim": "dynid.estimation.closed_loop.didim:DIDIM",
 }

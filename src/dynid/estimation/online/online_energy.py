@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.arrays import Floats
 from dynid.checks import as_number
 from dynid.estimation.estimate import Estimate, convert_estimate
-from dynid.estimation.linear.energy import Energy, EnergySums, Intervals, energy_rows, interval_steps
+from dynid.estimation.linear.energy_differences import Energy, EnergySums, Intervals, energy_rows, interval_steps
 from dynid.estimation.online.arriving_samples import ArrivingSamples, StatedNoise, check_samples
 from dynid.estimation.online.triangle import RowTriangle
 from dynid.information import Factor

@@ -8,22 +8,20 @@ definiteness. `dynid.export` prints the same reflections in C.
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
 
 import numpy as np
+from scipy.linalg.lapack import dtpqrt
 
 from dynid.arrays import Bools, Floats, Ints
 from dynid.information import Factor
-from dynid.information.triangular import append_many_rows, join_triangles
-from dynid.tape.llvm.ir import number
-from dynid.tape.program import compiles
 
 RESOLUTION = 1e-11
 """Relative size below which a direction of the scaled columns is rounding (convention: that of triangular factors)."""
-SMALLEST_SQUARE = 1e-280
-"""Squares of a column below which it is zero (derivation: far below, squares have fewer digits)."""
+PANEL = 32
+"""Columns that LAPACK reflects together (convention)."""
+MOST_ROWS = 512
+"""Rows that are appended at a time (convention)."""
 MOST_BLOCKS = 20
 """Number of blocks at which neighbours are joined (derivation: ten are left, as many as a log in memory has)."""
 
@@ -31,30 +29,37 @@ MOST_BLOCKS = 20
 class RowTriangle:
     """The triangle of all rows so far, changed in place."""
 
-    __slots__ = ("R", "_append", "_work")
-
-    R: Floats
-    """(w, w) upper triangle with a diagonal from zero on; the last column is the right side."""
+    __slots__ = ("_packed",)
 
     def __init__(self, width: int) -> None:
         """Start without rows of so many columns, the right side among them."""
-        self.R, self._work = np.zeros((width, width)), np.empty(max(width, 1))
-        self._append = _compiled() if compiles("auto") else _append_by_lapack
+        self._packed = np.zeros((width, width), order="F")
+
+    @property
+    def R(self) -> Floats:
+        """(w, w) upper triangle with a diagonal from zero on; the last column is the right side."""
+        R = self._packed.copy(order="C")
+        return np.negative(R, out=R, where=R.diagonal()[:, None] < 0.0)
 
     def update(self, rows: Floats, keep: float = 1.0) -> None:
-        """Append rows (m, w), which are overwritten; all that is older is multiplied by ``keep`` first."""
+        """Append rows (m, w); all that is older is multiplied by ``keep`` first."""
         if keep != 1.0:
-            self.R *= keep
-        if rows.size:
-            self._append(self.R, np.ascontiguousarray(rows), self._work)
+            self._packed *= keep
+        for start in range(0, len(rows), MOST_ROWS):
+            part = np.array(rows[start : start + MOST_ROWS], order="F")
+            _, _, _, failure = dtpqrt(
+                0, min(len(self._packed), PANEL), self._packed, part, overwrite_a=1, overwrite_b=1
+            )
+            assert failure == 0, "LAPACK refused the shapes"
 
     def factor(self, columns: Sequence[int], rows: int) -> Factor:
         """The equations so far, of so many rows, as a `dynid.information.Factor`."""
+        R = self.R
         return Factor(
             columns=tuple(columns),
-            R=self.R[:-1, :-1].copy(),
-            z=self.R[:-1, -1].copy(),
-            residual=float(self.R[-1, -1] ** 2),
+            R=R[:-1, :-1].copy(),
+            z=R[:-1, -1].copy(),
+            residual=float(R[-1, -1] ** 2),
             samples=rows,
             resolution=RESOLUTION,
         )
@@ -88,8 +93,10 @@ class GrowingBlocks:
 
     def total(self, group: int) -> Floats:
         """(w, w) triangle of all blocks of a group."""
-        rows = np.concatenate([block[group].R for block in self._triangles])
-        return append_many_rows(np.zeros((rows.shape[1],) * 2), rows)
+        total = RowTriangle(len(self._triangles[0][group].R))
+        for block in self._triangles:
+            total.update(block[group].R)
+        return total.R
 
     def append(self, rows: Sequence[Floats], valid: Bools) -> None:
         """Add the equations of consecutive instants.
@@ -104,7 +111,7 @@ class GrowingBlocks:
                 self._begin_block()
             stop = min(len(valid), start + self._length - self._filled)
             for triangle, mine in zip(self._triangles[-1], rows, strict=True):
-                triangle.update(mine[start:stop].copy())
+                triangle.update(mine[start:stop])
             self._counts[-1] = self._counts[-1] + valid[start:stop].sum(axis=0)
             self._filled += stop - start
             start = stop
@@ -113,154 +120,10 @@ class GrowingBlocks:
         if len(self._triangles) == MOST_BLOCKS:
             for first, second in zip(self._triangles[::2], self._triangles[1::2], strict=True):
                 for a, b in zip(first, second, strict=True):
-                    a.R[:] = join_triangles(a.R, b.R)
+                    a.update(b.R)
             self._counts = [a + b for a, b in zip(self._counts[::2], self._counts[1::2], strict=True)]
             self._triangles = self._triangles[::2]
             self._length *= 2
         self._triangles.append([RowTriangle(len(triangle.R)) for triangle in self._triangles[-1]])
         self._counts.append(np.zeros_like(self._counts[-1]))
         self._filled = 0
-
-
-def _append_by_lapack(R: Floats, rows: Floats, work: Floats) -> None:
-    R[:] = append_many_rows(R, rows)
-
-
-@cache
-def _compiled() -> Callable[[Floats, Floats, Floats], None]:
-    """The reflections in machine code, for any number of rows and columns."""
-    from dynid.tape.llvm.backend import address
-    from dynid.tape.llvm.engine import load_code, optimise_text
-
-    text = _module()
-    code = load_code(f"triangle {text}", lambda: (optimise_text(text), 2))
-    entry = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 2)(code.address("append"))
-
-    def append(R: Floats, rows: Floats, work: Floats) -> None:
-        entry(address(R), address(rows), address(work), len(R), len(rows))
-
-    append.code = code  # type: ignore[attr-defined]
-    return append
-
-
-def _module() -> str:
-    """``append(R, rows, pull, w, m)``: for each column j the reflection that makes rows[:, j] zero.
-
-    With ``norm = |(R[j, j], rows[:, j])|`` and ``head = R[j, j] + norm`` (no cancellation: diagonals stay positive) the
-    row ``pull = (head R[j] + rows[:, j]^T rows) / (norm head)`` is taken from both: ``R[j] = head pull - R[j]``,
-    ``rows -= rows[:, j] pull``.
-    """
-
-    def at(base: str, row: str, column: str, name: str) -> str:
-        return (
-            f"%{name}_row = mul i64 {row}, %w\n%{name}_at = add i64 %{name}_row, {column}\n"
-            f"%{name} = getelementptr inbounds double, ptr {base}, i64 %{name}_at"
-        )
-
-    def loop(name: str, first: str, stop: str, body: str) -> str:
-        return f"""{name}_head:
-br label %{name}_test
-{name}_test:
-%{name} = phi i64 [ {first}, %{name}_head ], [ %{name}_next, %{name}_end ]
-%{name}_more = icmp slt i64 %{name}, {stop}
-br i1 %{name}_more, label %{name}_body, label %{name}_done
-{name}_body:
-{body}
-br label %{name}_end
-{name}_end:
-%{name}_next = add i64 %{name}, 1
-br label %{name}_test
-{name}_done:"""
-
-    def axpy(name: str, inner: str) -> str:
-        """For each row: for each later column some change by ``rows[row, j]``."""
-        body = f"""{at("%rows", f"%{name}", "%j", f"{name}_own")}
-%{name}_x = load double, ptr %{name}_own
-br label %{name}_c_head
-{loop(f"{name}_c", "%first", "%w", inner)}"""
-        return loop(name, "0", "%m", body)
-
-    add = f"""{at("%rows", "%p", "%p_c", "p_other")}
-%p_y = load double, ptr %p_other
-%p_to = getelementptr inbounds double, ptr %pull, i64 %p_c
-%p_old = load double, ptr %p_to
-%p_more_y = fmul contract double %p_x, %p_y
-%p_new = fadd contract double %p_old, %p_more_y
-store double %p_new, ptr %p_to"""
-    take = f"""{at("%rows", "%t", "%t_c", "t_other")}
-%t_y = load double, ptr %t_other
-%t_from = getelementptr inbounds double, ptr %pull, i64 %t_c
-%t_p = load double, ptr %t_from
-%t_less = fmul contract double %t_x, %t_p
-%t_new = fsub contract double %t_y, %t_less
-store double %t_new, ptr %t_other"""
-    column = f"""{at("%R", "%j", "%j", "own")}
-%first = add i64 %j, 1
-%d = load double, ptr %own
-%d2 = fmul double %d, %d
-store double %d2, ptr %sum
-br label %s_head
-{
-        loop(
-            "s",
-            "0",
-            "%m",
-            f'''{at("%rows", "%s", "%j", "s_at_")}
-%s_x = load double, ptr %s_at_
-%s_2 = fmul contract double %s_x, %s_x
-%s_old = load double, ptr %sum
-%s_new = fadd contract double %s_old, %s_2
-store double %s_new, ptr %sum''',
-        )
-    }
-%square = load double, ptr %sum
-%norm = call double @llvm.sqrt.f64(double %square)
-%head = fadd double %d, %norm
-%live = fcmp ogt double %square, {number(SMALLEST_SQUARE)}
-br i1 %live, label %b_head, label %skip
-{
-        loop(
-            "b",
-            "%first",
-            "%w",
-            f'''{at("%R", "%j", "%b", "b_from")}
-%b_r = load double, ptr %b_from
-%b_h = fmul double %b_r, %head
-%b_to = getelementptr inbounds double, ptr %pull, i64 %b
-store double %b_h, ptr %b_to''',
-        )
-    }
-br label %p_head
-{axpy("p", add)}
-br label %r_head
-{
-        loop(
-            "r",
-            "%first",
-            "%w",
-            f'''{at("%R", "%j", "%r", "r_to")}
-%r_from = getelementptr inbounds double, ptr %pull, i64 %r
-%r_sum = load double, ptr %r_from
-%r_unit = fdiv double %r_sum, %norm
-%r_p = fdiv double %r_unit, %head
-store double %r_p, ptr %r_from
-%r_old = load double, ptr %r_to
-%r_h = fmul contract double %r_p, %head
-%r_new = fsub contract double %r_h, %r_old
-store double %r_new, ptr %r_to''',
-        )
-    }
-store double %norm, ptr %own
-br label %t_head
-{axpy("t", take)}
-br label %skip
-skip:"""
-    return f"""declare double @llvm.sqrt.f64(double)
-define void @append(ptr noalias %R, ptr noalias %rows, ptr noalias %pull, i64 %w, i64 %m) {{
-entry:
-%sum = alloca double
-br label %j_head
-{loop("j", "0", "%w", column)}
-ret void
-}}
-"""
