@@ -9,7 +9,7 @@
 # make dist   wheel and source archive in out/dist, checked, installed in a new environment, demo run from it
 # make pythons  the wheel on every Python that is here, with the oldest and the newest packages: a table
 # make test PYTHON=python3.13  the same targets with another Python, in an environment of its own
-# make campaigns lists the long ones: fuzzing, kills, memory, real data, the papers' tables
+# make campaigns lists the long ones: attacks, memory, real data, the papers' tables
 PYTHON ?= python3
 VENV := $(if $(filter python3,$(PYTHON)),.venv,.venv-$(notdir $(PYTHON)))
 # the interpreter itself: where a version manager has it but does not offer it on the path, its newest one
@@ -59,11 +59,8 @@ compare: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.estimators
 
 campaigns:
-	@echo "fuzz-readers            10 000 broken logs per format (minutes)"
-	@echo "campaign                all attacks: fuzzing, differences, bombs, kills, pairs, full disk; writes docs/reliability.md (hours; resumes)"
+	@echo "attack                  broken files and logs, kills, strangers' records and names, with a fresh seed (SEED=7 repeats one; half an hour)"
 	@echo "differential            random and mutated models against Pinocchio and MuJoCo"
-	@echo "bombs                   small logs that ask for gigabytes (a minute)"
-	@echo "fuzz-files              10 000 broken files of every own kind and of robots (minutes)"
 	@echo "faults                  2 000 faults in simulated and real logs"
 	@echo "gate-evidence           clean logs and wrong masses: false accusations of the gate"
 	@echo "faults-within           gains, drifts, loads and lengths planted within a log"
@@ -72,7 +69,6 @@ campaigns:
 	@echo "hypotheses              lengths, zeros, gains, tilts, springs, drifts, delays planted in logs of three own robots"
 	@echo "loop-delays             200 delays planted in PD loops with friction"
 	@echo "throughput              1e7 samples from npy and Parquet to information"
-	@echo "kills                   200 SIGKILLs while files are written"
 	@echo "processors              SSE2, AVX2 and AVX-512 against NumPy, under qemu-user where this processor lacks them"
 	@echo "memory                  1e8 samples reduced in flat memory"
 	@echo "differentiation-table   default cutoff against the best one"
@@ -105,7 +101,6 @@ campaigns:
 	@echo "actuator-coverage       200 simulated servos and legs: intervals and open combinations (minutes)"
 	@echo "actuator-speed          simulation with derivatives beside MuJoCo with differences"
 	@echo "emps                    every estimator on the slide EMPS, whose control law is known, writes docs/emps.md"
-	@echo "command-speed           commands on real logs, stage by stage, beside their targets; DIDIM beside WLS"
 	@echo "growth                  time and memory over samples, joints and logs, with exponents; writes out/growth.svg"
 	@echo "identification-speed    the log of the TX40 from disk to the verdict, one feasible solve"
 	@echo "real-data               six logs of real robots, writes docs/real-data.md"
@@ -115,21 +110,13 @@ campaigns:
 	@echo "report-speed            size and times of a 50 000-sample report in a browser"
 	@echo "pythons                 the wheel on every Python that is here, oldest and newest packages, all commands (10 minutes)"
 
-fuzz-readers: $(STAMP)
-	$(BIN)/python -m tests.campaigns.fuzz_readers --count 10000
-
-.PHONY: bombs campaign differential fuzz-files
-campaign: $(STAMP)
-	PYTHONPATH=src $(BIN)/python -m tests.campaigns.campaign --write
+.PHONY: attack differential
+SEED ?= $(shell date +%s)
+attack: $(STAMP)
+	PYTHONPATH=src $(BIN)/python -m tests.attacks --seed $(SEED)
 
 differential: $(STAMP)
 	$(BIN)/python -m tests.campaigns.differential_models --count 10000
-
-bombs: $(STAMP)
-	$(BIN)/python -m tests.campaigns.bombs
-
-fuzz-files: $(STAMP)
-	$(BIN)/python -m tests.campaigns.fuzz_files --count 10000
 
 faults: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/fault_injection.py 1400
@@ -159,9 +146,6 @@ loop-delays: $(STAMP)
 
 throughput: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/throughput.py --samples 1e7
-
-kills: $(STAMP)
-	$(CAMPAIGN)/kills.py --count 200
 
 processors: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/processors.py
@@ -273,9 +257,6 @@ own-robot: $(STAMP)
 
 identification-speed: $(STAMP)
 	$(CAMPAIGN)/identification_speed.py
-
-command-speed: $(STAMP)
-	$(CAMPAIGN)/command_speed.py
 
 growth: $(STAMP)
 	$(CAMPAIGN)/growth.py --samples 1e8

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from pathlib import Path
@@ -11,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from campaigns.fuzz_files import KINDS, fuzz
 from dynid.errors import ArgumentError, DataError, DynidError
 from dynid.files import file_digest, schema
 from dynid.files.small_files import open_regular, read_json, read_small, read_toml
@@ -142,23 +140,3 @@ def test_matching_takes_time_in_proportion(tmp_path: Path) -> None:
     (tmp_path / "law.toml").write_text(f'kind = "pd"\nkp = [[1.0]]\nkd = {10**18}')
     with pytest.raises(ArgumentError, match=r"law.toml: kp\[0\]"):
         read_law(tmp_path / "law.toml")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_hundred_mutants_of_each_kind_of_file(kind: str) -> None:
-    tally = fuzz(kind, 100, seed=1)
-    assert tally.findings == []
-    assert tally.refused + tally.read == 100
-
-
-@pytest.mark.parametrize(("row", "column", "value"), [(0, 0, -1.0), (0, 1, 1.0), (9, 9, -1e-9)])
-def test_a_covariance_that_no_errors_have_is_refused(row: int, column: int, value: float, tmp_path: Path) -> None:
-    kind = KINDS["load"]
-    kind.make(tmp_path)
-    file = tmp_path / kind.name
-    content = json.loads(file.read_text())
-    kind.use(file)
-    content["covariance"][row][column] = value
-    file.write_text(json.dumps(content))
-    with pytest.raises(DataError, match="no errors have this covariance"):
-        kind.use(file)

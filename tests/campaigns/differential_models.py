@@ -1,7 +1,7 @@
 """Reads random and mutated robot descriptions with dynid and with the program that defines their meaning, and compares.
 
 URDF is read by Pinocchio, MJCF by MuJoCo. Where both read a file, the torques of random states must agree; where one
-refuses, the reason must be in the list of known ones. Mutants are those of `fuzz_files.break_xml`.
+refuses, the reason must be in the list of known ones. Mutants are those of `tests.attacks.own_files.break_xml`.
 
 Run from the root of the repository: ``python -m tests.campaigns.differential_models --count 10000``; status 1 on any
 difference without an explanation.
@@ -30,8 +30,7 @@ from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.errors import DynidError
 from dynid.robot.check import impossible_inertias
 from dynid.robot.model import Robot
-
-from .fuzz_files import break_xml
+from tests.attacks.own_files import break_xml
 
 AGREEMENT = 1e-7
 """Largest difference of torques, relative to the largest torque and one newton metre."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from campaigns.kills import kill_while_saving
 from dynid.errors import DataError, ExportError
 from dynid.information import METHODS, Information, reduce_samples
 from dynid.information.storage import MAGIC
@@ -79,9 +77,3 @@ def test_whole_files_of_others_are_refused(body: bytes, tmp_path: Path) -> None:
         Information.load(path)
     with pytest.raises(DataError, match="cannot be read"):
         Information.load(tmp_path / "absent.info")
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_killed_save_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:
-    outcomes = [kill_while_saving(tmp_path, seed) for seed in range(20)]
-    assert set(outcomes) <= {"old", "new"}

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from attacks.own_files import ARM, MJCF
 from campaigns.differential_models import (
     AFTER_EMPTY,
     AFTER_END,
@@ -24,7 +25,6 @@ from campaigns.differential_models import (
     place_outside,
     unexplained,
 )
-from campaigns.fuzz_files import ARM, MJCF
 from dynid.cli import main
 from dynid.errors import DescriptionError
 from dynid.robot.check import check_robot

@@ -1,12 +1,7 @@
-"""Commands that are killed, run twice at once, run out of disk, or meet files of another run: nothing mixed or lost.
-
-Run from the root of the repository: ``python -m tests.campaigns.run_attacks kills --count 300`` (or ``pairs``,
-``full``, ``mixed``, ``twice``); status 1 on any finding.
-"""
+"""Commands that are killed, run twice at once, run out of disk, or meet files of a stranger: nothing mixed or lost."""
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import json
@@ -14,8 +9,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 import warnings
@@ -48,15 +41,6 @@ VERBS: dict[str, tuple[str, ...]] = {
     "codegen": ("arm.urdf", "--no-verify"),
 }
 """Command -> its words, without --out."""
-
-
-TWICE: dict[str, tuple[str, ...]] = {
-    "plain": ("identify", *VERBS["identify"]),
-    "default": ("identify", "arm.urdf", "run1.csv", "run2.csv", "--map", "map.toml"),
-    "streamed": ("identify", "arm.urdf", "run1.csv", "--map", "map.toml", "--set", "stream=true"),
-    "load": ("load", *VERBS["load"]),
-}
-"""What is asked for twice -> the command, without --out."""
 
 
 def prepare(folder: Path) -> None:
@@ -246,27 +230,54 @@ READERS: dict[str, tuple[str, ...]] = {
 """Command that reads a run -> its words after the folder."""
 
 
-def twice(count: int, folder: Path, rng: random.Random) -> list[str]:
-    """Give one command several times, with one and two threads: the numbers are the same to the last bit."""
+FORBIDDEN = ("out", "force", "scheduler", "save-recipe", "help")
+SPACES = ("", " ", "\t", "\u00a0", "\n", "\u2003", "'", '"')
+
+
+def records(count: int, folder: Path, rng: random.Random) -> list[str]:
+    """Repeat runs whose record asks for a cluster, for files elsewhere or for other commands; and refused runs that
+    list files of others: no address is asked for, and no such file is written or removed."""
+    if finish(start(["identify", *VERBS["identify"], "--out", "one"])) > 1:
+        return ["identify fails"]
+    facts = json.loads((folder / "one" / "run.json").read_text())
     findings = []
-    for name, (verb, *words) in TWICE.items():
-        seen = set()
-        for number, threads in ((number, threads) for number in range(2 * count) for threads in ("1", "2")):
-            out = f"{name}{number}{threads}"
-            command = [sys.executable, "-m", "dynid", verb, *words, "--out", out]
-            done = subprocess.run(command, env={**os.environ, "OPENBLAS_NUM_THREADS": threads}, capture_output=True)
-            if done.returncode > 1:
-                return [f"{name} ends with {done.returncode}: {done.stderr[-300:]!r}"]
-            result = "load.json" if verb == "load" else "result.json"
-            seen.add((folder / out / result).read_bytes())
-        findings += [] if len(seen) == 1 else [f"{name}: {len(seen)} different results"]
+    for number in range(count):
+        target = shutil.copytree(folder / "one", folder / f"record{number}")
+        key, gap = rng.choice(FORBIDDEN), rng.choice(SPACES)
+        planted = rng.choice([
+            ["--set", f"{gap}{key}{gap}=tcp://127.0.0.1:9"], [f"--set={key}{gap}=tcp://127.0.0.1:9"],
+            [f"--{key}{gap}", "stolen"], [f"--{key}={gap}stolen"], ["--recipe", "evil.toml"],
+        ])  # fmt: skip
+        (folder / "evil.toml").write_text(f'engine = "dask"\n"{key}" = "tcp://127.0.0.1:9"\n')
+        words = ["--set", "engine=dask", *planted, *facts["arguments"]]
+        (target / "run.json").write_text(json.dumps({**facts, "arguments": words}))
+        code = finish(start(["rerun", str(target)], _forbid_connections))
+        if code in (0, 1, 70, 98):
+            findings.append(f"{planted} ends with {code}")
+        if (folder / "stolen").exists():
+            findings.append(f"{planted} writes a file")
+        (target / "thesis.txt").write_text("years of work")
+        outputs = {"thesis.txt": file_digest(target / "thesis.txt")}
+        record = {**facts, "finished": False, "refused": True, "outputs": outputs, "result": None, "exit_code": None}
+        (target / "run.json").write_text(json.dumps(record))
+        finish(start(["identify", *VERBS["identify"], "--out", str(target)]))
+        if not (target / "thesis.txt").exists():
+            findings.append("a file of others is removed")
+        shutil.rmtree(target)
     return findings
 
 
-ATTACKS = {"kills": kills, "pairs": pairs, "full": full, "mixed": mixed, "twice": twice}
+def _forbid_connections() -> None:
+    """End the process where anything asks for an address."""
+    import socket
+
+    socket.socket.connect = lambda *_: os._exit(98)  # type: ignore[method-assign,assignment]
 
 
-def attack(name: str, count: int, seed: int = 0) -> list[str]:
+ATTACKS = {"kills": kills, "pairs": pairs, "full": full, "mixed": mixed, "records": records}
+
+
+def attack_folder(name: str, count: int, seed: int) -> list[str]:
     """Run one attack in a folder of its own; what is wrong."""
     present = Path.cwd()
     with tempfile.TemporaryDirectory() as place:
@@ -276,20 +287,3 @@ def attack(name: str, count: int, seed: int = 0) -> list[str]:
             return ATTACKS[name](count, Path(place), random.Random(f"{name}-{seed}"))
         finally:
             os.chdir(present)
-
-
-def main() -> int:
-    """The campaign's command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("attack", choices=sorted(ATTACKS))
-    parser.add_argument("--count", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    findings = attack(options.attack, options.count, options.seed)
-    sys.stdout.write(f"{options.attack}: {options.count} tried, {len(findings)} got through\n")
-    sys.stdout.writelines(f"    {finding}\n" for finding in findings[:20])
-    return int(bool(findings))
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,26 +1,15 @@
-"""Breaks every kind of file that dynid itself writes or asks for, and robot descriptions, and reads each mutant.
-
-Only errors of dynid may come out, none may take longer than 5 s, and memory stays below 1 GB. Mutants are made on two
-levels: bytes (as in `fuzz_readers`), and values: a key is lost or renamed, a value becomes one of a hundred odd ones.
-Results are signed again after that, so that nothing is refused by its checksum alone.
-
-Run from the root of the repository: ``python -m tests.campaigns.fuzz_files --count 10000``; status 1 on any finding.
-"""
+"""Files of our own kinds and models of robots, broken in many ways: only our errors may come out."""
 
 from __future__ import annotations
 
-import argparse
 import copy
 import hashlib
 import json
 import random
 import re
-import sys
 import tempfile
-import time
-import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import dynid
-from dynid.errors import DataError, DynidError
+from dynid.errors import DataError
 from dynid.excitation.plan_files import read_coefficients
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.export.result_file import _digest, read_result
@@ -52,9 +41,8 @@ from dynid.runs import run as run_task
 from dynid.runs.load_run import LoadRecipe
 from dynid.runs.run_folder import read_run
 
-from .fuzz_readers import MEMORY_LIMIT, Tally, _own_peak, mutate, tally_of_child
+from .mutants import mutate, try_mutants
 
-SECONDS_LIMIT = 5.0
 ODD: tuple[Any, ...] = (
     None, True, False, 0, -1, 1, 2, 7, 2**31, 2**63, -(2**63), 10**30, 10**400, 0.0, -0.0, 1e-320, 1e308, -1e300, 1e30,
     0.5, "", " ", "nan", "inf", "a", "../x", "\x00", "\x1b[2J", "é" * 300, "x" * 3000, "1e99999999999",
@@ -326,69 +314,18 @@ KINDS: dict[str, Kind] = {
 }
 
 
-def fuzz(name: str, count: int, seed: int) -> Tally:
-    """Read ``count`` mutants of one kind of file."""
-    kind, tally, rng = KINDS[name], Tally(name), random.Random(f"{name}-{seed}")
-    before = _own_peak()  # of what the process did earlier
-    with tempfile.TemporaryDirectory() as place, warnings.catch_warnings():
-        warnings.simplefilter("error")
+def attack_kind(name: str, count: int, seed: int) -> list[str]:
+    """Use mutants of one kind of file."""
+    kind, rng = KINDS[name], random.Random(f"{name}-{seed}")
+    with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         kind.make(folder)
         path = folder / kind.name
         original = path.read_bytes()
         kind.use(path)
-        for number in range(count):
+
+        def spoil() -> None:
             breaks = kind.break_values if kind.break_values is not None and rng.random() < 0.7 else mutate
             path.write_bytes(breaks(rng, original))
-            started = time.process_time()
-            try:
-                kind.use(path)
-                tally.read += 1
-            except DynidError:
-                tally.refused += 1
-            except Exception as error:
-                kept = f" in {path.read_bytes()[:200]!r}" if len(original) < 1000 else ""
-                tally.findings.append(f"mutant {number}: {type(error).__name__}: {str(error)[:200]}{kept}")
-            tally.slowest_s = max(tally.slowest_s, time.process_time() - started)
-            tally.mutants += 1
-    tally.peak_bytes = _own_peak()
-    if tally.slowest_s > SECONDS_LIMIT:
-        tally.findings.append(f"a mutant took {tally.slowest_s:.1f} s")
-    if tally.peak_bytes > max(MEMORY_LIMIT, before):
-        tally.findings.append(f"memory reached {tally.peak_bytes / 1e9:.2f} GB")
-    return tally
 
-
-def fuzz_in_child(name: str, count: int, seed: int, timeout_s: float) -> Tally:
-    """`fuzz` in a process of its own, so that a crash or a hang is a finding and not the end."""
-    words = ["-m", "tests.campaigns.fuzz_files", "--json", "--kind", name, "--count", str(count), "--seed", str(seed)]
-    return tally_of_child(name, words, timeout_s)
-
-
-def main() -> int:
-    """The campaign's command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kind", choices=sorted(KINDS))
-    parser.add_argument("--count", type=int, default=10_000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="one kind, in this process; the tally as JSON")
-    options = parser.parse_args()
-    if options.json:
-        tally = fuzz(options.kind, options.count, options.seed)
-        sys.stdout.write(json.dumps(asdict(tally)))
-        return int(bool(tally.findings))
-    found = 0
-    for name in [options.kind] if options.kind else KINDS:
-        tally = fuzz_in_child(name, options.count, options.seed, timeout_s=60 + options.count)
-        found += len(tally.findings)
-        sys.stdout.write(
-            f"{name:12s} {tally.mutants:6d} mutants  {tally.read:5d} read  {tally.refused:5d} refused  "
-            f"slowest {tally.slowest_s:.2f} s  peak {tally.peak_bytes / 1e6:.0f} MB  {len(tally.findings)} findings\n"
-        )
-        sys.stdout.writelines(f"    {finding}\n" for finding in tally.findings[:20])
-        sys.stdout.flush()
-    return int(bool(found))
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+        return try_mutants(count, spoil, lambda: kind.use(path))
