@@ -53,7 +53,10 @@ def fit() -> Identification:
 
 def test_a_saved_result_judges_new_logs_as_the_live_one(fit: Identification, tmp_path: Path) -> None:
     write_result(fit, tmp_path / "result.json")
-    again = read_result(tmp_path).identification()
+    saved = read_result(tmp_path)
+    again = saved.identification()
+    assert max(len(repr(saved)), len(repr(again))) < 150
+    assert str(again).splitlines()[:2] == str(fit).splitlines()[:2]
     assert np.array_equal(again.standard, fit.standard)
     assert np.array_equal(again.estimate.covariance, fit.estimate.covariance)
     assert again.robot.fingerprint == fit.robot.fingerprint
