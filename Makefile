@@ -77,6 +77,7 @@ campaigns:
 	@echo "watch-hours             false alarms of watches over hours of simulated motion (half an hour)"
 	@echo "watch                   watches over the real logs: false alarms and planted pushes, beside the usual practice"
 	@echo "fleet-cluster           1e8 samples on a Dask cluster of this machine: speed-up, memory, killed workers"
+	@echo "fleet-kills             dynid fleet killed 60 times goes on and leaves nothing behind (minutes)"
 	@echo "fleet-workers           a small fleet by 1, 2 and 8 workers: the same bits"
 	@echo "legs-alike              four simulated legs: equal ones called shared, a worn one found"
 	@echo "fleet-differences       fleets of 100 simulated arms with planted differences: found, accused falsely"
@@ -229,6 +230,9 @@ command-evidence: $(STAMP)
 
 fleet-cluster: $(STAMP)
 	$(CAMPAIGN)/fleet_cluster.py
+
+fleet-kills: $(STAMP)
+	$(CAMPAIGN)/fleet_kills.py
 
 fleet-workers: $(STAMP)
 	$(CAMPAIGN)/fleet_workers.py

@@ -21,6 +21,7 @@ from dynid.links.common import leaves
 from dynid.links.common.leaves import leaf_tasks, make_leaf
 from dynid.links.identify import identify
 from dynid.parameters.base import base_parameters
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from fleet.small_fleet import DAY_S, MAP, RECIPE, ROBOT, START_S, arm, friction_place, write_log
 
 ARMS, DAYS, WORN, LOADED, AGEING = 7, 4, 2, 5, 6
@@ -225,3 +226,21 @@ def test_the_order_in_which_workers_finish_does_not_matter(
 ) -> None:
     monkeypatch.setattr(fleet_module, "make_engine", lambda *_, **__: Shuffled())
     assert bits(identify_fleet(ROBOT, f"{folder}/{{arm}}/*.csv", RECIPE, channel_map=MAP)) == bits(found)
+
+
+def test_doubled_dry_friction_of_one_arm_among_five_is_found_and_no_other_arm_is_accused() -> None:
+    """Friction scatters by 10 % from arm to arm and joint to joint."""
+    for seed, factor in ((0, 1.0), (1, 2.0), (2, 2.0)):
+        rng, logs = np.random.default_rng(seed), {}
+        for number in range(5):
+            theta = ROBOT.parameter_vector.copy()
+            theta[10 * ROBOT.dof :] *= 1.0 + 0.1 * rng.standard_normal(theta.size - 10 * ROBOT.dof)
+            theta[friction_place("FC2")] *= factor if number == 2 else 1.0
+            motion = sum_of_sines(ROBOT.dof, period_s=5.0, harmonics=5, amplitude=0.7, seed=10 * seed + number)
+            noise = Noise(position=1e-5, effort=0.2)
+            robot = ROBOT.with_parameters(theta)
+            logs[f"a{number}"] = [
+                simulate_experiment(robot, motion, rate_hz=100.0, duration_s=10.0, noise=noise, seed=number)
+            ]
+        odd = identify_fleet(ROBOT, logs, RECIPE).outliers
+        assert [(arm.name, [d.what for d in arm.differences]) for arm in odd] == [("a2", ["FC2"])] * (factor > 1.0)

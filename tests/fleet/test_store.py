@@ -11,8 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 import dynid.fleet.fleet as fleet_module
+from campaigns.fleet_kills import go_on, kill, prepare
 from dynid.cli import main
-from dynid.errors import EngineError
+from dynid.errors import DataError, EngineError
+from dynid.files.atomic_files import begin_digest
 from dynid.fleet import Fleet, identify_fleet
 from dynid.fleet.fleet_logs import FleetLog
 from dynid.fleet.store import LeafStore
@@ -147,3 +149,37 @@ def test_the_help_names_the_engines() -> None:
     for command in ("fleet", "identify"):
         text = CliRunner().invoke(main, [command, "--help"]).output
         assert all(option in text for option in ("--engine", "--workers", "--scheduler")), command
+
+
+def test_after_kills_the_same_command_goes_on_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Three kills; `make fleet-kills` does sixty."""
+    command, store = prepare(tmp_path, arms=2, duration_s=10.0), tmp_path / "store"
+    for number in range(3):
+        kill(command, 0.5 + 0.7 * number)
+        store.mkdir(exist_ok=True)
+        (store / f".{number}.json.part").touch()
+    told, parts = go_on(command, store)
+    assert "Left out" not in told
+    assert parts == []
+
+
+def test_files_of_a_process_at_work_stay(tmp_path: Path) -> None:
+    first = LeafStore(tmp_path)
+    (tmp_path / ".half.part").touch()
+    second = LeafStore(tmp_path)
+    assert (tmp_path / ".half.part").exists()
+    del first, second
+    LeafStore(tmp_path)
+    assert not (tmp_path / ".half.part").exists()
+
+
+def test_a_log_that_changed_while_it_was_read_is_tried_again(tmp_path: Path) -> None:
+    log = FleetLog(arm="a", path=str(tmp_path / "log.csv"), identity="1")
+    (tmp_path / "log.csv").write_text("t,q\n")
+    digest = begin_digest(tmp_path / "log.csv")
+    (tmp_path / "log.csv").write_text("t,q,tau\n")
+    with pytest.raises(DataError, match="changed while it was read") as caught:
+        digest()
+    store = LeafStore(tmp_path / "store")
+    store.refuse(log, "settings", caught.value, "changed")
+    assert store.refusal(log, "settings") is None

@@ -11,6 +11,7 @@ from dynid.actuators.drive_laws import MotorLaw, PositionLaw
 from dynid.actuators.kinds import kind_of
 from dynid.actuators.servo_model import ServoModel, ServoParameter, joint_groups
 from dynid.errors import ArgumentError
+from dynid.files.records import as_record
 from dynid.files.small_files import read_toml
 from dynid.robot.model import Robot
 
@@ -79,10 +80,8 @@ def read_servo_model(path: str | Path, robot: Robot) -> ServoModel:
     if {"position", "effort", "time"} & set(content):
         remedy = f"Give kind, one of {', '.join(LAWS)}; see docs/servos.md."
         raise ArgumentError("this is a channel map, not the law of drives", path=path, remedy=remedy)
-    try:
-        file = msgspec.convert(content, LawFile)
-    except msgspec.ValidationError as error:
-        raise ArgumentError(str(error), path=path, remedy=f"Kinds are {', '.join(LAWS)}. {remedy}") from error
+    remedy = f"Kinds are {', '.join(LAWS)}. {remedy}"
+    file = as_record(content, LawFile, path=path, error=ArgumentError, remedy=remedy)
     make, names = LAWS[file.kind]
     given = {
         name: getattr(file, name) for _, known in LAWS.values() for name in known if getattr(file, name) is not None

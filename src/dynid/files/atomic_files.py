@@ -12,7 +12,7 @@ from io import BufferedReader
 from pathlib import Path
 from threading import Thread
 
-from dynid.errors import DataError, ExportError
+from dynid.errors import DataError, ExportError, UnreachableLogError
 from dynid.files.small_files import open_regular
 
 TEMPORARY = ".part"
@@ -145,7 +145,7 @@ def begin_digest(path: str | os.PathLike[str]) -> Callable[[], str]:
             now = place.stat()
             if (now.st_mtime_ns, now.st_size) != (facts.st_mtime_ns, facts.st_size):
                 remedy = "Run the command again when nothing writes to it."
-                raise DataError("the file changed while it was read", path=place, remedy=remedy)
+                raise UnreachableLogError("the file changed while it was read", path=place, remedy=remedy)
         return digest
 
     return wait

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import t
 
-from dynid.arrays import Floats
-from dynid.estimation.intervals.odd_ones import OddOne, odd_ones
+from dynid.arrays import Bools, Floats
 from dynid.fleet.fleet_causes import Cause, Gain, compare, likeliest, usual_gain
 from dynid.fleet.odd_logs import CHANCE, LogGroup, arms_with_odd_logs, odd_group
 from dynid.fleet.pooling import ArmEquations, Pool, share_of_others, without_own
@@ -149,52 +150,80 @@ def _repair(cause: Cause, gain: Gain, pool: Pool, arm: ArmEquations) -> Repair:
     return Repair(shift=shift, gains=gains)
 
 
-def unusual_values(names: Sequence[str], units: Sequence[str], arms: Sequence[str], pool: Pool) -> list[Difference]:
+def unusual_values(
+    names: Sequence[str], units: Sequence[str], kinds: Sequence[str], arms: Sequence[str], pool: Pool
+) -> list[Difference]:
     """Own parameters that are far from those of the fleet.
+
+    Arms scatter by nature, and few arms tell little of it. Parameters of one kind, such as the dry friction of all
+    joints, scatter by about the same share of their means: their scatter is that of the kind, or that of the joint
+    itself where that is larger. The farthest value is taken out, and the rest compared again.
 
     Args:
         names: (k,) names of the own parameters, gains included.
         units: (k,) their units.
+        kinds: (k,) their kinds.
         arms: Names of the arms.
         pool: The fleet.
     """
     if len(arms) < FEWEST_ARMS:
         return []
-    values = np.array([own.values for own in pool.own])
-    std = np.array([own.std for own in pool.own])
-    found = []
-    clear = [is_clear_of_zero(values[np.isfinite(std[:, k]), k]) for k in range(values.shape[1])]
-    for k, (name, unit) in enumerate(zip(names, units, strict=True)):
-        for odd in _outliers(values[:, k], std[:, k], CHANCE / max(values.size, 1)):
-            value, mean = float(values[odd.place, k]), odd.mean
-            share = percent(value - mean, mean) if clear[k] else ""
-            of = f" {unit}" if unit else ""  # gains are factors
-            sentence = f"{name} is {value:.4g}{of} against {mean:.4g}{of} of the fleet{share}, "
-            sentence += sureness(odd.p_value)
-            found.append(
-                Difference(
-                    arm=arms[odd.place], what=name, kind="own", deviations=abs(odd.deviations), sentence=sentence
-                )
-            )
+    values, std = (np.array([getattr(own, part) for own in pool.own]) for part in ("values", "std"))
+    found, known = [], np.isfinite(std)
+    clear = np.array([is_clear_of_zero(values[known[:, k], k]) for k in range(values.shape[1])])
+    level = CHANCE / max(values.size, 1)
+    while True:
+        farthest = min(
+            (_distance(values, std, known, (arm, k), _mates(kinds, clear, k))
+             for arm, k in zip(*np.nonzero(known), strict=True) if known[:, k].sum() >= FEWEST_ARMS - 1),
+            key=lambda one: one.chance, default=None,
+        )  # fmt: skip
+        if farthest is None or farthest.chance > level:
+            break
+        arm, k = farthest.place
+        value, mean, of = float(values[arm, k]), farthest.mean, f" {units[k]}" if units[k] else ""  # gains are factors
+        share = percent(value - mean, mean) if clear[k] else ""
+        sentence = f"{names[k]} is {value:.4g}{of} against {mean:.4g}{of} of the fleet{share}, "
+        found.append(Difference(arm=arms[arm], what=names[k], kind="own", deviations=abs(farthest.deviations),
+                                sentence=sentence + sureness(farthest.chance)))  # fmt: skip
+        known[arm, k] = False
     return sorted(found, key=lambda difference: -difference.deviations)
 
 
-def _outliers(values: Floats, std: Floats, chance: float) -> list[OddOne]:
-    """Arms whose value is far from the others', the farthest first.
+class _Distance(NamedTuple):
+    """How far a value of one arm is from those of the others."""
 
-    Arms scatter by nature: the others tell by how much, beyond their own uncertainty.
-    """
+    place: tuple[int, int]
+    mean: float
+    deviations: float
+    chance: float
 
-    def variance(arm: int, others: Sequence[int]) -> float:
-        own = std[others] ** 2
-        natural = max(float(values[others].var(ddof=1)) - float(own.mean()), 0.0)
-        return natural + float(std[arm]) ** 2 + (natural + float(own.mean())) / len(others)
 
-    known = np.flatnonzero(np.isfinite(std)).tolist()
-    found = odd_ones(
-        values, variance, places=known, freedom=lambda _, others: len(others) - 1.0, chance=chance, fewest=FEWEST_ARMS
-    )
-    return [odd for odd in found if odd.p_value <= chance]
+def _mates(kinds: Sequence[str], clear: Bools, place: int) -> list[int]:
+    """Parameters whose scatter, as a share of their means, is that of one of them; itself alone near zero."""
+    if not clear[place]:
+        return [place]
+    return [k for k, kind in enumerate(kinds) if kind == kinds[place] and clear[k]]
+
+
+def _distance(values: Floats, std: Floats, known: Bools, place: tuple[int, int], mates: Sequence[int]) -> _Distance:
+    """The distance of a value from the mean of the others, against their natural scatter and its own uncertainty."""
+    arm, k = (int(number) for number in place)
+    others = known.copy()
+    others[arm] = False
+    shares, freedom = {}, 0
+    for mate in mates:
+        rows = others[:, mate]
+        if rows.sum() > 1:
+            size = float(values[rows, mate].mean()) if len(mates) > 1 else 1.0
+            shares[mate] = (float(values[rows, mate].var(ddof=1)) - float(np.mean(std[rows, mate] ** 2))) / size**2
+            freedom += int(rows.sum()) - 1
+    mean, count = float(values[others[:, k], k].mean()), int(others[:, k].sum())
+    scale = mean**2 if len(mates) > 1 else 1.0
+    natural = scale * max(float(np.mean(list(shares.values()))), shares[k], 0.0)
+    own = float(np.mean(std[others[:, k], k] ** 2))
+    deviations = (float(values[arm, k]) - mean) / np.sqrt(natural + std[arm, k] ** 2 + (natural + own) / count)
+    return _Distance((arm, k), mean, float(deviations), 2.0 * float(t.sf(abs(deviations), freedom)))
 
 
 def is_clear_of_zero(values: Floats) -> bool:

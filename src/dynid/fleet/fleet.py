@@ -434,9 +434,11 @@ def _assemble(
     own_names = (*(base.names[place] for place in pool.own_places), *_gain_names(robot, pool))
     own_units = (*(base.units[place] for place in pool.own_places), *("",) * (len(own_names) - len(pool.own_places)))
     joints = _own_joints(robot, base, pool)
+    terms = [robot.terms[base.columns[place] - 10 * robot.dof].term for place in pool.own_places]
+    kinds = [*(type(term).__name__ for term in terms), *("gain",) * (len(own_names) - len(terms))]
     histories = [_gains_as_factors(arm_history(pool, k, arms[k], windows[k]), pool) for k in range(len(names))]
     parts = tuple(_as_factors(part, pool) for part in pool.own)
-    own = [*unusual_values(own_names, own_units, names, replace(pool, own=parts)),
+    own = [*unusual_values(own_names, own_units, kinds, names, replace(pool, own=parts)),
            *changed_values(own_names, own_units, joints, histories)]  # fmt: skip
     others = {difference.arm for difference in judged.differences if difference.kind in ("links", "logs")}
     differences = [*judged.differences, *(difference for difference in own if difference.arm not in others)]

@@ -4,125 +4,158 @@ Each leaf is two files: ``KEY.information`` (see `dynid.information.storage`) an
 a digest of everything the leaf depends on. A file that is damaged or cut short is read as if it were not there.
 A log that was refused has ``KEY.refused.json`` instead, with the reason. ``cutoff-SETTINGS.json`` holds the cutoff that
 the first run with some settings chose: factors can only be merged where all logs were filtered alike.
+
+Files are written under another name first. What a killed process left behind goes when the next one opens the store;
+a lock on the folder tells whether other processes are writing to it now.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, TypeVar
 
+import msgspec
 import numpy as np
 
-from dynid.arrays import Floats
 from dynid.errors import DataError, DynidError, UnreachableLogError
 from dynid.files import make_folder, write_atomically
-from dynid.files.schema import check_content, either, list_of, mapping_of, number, one_of, table, text, whole
+from dynid.files.atomic_files import TEMPORARY
+from dynid.files.records import Whole, as_record
 from dynid.files.small_files import read_json
 from dynid.findings import CODES, Finding
 from dynid.fleet.fleet_logs import FleetLog
 from dynid.information import Information
 from dynid.links.common.leaves import FIRST_BLOCK, MOST_BLOCKS, Leaf, LeafTask
 
-_LEAF = table(
-    {
-        "log": text(),
-        "start_s": number(),
-        "samples": whole(0),
-        "warnings": list_of(list_of(text(), least=3, most=3)),
-        "dropped": mapping_of(whole(0)),
-    },
-    {"temperature_degC": list_of(either(one_of(None), number()))},
-)
-"""What ``KEY.json`` holds."""
-_REFUSAL = table({"log": text(), "reason": text()})
-"""What ``KEY.refused.json`` holds."""
-_CUTOFF = table({"cutoff_hz": number(0.0)})
+Record = TypeVar("Record", bound=msgspec.Struct)
+
+
+class Facts(msgspec.Struct, forbid_unknown_fields=True):
+    """What ``KEY.json`` holds."""
+
+    log: str
+    start_s: float
+    samples: Whole
+    dropped: dict[str, Whole]
+    warnings: list[tuple[str, str, str]]
+    temperature_degC: list[float | None] | None = None  # noqa: N815 (the unit as it is written)
+
+
+class Refusal(msgspec.Struct, forbid_unknown_fields=True):
+    """What ``KEY.refused.json`` holds."""
+
+    log: str
+    reason: str
+
+
+class Cutoff(msgspec.Struct, forbid_unknown_fields=True):
+    """What ``cutoff-SETTINGS.json`` holds."""
+
+    cutoff_hz: Annotated[float, msgspec.Meta(gt=0.0)]
 
 
 class LeafStore:
     """A folder of leaves."""
 
     def __init__(self, folder: Path) -> None:
-        """The folder; it is made where it does not exist."""
-        make_folder(folder)
-        self._folder = folder
+        """The folder; it is made where it does not exist, and what killed processes left in it goes."""
+        self._folder = make_folder(folder)
+        self._lock = _lock_folder(folder)
 
     def get(self, log: FleetLog, settings: str) -> Leaf | None:
         """The leaf of a log, if it was made before with the same settings and the file has not changed since."""
         key = self._key(log, settings)
-        facts_path, information_path = self._folder / f"{key}.json", self._folder / f"{key}.information"
-        if not facts_path.exists() or not information_path.exists():
+        facts = self._read(f"{key}.json", Facts)
+        if facts is None:
             return None
         try:
-            facts = read_json(facts_path)
-            check_content(facts, _LEAF, path=facts_path)
-            information = Information.load(information_path)
+            information = Information.load(self._folder / f"{key}.information")
         except DataError:
             return None
-        warnings = tuple(
-            Finding(code=code, severity="warning", where=where, message=message)
-            for code, where, message in facts["warnings"]
-            if code in CODES
-        )
+        warnings = [Finding(code=code, severity="warning", where=where, message=message)
+                    for code, where, message in facts.warnings if code in CODES]  # fmt: skip
+        warmth = facts.temperature_degC
         return Leaf(
-            log=str(log.path), information=information, start_s=facts["start_s"], samples=facts["samples"],
-            findings=warnings, dropped=dict(facts["dropped"]), temperature=_temperature(facts.get("temperature_degC")),
+            log=str(log.path), information=information, start_s=facts.start_s, samples=facts.samples,
+            findings=tuple(warnings), dropped=facts.dropped,
+            temperature=None if warmth is None else np.array(warmth, dtype=float),
         )  # fmt: skip
 
     def put(self, log: FleetLog, settings: str, leaf: Leaf) -> None:
         """Keep a leaf."""
-        key = self._key(log, settings)
+        key, warmth = self._key(log, settings), leaf.temperature
         leaf.information.save(self._folder / f"{key}.information", force=True)
-        facts: dict[str, Any] = {
-            "log": leaf.log, "start_s": leaf.start_s, "samples": leaf.samples, "dropped": leaf.dropped,
-            "warnings": [[finding.code, finding.where, finding.message] for finding in leaf.findings],
-        }  # fmt: skip
-        if leaf.temperature is not None:
-            facts["temperature_degC"] = [value if np.isfinite(value) else None for value in leaf.temperature.tolist()]
-        write_atomically(self._folder / f"{key}.json", json.dumps(facts) + "\n", force=True)
+        warnings = [(finding.code, finding.where, finding.message) for finding in leaf.findings]
+        known = None if warmth is None else [value if np.isfinite(value) else None for value in warmth.tolist()]
+        self._write(f"{key}.json", Facts(leaf.log, leaf.start_s, leaf.samples, dict(leaf.dropped), warnings, known))
 
     def refusal(self, log: FleetLog, settings: str) -> str | None:
         """Why a log was refused before with the same settings, if the file has not changed since."""
-        path = self._folder / f"{self._key(log, settings)}.refused.json"
-        if not path.exists():
-            return None
-        try:
-            content = read_json(path)
-            check_content(content, _REFUSAL, path=path)
-        except DataError:
-            return None
-        return str(content["reason"])
+        found = self._read(f"{self._key(log, settings)}.refused.json", Refusal)
+        return None if found is None else found.reason
 
     def refuse(self, log: FleetLog, settings: str, error: DynidError, reason: str) -> None:
         """Remember that a log was refused, where the reason lies in the log itself; others are tried every time."""
         if isinstance(error, DataError) and not isinstance(error, UnreachableLogError):
-            content = json.dumps({"log": str(log.path), "reason": reason})
-            write_atomically(self._folder / f"{self._key(log, settings)}.refused.json", content + "\n", force=True)
+            self._write(f"{self._key(log, settings)}.refused.json", Refusal(str(log.path), reason))
 
     def cutoff_hz(self, settings: str) -> float | None:
         """The cutoff that an earlier run of these settings chose [Hz]: logs of all days must be processed alike."""
-        path = self._folder / f"cutoff-{settings[:32]}.json"
-        if not path.exists():
-            return None
-        content = read_json(path)
-        check_content(content, _CUTOFF, path=path, remedy="Delete the file, or use another store.")
-        return float(content["cutoff_hz"])
+        found = self._read(f"cutoff-{settings[:32]}.json", Cutoff)
+        return None if found is None else found.cutoff_hz
 
     def keep_cutoff(self, settings: str, hz: float) -> None:
         """Remember the cutoff of these settings [Hz]."""
-        path = self._folder / f"cutoff-{settings[:32]}.json"
-        write_atomically(path, json.dumps({"cutoff_hz": hz}) + "\n", force=True)
+        self._write(f"cutoff-{settings[:32]}.json", Cutoff(hz))
+
+    def _read(self, name: str, kind: type[Record]) -> Record | None:
+        path = self._folder / name
+        try:
+            return as_record(read_json(path), kind, path=path) if path.exists() else None
+        except DataError:
+            return None
+
+    def _write(self, name: str, record: msgspec.Struct) -> None:
+        content = msgspec.to_builtins(record)
+        write_atomically(self._folder / name, json.dumps(content) + "\n", force=True)
 
     @staticmethod
     def _key(log: FleetLog, settings: str) -> str:
         return hashlib.sha256(f"{log.path}\n{log.identity}\n{settings}".encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _temperature(given: list[float | None] | None) -> Floats | None:
-    return None if given is None else np.array([np.nan if value is None else value for value in given])
+class _FolderLock:
+    """A lock on a folder, which ends with its owner."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def __del__(self) -> None:
+        with suppress(OSError):
+            os.close(self._handle)
+
+
+def _lock_folder(folder: Path) -> _FolderLock | None:
+    """Share a folder with other processes; where there are none, unfinished files go first. None on other systems."""
+    try:
+        import fcntl
+
+        handle = os.open(folder, os.O_RDONLY)
+    except (ImportError, OSError):
+        return None
+    lock = _FolderLock(handle)
+    with suppress(OSError):  # others are at work, or the file system knows no locks: nothing of theirs is touched
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for left in folder.glob(f".*{TEMPORARY}"):
+            left.unlink(missing_ok=True)
+    with suppress(OSError):
+        fcntl.flock(handle, fcntl.LOCK_SH)
+    return lock
 
 
 def settings_digest(task: LeafTask) -> str:
