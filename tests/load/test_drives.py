@@ -6,38 +6,13 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.errors import ArgumentError, DataError
+from dynid.errors import DataError
 from dynid.load.drive_gains import gains_from_lever_arm, gains_from_static_load, identify_drive_gains
-from dynid.logs.drives import CurrentGains, GearMatrix, ThreePhase
+from dynid.logs.drives import CurrentGains, ThreePhase
 from dynid.logs.recording import Recording
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.terms.friction import Coulomb, Viscous
-
-TX40 = np.diag([32.0, 32.0, 45.0, -48.0, 45.0, 32.0])
-TX40[5, 4] = 32.0
-
-
-def test_the_coupled_wrist_of_the_tx40():
-    gears = GearMatrix(TX40, offset=np.array([0, -np.pi / 2, np.pi / 2, 0, 0, 0]))
-    rng = np.random.default_rng(0)
-    q, dq, tau = rng.normal(size=(3, 20, 6))
-    np.testing.assert_allclose(gears.joint_positions(gears.motor_positions(q)), q, atol=1e-12)
-    np.testing.assert_allclose(gears.joint_torques(gears.motor_torques(tau)), tau, atol=1e-10)
-    motor = rng.normal(size=(20, 6))
-    np.testing.assert_allclose(gears.joint_torques(motor)[:, 4], 45 * motor[:, 4] + 32 * motor[:, 5], atol=1e-12)
-    motor_speed = dq @ TX40.T
-    np.testing.assert_allclose(gears.joint_velocities(motor_speed), dq, atol=1e-12)
-    power = (gears.motor_torques(tau) * motor_speed).sum(axis=1)
-    np.testing.assert_allclose(power, (tau * dq).sum(axis=1), atol=1e-9)
-
-
-def test_gears_that_cannot_be_are_refused():
-    with pytest.raises(ArgumentError, match="singular"):
-        GearMatrix(np.zeros((2, 2)))
-    with pytest.raises(ArgumentError, match="shape"):
-        GearMatrix(np.ones((2, 3)))
-    assert GearMatrix(np.array([2.0, 3.0])).ratios.tolist() == [[2.0, 0.0], [0.0, 3.0]]
 
 
 def test_three_phases_make_the_torque_of_equation_22():

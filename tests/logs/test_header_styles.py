@@ -35,8 +35,8 @@ ARM, MOTION = arm(), motion()
 @pytest.mark.parametrize("style", STYLES, ids=[style.name for style in STYLES])
 def test_the_map_of_inspect_reads_the_log(style: Style, tmp_path: Path) -> None:
     path = style.write(tmp_path, MOTION)
-    channel_map = tomllib.loads(inspect_log(path, ARM).toml)
-    recording = read_recording(path, ARM, channel_map=channel_map)
+    toml = inspect_log(path, ARM).toml.replace('"?"', "1.0")  # torque constants, which no log states
+    recording = read_recording(path, ARM, channel_map=tomllib.loads(toml))
     assert recording.joint_names == NAMES
     for field in style.holds:
         np.testing.assert_allclose(getattr(recording, field), getattr(MOTION, field), rtol=1e-9, atol=1e-9)

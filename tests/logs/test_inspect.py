@@ -119,3 +119,28 @@ def test_a_log_with_one_row_says_so(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"the log has one row\. Record a motion"):
         process(recording)
     assert "the log has one row" in [finding.message for finding in check_recording(recording).findings]
+
+
+def test_the_map_of_a_profile_leaves_places_for_torque_constants(tmp_path: Path) -> None:
+    names = ["timestamp", *(f"actual_{part}_{j}" for part in ("q", "qd", "current") for j in range(6))]
+    np.savetxt(tmp_path / "ur.csv", np.zeros((20, 19)), delimiter=",", header=",".join(names), comments="")
+    toml = inspect_log(tmp_path / "ur.csv").toml
+    assert 'profile = "ur_rtde"' in toml
+    assert 'torque_constant = ["?", "?", "?", "?", "?", "?"]' in toml
+    with pytest.raises(DataError, match=r"torque_constant: it should be a number .* to be filled in"):
+        read_recording(tmp_path / "ur.csv", channel_map=tomllib.loads(toml))
+    filled = tomllib.loads(toml.replace('"?"', "10.0"))
+    assert read_recording(tmp_path / "ur.csv", channel_map=filled).effort is not None
+
+
+def test_german_headers(tmp_path: Path) -> None:
+    kinds = ("Istwinkel Achse # [Grad]", "Istgeschwindigkeit Achse # [Grad/s]", "Drehmoment Achse # [Nm]")
+    names = ["Zeit [s]", *(kind.replace("#", str(k + 1)) for kind in kinds for k in range(3))]
+    time = np.arange(50) * 0.01
+    values = np.column_stack([time, *(np.sin(time + k) for k in range(9))])
+    text = [";".join(names), *(";".join(f"{x:.9g}".replace(".", ",") for x in row) for row in values)]
+    (tmp_path / "log.csv").write_text("\n".join(text) + "\n")
+    log = read_recording(tmp_path / "log.csv", channel_map=tomllib.loads(inspect_log(tmp_path / "log.csv").toml))
+    np.testing.assert_allclose(log.q, np.radians(values[:, 1:4]), rtol=1e-8)
+    np.testing.assert_allclose(log.dq, np.radians(values[:, 4:7]), rtol=1e-8)
+    np.testing.assert_allclose(log.effort, values[:, 7:], rtol=1e-8)

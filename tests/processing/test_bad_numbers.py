@@ -8,7 +8,7 @@ import pytest
 import dynid
 from dynid.errors import ArgumentError
 from dynid.load.drive_gains import gains_from_lever_arm, gains_from_static_load
-from dynid.logs.drives import CurrentGains, GearMatrix, ThreePhase
+from dynid.logs.drives import CurrentGains, ThreePhase
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.processing.uniform import Cleaning
@@ -108,8 +108,6 @@ def test_offsets_of_a_calibration_reach_the_torques():
 def test_shapes_of_drives_are_refused_by_name():
     with pytest.raises(ArgumentError, match="poses of shape"):
         gains_from_static_load(ARM, np.zeros((5, 6)), np.zeros((4, 6)))
-    with pytest.raises(ArgumentError, match="2 motors"):
-        GearMatrix(np.array([10.0, 20.0])).joint_positions(np.zeros((5, 3)))
     with pytest.raises(ArgumentError, match="2 gains"):
         CurrentGains(np.array([1.0, 2.0])).effort(np.zeros((5, 3)))
     with pytest.raises(ArgumentError, match="angles of shape"):

@@ -16,10 +16,7 @@ from dynid.gate.stream_check import StreamCheck
 from dynid.logs.readers import read_pieces
 from dynid.logs.reading import read_recording, read_stream
 from dynid.logs.recording import Recording
-from dynid.processing import outliers
-from dynid.processing.outliers import absurd_samples, run_lengths, saturated_samples
 from dynid.processing.process import Processing, process
-from dynid.processing.rest import Rest
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.processing.streaming import process_stream
 from dynid.terms.friction import Coulomb, Viscous
@@ -156,31 +153,3 @@ def test_the_gate_of_a_stream_counts_and_names(log: Recording) -> None:
     assert "flipped" in report.codes
     with pytest.raises(DataError, match="no piece"):
         StreamCheck().report()
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_rest_and_clipping_are_found_wherever_they_begin(seed: int) -> None:
-    """Both are looked for in some rows first; what a look at all rows finds must be found."""
-    rng = np.random.default_rng(seed)
-    rate = float(rng.choice([3.0, 20.0, 100.0, 1000.0]))
-    dq = rng.normal(size=(2000, 3))
-    start, length = int(rng.integers(0, 1500)), int(rng.integers(1, 600))
-    dq[start : start + length, 1] *= 1e-4
-    expected = np.stack([run_lengths(np.abs(column) < 1e-2) >= 0.5 * rate for column in dq.T], axis=1)
-    np.testing.assert_array_equal(Rest().mask(dq, rate, np.full(3, 1e-2)), expected)
-    effort = np.clip(rng.normal(size=(2000, 3)).cumsum(axis=0), -30.0, 25.0)
-    effort[:, 2] = rng.normal(size=2000)
-    first = int(rng.integers(0, 1900))
-    effort[first : first + 8, 2] = 9.0  # the least that counts, from any row on
-    found = saturated_samples(effort)
-    np.testing.assert_array_equal(found[:, 2], effort[:, 2] == 9.0)
-    np.testing.assert_array_equal(found, np.stack([outliers._saturated_column(x) for x in effort.T], axis=1))
-
-
-def test_spikes_are_judged_alike_column_by_column_and_together() -> None:
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(5000, 4)).cumsum(axis=0)
-    x[[700, 1500, 4000], [0, 2, 2]] += 80.0
-    together = absurd_samples(x)
-    assert together.sum() >= 3
-    np.testing.assert_array_equal(together, np.hstack([absurd_samples(x[:, [k]]) for k in range(4)]))

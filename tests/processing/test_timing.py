@@ -18,7 +18,7 @@ from dynid.logs.recording import Recording
 from dynid.processing.delay import delay_rows, estimate_delay, orthonormal, timed_samples, unexplained_part
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
-from dynid.processing.timing import read_clock, resample, resample_together, uniform_grid
+from dynid.processing.timing import read_clock, resample, uniform_grid
 from dynid.terms.friction import Coulomb, Viscous
 
 
@@ -86,20 +86,6 @@ def test_interpolation_is_cubic_and_knows_its_gaps():
     truth = np.column_stack([np.sin(grid), np.cos(grid)])
     assert np.abs(result - truth)[known].max() < 1e-6
     assert not known[(grid > 1.0) & (grid < 1.18)].any()
-
-
-@pytest.mark.parametrize("missing", [(), (1,), (0, 1, 2)])
-def test_channels_resampled_together_are_those_resampled_alone(missing):
-    rng = np.random.default_rng(5)
-    time = np.delete(np.cumsum(rng.uniform(0.008, 0.012, 300)), slice(120, 140))
-    channels = [rng.normal(size=(time.size, width)) for width in (2, 3, 1)]
-    for k in missing:
-        channels[k][40 + k, 0] = np.nan
-    grid = np.linspace(time[0], time[-1], 310)
-    for values, found in zip(channels, resample_together(time, channels, grid, max_gap_s=0.03), strict=True):
-        for mine, alone in zip(found, resample(time, values, grid, max_gap_s=0.03), strict=True):
-            np.testing.assert_array_equal(mine, alone)
-            assert mine.flags.c_contiguous
 
 
 def test_nothing_is_filtered_across_a_gap():

@@ -6,7 +6,7 @@ from dynid.lazy import lazy_names
 
 NAMES = {
     "channel_map": ["ChannelMap", "read_channel_map"],
-    "drives": ["CurrentGains", "GearMatrix", "ThreePhase"],
+    "drives": ["CurrentGains", "ThreePhase"],
     "in_memory": ["as_recording"],
     "inspect": ["inspect_log"],
     "joint_order": ["match_joints"],

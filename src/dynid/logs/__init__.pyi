@@ -3,7 +3,6 @@
 from dynid.logs.channel_map import ChannelMap as ChannelMap
 from dynid.logs.channel_map import read_channel_map as read_channel_map
 from dynid.logs.drives import CurrentGains as CurrentGains
-from dynid.logs.drives import GearMatrix as GearMatrix
 from dynid.logs.drives import ThreePhase as ThreePhase
 from dynid.logs.in_memory import as_recording as as_recording
 from dynid.logs.inspect import inspect_log as inspect_log

@@ -361,21 +361,18 @@ def _numbers(key: str, value: object) -> Floats:
     return np.array(rows)
 
 
-def _gains(value: object) -> StatedGain:
+def _gains(value: Any) -> StatedGain:
     """A gain or a list of gains, each a number or a text with its standard deviation: ``"13.3 +- 5 %"``."""
-    listed = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-    _require(bool(listed), "gain", "a gain or a list of gains", value)
-    pairs = []
-    for item in listed:
-        first, *rest = re.split(r"\+-|\+/-|\u00b1", item) if isinstance(item, str) else [item]
-        _require(len(rest) < 2, "gain", 'a gain such as "13.3 +- 0.7"', item)
-        gain, spread = _number("gain", first), rest[0].strip() if rest else "0"
-        scale = abs(gain) / 100.0 if spread.endswith("%") else 1.0
-        std = scale * _number("gain", spread.removesuffix("%"))
-        _require(std >= 0.0, "gain", "one with a standard deviation from 0 up", item)
-        pairs.append((gain, std))
-    numbers = np.array(pairs) if isinstance(value, Sequence) and not isinstance(value, str) else np.array(pairs[0])
-    return StatedGain(numbers[..., 0], numbers[..., 1])
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        _require(bool(value), "gain", "a gain or a list of gains", value)
+        parts = [_gains(item) for item in value]
+        return StatedGain(np.array([part.value for part in parts]), np.array([part.std for part in parts]))
+    first, *rest = re.split(r"\+-|\+/-|\u00b1", value) if isinstance(value, str) else [value]
+    _require(len(rest) < 2, "gain", 'a gain such as "13.3 +- 0.7"', value)
+    gain, spread = _number("gain", first), rest[0].strip() if rest else "0"
+    std = _number("gain", spread.removesuffix("%")) * (abs(gain) / 100.0 if spread.endswith("%") else 1.0)
+    _require(std >= 0.0, "gain", "one with a standard deviation from 0 up", value)
+    return StatedGain(np.array(gain), np.array(std))
 
 
 def _check_signal(quantity: str, signal: Signal) -> None:

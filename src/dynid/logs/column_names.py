@@ -26,17 +26,17 @@ QUANTITY_WORDS: Mapping[str, frozenset[str]] = {
     ),
     "position": frozenset(
         {"q", "pos", "position", "positions", "qpos", "theta", "angle", "angles", "ang", "jointpos", "jointpositions",
-         "travel", "stroke", "extension", "displacement", "winkel"}
+         "travel", "stroke", "extension", "displacement", "winkel", "gelenkwinkel"}
     ),
     "velocity": frozenset(
         {"dq", "qd", "qdot", "v", "vel", "velocity", "velocities", "speed", "speeds", "qvel", "omega", "jointvel",
-         "geschwindigkeit"}
+         "geschwindigkeit", "winkelgeschwindigkeit", "drehzahl"}
     ),
     "effort": frozenset(
         {"tau", "torque", "torques", "effort", "efforts", "eff", "moment", "moments", "trq", "qfrc", "jointtorque",
          "drehmoment", "drehmomente"}
     ),
-    "current": frozenset({"i", "cur", "curr", "current", "currents", "amps"}),
+    "current": frozenset({"i", "cur", "curr", "current", "currents", "amps", "strom", "motorstrom"}),
     "force": frozenset({"f", "force", "forces", "frc", "kraft"}),
 }  # fmt: skip
 """Quantity -> words that say it; gathered from the headers of robot loggers. A force is the effort of a slide."""
@@ -44,9 +44,9 @@ _BY_UNIT: Mapping[str, str] = {"load": "effort", "rotation": "position"}
 """Words that say a quantity only beside a unit of it: a load may be the side of a gear, a share or a payload."""
 COMMANDED = frozenset(
     {"target", "cmd", "command", "commanded", "desired", "des", "ref", "reference", "setpoint", "set", "goal", "wanted",
-     "action", "nominal"}
+     "action", "nominal", "soll", "sollwert"}
 )  # fmt: skip
-MEASURED = frozenset({"actual", "act", "meas", "measured", "msr", "feedback", "fb", "present"})
+MEASURED = frozenset({"actual", "act", "meas", "measured", "msr", "feedback", "fb", "present", "ist", "istwert"})
 _OTHERS = frozenset(
     {"ext", "external", "tcp", "cartesian", "ee", "flange", "tool", "temp", "temperature", "voltage", "error", "err",
      "status", "limit", "limits", "min", "max", "std", "acc", "acceleration", "accelerations", "accel", "ddq", "qdd",
@@ -55,7 +55,7 @@ _OTHERS = frozenset(
 )  # fmt: skip
 """Words of quantities that no channel map knows, or of signals that are no joint's own."""
 _JOINT_WORDS = frozenset(
-    {"joint", "joints", "jnt", "axis", "axes", "ax", "j", "a", "actuator", "actuators", "motor", "m"}
+    {"joint", "joints", "jnt", "axis", "axes", "ax", "j", "a", "actuator", "actuators", "motor", "m", "achse", "gelenk"}
 )
 """Words before or behind the number of a joint."""
 _UNITS: tuple[tuple[str, str], ...] = (

@@ -1,8 +1,4 @@
-"""Drives: from motor positions and currents to joint positions and torques.
-
-With motor positions ``q_motor = G q`` (gear matrix G, with coupled joints off its diagonal) power is conserved if
-``tau = G^T tau_motor``. `dynid.load.drive_gains` calibrates the gains with known loads.
-"""
+"""Drives: from currents to joint torques. `dynid.load.drive_gains` calibrates the gains with known loads."""
 
 from __future__ import annotations
 
@@ -12,59 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
-from dynid.decompositions import matrix_rank
 from dynid.errors import ArgumentError, DataError
 from dynid.logs.recording import Recording
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class GearMatrix:
-    """Conversion between the motor side and the joint side of n drives."""
-
-    ratios: Floats
-    """(n, n) motor turns per joint turn; a vector (n,) stands for a diagonal matrix."""
-    offset: ArrayLike = 0.0
-    """(n,) added to the joint positions after division by the gears [rad]."""
-
-    def __post_init__(self) -> None:
-        """Store the ratios as a square, invertible matrix."""
-        ratios = np.array(self.ratios, dtype=float)
-        ratios = np.diag(ratios) if ratios.ndim == 1 else ratios
-        if ratios.ndim != 2 or ratios.shape[0] != ratios.shape[1] or not np.isfinite(ratios).all():
-            raise ArgumentError(f"gear ratios of shape {np.shape(self.ratios)}", remedy="Give (n,) or (n, n) numbers.")
-        if matrix_rank(ratios) < ratios.shape[0]:
-            raise ArgumentError("the gear matrix is singular", remedy="Every joint needs a motor of its own.")
-        ratios.setflags(write=False)
-        object.__setattr__(self, "ratios", ratios)
-
-    def _columns(self, values: ArrayLike) -> Floats:
-        """Check that the signals have one column per motor."""
-        array = np.asarray(values, dtype=float)
-        if array.ndim == 0 or array.shape[-1] != len(self.ratios):
-            raise ArgumentError(
-                f"signals of shape {array.shape} for {len(self.ratios)} motors", remedy="Give one column per motor."
-            )
-        return array
-
-    def joint_positions(self, motor: ArrayLike) -> Floats:
-        """Joint positions (N, n) [rad] from motor positions (N, n) [rad]."""
-        return np.asarray(np.linalg.solve(self.ratios, self._columns(motor).T).T + np.asarray(self.offset))
-
-    def joint_velocities(self, motor: ArrayLike) -> Floats:
-        """Joint velocities (N, n) [rad/s] from motor velocities (N, n) [rad/s]."""
-        return np.asarray(np.linalg.solve(self.ratios, self._columns(motor).T).T)
-
-    def joint_torques(self, motor: ArrayLike) -> Floats:
-        """Joint torques (N, n) [N m] from motor torques (N, n) [N m]."""
-        return np.asarray(self._columns(motor) @ self.ratios)
-
-    def motor_positions(self, joint: ArrayLike) -> Floats:
-        """Motor positions (N, n) [rad] from joint positions (N, n) [rad]."""
-        return np.asarray((self._columns(joint) - np.asarray(self.offset)) @ self.ratios.T)
-
-    def motor_torques(self, joint: ArrayLike) -> Floats:
-        """Motor torques (N, n) [N m] from joint torques (N, n) [N m]."""
-        return np.asarray(np.linalg.solve(self.ratios.T, self._columns(joint).T).T)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,8 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dynid.logs.channel_map import read_profile
+from dynid.errors import DataError
+from dynid.logs.channel_map import Signal, read_profile
 from dynid.logs.column_names import JointNames, quantity_in, words_of
+from dynid.logs.columns import pick
 from dynid.logs.conversion import fits
 from dynid.logs.joint_order import other_joints
 from dynid.logs.lerobot import is_lerobot
@@ -184,7 +186,10 @@ def _from_profile(name: str, tables: Mapping[str, Table], robot: Robot | None) -
     """The proposal for a log that a ready profile explains."""
     guess = Guess(section="profile", text=name, reason="every column the profile needs is there", certain=True)
     lines, guesses = [f'profile = "{name}"'], [guess]
-    if read_profile(name).name == "joint_state":
+    profile = read_profile(name)
+    if profile.effort is None and profile.current is not None:
+        lines += ["", *_constants_to_fill_in(profile.current, tables, robot)]
+    if name == "joint_state":
         columns = [column for table in tables.values() for column in table.clocks if "/position/" in column]
         joints = tuple(dict.fromkeys(column.rsplit("/", 1)[1] for column in columns))
         ordered, remark = _in_robot_order(joints, robot)
@@ -195,6 +200,22 @@ def _from_profile(name: str, tables: Mapping[str, Table], robot: Robot | None) -
             reason = "the joints' names" + ("" if ordered == joints[: len(ordered)] else "; the log has another order")
             guesses.append(Guess(section="joints", text=", ".join(ordered), reason=reason, certain=True))
     return "\n".join(lines) + "\n", guesses
+
+
+def _constants_to_fill_in(signal: Signal, tables: Mapping[str, Table], robot: Robot | None) -> list[str]:
+    """The section of currents with a place for every torque constant, which no log states."""
+    try:
+        names = pick(signal, "current", tables, robot.joint_names if robot else ()).names
+    except DataError:  # the log has none
+        return []
+    places = ", ".join(['"?"'] * len(names))
+    return [
+        "[current]",
+        f"columns = {_listed(signal.columns)}",
+        f"unit = {_listed(signal.unit)}",
+        f"torque_constant = [{places}]  # fill in: torque of the motor per current [N m/A]",
+        "# gear = [...]  # where the constants are those of the motors, not of the joints",
+    ]
 
 
 def _in_robot_order(joints: tuple[str, ...], robot: Robot | None) -> tuple[tuple[str, ...], str]:

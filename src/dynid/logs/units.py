@@ -26,13 +26,22 @@ class Unit:
 
 _TABLE: dict[tuple[str, str], dict[str, float]] = {
     ("time", "s"): {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0},
-    ("angle", "rad"): {"rad": 1.0, "mrad": 1e-3, "deg": math.pi / 180, "mdeg": math.pi / 180e3, "rev": 2 * math.pi},
+    ("angle", "rad"): {
+        "rad": 1.0,
+        "mrad": 1e-3,
+        "deg": math.pi / 180,
+        "Grad": math.pi / 180,
+        "mdeg": math.pi / 180e3,
+        "rev": 2 * math.pi,
+    },
     ("length", "m"): {"m": 1.0, "mm": 1e-3, "cm": 1e-2, "um": 1e-6},
     ("angular velocity", "rad/s"): {
         "rad/s": 1.0,
         "mrad/s": 1e-3,
         "deg/s": math.pi / 180,
+        "Grad/s": math.pi / 180,
         "rpm": math.pi / 30,
+        "U/min": math.pi / 30,
         "rev/s": 2 * math.pi,
     },
     ("velocity", "m/s"): {"m/s": 1.0, "mm/s": 1e-3, "cm/s": 1e-2, "mm/min": 1e-3 / 60},

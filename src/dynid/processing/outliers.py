@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,34 +19,10 @@ SPIKE_OF_RANGE = 0.05
 """... and as a share of the signal's range; smaller spikes do no harm after filtering. Both are conventions."""
 SURVEY = 2_000
 """Number of samples that give the range and the scatter of a channel (convention: more would hardly change them)."""
+FEWEST = 2 * LONGEST_SPIKE + 2
+"""Smallest number of samples that are searched for spikes (derivation: a spike and as many on both sides)."""
 PLATEAU = 4
 """Number of equal extreme samples in a row that count as clipping (convention)."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Extent:
-    """Smallest and largest values and steps of the columns of a signal; NaN where a column holds NaN."""
-
-    low: Floats
-    """(k,) smallest values"""
-    high: Floats
-    """(k,) largest values"""
-    step: Floats
-    """(k,) largest steps from row to row"""
-
-    @property
-    def finite(self) -> bool:
-        """Whether all numbers of the signal and the steps between them are finite."""
-        return bool(np.isfinite(self.step).all() and np.isfinite(self.high - self.low).all())
-
-    @classmethod
-    def of(cls, x: Floats) -> Extent:
-        """The extent of a signal (N, k)."""
-        if not len(x):
-            return cls(*np.full((3, x.shape[1]), np.nan))
-        with np.errstate(invalid="ignore", over="ignore"):
-            steps = np.abs(np.diff(x, axis=0)).max(axis=0, initial=0.0)
-            return cls(x.min(axis=0), x.max(axis=0), steps)
 
 
 def longest_spike(time: Floats) -> int:
@@ -59,53 +33,37 @@ def longest_spike(time: Floats) -> int:
     return int(np.clip(LONGEST_SPIKE_S / max(period, 1e-12), 1, LONGEST_SPIKE))
 
 
-def absurd_samples(x: Floats, longest: int = LONGEST_SPIKE, extent: Extent | None = None) -> Mask:
+def absurd_samples(x: Floats, longest: int = LONGEST_SPIKE) -> Mask:
     """Which samples (N, k) are too far from everything, or leave the signal for `longest` samples and come back.
 
     A jump that stays (dry friction changing its sign) is no spike. NaN counts as no finding.
-
-    Args:
-        x: The signal.
-        longest: Most samples a spike lasts.
-        extent: Extent of x, where it is known.
     """
     bad = np.zeros(x.shape, dtype=bool)
-    reach = extent or Extent.of(x)
-    with np.errstate(invalid="ignore", over="ignore"):
-        common = _yardsticks(x) if np.isfinite(reach.step).all() and len(x) >= 2 * LONGEST_SPIKE + 2 else None
-        for k in range(x.shape[1]):
-            present = slice(None) if np.isfinite(reach.step[k]) else np.flatnonzero(np.isfinite(x[:, k]))
-            y = x[present, k]
-            if y.size < 2 * LONGEST_SPIKE + 2:
-                continue
-            middle, far, threshold = (row[0] for row in _yardsticks(y[:, None])) if common is None else common[:, k]
-            # most columns have no spike, which their extent shows without a search through every sample
-            is_near = max(reach.high[k] - middle, middle - reach.low[k]) <= far
-            is_even = reach.step[k] <= threshold
-            if is_near and is_even:
-                continue
-            if not is_near:
-                bad[present, k] |= np.abs(y - middle) > far
-            if not is_even:
-                bad[present, k] |= _spikes(y, threshold, longest)
-            true = y[~bad[present, k]]
-            if 2 * LONGEST_SPIKE + 2 <= true.size < y.size:
+    for k in range(x.shape[1]):
+        present = np.flatnonzero(np.isfinite(x[:, k]))
+        y = x[present, k]
+        if y.size < FEWEST:
+            continue
+        with np.errstate(over="ignore"):
+            middle, far, threshold = _yardsticks(y)
+            found = (np.abs(y - middle) > far) | _spikes(y, threshold, longest)
+            if found.any() and np.count_nonzero(~found) >= FEWEST:
                 # many spikes widen the yardsticks, so that those side by side would not count as far
-                middle, far, _ = (row[0] for row in _yardsticks(true[:, None]))
-                bad[present, k] |= np.abs(y - middle) > far
+                middle, far, _ = _yardsticks(y[~found])
+                found |= np.abs(y - middle) > far
+        bad[present, k] = found
     return bad
 
 
-def _yardsticks(x: Floats) -> Floats:
-    """(3, k) of columns (N, k): their middle, the distance from it that is absurd, the step that may be a spike's."""
-    every = max(1, len(x) // SURVEY)
-    low, middle, high = np.quantile(x[::every], (0.02, 0.5, 0.98), axis=0)
-    span, size = high - low, np.abs(middle)
-    far = np.maximum(20.0 * np.maximum(span, 1e-9 * np.maximum(size, 1.0)), 1e-6)  # at rest the last digit may flicker
-    curvature = x[1:-1:every] - 0.5 * (x[:-2:every] + x[2::every])
-    scatter = 1.4826 * np.median(np.abs(curvature - np.median(curvature, axis=0)), axis=0)
-    threshold = np.maximum(np.maximum(SPIKE_SIGMAS * scatter, SPIKE_OF_RANGE * span), 1e-9 * np.maximum(size, 1e-6))
-    return np.stack([middle, far, threshold])
+def _yardsticks(y: Floats) -> tuple[float, float, float]:
+    """Middle of a signal (N,), the distance from it that is absurd, and the step that may be a spike's."""
+    every = max(1, len(y) // SURVEY)
+    low, middle, high = np.quantile(y[::every], (0.02, 0.5, 0.98)).tolist()
+    span, size = high - low, abs(middle)
+    far = max(20.0 * max(span, 1e-9 * max(size, 1.0)), 1e-6)  # at rest the last digit may flicker
+    curvature = y[1:-1:every] - 0.5 * (y[:-2:every] + y[2::every])
+    scatter = 1.4826 * float(np.median(np.abs(curvature - np.median(curvature))))
+    return middle, far, max(SPIKE_SIGMAS * scatter, SPIKE_OF_RANGE * span, 1e-9 * max(size, 1e-6))
 
 
 def _spikes(y: Floats, threshold: float, longest: int) -> Mask:
@@ -129,29 +87,12 @@ def _spikes(y: Floats, threshold: float, longest: int) -> Mask:
     return found
 
 
-def saturated_samples(x: Floats, extent: Extent | None = None) -> Mask:
+def saturated_samples(x: Floats) -> Mask:
     """Which samples (N, k) lie on a plateau, four or more equal ones, at the channel's largest or smallest value.
 
     Only a signal that otherwise scatters from sample to sample can be called clipped.
-
-    Args:
-        x: The signal.
-        extent: Extent of x, where it is known.
     """
-    found = np.zeros(x.shape, dtype=bool)
-    reach = extent or Extent.of(x)
-    if reach.finite:
-        slack, some = (
-            1e-9 * (reach.high - reach.low),
-            np.ascontiguousarray(x[::PLATEAU].T),
-        )  # one sample of every plateau
-        ends = (some >= (reach.high - slack)[:, None], some <= (reach.low + slack)[:, None])
-        suspects = np.flatnonzero(np.max([np.count_nonzero(end, axis=1) for end in ends], axis=0) >= 2)
-    else:
-        suspects = np.arange(x.shape[1])
-    for k in suspects.tolist():
-        found[:, k] = _saturated_column(x[:, k])
-    return found
+    return np.column_stack([_saturated_column(column) for column in x.T])
 
 
 def _saturated_column(x: Floats) -> Mask:
@@ -200,22 +141,15 @@ def run_lengths(mask: Mask) -> NDArray[np.int64]:
     return lengths
 
 
-def unwrap_angles(
-    q: Floats, turn: float = 2.0 * np.pi, extent: Extent | None = None
-) -> tuple[Floats, NDArray[np.int64]]:
+def unwrap_angles(q: Floats, turn: float = 2.0 * np.pi) -> tuple[Floats, NDArray[np.int64]]:
     """Undo jumps by whole turns: q (N, n) continued, and (n,) how many jumps were undone.
 
     Only jumps within 0.5 rad of a whole turn are undone; all others are left for the spike test. Without any jump the
     result is q itself.
-
-    Args:
-        q: The positions.
-        turn: A whole turn, in the unit of q.
-        extent: Extent of q, where it is known.
     """
-    if (extent or Extent.of(q)).step.max(initial=0.0) <= 0.5 * turn:
-        return q, np.zeros(q.shape[1], dtype=np.int64)
     steps = np.diff(q, axis=0)
+    if not (np.abs(steps) > 0.5 * turn).any():
+        return q, np.zeros(q.shape[1], dtype=np.int64)
     turns = np.round(steps / turn)
     near = (turns != 0) & (np.abs(turns) < 100) & (np.abs(steps - turns * turn) < 0.5 * turn / (2 * np.pi))
     turns = np.where(near & np.isfinite(steps), turns, 0.0)

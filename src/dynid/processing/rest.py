@@ -45,17 +45,8 @@ class Rest:
 
     def mask(self, dq: Floats, rate_hz: float, thresholds: Floats) -> NDArray[np.bool_]:
         """(N, n) whether joint j is resting at each sample of a gap-free stretch."""
-        shortest = self.min_s * rate_hz
-        resting = np.zeros(dq.shape, dtype=bool)
-        for j in np.flatnonzero(_may_rest(dq, thresholds, max(1, int(shortest) // 3))).tolist():
-            resting[:, j] = run_lengths(np.abs(dq[:, j]) < thresholds[j]) >= shortest
-        return resting
-
-
-def _may_rest(dq: Floats, thresholds: Floats, step: int) -> NDArray[np.bool_]:
-    """(n,) whether a joint is slow at two consecutive rows of every step-th one, as in any rest of three steps."""
-    slow = np.abs(dq[::step]) < thresholds
-    return np.asarray((slow[1:] & slow[:-1] if step > 1 else slow).any(axis=0))
+        slow = zip(dq.T, thresholds, strict=True)
+        return np.column_stack([run_lengths(np.abs(own) < limit) >= self.min_s * rate_hz for own, limit in slow])
 
 
 def stands_still(stretches: Sequence[Floats], rate_hz: float) -> bool:

@@ -214,23 +214,6 @@ def resample(time: Floats, values: Floats, grid: Floats, *, max_gap_s: float) ->
     return np.hstack([c[0] for c in columns]), np.hstack([c[1] for c in columns])
 
 
-def resample_together(
-    time: Floats, channels: Sequence[Floats], grid: Floats, *, max_gap_s: float
-) -> list[tuple[Floats, NDArray[np.bool_]]]:
-    """`resample` several channels that have the same stamps: those without a missing sample take part in one spline."""
-    whole = [] if _same_instants(time, grid) else [k for k, values in enumerate(channels) if all_finite(values)]
-    if len(whole) < 2:
-        return [resample(time, values, grid, max_gap_s=max_gap_s) for values in channels]
-    joined, known = _interpolate(time, np.hstack([channels[k] for k in whole]), grid, max_gap_s)
-    ends = np.cumsum([channels[k].shape[1] for k in whole])[:-1]
-    parts = zip(np.split(joined, ends, axis=1), np.split(known, ends, axis=1), strict=True)
-    found = {k: (np.ascontiguousarray(x), np.ascontiguousarray(ok)) for k, (x, ok) in zip(whole, parts, strict=True)}
-    return [
-        found[k] if k in found else resample(time, values, grid, max_gap_s=max_gap_s)
-        for k, values in enumerate(channels)
-    ]
-
-
 def _same_instants(time: Floats, grid: Floats) -> bool:
     """Whether the samples are the grid already, within 1 % of a period: interpolation could only blur them."""
     if time.size != grid.size or time.size < 2:

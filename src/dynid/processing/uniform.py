@@ -13,7 +13,7 @@ from dynid.checks import check_number
 from dynid.errors import DataError
 from dynid.logs.recording import Recording, all_finite
 from dynid.processing.experiment import Dropped
-from dynid.processing.outliers import Extent, absurd_samples, longest_spike, saturated_samples, unwrap_angles
+from dynid.processing.outliers import absurd_samples, longest_spike, saturated_samples, unwrap_angles
 from dynid.processing.timing import (
     CLOCK_FAULTS,
     GAP_PERIODS,
@@ -21,7 +21,6 @@ from dynid.processing.timing import (
     on_source_clock,
     read_clock,
     resample,
-    resample_together,
     uniform_grid,
 )
 
@@ -162,9 +161,8 @@ def _usable_positions(
 ) -> tuple[Floats, Mask]:
     """Positions (N, n), continuous where wrapped, and the rows (N,) whose motion can be used."""
     q, joints = recording.q, recording.q.shape[1]
-    whole = Extent.of(q)
-    _refuse_if_missing(recording, "position", q, whole, cleaning.most_missing)
-    finite = np.ones(len(q), dtype=bool) if whole.finite else _finite_rows(q)
+    _refuse_if_missing(recording, "position", q, cleaning.most_missing)
+    finite = _finite_rows(q)
     dropped[Dropped.NO_POSITION] += joints * int(np.count_nonzero(~finite))
     if with_velocity and recording.dq is not None:
         known = _finite_rows(recording.dq)
@@ -172,13 +170,12 @@ def _usable_positions(
         finite &= known
     rows = slice(None) if finite.all() else np.flatnonzero(finite)
     used = q[rows]
-    extent = whole if used.shape == q.shape else Extent.of(used)
-    clean, jumps = unwrap_angles(used, extent=extent) if cleaning.unwrap else (used, np.zeros(joints, dtype=np.int64))
+    clean, jumps = unwrap_angles(used) if cleaning.unwrap else (used, np.zeros(joints, dtype=np.int64))
     if jumps.any():
         named = ", ".join(f"{recording.joint_names[j]} {jumps[j]} times" for j in np.flatnonzero(jumps))
         notes.append(f"unwrapped angles: {named}")
     if cleaning.spikes:
-        marked = absurd_samples(clean, longest_spike(recording.time), None if jumps.any() else extent)
+        marked = absurd_samples(clean, longest_spike(recording.time))
         if marked.any():
             good = ~marked.any(axis=1)
             dropped[Dropped.POSITION_SPIKE] += joints * int(np.count_nonzero(~good))
@@ -203,20 +200,17 @@ def _usable_effort(recording: Recording, cleaning: Cleaning, dropped: Counter[Dr
     if recording.effort is None:
         return None
     effort = recording.effort
-    extent = Extent.of(effort)
-    _refuse_if_missing(recording, "torque", effort, extent, cleaning.most_missing)
-    if not extent.finite and not all_finite(effort):
+    _refuse_if_missing(recording, "torque", effort, cleaning.most_missing)
+    if not all_finite(effort):
         effort = np.where(np.isfinite(effort), effort, np.nan)
         dropped[Dropped.NO_TORQUE] += int(np.count_nonzero(np.isnan(effort)))
-        extent = Extent.of(effort)
     if cleaning.spikes:
         clock = recording.time if recording.effort_time is None else recording.effort_time
-        spikes = absurd_samples(effort, longest_spike(clock), extent)
+        spikes = absurd_samples(effort, longest_spike(clock))
         if spikes.any():
             dropped[Dropped.TORQUE_SPIKE] += int(np.count_nonzero(spikes))
             effort = np.where(spikes, np.nan, effort)
-            extent = Extent.of(effort)
-    if cleaning.saturated and (clipped := saturated_samples(effort, extent)).any():
+    if cleaning.saturated and (clipped := saturated_samples(effort)).any():
         share = clipped.mean(axis=0)
         worst = int(np.argmax(share))
         if share[worst] > cleaning.most_saturated:
@@ -229,10 +223,10 @@ def _usable_effort(recording: Recording, cleaning: Cleaning, dropped: Counter[Dr
     return effort
 
 
-def _refuse_if_missing(recording: Recording, what: str, values: Floats, extent: Extent, most: float) -> None:
+def _refuse_if_missing(recording: Recording, what: str, values: Floats, most: float) -> None:
     if not values.size:
         raise DataError("the recording is empty", remedy="Check the log and its channel map.")
-    if extent.finite or all_finite(values):
+    if all_finite(values):
         return
     share = 1.0 - np.isfinite(values).mean(axis=0)
     worst = int(np.argmax(share))
@@ -315,7 +309,7 @@ def _stretch(
 ) -> Stretch:
     own = {"q": q} | ({} if recording.dq is None else {"dq": recording.dq[rows]})
     own |= {name: c.values[rows] for name, c in channels.items() if c is not None and not c.foreign}
-    found = dict(zip(own, resample_together(stamps, list(own.values()), grid, max_gap_s=gap_s), strict=True))
+    found = {name: resample(stamps, values, grid, max_gap_s=gap_s) for name, values in own.items()}
     found |= {name: c.on(grid) for name, c in channels.items() if c is not None and c.foreign}
     positions = found["q"][0]
     velocity = found["dq"][0] if "dq" in found else None

@@ -30,7 +30,7 @@ _REMEDY = "Copy it again from where it was recorded, or mend it: rosbag reindex,
 class _Batch(NamedTuple):
     """Messages of one topic that have the same names."""
 
-    index: Ints
+    places: Ints
     stamp_ns: Ints
     names: tuple[str, ...]
     numbers: dict[str, Floats]
@@ -191,8 +191,8 @@ def _decode(payloads: Sequence[bytes], kind: str) -> Iterator[_Batch]:
 def _numbers(message: Any) -> tuple[tuple[str, ...], dict[str, Floats]]:
     """The joint names and the numbers of one message, in the order of its fields."""
     if hasattr(message, "wrench"):
-        parts = [getattr(getattr(message.wrench, word), axis) for word in ("force", "torque") for axis in "xyz"]
-        return (), {"wrench": np.array(parts)}
+        wrench = [getattr(getattr(message.wrench, word), axis) for word in ("force", "torque") for axis in "xyz"]
+        return (), {"wrench": np.array(wrench)}
     names = tuple(message.name)
     if len(set(names)) < len(names):
         raise LogReadError("a joint is named twice in one message")
@@ -204,7 +204,7 @@ def _clock(received: Ints, batches: Sequence[_Batch]) -> tuple[Ints, str]:
     """(M,) time of every message [ns], and where it comes from: header stamps, or receive times without stamps."""
     stamps = np.zeros(received.size, dtype=np.int64)
     for batch in batches:
-        stamps[batch.index] = batch.stamp_ns
+        stamps[batch.places] = batch.stamp_ns
     if np.count_nonzero(stamps) <= received.size // 2 and received.size > 1:
         return received, "header stamps are empty, receive times used"
     delay = (received - stamps) * 1e-6
@@ -219,12 +219,12 @@ def _add_columns(
     rows: dict[str, list[Ints]] = {}
     for batch in batches:
         for j, joint in enumerate(batch.names):
-            rows.setdefault(joint, []).append(batch.index)
+            rows.setdefault(joint, []).append(batch.places)
             for quantity, values in batch.numbers.items():
-                parts.setdefault((quantity, joint), []).append((batch.index, values[:, j]))
+                parts.setdefault((quantity, joint), []).append((batch.places, values[:, j]))
         for k, axis in enumerate(_AXES if "wrench" in batch.numbers else ()):
-            rows.setdefault("", []).append(batch.index)
-            parts.setdefault((axis, ""), []).append((batch.index, batch.numbers["wrench"][:, k]))
+            rows.setdefault("", []).append(batch.places)
+            parts.setdefault((axis, ""), []).append((batch.places, batch.numbers["wrench"][:, k]))
     if len(parts) > MAX_COLUMNS:
         raise LogReadError(f"topic {topic} names {len(rows)} different joints")
     clocks: dict[bytes, str] = {}
