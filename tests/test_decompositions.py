@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -117,21 +115,6 @@ def test_a_singular_matrix_has_no_finite_condition_number() -> None:
     assert decompositions.condition_number(np.diag([2.0, 0.5])) == pytest.approx(4.0)
 
 
-@settings(deadline=None, max_examples=30)
-@given(st.integers(1, 30), st.integers(1, 12), st.integers(0, 3), st.integers(0, 500))
-def test_pivoted_triangles_are_scipys(rows, columns, repeated, seed):
-    rng = np.random.default_rng(seed)
-    A = rng.normal(size=(rows, columns)) * 10.0 ** rng.uniform(-3, 3, columns)
-    A = np.hstack([A, A[:, :repeated] @ rng.normal(size=(min(repeated, columns), repeated))]) if repeated else A
-    R, order = decompositions.pivoted_triangle(A)
-    expected, its = scipy.linalg.qr(A, mode="r", pivoting=True)
-    np.testing.assert_allclose(R.T @ R, A[:, order].T @ A[:, order], rtol=1e-9, atol=1e-9 * np.abs(A).max() ** 2)
-    rank = min(rows, columns)
-    sizes = np.abs(np.diag(expected))[:rank]
-    np.testing.assert_allclose(np.abs(np.diag(R))[:rank], sizes, rtol=1e-6, atol=1e-9 * sizes[0])
-    assert sorted(order.tolist()) == sorted(its.tolist())
-
-
 ENTRIES = st.floats(-1.0, 1.0).map(lambda x: x if abs(x) > 1e-100 else 0.0)
 """Entries whose squares are numbers: from smaller ones NumPy's singular values come out as NaN."""
 
@@ -165,17 +148,6 @@ import scipy.linalg.cython_blas
 assert scipy.linalg.cython_blas.__pyx_capi__ and np.allclose(scipy.linalg.solve_triangular(R, np.ones(3)), x)
 assert np.array_equal(lapack().dpotrf(np.eye(2) * 4.0)[0], scipy.linalg.lapack.dpotrf(np.eye(2) * 4.0)[0])
 """
-
-
-def test_parts_of_scipy_load_without_it_and_leave_it_whole() -> None:
-    subprocess.run([sys.executable, "-c", PARTS], check=True, timeout=60)
-
-
-def test_without_its_parts_the_package_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decompositions, "_compiled_part", lambda name: None)
-    decompositions.lapack.cache_clear()
-    assert decompositions.lapack() is scipy.linalg.lapack
-    decompositions.lapack.cache_clear()
 
 
 def test_one_thread_for_every_library_and_the_former_number_afterwards() -> None:

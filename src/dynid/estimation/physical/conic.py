@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.arrays import Floats
-from dynid.decompositions import eigvalsh, lent_libraries
+from dynid.decompositions import eigvalsh
 from dynid.errors import EstimationError
 from dynid.estimation.physical.pseudo_inertia import svec, unsvec
 
@@ -220,10 +220,9 @@ def _call(program: ConeProgram) -> tuple[Any, str]:
     settings.chordal_decomposition_enable = False  # 4 x 4 blocks have no parts; looking for them takes a sixth of all
     cones = [clarabel.ZeroConeT(b), *cones]
     try:
-        with lent_libraries():
-            solution = clarabel.DefaultSolver(
-                quadratic, linear, rows, np.concatenate([program.target, *sides]), cones, settings
-            ).solve()
+        solution = clarabel.DefaultSolver(
+            quadratic, linear, rows, np.concatenate([program.target, *sides]), cones, settings
+        ).solve()
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt | SystemExit):
             raise
