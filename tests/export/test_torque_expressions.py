@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import re
-import shutil
-import subprocess
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,24 +52,6 @@ def from_python(text: str) -> Torques:
     return names["joint_torques"]
 
 
-def from_matlab(text: str) -> Torques:
-    """Read the small part of MATLAB that occurs: assignments of sums of products, indices from 1."""
-    joined = text.replace("...\n", " ")
-    lines = [
-        line.strip().rstrip(";") for line in joined.splitlines() if "=" in line and not line.startswith("function")
-    ]
-
-    def torques(q: Floats, dq: Floats, ddq: Floats, p: Floats) -> Floats:
-        names: dict[str, Any] = {"q": q, "dq": dq, "ddq": ddq, "p": p, "zeros": lambda n, _: np.zeros(n)}
-        names |= {"sin": math.sin, "cos": math.cos, "sign": np.sign, "abs": abs, "tanh": math.tanh}
-        for line in lines:
-            code = re.sub(r"\b(ddq|dq|q|p|tau)\((\d+)\)", lambda m: f"{m[1]}[{int(m[2]) - 1}]", line)
-            exec(code.replace("^", "**"), names)
-        return np.asarray(names["tau"])
-
-    return torques
-
-
 def from_latex(text: str, expressions: TorqueExpressions) -> Torques:
     """Read the align environment: powers, indices from 1, products by juxtaposition."""
     body = text.removeprefix("\\begin{align*}\n").removesuffix("\n\\end{align*}\n")
@@ -105,38 +83,15 @@ def from_latex(text: str, expressions: TorqueExpressions) -> Torques:
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_python_and_matlab_are_the_inverse_dynamics(name: str) -> None:
+def test_python_is_the_inverse_dynamics(name: str) -> None:
     expressions = torque_expressions(arm(name))
     check(expressions, from_python(expressions.python()))
-    check(expressions, from_matlab(expressions.matlab()))
 
 
 @pytest.mark.parametrize("name", ["ddarm", "stanford"])
 def test_latex_is_the_inverse_dynamics_to_its_digits(name: str) -> None:
     expressions = torque_expressions(arm(name))
     check(expressions, from_latex(expressions.latex(), expressions), tolerance=1e-5)
-
-
-@pytest.mark.parametrize("name", ARMS)
-def test_c_compiles_without_warnings_and_is_the_inverse_dynamics(name: str, tmp_path: Path) -> None:
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("no C compiler")
-    expressions = torque_expressions(arm(name))
-    source, library = tmp_path / "closed.c", tmp_path / "closed.so"
-    source.write_text(expressions.c())
-    strict = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O0", "-fPIC", "-shared"]
-    subprocess.run([compiler, *strict, str(source), "-o", str(library), "-lm"], check=True)
-    function = ctypes.CDLL(str(library)).joint_torques
-    pointer = ctypes.POINTER(ctypes.c_double)
-
-    def call(q: Floats, dq: Floats, ddq: Floats, p: Floats) -> Floats:
-        tau = np.zeros(expressions.robot.dof)
-        held = [np.ascontiguousarray(array, dtype=float) for array in (q, dq, ddq, p)]
-        function(*(array.ctypes.data_as(pointer) for array in (*held, tau)))
-        return tau
-
-    check(expressions, call)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -237,4 +192,4 @@ def test_what_cannot_be_written_is_refused_with_the_way_out() -> None:
     with pytest.raises(ArgumentError, match="ZZR1"):
         expressions.coefficient(expressions.robot.joint_names[0], "XX1")
     with pytest.raises(ArgumentError, match="name of a function"):
-        expressions.c("int main")
+        expressions.python("int main")

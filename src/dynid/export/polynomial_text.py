@@ -1,4 +1,4 @@
-"""Polynomials of an expanded tape as text, LaTeX, Python, C and MATLAB."""
+"""Polynomials of an expanded tape as text, LaTeX and Python."""
 
 from __future__ import annotations
 
@@ -11,11 +11,6 @@ READ_DIGITS = 6
 """Digits of a coefficient in text and LaTeX, which people read; convention."""
 _ORDER = ("ddq", "dq", "q", "sin", "cos")
 """Factors of a product are written in this order, then other functions: the order of [Atkeson1986] appendix I."""
-_SIGN = {
-    "python": "(1.0 if {x} > 0.0 else -1.0 if {x} < 0.0 else 0.0)",
-    "c": "(double)(({x} > 0.0) - ({x} < 0.0))",
-}
-"""The sign function in languages that have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +21,7 @@ class Language:
     element: str
     """Element of an input, with {name}, {index} from 0 and {number} from 1."""
     power: str
-    """Power of a factor, with {x} and {n}; empty for repeated factors."""
+    """Power of a factor, with {x} and {n}."""
     times: str = "*"
     """What stands between two factors."""
     digits: int | None = None
@@ -34,19 +29,17 @@ class Language:
 
     def call(self, function: str, argument: str) -> str:
         """A function of an argument."""
-        if function == "sign" and self.name in _SIGN:
-            return _SIGN[self.name].format(x=f"({argument})")
-        if self.name == "python":
-            return f"abs({argument})" if function == "abs" else f"math.{function}({argument})"
-        if self.name == "c" and function == "abs":
-            return f"fabs({argument})"
-        return f"\\{function}\\left({argument}\\right)" if self.name == "latex" else f"{function}({argument})"
+        if self.name == "latex":
+            return f"\\{function}\\left({argument}\\right)"
+        if self.name == "python" and function == "sign":
+            return f"(1.0 if ({argument}) > 0.0 else -1.0 if ({argument}) < 0.0 else 0.0)"
+        return (
+            f"math.{function}({argument})" if self.name == "python" and function != "abs" else f"{function}({argument})"
+        )
 
     def raise_power(self, factor: str, power: int) -> str:
         """A factor to a power of at least one."""
-        if power == 1:
-            return factor
-        return self.power.format(x=factor, n=power) if self.power else self.times.join([factor] * power)
+        return factor if power == 1 else self.power.format(x=factor, n=power)
 
     def number(self, value: float) -> str:
         """A number that is not negative."""
@@ -54,15 +47,12 @@ class Language:
         if self.name == "latex" and "e" in text:
             mantissa, exponent = text.split("e")
             return f"{mantissa} \\cdot 10^{{{int(exponent)}}}"
-        is_whole = not set(text) & set(".e")
-        return f"{text}.0" if is_whole and self.name == "c" else text
+        return text
 
 
 TEXT = Language("text", "{name}{number}", "{x}^{n}", digits=READ_DIGITS)
 LATEX = Language("latex", "{name}_{{{number}}}", "{x}^{{{n}}}", times=" ", digits=READ_DIGITS)
 PYTHON = Language("python", "{name}[{index}]", "{x}**{n}")
-C = Language("c", "{name}[{index}]", "")
-MATLAB = Language("matlab", "{name}({number})", "{x}^{n}")
 _LATEX_INPUTS = {"q": "q", "dq": "\\dot{q}", "ddq": "\\ddot{q}"}
 
 

@@ -1,4 +1,4 @@
-"""Torques of a robot's joints in closed form, as text, LaTeX, Python, C and MATLAB ([Atkeson1986] appendix I).
+"""Torques of a robot's joints in closed form, as text, LaTeX and Python ([Atkeson1986] appendix I).
 
     tau_i = sum over the base parameters p_k of  p_k * (polynomial in velocities, accelerations, sines and cosines)
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError
-from dynid.export.polynomial_text import LATEX, MATLAB, PYTHON, TEXT, C, PolynomialPrinter
+from dynid.export.polynomial_text import LATEX, PYTHON, TEXT, PolynomialPrinter
 from dynid.kernels import record_quantity, regressor
 from dynid.parameters.base import base_parameters
 from dynid.parameters.base_set import BaseParameters
@@ -96,33 +96,6 @@ class TorqueExpressions:
             lines += [f"    tau{joint} = (", *_fold(torque), "    )"]
         lines.append(f"    return [{', '.join(f'tau{joint + 1}' for joint in range(self.robot.dof))}]")
         return "\n".join(lines) + "\n"
-
-    def c(self, name: str = "joint_torques") -> str:
-        """A C99 function ``void name(q, dq, ddq, p, tau)`` on arrays of double; it needs ``math.h`` alone."""
-        printer, count = PolynomialPrinter(self.expansion, C), self.robot.dof
-        arrays = [f"const double {array}[{count}]" for array in ("q", "dq", "ddq")]
-        arrays += [f"const double p[{len(self.base.names)}]", f"double tau[{count}]"]
-        lines = ["#include <math.h>", "", f"/* Joint torques of robot {c_comment(self.robot.name)}."]
-        lines += [*wrap(f"p: {self._names}. */", WIDTH, initial_indent="   ", subsequent_indent="   ")]
-        lines += [f"void {_checked(name)}({', '.join(arrays)})", "{"]
-        lines += [f"    const double {short} = {value};" for short, value in self._definitions(printer)]
-        for joint, torque in enumerate(self._torques(printer, [f"p[{k}]" for k in self._numbers]), 1):
-            lines += [f"    const double tau{joint} =", *_fold(torque, end=";")]
-        lines += [f"    (void){array};" for array in ("q", "dq", "ddq")]
-        lines += [f"    tau[{joint}] = tau{joint + 1};" for joint in range(count)]
-        return "\n".join([*lines, "}"]) + "\n"
-
-    def matlab(self, name: str = "joint_torques") -> str:
-        """A MATLAB and Octave function ``tau = name(q, dq, ddq, p)`` that returns a column."""
-        printer = PolynomialPrinter(self.expansion, MATLAB)
-        lines = [f"function tau = {_checked(name)}(q, dq, ddq, p)"]
-        lines += [f"% Joint torques of robot {c_comment(self.robot.name)}."]
-        lines += [*wrap(f"p: {self._names}.", WIDTH, initial_indent="% ", subsequent_indent="% ")]
-        lines += [f"    {short} = {value};" for short, value in self._definitions(printer)]
-        lines.append(f"    tau = zeros({self.robot.dof}, 1);")
-        for joint, torque in enumerate(self._torques(printer, [f"p({k + 1})" for k in self._numbers]), 1):
-            lines += [f"    tau({joint}) = ...", *_fold(torque, join=" ...", end=";")]
-        return "\n".join([*lines, "end"]) + "\n"
 
     @property
     def _columns(self) -> NDArray[np.object_]:
@@ -206,8 +179,7 @@ def _latex_name(name: str) -> str:
     return f"\\mathit{{{shown}}}" + (f"_{{{number}}}" if number else "")
 
 
-def _fold(summands: Sequence[str], join: str = "", end: str = "") -> list[str]:
+def _fold(summands: Sequence[str]) -> list[str]:
     """A sum over several lines of code, each summand folded at its own signs."""
     whole = " + ".join(summands) or "0.0"
-    lines = wrap(whole, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8, break_long_words=False)
-    return [*(line + join for line in lines[:-1]), lines[-1] + end]
+    return wrap(whole, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8, break_long_words=False)

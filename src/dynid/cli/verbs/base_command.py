@@ -47,7 +47,7 @@ def robots(as_json: bool) -> None:
 @click.option("--frames", type=click.Choice(["body", "distal"]), default="body", show_default=True,
               help="Frames of the links: the robot's own, or standard DH frames at their far ends.")  # fmt: skip
 @click.option("--counts", is_flag=True, help="Also print the operation count of inverse dynamics.")
-@click.option("--torques", type=click.Choice(["text", "latex", "python", "c", "matlab"]),
+@click.option("--torques", type=click.Choice(["text", "latex", "python"]),
               help="Print the joint torques as formulas of the base parameters instead.")  # fmt: skip
 def base(
     robot: Robot,
