@@ -14,12 +14,11 @@ from dynid.estimation.linear.least_squares import OLS, WLS
 from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.prior_wls import PriorWLS
 from dynid.kernels import inverse_dynamics
-from dynid.parameters.base import base_parameters
 from dynid.processing.experiment import Experiment
 from dynid.robot import zoo
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset, RotorInertia
-from estimation.planted import arm, planted_run
+from estimation.planted import planted_run
 
 ROBOT = zoo.puma560().with_terms(RotorInertia(0.2), Viscous(0.5), Coulomb(0.4), Offset(0.1))
 ESTIMATORS: list[Estimator] = [OLS(), WLS(), PriorWLS(), FeasibleWLS()]
@@ -89,22 +88,3 @@ def test_dependent_columns_are_reported() -> None:
     estimate = WLS().solve(twice)
     assert estimate.undetermined[-2:].all()
     assert np.isfinite(estimate.stderr[:-2]).all()
-
-
-def test_a_noisy_file_counts_less() -> None:
-    robot = arm()
-    base = base_parameters(robot)
-    planted = base.project(robot.parameter_vector)
-    errors, covered = {False: [], True: []}, []
-    for seed in range(15):
-        quiet = planted_run(robot, samples=400, noise=0.05, seed=seed)
-        loud = planted_run(robot, samples=400, noise=2.0, seed=100 + seed, motion=3)
-        equations = build_equations(robot, [quiet, loud], base=base)
-        for per_file, found in errors.items():
-            estimate = WLS(per_file=per_file).solve(equations)
-            found.append(np.linalg.norm((estimate.values - planted) / (1.0 + np.abs(planted))))
-        interval = estimate.interval()
-        covered.append((interval[:, 0] <= planted) & (planted <= interval[:, 1]))
-    assert np.mean(errors[True]) < 0.5 * np.mean(errors[False])
-    assert 0.90 < np.mean(covered) < 0.995
-    assert estimate.findings[0].code == "file-weights"

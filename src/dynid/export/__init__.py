@@ -32,6 +32,7 @@ NAMES = {
     "robot_files": ["RobotFile", "write_robot_files"],
     "servos.servo_config": ["isaac_actuators", "servo_friction_json"],
     "servos.servo_robot": ["ServoFile", "write_servo_mjcf", "write_servo_urdf"],
+    "running.recursive_code": ["recursive_files"],
     "running.tracker_code": ["tracker_files"],
     "torque_formulas": ["TorqueExpressions", "torque_expressions"],
 }

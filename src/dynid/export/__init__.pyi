@@ -29,6 +29,7 @@ from dynid.export.result_file import read_result as read_result
 from dynid.export.result_file import write_result as write_result
 from dynid.export.robot_files import RobotFile as RobotFile
 from dynid.export.robot_files import write_robot_files as write_robot_files
+from dynid.export.running.recursive_code import recursive_files as recursive_files
 from dynid.export.running.tracker_code import tracker_files as tracker_files
 from dynid.export.servos.servo_config import isaac_actuators as isaac_actuators
 from dynid.export.servos.servo_config import servo_friction_json as servo_friction_json

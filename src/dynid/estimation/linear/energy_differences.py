@@ -15,17 +15,15 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 from scipy.interpolate import make_interp_spline
-from scipy.stats import t as student
 
 from dynid.arrays import Bools, Floats, Ints
 from dynid.checks import check_number
-from dynid.decompositions import eigh
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.equations import Factors, Samples
-from dynid.estimation.estimate import TWO_SIDED_95, Estimate, Estimator
+from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.column_resolution import resolve_columns
 from dynid.estimation.noise import check_data
-from dynid.estimation.online.triangle import RESOLUTION, GrowingBlocks
+from dynid.estimation.online.triangle import RESOLUTION, GrowingBlocks, block_covariance
 from dynid.estimation.rows import stretches, term_columns
 from dynid.information import Factor
 from dynid.kernels import kernel, regressor
@@ -42,8 +40,6 @@ it is a simple fraction of a turn."""
 ROUNDING = 1e-14
 """Difference of two energies over the largest energy of a unit parameter there, below which it is rounding (derivation:
 a few dozen roundings of double precision); otherwise a motion of constant energy would seem to show something."""
-LEAST_LEFT = 0.05
-"""Least share of a direction of a block's residuals that is taken to be left after the fit (convention)."""
 SPARE = 10
 """Number of equations beyond the determined parameters from which on residuals tell the noise (derivation: with ten,
 the 97.5 % point of Student's distribution is 14 % above that of the normal one)."""
@@ -234,7 +230,7 @@ class EnergySums:
         beta, spare = inverse @ factor.z, factor.samples - factor.rank
         if spare < SPARE or not (np.any(factor.z) or factor.residual):
             clear[:] = False
-        covariance = self._covariance(beta, inverse @ inverse.T)
+        covariance = block_covariance([block[0] for block in self._blocks.triangles], beta, inverse @ inverse.T)
         covariance[~clear, ~clear] = np.inf
         return Estimate.of(
             self,
@@ -247,22 +243,6 @@ class EnergySums:
             method="ordinary least squares on energy differences",
             extras={"equations": float(factor.samples)},
         )
-
-    def _covariance(self, beta: Floats, inverse: Floats) -> Floats:
-        """(b, b) ``A^-1 B A^-1`` with B from the scores of blocks of time; Student's t for few blocks.
-
-        A block's residuals are raised by what the fit took out of them, ``(I - W A^-1 W^T)^(-1/2)``: white noise then
-        has the usual covariance.
-        """
-        scores = []
-        for (R,) in self._blocks.triangles:
-            W = R[:, :-1]
-            left, vectors = eigh(np.eye(len(W)) - W @ inverse @ W.T)
-            rest = vectors @ ((vectors.T @ (R[:, -1] - W @ beta)) / np.sqrt(np.maximum(left, LEAST_LEFT)))
-            scores.append(W.T @ rest)
-        factor = student.ppf(0.975, max(len(scores) - 1, 1)) / TWO_SIDED_95
-        half = factor * inverse @ np.reshape(scores, (-1, len(beta))).T
-        return np.asarray(half @ half.T)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 from weakref import WeakKeyDictionary
@@ -16,7 +15,6 @@ from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.intervals.score_covariance import BlockWeights, score_covariance, solution_root
 from dynid.estimation.noise import check_data, correlation_inflation, joint_variances
-from dynid.findings import Finding
 from dynid.information import Factor
 
 
@@ -51,8 +49,6 @@ class WLS(Estimator):
 
     rounds: int = 3
     """How often the weights are refined."""
-    per_file: bool = False
-    """Whether experiments count by the inverse of their own residual variance too, noisy ones less."""
 
     def __post_init__(self) -> None:
         """Refuse to iterate less than once."""
@@ -61,40 +57,7 @@ class WLS(Estimator):
 
     def estimate(self, equations: Factors) -> Estimate:
         """Estimate with weights from the residuals of the round before."""
-        weights = refined_weights(equations, self.rounds)
-        if not self.per_file:
-            return least_squares_estimate(equations, weights, "weighted least squares")
-        files = np.ones(len(equations.blocks))
-        for _ in range(self.rounds):
-            beta = equations.information.weight(weights, _by_segment(equations, files)).solve(minimum_norm=True)
-            files = _file_weights(equations, beta, weights)
-            weights = 1.0 / joint_variances(equations, beta, _by_segment(equations, files))
-        shares = ", ".join(f"{share:.3g}" for share in files)
-        found = Finding(
-            code="file-weights",
-            severity="note",
-            where="estimate",
-            message=f"experiments are weighted by their own residuals: {shares}",
-        )
-        method = "weighted least squares per joint and file"
-        return least_squares_estimate(equations, weights, method, (found,), _by_segment(equations, files))
-
-
-def _by_segment(equations: Factors, files: Floats) -> dict[int, float]:
-    """Segment -> weight of the experiment it is of."""
-    return {s: float(w) for blocks, w in zip(equations.blocks, files, strict=True) for s in blocks}
-
-
-def _file_weights(equations: Factors, beta: Floats, weights: Floats) -> Floats:
-    """(runs,) inverse of each experiment's weighted residual variance, one on average over all equations."""
-    place = {segment: k for k, segment in enumerate(equations.information.segments)}
-    squares = equations.information.per_joint_residual(beta) @ weights
-    counts = equations.information.samples.sum(axis=1)
-    rows = [[place[s] for s in blocks if s in place] for blocks in equations.blocks]
-    count = np.array([float(counts[mine].sum()) for mine in rows])
-    level = np.array([float(squares[mine].sum()) for mine in rows]) / np.maximum(count, 1.0)
-    found = 1.0 / np.maximum(level, 1e-12 * max(float(level.max()), 1e-300))
-    return np.asarray(found * count.sum() / (found @ count))
+        return least_squares_estimate(equations, refined_weights(equations, self.rounds), "weighted least squares")
 
 
 _WEIGHTS: WeakKeyDictionary[Factors, dict[int, Floats]] = WeakKeyDictionary()
@@ -128,42 +91,29 @@ def noise_weights(equations: Factors) -> Floats:
     return np.asarray(1.0 / (np.sqrt(joint_variances(equations, beta)) ** 2 * correlation_inflation(equations, beta)))
 
 
-def least_squares_estimate(
-    equations: Factors,
-    weights: Floats,
-    method: str,
-    findings: tuple[Finding, ...] = (),
-    segments: Mapping[int, float] | None = None,
-) -> Estimate:
+def least_squares_estimate(equations: Factors, weights: Floats, method: str) -> Estimate:
     """The weighted least-squares estimate with its covariance, undetermined parameters marked.
 
     Args:
         equations: The equations.
         weights: (n,) of the joints' squared residuals.
         method: Name of the estimator.
-        findings: What a person should know.
-        segments: Weight of some segments, as the inverse of their variance relative to that of the others.
     """
-    if segments is None:
-        known = _SOLUTIONS.setdefault(equations, {})
-        key = weights.tobytes()
-        if key not in known:
-            known[key] = _solved(equations, weights, segments)
-        found = known[key]
-    else:
-        found = _solved(equations, weights, segments)
-    return replace(found, method=method, findings=(*findings, *found.findings))
+    known = _SOLUTIONS.setdefault(equations, {})
+    key = weights.tobytes()
+    if key not in known:
+        known[key] = _solve(equations, weights)
+    return replace(known[key], method=method)
 
 
-def _solved(equations: Factors, weights: Floats, segments: Mapping[int, float] | None) -> Estimate:
+def _solve(equations: Factors, weights: Floats) -> Estimate:
     """The estimate without its name."""
     check_data(equations)
-    factor = equations.information.weight(weights, segments)
+    factor = equations.information.weight(weights)
     beta = factor.solve(minimum_norm=True)  # [Atkeson1986] eq. (19)
-    variances = joint_variances(equations, beta, segments)
-    inflation = correlation_inflation(equations, beta)
+    variances, inflation = joint_variances(equations, beta), correlation_inflation(equations, beta)
     root, undetermined = solution_root(factor)
-    covariance = score_covariance(equations, beta, root, BlockWeights(weights, variances, inflation, segments))
+    covariance = score_covariance(equations, beta, root, BlockWeights(weights, variances, inflation, None))
     covariance[undetermined, undetermined] = np.inf
     return Estimate.of(
         equations,

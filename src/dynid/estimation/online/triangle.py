@@ -12,8 +12,11 @@ from collections.abc import Sequence
 
 import numpy as np
 from scipy.linalg.lapack import dtpqrt
+from scipy.stats import t as student
 
 from dynid.arrays import Bools, Floats, Ints
+from dynid.decompositions import eigh
+from dynid.estimation.estimate import TWO_SIDED_95
 from dynid.information import Factor
 
 RESOLUTION = 1e-11
@@ -22,6 +25,8 @@ PANEL = 32
 """Columns that LAPACK reflects together (convention)."""
 MOST_ROWS = 512
 """Rows that are appended at a time (convention)."""
+LEAST_LEFT = 0.05
+"""Least share of a direction of a block's residuals that is taken to be left after the fit (convention)."""
 MOST_BLOCKS = 20
 """Number of blocks at which neighbours are joined (derivation: ten are left, as many as a log in memory has)."""
 
@@ -127,3 +132,25 @@ class GrowingBlocks:
         self._triangles.append([RowTriangle(len(triangle.R)) for triangle in self._triangles[-1]])
         self._counts.append(np.zeros_like(self._counts[-1]))
         self._filled = 0
+
+
+def block_covariance(triangles: Sequence[Floats], beta: Floats, inverse: Floats) -> Floats:
+    """(b, b) ``A^-1 B A^-1`` of a solution, with B from the scores of blocks of time; Student's t for few blocks.
+
+    A block's residuals are raised by what the fit took out of them, ``(I - W A^-1 W^T)^(-1/2)``: white noise then has
+    the usual covariance.
+
+    Args:
+        triangles: (w, w) of each block ``[W, y]``.
+        beta: (b,) the solution.
+        inverse: (b, b) A^-1.
+    """
+    scores = []
+    for R in triangles:
+        W = R[:, :-1]
+        left, vectors = eigh(np.eye(len(W)) - W @ inverse @ W.T)
+        rest = vectors @ ((vectors.T @ (R[:, -1] - W @ beta)) / np.sqrt(np.maximum(left, LEAST_LEFT)))
+        scores.append(W.T @ rest)
+    factor = student.ppf(0.975, max(len(scores) - 1, 1)) / TWO_SIDED_95
+    half = factor * inverse @ np.reshape(scores, (-1, len(beta))).T
+    return np.asarray(half @ half.T)
