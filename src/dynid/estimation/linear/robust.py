@@ -2,8 +2,8 @@
 
 Each joint's residuals are measured against their own robust scale s (median absolute deviation). With ``u = e / s`` a
 sample gets the weight ``psi(u) / u`` of Huber's influence function, ``psi = max(-k, min(k, u))``. The covariance is
-that of M-estimators (Huber 1981, section 7.6), ``A^-1 B A^-1`` with ``A = sum psi'(u) x x^T / s^2`` and B from the scores
-``psi(u) x / s`` of blocks of time.
+that of M-estimators (Huber 1981, section 7.6), ``A^-1 B A^-1`` with ``A = sum psi'(u) x x^T / s^2`` and B from the
+scores ``psi(u) x / s`` of blocks of time.
 """
 
 from __future__ import annotations
