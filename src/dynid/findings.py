@@ -38,7 +38,13 @@ CODES: Mapping[str, str] = MappingProxyType(
         "rounded-angle": "Right angles of the model are rounded (1.5708); those of a URDF are taken as exact.",
         "unusual-gravity": "Gravity is not as strong as on Earth's ground.",
         "unusual-inertia": "Mass, centre of mass or inertia do not fit each other or the link: a wrong unit?",
-        # logs and motion, from gate/
+        # logs and motion, from diagnosis/
+        "delay": "Torques are later or earlier than the motion, all of them or those of one joint.",
+        "gain": "The torque of a joint is measured too large or too small beside the others.",
+        "geometry": "A zero, a length or an axis of the model is wrong.",
+        "gravity": "Gravity points another way than the model says, or the torques lack the weight of the links.",
+        "load": "The load differs in a part of the log.",
+        "spring": "A spring acts on a joint that the model does not have.",
         "backward-time": "Time stamps run backwards.",
         "beyond-limits": "Positions, or these less their zeros, lie beyond the limits of the robot's joints.",
         "change": "The robot or its load changed during the log.",
@@ -219,6 +225,8 @@ class Finding:
     """Name of the joint concerned, if it is one."""
     evidence: Mapping[str, float] = field(default_factory=dict)
     """The numbers behind it, by name with unit."""
+    strength: float = 0.0
+    """How strongly the data show it: where several are of one severity, the strongest comes first."""
     brief: str = ""
     """The message for a screen, with counts in place of its lists; empty where the message is short."""
 
@@ -265,7 +273,7 @@ class QualityReport:
     @classmethod
     def of(cls, source: str, findings: Iterable[Finding]) -> QualityReport:
         """Sort findings by severity."""
-        return cls(source, tuple(sorted(findings, key=lambda f: _ORDER[f.severity])))
+        return cls(source, tuple(sorted(findings, key=lambda f: (_ORDER[f.severity], -f.strength))))
 
     @property
     def ok(self) -> bool:

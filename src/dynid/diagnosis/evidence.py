@@ -11,8 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.interpolate import CubicSpline
+from scipy.ndimage import maximum_filter1d
 
-from dynid.arrays import Floats, Ints
+from dynid.arrays import Bools, Floats, Ints
 from dynid.estimation.equations import cut_blocks, merge_information, next_segment
 from dynid.estimation.rows import reduce_rows
 from dynid.information import Information
@@ -52,8 +54,8 @@ class Excerpt:
     """(N, n) each: shapes of every joint's friction that no model need hold."""
 
 
-def take_excerpt(run: Experiment) -> Excerpt:
-    """Samples spread over a run, as many as its cutoff needs; isolated samples as they are."""
+def take_excerpt(run: Experiment, delay_s: float = 0.0) -> Excerpt:
+    """Samples spread over a run, as many as its cutoff needs, their torques moved back by a delay [s]."""
     known = None if run.derivation is None else run.derivation.smoothing.cutoff_hz
     hz = min(WIDER * known if known else 0.1 * run.rate_hz, 0.4 * run.rate_hz)
     step = max(1, int(run.rate_hz / (RATE * hz)))
@@ -71,18 +73,41 @@ def take_excerpt(run: Experiment) -> Excerpt:
         torque[:, j] = np.interp(np.arange(run.samples), there, torque[there, j])
     torque = torque if run.smoothing is not None else low_pass(torque)
     valid = run.valid & (np.abs(low_pass(missing.astype(float))) < 0.05) if missing.any() else run.valid
+    if delay_s:
+        torque = run.by_segment(lambda part: _move_back(part, delay_s * run.rate_hz), torque)
+        valid = valid & (
+            run.by_segment(lambda part: _move_back(part, delay_s * run.rate_hz), valid.astype(float)) > 0.9
+        )
+    valid = valid & ~_near_reversals(run, hz)
     slope = run.by_segment(lambda part: np.gradient(part, axis=0) if len(part) > 1 else np.zeros_like(part), torque)
     speed = np.maximum(np.sqrt(np.mean(run.dq**2, axis=0)), 1e-12)
     sign = np.sign(run.dq)
     lagged = run.by_segment(lambda part: lag_signal(part, LAG_S, run.rate_hz), sign)
     shapes = [sign, lagged, *(np.tanh(run.dq / (width * speed)) for width in WIDTHS), sign * np.sqrt(np.abs(run.dq))]
     smooth = [low_pass(shape) for shape in shapes]
-    load = (np.abs(torque), np.abs(torque - np.median(torque, axis=0)))
-    harmless = [*smooth, *(smooth[0] * size for size in load), run.dq * np.abs(run.dq)]
+    harmless = [*smooth, run.dq * np.abs(run.dq)]
     rows = np.arange(0, run.samples, step)
     thin = replace(run.rows(rows), rate_hz=run.rate_hz / step)
     thin = replace(thin, effort=np.where(valid, torque, np.nan)[rows], valid=valid[rows])
     return Excerpt(thin, run.rate_hz * slope[rows], tuple(np.ascontiguousarray(x[rows]) for x in harmless))
+
+
+def _near_reversals(run: Experiment, hz: float) -> Bools:
+    """(N, n) where a joint turns round within a period of the low-pass [Hz], which smears what friction does there."""
+    turns = np.zeros(run.q.shape, dtype=bool)
+    turns[1:] = (np.sign(run.dq[1:]) != np.sign(run.dq[:-1])) & (np.diff(run.segment) == 0)[:, None]
+    return np.asarray(maximum_filter1d(turns, 2 * max(1, round(run.rate_hz / hz)) + 1, axis=0))
+
+
+def _move_back(signal: Floats, samples: float) -> Floats:
+    """A signal (N, k) so many samples later; zero where it is not known."""
+    count = len(signal)
+    if count < 4:
+        return np.zeros_like(signal)
+    place = np.arange(count) + samples
+    inside = (place >= 0.0) & (place <= count - 1.0)
+    moved = CubicSpline(np.arange(count), signal)(np.clip(place, 0.0, count - 1.0))
+    return np.asarray(np.where(inside[:, None], moved, 0.0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from scipy import stats
@@ -69,6 +70,19 @@ class Fit:
         count, joint = len(self.evidence.counts), self.evidence.joint
         total = np.bincount(joint, (self.evidence.torque * self.weights[joint]) ** 2, count)
         return np.sqrt(np.bincount(joint, self.residual**2, count) / np.maximum(total, 1e-300))
+
+    def left_out(self) -> Floats:
+        """(n, B) squares that the fit of the other blocks leaves in a block, over all of the torque; NaN if empty."""
+        evidence, count = self.evidence, len(self.evidence.counts)
+        total = np.bincount(evidence.joint, (evidence.torque * self.weights[evidence.joint]) ** 2, count)
+        found = np.full((count, len(evidence.runs)), np.nan)
+        for b in range(len(evidence.runs)):
+            rows = np.flatnonzero(evidence.block == b)
+            missed = _Block.of(self.basis[rows], np.zeros((len(rows), 0)), self.residual[rows]).missed
+            joints = evidence.joint[rows]
+            here = np.bincount(joints, minlength=count) > 0
+            found[here, b] = np.bincount(joints, missed**2, count)[here] / np.maximum(total[here], 1e-300)
+        return found
 
     def with_harmless(self, column: Floats) -> Fit:
         """The fit with further harmless columns (R, d)."""
@@ -186,6 +200,70 @@ def _judge(parts: Sequence[_Block], own: slice) -> Amount:
     squares = float(value @ _solve(covariance, value))
     p = float(stats.f.sf(squares * (B - d) / (d * (B - 1)), d, B - d)) if d < B else 1.0
     return Amount(value, covariance, p, float(u @ value), left_out, B - d)
+
+
+@dataclass(frozen=True, eq=False)
+class Local:
+    """A suspect that acts in some blocks of time alone: one group of blocks of several that were tried."""
+
+    group: int
+    value: Floats
+    """(d,)"""
+    covariance: Floats
+    """(d, d)"""
+    p: float
+    """Probability of such a gain in any of the groups without the suspect."""
+    gain: float
+    freedom: int
+    """Degrees of freedom of the standard errors."""
+
+
+def find_local(fit: Fit, column: Floats, groups: Bools) -> Local:
+    """The group of blocks in which a suspect gains most, judged by what it gains in single blocks elsewhere.
+
+    Args:
+        fit: The harmless fit.
+        column: (R, d) the suspect's columns.
+        groups: (G, B) the blocks of each group.
+    """
+    block, d = fit.evidence.block, column.shape[1]
+    gains, values, inverses = _local_gains(fit, column, groups)
+    best = int(np.argmax(gains))
+    inside = groups[best]
+    beside = fit.with_harmless(column * inside[block][:, None])
+    outside = np.flatnonzero(~inside)
+    usual, _, _ = _local_gains(beside, column, np.eye(len(inside), dtype=bool)[outside])
+    scale = max(float(np.mean(usual)) / d if outside.size else np.inf, 1.0)  # no residual is less than independent
+    freedom = d * max(outside.size, 1)
+    p = min(1.0, len(groups) * float(stats.f.sf(gains[best] / d / scale, d, freedom)))
+    return Local(best, values[best], scale * inverses[best], p, float(gains[best]), freedom)
+
+
+def _local_gains(fit: Fit, column: Floats, groups: Bools) -> tuple[Floats, Floats, Floats]:
+    """For each group of blocks a suspect's gain (G,), its values (G, d), and the inverse products (G, d, d)."""
+    block = fit.evidence.block
+    scaled = column * fit.weights[fit.evidence.joint][:, None]
+    length = np.linalg.norm(scaled, axis=0)
+    length = np.where(length > 0.0, length, 1.0)
+    L = scaled / length
+    order = np.argsort(block, kind="stable")
+    edges = np.searchsorted(block[order], np.arange(groups.shape[1] + 1))
+    parts = [order[start:stop] for start, stop in pairwise(edges)]
+    sizes = np.array([L[rows].T @ L[rows] for rows in parts])
+    along = np.array([fit.basis[rows].T @ L[rows] for rows in parts])
+    scores = np.array([L[rows].T @ fit.residual[rows] for rows in parts])
+    gains, values, inverses = [], [], []
+    for group in groups:
+        taken = along[group].sum(axis=0)
+        left = sizes[group].sum(axis=0) - taken.T @ taken
+        lambdas, vectors = eigh(left)
+        there = lambdas > SHOWN**2 * np.maximum(np.trace(sizes[group].sum(axis=0)), 1e-300)
+        inverse = (vectors[:, there] / lambdas[there]) @ vectors[:, there].T
+        score = scores[group].sum(axis=0)
+        values.append(inverse @ score / length)
+        gains.append(float(score @ inverse @ score))
+        inverses.append(inverse / np.outer(length, length))
+    return np.array(gains), np.array(values), np.array(inverses)
 
 
 def _untold(width: int) -> Amount:

@@ -12,23 +12,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynid.arrays import Bools, Floats
-from dynid.diagnosis.evidence import Excerpt, gather, take_excerpt
+from dynid.diagnosis.evidence import gather
 from dynid.diagnosis.leave_out import Amount, Fit, test_columns
 from dynid.diagnosis.suspects import (
     KINDS,
+    Model,
     Suspect,
     placement_columns,
     placements,
-    standard_parameters,
-    trusted_values,
 )
 from dynid.errors import ArgumentError
 from dynid.findings import Finding
 from dynid.information.displacements import displace
-from dynid.parameters.base import choose_base
-from dynid.processing.experiment import Experiment, matched_runs
+from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
-from dynid.robot.term_names import add_terms
 from dynid.spatial import rotation_about
 
 FREEDOMS: dict[str, tuple[str, ...]] = {
@@ -97,12 +94,11 @@ def refine_geometry(robot: Robot, runs: Sequence[Experiment], names: Sequence[st
     kinds = [kind for name in names for kind in FREEDOMS[name]]
     ground = next(j for j, body in enumerate(robot.bodies) if body.parent < 0)
     chosen = [s for s in placements(robot) if s.kind in kinds and (s.kind != "tilt" or s.joint == ground)]
-    excerpts = [take_excerpt(run) for run in matched_runs(robot, runs)]
     total, held, moved = np.zeros(len(chosen)), np.zeros(len(chosen), dtype=bool), robot
     half_width = np.full(len(chosen), np.inf)
     for _ in range(MOST_STEPS if chosen else 0):
         before = held
-        step, stderr, half_width, held = _step(moved, excerpts, chosen, held)
+        step, stderr, half_width, held = _step(moved, runs, chosen, held)
         total = np.where(held, 0.0, total + step)
         moved = _move(robot, chosen, total)
         if np.array_equal(held, before) and np.all(np.abs(step[~held]) <= SETTLED * stderr[~held]):
@@ -117,14 +113,12 @@ def refine_geometry(robot: Robot, runs: Sequence[Experiment], names: Sequence[st
 
 
 def _step(
-    robot: Robot, excerpts: Sequence[Excerpt], chosen: Sequence[Suspect], held: Bools
+    robot: Robot, runs: Sequence[Experiment], chosen: Sequence[Suspect], held: Bools
 ) -> tuple[Floats, Floats, Floats, Bools]:
     """One step (k,), the standard errors (k,), half the intervals (k,), and which quantities stay where they are."""
-    model = add_terms(robot)
-    base = choose_base(model)
-    values = trusted_values(Fit.of(gather(model, base, excerpts)), base, model)
-    theta = standard_parameters(values, base, model)
-    evidence = gather(model, base, excerpts, [list(placement_columns(model, theta, e, chosen)) for e in excerpts])
+    model = Model.of(robot, runs)
+    columns = [list(placement_columns(model, excerpt, chosen)) for excerpt in model.excerpts]
+    evidence = gather(model.robot, model.base, model.excerpts, columns)
     fit, held = Fit.of(evidence), held.copy()
     limit = OPEN * np.array([KINDS[s.kind].least for s in chosen])
     step, stderr, half_width = np.zeros(len(chosen)), *np.full((2, len(chosen)), np.inf)

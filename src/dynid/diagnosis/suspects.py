@@ -7,16 +7,20 @@ A suspect with a column is judged by `dynid.diagnosis.leave_out.test_columns`; t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.diagnosis.evidence import Column, Evidence, Excerpt
+from dynid.diagnosis.evidence import Column, Evidence, Excerpt, gather, take_excerpt
 from dynid.diagnosis.leave_out import Fit
+from dynid.estimation.rows import torque_along
 from dynid.information.displacements import displacement_columns
+from dynid.parameters.base import choose_base
 from dynid.parameters.base_set import BaseParameters
+from dynid.processing.experiment import Experiment, matched_runs
 from dynid.robot.model import Body, Robot
+from dynid.robot.term_names import add_terms
 from dynid.terms.load_dependent import horizontal_axes
 
 TRUST = 1e-4
@@ -134,10 +138,39 @@ def _placement_errors(body: Body, gravity: Floats) -> Iterator[tuple[str, Floats
     yield from (("angle", np.concatenate([still, across])) for across in horizontal_axes(axis))
 
 
-def placement_columns(robot: Robot, theta: Floats, excerpt: Excerpt, suspects: Sequence[Suspect]) -> Iterator[Column]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """A robot whose parameters explain some runs, and excerpts of these."""
+
+    robot: Robot
+    """The robot with its usual terms; its parameters are those of the model file."""
+    base: BaseParameters
+    excerpts: tuple[Excerpt, ...]
+    """Samples of the runs; their harmless friction also grows with the load."""
+    theta: Floats
+    """(p,) parameters that explain the runs, near the model file's where the runs leave them open."""
+
+    @classmethod
+    def of(cls, robot: Robot, runs: Sequence[Experiment], delay_s: float = 0.0) -> Model:
+        """Fit a robot to runs whose torques are late by a delay [s]."""
+        model = add_terms(robot)
+        base = choose_base(model)
+        excerpts = [take_excerpt(run, delay_s) for run in matched_runs(robot, runs)]
+        values = trusted_values(Fit.of(gather(model, base, excerpts)), base, model)
+        theta = model.parameter_vector.copy()
+        theta[list(base.columns)] += values[: base.rank] - base.grouping @ model.parameter_vector
+        links = np.where(np.arange(theta.size) < 10 * model.dof, theta, 0.0)
+        loaded = []
+        for excerpt in excerpts:
+            load = np.abs(torque_along(model, links, excerpt.run)) * excerpt.harmless[0]
+            loaded.append(replace(excerpt, harmless=(*excerpt.harmless, load)))
+        return cls(model, base, tuple(loaded), theta)
+
+
+def placement_columns(model: Model, excerpt: Excerpt, suspects: Sequence[Suspect]) -> Iterator[Column]:
     """The torque per unit of displacements; a tilt moves all joints that stand on the base."""
-    run = excerpt.run
-    columns = displacement_columns(robot, theta, run.q, run.dq, run.ddq)
+    run, robot = excerpt.run, model.robot
+    columns = displacement_columns(robot, model.theta, run.q, run.dq, run.ddq)
     ground = [j for j, body in enumerate(robot.bodies) if body.parent < 0]
     for suspect in suspects:
         if suspect.direction is None or suspect.joint is None:
@@ -172,13 +205,6 @@ def trusted_values(fit: Fit, base: BaseParameters, robot: Robot) -> Floats:
     trust = TRUST * np.diagonal(products)
     held = np.where(trust > 0.0, trust, 1.0)
     return np.asarray(np.linalg.solve(products + np.diag(held), X.T @ (evidence.torque * scale) + held * prior))
-
-
-def standard_parameters(values: Floats, base: BaseParameters, robot: Robot) -> Floats:
-    """(p,) standard parameters with the base parameters that are the first of some values, else the model file's."""
-    theta = robot.parameter_vector.copy()
-    theta[list(base.columns)] += values[: base.rank] - base.grouping @ robot.parameter_vector
-    return theta
 
 
 def gain_columns(evidence: Evidence, values: Floats, joints: int) -> list[Floats]:

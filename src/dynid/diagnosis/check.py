@@ -1,0 +1,178 @@
+"""The check before identification: is a log what its user believes it is?
+
+It repairs nothing. Every finding states the fault, its amount with its interval, and a remedy; the user decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from dynid.decompositions import one_blas_thread
+from dynid.diagnosis.commands import check_commands
+from dynid.diagnosis.diagnose import diagnose
+from dynid.diagnosis.evidence import Evidence
+from dynid.diagnosis.leave_out import Fit, test_columns
+from dynid.diagnosis.signals import check_signals
+from dynid.errors import ArgumentError, DataError, IdentifiabilityError
+from dynid.findings import Finding, QualityReport
+from dynid.kernels import wrench_regressor
+from dynid.logs.joint_order import match_joints
+from dynid.logs.recording import Recording
+from dynid.processing.experiment import Dropped, Experiment
+from dynid.processing.process import Chain, Processing, process
+from dynid.robot.model import Robot
+from dynid.stages import in_stage
+
+Progress = Callable[[float, str], None]
+LEVEL, DRIFT = 0.01, 0.02
+"""Rate of false alarms of a log (level), and drift of a force sensor over the range of its channel that is told
+(effect)."""
+
+
+@one_blas_thread()
+def check_recording(
+    recording: Recording, robot: Robot | None = None, *, progress: Progress | None = None
+) -> QualityReport:
+    """Check a recording, channel by channel and against the robot's equations.
+
+    Args:
+        recording: The raw log.
+        robot: The robot that was recorded; without it, only the checks that need no model are made.
+        progress: Called with the finished share (0 to 1) and a short description of the current step.
+
+    Example:
+        >>> dynid.check_recording(log, robot).ok
+        True
+    """
+    return check_and_process(recording, Processing(), robot, progress=progress)[0]
+
+
+@in_stage("check")
+def check_and_process(
+    recording: Recording, options: Processing, robot: Robot | None = None, *, progress: Progress | None = None
+) -> tuple[QualityReport, Chain | None]:
+    """Check a recording and process it for identification.
+
+    The log is judged as processed by default, its torques moved back by the delay that the options give. Where all
+    other options are the default ones, the log is processed once for both purposes.
+
+    Args:
+        recording: The raw log.
+        options: How the log will be processed; `dynid.diagnosis.torque_delay.resolve_delay` replaces an unknown delay.
+        robot: The robot that was recorded; without it, only the checks that need no model are made.
+        progress: Called with the finished share (0 to 1) and a short description of the current step.
+
+    Returns:
+        The findings, and the processed log; None for isolated rows and for a log that cannot be processed.
+    """
+    report = progress or (lambda share, note: None)
+    report(0.0, "signals")
+    recording = match_joints(recording, robot)
+    if robot is not None and robot.dof != recording.q.shape[1]:
+        raise ArgumentError(
+            f"the recording has {recording.q.shape[1]} joints, robot '{robot.name}' {robot.dof}",
+            remedy="Hold the joints that were not recorded (--hold JOINT), or map the missing ones.",
+        )
+    findings = [*recording.findings, *check_signals(recording, robot), *check_commands(recording)]
+    chain, run = None, None
+    try:
+        if recording.isolated:
+            findings.append(_NO_ACCELERATION)
+            run = process(recording)
+        else:
+            usual = replace(Processing(), effort_delay_s=options.effort_delay_s)
+            chain = Chain.start(recording, usual, progress=lambda share, note: report(0.3 + 0.3 * share, note))
+            run = chain.experiment(filter_effort=False)
+    except DataError as error:
+        if not any(map(prevents_processing, findings)):
+            findings.append(Finding(code="unusable", severity="error", where="time", message=error.reason,
+                                    remedy=error.remedy or "Record it again."))  # fmt: skip
+        return QualityReport.of(recording.source, findings), None
+    findings.extend(_report_rest(run))
+    report(0.6, "equations")
+    # the equations say nothing useful about a motion in wrong units
+    if robot is not None and not any(f.code in ("unit", "time-unit") and f.where != "effort" for f in findings):
+        told = list(_check_equations(robot, recording, run))
+        if any(finding.code == "unit" and finding.joint is None for finding in told):  # it explains that of each joint
+            findings = [f for f in findings if not (f.code == "unit" and f.where == "effort")]
+        findings.extend(told)
+    report(1.0, "checked")
+    quality = QualityReport.of(recording.source, findings)
+    if chain is None or chain.requested == options:
+        return quality, chain
+    return quality, Chain.start(recording, replace(options, effort_delay_s=chain.options.effort_delay_s))
+
+
+_NO_ACCELERATION = Finding(
+    code="no-acceleration",
+    severity="warning",
+    where="q",
+    message="rows are isolated samples, so accelerations are unknown and inertia cannot be identified",
+    remedy="Gravity and friction parameters can be identified; for inertia record without gaps.",
+)
+
+
+def prevents_processing(finding: Finding) -> bool:
+    """Whether a finding says why a log cannot be processed: its clock runs back, or a column holds no number."""
+    empty = finding.code == "not-finite" and finding.where in ("q", "effort") and finding.evidence["share"] == 1.0
+    return finding.severity == "error" and (finding.code in ("backward-time", "unusable") or empty)
+
+
+def _report_rest(run: Experiment) -> Iterator[Finding]:
+    """Report samples that processing left out because joints stand still, and a log in which none moves."""
+    resting, joints = run.dropped.get(Dropped.AT_REST, 0), run.q.shape[1]
+    if not run.valid.any() and resting:
+        yield Finding(code="frozen", severity="error", where="q", message="no joint moves above its noise",
+                      remedy="Nothing can be identified from this log: record the robot while its joints move; see "
+                      "dynid excite.")  # fmt: skip
+    elif resting:
+        yield Finding(code="rest", severity="note", where="q", message="joints stand still for a long time",
+                      evidence={"seconds, mean over joints": resting / run.rate_hz / joints},
+                      remedy="These samples are left out: dry friction is undetermined at rest.")  # fmt: skip
+
+
+def _check_equations(robot: Robot, recording: Recording, run: Experiment) -> Iterator[Finding]:
+    """What the equations of the robot say of the torques, and of a force sensor."""
+    yield from check_wrench_drift(robot, run)
+    if recording.effort is None:
+        return
+    try:
+        yield from diagnose(robot, [run], level=LEVEL)
+    except (DataError, IdentifiabilityError):
+        yield Finding(code="untestable", severity="warning", where="model",
+                      message="torques were not compared with the robot's equations: too few samples are left in which "
+                      "joints move; wrong units, signs, orders and delays may be there",
+                      remedy="Record a longer, wider and faster motion of all joints at once.")  # fmt: skip
+
+
+def check_wrench_drift(robot: Robot, run: Experiment) -> Iterator[Finding]:
+    """Report channels of a force sensor whose zero drifts.
+
+    Whatever the sensor's pose, a channel is a linear combination of the sixty entries of the wrench regressor of the
+    last link, so that neither the sensor nor the load need be known.
+    """
+    rows = np.flatnonzero(np.isfinite(run.wrench).all(axis=1)) if run.wrench is not None else np.zeros(0, dtype=int)
+    if run.wrench is None or rows.size < 240:  # four for each of the columns
+        return
+    rows = rows[:: max(1, rows.size // 3000)]
+    motion = [np.ascontiguousarray(x[rows]) for x in (run.q, run.dq, run.ddq)]
+    load = wrench_regressor(robot, robot.moving_joints[-1].child, *motion).reshape(rows.size, -1)
+    line = np.linspace(-0.5, 0.5, rows.size)[:, None]
+    blocks = np.arange(rows.size) * 20 // rows.size
+    columns, same = np.column_stack([load, np.ones(rows.size)]), np.zeros(rows.size, dtype=int)
+    for k, name in enumerate(("fx", "fy", "fz", "mx", "my", "mz")):
+        channel = run.wrench[rows, k]
+        if not np.ptp(channel) > 0.0:
+            continue
+        evidence = Evidence(columns, channel, same, blocks, np.array([rows.size]), columns.shape[1], np.zeros(20))
+        amount = test_columns(Fit.of(evidence), [line])[0]
+        drift, span = float(amount.value[0]), float(np.ptp(channel))
+        if amount.p < LEVEL / 6.0 and abs(drift) > DRIFT * span and amount.left_out > 0.0:
+            yield Finding(code="drift", severity="warning", where="wrench", joint=name,
+                          message=f"the zero of the sensor drifts by {drift:.3g} +- {amount.half_width[0]:.2g} during "
+                          "the log", evidence={"drift [N or N m]": drift, "range": span},
+                          remedy="Let the sensor warm up and zero it again, or cut the log and estimate a bias for "
+                          "each part.")  # fmt: skip

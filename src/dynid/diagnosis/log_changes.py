@@ -1,0 +1,206 @@
+"""Suspects that change the log or the model as a whole: signs, orders, units, the direction of gravity.
+
+Each change is fitted like the log as it is. It is named where it leaves at most half of what the log leaves
+unexplained, in blocks of time that were left out, by more than chance between the blocks can do. What all torques have
+in common, such as their unit, shows in the masses of the model file alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+from scipy import stats
+
+from dynid.arrays import Floats, Ints
+from dynid.diagnosis.evidence import Excerpt, gather
+from dynid.diagnosis.leave_out import Fit
+from dynid.diagnosis.suspects import Model
+from dynid.findings import Finding
+from dynid.kernels import inverse_dynamics
+from dynid.parameters.base import choose_base
+from dynid.robot.model import Robot
+
+ROWS = 600
+"""Samples that changes are compared by (convention: their effects are large)."""
+UNEXPLAINED = 0.08
+"""Share of a joint's torque that a fit must leave for changes to be looked for (effect)."""
+HALF = 0.5
+"""Share of what the log leaves unexplained that a change may leave (effect)."""
+TORQUE_UNITS = {1e3: "N mm or mN m", 1e2: "N cm or percent", 10.197: "kgf cm", 8.851: "lbf in", 141.6: "ozf in",
+                0.10197: "kgf m", 0.01: "shares of the rated torque", 1e-3: "kN m"}  # fmt: skip
+"""Number of a unit in one N m -> its name (definitions of the units)."""
+OTHER_UNIT = 3.0
+"""Factor of all torques over those of the model's masses from which on they are in another unit (effect)."""
+_AXES = {name: 9.81 * sign * axis for sign in (1.0, -1.0) for name, axis in zip(
+    ("+x", "+y", "+z") if sign > 0.0 else ("-x", "-y", "-z"), np.eye(3), strict=True)}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """One change of the log or of the model."""
+
+    code: str
+    where: str
+    joint: int | None
+    says: str
+    remedy: str
+    apply: Callable[[Excerpt], Excerpt] = lambda excerpt: excerpt
+    gravity: Floats | None = None
+
+
+def find_change(model: Model, level: float) -> Finding | None:
+    """The change that explains runs best, at a rate of false alarms for all changes together; None where none does."""
+    excerpts = [_thin(excerpt) for excerpt in model.excerpts]
+    before = _left_out(model.robot, excerpts)
+    if np.sqrt(np.nanmax(np.nanmean(before, axis=1) * before.shape[1])) < UNEXPLAINED:
+        return None
+    robot = model.robot
+    changes = list(_list_changes(robot, excerpts))
+    best, found = None, (1.0, HALF)
+    for change in changes:
+        other = robot if change.gravity is None else robot.with_gravity(change.gravity)
+        after = _left_out(other, [change.apply(excerpt) for excerpt in excerpts])
+        ratio = np.nanmean(np.log(np.maximum(after, 1e-20)) - np.log(np.maximum(before, 1e-20)), axis=0)
+        ratio = ratio[np.isfinite(ratio)]
+        left = float(np.exp(0.5 * np.mean(ratio)))
+        p = float(stats.ttest_1samp(ratio, 0.0, alternative="less").pvalue) if len(ratio) > 2 else 1.0
+        if left < found[1] and p * len(changes) < level:
+            best, found = change, (p, left)
+    if best is None:
+        return None
+    return Finding(
+        code=best.code,
+        severity="error",
+        where=best.where,
+        joint=None if best.joint is None else robot.joint_names[best.joint],
+        message=f"{best.says}: this leaves {100.0 * found[1]:.0f} % of what is unexplained",
+        evidence={"left": found[1], "probability without it": found[0]},
+        remedy=best.remedy,
+        strength=1.0 / found[1],
+    )
+
+
+def _left_out(robot: Robot, excerpts: Sequence[Excerpt]) -> Floats:
+    return Fit.of(gather(robot, choose_base(robot), excerpts)).left_out()
+
+
+def _thin(excerpt: Excerpt) -> Excerpt:
+    rows = np.arange(0, excerpt.run.samples, max(1, excerpt.run.samples // ROWS))
+    harmless = tuple(np.ascontiguousarray(shape[rows]) for shape in excerpt.harmless[:-1])  # the load may be wrong
+    return Excerpt(excerpt.run.rows(rows), excerpt.slope[rows], harmless)
+
+
+def _moved(excerpt: Excerpt, factor: Floats, order: Ints | None = None, shift: Floats | float = 0.0) -> Excerpt:
+    """The motion with each joint scaled (n,), exchanged and shifted; friction follows the sign."""
+    run, order = excerpt.run, np.arange(len(factor)) if order is None else order
+    motion = {name: np.ascontiguousarray((getattr(run, name) * factor)[:, order]) for name in ("q", "dq", "ddq")}
+    motion["q"] = motion["q"] + shift
+    harmless = tuple(np.ascontiguousarray((shape * np.sign(factor))[:, order]) for shape in excerpt.harmless)
+    return replace(excerpt, run=replace(run, **motion), harmless=harmless)
+
+
+def _with_torques(excerpt: Excerpt, factor: Floats, order: Ints | None = None) -> Excerpt:
+    """The torques with each joint scaled (n,) and exchanged."""
+    run, order = excerpt.run, np.arange(len(factor)) if order is None else order
+    effort, valid = (run.effort * factor)[:, order], run.valid & run.valid[:, order]
+    return replace(excerpt, run=replace(run, effort=np.where(valid, effort, np.nan), valid=valid))
+
+
+def _list_changes(robot: Robot, excerpts: Sequence[Excerpt]) -> Iterator[Change]:
+    """Every change that is tried."""
+    n, names = robot.dof, robot.joint_names
+    turning = np.array([not body.is_prismatic for body in robot.bodies])
+    span = np.max([np.ptp(excerpt.run.q, axis=0) for excerpt in excerpts], axis=0)
+
+    def at(j: int, value: float) -> Floats:
+        return np.where(np.arange(n) == j, value, 1.0)
+
+    declare = "Declare the unit in the channel map."
+    for j in range(n):
+        yield Change("flipped", "effort", j, "the torque has the opposite sign", "Flip its sign in the channel map.",
+                     lambda x, j=j: _with_torques(x, at(j, -1.0)))  # fmt: skip
+        yield Change("flipped", "q", j, "the position has the opposite sign", "Flip its sign in the channel map.",
+                     lambda x, j=j: _moved(x, at(j, -1.0)))  # fmt: skip
+        for unit, name in TORQUE_UNITS.items():
+            yield Change("unit", "effort", j, f"the torque is in {name}", declare,
+                         lambda x, j=j, unit=unit: _with_torques(x, at(j, 1.0 / unit)))  # fmt: skip
+        if turning[j]:
+            yield from (
+                Change("geometry", "q", j, f"the zero of the encoder is {degrees} deg off",
+                       "Set the offset in the channel map.",
+                       lambda x, j=j, turn=turn: _moved(x, np.ones(n), None, turn * (at(j, 2.0) - 1.0)))
+                for degrees, turn in ((90, 0.5 * np.pi), (180, np.pi), (-90, -0.5 * np.pi))
+            )  # fmt: skip
+    for i, j in combinations(range(n), 2):
+        order = np.arange(n)
+        order[[i, j]] = j, i
+        text, remedy = f"with those of {names[j]}", "Match the columns by joint name in the channel map."
+        yield Change("swapped", "effort", i, f"the torques are exchanged {text}", remedy,
+                     lambda x, order=order: _with_torques(x, np.ones(n), order))  # fmt: skip
+        yield Change("swapped", "q", i, f"all columns are exchanged {text}", remedy,
+                     lambda x, order=order: _with_torques(_moved(x, np.ones(n), order), np.ones(n), order))  # fmt: skip
+    for factor, name, likely in ((np.pi / 180.0, "degrees", span > np.pi), (2.0 * np.pi, "turns", span < 1.0),
+                                 (180.0 / np.pi, "radians, not degrees", span < 0.1)):  # fmt: skip
+        if (likely & turning).any():
+            yield Change("unit", "q", None, f"positions are in {name}", declare,
+                         lambda x, factor=factor: _moved(x, np.where(turning, factor, 1.0)))  # fmt: skip
+        for j in np.flatnonzero(likely & turning).tolist():
+            yield Change("unit", "q", j, f"the position is in {name}", declare,
+                         lambda x, j=j, factor=factor: _moved(x, at(j, factor)))  # fmt: skip
+    for name, gravity in _AXES.items():
+        if np.linalg.norm(gravity - robot.gravity) > 1.0:
+            yield Change("gravity", "model", None, f"gravity acts along {name} of the base",
+                         f"State it: --gravity {','.join(f'{x:g}' for x in gravity)}.", gravity=gravity)  # fmt: skip
+    if np.any(robot.gravity):
+        yield Change("gravity", "effort", None, "the torques do not hold the weight of the links",
+                     "Does the controller subtract gravity? Log the full torque, or state --gravity 0,0,0.",
+                     gravity=np.zeros(3))  # fmt: skip
+
+
+def check_scale(model: Model) -> Iterator[Finding]:
+    """Compare all torques with those of the model file's masses: another unit, or the opposite sign."""
+    robot, ratios = model.robot, []
+    masses = np.where(np.arange(robot.parameter_vector.size) < 10 * robot.dof, robot.parameter_vector, 0.0)
+    if not has_masses(robot):
+        return
+    plain = robot.with_parameters(masses)
+    for excerpt in model.excerpts:
+        run = excerpt.run
+        own = inverse_dynamics(plain, run.q, run.dq, run.ddq)
+        for j in range(robot.dof):
+            rows = run.valid[:, j]
+            if np.count_nonzero(rows) < 20:
+                continue
+            friction = [shape[rows, j] for shape in excerpt.harmless[:-1]]
+            basis, _ = np.linalg.qr(
+                np.column_stack([np.ones(rows.sum()), run.dq[rows, j], run.ddq[rows, j], *friction])
+            )
+            x, y = (v - basis @ (basis.T @ v) for v in (own[rows, j], run.effort[rows, j]))
+            if x @ x > 0.01 * np.sum(own[rows, j] ** 2):  # elsewhere friction decides
+                ratios.append(float(x @ y / (x @ x)))
+    factor = float(np.median(ratios)) if ratios else 1.0
+    if len(ratios) > 1 and np.mean(np.array(ratios) < 0.0) > 0.8:
+        yield Finding(
+            code="flipped", severity="error", where="effort",
+            message="all torques have the opposite sign of those of the model's masses",
+            evidence={"torque over the model's": factor}, remedy="Flip their sign in the channel map.", strength=10.0,
+        )  # fmt: skip
+    elif not 1.0 / OTHER_UNIT < factor < OTHER_UNIT and factor > 0.0:
+        unit = min(TORQUE_UNITS, key=lambda value: abs(np.log(factor / value)))
+        near = abs(np.log(factor / unit)) < np.log(2.0)
+        yield Finding(
+            code="unit", severity="error", where="effort",
+            message=f"all torques are {factor:.3g} times those of the model's masses"
+            + (f", as if in {TORQUE_UNITS[unit]}" if near else ": currents, motor torques, or another robot?"),
+            evidence={"torque over the model's": factor}, remedy="Declare the unit of torque in the channel map.",
+            strength=10.0,
+        )  # fmt: skip
+
+
+def has_masses(robot: Robot) -> bool:
+    """Whether the model file's masses are evidence: every body has one, and they are no copies of one another."""
+    sizes = [(body.inertia.mass, float(np.linalg.norm(body.inertia.about_com))) for body in robot.bodies]
+    return all(mass > 0.0 for mass, _ in sizes[1:]) and len({f"{m:.4g} {J:.4g}" for m, J in sizes}) > len(sizes) // 2

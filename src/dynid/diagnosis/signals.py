@@ -1,0 +1,341 @@
+"""Signals before models: clock, missing and absurd samples, resolution, clipping, dead channels, limits, velocities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from dynid.arrays import Floats
+from dynid.errors import DataError
+from dynid.findings import Finding, Severity
+from dynid.logs.recording import Recording, torque_remedy
+from dynid.logs.signal_guess import has_no_sign
+from dynid.processing.outliers import absurd_samples, longest_spike, run_lengths, saturated_samples, unwrap_angles
+from dynid.processing.timing import CLOCK_FAULTS, VelocityScale, read_clock, velocity_scales
+from dynid.robot.model import Robot
+
+RATES_HZ = (5.0, 1e5)
+"""Smallest and largest sampling rate of a robot log [Hz]; a wrong unit of time is wrong by 1000 or more (effect)."""
+FEW, MANY = 0.05, 0.2
+"""Shares of samples: missing ones or spikes above the first, clipped torques above the second are errors (effect)."""
+STILL = 2e-3
+"""Range of a joint up to which it does not move [rad or m] (effect: 0.1 deg)."""
+COARSE = 2e-3
+"""Quantisation step over the range from which on it is a warning (effect: fewer than 500 steps)."""
+SAME = 0.9
+"""Correlation from which on two velocities are the same signal (effect)."""
+SCALE = 0.015
+"""Relative difference of velocities and derivatives that is told (effect) ..."""
+SIGMAS = 4.5
+"""... if it is as many standard errors as this (level: 1e-5, for all joints of some hundred logs)."""
+BEYOND, FAR_BEYOND = 1.5, 5.0
+"""Positions over the limits of the robot file from which on these are wrong, and positions or torques from which on it
+is their unit (effect)."""
+FEWEST = 50
+"""Smallest number of samples that are judged (convention)."""
+LOST = 60.0
+"""Chi-squared from which on a step of all joints together is several steps (level: far out for 1e5 rows)."""
+
+
+def check_signals(recording: Recording, robot: Robot | None = None) -> list[Finding]:
+    """Everything that a log shows without the robot's equations."""
+    checks = [*_check_channels(recording), *_check_copies(recording)]
+    if not recording.isolated:  # the time of isolated rows only counts
+        checks = [*check_clock(recording), *checks, *_check_velocities(recording), *_check_lost_rows(recording)]
+    return [*checks, *(check_limits(robot, recording) if robot is not None else ())]
+
+
+def check_clock(recording: Recording) -> Iterator[Finding]:
+    """Check order, repetitions, gaps, jitter and unit of the time stamps."""
+    for name in ("time", "effort_time", "wrench_time"):
+        stamps = getattr(recording, name)
+        if stamps is None:
+            continue
+        try:
+            clock = read_clock(stamps)
+        except DataError as error:
+            yield Finding(code="backward-time", severity="error", where=name, message=error.reason,
+                          remedy=error.remedy or "")  # fmt: skip
+            continue
+        if not RATES_HZ[0] <= clock.rate_hz <= RATES_HZ[1]:
+            yield Finding(code="time-unit", severity="error", where=name,
+                          message=f"a sampling rate of {clock.rate_hz:.3g} Hz is not that of a robot log",
+                          evidence={"period [s]": clock.period_s},
+                          remedy="Declare the unit of time (ms, us, ns) in the channel map.")  # fmt: skip
+        for code, count in clock.faults.items():
+            longest = float(np.diff(clock.time).max(initial=0.0))
+            yield Finding(code=code, severity="note" if code == "stamp-order" else "warning", where=name,
+                          message=f"{CLOCK_FAULTS[code]}: {count}",
+                          evidence={"count": count, "stretches": len(clock.stretches), "longest step [s]": longest},
+                          remedy="Handled: such samples are dropped or sorted, and no filter extends across a gap "
+                          "(max_gap_s bridges short ones).")  # fmt: skip
+        if clock.jitter_s > 0.02 * clock.period_s:
+            yield Finding(code="jitter", severity="note", where=name, message="the sampling period scatters",
+                          evidence={"share of a period": clock.jitter_s / clock.period_s},
+                          remedy="Handled: samples are interpolated to a uniform clock.")  # fmt: skip
+
+
+def _check_copies(recording: Recording) -> Iterator[Finding]:
+    """Find a stretch that stands in the log several times: its copies add no knowledge."""
+    if recording.isolated or recording.effort is None:
+        return
+    keys, rows = recording.stretch_keys()
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    copies = np.flatnonzero((first[which] < np.arange(keys.size)) & np.isfinite(keys))
+    share = copies.size / max(keys.size, 1)
+    if share > FEW:
+        start, origin = (int(rows[k]) for k in (copies[0], first[which[copies[0]]]))
+        yield Finding(code="repeated-samples", severity="warning", where="file",
+                      message=f"{100.0 * share:.0f} % of the samples are copies of earlier ones, to the last digit: "
+                      f"row {start} repeats row {origin}, and so on",
+                      evidence={"share": share, "first copy [row]": start},
+                      remedy="Remove the copies: intervals become smaller than they are.")  # fmt: skip
+
+
+def _check_channels(recording: Recording) -> Iterator[Finding]:
+    """Check every channel of every joint by itself."""
+    if recording.effort is None:
+        others: Severity = "warning" if recording.wrench is not None else "error"
+        yield Finding(code="missing", severity="note" if recording.commands is not None else others, where="effort",
+                      message="there are no joint torques", remedy=torque_remedy(recording))  # fmt: skip
+    elif has_no_sign(recording.effort) and _reverses(recording.q):
+        yield Finding(code="unsigned-effort", severity="error", where="effort",
+                      message="torques are never negative although joints move both ways: they are amounts of currents",
+                      remedy="Take [effort] out of the map; commands and positions suffice for dynid actuate."
+                      )  # fmt: skip
+    longest = 0 if recording.isolated else longest_spike(recording.time)
+    for where in ("q", "dq", "effort", "wrench"):
+        values = getattr(recording, where)
+        names = recording.joint_names if where != "wrench" else ("fx", "fy", "fz", "mx", "my", "mz")
+        for name, column in zip(names, () if values is None else values.T, strict=values is not None):
+            yield from _check_column(where, name, column, longest)
+    _, jumps = unwrap_angles(np.where(np.isfinite(recording.q), recording.q, 0.0))
+    for j in np.flatnonzero(jumps).tolist():
+        yield Finding(code="wrapped", severity="note", where="q", joint=recording.joint_names[j],
+                      message="the angle jumps by whole turns", evidence={"jumps": int(jumps[j])},
+                      remedy="Handled: processing unwraps it.")  # fmt: skip
+
+
+def _reverses(q: Floats) -> bool:
+    """Whether some joint moves as far down as up, roughly."""
+    steps = np.diff(np.nan_to_num(q), axis=0)
+    up, down = np.maximum(steps, 0.0).sum(axis=0), np.maximum(-steps, 0.0).sum(axis=0)
+    return bool((np.minimum(up, down) > 0.1 * np.maximum(up, down)).any() and (up + down).max() > 0.0)
+
+
+def _check_column(where: str, joint: str, x: Floats, longest: int) -> Iterator[Finding]:
+    finite = np.isfinite(x)
+    missing = 1.0 - float(finite.mean()) if x.size else 1.0
+
+    def found(code: str, severity: Severity, message: str, remedy: str, **evidence: float) -> Finding:
+        named = {name.replace("_", " "): value for name, value in evidence.items()}
+        return Finding(code=code, severity=severity, where=where, joint=joint, message=message, evidence=named,
+                       remedy=remedy)  # fmt: skip
+
+    if missing > 0.0:
+        what = "samples" if finite.any() else "all samples"
+        yield found("not-finite", "error" if missing > FEW else "warning", f"{what} are missing or not finite",
+                    "They are dropped and counted; above 5 % the joint is refused. Check the channel, or hold the "
+                    "joint (--hold) if it was not recorded.", share=missing)  # fmt: skip
+    y = x[finite]
+    continued = unwrap_angles(y[:, None])[0] if where == "q" else y[:, None]
+    spikes = absurd_samples(continued, longest)[:, 0] if longest else np.zeros(y.shape, dtype=bool)
+    true = continued[~spikes, 0]
+    if true.size >= FEWEST and where == "q":
+        span, step = float(np.diff(np.percentile(true, [0.5, 99.5]))[0]), quantisation_step(true)
+        if span <= max(4.0 * step, STILL):
+            yield found("frozen", "warning", "the joint does not move",
+                        "Its own parameters cannot be identified from this log; move it.", range=span)  # fmt: skip
+        elif step > 0.0:
+            yield found("quantised", "warning" if step > COARSE * span else "note", "positions come in steps",
+                        "The choice of the cutoff counts this noise; coarse steps need a low cutoff.",
+                        step=step, share_of_range=step / span)  # fmt: skip
+    if true.size >= FEWEST and where == "effort":
+        if np.ptp(true) <= 1e-9 * max(1.0, float(np.abs(true).max())):
+            yield found("frozen", "error", "the torque never changes", "The channel is dead or mapped wrongly.",
+                        value=float(true[0]))  # fmt: skip
+        elif (clipped := saturated_samples(true[:, None])[:, 0]).any():
+            share = float(clipped.mean())
+            yield found("saturated", "error" if share > MANY else "warning",
+                        "the torque stands at its largest or smallest value",
+                        "Those samples are dropped, above 20 % the joint is refused; move more slowly.",
+                        share=share, at=float(np.abs(true[clipped]).max()))  # fmt: skip
+    if spikes.any():
+        share = float(spikes.mean())
+        yield found("spikes", "error" if share > FEW else "warning",
+                    "some values are spikes: a few samples far from the signal",
+                    "They are dropped and counted; look for the cause in the driver.",
+                    count=int(spikes.sum()), share=share, largest=float(np.abs(y[spikes]).max()))  # fmt: skip
+
+
+def quantisation_step(y: Floats) -> float:
+    """The step of a quantised signal (N,); 0 if its values are not multiples of one step."""
+    steps = np.abs(np.diff(y[:100_000]))
+    steps = steps[steps > 1e-12 * max(float(np.abs(y).max()), 1e-300)]
+    if steps.size < 10 or np.unique(np.round(steps, 12)).size > 0.5 * steps.size:
+        return 0.0
+    multiples = steps / float(np.percentile(steps, 1.0))
+    whole = float(np.mean(np.abs(multiples - np.round(multiples)) < 0.05)) > 0.95
+    return float(np.percentile(steps, 1.0)) if whole else 0.0
+
+
+def check_limits(robot: Robot, recording: Recording) -> Iterator[Finding]:
+    """Report positions and torques far beyond the limits of the robot file: their unit, or the limits, are wrong."""
+    for j, joint in enumerate(robot.moving_joints):
+        slides, limits = joint.kind == "prismatic", joint.limits
+        turn = np.inf if slides else 2.0 * np.pi
+        reach = max(abs(limits.lower), abs(limits.upper), 0.0 if slides else 0.5)
+        reach = max(turn, reach) if joint.kind == "continuous" or not np.isfinite(reach) else reach
+        effort = np.zeros(0) if recording.effort is None else recording.effort[:, j]
+        for where, values, limit in (("q", recording.q[:, j], reach), ("effort", effort, limits.effort)):
+            known = np.abs(values[np.isfinite(values)])
+            largest = float(np.percentile(known, 90.0)) if known.size else 0.0
+            if not 0.0 < limit < np.inf or largest <= (BEYOND if where == "q" else FAR_BEYOND) * limit:
+                continue
+            units = ("N", "m") if slides else ("N m", "rad")
+            surely = largest > FAR_BEYOND * limit
+            yield Finding(code="unit" if surely else "beyond-limits", severity="error" if surely else "warning",
+                          where=where, joint=joint.name,
+                          message=f"values of {largest:.4g} {units[where == 'q']} are {largest / limit:.3g} times the "
+                          "limit of the robot file" + (", as if in another unit" if surely else ""),
+                          evidence={"90th percentile": largest, "limit": limit},
+                          remedy="Declare the unit (and the gear) in the channel map, or correct the limits in the "
+                          "robot file.")  # fmt: skip
+
+
+# --- velocities beside positions --------------------------------------------------------------------------------------
+
+
+def _check_velocities(recording: Recording) -> Iterator[Finding]:
+    """Report measured velocities that disagree with the positions: unit, sign, order of the joints, scale, clock."""
+    if recording.dq is None or recording.time.size < FEWEST:
+        return
+    ok = np.isfinite(recording.time)
+    for values in (recording.q, recording.dq):
+        ok &= np.isfinite(values).all(axis=1) & ~absurd_samples(values, longest_spike(recording.time)).any(axis=1)
+    time, q, dq = recording.time[ok], unwrap_angles(recording.q[ok])[0], recording.dq[ok]
+    if time.size < FEWEST:
+        return
+    names = recording.joint_names
+    found = [*_check_hangs(names, time, q, dq), *_compare_velocities(names, time, q, dq)]
+    yield from found
+    known = {finding.joint for finding in found}
+    in_steps = np.array([quantisation_step(column) > 0.0 for column in dq.T])
+    scales = zip(names, velocity_scales(time, q, dq, in_steps=in_steps), strict=True)
+    fits = {name: scale for name, scale in scales if scale is not None and name not in known}
+    if fits:
+        common = VelocityScale.of(list(fits.values()))
+        allowed = 0.25 * abs(common.ratio - 1.0)
+        alike = all(abs(fit.ratio - common.ratio) < max(SIGMAS * fit.stderr, allowed) for fit in fits.values())
+        yield from (_wrong_scale(name, fit) for name, fit in ([(None, common)] if alike else fits.items())
+                    if abs(fit.ratio - 1.0) > max(SCALE, SIGMAS * fit.stderr))  # fmt: skip
+
+
+def _wrong_scale(joint: str | None, scale: VelocityScale) -> Finding:
+    whose = "all velocities" if joint is None else "velocities"
+    clock = " alike: the clock of the log, or the velocities, are off by one factor" if joint is None else ""
+    return Finding(code="velocity-scale", severity="warning", where="time" if joint is None else "dq", joint=joint,
+                   message=f"{whose} are {scale.ratio:.4g} +- {2.0 * scale.stderr:.1g} times the derivatives of the "
+                   f"positions{clock}",
+                   evidence={"measured / derived": scale.ratio, "standard error": scale.stderr},
+                   remedy="Check column and unit of time, unit and gear of the velocity; else take the velocities out "
+                   "of the channel map.")  # fmt: skip
+
+
+def _check_hangs(names: tuple[str, ...], time: Floats, q: Floats, dq: Floats) -> Iterator[Finding]:
+    """Report positions that keep one value while the velocities show motion: the encoder hangs, not the joint."""
+    steps = np.clip(np.diff(time, append=time[-1]), 0.0, None)
+    for j, name in enumerate(names):
+        same = np.append(np.diff(q[:, j]) == 0.0, False)
+        travel = np.abs(np.where(same & (run_lengths(same) >= FEWEST // 2), dq[:, j] * steps, 0.0)).sum()
+        if travel > FEW * max(float(np.ptp(q[:, j])), 10.0 * quantisation_step(q[:, j]), STILL):
+            yield Finding(code="frozen", severity="error", where="q", joint=name,
+                          message="the position stands still while the velocity shows motion",
+                          evidence={"motion missed [rad or m]": float(travel)},
+                          remedy="The encoder or its driver hung: cut the log there.")  # fmt: skip
+
+
+def _compare_velocities(names: tuple[str, ...], time: Floats, q: Floats, dq: Floats) -> Iterator[Finding]:
+    """Report velocities in another unit, of the other sign, of another joint, or of nothing that moves."""
+    window = max(1, time.size // 400)
+    step = time[window:] - time[:-window]
+    good = (step > 0.0) & (step < 3.0 * np.median(step))
+    if np.count_nonzero(good) < FEWEST // 2:
+        return  # the clock is broken, which `check_clock` reports
+    mean = np.cumsum(np.vstack([np.zeros((1, q.shape[1])), dq]), axis=0)
+    measured = ((mean[window:-1] - mean[: -window - 1]) / window)[good]
+    derived = ((q[window:] - q[:-window]) / np.where(good, step, 1.0)[:, None])[good]
+    both = np.array([np.clip(x, *np.percentile(x, [2.0, 98.0])) for x in (*measured.T, *derived.T)])
+    size, n = both.std(axis=1), len(names)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        table = np.where(size[n:] > 1e-3, np.nan_to_num(np.corrcoef(both)[:n, n:]), 0.0)
+    for j, name in enumerate(names):
+        if size[n + j] < 1e-3 or size[j] == 0.0:
+            continue
+        own, best, ratio = float(table[j, j]), int(np.argmax(np.abs(table[j]))), float(size[j] / size[n + j])
+        if best != j and abs(table[j, best]) > SAME > abs(own):
+            code, says = "swapped", f"the velocities belong to the positions of {names[best]}"
+        elif own < -SAME:
+            code, says = "flipped", "velocities have the opposite sign of the positions' derivative"
+        elif own > SAME and not 0.5 < ratio < 2.0:
+            code, says = "unit", "velocities and positions differ in unit"
+        elif own < 0.5:
+            code, says = "inconsistent", "velocities do not follow the positions"
+        else:
+            continue
+        yield Finding(code=code, severity="warning" if code == "inconsistent" else "error", where="dq", joint=name,
+                      message=says, evidence={"measured / derived": ratio, "correlation": own},
+                      remedy="Check column, unit and sign of both in the channel map, or process without measured "
+                      "velocities.")  # fmt: skip
+
+
+# --- rows lost under a clock that was written anew --------------------------------------------------------------------
+
+
+def _check_lost_rows(recording: Recording) -> Iterator[Finding]:
+    """Report steps of the positions that are multiples of what the speeds allow, at a clock that shows no gap."""
+    time, q = recording.time, recording.q
+    if time.size < FEWEST or not (np.isfinite(time).all() and np.isfinite(q).all()):
+        return
+    period = np.diff(time)
+    usual = float(np.median(period))
+    uneven = np.abs(period / usual - 1.0) > MANY if usual > 0.0 else np.ones(period.size, dtype=bool)
+    if uneven.mean() > 0.005:  # rows that arrive late and together look the same
+        return
+    with np.errstate(over="ignore", invalid="ignore"):  # an absurd sample, which other findings name, is no lost row
+        lost = np.where(uneven, 0.0, _excess(unwrap_angles(q)[0], recording.dq, period))
+    at = np.flatnonzero(lost >= 0.8)
+    if at.size:
+        yield Finding(code="lost-rows", severity="warning", where="time",
+                      message="the joints move by several steps between two rows, although the clock shows one: rows "
+                      "were lost and the stamps written anew",
+                      evidence={"places": int(at.size), "rows lost": float(np.round(lost[at]).sum()),
+                                "first at [s]": float(time[at[0]])},
+                      remedy="Record again with the stamps of the robot's controller, or leave these stretches out "
+                      "(--time).")  # fmt: skip
+
+
+def _excess(q: Floats, dq: Floats | None, period: Floats) -> Floats:
+    """(N - 1,) by how many usual steps each step is too long; zero where that cannot be told from noise."""
+    step = np.diff(q, axis=0)
+    has_speed = dq is not None and np.isfinite(dq).all()
+    if dq is not None and has_speed:
+        expected = 0.5 * (dq[1:] + dq[:-1]) * period[:, None]
+    else:  # cubic through the two steps before and the two after
+        expected = np.zeros_like(step)
+        expected[2:-2] = (4.0 * (step[1:-3] + step[3:-1]) - step[:-4] - step[4:]) / 6.0
+    misfit = step - expected
+    spread = 1.4826 * np.median(np.abs(misfit - np.median(misfit, axis=0)), axis=0)
+    noise = np.maximum(spread, [max(quantisation_step(y), 1e-12) for y in q.T])
+    step, misfit, expected = step / noise, misfit / noise, expected / noise
+    size, squares = np.maximum((expected**2).sum(axis=1), 1e-300), (misfit**2).sum(axis=1)
+    excess = (misfit * expected).sum(axis=1) / size
+    is_lost = (excess**2 * size > LOST) & (excess**2 * size > 0.8 * squares)  # unlike a spike of one encoder
+    for shift in (-1, 1):  # where the steps beside it are too short, positions were held and caught up
+        beside = np.roll(misfit, shift, axis=0) if has_speed else np.roll(step, shift, axis=0) - expected
+        is_lost &= (beside * expected).sum(axis=1) / size > -0.4
+    for shift in (-2, -1, 1, 2):  # a long step spoils what is expected beside it
+        is_lost &= squares >= np.roll(squares, shift)
+    is_lost[:2] = is_lost[-2:] = False
+    return np.where(is_lost, excess, 0.0)

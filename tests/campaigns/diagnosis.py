@@ -1,0 +1,315 @@
+"""Faults planted in simulated logs, clean logs, and real ones: what does the check name, and whom does it accuse?
+
+    python tests/campaigns/diagnosis.py [cases of each fault] [first seed] [fault ...]
+    python tests/campaigns/diagnosis.py real
+    python tests/campaigns/diagnosis.py delays [cases] [first seed]
+
+Every log has friction that no equation of the check holds: Stribeck, friction that grows with the load, presliding. The
+model's masses are off by up to 20 %. A fault is *named* where an error or a warning has its code and joint, *rival*
+where the message mentions it beside another, *wrongly named* where only others are accused, else *silent*. A silent
+fault *matters* where a fit to the log predicts a fresh motion with more than twice the error that it has on a part of
+the log which it has not seen. Only public names of dynid are used, so that versions can be compared.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import dynid
+from dynid.information.displacements import displace
+from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
+from dynid.terms import Coulomb, Hysteresis, Offset, RotorInertia, Viscous
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+Floats = NDArray[np.float64]
+ROBOTS = ("puma560", "panda", "ur10", "iiwa14", "tx40", "scara")
+RATE_HZ, DURATION_S = 250.0, 20.0
+OLD_CODES = {
+    "delay": {"unsynchronised", "late-joint"},
+    "gain": {"wrong-gain"},
+    "geometry": {"offset", "link-length", "link-angle", "other-robot"},
+    "gravity": {"gravity-direction", "gravity-compensated"},
+    "load": {"change", "held-load"},
+    "spring": {"joint-spring"},
+    "drift": {"drifting-offset"},
+    "unit": {"beyond-limits"},
+    "flipped": set(),
+    "swapped": set(),
+    "push": set(),
+    "unexplained": set(),
+}
+"""Codes that accuse a log or a model, and what they were called before 0.3."""
+ACCUSING = OLD_CODES.keys() | set().union(*OLD_CODES.values())
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A log with what a user believes of its robot, and what was planted."""
+
+    robot: dynid.Robot
+    log: dynid.Recording
+    joint: str | None = None
+    amount: float = 0.0
+
+
+def arm(name: str, seed: int) -> tuple[dynid.Robot, dynid.Robot]:
+    """The true robot, and the user's: masses off by up to 20 %, no friction."""
+    plain = dynid.robots.get(name).with_terms()
+    truth = plain.with_terms(RotorInertia(0.2), Viscous(1.0), Coulomb(2.0), Offset(0.3))
+    theta = plain.parameter_vector.copy()
+    theta[: 10 * plain.dof] *= np.repeat(np.random.default_rng((seed, 7)).uniform(0.8, 1.2, plain.dof), 10)
+    return truth, plain.with_parameters(theta)
+
+
+def motion(robot: dynid.Robot, seed: int) -> Callable[[Floats], tuple[Floats, Floats, Floats]]:
+    """A motion of all joints."""
+    reach = [min(abs(j.limits.lower), abs(j.limits.upper), 1.2) for j in robot.moving_joints]
+    amplitude = np.array([0.6 * limit if limit > 0.1 else 0.4 for limit in reach])
+    amplitude = np.where([j.kind == "prismatic" for j in robot.moving_joints], 0.3 * amplitude, amplitude)
+    return sum_of_sines(robot.dof, period_s=DURATION_S / 2.0, harmonics=8, amplitude=amplitude, seed=seed)
+
+
+def friction(dq: Floats, q: Floats, torque: Floats, rng: np.random.Generator) -> Floats:
+    """Friction that no equation of the check holds [N m or N]."""
+    stribeck = np.sign(dq) * np.exp(-((dq / rng.uniform(0.05, 0.2)) ** 2))
+    by_load = rng.uniform(0.0, 0.08) * np.abs(torque) * np.tanh(dq / 0.02)
+    travel = rng.uniform(0.002, 0.02)
+    hysteresis = np.column_stack([
+        Hysteresis(joint=0, scale=travel).along(q[:, j], dq[:, j], dq[:, j], RATE_HZ) for j in range(q.shape[1])
+    ])  # fmt: skip
+    return rng.uniform(0.3, 1.0) * stribeck + by_load + rng.uniform(0.0, 1.0) * (hysteresis - np.sign(dq))
+
+
+def simulate(name: str, seed: int, truth: dynid.Robot | None = None, **options: float) -> Case:
+    """A faultless log."""
+    own, believed = arm(name, seed)
+    robot, rng = truth or own, np.random.default_rng((seed, 3))
+    path = motion(robot, seed)
+    log = simulate_experiment(
+        robot, path, rate_hz=RATE_HZ, duration_s=DURATION_S, noise=Noise(position=2e-5, velocity=2e-3, effort=0.2),
+        seed=seed, **options,
+    )  # fmt: skip
+    q, dq, _ = path(np.asarray(log.time) - options.get("delay_s", 0.0))
+    return Case(believed, replace(log, effort=log.effort + friction(dq, q, np.asarray(log.effort), rng)))
+
+
+def edit(change: Callable[[dict[str, Floats], np.random.Generator], int | None]) -> Callable[[str, int], Case]:
+    """A fault that edits the arrays of a clean log; it returns the joint concerned."""
+
+    def plant(name: str, seed: int) -> Case:
+        case = simulate(name, seed)
+        arrays = {key: np.array(getattr(case.log, key)) for key in ("q", "dq", "effort")}
+        joint = change(arrays, np.random.default_rng((seed, 1)))
+        log = replace(case.log, **arrays)
+        return replace(case, log=log, joint=None if joint is None else case.robot.joint_names[joint])
+
+    return plant
+
+
+def _scale(keys: tuple[str, ...], factors: tuple[float, ...], one: bool) -> Callable[..., int | None]:
+    def change(log: dict[str, Floats], rng: np.random.Generator) -> int | None:
+        joint = int(rng.integers(log["q"].shape[1])) if one else None
+        factor = float(rng.choice(factors))
+        for key in keys:
+            log[key][:, slice(None) if joint is None else joint] *= factor
+        return joint
+
+    return change
+
+
+def _swap(*keys: str) -> Callable[..., int | None]:
+    def change(log: dict[str, Floats], rng: np.random.Generator) -> int | None:
+        pair = rng.choice(log["q"].shape[1], size=2, replace=False)
+        for key in keys:
+            log[key][:, pair] = log[key][:, pair[::-1]]
+        return None
+
+    return change
+
+
+def _gain(low: float, high: float) -> Callable[..., int | None]:
+    def change(log: dict[str, Floats], rng: np.random.Generator) -> int | None:
+        joint = int(rng.integers(log["q"].shape[1]))
+        log["effort"][:, joint] *= 1.0 + float(rng.choice([-1, 1])) * rng.uniform(low, high)
+        return joint
+
+    return change
+
+
+def _drift(log: dict[str, Floats], rng: np.random.Generator) -> int | None:
+    joint = int(rng.integers(log["q"].shape[1]))
+    size = float(rng.choice([-1, 1])) * rng.uniform(0.2, 0.6)
+    log["effort"][:, joint] += size * np.std(log["effort"][:, joint]) * np.linspace(0.0, 1.0, len(log["q"]))
+    return joint
+
+
+def _spring(log: dict[str, Floats], rng: np.random.Generator) -> int | None:
+    joint = int(rng.integers(log["q"].shape[1]))
+    q, effort = log["q"][:, joint], log["effort"][:, joint]
+    effort += rng.uniform(0.2, 0.5) * effort.std() * (q - q.mean()) / q.std()
+    return joint
+
+
+def _late(name: str, seed: int) -> Case:
+    rng = np.random.default_rng((seed, 1))
+    return simulate(name, seed, delay_s=float(rng.choice([-1, 1]) * rng.uniform(0.005, 0.02)))
+
+
+def _placed(kind: str) -> Callable[[str, int], Case]:
+    """A model whose geometry differs from the robot's."""
+
+    def plant(name: str, seed: int) -> Case:
+        case, rng = simulate(name, seed), np.random.default_rng((seed, 1))
+        bodies = case.robot.bodies
+        inner = [k for k, b in enumerate(bodies) if b.parent >= 0 and not b.is_prismatic]
+        long = [k for k in inner if np.linalg.norm(bodies[k].p_parent_joint) > 0.1]
+        k = int(rng.choice(long if kind == "length" else inner[:-1] or inner))
+        body, sign = bodies[k], float(rng.choice([-1, 1]))
+        axis = body.R_parent_joint @ body.axis
+        if kind == "length":
+            shift = np.concatenate([sign * 0.05 * body.p_parent_joint, np.zeros(3)])
+        elif kind == "zero":
+            shift = np.concatenate([np.zeros(3), sign * np.deg2rad(rng.uniform(1.0, 4.0)) * axis])
+        else:
+            across = np.cross(axis, rng.normal(size=3))
+            shift = np.concatenate([
+                np.zeros(3), np.deg2rad(rng.uniform(2.0, 4.0)) * across / np.linalg.norm(across)
+            ])  # fmt: skip
+        return replace(case, robot=displace(case.robot, {body.joint.name: shift}), joint=body.joint.name)
+
+    return plant
+
+
+def _gravity(kind: str) -> Callable[[str, int], Case]:
+    def plant(name: str, seed: int) -> Case:
+        truth, believed = arm(name, seed)
+        rng = np.random.default_rng((seed, 1))
+        if kind == "tilt":
+            angle, turn = np.deg2rad(rng.uniform(1.0, 3.0)), rng.uniform(0.0, 2.0 * np.pi)
+            g = 9.81 * np.array([np.sin(angle) * np.cos(turn), np.sin(angle) * np.sin(turn), -np.cos(angle)])
+        else:
+            g = 9.81 * rng.choice([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1]]) if kind == "wall" else 0.0
+        case = simulate(name, seed, truth.with_gravity(np.zeros(3) + g))
+        return replace(case, robot=believed)
+
+    return plant
+
+
+def _load(name: str, seed: int) -> Case:
+    case, rng = simulate(name, seed), np.random.default_rng((seed, 1))
+    truth, _ = arm(name, seed)
+    mass = float(rng.uniform(1.0, 4.0))
+    body = dynid.Inertia.from_com(mass, (0.0, 0.0, 0.1), 0.01 * mass * np.eye(3))
+    heavy = truth.with_body("load", parent=truth.moving_joints[-1].child, inertia=body)
+    states = [np.ascontiguousarray(x) for x in motion(truth, seed)(np.asarray(case.log.time))]
+    extra = dynid.inverse_dynamics(heavy, *states) - dynid.inverse_dynamics(truth, *states)
+    edges = np.sort(rng.choice(np.arange(1, 10), size=2, replace=False)) * len(extra) // 10
+    held = (np.arange(len(extra)) >= edges[0]) & (np.arange(len(extra)) < edges[1])
+    return replace(case, log=replace(case.log, effort=case.log.effort + held[:, None] * extra), amount=mass)
+
+
+FAULTS: dict[str, tuple[str, Callable[[str, int], Case]]] = {
+    "degrees": ("unit", edit(_scale(("q", "dq"), (180.0 / np.pi,), False))),
+    "degrees of one joint": ("unit", edit(_scale(("q", "dq"), (180.0 / np.pi,), True))),
+    "torque unit": ("unit", edit(_scale(("effort",), (1e3, 1e-3, 1e2, 1e-2), False))),
+    "torque unit of one joint": ("unit", edit(_scale(("effort",), (1e3, 1e-3, 1e2), True))),
+    "torque flipped": ("flipped", edit(_scale(("effort",), (-1.0,), True))),
+    "all torques flipped": ("flipped", edit(_scale(("effort",), (-1.0,), False))),
+    "motion flipped": ("flipped", edit(_scale(("q", "dq"), (-1.0,), True))),
+    "torques swapped": ("swapped", edit(_swap("effort"))),
+    "joints swapped": ("swapped", edit(_swap("q", "dq", "effort"))),
+    "wall": ("gravity", _gravity("wall")),
+    "gravity compensated": ("gravity", _gravity("none")),
+    "load": ("load", _load),
+    "drift": ("drift", edit(_drift)),
+    "delay": ("delay", _late),
+    "spring": ("spring", edit(_spring)),
+    "gain 10 to 30 %": ("gain", edit(_gain(0.1, 0.3))),
+    "gain 5 to 10 %": ("gain", edit(_gain(0.05, 0.1))),
+    "length 5 %": ("geometry", _placed("length")),
+    "zero 1 to 4 deg": ("geometry", _placed("zero")),
+    "angle 2 to 4 deg": ("geometry", _placed("angle")),
+    "tilt 1 to 3 deg": ("gravity", _gravity("tilt")),
+}
+
+
+def accusations(case: Case) -> list[dynid.Finding]:
+    """What the check accuses the log or the model of."""
+    found = dynid.check_recording(case.log, case.robot).findings
+    return [f for f in found if f.severity != "note" and f.code in ACCUSING]
+
+
+def judge(fault: str, case: Case) -> tuple[str, list[dynid.Finding]]:
+    """What became of a fault, and what was said."""
+    code, found = FAULTS[fault][0], accusations(case)
+    codes = {code} | OLD_CODES[code]
+    if any(f.code in codes and case.joint in (None, f.joint) or (f.code in codes and f.joint is None) for f in found):
+        return "named", found
+    if any(f.code in codes or (case.joint or "-") in f.message for f in found):
+        return "rival", found
+    return ("wrongly named" if found else "silent"), found
+
+
+def run_faults(cases: int, first: int, faults: list[str]) -> None:
+    """Print what becomes of every fault, then of clean logs."""
+    table: dict[str, Counter[str]] = defaultdict(Counter)
+    for place, fault in enumerate(faults):
+        for number in range(cases):
+            name, seed = ROBOTS[number % len(ROBOTS)], first + 1000 * place + number
+            word, found = judge(fault, FAULTS[fault][1](name, seed)) if fault in FAULTS else ("", [])
+            table[fault][word] += 1
+            if word != "named":
+                print(f"    {fault} on {name}, seed {seed}: {word}: {[str(f)[:150] for f in found]}", flush=True)
+    words = ("named", "rival", "wrongly named", "silent")
+    print(f"{'':26s}" + "".join(f"{word:>15s}" for word in words))
+    for fault in faults:
+        print(f"{fault:26s}" + "".join(f"{table[fault][word]:15d}" for word in words), flush=True)
+
+
+def run_clean(cases: int, first: int) -> None:
+    """Print how many clean logs are accused."""
+    accused = 0
+    for number in range(cases):
+        name, seed = ROBOTS[number % len(ROBOTS)], first + 500_000 + number
+        found = accusations(simulate(name, seed))
+        accused += bool(found)
+        for finding in found:
+            print(f"    clean {name}, seed {seed}: {str(finding)[:200]}", flush=True)
+    print(f"clean logs accused: {accused} of {cases}")
+
+
+def run_real() -> None:
+    """Print every warning on a real log."""
+    from real_logs import SETS
+
+    for data in SETS:
+        robot = data.robot()
+        for log in data.recordings(robot):
+            report = dynid.check_recording(log, robot)
+            print(f"{data.name}: {Path(log.source).name}")
+            for finding in report.findings:
+                if finding.severity != "note":
+                    print(f"    {finding}", flush=True)
+
+
+if __name__ == "__main__":
+    words = sys.argv[1:]
+    numbers = [int(word) for word in words if word.isdigit()]
+    cases, first = (*numbers, *[12, 0][len(numbers) :])
+    if "real" in words:
+        run_real()
+    elif "clean" in words:
+        run_clean(cases, first)
+    else:
+        chosen = [word for word in words if word in FAULTS] or list(FAULTS)
+        run_faults(cases, first, chosen)
+        if len(chosen) == len(FAULTS):
+            run_clean(3 * cases, first)
