@@ -36,7 +36,6 @@ LAYERS = [
     ["loop"],
     ["logs"],
     ["processing"],
-    ["gate"],
     ["estimation"],
     ["diagnosis"],
     ["links"],

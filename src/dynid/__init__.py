@@ -13,6 +13,7 @@ __version__ = "0.2.0"
 
 _HOME = {
     "dynid.actuators.servo_identification": ["identify_actuators"],
+    "dynid.diagnosis.check": ["check_recording"],
     "dynid.errors": ["DynidError"],
     "dynid.estimation.estimate": ["Estimate"],
     "dynid.estimation.linear.least_squares": ["OLS", "WLS"],
@@ -24,7 +25,6 @@ _HOME = {
     "dynid.export.c.c_package": ["generate_c"],
     "dynid.export.result_file": ["read_result", "write_result"],
     "dynid.findings": ["Finding"],
-    "dynid.gate.quality": ["check_recording"],
     "dynid.kernels": [
         "energy_regressor",
         "forward_dynamics",
@@ -70,13 +70,13 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 PACKAGES = (
     "actuators",
+    "diagnosis",
     "errors",
     "estimation",
     "excitation",
     "export",
     "findings",
     "fleet",
-    "gate",
     "information",
     "kernels",
     "links",

@@ -1,13 +1,13 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
 from dynid import actuators as actuators
+from dynid import diagnosis as diagnosis
 from dynid import errors as errors
 from dynid import estimation as estimation
 from dynid import excitation as excitation
 from dynid import export as export
 from dynid import findings as findings
 from dynid import fleet as fleet
-from dynid import gate as gate
 from dynid import information as information
 from dynid import kernels as kernels
 from dynid import links as links
@@ -22,6 +22,7 @@ from dynid import robot as robot
 from dynid import runs as runs
 from dynid import terms as terms
 from dynid.actuators.servo_identification import identify_actuators as identify_actuators
+from dynid.diagnosis.check import check_recording as check_recording
 from dynid.errors import DynidError as DynidError
 from dynid.estimation.estimate import Estimate as Estimate
 from dynid.estimation.linear.least_squares import OLS as OLS
@@ -35,7 +36,6 @@ from dynid.export.c.c_package import generate_c as generate_c
 from dynid.export.result_file import read_result as read_result
 from dynid.export.result_file import write_result as write_result
 from dynid.findings import Finding as Finding
-from dynid.gate.quality import check_recording as check_recording
 from dynid.kernels import energy_regressor as energy_regressor
 from dynid.kernels import forward_dynamics as forward_dynamics
 from dynid.kernels import gravity_torque as gravity_torque

@@ -18,7 +18,7 @@ from dynid.excitation.measured import JointTorques
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.export.c.c_package import CPackage, generate_c
-from dynid.gate.quality import check_recording
+from dynid.diagnosis.check import check_recording
 from dynid.links.identify import Identification, identify
 from dynid.links.recipe import Recipe
 from dynid.links.validation import Validation, validate

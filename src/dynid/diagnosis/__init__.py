@@ -1,1 +1,16 @@
 """Why does it not fit? A table of suspects, one test at one stated rate of false alarms."""
+
+from __future__ import annotations
+
+from dynid.lazy import lazy_names
+
+NAMES = {
+    "check": ["check_recording"],
+    "diagnose": ["diagnose"],
+    "refined_geometry": ["refine_geometry"],
+    "runs": ["diagnose_runs"],
+    "torque_delay": ["Delay", "find_delay"],
+}
+"""Module -> its public names, loaded at first use."""
+
+__all__, __getattr__, __dir__ = lazy_names(__name__, NAMES)

@@ -50,7 +50,7 @@ def check_recording(
     return check_and_process(recording, Processing(), robot, progress=progress)[0]
 
 
-@in_stage("check")
+@in_stage("gate")
 def check_and_process(
     recording: Recording, options: Processing, robot: Robot | None = None, *, progress: Progress | None = None
 ) -> tuple[QualityReport, Chain | None]:

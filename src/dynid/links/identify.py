@@ -15,7 +15,8 @@ from dynid.arrays import Floats
 from dynid.decompositions import one_blas_thread
 from dynid.engines.engine_names import make_engine, refuse_missing_dask
 from dynid.errors import ArgumentError
-from dynid.estimation.agreement.check_runs import check_runs
+from dynid.diagnosis.refined_geometry import RefinedGeometry, refine_geometry
+from dynid.diagnosis.runs import diagnose_runs
 from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.noisy.gain_uncertainty import add_gain_uncertainty
@@ -36,7 +37,6 @@ from dynid.lazy import cached_property
 from dynid.links.common.averaging import average_models
 from dynid.links.common.base_tilt import is_tilted, leave_out_tilts, note_unsure, unsure_tilts
 from dynid.links.common.common_cutoff import CutoffChoice
-from dynid.links.common.free_geometry import FreedGeometry, free_geometry
 from dynid.links.common.friction_misfit import count_friction_misfit
 from dynid.links.common.kept_faults import check_kept_terms
 from dynid.links.common.leaves import fix_cutoff, reduce_logs
@@ -502,12 +502,12 @@ def identify_experiments(
     base: BaseParameters | None = None,
     terms: Sequence[Term] = (),
     threads: int = 1,
-    freed: FreedGeometry | None = None,
+    freed: RefinedGeometry | None = None,
 ) -> Identification:
     """Identify a robot that has its terms from experiments; see `identify`. Geometry is freed once."""
     runs = matched_runs(robot, runs)
     if recipe.free and freed is None:
-        freed = free_geometry(robot, runs, recipe.free)
+        freed = refine_geometry(robot, runs, recipe.free)
     if freed is not None:
         robot, base = freed.robot, None
     present = (*recipe.spring_terms(robot), *terms)
@@ -523,7 +523,7 @@ def identify_experiments(
         rule = recipe.selection if isinstance(estimator, FeasibleWLS) else replace(recipe.selection, average=False)
         equations, selection = select_terms(equations, rule)
         if freed is None and is_tilted(equations):  # its term is linear in the angle: gravity is turned where logs tell
-            exact = free_geometry(robot, runs, ("tilt",))
+            exact = refine_geometry(robot, runs, ("tilt",))
             if exact.is_shown:
                 return identify_experiments(robot, runs, recipe, estimator, terms=terms, threads=threads, freed=exact)
     fit = identify_equations(equations, estimator, selection)
@@ -564,7 +564,7 @@ def identify_equations(
         estimate = replace(estimate, findings=(*estimate.findings, *findings))
     found = Identification(equations=equations, estimate=estimate, standard=standard, selection=selection)
     kept = check_kept_terms(found.robot, found.terms, estimate)
-    findings = (*estimate.findings, *_physical_findings(found), *check_runs(equations), *kept)
+    findings = (*estimate.findings, *_physical_findings(found), *diagnose_runs(equations), *kept)
     return replace(found, estimate=replace(estimate, findings=findings))
 
 

@@ -21,11 +21,10 @@ import numpy as np
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.files import size_mb
 from dynid.findings import Finding, QualityReport
-from dynid.gate.causes import NAMED
-from dynid.gate.model_delay import check_common_delay, resolve_delay
-from dynid.gate.quality import check_and_process, prevents_processing
-from dynid.gate.stream_check import StreamCheck
-from dynid.gate.within_log import check_together
+from dynid.diagnosis.check import check_and_process, prevents_processing
+from dynid.diagnosis.diagnose import diagnose
+from dynid.diagnosis.stream_check import StreamCheck
+from dynid.diagnosis.torque_delay import resolve_delay
 from dynid.links.common.copies import SeenSamples
 from dynid.links.hold_out import mask_training, split_recording
 from dynid.links.log_part import cut_recording
@@ -314,11 +313,11 @@ class LogReader:
         """Report what only all logs together show."""
         if not self.recipe.gate or len(logs) < 2:
             return
-        runs = [None if one.chain is None else one.chain.experiment(filter_effort=False) for one in opened]
-        periods = [1.0 / _rate(one.part) for one in opened]
-        self._warn(None, list(check_common_delay([one.findings for one in opened], periods)))
-        for place, finding in check_together(self.robot, runs, [one.findings for one in opened]):
-            self._warn(None if place is None else logs[place], [finding])
+        runs = [one.chain.experiment(filter_effort=False) for one in opened if one.chain is not None]
+        told = {(finding.code, finding.joint) for one in opened for finding in one.findings}
+        if len(runs) == len(logs) and all(run.valid.any() for run in runs):
+            found = diagnose(self.robot, runs)
+            self._warn(None, [finding for finding in found if (finding.code, finding.joint) not in told])
 
     def refuse_or_warn(self, log: Log, findings: Sequence[Finding]) -> None:
         """Refuse a log with errors among its findings; report its warnings."""
@@ -333,10 +332,9 @@ class LogReader:
         self._warn(log, findings)
 
     def _warn(self, log: Log | None, findings: Sequence[Finding]) -> None:
-        """Report warnings about a log, or all of them, and notes that name a cause; of the channel map only once."""
+        """Report warnings about a log, or all of them; of the channel map only once."""
         for finding in findings:
-            is_told = finding.severity == "warning" or (finding.severity == "note" and finding.code in NAMED)
-            if not is_told or (finding.code, finding.message) in self.told:
+            if finding.severity != "warning" or (finding.code, finding.message) in self.told:
                 continue
             if finding.code == "joint-order":
                 self.told.add((finding.code, finding.message))

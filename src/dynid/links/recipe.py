@@ -16,7 +16,7 @@ from dynid.engines.engine_names import check_engine
 from dynid.errors import ArgumentError
 from dynid.estimation.registry import ESTIMATORS
 from dynid.estimation.selection import ForwardSelection
-from dynid.links.common.free_geometry import check_freedoms
+from dynid.diagnosis.refined_geometry import check_freedoms
 from dynid.links.common.run_differences import check_differences
 from dynid.links.hold_out import HoldOut, read_hold_out
 from dynid.links.log_part import check_part
@@ -93,7 +93,7 @@ class Recipe(TomlSettings):
     `dynid.links.common.run_differences`); "auto" for the offsets that surely differ between runs, empty for nothing."""
     free: tuple[str, ...] = ()
     """Geometry that is estimated beside the parameters: "zeros" of encoders, "lengths" of links, "tilt" of the base,
-    "angles" between axes (see `dynid.links.common.free_geometry`); the identified robot has what was found."""
+    "angles" between axes (see `dynid.diagnosis.refined_geometry`); the identified robot has what was found."""
     hold_out: str | None = None
     """Part of every log that is held out for the proof: "40%", "12:16" [s] or "every:3:0.75" [s]."""
     judge_rest: bool = False

@@ -17,7 +17,6 @@ from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors
 from dynid.estimation.rows import WIDEST_BAND, stretches, torque_along, torque_of_terms
 from dynid.findings import Finding
-from dynid.gate.measured_samples import noise_through
 from dynid.kernels import inverse_dynamics
 from dynid.links.common.log_errors import LogError, name_logs, name_worst
 from dynid.links.given_data import list_data, shares_samples
@@ -26,6 +25,7 @@ from dynid.links.log_reader import ChannelMapSource, LogReader, common_cutoff
 from dynid.links.recipe import Recipe
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.processing.filters import Butterworth, filter_there_and_back
+from dynid.processing.torque_noise import noise_through
 from dynid.robot.model import Robot
 from dynid.tables import Table, html_card
 from dynid.terms.base import Term

@@ -12,7 +12,7 @@ from dynid.arrays import Floats
 from dynid.decompositions import one_blas_thread
 from dynid.errors import ArgumentError
 from dynid.findings import Finding, QualityReport
-from dynid.gate.quality import check_and_process
+from dynid.diagnosis.check import check_and_process
 from dynid.load.load import CHANNELS, NAMES, Load, remark
 from dynid.load.load_motions import advise_motion
 from dynid.load.payload import ArmUncertainty, Runs, identify_end_link, identify_payload

@@ -1,7 +1,5 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
-from dynid.processing.delay import Delay as Delay
-from dynid.processing.delay import estimate_delay as estimate_delay
 from dynid.processing.differentiation import CentralDifferences as CentralDifferences
 from dynid.processing.differentiation import Fourier as Fourier
 from dynid.processing.differentiation import MeasuredVelocity as MeasuredVelocity

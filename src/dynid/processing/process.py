@@ -2,13 +2,13 @@
 
 The stages, each of which stands once in this file or the file named:
 
-1. the delay of the torques (`Processing.effort_delay_s`; "auto" estimates it, delay.py),
+1. the delay of the torques (`Processing.effort_delay_s`; "auto" is resolved before, by diagnosis/),
 2. faults are removed and all channels are put on one uniform clock (uniform.py),
 3. the cutoff of the low-pass (`Processing.cutoff_hz`; "auto" chooses it from the spectrum, cutoff.py),
 4. positions are smoothed and differentiated (filters.py, differentiation.py),
 5. torques are smoothed if wanted, rest and slow rows are masked, both ends are trimmed, samples are thinned out.
 
-`Chain` holds a log after stage 4, so that stage 5 can be run more than once at little cost: the gate needs filtered and
+`Chain` holds a log after stage 4, so that stage 5 can be run more than once at little cost: the check needs filtered and
 unfiltered torques of the same motion. `process` runs all stages. Positions and torques go through the same zero-phase
 low-pass; [Atkeson1986] section 3.1 and [Izaguirre1992] section 7 describe the chain. Every stage adds a line to the
 experiment's `processing_steps` and counts the samples that it leaves out.
@@ -29,7 +29,6 @@ from dynid.checks import check_number
 from dynid.errors import ArgumentError, DataError
 from dynid.logs.recording import Recording, all_finite, seal
 from dynid.processing.cutoff import choose_common_cutoff
-from dynid.processing.delay import Delay, estimate_delay
 from dynid.processing.differentiation import CentralDifferences, Derivation, Differentiation
 from dynid.processing.experiment import Dropped, Experiment
 from dynid.processing.filters import Butterworth, LowPass, Smoothing, check_band
@@ -84,8 +83,8 @@ class Processing:
     """Whether torques are low-passed like positions. Least squares averages their noise anyway, while a filter would
     smear what dry friction does at reversals; thinning out filters them in any case."""
     effort_delay_s: float | Literal["auto"] = 0.0
-    """Delay of the torques [s]; they are moved back by it. "auto" estimates it from the log alone and moves nothing
-    unless it is sure; `dynid.gate.model_delay.resolve_delay` estimates it with the robot's equations."""
+    """Delay of the torques [s]; they are moved back by it. "auto" is to be replaced by an estimate before:
+    `dynid.diagnosis.torque_delay.resolve_delay` makes it with the robot's equations."""
     accuracy: float = 1e-3
     """Relative accuracy of the accelerations that transients must not spoil; decides how much "auto" trims."""
     cleaning: Cleaning = field(default_factory=Cleaning)
@@ -104,7 +103,10 @@ class Processing:
     def delay_s(self) -> float:
         """Delay of the torques [s], once it is a number."""
         if isinstance(self.effort_delay_s, str):
-            raise ArgumentError(f"effort_delay_s is {self.effort_delay_s!r}", remedy="Give a number [s] or 'auto'.")
+            raise ArgumentError(
+                f"effort_delay_s is {self.effort_delay_s!r}, and only a robot's equations tell a delay",
+                remedy="Give a number [s], or identify with delay_s = 'auto'; dynid.diagnosis.find_delay estimates it.",
+            )
         return self.effort_delay_s
 
     def smoothing(self, rate_hz: float) -> Smoothing:
@@ -203,7 +205,7 @@ class Chain:
         """
         report = progress or (lambda share, note: None)
         report(0.0, "cleaning")
-        resolved, late = _resolve_delay(recording, options)
+        resolved = options
         uniform = make_uniform(
             recording,
             resolved.cleaning,
@@ -217,7 +219,7 @@ class Chain:
         report(0.4, "choosing the cutoff")
         resolved, reason = _resolve_cutoff(uniform, resolved)
         report(0.6, "filtering and differentiating")
-        return cls._differentiated(recording, options, resolved, uniform, (*late, *uniform.notes, reason))
+        return cls._differentiated(recording, options, resolved, uniform, (*uniform.notes, reason))
 
     @classmethod
     def _differentiated(
@@ -336,23 +338,6 @@ def check_delay(name: str, delay_s: object) -> None:
             f"{name} is {delay_s:g} s, which is no delay of a log",
             remedy=f"It is in seconds: write {1e-3 * delay_s:g} for {delay_s:g} ms.",
         )
-
-
-def apply_delay(options: Processing, delay: Delay) -> tuple[Processing, str]:
-    """The options with a delay as a number, zero unless it is sure, and a line for `Experiment.processing_steps`."""
-    verdict = "moved back" if delay.sure else "not sure, so they are left as they are"
-    error = f"standard error {1e3 * delay.stderr_s:.2g} ms"
-    note = f"delay of the torques {1e3 * delay.seconds:.4g} ms ({error}): {verdict}"
-    return replace(options, effort_delay_s=delay.seconds if delay.sure else 0.0), note
-
-
-def _resolve_delay(recording: Recording, options: Processing) -> tuple[Processing, tuple[str, ...]]:
-    """The options with a number for the delay, estimated from the log alone, and a line for `processing_steps`."""
-    if options.effort_delay_s != "auto":
-        return options, ()
-    unmoved = replace(options, effort_delay_s=0.0, filter_effort=False, rate_hz=None)
-    resolved, note = apply_delay(options, estimate_delay(process(recording, unmoved)))
-    return resolved, (note,)
 
 
 def _resolve_cutoff(uniform: UniformRecording, options: Processing) -> tuple[Processing, str]:

@@ -29,9 +29,8 @@ from dynid.export.servos.servo_config import SERVO_MODEL, isaac_actuators, servo
 from dynid.export.servos.servo_notes import FileNotes, notes_text
 from dynid.export.servos.servo_robot import ServoFile, missing_in, write_servo_mjcf, write_servo_urdf
 from dynid.findings import Finding
-from dynid.gate.command_checks import check_commands
-from dynid.gate.model_checks import check_limits
-from dynid.gate.signal_checks import check_clock
+from dynid.diagnosis.commands import check_commands
+from dynid.diagnosis.signals import check_clock, check_limits
 from dynid.links.common.copies import check_copies
 from dynid.links.log_reader import ChannelMapSource
 from dynid.logs.channel_map import read_channel_map

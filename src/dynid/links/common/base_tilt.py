@@ -16,10 +16,11 @@ from dynid.estimation.estimate import Estimate
 from dynid.estimation.linear.least_squares import weighted_values
 from dynid.estimation.selection import Selection
 from dynid.findings import Finding
-from dynid.links.common.free_geometry import SHOWN
 from dynid.terms.base import Term
 from dynid.terms.load_dependent import BaseTilt
 
+SHOWN = 2.5
+"""Standard errors from which on a tilt is said to be there (convention)."""
 EXACT_TILT = 0.02
 """Tilt of the base [rad] above which a term linear in it is off by more than 0.02 % of gravity (derivation: the cosine)
 and gravity is turned instead."""

@@ -24,9 +24,8 @@ import numpy as np
 from dynid.arrays import Floats
 from dynid.decompositions import lstsq
 from dynid.errors import DataError
-from dynid.estimation.agreement.run_tables import offset_places
 from dynid.estimation.cross_validation import FOLDS, RUNS_AS_FOLDS, Folds
-from dynid.estimation.equations import Samples, build_equations, merge_information
+from dynid.estimation.equations import Factors, Samples, build_equations, merge_information
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.linear.least_squares import noise_weights, refined_weights
 from dynid.findings import Finding
@@ -295,3 +294,14 @@ def _best(cutoffs: Floats, squares: Floats, suggested_hz: float) -> tuple[int, b
     equal = np.flatnonzero(worse.mean(axis=1) <= np.maximum(SURE * scatter, LITTLE))
     nearest = equal[np.argmin(np.abs(np.log(cutoffs[equal] / suggested_hz)))]
     return int(nearest), equal.size == 1
+
+
+def offset_places(equations: Factors) -> list[int]:
+    """Places of the unknowns that are offsets."""
+    robot, columns = equations.robot, equations.base.columns
+    first = 10 * robot.dof
+    return [
+        place
+        for place, column in enumerate(columns)
+        if column >= first and isinstance(robot.terms[column - first].term, Offset)
+    ]

@@ -20,13 +20,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.arrays import Floats
+from dynid.arrays import Bools, Floats
 from dynid.decompositions import lstsq, pinv
 from dynid.estimation.equations import Factors, Samples
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.physical.passivity import all_terms
 from dynid.findings import Finding
-from dynid.processing.delay import near_reversals
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 from dynid.terms.base import SteadyMotion
@@ -134,3 +133,12 @@ def _note(robot: Robot, told: Sequence[tuple[int, Floats]]) -> Finding:
         evidence={f"dry friction of {robot.joint_names[joint]} [N m or N]": float(lack[0]) for joint, lack in told},
         remedy="Compare with a fit without slow samples, such as --set dead_band=0.2 [rad/s or m/s].",
     )
+
+
+def near_reversals(part: Experiment) -> Bools:
+    """(N, n) whether a joint is slow or turns round about that time."""
+    from scipy.ndimage import maximum_filter1d
+
+    slow = np.abs(part.dq) < 0.2 * np.sqrt(np.mean(part.dq**2, axis=0))
+    slow[1:] |= np.sign(part.dq[1:]) != np.sign(part.dq[:-1])
+    return np.asarray(maximum_filter1d(slow, 41, axis=0))

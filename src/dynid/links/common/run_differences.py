@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynid.arrays import Floats
+from dynid.diagnosis.runs import unequal_offsets
 from dynid.errors import ArgumentError
-from dynid.estimation.agreement.check_runs import check_runs
 from dynid.estimation.equations import Samples, cut_blocks, merge_information, next_segment
 from dynid.estimation.estimate import Estimate
 from dynid.estimation.rows import reduce_rows
@@ -46,8 +46,6 @@ _KINDS = {
 """Name -> shapes, and whether they change linearly within a run instead of from run to run."""
 DIFFERENCES = tuple(_KINDS)
 """Names of what may differ between runs."""
-CHANGED = ("runs-differ", "run-load")
-"""Codes of findings on a run that differs from the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -63,14 +61,12 @@ class RunDifferences:
 
     def noted(self, estimate: Estimate, equations: Samples) -> Estimate:
         """The estimate with what differs among its findings, and the spread of the runs in its mean offsets."""
-        told = {finding.where for finding in self.findings}
-        others = [f for f in estimate.findings if f.code not in (*CHANGED, "run-drifts") or f.where not in told]
         covariance, robot, columns = estimate.covariance.copy(), equations.robot, equations.base.columns
         for place, placed in enumerate(robot.terms, start=10 * robot.dof):
             if isinstance(placed.term, Offset) and place in columns:
                 k = columns.index(place)
                 covariance[k, k] += self.offset_spread.get(placed.joints[0], 0.0) ** 2
-        return replace(estimate, covariance=covariance, findings=(*others, *self.findings))
+        return replace(estimate, covariance=covariance, findings=(*estimate.findings, *self.findings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +118,8 @@ def settle_runs(equations: Samples, names: Sequence[str]) -> RunDifferences | No
         The runs without it; None where nothing is to be taken off.
     """
     dof, count = equations.robot.dof, len(equations.experiments)
-    found = check_runs(equations) if "auto" in names and count > 1 else ()
     joints = {name: range(dof) for name in names if name != "auto" and (count > 1 or _KINDS[name][1])}
-    if unequal := _unequal_offsets(equations, found):
+    if "auto" in names and count > 1 and (unequal := unequal_offsets(equations)):
         joints.setdefault("offset", unequal)  # type: ignore[arg-type]
     columns = tuple(
         _Column(joint, shape, run, _KINDS[name][1])
@@ -142,23 +137,8 @@ def settle_runs(equations: Samples, names: Sequence[str]) -> RunDifferences | No
     )
     offsets = {j: _per_run(columns, values, j, "OFF", count) for j in joints.get("offset", ())}
     spread = {j: float(np.std(each, ddof=1) / np.sqrt(count)) for j, each in offsets.items()}
-    sure = [finding for finding in found if finding.severity != "note"]  # slight differences are taken off here
-    return RunDifferences(
-        runs=runs, findings=(*sure, *_report(equations, tuple(joints), offsets, columns, values)), offset_spread=spread
-    )
-
-
-def _unequal_offsets(equations: Samples, found: Sequence[Finding]) -> list[int]:
-    """Joints whose offsets differ between runs, by the findings about the runs.
-
-    None where a run differs in something else: its offsets, and those of the others, would take up a part of that.
-    """
-    robot, base = equations.robot, equations.base
-    named = {name for finding in found if finding.code in CHANGED for name in finding.evidence}
-    columns = {name: column for column, name in zip(base.columns, base.names, strict=True) if name in named}
-    terms = {name: robot.terms[c - 10 * robot.dof] for name, c in columns.items() if c >= 10 * robot.dof}
-    offsets = {name: placed.joints[0] for name, placed in terms.items() if isinstance(placed.term, Offset)}
-    return sorted(set(offsets.values())) if named <= offsets.keys() else []
+    findings = tuple(_report(equations, tuple(joints), offsets, columns, values))
+    return RunDifferences(runs=runs, findings=findings, offset_spread=spread)
 
 
 def _solve(equations: Samples, columns: Sequence[_Column]) -> Floats:

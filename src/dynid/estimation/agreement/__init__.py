@@ -1,1 +1,0 @@
-"""Whether several runs agree."""
