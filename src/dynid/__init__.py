@@ -13,7 +13,7 @@ __version__ = "0.2.0"
 
 _HOME = {
     "dynid.actuators.servo_identification": ["identify_actuators"],
-    "dynid.diagnosis.check": ["check_recording"],
+    "dynid.diagnosis.log_check": ["check_recording"],
     "dynid.errors": ["DynidError"],
     "dynid.estimation.estimate": ["Estimate"],
     "dynid.estimation.linear.least_squares": ["OLS", "WLS"],

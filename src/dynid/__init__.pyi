@@ -22,7 +22,7 @@ from dynid import robot as robot
 from dynid import runs as runs
 from dynid import terms as terms
 from dynid.actuators.servo_identification import identify_actuators as identify_actuators
-from dynid.diagnosis.check import check_recording as check_recording
+from dynid.diagnosis.log_check import check_recording as check_recording
 from dynid.errors import DynidError as DynidError
 from dynid.estimation.estimate import Estimate as Estimate
 from dynid.estimation.linear.least_squares import OLS as OLS

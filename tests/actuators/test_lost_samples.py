@@ -10,8 +10,6 @@ from dynid.actuators import PositionLaw, ServoModel, commanded_motion
 from dynid.actuators.recorded_motion import lost_samples
 from dynid.actuators.servo_equations import filter_errors
 from dynid.actuators.servo_identification import fit_servos
-from dynid.gate.command_checks import check_commands
-from dynid.gate.signal_checks import check_clock, check_signals
 from dynid.logs.recording import Commands, Recording
 from support.planted_servos import chirp, planted
 from support.servo_logs import double_pendulum
@@ -87,13 +85,3 @@ def test_the_filter_whitens_lasting_errors_and_passes_over_missing_readings() ->
     assert some[counted].std() == pytest.approx(3.0, rel=0.02)
     both = counted[1:] & counted[:-1]
     np.testing.assert_allclose(some[1:][both], left[1:][both])
-
-
-def test_the_check_of_a_log_of_commands_speaks_of_its_own_remedies() -> None:
-    q = MOTION.position.copy()
-    q[200:230, 0] = np.nan
-    recording = _recording(np.flatnonzero((MOTION.time < 1.5) | (MOTION.time > 3.2)), q)
-    told = " ".join(str(f) for check in (check_clock, check_signals, check_commands) for f in check(recording))
-    assert "max_gap_s" not in told
-    assert "actuate cuts the motion there" in told
-    assert "count for nothing" in told

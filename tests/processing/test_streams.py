@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import dynid
+from dynid.diagnosis.stream_check import StreamCheck
 from dynid.errors import DataError
-from dynid.gate.stream_check import StreamCheck
 from dynid.logs.readers import read_pieces
 from dynid.logs.reading import read_recording, read_stream
 from dynid.logs.recording import Recording

@@ -9,17 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import dynid
 from dynid.errors import DataError, DynidError
-from dynid.gate.model_delay import model_delay
-from dynid.gate.quick_fit import with_friction, with_smooth_sign
-from dynid.kernels import regressor
 from dynid.logs.recording import Recording
-from dynid.processing.delay import delay_rows, estimate_delay, orthonormal, timed_samples, unexplained_part
 from dynid.processing.process import process
-from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.processing.timing import read_clock, resample, uniform_grid
-from dynid.terms.friction import Coulomb, Viscous
 
 
 def test_a_regular_clock_is_one_stretch():
@@ -129,115 +122,3 @@ def test_missing_rows_give_what_a_log_without_them_gives(share, seed, bad):
     for name in ("time", "q", "dq", "ddq", "effort", "valid", "segment"):
         np.testing.assert_allclose(getattr(dirty, name), getattr(clean, name), rtol=1e-12, atol=1e-12)
     assert dirty.dropped.get("position not finite", 0) == 2 * lost.sum()
-
-
-@pytest.mark.parametrize("delay_ms", [-50.0, -13.7, 0.0, 4.3, 50.0])
-def test_delays_are_found_to_a_fifth_of_a_period(delay_ms):
-    robot = dynid.robots.puma560().with_terms(Viscous(1.0), Coulomb(2.0))
-    path = sum_of_sines(6, period_s=5.0, harmonics=5, amplitude=0.6, seed=3)
-    recording = simulate_experiment(
-        robot,
-        path,
-        rate_hz=500.0,
-        duration_s=10.0,
-        noise=Noise(position=1e-5, effort=0.1),
-        delay_s=1e-3 * delay_ms,
-        seed=1,
-    )
-    experiment = timed_samples(process(recording))
-    rows = delay_rows(experiment, 0.1)
-    states = [np.ascontiguousarray(x[rows]) for x in (experiment.q, experiment.dq, experiment.ddq)]
-    sign = experiment.smooth(np.sign(experiment.dq))[rows]
-    Y = with_smooth_sign(regressor(with_friction(robot), *states), sign)
-    delay = estimate_delay(experiment, [Y[:, j] for j in range(6)])
-    assert abs(delay.seconds - 1e-3 * delay_ms) < 0.2 / 500.0
-    assert delay.clear == (delay_ms != 0.0)
-    moved = process(recording, effort_delay_s=delay.seconds)
-    assert any("moved back" in line for line in moved.processing_steps) == (delay.seconds != 0.0)
-
-
-def test_a_delay_near_the_end_of_what_is_tried_is_not_sure():
-    """The costs may be lower beyond the end; further inside the same delay is sure."""
-    robot = dynid.robots.puma560().with_terms(Viscous(1.0), Coulomb(2.0))
-    path = sum_of_sines(6, period_s=5.0, harmonics=5, amplitude=0.6, seed=3)
-    log = simulate_experiment(
-        robot, path, rate_hz=500.0, duration_s=10.0, noise=Noise(position=1e-5, effort=5.0), delay_s=0.020, seed=1
-    )
-    wide, narrow = (estimate_delay(process(log), max_delay_s=most) for most in (0.1, 0.023))
-    assert wide.sure
-    assert 0.020 < narrow.seconds < 0.022, "the lowest point itself lies inside"
-    assert narrow.stderr_s == np.inf
-    assert not narrow.sure
-
-
-def test_every_stretch_of_a_log_tells_the_delay():
-    """The longest stretch of this log stands still: what it says of time is worth nothing."""
-    robot = dynid.robots.puma560().with_terms(Viscous(1.0), Coulomb(2.0))
-    path = sum_of_sines(6, period_s=5.0, harmonics=5, amplitude=0.6, seed=3)
-    log = simulate_experiment(
-        robot, path, rate_hz=250.0, duration_s=30.0, noise=Noise(position=1e-5, effort=0.1), delay_s=0.013, seed=1
-    )
-    still = (log.time > 9.0) & (log.time < 21.0)
-    rng = np.random.default_rng(0)
-    q, effort = np.array(log.q), np.array(log.effort)
-    q[still] = q[still][0] + 1e-5 * rng.standard_normal(q[still].shape)
-    effort[still] = effort[still][0] + 0.1 * rng.standard_normal(q[still].shape)
-    kept = np.ones(log.time.size, dtype=bool)
-    for second in (3.0, 6.0, 9.0, 21.0, 24.0, 27.0):
-        kept[np.abs(log.time - second) < 0.1] = False
-    cut = Recording(time=log.time[kept], q=q[kept], effort=effort[kept])
-    experiment = process(cut, cutoff_hz=10.0)
-    assert np.unique(experiment.segment).size == 7
-    delay, _ = model_delay(robot, experiment)
-    assert delay.sure
-    assert delay.seconds == pytest.approx(0.013, abs=max(4.0 * delay.stderr_s, 2e-4))
-    assert delay.stderr_s < 1e-3
-
-
-def test_auto_moves_torques_back_only_when_the_delay_is_sure():
-    robot = dynid.robots.puma560().with_terms(Viscous(1.0), Coulomb(2.0))
-    path = sum_of_sines(6, period_s=5.0, harmonics=5, amplitude=0.6, seed=3)
-    common = {"rate_hz": 500.0, "duration_s": 20.0, "noise": Noise(position=1e-5, effort=0.1), "seed": 1}
-    late = simulate_experiment(robot, path, delay_s=0.011, **common)
-    told: list[tuple[float, str]] = []
-    moved = process(late, effort_delay_s="auto", progress=lambda share, note: told.append((share, note)))
-    assert [share for share, _ in told] == sorted(share for share, _ in told)
-    assert told[-1][0] == 1.0
-    said = next(line for line in moved.processing_steps if "delay of the torques" in line)
-    assert float(said.split()[4]) == pytest.approx(11.0, abs=2.0)  # no model is known here
-    assert said.endswith("moved back")
-    assert not any("moved back" in line for line in process(late).processing_steps)
-    still = process(simulate_experiment(robot, path, **common), effort_delay_s="auto")
-    assert (
-        any(line.endswith("left as they are") for line in still.processing_steps)
-        or abs(float(next(line for line in still.processing_steps if "delay of the torques" in line).split()[4])) < 1.0
-    )
-
-
-def test_a_delay_beyond_the_largest_one_stays_at_the_end_of_the_range():
-    """At this rate one step of the grid is longer than the margin of the rows: beyond the range nothing is known."""
-    robot = dynid.robots.puma560().with_terms(Viscous(1.0), Coulomb(2.0))
-    path = sum_of_sines(6, period_s=5.0, harmonics=5, amplitude=0.6, seed=3)
-    log = simulate_experiment(robot, path, rate_hz=4000.0, duration_s=5.0, delay_s=0.101, seed=1)
-    delay, _ = model_delay(robot, process(log, cutoff_hz=10.0), max_delay_s=0.1)
-    assert delay.seconds <= 0.1
-    assert delay.seconds == pytest.approx(0.1, abs=1e-5)
-    assert not delay.likely
-
-
-def test_functions_that_are_zero_throughout_explain_nothing():
-    assert orthonormal(np.zeros((7, 3))).shape == (7, 0)
-    assert orthonormal(np.zeros((7, 0))).shape == (7, 0)
-    y = np.arange(7.0)
-    np.testing.assert_array_equal(unexplained_part(y, orthonormal(np.zeros((7, 3)))), y)
-
-
-@pytest.mark.parametrize("rank", [1, 4, 7])
-def test_a_basis_spans_the_columns_in_fewer_rows_too(rank: int) -> None:
-    rng = np.random.default_rng(rank)
-    columns = rng.normal(size=(60, rank)) @ rng.normal(size=(rank, 7))
-    fewer = (rng.uniform(size=(60, 1)) < 0.6).astype(float)
-    torque = rng.normal(size=60)
-    plain, narrow = orthonormal(columns * fewer), orthonormal(orthonormal(columns) * fewer)
-    assert plain.shape == narrow.shape == (60, rank)
-    np.testing.assert_allclose(unexplained_part(torque, narrow), unexplained_part(torque, plain), atol=1e-12)

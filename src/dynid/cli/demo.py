@@ -18,7 +18,7 @@ from dynid.excitation.measured import JointTorques
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.export.c.c_package import CPackage, generate_c
-from dynid.diagnosis.check import check_recording
+from dynid.diagnosis.log_check import check_recording
 from dynid.links.identify import Identification, identify
 from dynid.links.recipe import Recipe
 from dynid.links.validation import Validation, validate
@@ -216,7 +216,7 @@ def _simulate_log(truth: Robot, trajectory: Trajectory, seed: int) -> Recording:
 def _gate(robot: Robot, recording: Recording, tell: Tell) -> float:
     """Check a log; returns the delay of the torques [s]."""
     gate = check_recording(recording, robot)
-    delays = [finding.evidence["delay [s]"] for finding in gate.about("unsynchronised")]
+    delays = [1e-3 * finding.evidence["amount [ms]"] for finding in gate.about("delay")]
     verdict = f"usable, torques delayed by {1e3 * delays[0]:.1f} ms" if gate.ok and delays else str(gate)
     tell(f"simulated log of {len(recording.time)} samples with noise, quality checks: {verdict}")
     return delays[0] if delays else 0.0

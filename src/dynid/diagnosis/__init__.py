@@ -5,7 +5,7 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
-    "check": ["check_recording"],
+    "log_check": ["check_recording"],
     "diagnose": ["diagnose"],
     "refined_geometry": ["refine_geometry"],
     "runs": ["diagnose_runs"],

@@ -10,7 +10,7 @@ import numpy as np
 from dynid.arrays import Bools, Floats
 from dynid.diagnosis.evidence import gather
 from dynid.diagnosis.leave_out import Amount, Fit, Local, find_local, test_columns
-from dynid.diagnosis.log_changes import check_scale, find_change
+from dynid.diagnosis.log_changes import check_friction, check_scale, find_change
 from dynid.diagnosis.suspects import (
     KINDS,
     Model,
@@ -99,8 +99,9 @@ def diagnose(robot: Robot, runs: Sequence[Experiment], *, level: float = LEVEL) 
     change = find_change(model, level)
     if change is not None:
         return (change,)
-    scale = list(check_scale(model))
-    return tuple(scale) or tuple(_name_suspects(Case.of(model), runs, level))
+    case = Case.of(model)
+    flipped = [*check_scale(model)] or [*check_friction(model, case.fit, level)]
+    return tuple(flipped or _name_suspects(case, runs, level))
 
 
 def _name_suspects(case: Case, runs: Sequence[Experiment], level: float) -> Iterator[Finding]:

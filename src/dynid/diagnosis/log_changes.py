@@ -19,12 +19,13 @@ from dynid.diagnosis.evidence import Excerpt, gather
 from dynid.diagnosis.leave_out import Fit
 from dynid.diagnosis.suspects import Model
 from dynid.findings import Finding
-from dynid.kernels import inverse_dynamics
+from dynid.kernels import inverse_dynamics, regressor
 from dynid.parameters.base import choose_base
 from dynid.robot.model import Robot
+from dynid.terms.friction import Coulomb, Viscous
 
-ROWS = 600
-"""Samples that changes are compared by (convention: their effects are large)."""
+ROWS, SCREENED, TRIED = 600, 200, 3
+"""Samples that changes are compared by and screened by, and how many are compared (convention: effects are large)."""
 UNEXPLAINED = 0.08
 """Share of a joint's torque that a fit must leave for changes to be looked for (effect)."""
 HALF = 0.5
@@ -53,18 +54,18 @@ class Change:
 
 def find_change(model: Model, level: float) -> Finding | None:
     """The change that explains runs best, at a rate of false alarms for all changes together; None where none does."""
-    excerpts = [_thin(excerpt) for excerpt in model.excerpts]
-    before = _left_out(model.robot, excerpts)
-    if np.sqrt(np.nanmax(np.nanmean(before, axis=1) * before.shape[1])) < UNEXPLAINED:
+    robot, excerpts = model.robot, [_thin(excerpt, ROWS) for excerpt in model.excerpts]
+    before = _left_out(robot, excerpts)
+    if np.sqrt(np.max(np.nansum(before, axis=1))) < UNEXPLAINED:
         return None
-    robot = model.robot
-    changes = list(_list_changes(robot, excerpts))
+    screen, changes = _Screen.of(robot, model.excerpts), list(_list_changes(robot, excerpts))
     best, found = None, (1.0, HALF)
-    for change in changes:
+    for change in sorted(changes, key=screen.unexplained)[:TRIED]:
         other = robot if change.gravity is None else robot.with_gravity(change.gravity)
         after = _left_out(other, [change.apply(excerpt) for excerpt in excerpts])
-        ratio = np.nanmean(np.log(np.maximum(after, 1e-20)) - np.log(np.maximum(before, 1e-20)), axis=0)
-        ratio = ratio[np.isfinite(ratio)]
+        ratio = np.log(np.maximum(after, 1e-20)) - np.log(np.maximum(before, 1e-20))
+        known = np.isfinite(ratio)
+        ratio = np.where(known, ratio, 0.0).sum(axis=0)[known.any(axis=0)] / known.sum(axis=0)[known.any(axis=0)]
         left = float(np.exp(0.5 * np.mean(ratio)))
         p = float(stats.ttest_1samp(ratio, 0.0, alternative="less").pvalue) if len(ratio) > 2 else 1.0
         if left < found[1] and p * len(changes) < level:
@@ -87,8 +88,50 @@ def _left_out(robot: Robot, excerpts: Sequence[Excerpt]) -> Floats:
     return Fit.of(gather(robot, choose_base(robot), excerpts)).left_out()
 
 
-def _thin(excerpt: Excerpt) -> Excerpt:
-    rows = np.arange(0, excerpt.run.samples, max(1, excerpt.run.samples // ROWS))
+@dataclass(frozen=True, eq=False)
+class _Screen:
+    """A quick fit of few samples, by which the likely ones of many changes are found."""
+
+    robots: tuple[Robot, ...]
+    """The links alone, without gravity and under 1 m/s^2 along x, y and z: torques are linear in gravity."""
+    gravity: Floats
+    excerpts: tuple[Excerpt, ...]
+
+    @classmethod
+    def of(cls, robot: Robot, excerpts: Sequence[Excerpt]) -> _Screen:
+        """The screen of some excerpts."""
+        plain = replace(robot, couplings=()).with_terms()
+        robots = tuple(plain.with_gravity(direction) for direction in (np.zeros(3), *np.eye(3)))
+        return cls(robots, robot.gravity, tuple(_thin(excerpt, SCREENED) for excerpt in excerpts))
+
+    def unexplained(self, change: Change) -> float:
+        """Mean logarithm of the share of the joints' torques that a change leaves unexplained."""
+        gravity = self.gravity if change.gravity is None else change.gravity
+        n = self.robots[0].dof
+        products = np.zeros((n, 10 * n + 6, 10 * n + 6))
+        counts = np.zeros(n)
+        for excerpt in map(change.apply, self.excerpts):
+            run = excerpt.run
+            still, *along = (regressor(arm, run.q, run.dq, run.ddq) for arm in self.robots)
+            Y = still + sum(g * (Yg - still) for g, Yg in zip(gravity, along, strict=True))
+            for j in range(n):
+                rows, smooth = run.valid[:, j], excerpt.harmless
+                own = [np.ones(run.samples), run.dq[:, j], run.ddq[:, j], smooth[0][:, j], smooth[3][:, j]]
+                table = np.column_stack([Y[:, j], *own, np.where(rows, run.effort[:, j], 0.0)])[rows]
+                products[j] += table.T @ table
+                counts[j] += len(table)
+        size = products[:, -1, -1]
+        moving, left = size > 0.0, np.where(size > 0.0, size, 1.0)
+        for _ in range(3):
+            H = np.tensordot(np.where(moving, counts / left, 0.0), products, axes=1)
+            ridge = 1e-8 * np.diagonal(H)[:-1] + 1e-12 * max(float(np.max(np.diagonal(H)[:-1])), 1e-300)
+            values = np.append(np.linalg.solve(H[:-1, :-1] + np.diag(ridge), H[:-1, -1]), -1.0)
+            left = np.maximum(np.einsum("p,jpq,q->j", values, products, values), 1e-8 * size) + (size <= 0.0)
+        return float(np.mean(np.log(left[moving] / size[moving]))) if moving.any() else 0.0
+
+
+def _thin(excerpt: Excerpt, most: int) -> Excerpt:
+    rows = np.arange(0, excerpt.run.samples, max(1, excerpt.run.samples // most))
     harmless = tuple(np.ascontiguousarray(shape[rows]) for shape in excerpt.harmless[:-1])  # the load may be wrong
     return Excerpt(excerpt.run.rows(rows), excerpt.slope[rows], harmless)
 
@@ -198,6 +241,33 @@ def check_scale(model: Model) -> Iterator[Finding]:
             evidence={"torque over the model's": factor}, remedy="Declare the unit of torque in the channel map.",
             strength=10.0,
         )  # fmt: skip
+
+
+def check_friction(model: Model, fit: Fit, level: float) -> Iterator[Finding]:
+    """Report joints whose friction drives them: the position or the torque has the opposite sign.
+
+    In other fits such a joint shows nothing, where hardly anything but its friction acts on it.
+    """
+    robot, evidence, places = model.robot, fit.evidence, {column: k for k, column in enumerate(model.base.columns)}
+    for column, placed in enumerate(robot.terms, start=10 * robot.dof):
+        if not isinstance(placed.term, Viscous) or column not in places or len(placed.joints) != 1:
+            continue
+        j, rows = placed.joints[0], np.flatnonzero(evidence.joint == placed.joints[0])
+        terms = enumerate(robot.terms, start=10 * robot.dof)
+        mine = [c for c, other in terms if other.joints == (j,) and isinstance(other.term, Viscous | Coulomb)]
+        own = [places[c] for c in mine if c in places]
+        own += range(model.base.rank + j, evidence.harmless, robot.dof)  # harmless friction stands joint by joint
+        table, speed = evidence.columns[np.ix_(rows, own)], evidence.columns[rows, places[column]]
+        friction = table @ fit.values[own]
+        power = np.bincount(evidence.block[rows], friction * speed, len(evidence.runs))
+        share = np.sqrt(float(friction @ friction) / max(float(np.sum(evidence.torque[rows] ** 2)), 1e-300))
+        p = float(stats.ttest_1samp(power, 0.0, alternative="less").pvalue)
+        if p * robot.dof < level and share > HALF:
+            yield Finding(
+                code="flipped", severity="error", where="effort", joint=robot.joint_names[j],
+                message="friction would drive this joint: its torque or its position has the opposite sign",
+                evidence={"probability without it": p}, remedy="Flip one of them in the channel map.", strength=5.0,
+            )  # fmt: skip
 
 
 def has_masses(robot: Robot) -> bool:

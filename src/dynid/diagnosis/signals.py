@@ -68,8 +68,8 @@ def check_clock(recording: Recording) -> Iterator[Finding]:
             yield Finding(code=code, severity="note" if code == "stamp-order" else "warning", where=name,
                           message=f"{CLOCK_FAULTS[code]}: {count}",
                           evidence={"count": count, "stretches": len(clock.stretches), "longest step [s]": longest},
-                          remedy="Handled: such samples are dropped or sorted, and no filter extends across a gap "
-                          "(max_gap_s bridges short ones).")  # fmt: skip
+                          remedy="Handled: such samples are dropped or sorted, and no filter extends across a gap.",
+                          )  # fmt: skip
         if clock.jitter_s > 0.02 * clock.period_s:
             yield Finding(code="jitter", severity="note", where=name, message="the sampling period scatters",
                           evidence={"share of a period": clock.jitter_s / clock.period_s},

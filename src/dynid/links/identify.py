@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
 from dynid.decompositions import one_blas_thread
-from dynid.engines.engine_names import make_engine, refuse_missing_dask
-from dynid.errors import ArgumentError
 from dynid.diagnosis.refined_geometry import RefinedGeometry, refine_geometry
 from dynid.diagnosis.runs import diagnose_runs
+from dynid.engines.engine_names import make_engine, refuse_missing_dask
+from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.noisy.gain_uncertainty import add_gain_uncertainty

@@ -18,13 +18,13 @@ from typing import Literal
 
 import numpy as np
 
+from dynid.diagnosis.diagnose import diagnose
+from dynid.diagnosis.log_check import check_and_process, prevents_processing
+from dynid.diagnosis.stream_check import StreamCheck
+from dynid.diagnosis.torque_delay import resolve_delay
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.files import size_mb
 from dynid.findings import Finding, QualityReport
-from dynid.diagnosis.check import check_and_process, prevents_processing
-from dynid.diagnosis.diagnose import diagnose
-from dynid.diagnosis.stream_check import StreamCheck
-from dynid.diagnosis.torque_delay import resolve_delay
 from dynid.links.common.copies import SeenSamples
 from dynid.links.hold_out import mask_training, split_recording
 from dynid.links.log_part import cut_recording

@@ -12,11 +12,11 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 
+from dynid.diagnosis.refined_geometry import check_freedoms
 from dynid.engines.engine_names import check_engine
 from dynid.errors import ArgumentError
 from dynid.estimation.registry import ESTIMATORS
 from dynid.estimation.selection import ForwardSelection
-from dynid.diagnosis.refined_geometry import check_freedoms
 from dynid.links.common.run_differences import check_differences
 from dynid.links.hold_out import HoldOut, read_hold_out
 from dynid.links.log_part import check_part

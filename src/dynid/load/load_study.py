@@ -10,9 +10,9 @@ import numpy as np
 
 from dynid.arrays import Floats
 from dynid.decompositions import one_blas_thread
+from dynid.diagnosis.log_check import check_and_process
 from dynid.errors import ArgumentError
 from dynid.findings import Finding, QualityReport
-from dynid.diagnosis.check import check_and_process
 from dynid.load.load import CHANNELS, NAMES, Load, remark
 from dynid.load.load_motions import advise_motion
 from dynid.load.payload import ArmUncertainty, Runs, identify_end_link, identify_payload

@@ -8,10 +8,9 @@ The stages, each of which stands once in this file or the file named:
 4. positions are smoothed and differentiated (filters.py, differentiation.py),
 5. torques are smoothed if wanted, rest and slow rows are masked, both ends are trimmed, samples are thinned out.
 
-`Chain` holds a log after stage 4, so that stage 5 can be run more than once at little cost: the check needs filtered and
-unfiltered torques of the same motion. `process` runs all stages. Positions and torques go through the same zero-phase
-low-pass; [Atkeson1986] section 3.1 and [Izaguirre1992] section 7 describe the chain. Every stage adds a line to the
-experiment's `processing_steps` and counts the samples that it leaves out.
+`Chain` holds a log after stage 4, so that stage 5 can be run more than once at little cost. `process` runs all stages.
+Positions and torques go through the same zero-phase low-pass; [Atkeson1986] section 3.1 and [Izaguirre1992] section 7
+describe the chain. Every stage adds a line to the experiment's `processing_steps` and counts what it leaves out.
 """
 
 from __future__ import annotations

@@ -23,14 +23,14 @@ from dynid.actuators.servo_identification import ActuatorEstimate, MotionError, 
 from dynid.actuators.servo_knowledge import OpenDirection, judge_servo_motions
 from dynid.actuators.term_choice import TermChoice, select_terms
 from dynid.checks import as_number
+from dynid.diagnosis.commands import check_commands
+from dynid.diagnosis.signals import check_clock, check_limits
 from dynid.errors import ArgumentError, DataError, ExportError
 from dynid.export.servos.mjcf_actuators import held_joints
 from dynid.export.servos.servo_config import SERVO_MODEL, isaac_actuators, servo_friction_json
 from dynid.export.servos.servo_notes import FileNotes, notes_text
 from dynid.export.servos.servo_robot import ServoFile, missing_in, write_servo_mjcf, write_servo_urdf
 from dynid.findings import Finding
-from dynid.diagnosis.commands import check_commands
-from dynid.diagnosis.signals import check_clock, check_limits
 from dynid.links.common.copies import check_copies
 from dynid.links.log_reader import ChannelMapSource
 from dynid.logs.channel_map import read_channel_map

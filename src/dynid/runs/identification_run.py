@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from dynid.diagnosis.log_check import check_and_process
 from dynid.errors import ArgumentError, DataError
 from dynid.export.result_file import result_json, write_result
 from dynid.export.robot_files import RobotFile, describe_files, write_robot_files
 from dynid.findings import Finding, QualityReport
-from dynid.diagnosis.check import check_and_process
 from dynid.links.common.copies import check_copies
 from dynid.links.common.held_out_causes import explain_failure
 from dynid.links.common.kept_faults import unmended

@@ -112,7 +112,7 @@ def _check_log(
     part: Mapping[str, str | None],
 ) -> tuple[QualityReport, tuple[str, ...]]:
     """Check a log; return the findings and the notes of its reader."""
-    from dynid.diagnosis.check import check_and_process
+    from dynid.diagnosis.log_check import check_and_process
     from dynid.diagnosis.torque_delay import resolve_delay
     from dynid.links.log_part import cut_recording
     from dynid.logs.reading import read_recording

@@ -21,15 +21,10 @@ from dynid.terms.load_dependent import BaseTilt, CrossTalk, DriveGain
 SHOWN = 3.0
 """Standard errors from which on the value of a kept term is listed (convention: as the intervals of three sigma)."""
 UNMENDED: dict[str, tuple[str, ...]] = {
-    "unsynchronised": (),
-    "late-joint": (),
-    "change": (),
-    "push": (),
-    "clock-scale": (),
-    "drifting-offset": ("trend", "warming"),
-    "run-drifts": ("trend", "warming"),
-    "run-load": (),
-    "other-robot": (),
+    "delay": (),
+    "load": (),
+    "velocity-scale": (),
+    "drift": ("trend", "warming"),
 }
 """Code of a cause that biases the result -> members of ``per_run`` in the recipe that take it into account. A delay
 that is corrected is not found again, for the gate looks at the corrected log."""

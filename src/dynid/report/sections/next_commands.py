@@ -21,7 +21,7 @@ AGAIN = {
     "law-doubted": "--set law=law.toml",
     "negative-friction": "--estimator feasible",
     "not-validated": "--hold-out 30%",
-    "unsynchronised": "--set delay_s=auto",
+    "delay": "--set delay_s=auto",
 }
 """Code -> option with which the identification is repeated."""
 EXCITE = frozenset({"low-excitation", "no-acceleration", "not-exciting", "open-parameters", "slow-motion"})
@@ -69,7 +69,7 @@ class NextCommands:
         if code in EXCITE:
             return shlex.join(["dynid", "excite", *self._values("--hold"), self.robot, "--out", "plan"])
         named = [log for log in self.logs if Path(log).name == where.partition(":")[0]]
-        if code in ("run-load", "runs-differ") and len(self.logs) > 1:
+        if code == "runs-differ" and len(self.logs) > 1:
             one = (named or self.logs)[0]
             others, name = [log for log in self.logs if log != one], Path(one).stem
             return "\n".join([self._identify([one], f"{name}-alone"), self._identify(others, f"without-{name}")])

@@ -24,7 +24,6 @@ from dynid.logs.recording import Recording
 from dynid.processing.experiment import Dropped, Experiment
 from dynid.processing.process import Chain, Processing, process
 from dynid.robot.model import Robot
-from dynid.stages import in_stage
 
 Progress = Callable[[float, str], None]
 LEVEL, DRIFT = 0.01, 0.02
@@ -50,7 +49,6 @@ def check_recording(
     return check_and_process(recording, Processing(), robot, progress=progress)[0]
 
 
-@in_stage("gate")
 def check_and_process(
     recording: Recording, options: Processing, robot: Robot | None = None, *, progress: Progress | None = None
 ) -> tuple[QualityReport, Chain | None]:
