@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dynid.diagnosis.log_check import check_recording
 from dynid.errors import ExportError
 from dynid.excitation.design import design_excitation
 from dynid.excitation.design_settings import DesignGoal, SearchSettings
@@ -18,7 +19,6 @@ from dynid.excitation.measured import JointTorques
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.export.c.c_package import CPackage, generate_c
-from dynid.diagnosis.log_check import check_recording
 from dynid.links.identify import Identification, identify
 from dynid.links.recipe import Recipe
 from dynid.links.validation import Validation, validate

@@ -17,7 +17,7 @@ from scipy import stats
 from dynid.arrays import Floats, Ints
 from dynid.diagnosis.evidence import Excerpt, gather
 from dynid.diagnosis.leave_out import Fit
-from dynid.diagnosis.suspects import Model
+from dynid.diagnosis.suspects import Model, trusted_values
 from dynid.findings import Finding
 from dynid.kernels import inverse_dynamics, regressor
 from dynid.parameters.base import choose_base
@@ -249,6 +249,7 @@ def check_friction(model: Model, fit: Fit, level: float) -> Iterator[Finding]:
     In other fits such a joint shows nothing, where hardly anything but its friction acts on it.
     """
     robot, evidence, places = model.robot, fit.evidence, {column: k for k, column in enumerate(model.base.columns)}
+    values = trusted_values(fit, model.base, robot)
     for column, placed in enumerate(robot.terms, start=10 * robot.dof):
         if not isinstance(placed.term, Viscous) or column not in places or len(placed.joints) != 1:
             continue
@@ -258,7 +259,7 @@ def check_friction(model: Model, fit: Fit, level: float) -> Iterator[Finding]:
         own = [places[c] for c in mine if c in places]
         own += range(model.base.rank + j, evidence.harmless, robot.dof)  # harmless friction stands joint by joint
         table, speed = evidence.columns[np.ix_(rows, own)], evidence.columns[rows, places[column]]
-        friction = table @ fit.values[own]
+        friction = table @ values[own]
         power = np.bincount(evidence.block[rows], friction * speed, len(evidence.runs))
         share = np.sqrt(float(friction @ friction) / max(float(np.sum(evidence.torque[rows] ** 2)), 1e-300))
         p = float(stats.ttest_1samp(power, 0.0, alternative="less").pvalue)
