@@ -38,13 +38,14 @@ class RunSuspect:
 
 
 def diagnose_runs(equations: Factors, *, level: float = LEVEL) -> tuple[Finding, ...]:
-    """Report runs that differ from the others, and in what, the strongest first.
+    """Report runs that differ from the others, and in what, the strongest first; slight differences are notes.
 
     Args:
         equations: The equations of two runs or more; of a single run there is nothing to compare.
         level: Probability that runs which agree are reported, over all runs and suspects.
     """
-    return tuple(_describe(equations, *found) for found in _differences(equations, level) if found[3] > EFFECT)
+    found = [_describe(equations, *difference) for difference in _differences(equations, level)]
+    return tuple(sorted(found, key=lambda finding: -finding.strength))
 
 
 def unequal_offsets(equations: Factors, *, level: float = LEVEL) -> list[int]:
@@ -116,7 +117,7 @@ def _describe(equations: Factors, suspect: RunSuspect, run: int, found: Local, e
     others = "the other run" if len(equations.blocks) == 2 else "the others"
     return Finding(
         code="load" if suspect.kind == "load" else "drift" if suspect.kind == "drift" else "runs-differ",
-        severity="warning",
+        severity="warning" if effect > EFFECT else "note",
         where=f"{Path(source).name or f'run {run + 1}'}: runs",
         joint=None if suspect.joint is None else equations.robot.joint_names[suspect.joint],
         message=f"the {suspect.kind}{whose} differs by {factor * value:+.3g} +- {factor * spread:.2g} {unit} "
