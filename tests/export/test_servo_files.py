@@ -92,16 +92,6 @@ def hung_up(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ActuatorEst
     return folder, fit_servos(model, [motion]), motion
 
 
-def test_mujoco_simulates_the_written_quadruped_as_we_do(
-    hung_up: tuple[Path, ActuatorEstimate, CommandedMotion],
-) -> None:
-    folder, found, motion = hung_up
-    written = dynid.export.write_servo_mjcf(found, folder / "hung.xml", release=False)
-    assert any("keyframes" in text for text in written.missing)
-    assert np.abs(found.simulate(motion) - _in_mujoco(written.path, motion)).max() < 3e-3
-    assert np.ptp(motion.position, axis=0).min() > 0.2
-
-
 def test_the_written_quadruped_keeps_its_file(hung_up: tuple[Path, ActuatorEstimate, CommandedMotion]) -> None:
     """Free joint, limits of joints, names of actuators and sensors of the robot's own file."""
     mujoco = pytest.importorskip("mujoco")

@@ -26,7 +26,6 @@ from dynid.checks import as_number
 from dynid.diagnosis.commands import check_commands
 from dynid.diagnosis.signals import check_clock, check_limits
 from dynid.errors import ArgumentError, DataError, ExportError
-from dynid.export.servos.mjcf_actuators import held_joints
 from dynid.export.servos.servo_config import SERVO_MODEL, isaac_actuators, servo_friction_json
 from dynid.export.servos.servo_notes import FileNotes, notes_text
 from dynid.export.servos.servo_robot import ServoFile, missing_in, write_servo_mjcf, write_servo_urdf
@@ -374,8 +373,6 @@ def _write(run: RunFolder, result: ActuatorRun, motions: Sequence[CommandedMotio
     written, stated = [], _with_gains(found, motions)
     makers: dict[str, Callable[[], tuple[str, ...]]] = {}
     robots: dict[str, Callable[..., ServoFile]] = {"servos.xml": write_servo_mjcf, "servos.urdf": write_servo_urdf}
-    if held_joints(found.model.robot):
-        robots["servos_held.xml"] = partial(write_servo_mjcf, release=False)
     for name, write in robots.items():
         makers[name] = partial(_robot_file, run, name, write, stated)
     makers["isaac_actuators.json"] = partial(_data_file, run, "isaac_actuators.json", isaac_actuators, stated)

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from xml.etree import ElementTree
 
-import numpy as np
-
-from dynid.errors import ExportError
 from dynid.robot.formats.mjcf.read import read_model
-from dynid.robot.formats.xml import TextEdits, parse_document
+from dynid.robot.formats.xml import parse_document
 from dynid.robot.model import Robot
 
 Element = ElementTree.Element
@@ -105,63 +102,10 @@ def _without_controls(root: Element) -> list[str]:
     return ["keyframes: their controls belonged to the old actuators and are taken out"] if keys else []
 
 
-def drop_keyframes(root: Element) -> list[str]:
-    """Take all keyframes out, whose positions include those of joints that are gone."""
-    blocks = root.findall("keyframe")
-    for block in blocks:
-        root.remove(block)
-    return ["keyframes: taken out, they have positions of joints that were held"] if blocks else []
-
-
-def exclude_contacts(root: Element, robot: Robot) -> None:
-    """Exclude contacts between a body whose joint was taken out and the bodies on it.
-
-    MuJoCo lets no body touch its parent, unless that parent stands still.
-    """
-    pairs = []
-    for body in root.iter("body"):
-        still = body.find("joint") is None and body.find("freejoint") is None
-        if still and body.get("name") in {joint.child for joint in robot.joints if joint.name in held_joints(robot)}:
-            pairs += [(body.get("name"), child.get("name")) for child in body.findall("body")]
-    if pairs:
-        block = root.find("contact")
-        block = ElementTree.SubElement(root, "contact") if block is None else block
-        for one, other in pairs:
-            if one is not None and other is not None:
-                ElementTree.SubElement(block, "exclude", {"body1": one, "body2": other})
-
-
 def held_joints(robot: Robot) -> tuple[str, ...]:
     """Joints that move in the robot's own MJCF file and not in the robot."""
     if robot.source is None or robot.source.format != "mjcf":
         return ()
-    model = read_model(parse_document(robot.source.text, robot.source.path), _held(robot))
-    return tuple(name for name in model.joint_elements if name in _held(robot))
-
-
-def _held(robot: Robot) -> dict[str, float]:
-    return {joint.name: 0.0 for joint in robot.joints if not joint.moves}
-
-
-def without_held(robot: Robot, text: str) -> str:
-    """The file's text without the joints that were held.
-
-    Raises:
-        ExportError: A joint was held elsewhere than at zero, so that its body would move.
-    """
-    names = held_joints(robot)
-    if not names:
-        return text
-    document = parse_document(text, "the written file")
-    model = read_model(document, _held(robot))
-    there = {joint.name: joint.T_parent_joint for joint in model.joints}
-    edits = TextEdits(document)
-    for joint in robot.joints:
-        if joint.name in names:
-            if not np.allclose(joint.T_parent_joint, there[joint.name], rtol=0.0, atol=1e-9):
-                raise ExportError(
-                    f"the joint '{joint.name}' was held elsewhere than at zero",
-                    remedy="Write the file with the joint released, and hold it in the simulator.",
-                )
-            edits.remove_element(model.joint_elements[joint.name])
-    return edits.apply().decode("utf-8")
+    held = {joint.name: 0.0 for joint in robot.joints if not joint.moves}
+    model = read_model(parse_document(robot.source.text, robot.source.path), held)
+    return tuple(name for name in model.joint_elements if name in held)

@@ -20,7 +20,6 @@ SAME = 0.02
 """Relative change of the error that counts as none. Convention."""
 USE = {
     "servos.xml": "MuJoCo: joints and one position actuator each",
-    "servos_held.xml": "MuJoCo: the same without the joints that were held",
     "servos.urdf": "URDF: damping and friction of joints",
     "isaac_actuators.json": "Isaac Lab: settings of an actuator group",
     "servo_model.json": "one servo under the names of servo friction models",

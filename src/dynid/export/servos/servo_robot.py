@@ -16,12 +16,9 @@ from dynid.actuators.servo_identification import ActuatorEstimate
 from dynid.arrays import Floats
 from dynid.errors import ExportError
 from dynid.export.servos.mjcf_actuators import (
-    drop_keyframes,
-    exclude_contacts,
     held_joints,
     put_actuators,
     servo_attributes,
-    without_held,
 )
 from dynid.export.servos.servo_notes import doubtful_values, widened_limits
 from dynid.files import write_atomically
@@ -160,27 +157,23 @@ def _limit_notes(found: ActuatorEstimate) -> list[str]:
     return notes
 
 
-def write_servo_mjcf(
-    found: ActuatorEstimate, path: str | os.PathLike[str], *, release: bool = True, force: bool = False
-) -> ServoFile:
+def write_servo_mjcf(found: ActuatorEstimate, path: str | os.PathLike[str], *, force: bool = False) -> ServoFile:
     """Write the robot as MJCF with armature, damping and friction loss of its joints and one position actuator each.
 
     A robot that was read from MJCF keeps the rest of its file: limits of joints, geometry, other actuators. An actuator
-    that drove a joint keeps its name and place, so that sensors and the order of the controls stay as they were.
+    that drove a joint keeps its name and place, so that sensors and the order of the controls stay as they were. Joints
+    that the identification held, such as the free joint of a quadruped that was hung up, move as in the robot's own.
 
     Args:
         found: Identified servos whose law states the gains.
         path: The file to write.
-        release: Whether joints that the identification held, such as the free joint of a quadruped that was hung up,
-            move in the file as they do in the robot's own; otherwise they are taken out, as in the log.
         force: Whether an existing file may be replaced.
 
     Returns:
         The file, and what MJCF cannot hold.
 
     Raises:
-        ExportError: The file exists, cannot be written, or the law is none of gains; or a held joint cannot be taken
-            out.
+        ExportError: The file exists, cannot be written, or the law is none of gains.
 
     Example:
         >>> dynid.export.write_servo_mjcf(servos, folder / "servos.xml").path.name
@@ -188,11 +181,7 @@ def write_servo_mjcf(
     """
     kp, kd = drive_gains(found)
     robot = servo_terms(found)
-    text = mjcf_text(robot, folder=Path(path).parent)
-    root = ElementTree.fromstring(text if release else without_held(robot, text))
-    notes = [] if release else drop_keyframes(root)
-    if not release:
-        exclude_contacts(root, robot)
+    root = ElementTree.fromstring(mjcf_text(robot, folder=Path(path).parent))
     names = robot.joint_names
     wider = widened_limits(found)
     for joint in root.iter("joint"):
@@ -200,7 +189,7 @@ def write_servo_mjcf(
             joint.set("solreffriction", STIFF_FRICTION)
         if joint.get("name") in wider:
             joint.set("range", _range_text(root, wider[str(joint.get("name"))], joint.get("type", "hinge")))
-    notes += _limit_notes(found)
+    notes = _limit_notes(found)
     limits = limits_of(found)
     if isinstance(found.model.law, MotorLaw):
         kd = np.zeros_like(kd)  # it is the damping of the joint
@@ -208,7 +197,7 @@ def write_servo_mjcf(
         name: servo_attributes(kp[j], kd[j], None if limits is None else limits[j]) for j, name in enumerate(names)
     }
     notes += put_actuators(root, servos)
-    if release and (held := held_joints(robot)):
+    if held := held_joints(robot):
         notes.append(f"{', '.join(held)}: held in the identification, moves in this file as in the robot's own")
     ElementTree.indent(root)
     write_atomically(path, ElementTree.tostring(root, encoding="utf-8"), force=force)
