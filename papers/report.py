@@ -6,11 +6,13 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from io import StringIO
 from pathlib import Path
+
+from matplotlib.figure import Figure as Canvas
 
 from dynid.arrays import Floats
 from dynid.tables import Table
-from papers.chart import Chart, Line, arrange_charts
 from papers.verdicts import Row, Verdict
 
 
@@ -28,19 +30,23 @@ Curves = Mapping[str, tuple[Floats, Floats]]
 
 
 def draw(name: str, caption: str, panels: Mapping[str, Curves], x: str, y: str, columns: int = 2) -> Figure:
-    """Draw one panel for each title; every second curve of a panel is dashed."""
-    charts = [
-        Chart(
-            title,
-            tuple(Line.of(label, *xy, dashed=k % 2 == 1) for k, (label, xy) in enumerate(curves.items())),
-            x,
-            y,
-            width=480,
-            height=200,
-        )
-        for title, curves in panels.items()
-    ]
-    return Figure(name, caption, arrange_charts(charts, columns))
+    """Draw one panel for each title."""
+    return Figure(name, caption, draw_svg(panels, x, y, columns))
+
+
+def draw_svg(panels: Mapping[str, Curves], x: str = "", y: str = "", columns: int = 2) -> str:
+    """Draw one panel for each title as SVG; every second curve of a panel is dashed."""
+    rows = -(-len(panels) // columns)
+    canvas = Canvas(figsize=(6 * columns, 2.6 * rows), layout="constrained")
+    for place, (title, curves) in enumerate(panels.items(), start=1):
+        axes = canvas.add_subplot(rows, columns, place, title=title, xlabel=x, ylabel=y)
+        for k, (label, xy) in enumerate(curves.items()):
+            axes.plot(*xy, "--" if k % 2 else "-", label=label, linewidth=1.0)
+        if any(curves):
+            axes.legend(fontsize="small")
+    text = StringIO()
+    canvas.savefig(text, format="svg")
+    return text.getvalue()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

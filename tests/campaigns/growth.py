@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from throughput import ROBOT, channel_map, write
 
-from papers.chart import Chart, Line, arrange_charts
+from papers.report import draw_svg
 
 JOINTS = (2, 4, 8, 15, 30, 60)
 LOGS = (1, 4, 16, 64, 200)
@@ -133,14 +133,6 @@ def grow_with_logs(folder: Path, environment: dict[str, str]) -> list[list[float
     return rows
 
 
-def chart(title: str, label: str, rows: Sequence[Sequence[float]], column: int) -> Chart:
-    """Logarithms of time or memory over the logarithm of the size."""
-    x, y = np.array([row[0] for row in rows]), np.array([row[column] for row in rows])
-    slope = exponent(x, y)
-    line = Line.of(f"exponent {slope:.2f}", np.log10(x), np.log10(y))
-    return Chart(title, (line,), x_label=label, y_label=f"log10 {'s' if column == 1 else 'MB'}", width=420)
-
-
 def main() -> None:
     """Measure, print, draw."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -163,17 +155,18 @@ def main() -> None:
             found |= {f"samples, {key}": rows for key, rows in grown.items()}
         if options.only in (None, "logs"):
             found["logs"] = grow_with_logs(folder, environment)
-    charts = []
+    panels = {}
     for key, rows in found.items():
         for column, what in ((1, "processor time"), (2, "memory")):
             if len(rows) < 2:
                 continue
             slope = exponent([row[0] for row in rows], [row[column] for row in rows])
             print(f"{what} over {key}: exponent {slope:.2f}")
-            charts.append(chart(f"{what} over {key}", f"log10 {key}", rows, column))
+            x, y = (np.log10([row[k] for row in rows]) for k in (0, column))
+            panels[f"log10 of {what} [{'s' if column == 1 else 'MB'}] over log10 of {key}"] = {f"{slope:.2f}": (x, y)}
     options.out.mkdir(exist_ok=True)
-    if charts:
-        (options.out / "growth.svg").write_text(arrange_charts(charts))
+    if panels:
+        (options.out / "growth.svg").write_text(draw_svg(panels))
     (options.out / "growth.json").write_text(json.dumps(found, indent=1))
 
 

@@ -49,7 +49,7 @@ from dynid.runs import IdentificationRun, Identify
 from dynid.runs import run as run_task
 from dynid.tables import Table
 from dynid.terms.base import Dependence
-from papers.chart import Chart, Line, arrange_charts
+from papers.report import draw_svg
 
 Floats = NDArray[np.float64]
 FINGERS = {"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0}
@@ -318,16 +318,16 @@ def push_table(results: list[Judged]) -> Table:
 
 def picture(results: list[Judged]) -> str:
     """Missed pushes over their size at one false alarm a minute, and those of 3 sigma over the rate."""
-    charts = []
+    panels = {}
     names = {"found": "watch", "usual": "usual practice"}
     for one in results:
         missed = {label: 100.0 * (1.0 - one.mean(name)) for name, label in names.items()}
         sizes, rates = np.array(SIZES), np.log10(RATES)
-        lines = tuple(Line(label, sizes, share[RATES.index(PER_MINUTE)]) for label, share in missed.items())
-        charts.append(Chart(f"{one.name}, 1/min", lines, "step of torque [sigma]", "missed within 20 ms [%]"))
-        lines = tuple(Line(label, rates[::-1], share[::-1, THREE]) for label, share in missed.items())
-        charts.append(Chart(f"{one.name}, 3 sigma", lines, "log10 of false alarms [1/h]", "missed within 20 ms [%]"))
-    return arrange_charts(charts)
+        per_minute = {label: (sizes, share[RATES.index(PER_MINUTE)]) for label, share in missed.items()}
+        panels[f"{one.name}, 1/min, over the step of torque [sigma]"] = per_minute
+        three = {label: (rates[::-1], share[::-1, THREE]) for label, share in missed.items()}
+        panels[f"{one.name}, 3 sigma, over log10 of false alarms [1/h]"] = three
+    return draw_svg(panels, y="missed within 20 ms [%]")
 
 
 def main() -> None:
