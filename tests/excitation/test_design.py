@@ -16,9 +16,7 @@ from dynid.excitation.design_settings import DesignGoal, SearchSettings
 from dynid.excitation.limits import MotionLimits, Workspace
 from dynid.excitation.observation import TorqueObservation, with_smooth_friction
 from dynid.excitation.trajectories.fourier import FourierTrajectory
-from dynid.excitation.trajectories.quintic import minimum_jerk
 from dynid.excitation.trajectories.spline import SplineTrajectory
-from dynid.excitation.trajectories.time_scaling import scale_to_limits
 from dynid.kernels import regressor
 from dynid.parameters.base import base_parameters
 from dynid.robot.model import Robot
@@ -90,16 +88,6 @@ def test_design_keeps_every_limit_at_finer_sampling(robot: Robot, family: str) -
     assert plan.sample(rate_hz=100).joint_names == robot.joint_names
 
 
-def test_equal_seeds_give_equal_designs(robot: Robot) -> None:
-    plans = [
-        design_excitation(robot, seed=seed, settings=SearchSettings(starts=1, iterations=5, outer=2))
-        for seed in (3, 3, 4)
-    ]
-    coefficients = [plan.trajectory.coefficients for plan in plans]
-    assert np.array_equal(coefficients[0], coefficients[1])
-    assert not np.array_equal(coefficients[0], coefficients[2])
-
-
 def test_processes_find_the_same_design(robot: Robot) -> None:
     effort, told = SearchSettings(starts=1, iterations=3, outer=1), []
     alone = design_excitation(robot, settings=replace(effort, starts=2))
@@ -118,12 +106,6 @@ def test_continuing_does_not_get_worse_and_progress_is_told(robot: Robot) -> Non
     assert tuple(steps) == second.history
 
 
-def test_best_so_far_is_kept_when_time_is_up(robot: Robot) -> None:
-    plan = design_excitation(robot, settings=SearchSettings(starts=3, time_limit_s=0.0))
-    assert min(m.relative for m in plan.margins) >= 0.0
-    assert np.isfinite(plan.value)
-
-
 def test_torque_limit_becomes_active(robot: Robot) -> None:
     limits = MotionLimits.from_robot(robot)
     hard = replace(limits, torque=np.full(robot.dof, np.inf))
@@ -139,19 +121,6 @@ def test_torque_limit_becomes_active(robot: Robot) -> None:
     )
     nearest = min(m.relative for m in plan.margins if m.limit == "torque")
     assert 0.0 <= nearest < 0.05
-
-
-def test_prior_information_directs_the_next_run(robot: Robot) -> None:
-    first = design_excitation(robot, goal=DesignGoal(criterion=DOptimality()), settings=QUICK)
-    second = design_excitation(robot, goal=DesignGoal(criterion=DOptimality(), prior=first.information), settings=QUICK)
-    assert np.all(second.predicted_deviation < first.predicted_deviation)
-
-
-def test_speed_coverage_is_sought(robot: Robot) -> None:
-    wide = MotionLimits.from_robot(robot, acceleration=50.0)
-    plan = design_excitation(robot, wide, goal=DesignGoal(speed_coverage=0.6), settings=QUICK)
-    plain = design_excitation(robot, wide, settings=QUICK)
-    assert plan.coverage.min() > min(0.3, plain.coverage.min())
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -181,15 +150,3 @@ def test_conflicts_are_named(robot: Robot) -> None:
         design_excitation(robot, stuck, settings=SearchSettings(starts=1))
     with pytest.raises(ArgumentError, match="another robot"):
         design_excitation(arm(1, joints=5), limits, settings=SearchSettings(starts=1))
-
-
-def test_scaling_in_time_reaches_a_limit(robot: Robot) -> None:
-    limits = MotionLimits.from_robot(robot)
-    move = minimum_jerk(limits.lower * 0.3, limits.upper * 0.3, duration_s=1.0)
-    scaled = scale_to_limits(move, robot, limits)
-    found = measure_margins(build_constraints(robot, limits), scaled.motion(np.linspace(0, scaled.duration, 2001)))
-    kinetic = [m.relative for m in found if m.limit != "position"]
-    assert 0.0 <= min(kinetic) < 1e-4
-    beyond = minimum_jerk(limits.lower, limits.upper + 1.0, duration_s=1.0)
-    with pytest.raises(ExcitationError, match="breaks limits at any speed: position"):
-        scale_to_limits(beyond, robot, limits)

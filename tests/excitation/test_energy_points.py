@@ -33,7 +33,6 @@ from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot
-from dynid.terms.coupling import Coupling
 
 
 def three_joints() -> Robot:
@@ -172,13 +171,6 @@ def test_a_limit_that_is_passed_makes_the_box_smaller(free: PointDesign) -> None
     assert np.abs(torque).max() > 90.0  # the limit was not idle
 
 
-def test_the_same_seed_gives_the_same_design() -> None:
-    few = replace(QUICK, iterations=2)
-    first, second = (design_point_trajectory(three_joints(), limits(40.0), 15, settings=few) for _ in range(2))
-    assert np.array_equal(first.points.q, second.points.q)
-    assert np.array_equal(first.points.dq, second.points.dq)
-
-
 def test_what_cannot_be_joined_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dynid.excitation.points.point_trajectory._BOXES", (0.5,))
     with pytest.raises(ExcitationError, match="passes limits even in 50 % of the box: position of joint") as caught:
@@ -230,29 +222,6 @@ def test_every_criterion_serves_points(model: EnergyPoints) -> None:
     for criterion in (QRCondition(), FrobeniusCondition(), DOptimality(), AOptimality(), balanced_cost()):
         points = optimise_points(model, 20, criterion=criterion, initial=first, starts=1, iterations=20)
         assert criterion.value(points.W) < criterion.value(first.W)
-
-
-def test_points_do_not_become_worse(model: EnergyPoints) -> None:
-    first = optimise_points(model, 20, starts=1, iterations=150)
-    again = optimise_points(model, 20, initial=first, starts=1, iterations=1)
-    assert again.condition_number <= first.condition_number * (1 + 1e-9)
-
-
-def test_couplings_are_no_part_of_the_energy_model() -> None:
-    plain = zoo.gautier_khalil_3r()
-    first, last = plain.joint_names[0], plain.joint_names[-1]
-    coupled = plain.with_couplings(Coupling({first: 1.0, last: -0.5}, rotor_inertia=0.1, viscous=1.0, coulomb=2.0))
-    box = {"lower": -1.0, "upper": 1.0, "velocity": 1.0}
-    assert EnergyPoints(coupled, **box).columns == EnergyPoints(plain, **box).columns
-    short = PointSettings(starts=1, iterations=3)
-    designs = [design_point_trajectory(robot, limits(10.0), 18, settings=short) for robot in (coupled, plain)]
-    assert np.array_equal(designs[0].points.W, designs[1].points.W)
-    plan = design_energy_points(coupled, limits(10.0), count=18, settings=short)
-    assert len(plan.parameter_names) == np.linalg.matrix_rank(
-        regressor(coupled, *np.random.default_rng(0).normal(size=(3, 60, 3))).reshape(180, -1), tol=1e-8
-    )  # the torques reveal the parameters of the coupling too
-    with pytest.raises(ArgumentError, match="do not name link parameters"):
-        EnergyPoints(plain, **box, columns=[0, 30])
 
 
 def test_wrong_questions_are_refused(model: EnergyPoints) -> None:

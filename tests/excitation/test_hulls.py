@@ -11,7 +11,7 @@ from dynid.errors import ArgumentError
 from dynid.excitation.collision.capsules import Capsule
 from dynid.excitation.collision.hull_distance import hull_distances
 from dynid.excitation.collision.hulls import Hull, hull_capsules, hull_pairs, overhang
-from dynid.excitation.constraints import build_constraints, measure_margins
+from dynid.excitation.constraints import build_constraints
 from dynid.excitation.criteria import DOptimality
 from dynid.excitation.design import design_excitation
 from dynid.excitation.design_settings import DesignGoal, SearchSettings
@@ -80,12 +80,6 @@ def test_capsules_contain_the_hull(seed: int, count: int) -> None:
     assert len(capsules) == count
     inside = rng.dirichlet(np.full(len(corners), 0.2), size=3000) @ corners
     assert outside(capsules, np.vstack([corners, inside])).max() < 1e-9
-
-
-def test_more_capsules_come_closer() -> None:
-    reach = [overhang(hull_capsules("link", BOX, count), BOX) for count in (1, 2, 4)]
-    assert reach[0] > reach[1] > reach[2] > 0.0
-    assert reach[0] < 0.1078  # half the diagonal of the section
 
 
 def test_degenerate_hulls() -> None:
@@ -175,17 +169,6 @@ def test_gradient_of_hull_distances() -> None:
     ends = [constraint.excess(Motion(q + s * h * direction, zero, zero, zero)) for s in (1, -1)]
     rates = np.sum(weight * (ends[0] - ends[1]), axis=1) / (2 * h)
     assert np.sum(gradient * direction, axis=1) == pytest.approx(rates, rel=1e-4, abs=1e-5)
-
-
-def test_margins_of_hulls_are_exact_even_far_away() -> None:
-    robot, hulls = panda(), boxes()
-    limits = MotionLimits.from_robot(robot).with_hulls(*hulls)
-    q = np.random.default_rng(2).uniform(limits.lower, limits.upper, (60, 7))
-    zero = np.zeros_like(q)
-    found = [
-        m for m in measure_margins(build_constraints(robot, limits), Motion(q, zero, zero, zero)) if "hulls" in m.where
-    ]
-    assert [m.margin for m in found] == pytest.approx(nearest_by_coal(robot, hulls, q).min(axis=0), abs=1e-6)
 
 
 def test_hull_limit_is_active_and_kept_by_coal() -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from dynid.errors import ArgumentError
 from dynid.excitation.criteria import ColumnScaled, ConditionNumber, DOptimality
 from dynid.excitation.design import design_excitation
 from dynid.excitation.design_settings import DesignGoal, SearchSettings
@@ -15,9 +12,6 @@ from dynid.excitation.measured import LoadTorques, LoadWrench, Measured
 from dynid.kernels import regressor, wrench_regressor
 from dynid.robot.model import Robot
 from dynid.robot.zoo import panda, ur10
-from dynid.terms.coupling import Coupling
-
-from .conftest import arm
 
 QUICK = SearchSettings(starts=1, iterations=25, outer=4)
 
@@ -76,17 +70,3 @@ def test_designs_reveal_a_load(kind: type[Measured]) -> None:
     assert plan.information.shape == (10, 10)
     assert plan.condition_number < 0.7 * plan.history[0].value
     assert min(m.relative for m in plan.margins) >= 0.0
-
-
-def test_loads_on_the_base_and_noise_of_zero_are_refused(robot: Robot) -> None:
-    with pytest.raises(ArgumentError, match="does not move"):
-        LoadTorques(robot.root).observation(robot)
-    with pytest.raises(ArgumentError, match="noise has 0"):
-        LoadTorques(tip(robot), noise=0.0).observation(robot)
-
-
-def test_coupled_joints_in_several_processes() -> None:
-    robot = arm(0).with_terms(Coupling({"joint1": 1.0, "joint3": -0.5}, rotor_inertia=0.1))
-    effort = SearchSettings(starts=1, iterations=3, outer=1)
-    alone, shared = (design_excitation(robot, settings=replace(effort, starts=2, processes=n)) for n in (1, 2))
-    assert np.array_equal(alone.trajectory.coefficients, shared.trajectory.coefficients)

@@ -19,12 +19,11 @@ from dynid.excitation.design_settings import SearchSettings
 from dynid.excitation.excitation import Excitation
 from dynid.excitation.feasibility import is_feasible
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.plan_files import PLAN_FILES, plan_contents, read_coefficients, write_coefficients, write_plan
+from dynid.excitation.plan_files import PLAN_FILES, plan_contents, read_coefficients, write_plan
 from dynid.excitation.search import Step
-from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.report.report import plan_page
 from dynid.robot.model import Robot
-from dynid.robot.zoo import cylindrical, ur10
+from dynid.robot.zoo import ur10
 
 QUICK = SearchSettings(starts=1, iterations=5, outer=3)
 ARGUMENTS = ["excite", "gautier_khalil_3r", "--period", "5", "--set", "rate_hz=50",
@@ -59,16 +58,6 @@ def test_every_format_holds_the_same_motion(plan: Excitation, tmp_path: Path) ->
     assert np.array_equal(again.coefficients, plan.trajectory.coefficients)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"coefficients": "x"}', '{"coefficients": [[NaN]]}'])
-def test_what_does_not_fit_is_no_trajectory(text: str, tmp_path: Path) -> None:
-    family = FourierTrajectory.still(1, period_s=1.0, harmonics=0, lead_s=0.1)
-    assert read_coefficients(tmp_path / "none.json", family) is None
-    (tmp_path / "bad.json").write_text(text)
-    assert read_coefficients(tmp_path / "bad.json", family) is None
-    write_coefficients(family, tmp_path / "good.json")
-    assert read_coefficients(tmp_path / "good.json", family) is not None
-
-
 def test_an_interrupt_keeps_the_best_so_far(robot: Robot) -> None:
     steps: list[Step] = []
 
@@ -86,15 +75,6 @@ def test_an_interrupt_keeps_the_best_so_far(robot: Robot) -> None:
     assert is_feasible(build_constraints(robot, limits), plan.trajectory.motion(times))
 
 
-def test_an_interrupt_before_the_first_step_is_one(robot: Robot, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("dynid.excitation.search.rest_positions", stop)
-    with pytest.raises(KeyboardInterrupt):
-        design_excitation(robot, settings=QUICK)
-
-
 def test_page_shows_curves_limits_search_and_motion(plan: Excitation, robot: Robot) -> None:
     page = plan_page(plan, robot=robot)
     assert [chapter.title for chapter in page.chapters[:3]] == ["Motion to record", "Motion", "Search"]
@@ -102,30 +82,6 @@ def test_page_shows_curves_limits_search_and_motion(plan: Excitation, robot: Rob
     assert html.count('class="robot"') == 1
     for what in ("position of joint1", "torque of all joints", "criterion over time", '"label":"upper limit"'):
         assert what in html
-
-
-def test_page_says_what_was_checked_in_the_joints_own_units(plan: Excitation, robot: Robot) -> None:
-    page = plan_page(plan, robot=robot)
-    text = page.to_markdown()
-    assert "Not checked: jerk; floor and walls; tool speed; self-collision" in text
-    assert "torque noise of 1 N m" in text
-    assert "rad or m" not in page.to_html()
-    assert "joint1 [rad]" in page.to_html()
-    assert f"margin to the nearest limit ({plan.tightest.limit}, " in text  # type: ignore[union-attr]
-    assert "log10 of the criterion" in page.to_html()
-    rails = design_excitation(cylindrical(), MotionLimits.from_robot(cylindrical()), harmonics=2, settings=QUICK)
-    assert {m.unit for m in rails.margins if m.limit in ("position", "velocity")} == {"rad", "m", "rad/s", "m/s"}
-
-
-def test_speeds_without_limit_are_no_shares(robot: Robot) -> None:
-    free = replace(MotionLimits.from_robot(robot, acceleration=7.5), velocity=np.full(6, np.inf))
-    plan = design_excitation(robot, free, settings=QUICK)
-    assert "% of the limit" not in plan.summary()
-    least = np.abs(plan.trajectory.evaluate(np.linspace(0, plan.trajectory.duration, 2001))[1]).max(axis=0).min()
-    assert f"speed reached: {least:.3g} rad/s" in plan.summary()
-    half = replace(free, velocity=np.where(np.arange(6) < 3, 1.0, np.inf))
-    assert "or more of the joints that have one" in design_excitation(robot, half, settings=QUICK).summary()
-    assert "peak speed of the least-used joint" not in plan_page(plan, robot=robot).to_markdown()
 
 
 def test_rates_that_are_not_the_motion_are_refused(plan: Excitation, tmp_path: Path) -> None:
@@ -177,13 +133,3 @@ def test_parameters_that_no_motion_tells_apart_are_named(plan: Excitation) -> No
     assert plan.parameter_names[place] in found.message
     assert found.evidence["largest predicted deviation"] == pytest.approx(1e6 * plan.predicted_deviation[place])
     assert found.message in hidden.summary()
-
-
-def test_a_joint_that_stays_slow_is_named(plan: Excitation) -> None:
-    fast = np.full_like(plan.coverage, 0.6)
-    assert "slow-joint" not in {caution.code for caution in replace(plan, coverage=fast).cautions}
-    slow = fast.copy()
-    slow[1, 0] = 0.1  # one direction is enough
-    (found,) = (caution for caution in replace(plan, coverage=slow).cautions if caution.code == "slow-joint")
-    assert plan.limits.joint_names[1] in found.message
-    assert "(10 %)" in found.message

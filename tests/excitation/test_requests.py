@@ -22,22 +22,15 @@ from dynid.excitation.criteria import (
 )
 from dynid.excitation.design import design_excitation
 from dynid.excitation.design_settings import DesignGoal, SearchSettings
-from dynid.excitation.feasibility import rest_positions
 from dynid.excitation.limits import HalfSpace, MotionLimits, Workspace
 from dynid.excitation.measured import JointTorques
-from dynid.excitation.points.point_trajectory import PointSettings
 from dynid.excitation.trajectories.fourier import FourierTrajectory
-from dynid.excitation.trajectories.quintic import minimum_jerk
-from dynid.excitation.trajectories.spline import SplineTrajectory
 from dynid.excitation.trajectories.time_scaling import scale_to_limits
 from dynid.kernels import inverse_dynamics
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import JointLimits
-from dynid.terms.friction import Coulomb
-
-from .conftest import arm
 
 QUICK = SearchSettings(starts=1, iterations=5, outer=2)
 
@@ -60,26 +53,6 @@ def test_an_earlier_motion_of_another_period_becomes_one_of_the_asked_family(
     assert isinstance(plan.trajectory, FourierTrajectory)
     assert (plan.trajectory.period_s, plan.trajectory.harmonics) == (10.0, 3)
     assert max(peak_shares(plan, limits)) <= 1.0 + 1e-4
-
-
-def test_another_period_runs_the_same_path(robot: Robot) -> None:
-    rng = np.random.default_rng(1)
-    slow = FourierTrajectory(coefficients=rng.normal(size=(7, robot.dof)), period_s=20.0)
-    fast = FourierTrajectory.still(robot.dof, period_s=8.0, harmonics=5).fit(slow)
-    share = np.linspace(0.0, 1.0, 101)
-    expected = slow.derivative(share * slow.duration, 0)
-    assert fast.derivative(share * fast.duration, 0) == pytest.approx(expected, abs=1e-12)
-    spline = SplineTrajectory.still(robot.dof, duration_s=6.0, points=60).fit(slow)
-    assert spline.derivative(share * 6.0, 0) == pytest.approx(expected, abs=0.02)
-    assert spline.fit(spline).coefficients == pytest.approx(spline.coefficients, abs=0.0)
-
-
-def test_a_motion_of_another_robot_is_no_start(robot: Robot) -> None:
-    other = design_excitation(arm(1, joints=3), settings=QUICK)
-    with pytest.raises(ArgumentError, match="another robot"):
-        design_excitation(robot, settings=SearchSettings(initial=other))
-    with pytest.raises(ArgumentError, match="initial must be"):
-        design_excitation(robot, settings=SearchSettings(initial=minimum_jerk(np.zeros(4), np.ones(4), duration_s=1.0)))  # type: ignore[arg-type]
 
 
 WRONG = {
@@ -152,12 +125,6 @@ def test_criteria_of_the_information_are_accepted(robot: Robot, criterion) -> No
     assert plan.value == pytest.approx(criterion.value(factor), rel=1e-6)
 
 
-def test_settings_of_another_design_are_refused(robot: Robot) -> None:
-    for odd, name in (({"settings": PointSettings()}, "SearchSettings"), ({"goal": DOptimality()}, "DesignGoal")):
-        with pytest.raises(ArgumentError, match=f"Give a {name}"):
-            design_excitation(robot, **odd)  # type: ignore[arg-type]
-
-
 def test_a_robot_that_cannot_move_is_refused(robot: Robot) -> None:
     still = replace(robot, joints=tuple(replace(joint, kind="fixed", terms=()) for joint in robot.joints))
     with pytest.raises(ArgumentError, match="no moving joint"):
@@ -173,15 +140,6 @@ def test_workspaces_that_say_nothing_are_refused(robot: Robot) -> None:
             Workspace.box("tool", lower, [0.5, 1, 1])
     with pytest.raises(ArgumentError, match="not finite"):
         HalfSpace(normal=np.array([0, 0, 1.0]), offset=np.nan)
-
-
-def test_arguments_of_from_robot(robot: Robot) -> None:
-    for name in ("acceleration", "jerk"):
-        with pytest.raises(ArgumentError, match=f"{name} needs one number, or one for each of the 4 joints"):
-            MotionLimits.from_robot(robot, **{name: [1.0, 2.0]})
-    rail = from_dh([DH(sigma=1)], inertias=[Inertia.from_com(1.0, [0, 0, 0], np.eye(3))])
-    with pytest.raises(ArgumentError, match="sliding joint joint1"):
-        MotionLimits.from_robot(rail)
 
 
 def weightless(robot: Robot, bodies: tuple[int, ...]) -> Robot:
@@ -240,22 +198,3 @@ def test_conflicts_name_what_is_beyond_and_nothing_else() -> None:
     robot = from_dh([DH(alpha=90.0)], degrees=True, inertias=[heavy], limits=[own])
     with pytest.raises(ExcitationError, match=r"best one: torque of joint 'joint1' \(by [0-9.]+ N m\)\. Relax"):
         design_excitation(robot, settings=SearchSettings(starts=1))
-
-
-def test_a_limit_that_is_passed_at_both_ends_is_named_once() -> None:
-    light = Inertia.from_com(1.0, [0.5, 0, 0], 0.1 * np.eye(3))
-    own = JointLimits(lower=-0.1, upper=0.1, velocity=1.0, effort=5.0)
-    robot = from_dh([DH(alpha=90.0)], degrees=True, inertias=[light], limits=[own]).with_terms(Coulomb(20.0))
-    limits = MotionLimits.from_robot(robot)
-    with pytest.raises(ExcitationError, match="torque of joint 'joint1'") as caught:
-        rest_positions(build_constraints(robot, limits), limits, 1, np.random.default_rng(0))
-    assert str(caught.value).count("torque of joint 'joint1'") == 1
-
-
-def test_a_tiny_share_of_the_limits_is_no_conflict(robot: Robot) -> None:
-    limits = MotionLimits.from_robot(robot)
-    slow = replace(limits, velocity=np.full(robot.dof, 1e-7))
-    with pytest.raises(ExcitationError, match="too small") as told:
-        design_excitation(robot, slow, settings=QUICK)
-    named = str(told.value).partition("tightest limits: ")[2].split(", ")
-    assert len(set(named)) == len(named)

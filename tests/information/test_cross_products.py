@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,6 @@ from dynid.information.cross_products import CrossProducts
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.tape import Tape, record
-from dynid.tape.llvm import backend as llvm_backend
-from dynid.tape.llvm import pullback as llvm_pullback
-from dynid.tape.llvm.engine import host
 from dynid.terms.friction import Viscous
 from dynid.terms.motors import Offset
 
@@ -66,26 +62,6 @@ def test_products_and_gradient(robot: Robot, backend: Any, samples: int) -> None
                 moved[k, sample, joint] += 1e-30j
                 expected = value(moved, sample).imag / 1e-30
                 np.testing.assert_allclose(gradient[name][sample, joint], expected, rtol=1e-10, atol=1e-10)
-
-
-@pytest.mark.parametrize(("lanes", "registers", "fused"), [(2, 32, True), (4, 16, True), (8, 32, True), (2, 16, False)])
-def test_any_register_width(
-    robot: Robot, lanes: int, registers: int, fused: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = replace(host(), lanes=lanes, registers=registers, fused=fused)
-    for module in (llvm_backend, llvm_pullback):
-        monkeypatch.setattr(module, "host", lambda: other)
-    monkeypatch.setenv("DYNID_CACHE", "0")
-    llvm_pullback._code.cache_clear()
-    tape, kept = rows(robot)
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(3, 50, robot.dof))
-    weights = [rng.normal(size=(len(columns), len(columns))) for columns in kept]
-    found = CrossProducts(tape, "llvm").pullback(weights, *x)
-    expected = CrossProducts(tape, "numpy").pullback(weights, *x)
-    llvm_pullback._code.cache_clear()
-    for name in ("q", "dq", "ddq"):
-        np.testing.assert_allclose(found[name], expected[name], rtol=1e-10, atol=1e-10)
 
 
 def test_structural_zeros_are_refused() -> None:

@@ -104,18 +104,6 @@ def test_a_strange_number_in_a_further_column_is_named() -> None:
     reduce_extended(ROBOT, run, Extension(key="", further=({1: column},)), columns=COLUMNS)
 
 
-def test_equations_that_share_filtered_rows_are_those_that_do_not() -> None:
-    run = make_run()
-    options = {"low_pass": smooth, "step": 3, "further": further(run)}
-    known: dict[int, list[Any]] = {}
-    reduce_extended(ROBOT, run, Extension(key="", low_pass=smooth, step=3, known=known), columns=COLUMNS)
-    assert known
-    shared = reduce_extended(ROBOT, run, Extension(key="", known=known, **options), columns=COLUMNS)
-    alone = reduce_extended(ROBOT, run, Extension(key="", **options), columns=COLUMNS)
-    for joint in range(ROBOT.dof):
-        assert np.array_equal(shared.factor(joint), alone.factor(joint))
-
-
 def test_equations_that_share_filtered_further_columns_are_those_that_do_not() -> None:
     run = make_run()
     columns = further(run)

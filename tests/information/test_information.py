@@ -159,9 +159,3 @@ def test_wrong_weights_are_refused(information: Information) -> None:
         information.weight(segments={5: -1.0})
     with pytest.raises(ArgumentError, match="no segment 3"):
         information.weight(segments={3: 1.0})
-
-
-def test_arrays_are_frozen(information: Information) -> None:
-    for array in (information.parts[0].matrices[0], information.weight().R, information.weight().z):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 1.0

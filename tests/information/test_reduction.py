@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import tracemalloc
 from collections.abc import Iterator
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,10 +13,6 @@ from dynid.information import METHODS, Information, precondition, reduce_samples
 from dynid.information import chunks as chunking
 from dynid.information.triangular import (
     append_many_rows,
-    factor_from_preconditioned,
-    gram_factor,
-    made_regular,
-    precondition_rows,
     triangle_of,
 )
 from dynid.robot import zoo
@@ -73,13 +67,6 @@ def test_all_methods_agree_with_dense_matrices(name: str, method: str, backend: 
     dense = log.dense()
     for joint, support in enumerate(information.supports):  # what is left out is really zero
         assert not np.delete(dense[:, joint, :-1], support, axis=1).any()
-
-
-@pytest.mark.parametrize("samples", [1, 2, 7, 119, 120, 121, 239])
-@pytest.mark.parametrize("method", METHODS)
-def test_any_number_of_samples(samples: int, method: str) -> None:
-    log = random_log(ROBOTS["serial"], samples)
-    assert_same_grams(reduce_samples(log.robot, *log.arrays, method=method), log)
 
 
 def test_no_samples() -> None:
@@ -166,23 +153,6 @@ def test_merging_in_any_order_makes_no_difference(method: str) -> None:
         assert identical(a.merge(b.merge(c)).merge(d.merge(e.merge(f))), whole)
 
 
-@pytest.mark.usefixtures("_small_chunks")
-def test_workers_may_share_one_segment() -> None:
-    log = random_log(ROBOTS["serial"], 5 * 480 + 17)
-    whole = reduce_samples(log.robot, *log.arrays, method="gram")
-    for borders in ([0, 1, 4, 6], [0, 3, 6], [0, 1, 2, 3, 4, 5, 6]):
-        placed = [
-            reduce_samples(log.robot, *(a[480 * i : 480 * j] for a in log.arrays), method="gram", first_chunk=i)
-            for i, j in itertools.pairwise(borders)
-        ]
-        merged = placed[1]
-        for other in (placed[0], *placed[2:]):
-            merged = merged.merge(other)
-        assert identical(merged, whole)
-        with pytest.raises(ArgumentError, match="counted twice"):
-            merged.merge(placed[0])
-
-
 # --- masks, strange numbers, wrong shapes ------------------------------------------------------------------------
 
 
@@ -221,14 +191,6 @@ def test_strange_numbers_are_named(channel: str, method: str) -> None:
             reduce_stream(log.robot, cut, method=method, threads=2)
 
 
-def test_large_but_finite_numbers_pass() -> None:
-    log = random_log(ROBOTS["one joint"], 50)
-    log.tau[3] = 1e149  # a little more, and its square is infinite
-    found = reduce_samples(log.robot, *log.arrays, method="qr")
-    assert np.isfinite(found.factor(0)).all()
-    assert np.isfinite(found.weight().residual)
-
-
 def test_wrong_arguments_are_refused() -> None:
     log = random_log(ROBOTS["serial"], 30)
     with pytest.raises(DataError, match="dq has shape"):
@@ -243,16 +205,6 @@ def test_wrong_arguments_are_refused() -> None:
         reduce_samples(log.robot, *log.arrays, method="magic")
     with pytest.raises(DataError, match="a piece of 3 arrays"):
         reduce_stream(log.robot, [log.arrays[:3]])
-
-
-def test_runs_are_numbered_on() -> None:
-    log = random_log(ROBOTS["serial"], 60)
-    run = SimpleNamespace(
-        q=log.q, dq=log.dq, ddq=log.ddq, effort=log.tau, valid=np.ones(log.q.shape, bool), segment=np.repeat([3, 8], 30)
-    )
-    both = reduce_stream(log.robot, [run, run])
-    assert both.segments == (0, 1, 2, 3)
-    assert np.array_equal(both.factor(0, 0), both.factor(0, 2))
 
 
 # --- accuracy ----------------------------------------------------------------------------------------------------
@@ -306,30 +258,3 @@ def test_a_log_that_begins_at_rest(backend: str, monkeypatch: pytest.MonkeyPatch
         for method in ("preconditioned", "qr")
     )
     assert np.linalg.norm(found - expected) < 1e-10 * np.linalg.norm(expected)
-
-
-def test_a_rough_triangle_preconditions_its_own_rows() -> None:
-    """Cross products of columns at condition 1e6 lose most digits; a second pass through what they say has them."""
-    rng = np.random.default_rng(3)
-    U, V = (np.linalg.qr(rng.normal(size=(n, 8)))[0] for n in (400, 8))
-    W = np.insert(U * np.geomspace(1.0, 1e-6, 8) @ V.T, 5, 0.0, axis=1)
-    W = np.column_stack([W, W[:, 2]])  # column 5 is zero, the last one repeats another
-    R0 = made_regular(gram_factor(W.T @ W))
-    Z = precondition_rows(W, R0).T
-    R = factor_from_preconditioned(Z.T @ Z, R0)
-    own = np.delete(np.arange(10), [5, 9])
-    expected = np.linalg.qr(W[:, own], mode="r")
-    np.testing.assert_allclose(np.abs(R[np.ix_(own, own)]), np.abs(expected), rtol=1e-8, atol=1e-14)
-    assert np.linalg.cond(Z[:, own]) < 1.01
-
-
-def test_memory_stays_flat() -> None:
-    robot = zoo.puma560().with_terms(Viscous(), Coulomb(), Offset())
-    states = np.random.default_rng(0).normal(size=(4, 20000, 6))
-    reduce_stream(robot, [tuple(states)])  # compiled and cached from here on
-    tracemalloc.start()
-    information = reduce_stream(robot, (tuple(states) for _ in range(50)))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert information.samples.tolist() == [[1_000_000] * 6]
-    assert peak < 50e6

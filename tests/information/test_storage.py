@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynid.errors import DataError, ExportError
+from dynid.errors import DataError
 from dynid.information import METHODS, Information, reduce_samples
 from dynid.information.storage import MAGIC
 
@@ -35,31 +35,12 @@ def test_round_trip(method: str, tmp_path: Path) -> None:
     assert np.array_equal(loaded.weight().R, saved.weight().R)
 
 
-def test_an_existing_file_is_kept_unless_forced(tmp_path: Path) -> None:
-    path = tmp_path / "log.info"
-    small().save(path)
-    with pytest.raises(ExportError, match="exists already"):
-        small().save(path)
-    small(samples=60).save(path, force=True)
-    assert Information.load(path).samples.sum() == 60
-
-
 def test_every_byte_counts(tmp_path: Path) -> None:
     path = tmp_path / "log.info"
     small().save(path)
     data = path.read_bytes()
     for place in range(len(data)):
         path.write_bytes(data[:place] + bytes([data[place] ^ 0x10]) + data[place + 1 :])
-        with pytest.raises(DataError):
-            Information.load(path)
-
-
-def test_every_length_counts(tmp_path: Path) -> None:
-    path = tmp_path / "log.info"
-    small().save(path)
-    data = path.read_bytes()
-    for content in [*(data[:length] for length in range(len(data))), data + b"\0"]:
-        path.write_bytes(content)
         with pytest.raises(DataError):
             Information.load(path)
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, DataError
-from dynid.information import METHODS, Information, Preconditioner, precondition, reduce_samples, reduce_stream
+from dynid.information import METHODS, Preconditioner, precondition, reduce_samples, reduce_stream
 from dynid.information import chunks as chunking
 
 from .problems import ROBOTS, random_log
@@ -34,14 +33,6 @@ def test_finite_numbers_that_overflow_are_named(method: str, backend: str, chann
         precondition(LOG.robot, *arrays, backend=backend)
 
 
-def test_the_chunk_of_the_large_number_is_named_not_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunking, "CHUNK", 64)
-    tau = LOG.tau.copy()
-    tau[200, 0] = 1e200
-    with pytest.raises(DataError, match=r"tau of joint 1 .* at sample 200"):
-        reduce_samples(LOG.robot, LOG.q, LOG.dq, LOG.ddq, tau)
-
-
 @pytest.mark.parametrize(
     "columns",
     [[1.7, 2.2], ["1", "2"], "12", [-1], [COUNT], [[1, 2]], [True, False], 5, [None], np.ma.array([1], mask=[1])],
@@ -55,12 +46,6 @@ def test_columns_that_are_no_columns(columns: Any) -> None:
     ):
         with pytest.raises(ArgumentError, match="column"):
             refused()
-
-
-def test_a_mask_of_columns_is_its_indices() -> None:
-    mask = np.zeros(COUNT, dtype=bool)
-    mask[[2, 5, 9]] = True
-    assert reduce_samples(LOG.robot, *LOG.arrays, columns=mask).columns == (2, 5, 9)  # type: ignore[arg-type]
 
 
 def _changed(change: Callable[[np.ndarray], Any]) -> Callable[[Preconditioner], Preconditioner]:
@@ -123,40 +108,3 @@ def test_options_that_there_are_not(options: dict[str, Any]) -> None:
         reduce_samples(LOG.robot, *LOG.arrays, **options)
     with pytest.raises(ArgumentError):
         reduce_stream(LOG.robot, [LOG.arrays], **options)
-
-
-def test_small_pieces_are_not_copied_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    copied, real = [0], chunking._join_pieces
-
-    def counted(pieces: Any, copy: bool = False) -> Any:
-        copied[0] += sum(len(piece.segment) for piece in pieces)
-        return real(pieces, copy)
-
-    monkeypatch.setattr(chunking, "_join_pieces", counted)
-    samples = 4096
-    ramp = np.arange(float(samples))[:, None]
-    pieces = (chunking.piece(1, [ramp[k : k + 1]] * 4, None, None) for k in range(samples))
-    (chunk,) = chunking.cut(pieces)
-    assert np.array_equal(chunk.arrays[0], ramp)
-    assert copied[0] <= 20 * samples
-
-
-def test_answers_cannot_be_written_into() -> None:
-    for method in METHODS:
-        found = reduce_samples(LOG.robot, *LOG.arrays, segments=np.arange(300) // 100, method=method)
-        for factor in (found.factor(1), found.factor(1, 2)):
-            with pytest.raises(ValueError, match="read-only"):
-                factor[0, 0] = 1.0
-        with pytest.raises(ArgumentError, match="no joint"):
-            found.factor(LOG.robot.dof)
-
-
-def test_numpy_integers_are_integers_and_halves_are_not(tmp_path: Path) -> None:
-    found = reduce_samples(LOG.robot, *LOG.arrays, columns=np.arange(COUNT))  # type: ignore[arg-type]
-    chosen = found.select(np.array([3, 5, 12])).renumber(np.int64(7))  # type: ignore[arg-type]
-    chosen.save(tmp_path / "x.info")
-    loaded = Information.load(tmp_path / "x.info")
-    assert loaded.columns == (3, 5, 12)
-    assert loaded.segments == (7,)
-    with pytest.raises(ArgumentError, match="numbered from"):
-        found.renumber(0.5)  # type: ignore[arg-type]

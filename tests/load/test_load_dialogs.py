@@ -13,7 +13,6 @@ from dynid.errors import ExportError
 from dynid.export.controller_dialogs import payload_dialogs
 from dynid.load.load import Load
 from dynid.robot.inertia import Inertia
-from dynid.spatial import transform
 
 Floats = NDArray[np.float64]
 TURN = Rotation.from_euler("xyz", [10.0, 20.0, -70.0], degrees=True).as_matrix()
@@ -47,12 +46,6 @@ def test_every_controller_gets_the_same_body() -> None:
     assert said["ABB"].endswith("];")
 
 
-def test_the_flange_frame_is_what_counts() -> None:
-    T = transform(TURN, np.array([0.0, 0.1, 0.0]))
-    dialogs = payload_dialogs(Load.of(BODY, "sensor"), T_flange_frame=T)
-    np.testing.assert_allclose(numbers(dialogs[0].text)[1:4], BODY.in_frame(T).com, atol=1e-5)
-
-
 def test_unknown_inertia_is_a_point_mass_and_said_so() -> None:
     open_inertia = np.array([True] * 6 + [False] * 4)
     load = Load(frame="flange", vector=BODY.vector, covariance=np.zeros((10, 10)), undetermined=open_inertia)
@@ -65,17 +58,6 @@ def test_unknown_inertia_is_a_point_mass_and_said_so() -> None:
     assert said["Franka"].endswith(") // zeros: moments of inertia unknown")
     assert said["KUKA"].endswith("} ; zeros: moments of inertia unknown")
     assert all("the inertia is not determined" in str(dialog) for dialog in payload_dialogs(load))
-
-
-def test_a_single_known_moment_is_named_with_the_unknown_ones() -> None:
-    undetermined = np.array([True] * 5 + [False] * 5)
-    load = Load(frame="flange", vector=BODY.vector, covariance=np.zeros((10, 10)), undetermined=undetermined)
-    assert load.known_moments == ("ZZ",)
-    for dialog in payload_dialogs(load):
-        assert "XX, XY, XZ, YY, YZ are not determined" in str(dialog)
-        assert f"not written: ZZ = {BODY.about_com[2, 2]:.3g} kg m^2" in str(dialog)
-        if dialog.controller != "UR":
-            assert "zeros: XX, XY, XZ, YY, YZ unknown" in dialog.text
 
 
 def test_impossible_or_unknown_loads_are_not_typed() -> None:

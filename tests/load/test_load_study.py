@@ -74,14 +74,6 @@ def test_a_wrong_log_is_doubtful() -> None:
     assert study.problems[0].code == "wrench-sign"
 
 
-def test_moments_reversed_by_the_sensor_are_doubtful() -> None:
-    run = run_of()
-    assert run.wrench is not None
-    study = study_load(ROBOT, run_of(wrench=run.wrench * np.repeat([1.0, -1.0], 3)), sensor_frame=LINK)
-    assert study.verdict == "doubtful"
-    assert "impossible-load" in {finding.code for finding in study.problems}
-
-
 def test_an_uncertain_inertia_is_left_out() -> None:
     run = run_of(amplitude=0.6)
     assert run.wrench is not None
@@ -101,20 +93,6 @@ def test_an_arm_taken_as_known_is_named_and_questioned() -> None:
     rough = study_payload(ROBOT, loaded=run_of(heavy, effort=run.effort + 6.0 * np.sign(run.dq)))
     assert rough.verdict == "doubtful"
     assert "arm-departs" in {finding.code for finding in rough.problems}
-
-
-def test_a_load_without_gravity_is_studied() -> None:
-    robot, run = ROBOT.with_gravity([0.0, 0.0, 0.0]), run_of()
-    wrench = wrench_regressor(robot, LINK, run.q, run.dq, run.ddq) @ TRUTH.vector
-    wrench = wrench + 0.01 * np.random.default_rng(0).normal(size=wrench.shape)
-    assert study_load(robot, run_of(wrench=wrench), sensor_frame=LINK).load.mass == pytest.approx(1.8, abs=0.05)
-
-
-def test_joint_torques_get_the_same_study() -> None:
-    robot = ROBOT.with_body("box", parent=LINK, inertia=TRUTH)
-    study = study_payload(ROBOT, loaded=run_of(robot), unloaded=run_of())
-    assert study.verdict == "all ten parameters"
-    assert study.load.mass == pytest.approx(1.8, abs=1e-5)
 
 
 def test_wrist_motion_turns_one_joint_at_a_time() -> None:

@@ -109,20 +109,6 @@ def test_intervals_of_the_compliance_hold_the_truth_although_noise_draws_it_to_z
     np.testing.assert_array_less(error, 3.0 * load.extras["compliance_stderr"])
 
 
-def test_the_stated_cutoff_is_the_one_that_smooths() -> None:
-    known = SensorCompliance.of(1.0 / STIFFNESS, DAMPING_S, cutoff_hz=60.0)
-    assert known.cutoff_hz == 60.0
-    run = noisy(0.05)
-    wide, narrow = (
-        identify_load(ARM, run, sensor_frame=LINK, sensing=Sensing(compliance=compliance), physical=False)
-        for compliance in (replace(known, cutoff_hz=None), known)
-    )
-    assert np.abs(wide.vector - narrow.vector).max() > 1e-6
-    for wrong in (0.0, -1.0, np.nan):
-        with pytest.raises(ArgumentError, match="cutoff_hz"):
-            SensorCompliance.of(1.0 / STIFFNESS, DAMPING_S, cutoff_hz=wrong)
-
-
 def test_a_rigid_sensor_has_no_resonance() -> None:
     run, rigid = swinging()
     noise = np.random.default_rng(1).normal(size=rigid.shape) * np.repeat([0.05, 0.005], 3)

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 import dynid
@@ -18,7 +17,6 @@ from dynid.processing.simulation import sum_of_sines
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 
-Floats = NDArray[np.float64]
 GAINS = np.array([14.0, 13.5, 11.0, 8.0, 7.5, 7.2])
 STD = 0.07
 """Relative standard deviation of the stated gains."""

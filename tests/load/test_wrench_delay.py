@@ -7,13 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
-from scipy.spatial.transform import Rotation
 
-import dynid
-from dynid.errors import ArgumentError, EstimationError
 from dynid.load.sensor_checks import check_wrench, find_wrench_delay
 from dynid.load.wrench_equations import shift_wrench
-from dynid.load.wrist import Sensing, identify_load
+from dynid.load.wrist import identify_load
 from dynid.processing.experiment import Experiment
 from load.test_wrist import BIAS, LINK, ROBOT, TRUTH, run_of
 
@@ -48,14 +45,6 @@ def test_a_late_wrench_is_named_and_taken_into_account() -> None:
     assert not check_wrench(ROBOT, run, sensor_frame=LINK, sensing=proposal.sensing)
 
 
-def test_a_turned_and_late_sensor_is_both() -> None:
-    R = Rotation.from_rotvec([0.3, -0.2, 0.8]).as_matrix()
-    run = late_run(0.03, R=R)
-    last = check_wrench(ROBOT, run, sensor_frame=LINK)[-1].sensing
-    assert last.find_orientation
-    assert last.delay_s == pytest.approx(0.03, abs=1e-3)
-
-
 def test_moving_back_is_the_inverse_of_being_late() -> None:
     run, moved = run_of(bias=BIAS), shift_wrench(late_run(0.03, noise=0.0), 0.03)
     assert run.wrench is not None
@@ -75,14 +64,3 @@ def test_nothing_is_moved_out_of_a_hole() -> None:
     assert np.isnan(shifted[95:140]).all()
     assert np.isfinite(shifted[:94]).all()
     assert np.isfinite(shifted[140:-6]).all()
-
-
-def test_rest_tells_no_delay() -> None:
-    run = late_run(0.0)
-    still = replace(run, q=np.zeros_like(run.q), dq=np.zeros_like(run.q), ddq=np.zeros_like(run.q))
-    with pytest.raises(EstimationError, match="delay"):
-        find_wrench_delay(ROBOT, still, sensor_frame=LINK)
-    with pytest.raises(ArgumentError, match="clock"):
-        dynid.load.identify_load_from_poses(np.eye(3)[None], np.zeros((1, 6)), sensing=Sensing(delay_s=0.1))
-    with pytest.raises(ArgumentError, match="delay_s"):
-        Sensing(delay_s=float("nan"))

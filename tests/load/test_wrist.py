@@ -146,13 +146,6 @@ def test_turned_sensor_with_uncertainty() -> None:
     np.testing.assert_allclose(load.bias, BIAS, atol=0.1)
 
 
-def test_turned_sensor_that_reports_the_reaction() -> None:
-    run = run_of(lambda w, q: -halves(w, TURN.T), bias=BIAS)
-    load = identify_load(ROBOT, run, sensor_frame=LINK, sensing=Sensing(find_orientation=True))
-    settled(load, 1e-6)
-    assert "wrench-sign" in {finding.code for finding in load.findings}
-
-
 @pytest.mark.parametrize("turned", [False, True])
 def test_tilted_base(turned: bool) -> None:
     tilt = Rotation.from_euler("xy", [7.0, -4.0], degrees=True).as_matrix()
@@ -296,27 +289,6 @@ def test_tare_of_the_gripper() -> None:
     assert np.all(load.stderr >= 1e-4)
 
 
-def test_intervals_hold_the_truth() -> None:
-    inside: list[NDArray[np.bool_]] = []
-    for seed in range(20):
-        load = identify_load(ROBOT, run_of(noise=0.3, bias=BIAS, seed=seed), sensor_frame=LINK, physical=False)
-        inside.append(np.abs(load.vector - TRUTH.vector) < 1.96 * load.stderr)
-    assert 0.90 < np.mean(inside) < 0.99
-
-
-def test_serial_correlation_widens_intervals() -> None:
-    run = run_of(noise=0.3, bias=BIAS)
-    assert run.wrench is not None
-    rough = wrench_data(ROBOT, run, LINK, Sensing())
-    clean = rough.matrix @ TRUTH.vector + BIAS
-    noise = run.wrench - clean
-    smooth = np.apply_along_axis(lambda x: np.convolve(x, np.ones(9) / 3.0, "same"), 0, noise)  # same power
-    spread = [
-        solve_load(WrenchData(rough.matrix, clean + n, rough.time), frame=LINK).mass_stderr for n in (noise, smooth)
-    ]
-    assert 2.0 < spread[1] / spread[0] < 4.0  # nine samples are one
-
-
 def refused(runs: Sequence[Experiment]) -> None:
     identify_load(ROBOT, runs, sensor_frame=LINK)
 
@@ -332,16 +304,3 @@ def test_errors_say_what_is_missing() -> None:
         refused([one_pose])
     with pytest.raises(ArgumentError, match="sign"):
         Sensing(sign=2)
-
-
-@pytest.mark.parametrize("wrench", [3.0, np.zeros(6), np.zeros((2, 6)), np.zeros((1, 5))])
-def test_wrenches_of_a_wrong_shape_are_refused(wrench: object) -> None:
-    with pytest.raises(ArgumentError, match="do not fit"):
-        pose_equations(np.eye(3)[None], wrench)  # type: ignore[arg-type]
-
-
-def test_an_interval_longer_than_the_log_is_refused_with_its_path() -> None:
-    run = Experiment(**fields(run_of(rate=400.0), source="lift.csv"))
-    with pytest.raises(DataError, match="no stretch of the log is longer than 1000 s") as caught:
-        robot_equations(ROBOT, run, LINK, form="integral", interval_s=1000.0)
-    assert caught.value.path == "lift.csv"

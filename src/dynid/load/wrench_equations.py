@@ -91,14 +91,13 @@ class WrenchData:
 
     def rows(self, rows: slice | Bools | Ints) -> WrenchData:
         """The equations of some samples."""
-        axes, log = (None if x is None else x[rows] for x in (self.R_frame_base, self.log))
         return replace(
             self,
             matrix=self.matrix[rows],
             wrench=self.wrench[rows],
             time=self.time[rows],
-            R_frame_base=axes,
-            log=log,
+            R_frame_base=None if self.R_frame_base is None else self.R_frame_base[rows],
+            log=None if self.log is None else self.log[rows],
         )
 
     def gaps(self) -> Bools:
@@ -286,10 +285,10 @@ def _static(robot: Robot, run: Experiment, frame: str, axes: Floats | None) -> W
     matrix = wrench_regressor(robot, frame, run.q, rest, rest)
     data = WrenchData(matrix, _wrench(run), run.time, axes, robot.gravity)
     measured = np.isfinite(data.wrench).all(axis=1)
-    still = measured
+    still: Bools = measured.copy()
     for moving in (run.dq, run.ddq):  # a move begins and ends slowly, but with acceleration
         size = np.abs(moving).max(axis=1, initial=0.0)
-        still = still & (size <= max(SLOW * float(np.quantile(size, 0.99)) if len(size) else 0.0, SLOWEST))
+        still &= np.asarray(size <= max(SLOW * float(np.quantile(size, 0.99)) if len(size) else 0.0, SLOWEST))
     poses = data.rows(still).poses(run.q[still]) if still.any() else data
     is_resting = still.sum() >= LEAST_REST * measured.sum() and len(poses.time) >= FEWEST_POSES
     return poses if is_resting else data.rows(np.asarray(measured))

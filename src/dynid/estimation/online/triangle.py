@@ -121,6 +121,12 @@ class GrowingBlocks:
             self._filled += stop - start
             start = stop
 
+    def scale(self, factor: float) -> None:
+        """Multiply all equations by a factor."""
+        for block in self._triangles:
+            for triangle in block:
+                triangle.update(np.zeros((0, 0)), factor)
+
     def _begin_block(self) -> None:
         if len(self._triangles) == MOST_BLOCKS:
             for first, second in zip(self._triangles[::2], self._triangles[1::2], strict=True):
