@@ -191,7 +191,7 @@ def compare(question: Question, runs: int, seconds: float = 10.0) -> Table:
     for k, name in enumerate(methods):
         unit = found[:, :, 0, 2]
         cells = [_describe(found[place, :, k]) for place in range(len(question.conditions))]
-        rows.append((f"`{name}`", *cells, f"{np.median(found[:, :, k, 2] / unit):.2g}"))
+        rows.append((name, *cells, f"{np.median(found[:, :, k, 2] / unit):.2g}"))
     return Table.of(["method", *map(str, question.conditions), "time over ols"], rows)
 
 
