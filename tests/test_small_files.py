@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from dynid.errors import ArgumentError, DataError, DynidError
-from dynid.files import file_digest, schema
+from dynid.files import file_digest
+from dynid.files.records import Text, Whole, as_record
 from dynid.files.small_files import open_regular, read_json, read_small, read_toml
 from dynid.information import Information
 from dynid.links.recipe import Recipe
@@ -90,30 +92,30 @@ def test_a_byte_order_mark_is_accepted_everywhere(tmp_path: Path) -> None:
         read_channel_map(file)
 
 
-RUN = schema.table({"inputs": schema.list_of(schema.table({"path": schema.text(), "size": schema.whole(0, 9)}))})
+class Entry(Struct, forbid_unknown_fields=True):
+    path: Text
+    size: Whole
+
+
+class Record(Struct, forbid_unknown_fields=True):
+    inputs: list[Entry]
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ([], "run.json: it should be a table, not a list"),
-        ({}, "run.json: 'inputs' is missing"),
-        ({"inputs": 1}, "run.json: inputs: it should be a list, not 1"),
-        (
-            {"inputs": [{"path": "a", "size": 1}, {"path": 7, "size": 1}]},
-            "run.json: inputs[1].path: it should be",
-        ),
-        (
-            {"inputs": [{"path": "a", "size": True}]},
-            "run.json: inputs[0].size: it should be a whole number",
-        ),
-        ({"inputs": [], "more": 1}, "run.json: more: there is no such key"),
+        ([], "run.json: expected `object`, got `array`"),
+        ({}, "run.json: object missing required field `inputs`"),
+        ({"inputs": [{"path": "a", "size": 1}, {"path": 7, "size": 1}]}, "run.json: inputs[1].path: expected `str`"),
+        ({"inputs": [{"path": "a", "size": True}]}, "run.json: inputs[0].size: expected `int`, got `bool`"),
+        ({"inputs": [{"path": "a", "size": -1}]}, "run.json: inputs[0].size: expected `int` >= 0"),
+        ({"inputs": [], "more": 1}, "run.json: object contains unknown field `more`"),
     ],
 )
-def test_a_schema_names_file_place_and_reason(content: object, message: str) -> None:
+def test_a_record_names_file_place_and_reason(content: object, message: str) -> None:
     with pytest.raises(DataError, match=re.escape(message)):
-        schema.check_content(content, RUN, path="run.json")
-    schema.check_content({"inputs": [{"path": "a", "size": 3}]}, RUN, path="run.json")
+        as_record(content, Record, path="run.json")
+    assert as_record({"inputs": [{"path": "a", "size": 3}]}, Record).inputs[0].size == 3
 
 
 PARTS = st.lists(st.sampled_from(["a", "b", "*", "_"]), max_size=7).filter(lambda parts: parts.count("*") < 3)
@@ -138,5 +140,5 @@ def test_matching_takes_time_in_proportion(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"\[position\]: gear"):
         read_channel_map({"position": bad})
     (tmp_path / "law.toml").write_text(f'kind = "pd"\nkp = [[1.0]]\nkd = {10**18}')
-    with pytest.raises(ArgumentError, match=r"law.toml: kp\[0\]"):
+    with pytest.raises(ArgumentError, match=r"law.toml: .*kp"):
         read_law(tmp_path / "law.toml")

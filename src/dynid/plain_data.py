@@ -1,88 +1,29 @@
-"""Dataclasses as JSON data and back: the one serialiser of dynid, for results, cached experiments and reports.
+"""Dataclasses as JSON data and back, for results: a value is written with the name of its type and its fields.
 
-A value is written with the name of its type in ``type`` and one entry per field. The caller lists the types that a file
-may hold; a name outside the list is refused, and so is a field that the type does not have. Numbers keep every bit.
-Nothing in a file is ever executed.
+The caller lists the types that a file may hold; other names are refused, and so is a field that the type does not have
+or a value of another type. Numbers keep every bit. Nothing in a file is ever executed.
 """
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache
-from operator import itemgetter
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from dynid.errors import DataError, ExportError
-from dynid.files.schema import Check, anything, check_content, either, list_of, one_of, table, text, whole
 
-T = TypeVar("T")
 _ARRAY_TYPES: Mapping[str, type[np.generic]] = {"b": np.bool_, "i": np.int64, "f": np.float64}
 """Kind of a NumPy array -> type of its entries."""
 LONGEST_NAME = 60
 """Letters of a foreign name or value that an error shows (convention)."""
 LARGEST_WHOLE = 2.0**53
 """Whole numbers of arrays are smaller: a double, through which they pass, holds each of them exactly."""
-_NOT_FINITE = text(r"nan|-?inf", "a number, nan, inf or -inf")
-
-_WITHOUT_COMMAS = frozenset({float, int, bool, NoneType})
-"""Types of values whose text has no comma."""
-_encode = json.JSONEncoder(allow_nan=False).encode
-"""``json.dumps(value, allow_nan=False)``, which would make an encoder for every value."""
-
-
-def json_texts(value: object, indent: str = "\n") -> tuple[str, str]:
-    """The texts of ``json.dumps(value, indent=1, allow_nan=False)`` and ``json.dumps(value, sort_keys=True)``.
-
-    Every number is turned into text once. With an indent, Python's encoder goes through every number in Python; here
-    its compiled half writes flat lists.
-    """
-    inner = indent + " "
-    if isinstance(value, dict) and value:
-        entries = [(key, _encode(key), *json_texts(entry, inner)) for key, entry in value.items()]
-        indented = [f"{shown}: {text}" for _, shown, text, _ in entries]
-        in_order = [f"{shown}: {text}" for _, shown, _, text in sorted(entries, key=itemgetter(0))]
-        return f"{{{inner}{f',{inner}'.join(indented)}{indent}}}", f"{{{', '.join(in_order)}}}"
-    if isinstance(value, list | tuple) and value:
-        if _WITHOUT_COMMAS.issuperset(map(type, value)):
-            text = _encode(value)
-            return f"[{inner}{text[1:-1].replace(', ', f',{inner}')}{indent}]", text
-        texts, in_one_line = zip(*(json_texts(entry, inner) for entry in value), strict=True)
-        return f"[{inner}{f',{inner}'.join(texts)}{indent}]", f"[{', '.join(in_one_line)}]"
-    return (_encode(value),) * 2
-
-
-def _entry(value: Any, place: str) -> None:
-    """An entry of an array."""
-    if type(value) not in (int, float, bool):
-        _NOT_FINITE(value, place)
-
-
-def _pair(value: Any, place: str) -> None:
-    """A key and its value."""
-    list_of(anything, least=2, most=2)(value, place)
-    either(text(), whole())(value[0], f"{place}[0]")
-
-
-_FORMS: Mapping[str, Check] = {
-    "array": table(
-        {
-            "type": one_of("array"),
-            "kind": one_of(*_ARRAY_TYPES),
-            "shape": list_of(whole(), most=4),
-            "values": list_of(_entry),
-        }
-    ),
-    "mapping": table({"type": one_of("mapping"), "items": list_of(_pair)}),
-    "float": table({"type": one_of("float"), "value": _NOT_FINITE}),
-}
-"""What stands in a file for an array, a mapping, and a number that is not finite."""
 
 
 def to_plain(value: Any, types: Iterable[type[Any]]) -> Any:
@@ -95,26 +36,24 @@ def to_plain(value: Any, types: Iterable[type[Any]]) -> Any:
     Raises:
         ExportError: The value holds a type that could not be read back.
     """
-    return _plain(value, frozenset(types))
-
-
-def _plain(value: Any, types: frozenset[type[Any]]) -> Any:
+    known = frozenset(types)
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, np.generic):
-        return _plain(value.item(), types)
+        return to_plain(value.item(), known)
     if isinstance(value, float):
-        return value if np.isfinite(value) else {"type": "float", "value": repr(value)}
+        return value if math.isfinite(value) else {"type": "float", "value": repr(value)}
     if isinstance(value, np.ndarray):
-        return {"type": "array", "kind": value.dtype.kind, "shape": list(value.shape), "values": _numbers(value)}
+        numbers = [n if math.isfinite(n) else repr(float(n)) for n in value.ravel().tolist()]
+        return {"type": "array", "kind": value.dtype.kind, "shape": list(value.shape), "values": numbers}
     if isinstance(value, Mapping):
-        return {"type": "mapping", "items": [[key, _plain(item, types)] for key, item in value.items()]}
+        return {"type": "mapping", "items": [[key, to_plain(item, known)] for key, item in value.items()]}
     if isinstance(value, tuple | list):
-        return [_plain(item, types) for item in value]
+        return [to_plain(item, known) for item in value]
     kind = type(value)
-    if kind not in types or not is_dataclass(kind):
+    if kind not in known or not is_dataclass(kind):
         raise ExportError(f"no file of this kind can hold a {kind.__name__}")
-    named = {field.name: _plain(getattr(value, field.name), types) for field in fields(kind) if field.init}
+    named = {field.name: to_plain(getattr(value, field.name), known) for field in fields(kind) if field.init}
     return {"type": kind.__name__, **named}
 
 
@@ -140,50 +79,41 @@ def _restore(value: Any, types: Mapping[str, type[Any]], place: str) -> Any:
         return value
     kind = value.get("type")
     if kind in ("array", "mapping", "float"):
-        check_content(value, _FORMS[kind], path=None, place=place)
-    if kind == "array":
-        return _restore_array(value, place)
-    if kind == "mapping":
-        return {key: _restore(item, types, f"{place}.{key}") for key, item in value["items"]}
-    if kind == "float":
-        return float(value["value"])
+        try:
+            return _FORMS[kind](value, types, place)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise DataError(f"this is no {kind}: {error!r:.100}", place=place or None) from error
     if not isinstance(kind, str) or kind not in types:
         raise DataError(
             f"the file holds a '{str(kind)[:LONGEST_NAME]}', which is not known here",
             place=place or None,
             remedy="Import the module that defines it, then read the file in Python.",
         )
-    fields_there = {
-        name: _restore(item, types, f"{place}.{name[:LONGEST_NAME]}") for name, item in value.items() if name != "type"
-    }
-    return build_dataclass(types[kind], fields_there, place)
+    inside = {k: _restore(v, types, f"{place}.{k[:LONGEST_NAME]}") for k, v in value.items() if k != "type"}
+    return _build(types[kind], inside, place)
 
 
-def _restore_array(value: Mapping[str, Any], place: str) -> np.ndarray[Any, Any]:
+def _array(value: Mapping[str, Any], types: Mapping[str, type[Any]], place: str) -> np.ndarray[Any, Any]:
     numbers = np.array([float(item) for item in value["values"]])
-    is_whole = value["kind"] != "f"
-    if math.prod(value["shape"]) != numbers.size:
-        raise DataError(f"{numbers.size} numbers have no shape {value['shape']}", place=place or None)
-    if is_whole and not (np.isfinite(numbers).all() and (np.abs(numbers) < LARGEST_WHOLE).all()):
-        raise DataError("an array of whole numbers holds another one", place=place or None)
+    if value["kind"] != "f" and not (np.abs(numbers) < LARGEST_WHOLE).all():  # nan is not smaller, either
+        raise ValueError("an array of whole numbers holds another one")
+    if not all(type(length) is int and length >= 0 for length in value["shape"]):
+        raise ValueError(f"an array has no shape {value['shape']}")
     return numbers.astype(_ARRAY_TYPES[value["kind"]]).reshape(value["shape"])
 
 
-def build_dataclass(kind: type[T], values: Mapping[str, Any], place: str = "") -> T:
-    """Build a dataclass from named values after checking the names and the types of its fields.
+def _mapping(value: Mapping[str, Any], types: Mapping[str, type[Any]], place: str) -> dict[Any, Any]:
+    return {key: _restore(item, types, f"{place}.{key}") for key, item in value["items"]}
 
-    Args:
-        kind: The dataclass.
-        values: Name -> value.
-        place: Where the values stand in their file, for errors.
 
-    Raises:
-        DataError: A name is not a field of the dataclass, a field without a default has no value, or a value is of
-            another type than its field.
-    """
-    known = {field.name: field for field in fields(kind) if field.init}  # type: ignore[arg-type]  # a dataclass
-    foreign = [name for name in values if name not in known]
-    if foreign:
+_FORMS = {"array": _array, "mapping": _mapping, "float": lambda value, types, place: float(value["value"])}
+"""What stands in a file for an array, a mapping, and a number that is not finite -> how it is read."""
+
+
+def _build(kind: type[Any], values: Mapping[str, Any], place: str) -> Any:
+    """Build a dataclass after checking the names and the types of its fields."""
+    known = {field.name: field for field in fields(kind) if field.init}
+    if foreign := [name for name in values if name not in known]:
         raise DataError(f"a {kind.__name__} has no field '{foreign[0][:LONGEST_NAME]}'", place=place or None)
     for name, field in known.items():
         if name not in values and field.default is MISSING and field.default_factory is MISSING:
@@ -214,10 +144,8 @@ def _fits(value: Any, hint: Any) -> bool:
         return any(_fits(value, each) for each in inside)
     if origin is Literal:
         return any(type(value) is type(each) and value == each for each in inside)
-    if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
+    if hint in (float, int):
+        return isinstance(value, (int, float) if hint is float else int) and not isinstance(value, bool)
     if hint is None or hint is NoneType:
         return value is None
     if origin is np.ndarray:
@@ -233,16 +161,3 @@ def _fits(value: Any, hint: Any) -> bool:
     if isinstance(hint, type) and issubclass(hint, Enum):
         return any(value == each.value for each in hint)
     return not isinstance(hint, type) or isinstance(value, hint)
-
-
-def subclasses(kind: type[Any]) -> Iterator[type[Any]]:
-    """Every subclass of a class that is imported at present, the user's own included."""
-    for below in kind.__subclasses__():
-        yield below
-        yield from subclasses(below)
-
-
-def _numbers(array: np.ndarray[Any, Any]) -> list[Any]:
-    """Python numbers, row by row; text where they are not finite."""
-    numbers: list[Any] = array.ravel().tolist()
-    return numbers if np.isfinite(array).all() else [n if math.isfinite(n) else repr(float(n)) for n in numbers]

@@ -72,9 +72,9 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
     "no law": (ACTUATE, 2, "Missing option '--law'"),
     "missing law": ((*ACTUATE, "--law", "lew.toml"), 3, "lew.toml: there is no such file"),
     "law that is no TOML": ((*ACTUATE, "--law", "broken.toml"), 2, "the file is not TOML"),
-    "empty law": ((*ACTUATE, "--law", "empty.toml"), 2, "the file says no kind of law. Give kind, one of position"),
+    "empty law": ((*ACTUATE, "--law", "empty.toml"), 2, "missing required field `kind`. Kinds are position, motor"),
     "map for a law": ((*ACTUATE, "--law", "map.toml"), 2, "this is a channel map, not the law of drives"),
-    "law of a loop": ((*ACTUATE, "--law", "pd.toml"), 2, "kind is 'pd'. Give kind, one of position, motor"),
+    "law of a loop": ((*ACTUATE, "--law", "pd.toml"), 2, "kind: invalid enum value 'pd'. Kinds are position, motor"),
     "logs forgotten": (("actuate", "arm.urdf", "--law", "pd.toml"), 2, "Missing argument 'LOGS...'"),
     "commands of a law to excite": (
         ("excite", "arm.urdf", "--commands", "pd.toml", "--out", "new"), 2, "unexpected extra argument (pd.toml)"
@@ -129,7 +129,7 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
     "tables in a file": (("export", "res", "--to", "csv", "--out", "arm.urdf"), 5, "Choose another folder (--out)"),
     # gains
     "load without its mass": (DRIVES, 2, "Missing option '--mass'"),
-    "mass below zero": ((*DRIVES, "--mass", "-2"), 2, "the load has a mass of -2 kg. Weigh the load"),
+    "mass below zero": ((*DRIVES, "--mass", "-2"), 2, "the load has a mass of -2.0 kg. Weigh the load"),
     "mass in grams": ((*DRIVES, "--mass", "2805"), 2, "Weigh the load, and give kilograms: 2.805"),
     "load that is its own tare": (
         ("drives", "arm.urdf", "run1.csv", "--unloaded", "run1.csv", *MAP, "--mass", "2"), 2, "--unloaded empty.csv"

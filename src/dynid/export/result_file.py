@@ -9,29 +9,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
+from msgspec import Meta, Struct
 
 from dynid.arrays import Floats
 from dynid.errors import DataError, DynidError
 from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate
 from dynid.files import write_atomically
-from dynid.files.schema import (
-    DIGEST,
-    anything,
-    bounded,
-    check_content,
-    either,
-    list_of,
-    mapping_of,
-    number,
-    one_of,
-    table,
-    text,
-    whole,
-)
+from dynid.files.records import Finite, Text, Whole, as_record, check_bounded
 from dynid.files.small_files import read_json
 from dynid.files.transaction import check_listed
 from dynid.findings import Finding
@@ -41,7 +30,7 @@ from dynid.links.pruning import PrunedRobot, PruningCost
 from dynid.links.validation import Validation, finite_or_none, training_error_in_band
 from dynid.parameters.base import base_parameters
 from dynid.parameters.base_set import BaseParameters
-from dynid.plain_data import from_plain, json_texts, to_plain
+from dynid.plain_data import from_plain, to_plain
 from dynid.processing.experiment import Experiment
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
@@ -54,52 +43,56 @@ from dynid.terms.coupling import Coupling
 SCHEMA = 2
 """Version of the file's layout."""
 _REMEDY = "Run dynid identify again."
-_OPTIONAL_NUMBER = either(one_of(None), number())
 LARGEST = 1e12
 """Largest number of a robot, a term or a parameter in SI units (convention, as in logs and loads)."""
-_DATA = table(
-    {
-        "source": text(),
-        "sha256": either(one_of(""), DIGEST),
-        "rate_hz": number(0.0),
-        "recipe": list_of(text()),
-        "dropped": mapping_of(whole()),
-    },
-    {
-        "samples": whole(),
-        "cutoff_hz": _OPTIONAL_NUMBER,
-        "temperature_degC": list_of(_OPTIONAL_NUMBER),
-        "stretch_keys": list_of(number()),
-    },
-)
-_RESULT = table(
-    {
-        "schema": one_of(SCHEMA),
-        "robot": text(),
-        "joint_names": list_of(text()),
-        "training_error_percent": mapping_of(_OPTIONAL_NUMBER),
-        "standard_parameters": mapping_of(number(-LARGEST, LARGEST)),
-        "identified_parameters": list_of(number(-LARGEST, LARGEST)),
-        "carried_parameters": list_of(number(-LARGEST, LARGEST)),
-        "data": list_of(_DATA),
-        "band_hz": either(one_of(None), number(0.0)),
-        "model": mapping_of(bounded(LARGEST)),
-        "terms": list_of(bounded(LARGEST)),
-        "estimate": mapping_of(anything),
-        "base_parameters": list_of(
-            table({"name": text(), "value": number(), "std": _OPTIONAL_NUMBER, "unit": text()}, others=True)
-        ),
-    },
-    {
-        "training_error_in_band_percent": _OPTIONAL_NUMBER,
-        "significant": either(
-            one_of(None),
-            table({"threshold": text(), "pruned": mapping_of(anything)}, others=True),
-        ),
-    },
-    others=True,
-)
-"""What a result file holds; other keys are for people and for the report."""
+_Parameter = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
+_Rate = Annotated[float, Meta(ge=0.0, le=LARGEST)]
+
+
+class _Data(Struct, forbid_unknown_fields=True):
+    """What a result file holds of a log."""
+
+    source: Text
+    sha256: Annotated[str, Meta(pattern=r"\A([0-9a-f]{64})?\Z")]
+    rate_hz: _Rate
+    recipe: list[Text]
+    dropped: dict[str, Whole]
+    samples: Whole = 0
+    cutoff_hz: Finite | None = None
+    temperature_degC: list[Finite | None] = []  # noqa: N815 (the key of the file)
+    stretch_keys: list[Finite] = []
+
+
+class _BaseParameter(Struct):
+    name: Text
+    value: Finite
+    std: Finite | None
+    unit: Text
+
+
+class _Significant(Struct):
+    threshold: Text
+    pruned: dict[str, Any]
+
+
+class _Result(Struct):
+    """What a result file holds; other keys are for people and for the report."""
+
+    schema: int
+    robot: Text
+    joint_names: list[Text]
+    training_error_percent: dict[str, Finite | None]
+    standard_parameters: dict[str, _Parameter]
+    identified_parameters: list[_Parameter]
+    carried_parameters: list[_Parameter]
+    data: list[_Data]
+    band_hz: _Rate | None
+    model: dict[str, Any]
+    terms: list[Any]
+    estimate: dict[str, Any]
+    base_parameters: list[_BaseParameter]
+    training_error_in_band_percent: Finite | None = None
+    significant: _Significant | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -352,9 +345,10 @@ def write_result(
         >>> path.exists()
         True
     """
-    text, plain = json_texts(result_json(fit, check, cost, files))
-    checksum = f',\n "sha256": "{_digest(plain)}"\n}}\n'  # the last entry
-    return write_atomically(path, text.removesuffix("\n}") + checksum, force=force)
+    content = result_json(fit, check, cost, files)
+    content["sha256"] = _digest(json.dumps(content, sort_keys=True, allow_nan=False))
+    text = msgspec.json.format(json.dumps(content), indent=1)
+    return write_atomically(path, f"{text}\n", force=force)
 
 
 def read_result(path: str | os.PathLike[str]) -> SavedResult:
@@ -447,7 +441,9 @@ def _read_content(path: Path) -> dict[str, Any]:
             path=path,
             remedy="Run dynid identify again.",
         )
-    check_content(content, _RESULT, path=path, remedy=_REMEDY)
+    as_record(content, _Result, path=path, remedy=_REMEDY)
+    with _content_errors(path):
+        check_bounded({"model": content["model"], "terms": content["terms"]}, LARGEST)
     return dict(content)
 
 

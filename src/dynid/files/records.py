@@ -57,6 +57,19 @@ def as_record(
         raise error(reason, path=path, place=where, remedy=remedy) from failure
 
 
+def check_bounded(value: Any, most: float, place: str = "") -> None:
+    """Refuse numbers, also those in lists and tables inside, that are larger than ``most`` in magnitude.
+
+    Raises:
+        DataError: One is; with its place.
+    """
+    if isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            check_bounded(item, most, f"{place}.{key}".removeprefix("."))
+    elif isinstance(value, int | float) and abs(value) > most:
+        raise DataError(f"{str(value)[:60]} is beyond {most:g}", place=place)
+
+
 def split_failure(failure: msgspec.ValidationError) -> tuple[str, str]:
     """Reason of a failed conversion, and the place such as ``.inputs[2].sha256``, which msgspec states in one text."""
     reason, _, place = str(failure).partition(" - at `")

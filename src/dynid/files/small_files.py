@@ -2,7 +2,7 @@
 
 Only a regular file is read (a pipe would block, a device never ends), only up to a size, as UTF-8 with or without a
 byte order mark. The parsers' own errors, numbers beyond every use and halves of letters become one error with the file,
-the place inside it, the reason and the remedy. `dynid.files.schema` then checks types and bounds.
+the place inside it, the reason and the remedy. `dynid.files.records` then checks types and bounds.
 """
 
 from __future__ import annotations
