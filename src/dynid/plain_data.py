@@ -7,7 +7,7 @@ or a value of another type. Numbers keep every bit. Nothing in a file is ever ex
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache
@@ -106,7 +106,11 @@ def _mapping(value: Mapping[str, Any], types: Mapping[str, type[Any]], place: st
     return {key: _restore(item, types, f"{place}.{key}") for key, item in value["items"]}
 
 
-_FORMS = {"array": _array, "mapping": _mapping, "float": lambda value, types, place: float(value["value"])}
+_FORMS: Mapping[str, Callable[[Mapping[str, Any], Mapping[str, type[Any]], str], Any]] = {
+    "array": _array,
+    "mapping": _mapping,
+    "float": lambda value, types, place: float(value["value"]),
+}
 """What stands in a file for an array, a mapping, and a number that is not finite -> how it is read."""
 
 
@@ -144,7 +148,7 @@ def _fits(value: Any, hint: Any) -> bool:
         return any(_fits(value, each) for each in inside)
     if origin is Literal:
         return any(type(value) is type(each) and value == each for each in inside)
-    if hint in (float, int):
+    if hint is float or hint is int:
         return isinstance(value, (int, float) if hint is float else int) and not isinstance(value, bool)
     if hint is None or hint is NoneType:
         return value is None

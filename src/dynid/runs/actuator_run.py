@@ -31,8 +31,7 @@ from dynid.export.servos.servo_notes import FileNotes, notes_text
 from dynid.export.servos.servo_robot import ServoFile, missing_in, write_servo_mjcf, write_servo_urdf
 from dynid.findings import Finding
 from dynid.links.common.copies import check_copies
-from dynid.links.log_reader import ChannelMapSource
-from dynid.logs.channel_map import read_channel_map
+from dynid.logs.channel_map import ChannelMapSource, read_channel_map
 from dynid.logs.joint_order import column_order
 from dynid.logs.lerobot import is_lerobot, read_lerobot
 from dynid.logs.reading import read_recording

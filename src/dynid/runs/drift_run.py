@@ -25,8 +25,9 @@ from dynid.fleet.trends import Trend, excess_scatter, fit_trend
 from dynid.lazy import cached_property
 from dynid.links.friction_summary import JointFriction, joint_friction
 from dynid.links.identify import Identification, identify_equations
-from dynid.links.log_reader import ChannelMapSource, LogReader
+from dynid.links.log_reader import LogReader
 from dynid.links.recipe import Recipe
+from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.reading import log_digest
 from dynid.processing.experiment import Experiment
 from dynid.report.page import Chapter, Page

@@ -10,8 +10,8 @@ import numpy as np
 
 from dynid.errors import DataError
 from dynid.links.common.copies import check_copies
-from dynid.links.log_reader import ChannelMapSource
 from dynid.load.drive_gains import DriveGains, identify_drive_gains
+from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.drives import CurrentGains
 from dynid.logs.reading import read_recording
 from dynid.logs.recording import Recording

@@ -13,10 +13,11 @@ from dynid.export.controller_files import ControllerFile, ros2_gravity_compensat
 from dynid.export.data_tables import load_table, table_ending, write_table, write_tables
 from dynid.export.result_file import SavedResult, read_result
 from dynid.files import make_folder
-from dynid.links.log_reader import ChannelMapSource, LogReader, Notice, log_finding
+from dynid.links.log_reader import LogReader, Notice, log_finding
 from dynid.links.recipe import Recipe
 from dynid.load.load import Load
 from dynid.load.load_files import read_load
+from dynid.logs.channel_map import ChannelMapSource
 from dynid.processing.experiment import Experiment
 from dynid.runs.validation_run import common_cutoff
 

@@ -12,8 +12,8 @@ from dynid.export.robot_files import write_robot_files
 from dynid.findings import Finding
 from dynid.fleet.fleet import MONTH_DAYS, Fleet, FleetData, identify_fleet
 from dynid.fleet.history import Window
-from dynid.links.log_reader import ChannelMapSource
 from dynid.links.recipe import Recipe
+from dynid.logs.channel_map import ChannelMapSource
 from dynid.report.page import Chapter, Page
 from dynid.report.sections.fleet_sections import fleet_page
 from dynid.robot.model import Robot

@@ -18,7 +18,6 @@ from dynid.links.common.kept_faults import unmended
 from dynid.links.estimators import make_estimator
 from dynid.links.identify import Identification, identify_logs, prepare_robot
 from dynid.links.log_reader import (
-    ChannelMapSource,
     Check,
     Log,
     LogReader,
@@ -26,6 +25,7 @@ from dynid.links.log_reader import (
 from dynid.links.pruning import PruningCost
 from dynid.links.recipe import Recipe
 from dynid.links.validation import Validation, validate
+from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import Chain, Processing

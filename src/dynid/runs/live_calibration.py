@@ -17,8 +17,9 @@ from dynid.errors import DataError
 from dynid.export.result_file import read_result
 from dynid.findings import Finding
 from dynid.links.identify import Identification
-from dynid.links.log_reader import ChannelMapSource, Log, LogReader, Notice, log_finding
+from dynid.links.log_reader import Log, LogReader, Notice, log_finding
 from dynid.links.recipe import Recipe
+from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.recording import Recording
 from dynid.monitor.calibration import Calibration, calibrate
 from dynid.monitor.live_lines import SET_CLOCK_S, Sample

@@ -13,7 +13,7 @@ from dynid.files import file_digest
 from dynid.findings import Finding, QualityReport
 from dynid.links.common.copies import check_copies
 from dynid.links.log_part import check_part
-from dynid.links.log_reader import ChannelMapSource, LogReader, Notice
+from dynid.links.log_reader import LogReader, Notice
 from dynid.links.recipe import Recipe
 from dynid.load.load import Load
 from dynid.load.load_files import read_library, read_load, read_load_logs
@@ -21,6 +21,7 @@ from dynid.load.load_study import LoadStudy, check_load_log, study_load, study_p
 from dynid.load.payload import ArmUncertainty
 from dynid.load.sensor_checks import Proposal, find_wrench_delay
 from dynid.load.wrist import Sensing
+from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import Chain, Processing, check_delay

@@ -14,9 +14,10 @@ from dynid.links.common.copies import SeenSamples, check_copies
 from dynid.links.common.held_out_causes import explain_failure
 from dynid.links.common.kept_faults import unmended
 from dynid.links.identify import Identification
-from dynid.links.log_reader import ChannelMapSource, LogReader, Notice
+from dynid.links.log_reader import LogReader, Notice
 from dynid.links.recipe import Recipe
 from dynid.links.validation import Validation, validate
+from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.reading import log_digest
 from dynid.processing.experiment import Experiment
 from dynid.report.page import Chapter, Page

@@ -13,8 +13,9 @@ from dynid.files import file_digest
 from dynid.findings import Finding
 from dynid.links.common.copies import check_copies
 from dynid.links.identify import Identification
-from dynid.links.log_reader import ChannelMapSource, Log, LogReader, Notice, log_finding
+from dynid.links.log_reader import Log, LogReader, Notice, log_finding
 from dynid.links.recipe import Recipe
+from dynid.logs.channel_map import ChannelMapSource
 from dynid.monitor.alarms import Watch, watch_experiment
 from dynid.monitor.calibration import Calibration, Sight, calibrate
 from dynid.monitor.planted_pushes import PushCurve, plant_pushes
