@@ -95,6 +95,7 @@ campaigns:
 	@echo "gain-coverage           200 loads by torques with gains of drives that are 10 % wrong"
 	@echo "load-coverage           95 % intervals of loads by a sensor at three noises, by joint torques, and of drive gains"
 	@echo "run-agreement           planted differences between runs: how often the cause is named"
+	@echo "online-speed            microseconds per sample of the estimators on line"
 	@echo "closed-loops            IV and DIDIM with told and assumed control laws: errors, coverage, bias, time"
 	@echo "compare-real            estimators on real logs"
 	@echo "command-evidence        faults planted in real logs without torque, and objections to these logs as they are"
@@ -218,6 +219,9 @@ gain-coverage: $(STAMP)
 load-coverage: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/load_torque_coverage.py 200
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/load_single_axis.py 200
+
+online-speed: $(STAMP)
+	$(CAMPAIGN)/online_speed.py
 
 closed-loops: $(STAMP)
 	$(CAMPAIGN)/closed_loops.py

@@ -194,9 +194,8 @@ run and within {pulses:.2f} um on the run with pulses, which no method has seen.
 {table}
 {refused}
 
-Maximum likelihood (`ml`) loses dry friction on this log, and its interval does not say so: the other methods are to
-be used. The weight that instrumental variables give to reversals of slides was chosen with this table in view
-(`SLIDE_SHARE` in `instrument_noise.py`).
+The weight that instrumental variables give to reversals of slides was chosen with this table in view
+(`SLIDE_SHARE` in `instrumental.py`).
 
 The largest distance is that of the four values from the published ones in standard deviations of the method. "Law" is
 the test of the control law, for methods that simulate the loop. The last columns are root mean square distances of
