@@ -148,7 +148,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "refused": "A log was refused; the report in the run folder lists all findings.",
         "torque-offset": "The torques have another offset in the held-out data.",
         # estimates, from estimation/
-        "averaged-models": "Several sets of further terms predict equally well; the result is the mean of their fits.",
+        "selected-friction": "The data chose the mechanisms of friction; intervals hold as if they had been known.",
         "bounds-cost": "Given bounds contradict the data.",
         "common-cutoff": "All logs are smoothed with one cutoff, with which the model predicts left-out data best.",
         "freed-geometry": "Geometry was estimated beside the parameters.",

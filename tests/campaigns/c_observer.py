@@ -23,7 +23,7 @@ from benchmarks.speed.pinocchio_model import pinocchio_model
 from dynid.export.c.c_check import find_compiler
 from dynid.export.running.observer_code import CHECKED_GAIN, observer_files, run_observer, wandering_states
 from dynid.kernels import kernel
-from dynid.links.whole_model import WholeModel
+from dynid.links.rich.models import Model
 from dynid.monitor.observer import MomentumObserver
 from dynid.monitor.observer_model import ObserverModel
 from dynid.terms.memory import Hysteresis, LaggedSign
@@ -103,7 +103,7 @@ def compare(steps: int) -> float:
     """Largest error of C against Python over the steps, over the largest term of the balance."""
     robot = arm()
     terms = (Hysteresis(0.4, joint=1, scale=0.02), LaggedSign(0.3, joint=4, scale=0.05))
-    model = ObserverModel(WholeModel(robot, robot.parameter_vector, terms))
+    model = ObserverModel(Model(robot, robot.parameter_vector, terms))
     rows = wandering_states(model, steps)
     found = run_observer(model, "arm", "double", rows)
     observer = MomentumObserver(model, gain=CHECKED_GAIN)

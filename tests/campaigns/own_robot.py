@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.export.result_file import read_result
-from dynid.links.friction_summary import joint_friction
+from dynid.links.rich.joint_friction import joint_friction
 
 Floats = NDArray[np.float64]
 LINKS = {  # mass [kg], centre of mass [m], moments of inertia [kg m^2]

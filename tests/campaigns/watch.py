@@ -35,7 +35,7 @@ from scipy.stats import poisson
 import dynid
 from dynid.estimation.equations import build_equations
 from dynid.links.identify import Identification
-from dynid.links.whole_model import WholeModel
+from dynid.links.rich.models import Model
 from dynid.monitor.alarm_tails import Tail, find_peaks, fit_tail
 from dynid.monitor.alarms import find_alarms
 from dynid.monitor.calibration import KINDS, Calibration, Statistics, calibrate, fit_quickly, follow
@@ -250,7 +250,7 @@ def frictionless(fit: Identification) -> ObserverModel:
     for place, placed in enumerate(fit.robot.terms, start=10 * fit.robot.dof):
         if placed.term.dependence is not Dependence.ACCELERATION:
             theta[place] = 0.0
-    return ObserverModel(WholeModel(fit.robot, theta, ()))
+    return ObserverModel(Model(fit.robot, theta, ()))
 
 
 def plain_residual(model: ObserverModel, run: Experiment) -> list[tuple[Floats, float]]:

@@ -91,7 +91,7 @@ def test_the_log_shows_that_the_velocity_is_late_and_the_pulses_are_volts() -> N
 def test_emps_in_its_loop(method: str) -> None:
     recipe = dynid.Recipe(
         estimator=method,
-        selection=False,
+        friction="plain",
         law=str(ROOT / "robots" / "emps_law.toml"),
         control_rate_hz=1000.0,
         cutoff_hz=55.0,

@@ -12,7 +12,6 @@ from dynid.estimation.equations import build_equations
 from dynid.estimation.estimate import Estimator
 from dynid.estimation.linear.least_squares import OLS, WLS
 from dynid.estimation.physical.feasible import FeasibleWLS
-from dynid.estimation.physical.prior_wls import PriorWLS
 from dynid.kernels import inverse_dynamics
 from dynid.processing.experiment import Experiment
 from dynid.robot import zoo
@@ -21,7 +20,7 @@ from dynid.terms.motors import Offset, RotorInertia
 from estimation.planted import planted_run
 
 ROBOT = zoo.puma560().with_terms(RotorInertia(0.2), Viscous(0.5), Coulomb(0.4), Offset(0.1))
-ESTIMATORS: list[Estimator] = [OLS(), WLS(), PriorWLS(), FeasibleWLS()]
+ESTIMATORS: list[Estimator] = [OLS(), WLS(), FeasibleWLS()]
 
 
 def with_motion(run: Experiment, joint: int | None) -> Experiment:

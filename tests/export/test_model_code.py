@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError
-from dynid.estimation.rows import RobotTorques, stretches, torque_of_terms
-from dynid.estimation.selection import standard_candidates
+from dynid.estimation.rows import RobotTorques, stretches
 from dynid.export.c.c_package import generate_c
 from dynid.export.result_file import read_result, write_result
 from dynid.links.identify import identify
 from dynid.links.recipe import Recipe
-from dynid.links.validation import robot_error
-from dynid.links.whole_model import PresentState, WholeModel
+from dynid.links.rich.mechanisms import make_menu
+from dynid.links.rich.models import PresentState
 from dynid.processing.process import process
 from dynid.processing.simulation import simulate_experiment, sum_of_sines
 from dynid.robot.zoo import cylindrical, scara
@@ -55,7 +53,7 @@ def test_the_header_and_the_readme_name_the_file_of_the_whole_model(fit):
     files = generate_c(fit, ["inverse_dynamics"], name="My arm").files
     (name,) = [file for file in files if file.endswith("_model.h")]
     for text in (files["my_arm.h"], files["README.md"]):
-        assert f"Only {name} has these terms: hysteresis, lagged sign, load friction." in text
+        assert f"Only {name} has the rich friction" in " ".join(text.replace("*", " ").split())
 
 
 def test_every_candidate_advances_as_its_column_says(run):
@@ -63,11 +61,12 @@ def test_every_candidate_advances_as_its_column_says(run):
     robot = scara().with_terms(RotorInertia(0.1), Viscous(1.0), Coulomb(1.0))
     robot = robot.with_couplings(Coupling({"joint1": 1.0, "joint2": -0.5}, 0.1, 0.2, 0.3))
     experiment = process(simulate_experiment(robot, sum_of_sines(4), rate_hz=100, duration_s=4.0))
-    groups = standard_candidates(robot, [experiment], Reference(robot.parameter_vector))
+    menu = make_menu(robot, [experiment], Reference(robot.parameter_vector))
+    shapes = [terms for mechanism in menu for terms in mechanism.shapes.values()]
     (_, motion), *_ = stretches(experiment)
     part = Motion(motion.q[:60], motion.dq[:60], motion.ddq[:60], motion.rate_hz)
     kinds = set()
-    for term in (term for group in groups for term in group.terms):
+    for term in (term for terms in shapes for term in terms):
         wanted = term.column(RobotTorques(robot), part)
         states = [
             PresentState(robot, *sample, 1.0 / part.rate_hz) for sample in zip(part.q, part.dq, part.ddq, strict=True)
@@ -79,7 +78,7 @@ def test_every_candidate_advances_as_its_column_says(run):
             for joint, column in wanted.items():
                 assert found[joint] == pytest.approx(column[row], rel=1e-9, abs=1e-9), (term.name, row)
         kinds.add(type(term))
-    assert len(kinds) >= 12
+    assert len(kinds) >= 8
 
 
 def _compile(package, folder, *flags):
@@ -113,7 +112,7 @@ def _torques(library, name, size, run):
 def test_c_gives_the_torques_that_were_judged(fit, run, tmp_path):
     package = generate_c(fit, ["inverse_dynamics"])
     library = _compile(package, tmp_path / "code")
-    found = _torques(library, package.name, WholeModel.of(fit).memory_size, run)
+    found = _torques(library, package.name, fit.rich.memory_size, run)
     wanted = fit.torque(run)
     assert np.abs(found - wanted).max() < 1e-12 * np.abs(wanted).max()
     assert "model_torque" in package.counts
@@ -123,16 +122,6 @@ def test_c_gives_the_torques_that_were_judged(fit, run, tmp_path):
 def test_code_of_a_saved_result_has_the_same_model(fit, tmp_path):
     saved = read_result(write_result(fit, tmp_path / "result.json"))
     assert dict(generate_c(saved, ["inverse_dynamics"]).files) == dict(generate_c(fit, ["inverse_dynamics"]).files)
-
-
-def test_functions_without_memory_are_refitted(truth, run):
-    """What friction with memory explains goes into the terms that these functions have."""
-    bare = truth.with_terms(RotorInertia(), Viscous(), Coulomb())
-    dry = [LaggedSign(scale=0.02, joint=joint) for joint in range(3)]
-    rubbing = replace(run, effort=run.effort + torque_of_terms(truth, dry, np.full(3, 4.0), run))
-    fit = identify(bare, rubbing, Recipe.bare(), terms=dry)
-    dropped = fit.robot.with_parameters(fit.standard)
-    assert robot_error(fit.with_terms, rubbing).whole < 0.5 * robot_error(dropped, rubbing).whole
 
 
 def test_a_package_without_such_terms_has_no_model_files(truth, fit, tmp_path):

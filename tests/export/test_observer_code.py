@@ -13,7 +13,7 @@ from dynid.errors import ArgumentError
 from dynid.export.c.c_check import FLAGS, find_compiler
 from dynid.export.running.observer_code import CHECKED_GAIN, observer_files, run_observer, wandering_states
 from dynid.kernels import kernel
-from dynid.links.whole_model import WholeModel
+from dynid.links.rich.models import Model
 from dynid.monitor.observer import MomentumObserver
 from dynid.monitor.observer_model import ObserverModel
 from dynid.terms.memory import Hysteresis, LaggedSign
@@ -26,7 +26,7 @@ def model() -> ObserverModel:
     """A UR10 with friction of two kinds of memory."""
     robot = dynid.robots.ur10().with_terms(dynid.Viscous(2.0), dynid.Coulomb(3.0), dynid.RotorInertia(0.3))
     terms = (Hysteresis(4.0, joint=1, scale=0.02), LaggedSign(2.0, joint=4, scale=0.05))
-    return ObserverModel(WholeModel(robot, robot.parameter_vector, terms))
+    return ObserverModel(Model(robot, robot.parameter_vector, terms))
 
 
 def python_steps(rows: np.ndarray) -> np.ndarray:

@@ -12,7 +12,6 @@ import dynid
 from dynid.logs import as_recording, read_lerobot
 from dynid.processing.simulation import sum_of_sines
 from dynid.terms.friction import Coulomb, SaturatingViscous, Viscous
-from dynid.terms.memory import Hysteresis
 
 ROBOT = dynid.robots.gautier_khalil_3r().with_terms(Viscous(), Coulomb())
 LOG = dynid.simulate_experiment(
@@ -64,9 +63,6 @@ def test_predict_takes_terms_without_memory() -> None:
     fit = dynid.identify(bare, run, BARE, estimator="wls", terms=terms)
     np.testing.assert_allclose(fit.predict(run.q, run.dq, run.ddq), fit.torque(run), atol=1e-9)
     np.testing.assert_allclose(fit.predict(run.q[7], run.dq[7], run.ddq[7]), fit.torque(run)[7], atol=1e-9)
-    remembering = dynid.identify(bare, run, BARE, estimator="wls", terms=[Hysteresis(joint=0, scale=0.05)])
-    with pytest.raises(dynid.errors.ArgumentError, match="memory"):
-        remembering.predict(run.q, run.dq, run.ddq)
 
 
 @pytest.mark.parametrize("version", ["v2.1", "v3.0"])

@@ -13,7 +13,6 @@ from click.testing import CliRunner
 import dynid
 from dynid.cli import main
 from dynid.errors import ArgumentError, DataError
-from dynid.estimation.selection import ForwardSelection
 from dynid.links.recipe import Recipe
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.term_names import add_terms
@@ -42,15 +41,15 @@ unit = ["N m", "N", "N"]
 
 def test_a_recipe_file_gives_the_recipe_back(tmp_path: Path) -> None:
     recipe = Recipe(
-        springs=("joint1",), band_hz=8.0, cutoff_hz=None, delay_s="auto", hold_out="30%", selection=None, stream=False
+        springs=("joint1",), band_hz=8.0, cutoff_hz=None, delay_s="auto", hold_out="30%", friction="plain", stream=False
     )
     recipe.write(tmp_path / "recipe.toml")
     assert Recipe.read(tmp_path / "recipe.toml") == recipe
-    other = Recipe(selection=ForwardSelection(folds=(4, 6)))
+    other = Recipe(gravity=(0.0, 0.0, 9.81))
     other.write(tmp_path / "recipe.toml", force=True)
     assert Recipe.read(tmp_path / "recipe.toml") == other
-    (tmp_path / "short.toml").write_text("band_hz = 5\nselection = false\n")
-    assert Recipe.read(tmp_path / "short.toml") == Recipe(band_hz=5.0, selection=None)
+    (tmp_path / "short.toml").write_text('band_hz = 5\nfriction = "plain"\n')
+    assert Recipe.read(tmp_path / "short.toml") == Recipe(band_hz=5.0, friction="plain")
 
 
 @pytest.mark.parametrize(
@@ -82,27 +81,16 @@ def test_a_wrong_recipe_file_is_refused_by_file_and_key(
 
 
 def test_words_change_a_recipe() -> None:
-    recipe = Recipe().with_words(["band_hz=30", "delay_s=auto", "springs=a,b", "selection=false", "hold_out=every:3:1"])
-    assert recipe == Recipe(band_hz=30.0, delay_s="auto", springs=("a", "b"), selection=None, hold_out="every:3:1")
+    recipe = Recipe().with_words(["band_hz=30", "delay_s=auto", "springs=a,b", "friction=plain", "hold_out=every:3:1"])
+    assert recipe == Recipe(band_hz=30.0, delay_s="auto", springs=("a", "b"), friction="plain", hold_out="every:3:1")
     with pytest.raises(ArgumentError, match="KEY=VALUE"):
         Recipe().with_words(["band_hz"])
-
-
-def test_false_and_true_stand_for_no_selection_and_the_default_one() -> None:
-    assert Recipe(selection=False) == Recipe(selection=None)  # type: ignore[arg-type]
-    assert Recipe(selection=True) == Recipe()  # type: ignore[arg-type]
-    assert Recipe.bare(selection=True).selection == ForwardSelection()
-    robot = cylindrical()
-    log = simulate_experiment(robot, sum_of_sines(3, seed=1), rate_hz=100, duration_s=4)
-    for estimator in ("wls", "feasible"):
-        fit = dynid.identify(robot, log, dynid.Recipe(selection=False, estimator=estimator))  # type: ignore[arg-type]
-        assert fit.selection is None
 
 
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
-        ("selection", "yes", "Give true, false"),
+        ("friction", "smooth", '"rich"'),
         ("gate", "false", "Give true or false"),
         ("gate", 1, "Give true or false"),
         ("couplings", "no", "Give true or false"),

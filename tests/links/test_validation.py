@@ -8,18 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from campaigns import hypotheses
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.linear.least_squares import WLS
-from dynid.links.common.held_out_causes import explain_failure
 from dynid.links.common.log_errors import name_logs
 from dynid.links.identify import identify
 from dynid.links.recipe import Recipe
 from dynid.links.validation import cross_validate, validate
 from dynid.report.report import identification_page
 from dynid.robot import zoo
-from dynid.robot.inertia import Inertia
-from dynid.robot.model import Robot
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset
 from estimation.planted import planted_run
@@ -129,71 +125,6 @@ def test_the_summary_names_joints_above_the_limit_though_the_whole_passes() -> N
     verdict, below, *_ = uneven.summary().splitlines()
     assert verdict == check.verdict
     assert below.startswith(f"Above the limit of 15 %: {TRUTH.joint_names[1]} (25 %);")
-
-
-def lift() -> Robot:
-    """An arm on a heavy slide that moves up and down."""
-    return hypotheses.believed("rail").with_gravity((-9.81, 0.0, 0.0)).with_terms(Viscous(0.5), Coulomb(1.0))
-
-
-def test_a_heavy_slide_does_not_hide_that_the_arm_carries_another_load() -> None:
-    empty = lift()
-    load = Inertia.from_com(3.0, (0.3, 0.0, 0.1), 0.02 * np.eye(3))
-    full = empty.with_body("load", parent="link5", inertia=load)
-    prior = empty.with_parameters(0.9 * empty.parameter_vector)
-    run, held_out = planted_run(full, noise=0.1, motion=1), planted_run(empty, noise=0.1, motion=2)
-    fit = identify(prior, run, Recipe.bare())
-    check = validate(fit, held_out)
-    assert check.relative_error < check.limit  # newtons of the slide, added to the newton metres of the arm
-    torques, forces = check.by_kind
-    assert torques.error > check.limit > forces.error
-    slide, *turning = np.sqrt(np.sum((held_out.effort - fit.torque(held_out)) ** 2, axis=0))
-    assert torques.error == pytest.approx(
-        100.0 * np.linalg.norm(turning) / np.linalg.norm(held_out.effort[:, 1:]), rel=1e-9
-    )
-    assert forces.error == pytest.approx(100.0 * slide / np.linalg.norm(held_out.effort[:, 0]), rel=1e-9)
-    assert not check.passed
-    assert check.verdict.startswith(f"failed: {torques.error:.2f} % of the torques [N m]")
-    (cause,) = explain_failure(fit, check, [held_out])
-    assert cause.code == "other-load"
-    assert cause.evidence["explained share"] > 0.95
-    assert cause.sentence in replace(check, causes=(cause,)).summary()
-
-
-@pytest.mark.parametrize("signs", [(1.0,), (1.0, -1.0)])
-def test_offsets_of_held_out_logs_are_named_with_the_error_without_them(signs: tuple[float, ...]) -> None:
-    """Each log has its own: opposite ones do not hide each other behind friction or a load."""
-    robot = lift()
-    fit = identify(robot, planted_run(robot, noise=0.1, motion=1), Recipe.bare())
-    offsets = np.zeros(robot.dof)
-    offsets[[1, 3]] = 40.0, 6.0
-    runs = [planted_run(robot, noise=0.1, motion=motion) for motion in range(2, 2 + len(signs))]
-    moved = [replace(run, effort=run.effort + sign * offsets, source=f"run{k}.csv")
-             for k, (run, sign) in enumerate(zip(runs, signs, strict=True))]  # fmt: skip
-    check = validate(fit, moved)
-    (cause,) = explain_failure(fit, check, moved)
-    assert cause.code == "torque-offset"
-    for k, sign in enumerate(signs):
-        assert cause.evidence[f"OFF2 of run{k}.csv"] == pytest.approx(sign * 40.0, rel=0.05)
-        assert cause.evidence[f"OFF4 of run{k}.csv"] == pytest.approx(sign * 6.0, rel=0.05)
-    assert f"in run{len(signs) - 1}.csv; without them" in cause.message
-    left = validate(fit, runs).relative_error
-    assert left < 0.3 * check.relative_error
-    assert cause.evidence["error without them [%]"] == pytest.approx(left, rel=0.1)
-
-
-def test_a_load_in_one_of_several_held_out_logs_is_named_with_its_log() -> None:
-    robot = lift()
-    load = Inertia.from_com(6.0, (0.1, 0.05, 0.1), 0.02 * np.eye(3))
-    loaded = robot.with_body("held", parent=robot.bodies[-1].joint.child, inertia=load)
-    fit = identify(robot, planted_run(robot, noise=0.1, motion=1), Recipe.bare())
-    runs = [planted_run(robot, noise=0.1, motion=2), planted_run(robot, noise=0.1, motion=3)]
-    runs = [
-        replace(run, source=f"run{k}.csv") for k, run in enumerate([*runs, planted_run(loaded, noise=0.1, motion=4)])
-    ]
-    (cause,) = explain_failure(fit, validate(fit, runs), runs)
-    assert cause.code == "other-load"
-    assert "most of them in run2.csv" in cause.message
 
 
 def test_a_joint_that_the_prior_model_predicts_better_fails_unless_noise_is_the_reason() -> None:

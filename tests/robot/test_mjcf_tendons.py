@@ -20,9 +20,7 @@ from dynid.robot.model import Robot
 from dynid.terms import (
     AngleHarmonic,
     Coupling,
-    CubicViscous,
     Offset,
-    QuadraticViscous,
     RotorInertia,
     Viscous,
 )
@@ -45,7 +43,7 @@ def full(robot: Robot) -> Robot:
     """Every term of a plain MJCF, on every joint that can have it, and a coupled wrist."""
     a, b = robot.joint_names[-2:]
     return robot.with_terms(
-        *(RotorInertia(0.3), Viscous(2.0), QuadraticViscous(-0.3), CubicViscous(0.1), Offset(-0.7)),
+        *(RotorInertia(0.3), Viscous(2.0), Offset(-0.7)),
         *(Offset(0.4, joint=1), AngleHarmonic(-1.3, joint=1), AngleHarmonic(0.6, sine=True, joint=1)),
         Coupling({a: 1.0, b: -2.0}, rotor_inertia=0.05, viscous=0.3),
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,8 +13,6 @@ import pytest
 
 import dynid
 from dynid.estimation.linear.least_squares import WLS
-from dynid.estimation.rows import torque_of_terms
-from dynid.estimation.selection import standard_candidates
 from dynid.export.result_file import read_result, write_result
 from dynid.kernels import inverse_dynamics, regressor
 from dynid.links.identify import identify
@@ -22,8 +20,7 @@ from dynid.links.recipe import Recipe
 from dynid.loop.arm import Arm
 from dynid.parameters.layout import parameter_layout
 from dynid.robot import zoo
-from dynid.terms import TERMS, Coulomb, Offset, Reference, StateTerm, Term, Viscous
-from dynid.terms.base import TermSizes
+from dynid.terms import TERMS, Coulomb, Offset, StateTerm, Viscous
 from estimation.planted import planted_run
 
 ROBOT = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))
@@ -39,10 +36,6 @@ class AirDrag(StateTerm):
 
     def formula(self, q: Any, dq: Any, ddq: Any) -> Any:
         return np.sign(dq) * dq * dq
-
-    @classmethod
-    def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
-        return {"air drag": tuple(cls(joint=j) for j in sizes.joints)}
 
 
 @pytest.fixture(autouse=True)
@@ -69,18 +62,9 @@ def test_a_fit_finds_it_and_its_result_file_keeps_it(tmp_path: Path) -> None:
     terms = [AirDrag(joint=j) for j in range(ROBOT.dof)]
     fit = identify(ROBOT, run, Recipe.bare(), estimator=WLS(), terms=terms)
     np.testing.assert_array_less(np.abs(fit.estimate.values[-4:] - 0.3), 4.0 * fit.estimate.stderr[-4:])
-    assert fit.terms_left_out == ()
-    assert fit.with_terms.moving_joints[1].terms[-1] == AirDrag(float(fit.estimate.values[-3]))
+    assert fit.rich.terms[1] == AirDrag(float(fit.estimate.values[-3]), joint=1)
     write_result(fit, tmp_path / "result.json")
     assert read_result(tmp_path / "result.json").identification().terms == tuple(terms)
-
-
-def test_selection_tries_it() -> None:
-    run = planted_run(DRAGGED, samples=500)
-    groups = standard_candidates(ROBOT, [run], Reference(ROBOT.parameter_vector))
-    assert "air drag" in [group.name for group in groups]
-    planted = replace(run, effort=torque_of_terms(ROBOT, groups[-1].terms, np.ones(ROBOT.dof), run))
-    assert np.abs(planted.effort).max() > 0.0
 
 
 def test_a_simulation_has_it_with_its_sign_smoothed() -> None:

@@ -13,8 +13,8 @@ from dynid.kernels import inverse_dynamics
 from dynid.robot import zoo
 from dynid.terms.base import Motion, Reference, Term
 from dynid.terms.coupling import MotorFriction
-from dynid.terms.friction import AngleFriction, Coulomb, SaturatingViscous, SmoothSign, Stribeck, Viscous
-from dynid.terms.load_dependent import BaseTilt, CrossTalk, DriveGain, LoadFriction, SensorCurvature
+from dynid.terms.friction import Coulomb, SaturatingViscous, SmoothSign, Stribeck, Viscous
+from dynid.terms.load_dependent import BaseTilt, CrossTalk, DriveGain, LoadFriction
 from dynid.terms.memory import Hysteresis, LaggedSign
 from dynid.terms.motors import Offset
 from dynid.terms.springs import AngleHarmonic
@@ -28,14 +28,12 @@ TERMS: list[Term] = [
     Stribeck(joint=1, scale=0.2),
     SaturatingViscous(joint=2),
     AngleHarmonic(joint=1, order=2, sine=True),
-    AngleFriction(joint=0, scale=0.1, sine=True),
     Hysteresis(joint=0, scale=0.05),
     LaggedSign(joint=1, scale=0.05),
     MotorFriction(ratios=((0, 1.0), (1, -1.0)), friction=SmoothSign(joint=1, scale=0.1)),
     LoadFriction(friction=SmoothSign(joint=1, scale=0.1), reference=REFERENCE),
     CrossTalk(joint=0, source=1, reference=REFERENCE),
     DriveGain(joint=1, reference=REFERENCE),
-    SensorCurvature(joint=0, reference=REFERENCE),
 ]
 
 

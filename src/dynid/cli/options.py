@@ -206,7 +206,7 @@ OLD_OPTIONS = {
     "--profile": "--map",
     "--joint-models": "--usual-terms",
     "--locked": "--unmoved",
-    "--no-select": "--set selection=false",
+    "--no-select": "--friction plain",
     "--no-stream": "--set stream=false",
     "--from": "--set start_from=FILE",
     "--spring": "--set springs=JOINT",

@@ -26,9 +26,7 @@ NAMES = {
     "perturbation": ["EstimateBounds", "PerturbationBounds", "estimate_bounds", "perturbation_bounds"],
     "physical.bounds": ["Bounds"],
     "physical.feasible": ["FeasibleWLS"],
-    "physical.prior_wls": ["PriorWLS"],
     "registry": ["estimator", "estimators"],
-    "selection": ["Candidate", "ForwardSelection", "standard_candidates"],
 }
 """Module -> its public names, loaded at first use."""
 

@@ -32,10 +32,6 @@ from dynid.estimation.perturbation import estimate_bounds as estimate_bounds
 from dynid.estimation.perturbation import perturbation_bounds as perturbation_bounds
 from dynid.estimation.physical.bounds import Bounds as Bounds
 from dynid.estimation.physical.feasible import FeasibleWLS as FeasibleWLS
-from dynid.estimation.physical.prior_wls import PriorWLS as PriorWLS
 from dynid.estimation.registry import estimator as estimator
 from dynid.estimation.registry import estimators as estimators
-from dynid.estimation.selection import Candidate as Candidate
-from dynid.estimation.selection import ForwardSelection as ForwardSelection
-from dynid.estimation.selection import standard_candidates as standard_candidates
 from dynid.estimation.streamed_logs import stream_equations as stream_equations

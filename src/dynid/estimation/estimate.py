@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, wrong_kind_error
-from dynid.estimation.intervals.displaced import displaced_std
 from dynid.findings import Finding
 from dynid.parameters.base_set import BaseParameters, conversion_matrix
 from dynid.tables import Table, html_card
@@ -50,8 +49,7 @@ class Estimate:
     """(b,) base parameters, then terms."""
     covariance: Floats
     """(b, b) covariance of the values; infinite variance where the data determine nothing. Its standard deviations are
-    such that 1.96 of them are half of a 95 % interval, few degrees of freedom (Student's t) included. Where there is a
-    `bias`, its square is included."""
+    such that 1.96 of them are half of a 95 % interval, few degrees of freedom (Student's t) included."""
     undetermined: NDArray[np.bool_]
     """(b,) whether the data do not determine the parameter; its value is then a convention (smallest norm)."""
     noise_std: Floats
@@ -78,9 +76,6 @@ class Estimate:
     """Figures of merit of the method."""
     references: tuple[str, ...] = ()
     """Keys of docs/references.md: the papers of the estimator."""
-    bias: Floats | None = None
-    """(b,) how far a prior and constraints moved the values from the best guess; None for nowhere. Errors are then
-    normal around it, and the standard deviations those of `dynid.estimation.intervals.displaced`."""
 
     @classmethod
     def of(cls, equations: Unknowns, **fields: Any) -> Estimate:
@@ -103,7 +98,8 @@ class Estimate:
     @property
     def stderr(self) -> Floats:
         """(b,) standard deviation of each value; infinite where undetermined."""
-        return np.where(self.undetermined, np.inf, displaced_std(np.diag(self.covariance), self.bias))
+        with np.errstate(invalid="ignore"):
+            return np.where(self.undetermined, np.inf, np.sqrt(np.diag(self.covariance)))
 
     def spread(self, rows: Floats) -> Floats:
         """(m,) standard deviations of combinations (m, b) of values that the data determine.
@@ -112,7 +108,7 @@ class Estimate:
         """
         finite = np.where(np.isfinite(self.covariance), self.covariance, 0.0)
         variance = np.einsum("ij,jk,ik->i", rows, finite, rows, optimize=True)
-        return displaced_std(variance, None if self.bias is None else rows @ self.bias)
+        return np.asarray(np.sqrt(variance))
 
     @property
     def relative_stderr(self) -> Floats:
@@ -210,7 +206,6 @@ def convert_estimate(estimate: Estimate, given: BaseParameters, wanted: BasePara
         values=matrix @ estimate.values,
         covariance=covariance,
         undetermined=undetermined,
-        bias=None if estimate.bias is None else matrix @ estimate.bias,
     )
 
 

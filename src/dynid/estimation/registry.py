@@ -12,7 +12,6 @@ from dynid.estimation.estimate import Estimator
 
 ESTIMATORS: dict[str, str] = {
     "feasible": "dynid.estimation.physical.feasible:FeasibleWLS",
-    "prior-wls": "dynid.estimation.physical.prior_wls:PriorWLS",
     "wls": "dynid.estimation.linear.least_squares:WLS",
     "ols": "dynid.estimation.linear.least_squares:OLS",
     "huber": "dynid.estimation.linear.robust:Huber",

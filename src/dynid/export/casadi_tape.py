@@ -41,27 +41,16 @@ def casadi_function(
         ``casadi.Function``. The derivative of a dry friction's sign is zero, as CasADi has it.
 
     Raises:
-        ArgumentError: CasADi is not installed; there is no such quantity; or the identification has terms that no
-            function of the present state holds (friction with memory, for example).
+        ArgumentError: CasADi is not installed; or there is no such quantity.
 
     Example:
         >>> torque = dynid.export.casadi_function(robot, "gravity_torque")
         >>> torque.name_in()
         ['q']
     """
-    robot = model if isinstance(model, Robot) else _robot_of(model)
+    robot = model if isinstance(model, Robot) else model.identified
     tape = kernel(robot, quantity, symbolic_parameters=symbolic_parameters).tape
     return casadi_from_tape(tape, quantity)
-
-
-def _robot_of(fit: Identification) -> Robot:
-    if fit.terms_left_out:
-        raise ArgumentError(
-            f"the identified model has terms that no function of the present state holds "
-            f"({', '.join(fit.terms_left_out)})",
-            remedy="Give fit.with_terms, whose other terms are refitted to the whole model.",
-        )
-    return fit.with_terms
 
 
 def casadi_from_tape(tape: Tape, name: str = "function") -> Any:

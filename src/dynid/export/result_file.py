@@ -27,6 +27,7 @@ from dynid.findings import Finding
 from dynid.information import Information
 from dynid.links.identify import Identification
 from dynid.links.pruning import PrunedRobot, PruningCost
+from dynid.links.rich.models import Model
 from dynid.links.validation import Validation, finite_or_none, training_error_in_band
 from dynid.parameters.base import base_parameters
 from dynid.parameters.base_set import BaseParameters
@@ -37,7 +38,7 @@ from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointLimits, Link
 from dynid.tape import OperationCount
 from dynid.terms import TERMS
-from dynid.terms.base import Reference, StateTerm, Term
+from dynid.terms.base import Reference, Term
 from dynid.terms.coupling import Coupling
 
 SCHEMA = 2
@@ -75,6 +76,11 @@ class _Significant(Struct):
     pruned: dict[str, Any]
 
 
+class _Model(Struct, forbid_unknown_fields=True):
+    parameters: list[_Parameter]
+    terms: list[Any]
+
+
 class _Result(Struct):
     """What a result file holds; other keys are for people and for the report."""
 
@@ -83,8 +89,8 @@ class _Result(Struct):
     joint_names: list[Text]
     training_error_percent: dict[str, Finite | None]
     standard_parameters: dict[str, _Parameter]
-    identified_parameters: list[_Parameter]
-    carried_parameters: list[_Parameter]
+    plain: _Model
+    rich: _Model
     data: list[_Data]
     band_hz: _Rate | None
     model: dict[str, Any]
@@ -151,10 +157,11 @@ class SavedResult:
 
     def _check_sizes(self, robot: Robot, base: BaseParameters, terms: Sequence[Term]) -> None:
         """Check that the vectors of the file are those of its robot."""
-        carried = sum(isinstance(term, StateTerm) for term in terms)
         sizes = {
             "standard_parameters": (self.standard.size, robot.parameter_vector.size),
-            "carried_parameters": (len(self.content["carried_parameters"]), self.standard.size + carried),
+            "plain.parameters": (len(self.content["plain"]["parameters"]), self.standard.size),
+            "rich.parameters": (len(self.content["rich"]["parameters"]), self.standard.size),
+            "rich.terms": (len(self.content["rich"]["terms"]), len(terms)),
             "training_error_percent": (len(self.content["training_error_percent"]), robot.dof + 1),
         }
         for place, (found, wanted) in sizes.items():
@@ -187,10 +194,17 @@ class SavedResult:
             band_hz=self.content["band_hz"],
         )  # fmt: skip
         self._check_sizes(robot, base, terms)
-        fit = Identification(equations=equations, estimate=estimate, standard=self.standard)
-        # both were refitted where the equations were at hand
-        vars(fit)["identified"] = robot.with_parameters(np.array(self.content["identified_parameters"], dtype=float))
-        vars(fit)["carried_parameters"] = np.array(self.content["carried_parameters"], dtype=float)
+        rate = next((run.rate_hz for run in equations.excerpts), None)
+        plain, rich = (
+            Model(
+                robot,
+                np.array(self.content[kind]["parameters"], dtype=float),
+                tuple(from_plain(self.content[kind]["terms"], types, f"{kind}.terms")),
+                rate,
+            )
+            for kind in ("plain", "rich")
+        )
+        fit = Identification(equations=equations, estimate=estimate, plain=plain, rich=rich)
         error = self.content["training_error_percent"]
         vars(fit)["training_error"] = np.array(
             [*error.values()], dtype=float
@@ -292,14 +306,13 @@ def result_json(
             )
         ],
         "standard_parameters": dict(zip(base.layout.names, fit.standard.tolist(), strict=True)),
-        "identified_parameters": fit.identified.parameter_vector.tolist(),  # of the robot without further terms
-        "carried_parameters": fit.carried_parameters.tolist(),  # of the robot with the terms that kernels can carry
+        "plain": _model_part(fit.plain, types),
+        "rich": _model_part(fit.rich, types),
         "files": [dict(file) for file in files],
         "prior_dominated": list(fit.prior_dominated),
         "without_effect": base.unidentifiable,
         "significant": _significant_part(fit, cost),
-        "selection": [] if fit.selection is None else fit.selection.to_json(),  # the rounds of the search
-        "selected_terms": [] if fit.selection is None else fit.selection.terms_to_json(),  # what the model holds
+        "selection": [] if fit.selection is None else fit.selection.to_json(),
         "data": [data_facts(run) for run in fit.equations.excerpts],
         "validation": None if check is None else check.to_json(),
         "band_hz": fit.equations.band_hz,
@@ -307,6 +320,11 @@ def result_json(
         "terms": to_plain(fit.terms, types),
         "estimate": to_plain(estimate, types),
     }
+
+
+def _model_part(model: Model, types: Sequence[type[Any]]) -> dict[str, Any]:
+    """A model without its robot, as plain data."""
+    return {"parameters": model.theta.tolist(), "terms": to_plain(model.terms, types)}
 
 
 def _significant_part(fit: Identification, cost: PruningCost | None) -> dict[str, Any] | None:

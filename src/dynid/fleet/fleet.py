@@ -40,12 +40,12 @@ from dynid.fleet.history import (
 from dynid.fleet.pooling import ArmEquations, OwnPart, Pool, pool_arms, share_of_others, weigh_arm
 from dynid.fleet.store import LeafStore, settings_digest
 from dynid.information import Information
-from dynid.links.common.common_cutoff import CutoffChoice
 from dynid.links.common.leaves import CUTOFF_LOGS, Leaf, LeafTask, fix_cutoff, leaf_equations, leaf_tasks, make_leaf
 from dynid.links.estimators import make_estimator
 from dynid.links.identify import Identification, identify_equations, prepare_robot
-from dynid.links.log_reader import ChannelMapSource, Log, LogReader, Progress, refuse_in_pieces
+from dynid.links.log_reader import Log, LogReader, Progress, refuse_in_pieces
 from dynid.links.recipe import Recipe
+from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.recording import Recording
 from dynid.parameters.base import base_parameters
 from dynid.parameters.base_set import BaseParameters, require_kept_columns
@@ -252,7 +252,7 @@ def identify_fleet(
     """
     check_number("gain_spread", gain_spread, "a share from zero up, such as 0.03", zero=True)
     check_number("window_days", window_days, "a time above zero [days]")
-    chosen = replace(recipe or Recipe(), selection=None)
+    chosen = replace(recipe or Recipe(), friction="plain")
     _refuse_unusable(chosen)
     refuse_missing_dask(chosen.engine)
     logs = _listed(data, channel_map)
@@ -393,7 +393,7 @@ class _Reading:
 
     def _common_cutoff(self, logs: Sequence[Log]) -> float | None:
         reader = LogReader(robot=self.robot, recipe=self.recipe, channel_map=self.channel_map)
-        hz = fix_cutoff(reader, logs, CutoffChoice(self.robot, band_hz=None, terms=(), base=self.base)).recipe.cutoff_hz
+        hz = fix_cutoff(reader, logs).recipe.cutoff_hz
         return hz if isinstance(hz, float) else None
 
     def _compare_cutoff(self, logs: Sequence[Log]) -> None:

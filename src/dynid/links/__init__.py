@@ -7,7 +7,7 @@ from dynid.lazy import lazy_names
 NAMES = {
     "identify": ["Identification"],
     "recipe": ["Recipe"],
-    "friction_summary": ["JointFriction", "joint_friction"],
+    "rich.joint_friction": ["JointFriction", "joint_friction"],
     "pruning": ["PrunedRobot", "PruningCost"],
     "significance": ["Significance", "essential_parameters", "significant_parameters"],
     "validation": ["Validation", "cross_validate", "validate"],

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dynid.errors import ArgumentError, LogReadError
-from dynid.links.log_reader import ChannelMapSource
+from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.in_memory import as_recording, is_table
 from dynid.logs.reading import log_digest
 from dynid.logs.recording import Recording

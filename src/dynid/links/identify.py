@@ -2,67 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
 from dynid.decompositions import one_blas_thread
-from dynid.diagnosis.refined_geometry import RefinedGeometry, refine_geometry
+from dynid.diagnosis.refined_geometry import refine_geometry
 from dynid.diagnosis.runs import diagnose_runs
 from dynid.engines.engine_names import make_engine, refuse_missing_dask
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator
-from dynid.estimation.noisy.gain_uncertainty import add_gain_uncertainty
 from dynid.estimation.perturbation import EstimateBounds, estimate_bounds
 from dynid.estimation.physical.definiteness import check_inertia
 from dynid.estimation.physical.feasible import FeasibleWLS
-from dynid.estimation.physical.friction_signs import check_friction, note_lone_terms
-from dynid.estimation.physical.nearest import lift_parameters, with_possible_links
-from dynid.estimation.physical.prior import term_signs
-from dynid.estimation.physical.restriction import restrict_parameters
+from dynid.estimation.physical.friction_signs import check_friction
+from dynid.estimation.physical.nearest import lift_parameters
 from dynid.estimation.registry import capabilities
-from dynid.estimation.rows import torque_along, torque_of_terms
-from dynid.estimation.selection import Selection
 from dynid.estimation.streamed_logs import stream_equations
 from dynid.findings import Finding
-from dynid.kernels import inverse_dynamics, kernel
 from dynid.lazy import cached_property
-from dynid.links.common.averaging import average_models
-from dynid.links.common.base_tilt import is_tilted, leave_out_tilts, note_unsure, unsure_tilts
-from dynid.links.common.common_cutoff import CutoffChoice
-from dynid.links.common.friction_misfit import count_friction_misfit
-from dynid.links.common.kept_faults import check_kept_terms
 from dynid.links.common.leaves import fix_cutoff, reduce_logs
 from dynid.links.common.run_differences import settle_runs
-from dynid.links.common.term_selection import select_terms
 from dynid.links.couplings import with_coupled_motors
 from dynid.links.estimators import make_estimator
 from dynid.links.given_data import list_data
 from dynid.links.identification_view import identification_card, identification_line, parameter_tables
-from dynid.links.log_reader import ChannelMapSource, Log, LogReader, read_in_pieces, refuse_in_pieces
+from dynid.links.log_reader import Log, LogReader, read_in_pieces, refuse_in_pieces
 from dynid.links.pruning import read_share
 from dynid.links.recipe import Recipe
+from dynid.links.rich.mechanisms import TILT, load_friction, make_menu
+from dynid.links.rich.models import Model, refit_friction, valued
+from dynid.links.rich.selection import Selection, select_mechanisms
 from dynid.links.significance import Significance, significant_parameters
+from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.recording import Recording
 from dynid.parameters.base_set import BaseParameters
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.robot.model import Robot
 from dynid.robot.term_names import add_terms
 from dynid.tables import Table, plain_number
-from dynid.terms.base import StateTerm, Term
+from dynid.terms.base import Reference, Term
+from dynid.terms.load_dependent import LoadFriction, horizontal_axes
 
 Data = Experiment | Recording | str | Path | Any
 """An experiment, a recording, a log file, or a table in memory: a data frame or a dictionary of arrays."""
 
 SAME = 1e-6
 """Relative difference up to which a robot has the estimated base parameters (convention: well above rounding)."""
+SURE = 2.5758
+"""Standard deviations that the tilt of a base must be away from zero: 99 % of the normal distribution."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,15 +66,15 @@ class Identification:
     """The identified parameters of a robot's links and joints, with the data and the method behind them."""
 
     equations: Factors
+    """The equations of the rich model."""
     estimate: Estimate
-    """Base parameters with their uncertainty."""
-    standard: Floats
-    """(p,) standard parameters of a physically possible robot; see `prior_dominated`.
-
-    Of estimators that give base parameters only it is the possible robot nearest to them, for simulators and files;
-    `predict` and `torque` use the base parameters themselves."""
+    """Base parameters and rich friction with their uncertainty."""
+    plain: Model
+    """The links with rotor inertia, Coulomb and viscous friction, offset, and what the user stated."""
+    rich: Model
+    """The same links with the friction that predicts best; the plain model's where nothing predicts better."""
     selection: Selection | None = None
-    """How the terms were selected, where they were."""
+    """Which mechanisms of friction were kept, where they were tried."""
     significance: Significance | None = None
     """The significant parameters, fitted again without the others, where the recipe asks for them."""
 
@@ -92,89 +88,15 @@ class Identification:
         """The combinations that were estimated."""
         return self.equations.base
 
-    @cached_property
+    @property
+    def standard(self) -> Floats:
+        """(p,) standard parameters of the plain model, a physically possible robot; see `prior_dominated`."""
+        return self.plain.theta
+
+    @property
     def identified(self) -> Robot:
-        """The robot with the identified parameters and its own terms only, as simulators accept it.
-
-        Where the model has further terms, the robot is refitted to the torques of the whole model, so that its own
-        terms take over what they can; `torque` has the whole. Links fixed to a moving one keep their inertias, unless
-        nothing possible would be left for the moving one: then it takes the whole body.
-        """
-        return self.restrict_terms(lambda term: True) if self.terms else self.with_signs
-
-    @cached_property
-    def with_signs(self) -> Robot:
-        """The robot with the standard parameters; what must not be negative is not."""
-        theta = self.standard.copy()
-        signs = np.concatenate([np.zeros(10 * self.robot.dof, dtype=bool), term_signs(self.robot)]).astype(bool)
-        theta[signs] = np.maximum(theta[signs], 0.0)
-        return with_possible_links(self.robot, theta)
-
-    def restrict_terms(self, holds: Callable[[Term], bool]) -> Robot:
-        """Refit the robot with those of its own terms that a destination holds, nearest to the model's torques.
-
-        Args:
-            holds: Whether the destination, a file format for example, can hold a term.
-
-        Raises:
-            ArgumentError: The identification was read from a file, which does not hold the equations.
-        """
-        dropped = [self.base.layout.names[10 * self.robot.dof + place]
-                   for place, placed in enumerate(self.robot.terms) if not holds(placed.term)]  # fmt: skip
-        if not self.terms and not dropped:
-            return self.with_signs
-        if not self.equations.information.parts:
-            raise ArgumentError(
-                "an identification that was read from a file has no equations to refit from",
-                remedy="Use the robot files of its run folder, or identify again.",
-            )
-        theta = restrict_parameters(self.equations, self.estimate, self.with_signs, dropped).theta
-        return with_possible_links(self.robot, theta)
-
-    @cached_property
-    def with_terms(self) -> Robot:
-        """The identified robot with its selected terms on its joints: what kernels and most of the C code can carry.
-
-        Terms with memory, and those that depend on other joints, are missing (`terms_left_out` names them); where there
-        are such terms, the others are refitted to the torques of the whole model.
-        """
-        if not self.terms:
-            return self.identified
-        theta, count = self.carried_parameters, self.standard.size
-        carried = [term.with_value(v) for term, v in zip(self._carried, theta[count:].tolist(), strict=True)]
-        return with_possible_links(self.robot, theta[:count]).with_terms(*carried, keep=True)
-
-    @property
-    def terms_left_out(self) -> tuple[str, ...]:
-        """Terms that `with_terms` cannot carry; `torque` has them all."""
-        return tuple(term.name for term in self.terms if not isinstance(term, StateTerm))
-
-    @property
-    def _carried(self) -> tuple[StateTerm, ...]:
-        return tuple(term for term in self.terms if isinstance(term, StateTerm))
-
-    @cached_property
-    def carried_parameters(self) -> Floats:
-        """(p + k,) parameters of `with_terms`: the robot's own, then those of its selected terms."""
-        if self.terms_left_out:
-            return restrict_parameters(self.equations, self.estimate, self.with_signs, (), self._carried).theta
-        return np.concatenate([self.standard, self.estimate.values[self.base.rank :]])
-
-    @property
-    def _by_base(self) -> bool:
-        """Whether torques come from the base parameters themselves: no possible robot need have them.
-
-        What they leave open is taken from the prior by `standard`, unless no possible robot was found at all, or
-        terms may have taken over a part of it.
-        """
-        if self.estimate.standard is not None:
-            values = self.estimate.values[: self.base.rank]
-            away = np.abs(self.base.grouping @ self.standard - values)
-            return bool(np.any(away > SAME * (np.abs(values) + np.abs(values).max(initial=0.0))))
-        if self.terms:
-            return True
-        open_ones = bool(self.estimate.undetermined.any())
-        return not open_ones or np.array_equal(self.standard, self.robot.parameter_vector)
+        """The robot of the plain model, as simulators and files hold it."""
+        return self.plain.identified
 
     @property
     def prior_dominated(self) -> tuple[str, ...]:
@@ -198,79 +120,34 @@ class Identification:
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """What acts on the torques besides the identified robot's links and its own terms."""
+        """What acts on the torques of the rich model besides the links and the robot's own terms."""
         return self.equations.terms
 
-    def predict(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Floats:
-        """(N, n) torques of a motion by the identified robot and its terms without memory [N m or N].
+    def predict(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, *, rate_hz: float | None = None) -> Floats:
+        """(N, n) torques of samples of one log in time order, by the rich model [N m or N].
+
+        A single state (n,) has no past: where friction has memory, the plain model answers, with a warning.
 
         Args:
             q: (N, n) or (n,) positions [rad or m].
             dq: Velocities, of the same shape.
             ddq: Accelerations, of the same shape.
-
-        Raises:
-            ArgumentError: The model has friction with memory, which needs to know the sampling rate; see `torque`.
+            rate_hz: Sampling rate, for friction with memory [Hz]; that of the identified logs by default.
         """
-        if self.terms:
-            remembering = [term.name for term in self.terms if term.has_memory]
-            if remembering:
-                raise ArgumentError(
-                    f"the identified model has terms with memory ({', '.join(remembering)}), which need gap-free "
-                    "motion of a known sampling rate",
-                    remedy="Use Identification.torque(experiment), or identify without these terms.",
-                )
-            return self._predict_with_terms(q, dq, ddq)
-        if not self._by_base:
-            return inverse_dynamics(self.identified, q, dq, ddq)
-        states = (np.asarray(channel, dtype=float) for channel in (q, dq, ddq))
-        theta = self.equations.representative(self.estimate.values)
-        return np.asarray(kernel(self.robot, "inverse_dynamics", symbolic_parameters=True)(*states, theta))
-
-    def _predict_with_terms(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Floats:
-        """Torques of single states by a model whose terms have no memory, so that no rate is needed."""
-        motion = [np.atleast_2d(np.asarray(channel, dtype=float)) for channel in (q, dq, ddq)]
-        rows, width = motion[0].shape
-        states = Experiment(
-            time=np.arange(rows, dtype=float), q=motion[0], dq=motion[1], ddq=motion[2],
-            effort=np.zeros((rows, width)), valid=np.ones((rows, width), dtype=bool),
-            segment=np.zeros(rows, dtype=np.int64), rate_hz=1.0, joint_names=self.robot.joint_names,
-        )  # fmt: skip
-        torque = self.torque(states)
-        return torque[0] if np.ndim(q) == 1 else torque
-
-    @property
-    def torque_parameters(self) -> Floats:
-        """(p,) parameters of the robot with which `torque` computes, to which it adds the further terms."""
-        if self._by_base:
-            return self.equations.representative(self.estimate.values)
-        return self.standard if self.terms else self.identified.parameter_vector
+        if np.ndim(q) > 1:
+            return self.rich.predict(q, dq, ddq, rate_hz=rate_hz)
+        if not any(term.has_memory for term in self.rich.terms):
+            return np.asarray(self.rich.predict(q, dq, ddq)[0])
+        warnings.warn("a single state has no past: the plain model predicts it", stacklevel=2)
+        return np.asarray(self.plain.predict(q, dq, ddq)[0])
 
     def torque(self, experiment: Experiment) -> Floats:
-        """(N, n) torques of an experiment's motion by the identified robot and its terms [N m or N].
+        """(N, n) torques of an experiment's motion by the rich model [N m or N].
 
         The columns are in the order of the experiment's own, also where that is not the robot's: the joints are matched
         by name, and ``run.effort - fit.torque(run)`` is the residual.
         """
-        model = (self.standard.tobytes(), self.estimate.values.tobytes(), self._by_base)
-        latest, known = _TORQUES.get(self.equations, (None, WeakKeyDictionary()))
-        if latest != model:
-            _TORQUES[self.equations] = (model, known := WeakKeyDictionary())
-        if experiment not in known:
-            known[experiment] = self._torque(experiment)
-        return known[experiment].copy()
-
-    def _torque(self, experiment: Experiment) -> Floats:
-        if self._by_base:
-            return self.equations.torque(self.estimate.values, experiment)
-        run = experiment.matched(self.robot)
-        if not self.terms:
-            torque = torque_along(self.robot, self.identified.parameter_vector, run)
-        else:
-            values = self.estimate.values[self.base.rank :]
-            torque = torque_along(self.robot, self.standard, run)
-            torque += torque_of_terms(self.robot, self.terms, values, run)
-        return experiment.as_recorded(torque, self.robot)
+        return self.rich.torque(experiment)
 
     @cached_property
     def training_error(self) -> Floats:
@@ -322,7 +199,7 @@ class Identification:
         if hidden:
             lines += ["", f"These parameters never act on the torques and stay unknown: {', '.join(hidden)}."]
         if self.selection is not None:
-            lines += ["", "Terms tried, best first:", self.selection.table().to_text()]
+            lines += ["", "Mechanisms of friction that were tried, best first:", self.selection.table().to_text()]
         if self.significance is not None:
             lines += ["", self.significance.headline + ":", ", ".join(self.significance.kept) + "."]
         lines += [f"{finding.severity.capitalize()}: {finding.sentence}" for finding in estimate.findings]
@@ -342,10 +219,6 @@ class Identification:
     __repr__, _repr_html_ = identification_line, identification_card
 
 
-_TORQUES: WeakKeyDictionary[Factors, tuple[object, WeakKeyDictionary[Experiment, Floats]]] = WeakKeyDictionary()
-"""Equations -> their latest model, and run -> its torques: whatever is said about a model, they are the same."""
-
-
 def identify(
     robot: Robot,
     data: Data | Sequence[Data],
@@ -360,7 +233,7 @@ def identify(
     """Identify a robot's parameters by a recipe, as ``dynid identify`` does.
 
     Logs (files or recordings) are checked and processed as the recipe says. Experiments are taken as they are: the
-    gate and the processing of the recipe do not apply to them, a hold-out is refused; its terms, its selection, its
+    check and the processing of the recipe do not apply to them, a hold-out is refused; its terms, its friction, its
     band and its estimator apply. `Recipe.bare()` adds nothing to the robot.
 
     Args:
@@ -371,12 +244,12 @@ def identify(
         estimator: Estimator, or its name such as "wls", that replaces the one named by the recipe.
         channel_map: Channel map of log files, or its file; its gear matrix also gives couplings of motors.
         base: The base parameters of the robot with its terms, where they were computed before.
-        terms: Further terms of the torques that are in the model in any case.
+        terms: Further terms of the torques that are in both models.
         threads: Number of threads that reduce the samples.
 
     Raises:
         ArgumentError: Settings exclude each other, or data of several kinds are mixed.
-        DataError: The gate refuses a log, or a log cannot be used.
+        DataError: The check refuses a log, or a log cannot be used.
 
     Example:
         >>> fit = dynid.identify(robot, run, dynid.Recipe.bare(), estimator="wls")
@@ -442,54 +315,36 @@ def identify_logs(
         The identification, and the held-out experiments.
     """
     recipe = reader.recipe
-    for name in ("law", "control_rate_hz"):
-        if getattr(recipe, name) is not None and not estimator.simulates_loop:
-            reader.note("unused-setting", f"{name} has no effect: the estimator simulates no control loop")
-    springs = recipe.spring_terms(reader.robot)
-    choose = CutoffChoice(reader.robot, band_hz=recipe.band_hz, terms=(*springs, *terms), base=base)
     whole = _needs_whole_logs(recipe, estimator, terms)
     if recipe.engine != "local":
         refuse_in_pieces(whole)
         refuse_missing_dask(recipe.engine)
-        reader.note("in-pieces", "logs are read piece by piece: terms are not selected")
-        fixed = fix_cutoff(reader, logs, choose)
+        fixed = fix_cutoff(reader, logs)
         with make_engine(recipe.engine, workers=recipe.workers, scheduler=recipe.scheduler) as engine:
             equations = reduce_logs(fixed, logs, engine, base)
-        proof = reader.experiments(held_out, for_validation=True, cutoff_hz=choose.hz)
-        fit = identify_equations(equations, estimator)
-        return replace(fit, estimate=choose.noted(fit.estimate)), proof
-    if recipe.stream is True or (recipe.stream == "auto" and read_in_pieces(logs, needed_whole=bool(whole))):
+        proof = fixed.experiments(held_out, for_validation=True)
+    elif recipe.stream is True or (recipe.stream == "auto" and read_in_pieces(logs, needed_whole=bool(whole))):
         refuse_in_pieces(whole)
-        reader.note("in-pieces", "logs are read piece by piece: terms are not selected")
-        streams = reader.streams(logs, choose)
-        proof = reader.experiments(held_out, for_validation=True, cutoff_hz=choose.hz)
-        fit = identify_equations(stream_equations(reader.robot, streams, base=base), estimator)
-        return replace(fit, estimate=choose.noted(fit.estimate)), proof
-    if whole and recipe.stream == "auto" and read_in_pieces(logs, needed_whole=False):
-        other = " (--validate LOG holds out a log of its own without that)" if whole[0] == "hold_out" else ""
-        reader.note("whole-logs", f"{whole[0]} needs whole logs in memory, which takes long for large files{other}")
-    runs, proof = reader.training_and_proof(logs, held_out, choose)
-    if recipe.selection is not None and not estimator.accepts_terms:
-        reader.note("no-selection", "terms are not selected: the estimator knows links and the robot's own terms only")
-    fit = identify_experiments(reader.robot, runs, recipe, estimator, base=choose.base, terms=terms, threads=threads)
-    return replace(fit, estimate=choose.noted(fit.estimate)), proof
+        fixed = fix_cutoff(reader, logs)
+        equations = stream_equations(fixed.robot, fixed.streams(logs), base=base)
+        proof = fixed.experiments(held_out, for_validation=True)
+    else:
+        if whole and recipe.stream == "auto" and read_in_pieces(logs, needed_whole=False):
+            reader.note("whole-logs", f"{whole[0]} needs whole logs in memory, which takes long for large files")
+        runs, proof = reader.training_and_proof(logs, held_out)
+        fit = identify_experiments(reader.robot, runs, recipe, estimator, base=base, terms=terms, threads=threads)
+        return fit, proof
+    reader.note("in-pieces", "logs are read piece by piece: the plain friction alone is fitted")
+    return identify_equations(equations, estimator), proof
 
 
 def _needs_whole_logs(recipe: Recipe, estimator: Estimator, terms: Sequence[Term]) -> list[str]:
     """Settings that need whole logs in memory."""
     wanted = [key for key in ("hold_out", "band_hz", "springs", "significant", "free") if getattr(recipe, key)]
     wanted += ["terms"] if terms else []
-    kind = type(_searching(estimator))
+    inner: Estimator = getattr(estimator, "estimator", estimator)  # one in a control loop holds another
+    kind = type(inner)
     return wanted if capabilities(kind).accepts_streams else [*wanted, f"estimator {kind.name}"]
-
-
-def _searching(estimator: Estimator) -> Estimator:
-    """The estimator itself, or the one that was given a control loop."""
-    if not estimator.simulates_loop:
-        return estimator
-    from dynid.estimation.closed_loop.in_loop import InLoop
-
-    return estimator.estimator if isinstance(estimator, InLoop) else estimator
 
 
 @one_blas_thread()
@@ -502,77 +357,138 @@ def identify_experiments(
     base: BaseParameters | None = None,
     terms: Sequence[Term] = (),
     threads: int = 1,
-    freed: RefinedGeometry | None = None,
 ) -> Identification:
-    """Identify a robot that has its terms from experiments; see `identify`. Geometry is freed once."""
+    """Identify a robot that has its terms from experiments; see `identify`."""
     runs = matched_runs(robot, runs)
-    if recipe.free and freed is None:
-        freed = refine_geometry(robot, runs, recipe.free)
+    freed = refine_geometry(robot, runs, recipe.free) if recipe.free else None
     if freed is not None:
         robot, base = freed.robot, None
-    present = (*recipe.spring_terms(robot), *terms)
-    equations = build_equations(robot, runs, base=base, terms=present, band_hz=recipe.band_hz, threads=threads)
-    settled = settle_runs(equations, recipe.per_run)
-    if settled is not None:
-        equations = build_equations(
-            robot, settled.runs, base=equations.base, terms=present, band_hz=recipe.band_hz, threads=threads
-        )
-    selection = None
-    if recipe.selection is not None and estimator.accepts_terms:
-        # the mean of fits is possible where each of them is; other estimators take the model of the rule
-        rule = recipe.selection if isinstance(estimator, FeasibleWLS) else replace(recipe.selection, average=False)
-        equations, selection = select_terms(equations, rule)
-        if freed is None and is_tilted(equations):  # its term is linear in the angle: gravity is turned where logs tell
-            exact = refine_geometry(robot, runs, ("tilt",))
-            if exact.is_shown:
-                return identify_experiments(robot, runs, recipe, estimator, terms=terms, threads=threads, freed=exact)
-    fit = identify_equations(equations, estimator, selection)
-    if selection is not None and (unsure := unsure_tilts(fit.terms, selection.terms, fit.estimate)):
-        equations, selection = leave_out_tilts(equations, selection, list(unsure))
-        fit = identify_equations(equations, estimator, selection)
-        fit = replace(fit, estimate=replace(fit.estimate, findings=(*fit.estimate.findings, note_unsure(unsure))))
-    if freed is not None:
-        fit = replace(fit, estimate=replace(fit.estimate, findings=(*freed.findings, *fit.estimate.findings)))
-    fit = replace(fit, estimate=count_friction_misfit(equations, fit.estimate, fit.torque))
-    if settled is not None:
-        estimate = settled.noted(fit.estimate, equations)
-        fit = replace(fit, equations=replace(fit.equations, excerpts=tuple(runs)), estimate=estimate)
+    stated = (*recipe.spring_terms(robot), *terms)
+    build = partial(build_equations, robot, terms=stated, band_hz=recipe.band_hz, threads=threads)
+    equations = build(runs, base=base)
+    if settled := settle_runs(equations, recipe.per_run):
+        equations = build(settled.runs, base=equations.base)
+    if recipe.friction == "rich" and isinstance(estimator, FeasibleWLS):
+        fit = fit_rich(equations, estimator)
+    else:
+        fit = identify_equations(equations, estimator)
+    added = (*(freed.findings if freed else ()), *(settled.findings if settled else ()))
+    fit = replace(fit, estimate=replace(fit.estimate, findings=(*added, *fit.estimate.findings)))
     if recipe.significant is None:
         return fit
-    return replace(fit, significance=significant_parameters(equations, threshold=read_share(recipe.significant)))
+    share = read_share(recipe.significant)
+    return replace(fit, significance=significant_parameters(equations, threshold=share))
 
 
-def identify_equations(
-    equations: Factors, estimator: Estimator | None = None, selection: Selection | None = None
-) -> Identification:
-    """Identify a robot's parameters from equations, such as those of `stream_equations`.
+def fit_rich(equations: Samples, estimator: FeasibleWLS, *, tilt: bool = True) -> Identification:
+    """Fit the links together with rich friction, then the plain friction to the same links.
+
+    Args:
+        equations: The equations of the plain model.
+        estimator: How each model is fitted.
+        tilt: Whether a tilt of the base is looked for.
+    """
+    reference = _links_of(estimator.solve(equations))
+    menu = make_menu(equations.robot, equations.experiments, reference)
+    wide, selection = select_mechanisms(equations, [each for each in menu if tilt or each.name != TILT])
+    if TILT in selection.kept:
+        turned = _turn_gravity(equations.robot, estimator.solve(wide))
+        if turned is not None:
+            runs, stated = equations.experiments, equations.terms
+            equations = build_equations(turned, runs, terms=stated, band_hz=equations.band_hz)
+        return fit_rich(equations, estimator, tilt=False)
+    wide, selection = _better_loads(wide, selection, estimator)
+    return conclude(wide, estimator.solve(wide), equations, selection)
+
+
+def _links_of(estimate: Estimate) -> Reference:
+    assert estimate.standard is not None, "feasible has standard parameters"
+    return Reference(estimate.standard)
+
+
+def _turn_gravity(robot: Robot, estimate: Estimate) -> Robot | None:
+    """The robot on the tilted base that its logs show; None where the tilt is not sure."""
+    places = [k for k, name in enumerate(estimate.names) if name in {"TILTX", "TILTY"}]
+    angles, spread = estimate.values[places], estimate.stderr[places]
+    if not np.any(np.abs(angles) > SURE * spread):
+        return None
+    turned = robot.gravity + np.cross(angles @ horizontal_axes(robot.gravity), robot.gravity)
+    return robot.with_gravity(turned * np.linalg.norm(robot.gravity) / np.linalg.norm(turned))
+
+
+def _better_loads(wide: Samples, selection: Selection, estimator: FeasibleWLS) -> tuple[Samples, Selection]:
+    """Let friction with the load take it from links that were fitted together with this friction.
+
+    The fit without it, which selection starts from, puts a part of the friction into the links.
+    """
+    mine = {term: term for term in selection.terms}
+    loaded = [term for term in selection.terms if isinstance(term, LoadFriction)]
+    if not loaded:
+        return wide, selection
+    runs = wide.experiments
+    widths = np.array([term.friction.scale for term in loaded])  # type: ignore[attr-defined]
+    better = load_friction(wide.robot, runs, _links_of(estimator.solve(wide)), widths)
+    mine |= zip(loaded, better, strict=True)
+    selection = replace(selection, terms=tuple(mine.values()))
+    stated = wide.terms[: len(wide.terms) - len(selection.terms)]
+    terms = (*stated, *selection.terms)
+    return build_equations(wide.robot, runs, base=wide.base, terms=terms, band_hz=wide.band_hz), selection
+
+
+def identify_equations(equations: Factors, estimator: Estimator | None = None) -> Identification:
+    """Identify a robot's parameters from equations as they are, such as those of `stream_equations`.
 
     Args:
         equations: The equations.
         estimator: The estimator; physically consistent weighted least squares if None.
-        selection: Protocol of the selection of the terms, if there was one.
     """
-    method = estimator or FeasibleWLS()
-    if selection is not None and len(set(map(frozenset, selection.models))) > 1 and isinstance(method, FeasibleWLS):
-        estimate = average_models(equations, method, method.solve_for_mean(equations), selection)
-    else:
-        estimate = method.solve(equations)
-    estimate = add_gain_uncertainty(equations, estimate)
-    standard = estimate.standard
+    return conclude(equations, (estimator or FeasibleWLS()).solve(equations))
+
+
+def conclude(
+    equations: Factors, estimate: Estimate, plain: Factors | None = None, selection: Selection | None = None
+) -> Identification:
+    """Make both models of an estimate, and say what is impossible or doubtful in them.
+
+    Args:
+        equations: The equations of the estimate.
+        estimate: The estimate.
+        plain: The equations of the plain model; those of the estimate by default.
+        selection: Which mechanisms were kept, where some were tried.
+    """
+    rate = next((run.rate_hz for run in equations.excerpts), None)
+    standard, findings = estimate.standard, estimate.findings
     if standard is None:
-        standard, findings = lift_parameters(equations, estimate)
-        estimate = replace(estimate, findings=(*estimate.findings, *findings))
-    found = Identification(equations=equations, estimate=estimate, standard=standard, selection=selection)
-    kept = check_kept_terms(found.robot, found.terms, estimate)
-    findings = (*estimate.findings, *_physical_findings(found), *diagnose_runs(equations), *kept)
-    return replace(found, estimate=replace(estimate, findings=findings))
+        standard, lifted = lift_parameters(equations, estimate)
+        findings = (*findings, *lifted)
+    values = estimate.values[equations.base.rank :]
+    exact = _has_base(equations, estimate, standard)
+    theta = standard if exact else equations.representative(estimate.values)
+    rich = Model(equations.robot, theta, valued(equations.terms, values), rate)
+    if selection is not None and selection.terms and plain is not None:
+        refitted, size = refit_friction(plain, standard), len(equations.base.layout)
+        simple = Model(equations.robot, refitted[:size], valued(plain.terms, refitted[size:]), rate)
+    else:
+        simple = rich if exact else Model(equations.robot, standard, rich.terms, rate)
+    if exact or not estimate.undetermined.any():  # an open inertia matrix is said by another finding
+        findings = (*findings, *check_inertia(equations, theta, values))
+    findings = (*findings, *check_friction(equations, estimate), *diagnose_runs(equations), *_note_selection(selection))
+    return Identification(
+        equations=equations, estimate=replace(estimate, findings=findings), plain=simple, rich=rich, selection=selection
+    )
 
 
-def _physical_findings(found: Identification) -> tuple[Finding, ...]:
-    """What the parameters that give the torques cannot be: an indefinite inertia matrix, friction that drives."""
-    estimate, rank, equations = found.estimate, found.base.rank, found.equations
-    theta = equations.representative(estimate.values) if found._by_base else found.standard
-    friction = (*check_friction(equations, estimate, theta), *note_lone_terms(found.robot, found.terms))
-    if found._by_base and estimate.undetermined.any():  # the inertia matrix is open, which another finding says
-        return friction
-    return (*check_inertia(equations, theta, estimate.values[rank:]), *friction)
+def _has_base(equations: Factors, estimate: Estimate, standard: Floats) -> bool:
+    """Whether a robot with standard parameters has the estimated base parameters, or stands for those left open."""
+    if estimate.standard is None and estimate.undetermined.any() and not equations.terms:
+        return not np.array_equal(standard, equations.robot.parameter_vector)
+    values = estimate.values[: equations.base.rank]
+    away = np.abs(equations.base.grouping @ standard - values)
+    return not np.any(away > SAME * (np.abs(values) + np.abs(values).max(initial=0.0)))
+
+
+def _note_selection(selection: Selection | None) -> tuple[Finding, ...]:
+    if selection is None or not selection.kept:
+        return ()
+    message = f"the same data chose {', '.join(selection.kept)}; intervals hold as if they had been known"
+    return (Finding(code="selected-friction", severity="note", where="friction", message=message),)

@@ -7,7 +7,7 @@ the fields of `Recipe` as keys; ``dynid identify`` writes one into its run folde
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
@@ -16,7 +16,6 @@ from dynid.diagnosis.refined_geometry import check_freedoms
 from dynid.engines.engine_names import check_engine
 from dynid.errors import ArgumentError
 from dynid.estimation.registry import ESTIMATORS
-from dynid.estimation.selection import ForwardSelection
 from dynid.links.common.run_differences import check_differences
 from dynid.links.hold_out import HoldOut, read_hold_out
 from dynid.links.log_part import check_part
@@ -46,9 +45,9 @@ class Recipe(TomlSettings):
     """Joints with a spring, cylinder or counterweight that turns with the joint."""
     couplings: bool = True
     """Whether motors that turn several joints, by the gear matrix of the channel map, get a `Coupling`."""
-    selection: ForwardSelection | None = field(default_factory=ForwardSelection)
-    """Rule by which further friction and drive terms are added to the model; None or False adds none, True stands for
-    the default rule."""
+    friction: Literal["rich", "plain"] = "rich"
+    """Whether the links are fitted together with rich friction (with memory, with the load, another viscous law, a
+    tilted base, each where it predicts left-out parts better), or with plain friction alone."""
     estimator: str = "feasible"
     """Name of the estimator."""
     significant: str | None = None
@@ -59,11 +58,11 @@ class Recipe(TomlSettings):
     control_rate_hz: ControlRate | None = None
     """Rate of the control law [Hz], a multiple of the log's; None assumes one."""
     stream: bool | Literal["auto"] = "auto"
-    """Whether logs are read piece by piece, without selection of terms; "auto" does so above 200 MB, or 2 GB if
+    """Whether logs are read piece by piece, with plain friction alone; "auto" does so above 200 MB, or 2 GB if
     something in the recipe needs whole logs."""
     engine: Literal["local", "processes", "dask"] = "local"
     """Where logs are reduced: one after the other in this process, in a pool of processes, or on a Dask cluster. The
-    last two read logs piece by piece, without selection of terms; the result is the same for any number of workers."""
+    last two read logs piece by piece, with plain friction alone; the result is the same for any number of workers."""
     workers: Count | None = None
     """Number of processes of the engine; None for as many as there are processors."""
     scheduler: str | None = None
@@ -71,8 +70,8 @@ class Recipe(TomlSettings):
     gate: bool = True
     """Whether logs are checked first, and refused when the check finds an error."""
     cutoff_hz: Positive | Literal["auto"] | None = "auto"
-    """Cutoff of the low-pass of the positions [Hz]; "auto" chooses one for all logs by prediction (see
-    `dynid.links.common.common_cutoff`), None filters nothing."""
+    """Cutoff of the low-pass of the positions [Hz]; "auto" takes one for all logs from the spectra
+    of their positions, None filters nothing."""
     band_hz: Positive | None = None
     """Upper end of the band in which torques are fitted and compared [Hz]; None for all frequencies."""
     delay_s: Number | Literal["auto"] = 0.0
@@ -88,9 +87,9 @@ class Recipe(TomlSettings):
     ceiling; None for that of the robot file."""
     max_gap_s: Positive | None = None
     """Longest step of the clock that is not a gap [s]; None for three sampling periods."""
-    per_run: tuple[str, ...] = ("auto",)
+    per_run: tuple[str, ...] = ()
     """What each run has for itself: "offset", "friction", "trend", "warming" (see
-    `dynid.links.common.run_differences`); "auto" for the offsets that surely differ between runs, empty for nothing."""
+    `dynid.links.common.run_differences`)."""
     free: tuple[str, ...] = ()
     """Geometry that is estimated beside the parameters: "zeros" of encoders, "lengths" of links, "tilt" of the base,
     "angles" between axes (see `dynid.diagnosis.refined_geometry`); the identified robot has what was found."""
@@ -120,12 +119,12 @@ class Recipe(TomlSettings):
 
     @classmethod
     def bare(cls, **settings: Any) -> Recipe:
-        """The recipe that adds nothing to the robot: no terms, no couplings, no selection.
+        """The recipe that adds nothing to the robot: no terms, no couplings, plain friction.
 
         Args:
             **settings: Other fields of the recipe.
         """
-        nothing: dict[str, Any] = {"terms": (), "couplings": False, "selection": None}
+        nothing: dict[str, Any] = {"terms": (), "couplings": False, "friction": "plain"}
         return cls(**nothing | settings)
 
     @property

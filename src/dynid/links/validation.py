@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, NamedTuple, Protocol
@@ -20,9 +20,10 @@ from dynid.findings import Finding
 from dynid.kernels import inverse_dynamics
 from dynid.links.common.log_errors import LogError, name_logs, name_worst
 from dynid.links.given_data import list_data, shares_samples
-from dynid.links.identify import Data, identify
-from dynid.links.log_reader import ChannelMapSource, LogReader, common_cutoff
+from dynid.links.identify import Data, Identification, identify
+from dynid.links.log_reader import LogReader, common_cutoff
 from dynid.links.recipe import Recipe
+from dynid.logs.channel_map import ChannelMapSource
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.processing.filters import Butterworth, filter_there_and_back
 from dynid.processing.torque_noise import noise_through
@@ -44,6 +45,13 @@ NOTHING = 100.0
 """Relative error of a prediction that is zero [%] (definition)."""
 BAND_ORDER = 4
 """Order of the low-pass of the comparison, which runs forwards and backwards (as `filter_there_and_back` has it)."""
+
+
+BIASING = frozenset(
+    {"unsynchronised", "late-joint", "change", "push", "clock-scale", "drifting-offset", "run-drifts", "run-load",
+     "other-robot"}
+)  # fmt: skip
+"""Codes of findings about logs that bias the result."""
 
 
 class KindError(NamedTuple):
@@ -96,8 +104,12 @@ class Validation:
     """(n,) relative error 100 |measured - predicted| / |measured| of each joint [%]."""
     relative_error: float
     """Relative error over all joints together [%], the squares of N m and N added as numbers; see `by_kind`."""
+    plain_error: float
+    """Relative error of the plain model over all joints together [%]."""
     prior_error: float
     """Relative error of the prior model over all joints together [%]."""
+    plain_per_joint: Floats
+    """(n,) relative error of the plain model for each joint [%]."""
     prior_per_joint: Floats
     """(n,) relative error of the prior model for each joint [%]."""
     training_error: float
@@ -186,7 +198,8 @@ class Validation:
             return f"not passed: {error} is within the limit, but {'; '.join(doubts)}{self._name_unjudged()}"
         training = f"training {self.training_error:.2f} %, " if np.isfinite(self.training_error) else ""
         kinds = "".join(f"{kind.name} {kind.error:.2f} %, " for kind in self.by_kind)
-        return f"passed: {error} ({kinds}{training}prior model {self.prior_error:.2f} %){self._name_unjudged()}"
+        plain = f"plain model {self.plain_error:.2f} %, "
+        return f"passed: {error} ({kinds}{plain}{training}prior model {self.prior_error:.2f} %){self._name_unjudged()}"
 
     def _name_unjudged(self) -> str:
         """A clause that names the joints of which nothing could be compared; empty where there are none."""
@@ -237,10 +250,11 @@ class Validation:
 
     def table(self) -> Table:
         """Errors of every joint."""
-        columns = (self.per_joint, self.prior_per_joint, self.rms, self.whiteness)
+        columns = (self.per_joint, self.plain_per_joint, self.prior_per_joint, self.rms, self.whiteness)
         figures = np.column_stack(columns).tolist()
         rows = [(name, *row) for name, row in zip(self.joint_names, figures, strict=True)]
-        return Table.of(["joint", "error %", "prior model %", "rms residual", "lag-one correlation"], rows)
+        header = ["joint", "error %", "plain model %", "prior model %", "rms residual", "lag-one correlation"]
+        return Table.of(header, rows)
 
     def log_table(self) -> Table:
         """Errors of every held-out log, and the joint that adds most to each."""
@@ -262,6 +276,7 @@ class Validation:
             "verdict": self.verdict,
             "passed": self.passed,
             "relative_error_percent": finite_or_none(self.relative_error),
+            "plain_error_percent": finite_or_none(self.plain_error),
             "prior_error_percent": finite_or_none(self.prior_error),
             "training_error_percent": finite_or_none(self.training_error),
             "limit_percent": self.limit,
@@ -281,6 +296,7 @@ class Validation:
             "causes": [cause.to_dict() for cause in self.causes],
             "band_hz": self.band_hz,
             "per_joint_percent": self._by_joint(self.per_joint),
+            "plain_per_joint_percent": self._by_joint(self.plain_per_joint),
             "prior_per_joint_percent": self._by_joint(self.prior_per_joint),
             "rms_residual": self._by_joint(self.rms),
             "lag_one_correlation": self._by_joint(self.whiteness),
@@ -293,6 +309,17 @@ class Validation:
 
     def __str__(self) -> str:
         return self.summary()
+
+
+def name_doubts(findings: Iterable[Finding]) -> tuple[str, ...]:
+    """What findings about logs and estimate name that biases the result, as clauses with the log and the joint."""
+    return tuple(
+        dict.fromkeys(
+            ": ".join(part for part in (finding.log, finding.joint, finding.message) if part)
+            for finding in findings
+            if finding.code in BIASING and finding.severity != "note"
+        )
+    )
 
 
 def finite_or_none(value: float) -> float | None:
@@ -341,16 +368,18 @@ def validate(
             "an experiment that was used for the identification cannot validate it",
             remedy="Hold out one run, or a part of one.",
         )
+    simple = fit.plain if isinstance(fit, Identification) else fit
     comparison = _Comparison(band, trim_s)
     residuals, logs = [], []
-    prior, counts = np.zeros((2, fit.robot.dof))
+    prior, plain, counts = np.zeros((3, fit.robot.dof))
     for run, name in zip(runs, name_logs(runs), strict=True):
         predicted, prior_torque = fit.torque(run), torque_along(fit.robot, fit.robot.parameter_vector, run)
-        (measured, residual, prior_residual), counted = comparison.torques(
-            run, run.effort, run.effort - predicted, run.effort - prior_torque
+        (measured, residual, plain_residual, prior_residual), counted = comparison.torques(
+            run, run.effort, run.effort - predicted, run.effort - simple.torque(run), run.effort - prior_torque
         )
         residuals.append(residual)
         logs.append(LogError(name, (residual**2).sum(axis=0), (measured**2).sum(axis=0)))
+        plain += (plain_residual**2).sum(axis=0)
         prior += (prior_residual**2).sum(axis=0)
         counts += counted.sum(axis=0)
     squares, total = np.sum([log.squares for log in logs], axis=0), np.sum([log.total for log in logs], axis=0)
@@ -360,6 +389,8 @@ def validate(
             joint_names=fit.robot.joint_names,
             per_joint=100.0 * np.sqrt(squares / total),
             relative_error=float(100.0 * np.sqrt(squares.sum() / total.sum())),
+            plain_per_joint=100.0 * np.sqrt(plain / total),
+            plain_error=float(100.0 * np.sqrt(plain.sum() / total.sum())),
             prior_per_joint=100.0 * np.sqrt(prior / total),
             prior_error=float(100.0 * np.sqrt(prior.sum() / total.sum())),
             training_error=_training_error(fit, comparison),

@@ -20,7 +20,6 @@ from dynid.checks import as_number, as_whole
 from dynid.decompositions import one_blas_thread
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, build_equations
-from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.findings import Finding
 from dynid.links.common.run_differences import settle_runs
 from dynid.links.identify import Identification, identify_equations
@@ -461,10 +460,7 @@ def _news(whitening: Whitening, stretch: WatchedStretch) -> WatchedStretch:
 
 def fit_quickly(equations: Factors) -> Identification:
     """Identify as `dynid.links.identify.identify_equations` does, without its checks."""
-    estimate = FeasibleWLS().solve(equations)
-    if estimate.standard is None:
-        return identify_equations(equations)
-    return Identification(equations=equations, estimate=estimate, standard=estimate.standard, selection=None)
+    return identify_equations(equations)
 
 
 def _left_out(

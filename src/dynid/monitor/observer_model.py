@@ -23,7 +23,7 @@ from dynid.dynamics.energy import momentum_balance
 from dynid.dynamics.inverse_dynamics import term_torque
 from dynid.lazy import cached_property
 from dynid.links.identify import Identification
-from dynid.links.whole_model import PresentState, WholeModel
+from dynid.links.rich.models import Model, PresentState
 from dynid.robot.model import Robot
 from dynid.tape import Tape, record
 from dynid.terms.base import RecordableTerm, Term
@@ -37,14 +37,14 @@ class ObserverModel:
     does not know.
     """
 
-    whole: WholeModel
+    whole: Model
 
     @classmethod
     def of(cls, source: Robot | Identification) -> ObserverModel:
         """The observer of a robot with its parameter values, or of an identification with all its terms."""
         if isinstance(source, Identification):
-            return cls(WholeModel.of(source))
-        return cls(WholeModel(source, source.parameter_vector, ()))
+            return cls(source.rich)
+        return cls(Model(source, source.parameter_vector))
 
     @property
     def robot(self) -> Robot:

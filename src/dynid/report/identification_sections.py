@@ -12,8 +12,8 @@ from dynid.estimation.estimate import TWO_SIDED_95
 from dynid.export.robot_files import RobotFile
 from dynid.findings import Finding, QualityReport
 from dynid.links.common.held_out_causes import HELD_OUT, explain_failure
-from dynid.links.friction_summary import JointFriction
 from dynid.links.identify import Identification
+from dynid.links.rich.joint_friction import JointFriction, friction_table
 from dynid.links.validation import NOISE_SHARE, Validation
 from dynid.processing.experiment import Experiment
 from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Notices, Plot, Rows, Text
@@ -288,23 +288,16 @@ def residuals_chapter(joints: Sequence[JointTorque], rate_hz: float) -> Chapter:
 def friction_chapter(joints: Sequence[JointFriction]) -> Chapter:
     """The friction of every joint as a whole: a table, and a curve with its 95 % band for each."""
     text = (
-        "Each row is the whole friction of a joint at constant speed: the sum of all terms of the model that act "
-        "against the motion, at the mean load of the data. Dry and viscous friction are the intercept and the "
-        "slope of the straight line through the fast part; breakaway is the largest torque at creep speed without "
-        "the viscous part; the Stribeck speed is where the difference between the two has fallen to 1/e. A "
-        "value smaller than its interval is not surely there. Intervals and bands are 95 %."
+        "Coulomb and viscous friction are those of the plain model, which files hold. The curves show what the rich "
+        "model does at constant speed under the mean load of the data. Intervals and bands are 95 %."
     )
-    header = ("joint", "dry", "breakaway", "unit", "viscous", "unit", "Stribeck speed", "terms of the model")
-    rows, plots = [], []
-    for f in joints:
-        stribeck = "none" if f.stribeck_speed is None else f"{f.stribeck_speed:.3g} {f.speed_unit}"
-        slope = f.viscous_unit.replace(" ", "\u00a0")
-        rows.append((f.name, f.dry.text, f.breakaway.text, f.unit, f.viscous.text, slope, stribeck, f.kinds))
-        label = f"friction of {f.name} over speed, with its 95 % band"
-        plots.append(Plot.of(label, f"{f.name}: speed [{f.speed_unit}]", f"friction [{f.unit}]", f.speed,
-                             [("friction", f.torque)], small=True, half=TWO_SIDED_95 * f.stderr))  # fmt: skip
-    remarks = (Text(friction.remark) for friction in joints if friction.remark)
-    blocks = (Text(text, "hint"), Rows(header, tuple(rows)), *remarks, *plots) if rows else ()
+    plots = [
+        Plot.of(f"friction of {f.name} over speed, with its 95 % band", f"{f.name}: speed [{f.speed_unit}]",
+                f"friction [{f.unit}]", f.speed, [("friction", f.torque)], small=True, half=TWO_SIDED_95 * f.stderr)
+        for f in joints
+    ]  # fmt: skip
+    table = friction_table(joints)
+    blocks = (Text(text, "hint"), Rows(table.header, table.rows), *plots) if joints else ()
     return Chapter("Friction", blocks)
 
 

@@ -10,7 +10,6 @@ from dynid.arrays import Floats
 from dynid.decompositions import eigvalsh
 from dynid.estimation.estimate import TWO_SIDED_95, Source
 from dynid.estimation.linear.least_squares import WLS
-from dynid.links.friction_summary import JointFriction
 from dynid.links.identification_view import shared_friction
 from dynid.links.identify import Identification
 from dynid.links.pruning import PruningCost
@@ -137,19 +136,18 @@ def standard_marks(fit: Identification, of_base: Sequence[str]) -> tuple[str, ..
     )
 
 
-def parameters_chapter(fit: Identification, friction: Sequence[JointFriction] = ()) -> Chapter:
+def parameters_chapter(fit: Identification) -> Chapter:
     """Base parameters with their intervals, bodies, and standard parameters with their marks.
 
     Args:
         fit: The identification.
-        friction: The friction of the joints, which tells the coefficients that are only a part of it.
     """
     hidden = tuple(fit.base.reasons.items())
     marks = base_marks(fit)
     blocks = (
         Text(_names(fit), "hint"),
         Text(BARS, "hint"),
-        *_base_tables(fit, friction, marks),
+        *_base_tables(fit, marks),
         Heading("What the marks mean"),
         Bullets(WORDS),
         *([Heading("Parameters without effect on the torques"), Bullets(hidden)] if hidden else []),
@@ -159,12 +157,12 @@ def parameters_chapter(fit: Identification, friction: Sequence[JointFriction] = 
     return Chapter("Parameters", blocks)
 
 
-def _base_tables(fit: Identification, friction: Sequence[JointFriction], marks: Sequence[str]) -> list[Block]:
+def _base_tables(fit: Identification, marks: Sequence[str]) -> list[Block]:
     """The parameters with their intervals; parts of a friction that several terms share are folded away."""
     estimate, base = fit.estimate, fit.base
     prior = base.project(fit.robot.parameter_vector).tolist() + [None] * len(fit.terms)
     data, data_half = _data_alone(fit)
-    shared = {name for one in friction if len(one.terms) > 2 for name in one.terms}
+    shared = shared_friction(fit.equations)
     rows: dict[str, list[tuple[Cell, ...]]] = {source: [] for source in ("shared", *SOURCES)}
     bars: dict[str, list[tuple[float | None, ...]]] = {source: [] for source in ("shared", *SOURCES)}
     for k, ((low, high), source) in enumerate(zip(estimate.interval(), estimate.sources, strict=True)):

@@ -11,8 +11,8 @@ from dynid.errors import DynidError
 from dynid.export.result_file import data_facts
 from dynid.export.robot_files import RobotFile
 from dynid.findings import Finding
-from dynid.links.friction_summary import joint_friction
 from dynid.links.identify import Identification
+from dynid.links.rich.joint_friction import joint_friction
 from dynid.links.validation import Validation
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.report.identification_sections import (
@@ -72,7 +72,7 @@ def identification_page(
         files_chapter(files),
         residuals_chapter(torques, drawn.rate_hz),
         friction_chapter(friction),
-        parameters_chapter(fit, friction),
+        parameters_chapter(fit),
         excitation_chapter(fit, used),
         *others,
         play_motion(fit.identified, drawn.time, drawn.q),

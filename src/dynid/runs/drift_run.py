@@ -23,10 +23,10 @@ from dynid.findings import Finding
 from dynid.fleet.history import DAY_S, EARLIEST_S
 from dynid.fleet.trends import Trend, excess_scatter, fit_trend
 from dynid.lazy import cached_property
-from dynid.links.friction_summary import JointFriction, joint_friction
 from dynid.links.identify import Identification, identify_equations
 from dynid.links.log_reader import LogReader
 from dynid.links.recipe import Recipe
+from dynid.links.rich.joint_friction import JointFriction, joint_friction
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.reading import log_digest
 from dynid.processing.experiment import Experiment

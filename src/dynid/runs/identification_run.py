@@ -14,7 +14,6 @@ from dynid.export.robot_files import RobotFile, describe_files, write_robot_file
 from dynid.findings import Finding, QualityReport
 from dynid.links.common.copies import check_copies
 from dynid.links.common.held_out_causes import explain_failure
-from dynid.links.common.kept_faults import unmended
 from dynid.links.estimators import make_estimator
 from dynid.links.identify import Identification, identify_logs, prepare_robot
 from dynid.links.log_reader import (
@@ -24,7 +23,7 @@ from dynid.links.log_reader import (
 )
 from dynid.links.pruning import PruningCost
 from dynid.links.recipe import Recipe
-from dynid.links.validation import Validation, validate
+from dynid.links.validation import Validation, name_doubts, validate
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
@@ -109,7 +108,7 @@ class Identify(Task[IdentificationRun]):
         fit, proof = identify_logs(reader, self.given, estimator, held_out=self.held_out)
         verdict = validate(fit, proof, limit=recipe.limit_percent, trim_s=recipe.trim_s) if proof else None
         if verdict is not None:
-            verdict = replace(verdict, doubts=unmended([*desk.findings, *fit.estimate.findings], recipe.per_run))
+            verdict = replace(verdict, doubts=name_doubts([*desk.findings, *fit.estimate.findings]))
             verdict = replace(verdict, causes=explain_failure(fit, verdict, proof))
         cost = _pruning_cost(fit, verdict, proof, recipe)
         found = tuple(desk.findings)

@@ -49,7 +49,7 @@ def calibrate_live(
         notice: Called with a warning where samples of logs hold no velocities, so that smoothed motion stands for them.
     """
     if clean:
-        recipe = replace(Recipe(), gate=False, judge_rest=True, selection=None)
+        recipe = replace(Recipe(), gate=False, judge_rest=True, friction="plain")
         reader, logs = LogReader(robot=fit.robot, recipe=recipe, channel_map=channel_map), list(clean)
     else:
         reader, paths = open_training(folder, fit)

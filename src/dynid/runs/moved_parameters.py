@@ -13,8 +13,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from dynid.links.friction_summary import Figure, JointFriction, joint_friction
 from dynid.links.identify import Identification
+from dynid.links.rich.joint_friction import Figure, JointFriction, joint_friction
 
 FALSE_MOVES = 0.05
 """Probability that any parameter of an unchanged robot is called moved (convention: one comparison in twenty)."""
@@ -77,7 +77,7 @@ def _friction(before: Identification, after: Identification) -> Iterator[tuple[M
         ]
         found = [one for one in changes if one is not None]
         is_known = {"dry friction", "viscous friction"} <= {one.name for one in found}
-        yield from ((one, (*old.terms, *new.terms)) for one in found if is_known)
+        yield from ((one, ()) for one in found if is_known)
 
 
 def _figures(friction: JointFriction) -> list[tuple[str, str, Figure | None]]:
@@ -85,9 +85,6 @@ def _figures(friction: JointFriction) -> list[tuple[str, str, Figure | None]]:
     return [
         ("dry friction", friction.unit, friction.dry),
         ("viscous friction", friction.viscous_unit, friction.viscous),
-        ("breakaway friction", friction.unit, friction.breakaway),
-        ("friction by load", "", friction.load_share),
-        ("difference of friction between directions", friction.unit, friction.asymmetry),
     ]
 
 

@@ -109,7 +109,7 @@ def run(
         ExportError: The folder holds other results.
 
     Example:
-        >>> recipe = dynid.Recipe(selection=None, estimator="wls")
+        >>> recipe = dynid.Recipe(friction="plain", estimator="wls")
         >>> found = dynid.runs.run(dynid.runs.Identify(robot, log, recipe, held_out=[log2]))
         >>> found.validation is not None
         True

@@ -389,7 +389,7 @@ def read_run(folder: str | Path) -> dict[str, Any]:
         DataError: There is none, or it is something else.
 
     Example:
-        >>> recipe = dynid.Recipe(selection=None, estimator="wls")
+        >>> recipe = dynid.Recipe(friction="plain", estimator="wls")
         >>> found = dynid.runs.run(dynid.runs.Identify(robot, log, recipe), folder / "run")
         >>> dynid.runs.read_run(folder / "run")["finished"]
         True

@@ -12,11 +12,10 @@ from dynid.export.result_file import SavedResult, read_result
 from dynid.findings import Finding
 from dynid.links.common.copies import SeenSamples, check_copies
 from dynid.links.common.held_out_causes import explain_failure
-from dynid.links.common.kept_faults import unmended
 from dynid.links.identify import Identification
 from dynid.links.log_reader import LogReader, Notice
 from dynid.links.recipe import Recipe
-from dynid.links.validation import Validation, validate
+from dynid.links.validation import Validation, name_doubts, validate
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.reading import log_digest
 from dynid.processing.experiment import Experiment
@@ -91,7 +90,7 @@ class Validate(Task[ValidationRun]):
             # a folder whose files a map names is known only once it is read
             _check_unseen(log, experiment.sha256, _logs_of(saved))
         verdict = validate(fit, runs, limit=recipe.limit_percent, band_hz=recipe.band_hz, trim_s=recipe.trim_s)
-        verdict = replace(verdict, doubts=unmended([*desk.findings, *fit.estimate.findings], recipe.per_run))
+        verdict = replace(verdict, doubts=name_doubts([*desk.findings, *fit.estimate.findings]))
         verdict = replace(verdict, causes=explain_failure(fit, verdict, runs))
         if recipe.band_hz is not None and recipe.band_hz == fit.equations.band_hz:  # a result holds no samples
             verdict = replace(verdict, training_error=saved.training_error_in_band)

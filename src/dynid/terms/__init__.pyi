@@ -15,11 +15,8 @@ from dynid.terms.coupling import CoupledInertia as CoupledInertia
 from dynid.terms.coupling import CoupledViscous as CoupledViscous
 from dynid.terms.coupling import Coupling as Coupling
 from dynid.terms.coupling import MotorFriction as MotorFriction
-from dynid.terms.friction import AngleFriction as AngleFriction
 from dynid.terms.friction import AsymmetricViscous as AsymmetricViscous
 from dynid.terms.friction import Coulomb as Coulomb
-from dynid.terms.friction import CubicViscous as CubicViscous
-from dynid.terms.friction import QuadraticViscous as QuadraticViscous
 from dynid.terms.friction import SaturatingViscous as SaturatingViscous
 from dynid.terms.friction import SmoothSign as SmoothSign
 from dynid.terms.friction import Stribeck as Stribeck
@@ -28,7 +25,6 @@ from dynid.terms.load_dependent import BaseTilt as BaseTilt
 from dynid.terms.load_dependent import CrossTalk as CrossTalk
 from dynid.terms.load_dependent import DriveGain as DriveGain
 from dynid.terms.load_dependent import LoadFriction as LoadFriction
-from dynid.terms.load_dependent import SensorCurvature as SensorCurvature
 from dynid.terms.memory import Hysteresis as Hysteresis
 from dynid.terms.memory import LaggedSign as LaggedSign
 from dynid.terms.motors import Offset as Offset

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, ClassVar, Protocol, Self
@@ -131,32 +131,6 @@ class PresentMotion(Protocol):
         """(n,) torque that holds the links' weights under a gravity (3,) [N m or N]."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TermSizes:
-    """Data that scale the terms of forward selection: the motion, the coupled motors and a reference."""
-
-    speed: Floats
-    """(n,) high speed of each joint [rad/s or m/s]."""
-    travel: Floats
-    """(n,) range of motion of each joint [rad or m]."""
-    gravity: Floats
-    """(3,) gravity [m/s^2]."""
-    motors: tuple[tuple[tuple[int, float], ...], ...]
-    """For each motor that turns with several joints: joint index and motor speed per joint speed."""
-    most_loaded: int
-    """Index of the joint with the largest torques."""
-    turning: tuple[int, ...]
-    """Indices of the joints that turn; angles of the others have no meaning."""
-    reference: Reference
-    ripples: tuple[tuple[int, int], ...] = ()
-    """Joints whose torque repeats with the angle beyond what the reference explains, and periods per turn."""
-
-    @property
-    def joints(self) -> range:
-        """Indices of the joints."""
-        return range(len(self.speed))
-
-
 @dataclass(frozen=True)
 class Term(ABC):
     """A contribution to the joint torques: one parameter, and the torque per unit of it. Subclasses are frozen too."""
@@ -271,11 +245,6 @@ class Term(ABC):
             state: The sample.
             memory: The remembered numbers of the sample before; those of `begin` at the first sample.
         """
-
-    @classmethod
-    def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
-        """Terms that forward selection tries by default, by the name of the group that enters together."""
-        return {}
 
 
 @dataclass(frozen=True)
@@ -425,7 +394,7 @@ class MemoryTerm(JointTerm, ABC):
 
 @dataclass(frozen=True)
 class ScaledTerm(JointTerm, ABC):
-    """A term whose shape has a scale: a width, travel or time that `dynid.estimation.scales` can fit to the data."""
+    """A term whose shape has a scale: a width, travel or time."""
 
     scale: float = field(kw_only=True)
     """Velocity [rad/s or m/s], travel [rad or m] or time [s]; positive."""

@@ -5,17 +5,14 @@ from __future__ import annotations
 from dynid.terms.base import Term
 from dynid.terms.coupling import CoupledCoulomb, CoupledInertia, CoupledViscous, MotorFriction
 from dynid.terms.friction import (
-    AngleFriction,
     AsymmetricViscous,
     Coulomb,
-    CubicViscous,
-    QuadraticViscous,
     SaturatingViscous,
     SmoothSign,
     Stribeck,
     Viscous,
 )
-from dynid.terms.load_dependent import BaseTilt, CrossTalk, DriveGain, LoadFriction, SensorCurvature
+from dynid.terms.load_dependent import BaseTilt, CrossTalk, DriveGain, LoadFriction
 from dynid.terms.memory import Hysteresis, LaggedSign
 from dynid.terms.motors import Offset, RotorInertia
 from dynid.terms.springs import AngleHarmonic
@@ -32,20 +29,16 @@ TERMS: list[type[Term]] = [
     Hysteresis,
     LaggedSign,
     SaturatingViscous,
-    QuadraticViscous,
-    CubicViscous,
     AsymmetricViscous,
     Stribeck,
     LoadFriction,
     DriveGain,
-    SensorCurvature,
     CrossTalk,
     AngleHarmonic,
-    AngleFriction,
     BaseTilt,
     MotorFriction,
 ]
-"""Every term. Selection tries their candidates in this order; result files and description files read the list."""
+"""Every term; result files and description files read the list."""
 
 
 def usual_terms() -> tuple[RotorInertia, Viscous, Coulomb, Offset]:

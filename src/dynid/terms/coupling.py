@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
@@ -20,11 +20,9 @@ from dynid.terms.base import (
     Motion,
     PresentMotion,
     RecordableTerm,
-    ScaledTerm,
     SteadyMotion,
     Surface,
     Term,
-    TermSizes,
 )
 
 
@@ -179,6 +177,7 @@ class MotorFriction(Term):
     friction: JointTerm
     """How the friction depends on the motor's motion; its joint gives the number in the name."""
     symbol: ClassVar[str] = "@"
+    is_non_negative: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
@@ -224,19 +223,3 @@ class MotorFriction(Term):
     def _of_motor(self, rates: Any) -> Any:
         """The motor's position, velocity or acceleration from those of the joints."""
         return sum(ratio * rates[joint] for joint, ratio in self.ratios)
-
-
-def joints_and_motors(sizes: TermSizes, make: Callable[[int], JointTerm]) -> tuple[Term, ...]:
-    """A friction term on every joint, and on every motor that turns with several joints.
-
-    Args:
-        sizes: The joints and the motors.
-        make: The term on the joint of an index; a motor gets that of its last joint.
-    """
-    motors = (MotorFriction(ratios=motor, friction=make(motor[-1][0])) for motor in sizes.motors)
-    return (*(make(j) for j in sizes.joints), *motors)
-
-
-def scaled_terms(sizes: TermSizes, kind: type[ScaledTerm], scales: Floats) -> tuple[Term, ...]:
-    """`joints_and_motors` for a term with a scale, which differs from joint to joint (n,)."""
-    return joints_and_motors(sizes, lambda j: kind(joint=j, scale=float(scales[j])))

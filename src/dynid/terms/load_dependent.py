@@ -6,7 +6,7 @@ earlier fit. No tape records them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -22,16 +22,15 @@ from dynid.terms.base import (
     SteadyMotion,
     Surface,
     Term,
-    TermSizes,
 )
-from dynid.terms.friction import SPEEDS, SmoothSign
+from dynid.terms.smoothing import hold_within
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoadFriction(Term):
     """Dry friction that grows with the load: ``|torque|`` times the friction's own column.
 
-    Selection takes the torque of the links for the load: what presses the teeth of a gear on one another is what they
+    The torque of the links is the load: what presses the teeth of a gear on one another is what they
     pass on, without the friction of the motor's side and what its rotor takes.
     """
 
@@ -39,8 +38,11 @@ class LoadFriction(Term):
     """How the friction depends on the joint's motion."""
     reference: Reference
     """Parameters that give the load; those of the robot's own terms are zero where the links alone press."""
+    limit: float = np.inf
+    """Load beyond which the friction stays as it is there [N m or N]: the largest that data have shown."""
     symbol: ClassVar[str] = "*T"
     base_unit: ClassVar[str] = "1"
+    is_non_negative: ClassVar[bool] = True
 
     @property
     def has_memory(self) -> bool:
@@ -55,13 +57,13 @@ class LoadFriction(Term):
 
     def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
         torque = links.torque(self.reference, motion)
-        return {j: np.abs(torque[:, j]) * column for j, column in self.friction.column(links, motion).items()}
+        return {j: self._pressing(torque[:, j]) * column for j, column in self.friction.column(links, motion).items()}
 
     def surface(self, joint_names: Sequence[str]) -> Surface | None:
         return self.friction.surface(joint_names)
 
     def steady_torque(self, steady: SteadyMotion) -> Floats:
-        return steady.load * self.friction.steady_torque(steady)
+        return np.minimum(steady.load, self.limit) * self.friction.steady_torque(steady)
 
     @property
     def memory_size(self) -> int:
@@ -73,18 +75,10 @@ class LoadFriction(Term):
     def advance(self, state: PresentMotion, memory: Sequence[Any]) -> tuple[dict[int, Any], list[Any]]:
         columns, remembered = self.friction.advance(state, memory)
         torque = state.torque(self.reference)
-        return {j: np.abs(torque[j]) * column for j, column in columns.items()}, remembered
+        return {j: self._pressing(torque[j]) * column for j, column in columns.items()}, remembered
 
-    @classmethod
-    def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
-        load = sizes.reference.of_links(len(sizes.joints))
-        return {
-            f"load friction {part:g}": tuple(
-                cls(friction=SmoothSign(joint=j, scale=float(part * sizes.speed[j])), reference=load)
-                for j in sizes.joints
-            )
-            for part in SPEEDS
-        }
+    def _pressing(self, torque: Any) -> Any:
+        return np.abs(hold_within(torque, self.limit))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +89,6 @@ class BaseTilt(Term):
     """Index of the horizontal axis, see `horizontal_axes`."""
     reference: Reference
     symbol: ClassVar[str] = "TILT"
-    candidate: ClassVar[str] = "base tilt"
     base_unit: ClassVar[str] = "rad"
 
     @property
@@ -116,12 +109,6 @@ class BaseTilt(Term):
     def advance(self, state: PresentMotion, memory: Sequence[Any]) -> tuple[dict[int, Any], list[Any]]:
         turned = np.cross(horizontal_axes(state.gravity)[self.axis], state.gravity)
         return dict(enumerate(state.gravity_torque(self.reference, turned))), []
-
-    @classmethod
-    def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
-        if not np.any(sizes.gravity):
-            return {}
-        return {cls.candidate: (cls(axis=0, reference=sizes.reference), cls(axis=1, reference=sizes.reference))}
 
 
 def horizontal_axes(gravity: Floats) -> Floats:
@@ -157,18 +144,12 @@ class CrossTalk(Term):
     def advance(self, state: PresentMotion, memory: Sequence[Any]) -> tuple[dict[int, Any], list[Any]]:
         return {self.joint: state.torque(self.reference)[self.source]}, []
 
-    @classmethod
-    def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
-        pairs = [(j, k) for j in sizes.joints for k in (j - 1, j + 1) if k in sizes.joints]
-        return {"cross-talk": tuple(cls(joint=j, source=k, reference=sizes.reference) for j, k in pairs)}
-
 
 @dataclass(frozen=True, kw_only=True)
 class DriveGain(Term):
     """A relative error of the gain of a drive or torque sensor: proportional to the torque of one joint.
 
-    All gains together are not separable from the masses, so one drive sets the scale: selection leaves out that of
-    the most loaded joint.
+    All gains together are not separable from the masses: leave out that of one joint, which sets the scale.
     """
 
     joint: int
@@ -189,38 +170,3 @@ class DriveGain(Term):
 
     def advance(self, state: PresentMotion, memory: Sequence[Any]) -> tuple[dict[int, Any], list[Any]]:
         return {self.joint: state.torque(self.reference)[self.joint]}, []
-
-    @classmethod
-    def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
-        joints = [j for j in sizes.joints if j != sizes.most_loaded]
-        return {"drive gain": tuple(cls(joint=j, reference=sizes.reference) for j in joints)}
-
-
-@dataclass(frozen=True, kw_only=True)
-class SensorCurvature(Term):
-    """A torque sensor or drive whose gain changes with the torque: ``torque |torque|`` of one joint."""
-
-    joint: int
-    """Index of the sensor's joint, from 0."""
-    reference: Reference
-    symbol: ClassVar[str] = "NL"
-    base_unit: ClassVar[str] = "1/(N m)"
-
-    @property
-    def name(self) -> str:
-        return f"NL{self.joint + 1}"
-
-    def acts_on(self, joint_names: Sequence[str]) -> tuple[int, ...]:
-        return (self.joint,)
-
-    def column(self, links: LinkTorques, motion: Motion) -> dict[int, Floats]:
-        torque = links.torque(self.reference, motion)[:, self.joint]
-        return {self.joint: torque * np.abs(torque)}
-
-    def advance(self, state: PresentMotion, memory: Sequence[Any]) -> tuple[dict[int, Any], list[Any]]:
-        torque = state.torque(self.reference)[self.joint]
-        return {self.joint: torque * np.abs(torque)}, []
-
-    @classmethod
-    def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
-        return {"drive curvature": tuple(cls(joint=j, reference=sizes.reference) for j in sizes.joints)}

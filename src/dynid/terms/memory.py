@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -12,13 +12,8 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 from dynid.arrays import Floats
-from dynid.terms.base import MemoryTerm, ScaledTerm, SteadyMotion, Term, TermSizes
-from dynid.terms.coupling import scaled_terms
-
-TRAVELS = (0.003, 0.01, 0.03, 0.1)
-"""Presliding travels that selection tries, as parts of a joint's range of motion (convention)."""
-LAGS = (0.02, 0.05, 0.1, 0.2)
-"""Lags that selection tries [s] (convention)."""
+from dynid.terms.base import MemoryTerm, ScaledTerm, SteadyMotion
+from dynid.terms.smoothing import hold_within
 
 
 @dataclass(frozen=True)
@@ -30,6 +25,7 @@ class Hysteresis(MemoryTerm, ScaledTerm):
     """
 
     symbol: ClassVar[str] = "FH"
+    is_non_negative: ClassVar[bool] = True
 
     def along(self, q: Floats, dq: Floats, ddq: Floats, rate_hz: float) -> Floats:
         q = np.ascontiguousarray(q)
@@ -55,13 +51,8 @@ class Hysteresis(MemoryTerm, ScaledTerm):
 
     def advance_at(self, q: Any, dq: Any, ddq: Any, period_s: Any, memory: Sequence[Any]) -> tuple[Any, list[Any]]:
         before, state = memory
-        free = state + (q - before) * (1.0 / self.scale)
-        held = (np.abs(free + 1.0) - np.abs(free - 1.0)) * 0.5  # within -1 and 1
+        held = hold_within(state + (q - before) * (1.0 / self.scale), 1.0)
         return held, [q, held]
-
-    @classmethod
-    def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
-        return {f"hysteresis {part:g}": scaled_terms(sizes, cls, part * sizes.travel) for part in TRAVELS}
 
 
 def _turning_points(q: Floats) -> NDArray[np.int64]:
@@ -77,6 +68,7 @@ class LaggedSign(MemoryTerm, ScaledTerm):
     """Dry friction that follows a change of direction with a delay: ``sign(dq)`` through a first-order lag [s]."""
 
     symbol: ClassVar[str] = "FL"
+    is_non_negative: ClassVar[bool] = True
 
     def along(self, q: Floats, dq: Floats, ddq: Floats, rate_hz: float) -> Floats:
         return lag_signal(np.sign(dq), self.scale, rate_hz)
@@ -95,11 +87,6 @@ class LaggedSign(MemoryTerm, ScaledTerm):
         keep = np.exp(-period_s * (1.0 / self.scale))
         lagged = keep * memory[0] + (1.0 - keep) * np.sign(dq)
         return lagged, [lagged]
-
-    @classmethod
-    def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
-        same = np.ones(len(sizes.joints))
-        return {f"lagged sign {lag:g} s": scaled_terms(sizes, cls, lag * same) for lag in LAGS}
 
 
 def lag_exponentially(x: Floats, keep: float) -> Floats:

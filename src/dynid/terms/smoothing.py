@@ -30,10 +30,14 @@ def polynomial_sign(v: Any, speed: float) -> Any:
         v: Velocity [rad/s or m/s].
         speed: v0, beyond which the sign is exact [rad/s or m/s].
     """
-    x = v * (1.0 / speed)
-    s = (np.abs(x + 1.0) - np.abs(x - 1.0)) * 0.5
+    s = hold_within(v * (1.0 / speed), 1.0)
     square = s * s
     return s * (square * (square * 0.375 - 1.25) + 1.875)
+
+
+def hold_within(x: Any, limit: float) -> Any:
+    """X held within -limit and limit; arrays or recorded scalars alike."""
+    return x if limit == np.inf else (np.abs(x + limit) - np.abs(x - limit)) * 0.5
 
 
 def gradual_sign(v: Any, speed: Any) -> Any:

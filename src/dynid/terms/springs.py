@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
-from dynid.terms.base import StateTerm, Term, TermSizes
+from dynid.terms.base import StateTerm
 
 
 @dataclass(frozen=True)
@@ -31,11 +30,3 @@ class AngleHarmonic(StateTerm):
 
     def formula(self, q: Any, dq: Any, ddq: Any) -> Any:
         return (np.sin if self.sine else np.cos)(self.order * q)
-
-    @classmethod
-    def candidates(cls, sizes: TermSizes) -> Mapping[str, Sequence[Term]]:
-        both = (False, True)
-        return {
-            "first harmonics": tuple(cls(joint=j, sine=sine) for j in sizes.turning for sine in both),
-            "ripple": tuple(cls(joint=j, order=order, sine=sine) for j, order in sizes.ripples for sine in both),
-        }

@@ -81,11 +81,14 @@ class EstimatorOption(click.Option):
 @click.option("--hold-out", metavar="PART",
               help="Held-out part of every log: 40% (the last 40 %), 12:16 (seconds), or every:3:0.75 "
               "(every third block of 0.75 s).")  # fmt: skip
+@click.option("--friction", type=click.Choice(["rich", "plain"]),
+              help="Friction that is fitted together with the links: rich (default; with memory, load, another viscous "
+              "law, a tilted base, where it predicts better), or plain alone.")  # fmt: skip
 @click.option("--significant", metavar="PERCENT",
               help="Also fit a short model without the parameters that contribute less than this part of a joint's "
               "largest torque, such as 1%, and print what it costs.")  # fmt: skip
 @recipe_options(
-    example="band_hz=30, delay_s=auto or selection=false", page="docs/recipes.md", of_logs=True,
+    example="band_hz=30, delay_s=auto or springs=joint2", page="docs/recipes.md", of_logs=True,
     spreads=True,
 )  # fmt: skip
 @GATE
@@ -97,6 +100,7 @@ def identify(
     estimator: str | None,
     held_out: tuple[str, ...],  # logs to validate on; run folders store them by this name
     hold_out: str | None,  # rule that holds out a part of every log
+    friction: str | None,
     significant: str | None,
     gate: bool | None,
     **_: Any,  # read from click's context
@@ -109,23 +113,23 @@ def identify(
     from dynid.links.recipe import Recipe
     from dynid.runs.identification_run import Identify
 
-    recipe = read_recipe(Recipe, estimator=estimator, hold_out=hold_out, significant=significant, gate=gate)
+    recipe = read_recipe(
+        Recipe, estimator=estimator, friction=friction, hold_out=hold_out, significant=significant, gate=gate
+    )
     execute(Identify(robot, logs, recipe, held_out, channel_map), "identifying", show_identification)
 
 
 def show_identification(run: IdentificationRun) -> Screen:
     """The verdict, the friction of every joint, and the files with their errors."""
-    from dynid.links.friction_summary import joint_friction
-    from dynid.tables import Table
+    from dynid.links.rich.joint_friction import friction_table, joint_friction
 
     out, check = click.get_current_context().params["out"], run.validation
-    friction = [(f.name, f.dry.text, f.unit, f.viscous.text, f.viscous_unit) for f in joint_friction(run.fit)]
-    table = Table.of(["joint", "dry friction", "unit", "viscous friction", "unit "], friction)
+    friction = joint_friction(run.fit)
     details = [run.fit.summary(), str(run.cost or ""), "" if check is None else check.summary()]
     return Screen(
         verdict=UNPROVEN if check is None else "\n".join(filter(None, (check.verdict, check.joints_above_limit))),
         good=None if check is None else check.passed,
-        tables=[table] if friction else [],
+        tables=[friction_table(friction, stated=(0.5,))] if friction else [],
         findings=[*(() if check is None else check.causes), *run.fit.estimate.findings],
         files=run.note.splitlines(),
         commands=[f"dynid validate {out} NEW_LOG --map MAP", f"dynid codegen {out} --out {out}_c"],

@@ -68,23 +68,17 @@ def nearest_possible_body(
     root = _information_root(covariance[np.ix_(known, known)])
     rows = np.zeros((len(root), 10))
     rows[:, known] = root
-    nothing = np.zeros((0, 10))
-    answer = solve_cone_program(
-        ConeProgram(
-            matrix=rows @ body.from_whitened,
-            target=rows @ vector,
-            centre=svec(np.eye(4)),
-            pull=np.full(10, BALL_PULL),
-            bodies=1,
-            margin=BODY_MARGIN,
-            nonnegative=(),
-            at_most=nothing,
-            limit=np.zeros(0),
-            equal=nothing,
-            value=np.zeros(0),
-        )
+    program = ConeProgram(
+        matrix=rows @ body.from_whitened,
+        target=rows @ vector,
+        centre=svec(np.eye(4)),
+        pull=np.full(10, BALL_PULL),
+        bodies=1,
+        margin=BODY_MARGIN,
     )
-    if answer is None:
+    try:
+        answer = solve_cone_program(program)
+    except EstimationError:
         return None
     nearest = np.asarray(body.from_whitened @ answer[0])
     return nearest, float(np.linalg.norm(rows @ (nearest - vector)))
@@ -183,7 +177,7 @@ def _nearest_robot(equations: Factors, beta: Floats, root: Floats, samples: int,
         samples=samples,
         resolution=1e-11,
     )
-    return feasible_parameters(equations, factor, prior, FeasibleWLS(prior_weight=prior))
+    return feasible_parameters(equations, factor, FeasibleWLS(prior_weight=prior))
 
 
 def _root(beta: Floats, information: Floats) -> Floats:

@@ -32,7 +32,6 @@ from dynid.files import begin, write_atomically
 from dynid.links.identify import Identification
 from dynid.links.pruning import PrunedRobot
 from dynid.links.significance import Significance
-from dynid.links.whole_model import WholeModel
 from dynid.monitor.observer_model import ObserverModel
 from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
@@ -210,7 +209,7 @@ def generate_c(
         observer=ObserverModel.of(given if isinstance(given, Identification) else robot)
         if OBSERVER in functions
         else None,
-        whole=WholeModel.of(given) if isinstance(given, Identification) and given.terms_left_out else None,
+        whole=given.rich if isinstance(given, Identification) and given.rich.terms else None,
         notes=(*warnings, *notes),
     )
     _check_range(text)
@@ -229,9 +228,9 @@ def _robot_and_notes(source: Source, name: str | None) -> tuple[Robot, tuple[str
     if isinstance(source, PrunedModel | PrunedRobot):
         return source.robot, tuple(source.notes())
     if isinstance(source, Identification):
-        missing = dict.fromkeys(term.kind for term in source.terms if term.name in source.terms_left_out)
+        missing = dict.fromkeys(term.kind for term in source.rich.terms)
         file = f"{c_identifier(source.robot.name if name is None else name)}_model.h"
-        return source.with_terms, (f"Only {file} has these terms: {', '.join(missing)}.",) if missing else ()
+        return source.identified, (f"Only {file} has the rich friction: {', '.join(missing)}.",) if missing else ()
     if isinstance(source, Identified):
         return source.identified, ()
     raise ArgumentError(

@@ -10,7 +10,7 @@ from dynid.export.c.c_functions import FUNCTIONS
 from dynid.export.c.c_model import CodeModel
 from dynid.export.c.c_preparation import PARAMETERS
 from dynid.export.c.c_printer import called_functions, fast_function, printed_count
-from dynid.links.whole_model import WholeModel
+from dynid.links.rich.models import Model
 from dynid.monitor.observer_model import ObserverModel
 from dynid.parameters.layout import parameter_layout
 from dynid.safe_text import c_comment, c_identifier, unique_identifiers
@@ -37,7 +37,7 @@ class CodeText:
     """``set_parameters`` and ``set_load``; empty without run-time parameters."""
     tasks: Mapping[str, Tape]
     """The two background tasks and the synchronous one; empty without the two-rate structure."""
-    whole: WholeModel | None = None
+    whole: Model | None = None
     """The whole identified model, where it has terms that the functions cannot carry."""
     observer: ObserverModel | None = None
     """The momentum observer, where it was asked for; it computes with the values as constants."""

@@ -21,9 +21,9 @@ from dynid.errors import ArgumentError, DataError, EngineError, UnreachableLogEr
 from dynid.estimation.equations import Factors, merge_information, next_segment
 from dynid.findings import Finding
 from dynid.information import Information, reduce_samples
-from dynid.links.log_reader import ChannelMapSource, Log, LogReader
+from dynid.links.log_reader import Log, LogReader
 from dynid.links.recipe import Recipe
-from dynid.logs.channel_map import ChannelMap, read_channel_map
+from dynid.logs.channel_map import ChannelMap, ChannelMapSource, read_channel_map
 from dynid.logs.recording import Recording
 from dynid.parameters.base import choose_base
 from dynid.parameters.base_set import BaseParameters, require_kept_columns
@@ -181,7 +181,7 @@ def reduce_logs(reader: LogReader, logs: Sequence[Log], engine: Engine, base: Ba
     return leaf_equations(reader.robot, chosen, [leaves[number] for number in sorted(leaves)])
 
 
-def fix_cutoff(reader: LogReader, logs: Sequence[Log], choose: object = None) -> LogReader:
+def fix_cutoff(reader: LogReader, logs: Sequence[Log]) -> LogReader:
     """The reader with one cutoff for all logs, chosen from the beginnings of a few of them spread over all."""
     if reader.recipe.cutoff_hz != "auto":
         return reader

@@ -15,21 +15,18 @@ their torques, so the verdict contains what differs between runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.diagnosis.runs import unequal_offsets
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Samples, cut_blocks, merge_information, next_segment
-from dynid.estimation.estimate import Estimate
 from dynid.estimation.rows import reduce_rows
 from dynid.findings import Finding
 from dynid.information import Information
 from dynid.processing.experiment import Experiment
-from dynid.terms.motors import Offset
 
 ROUNDS = 3
 """Number of times that the weights of the joints are refined (convention, as in `WLS`)."""
@@ -56,17 +53,6 @@ class RunDifferences:
     """The runs; what is special is taken off their torques."""
     findings: tuple[Finding, ...]
     """What differs, and how other runs are predicted."""
-    offset_spread: dict[int, float]
-    """Joint -> standard deviation of the mean offset of the runs [N m or N], where offsets differ."""
-
-    def noted(self, estimate: Estimate, equations: Samples) -> Estimate:
-        """The estimate with what differs among its findings, and the spread of the runs in its mean offsets."""
-        covariance, robot, columns = estimate.covariance.copy(), equations.robot, equations.base.columns
-        for place, placed in enumerate(robot.terms, start=10 * robot.dof):
-            if isinstance(placed.term, Offset) and place in columns:
-                k = columns.index(place)
-                covariance[k, k] += self.offset_spread.get(placed.joints[0], 0.0) ** 2
-        return replace(estimate, covariance=covariance, findings=(*estimate.findings, *self.findings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +88,8 @@ def check_differences(names: Sequence[str]) -> None:
         ArgumentError: There is no such difference.
     """
     for name in names:
-        if name not in (*DIFFERENCES, "auto"):
-            known = ", ".join((*DIFFERENCES, "auto"))
-            raise ArgumentError(f"per_run: there is no '{name}'", remedy=f"Known names: {known}.")
+        if name not in DIFFERENCES:
+            raise ArgumentError(f"per_run: there is no '{name}'", remedy=f"Known names: {', '.join(DIFFERENCES)}.")
 
 
 def settle_runs(equations: Samples, names: Sequence[str]) -> RunDifferences | None:
@@ -112,21 +97,19 @@ def settle_runs(equations: Samples, names: Sequence[str]) -> RunDifferences | No
 
     Args:
         equations: The equations of the runs.
-        names: Members of `DIFFERENCES`; "auto" takes off the offsets of those joints whose offsets surely differ.
+        names: Members of `DIFFERENCES`.
 
     Returns:
         The runs without it; None where nothing is to be taken off.
     """
     dof, count = equations.robot.dof, len(equations.experiments)
-    joints = {name: range(dof) for name in names if name != "auto" and (count > 1 or _KINDS[name][1])}
-    if "auto" in names and count > 1 and (unequal := unequal_offsets(equations)):
-        joints.setdefault("offset", unequal)  # type: ignore[arg-type]
+    kinds = [(name, *_KINDS[name]) for name in names if count > 1 or _KINDS[name][1]]
     columns = tuple(
-        _Column(joint, shape, run, _KINDS[name][1])
-        for name, mine in joints.items()
-        for joint in mine
-        for shape in _KINDS[name][0]
-        for run in range(count if _KINDS[name][1] else count - 1)
+        _Column(joint, shape, run, is_trend)
+        for _, shapes, is_trend in kinds
+        for joint in range(dof)
+        for shape in shapes
+        for run in range(count if is_trend else count - 1)
     )
     if not columns:
         return None
@@ -135,10 +118,11 @@ def settle_runs(equations: Samples, names: Sequence[str]) -> RunDifferences | No
         replace(run, effort=run.effort - _torque(columns, values, run, number, count - 1))
         for number, run in enumerate(equations.experiments)
     )
-    offsets = {j: _per_run(columns, values, j, "OFF", count) for j in joints.get("offset", ())}
-    spread = {j: float(np.std(each, ddof=1) / np.sqrt(count)) for j, each in offsets.items()}
-    findings = tuple(_report(equations, tuple(joints), offsets, columns, values))
-    return RunDifferences(runs=runs, findings=findings, offset_spread=spread)
+    what = ", ".join(name for name, _, _ in kinds)
+    message = f"each run has its own {what}; other runs, held-out ones too, are predicted with the mean"
+    return RunDifferences(
+        runs=runs, findings=(Finding(code="per-run", severity="note", where="runs", message=message),)
+    )
 
 
 def _solve(equations: Samples, columns: Sequence[_Column]) -> Floats:
@@ -167,29 +151,3 @@ def _torque(columns: Sequence[_Column], values: Floats, run: Experiment, number:
     for column, value in zip(columns, values.tolist(), strict=True):
         torque[:, column.joint] += value * column.along(run, number, last)
     return torque
-
-
-def _per_run(columns: Sequence[_Column], values: Floats, joint: int, shape: str, count: int) -> Floats:
-    """(runs,) the parameter of each run against the mean of all."""
-    mine = [value for column, value in zip(columns, values.tolist(), strict=True)
-            if (column.joint, column.shape, column.is_trend) == (joint, shape, False)]  # fmt: skip
-    return np.array([*mine, -sum(mine)]) if len(mine) == count - 1 else np.zeros(count)
-
-
-def _report(
-    equations: Samples, names: Sequence[str], offsets: dict[int, Floats], columns: Sequence[_Column], values: Floats
-) -> Iterator[Finding]:
-    joints = equations.robot.joint_names
-    largest = {f"offset of {joints[j]}, largest of a run": float(np.abs(each).max()) for j, each in offsets.items()}
-    other = {f"{column.shape}{column.joint + 1}{' over time' if column.is_trend else ''} of run {column.run + 1}": value
-             for column, value in zip(columns, values.tolist(), strict=True)
-             if column.is_trend or column.shape != "OFF"}  # fmt: skip
-    what = ", ".join(names)
-    where = f" on {', '.join(joints[j] for j in offsets)}" if names == ("offset",) else ""
-    yield Finding(
-        code="per-run",
-        severity="note",
-        where="runs",
-        message=f"each run has its own {what}{where}; other runs, held-out ones too, are predicted with the mean",
-        evidence=largest | other,
-    )
