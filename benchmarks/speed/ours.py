@@ -18,7 +18,8 @@ from benchmarks.speed.public_functions import (
     measure_public_functions,
 )
 from dynid.arrays import Floats
-from dynid.information import Method, reduce_samples
+from dynid.information import reduce_samples
+from dynid.information.methods import Method
 from dynid.kernels import kernel
 from dynid.tape import Tape
 from dynid.tape.adjoint import vjp

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dynid.information import Method, reduce_stream
+from dynid.information import reduce_stream
+from dynid.information.methods import Method
 from dynid.robot import zoo
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset

@@ -119,12 +119,12 @@ def test_the_gripper_is_subtracted_and_the_object_recognised(folder: Path) -> No
 @pytest.mark.parametrize(
     ("option", "content", "expected"),
     [
-        ("--tare", "{}", "'parameters' is missing"),
+        ("--tare", "{}", "missing required field `parameters`"),
         ("--tare", "[1, 2", "no JSON"),
-        ("--tare", "[]", "a table, not a list"),
-        ("--library", "", "'object' is missing"),
-        ("--library", "[[object]]\nname = 'x'\nmass = -1.0", "object[0].mass: it should be"),
-        ("--library", "[[object]]\nname = 'x'\nweight = 1.0", "object[0]: 'mass' is missing"),
+        ("--tare", "[]", "got `array`"),
+        ("--library", "", "missing required field `object`"),
+        ("--library", "[[object]]\nname = 'x'\nmass = -1.0", "object[0].mass: expected"),
+        ("--library", "[[object]]\nname = 'x'\nweight = 1.0", "unknown field `weight`"),
         ("--library", "[[object]]\nname = 'x'\nmass = 1.0\nprincipal_moments = [1.0]", "object[0].principal_moments"),
     ],
 )

@@ -10,7 +10,8 @@ import pytest
 
 import dynid
 from dynid.errors import DataError
-from dynid.information import METHODS, Extension, Method, reduce_extended, reduce_samples
+from dynid.information import Extension, reduce_extended, reduce_samples
+from dynid.information.methods import METHODS, Method
 
 ROBOT = dynid.robots.gautier_khalil_3r()
 COLUMNS = dynid.base_parameters(ROBOT).columns

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, IdentifiabilityError
-from dynid.information import METHODS, Information, Method, reduce_samples
+from dynid.information import Information, reduce_samples
+from dynid.information.methods import METHODS, Method
 
 from .problems import ROBOTS, Log, independent_columns, random_log
 

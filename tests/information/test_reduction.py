@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, DataError
-from dynid.information import METHODS, Information, precondition, reduce_samples, reduce_stream
+from dynid.information import Information, precondition, reduce_samples, reduce_stream
 from dynid.information import chunks as chunking
+from dynid.information.methods import METHODS
 from dynid.information.triangular import (
     append_many_rows,
     triangle_of,

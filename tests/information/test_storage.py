@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from dynid.errors import DataError
-from dynid.information import METHODS, Information, reduce_samples
+from dynid.information import Information, reduce_samples
+from dynid.information.methods import METHODS
 from dynid.information.storage import MAGIC
 
 from .problems import ROBOTS, random_log

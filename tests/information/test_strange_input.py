@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, DataError
-from dynid.information import METHODS, Preconditioner, precondition, reduce_samples, reduce_stream
 from dynid.information import chunks as chunking
+from dynid.information import precondition, reduce_samples, reduce_stream
+from dynid.information.methods import METHODS, Preconditioner
 
 from .problems import ROBOTS, random_log
 

@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError, IdentifiabilityError
 from dynid.estimation.rows import reduce_rows, torque_along, torque_of_terms
-from dynid.information import Information, Method, reduce_samples
+from dynid.information import Information, reduce_samples
+from dynid.information.methods import Method
 from dynid.parameters.base import choose_base
 from dynid.parameters.base_set import BaseParameters, require_kept_columns
 from dynid.parameters.layout import term_unit

@@ -8,7 +8,7 @@ NAMES = {
     "collision.capsules": ["Capsule", "skeleton_capsules"],
     "collision.geometry": ["urdf_hulls"],
     "collision.hulls": ["Hull", "hull_capsules"],
-    "command_motion": ["CommandPlan", "CommandSettings", "Stretch", "design_commands"],
+    "command_motion": ["CommandSettings", "design_commands"],
     "criteria": [
         "AOptimality",
         "ColumnScaled",

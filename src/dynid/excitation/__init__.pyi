@@ -5,9 +5,7 @@ from dynid.excitation.collision.capsules import skeleton_capsules as skeleton_ca
 from dynid.excitation.collision.geometry import urdf_hulls as urdf_hulls
 from dynid.excitation.collision.hulls import Hull as Hull
 from dynid.excitation.collision.hulls import hull_capsules as hull_capsules
-from dynid.excitation.command_motion import CommandPlan as CommandPlan
 from dynid.excitation.command_motion import CommandSettings as CommandSettings
-from dynid.excitation.command_motion import Stretch as Stretch
 from dynid.excitation.command_motion import design_commands as design_commands
 from dynid.excitation.criteria import AOptimality as AOptimality
 from dynid.excitation.criteria import ColumnScaled as ColumnScaled

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
-    "chunks": ["CHUNK"],
     "extension": ["Extension"],
     "factor": ["Factor"],
     "information": ["Information"],
-    "methods": ["METHODS", "Method", "Preconditioner"],
     "reduction": ["precondition", "reduce_extended", "reduce_samples", "reduce_stream"],
 }
 """Module -> its public names, loaded at first use."""

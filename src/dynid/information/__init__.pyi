@@ -1,12 +1,8 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
-from dynid.information.chunks import CHUNK as CHUNK
 from dynid.information.extension import Extension as Extension
 from dynid.information.factor import Factor as Factor
 from dynid.information.information import Information as Information
-from dynid.information.methods import METHODS as METHODS
-from dynid.information.methods import Method as Method
-from dynid.information.methods import Preconditioner as Preconditioner
 from dynid.information.reduction import precondition as precondition
 from dynid.information.reduction import reduce_extended as reduce_extended
 from dynid.information.reduction import reduce_samples as reduce_samples

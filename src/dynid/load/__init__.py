@@ -6,7 +6,6 @@ from dynid.lazy import lazy_names
 
 NAMES = {
     "drive_gains": [
-        "DriveGains",
         "gains_from_lever_arm",
         "gains_from_static_load",
         "identify_drive_gains",
@@ -14,13 +13,13 @@ NAMES = {
     "load": ["Load"],
     "load_files": ["read_library", "read_load"],
     "load_motions": ["wrist_test_motion"],
-    "load_study": ["LoadStudy", "study_load", "study_payload"],
+    "load_study": ["study_load", "study_payload"],
     "online_load": ["OnlineLoad"],
     "payload": ["ArmUncertainty", "identify_end_link", "identify_payload"],
-    "recognition": ["KnownObject", "Recognition", "recognise", "verify_grasp"],
-    "sensor_calibration": ["SensorCalibration", "SensorCompliance", "calibrate_sensor"],
-    "sensor_checks": ["Proposal", "WrenchDelay", "check_wrench", "find_wrench_delay"],
-    "wrench_equations": ["WrenchData", "pose_equations"],
+    "recognition": ["KnownObject", "recognise", "verify_grasp"],
+    "sensor_calibration": ["SensorCompliance", "calibrate_sensor"],
+    "sensor_checks": ["check_wrench", "find_wrench_delay"],
+    "wrench_equations": ["pose_equations"],
     "wrist": ["Sensing", "identify_load", "identify_load_from_poses", "wrench_data"],
 }
 """Module -> its public names, loaded at first use."""
