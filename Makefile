@@ -74,7 +74,7 @@ campaigns:
 	@echo "differentiation-table   default cutoff against the best one"
 	@echo "excitation-panda        designs, speed and predictions"
 	@echo "c-robots                generated C of 200 random robots and the built-in ones through all tools (an hour; resumes)"
-	@echo "watch-hours             false alarms of watches over hours of simulated motion (half an hour)"
+	@echo "watch-hours             false alarms on 20 clean logs with friction that the model lacks (minutes)"
 	@echo "watch                   watches over the real logs: false alarms and planted pushes, beside the usual practice"
 	@echo "fleet-cluster           1e8 samples on a Dask cluster of this machine: speed-up, memory, killed workers"
 	@echo "fleet-kills             dynid fleet killed 60 times goes on and leaves nothing behind (minutes)"
@@ -171,7 +171,7 @@ c-robots: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/c_robots.py 200 100000
 
 watch-hours: $(STAMP)
-	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/watch_hours.py
+	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/watch_friction.py
 
 watch: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/watch.py

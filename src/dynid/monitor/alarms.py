@@ -13,7 +13,7 @@ from dynid.arrays import Floats
 from dynid.decompositions import one_blas_thread
 from dynid.links.identify import Identification
 from dynid.monitor.alarm_tails import CLEAR_S
-from dynid.monitor.calibration import Calibration, Kind, Levels, Statistics, calibrate
+from dynid.monitor.calibration import Calibration, Kind, Levels, Statistics, calibrate, largest_motion
 from dynid.monitor.watched_signals import true_runs, watched_stretches
 from dynid.processing.experiment import Experiment
 from dynid.tables import Table, html_card
@@ -25,6 +25,8 @@ OVER = 1.0 / 3.0
 EARLY = 0.75
 """Periods of a cutoff by which motion that was smoothed there and back answers before a push, at most (experiment: 0.37
 of a UR10, 0.54 to 0.73 of an arm with a slide)."""
+BEYOND = 1.2
+"""Ratio of speeds or torques to the largest of the calibration from which on no rate is stated (convention)."""
 SAME_S = 1.0
 """Time after a contact in which the same joint may leave its band by the same push [s] (convention)."""
 
@@ -70,6 +72,8 @@ class Watch:
     source: str
     calibrated_s: float
     """Length of the data that the rate was fitted to [s]."""
+    unlike: str = ""
+    """In what the motion is unlike those of the calibration, so that no rate can be stated; empty where it is not."""
     early_s: float = 0.0
     """How long before a push its alarm may come [s]: the motion was smoothed there and back."""
 
@@ -86,10 +90,10 @@ class Watch:
         if not self.time.size:
             return "nothing was watched: no stretch is long enough and has the torques of all joints"
         early = f"; alarms may come up to {self.early_s:.2g} s before a push" if self.alarms and self.early_s else ""
-        return (
-            f"{count} in {self.seconds:.1f} s, {self._watched()}; {expected:.2g} false ones are expected at "
-            f"{self.per_hour:g} per hour (tails fitted to {self.calibrated_s:.0f} s of clean motion){early}"
-        )
+        rate = f"no rate of false alarms can be stated: {self.unlike}" if self.unlike else (
+            f"{expected:.2g} false ones are expected at {self.per_hour:g} per hour (tails fitted to "
+            f"{self.calibrated_s:.0f} s of clean motion)")  # fmt: skip
+        return f"{count} in {self.seconds:.1f} s, {self._watched()}; {rate}{early}"
 
     @property
     def gaps(self) -> tuple[tuple[float, float], ...]:
@@ -137,7 +141,8 @@ class Watch:
             "seconds": self.seconds,
             "not_watched_s": [list(gap) for gap in self.gaps],
             "early_s": self.early_s,
-            "false_alarms_per_hour": self.per_hour,
+            "false_alarms_per_hour": None if self.unlike else self.per_hour,
+            "unlike_the_calibration": self.unlike,
             "calibrated_seconds": self.calibrated_s,
             "alarms": [
                 {"time_s": a.time_s, "until_s": a.until_s, "joint": a.joint, "joints": list(a.joints), "kind": a.kind,
@@ -194,8 +199,21 @@ def watch_experiment(
         limit=_joined([levels.band * known.level_scale * one.std for one in found], len(known.joint_names)),
         source=run.source,
         calibrated_s=known.seconds,
+        unlike=_compare_motion(known, found),
         early_s=_early(run),
     )
+
+
+def _compare_motion(known: Calibration, found: Sequence[Statistics]) -> str:
+    """In what a motion goes beyond those of the calibration, in words; empty where it does not."""
+    if known.reach is None or not found:
+        return ""
+    most = np.max([largest_motion(one.stretch) for one in found], axis=0) / np.maximum(known.reach, 1e-300)
+    kind, joint = np.unravel_index(int(most.argmax()), most.shape)
+    if most[kind, joint] <= BEYOND:
+        return ""
+    words = ("moves {:.2g} times as fast as", "carries {:.2g} times the torque of")[int(kind)]
+    return f"{known.joint_names[int(joint)]} {words.format(most[kind, joint])} the logs of the calibration"
 
 
 def _early(run: Experiment) -> float:

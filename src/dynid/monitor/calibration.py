@@ -54,6 +54,8 @@ UNCLEAN = 18.0
 """Standard deviations of sudden torques at one false alarm an hour above which something pushed in the calibration
 (experiment: four clean real logs have 5.1 to 13, clean logs of a simulated UR10 6 to 7, one with a push every two
 seconds 24)."""
+NEARLY = 0.995
+"""Share of the samples whose speeds and torques count as seen (convention: spikes do not)."""
 ENDS = 2
 """Last periods of a stretch that no calibration uses (derivation: the velocity at the end of a log is one-sided)."""
 
@@ -204,6 +206,10 @@ class Calibration:
     """Gain of the observer [1/s]."""
     log_hz: float | None = None
     """Samples per second of the logs that it is learnt from, the slowest [Hz]; None where this is not known."""
+    is_smooth: bool = False
+    """Whether it was learnt from motion that was smoothed, and not from samples as the robot recorded them."""
+    reach: Floats | None = None
+    """(2, n) largest speeds [rad/s or m/s] and expected torques [N m or N] of each joint; None where unknown."""
 
     @property
     def rate_hz(self) -> float:
@@ -391,7 +397,13 @@ def calibrate_stretches(
         seconds=sum(len(stretch.time) / stretch.rate_hz for stretch in clean),
         typical_external=std * np.sqrt(np.mean(np.square(np.concatenate(levels)), axis=0)),
         typical_step=_usual_steps(draft, clean),
+        reach=np.max([largest_motion(stretch) for stretch in clean], axis=0),
     )
+
+
+def largest_motion(stretch: WatchedStretch) -> Floats:
+    """(2, n) largest speed and expected torque of each joint along a stretch; spikes do not count."""
+    return np.asarray(np.quantile(np.abs([stretch.dq, stretch.expected]), NEARLY, axis=1))
 
 
 def _find_offsets(found: Sequence[tuple[int, WatchedStretch]]) -> RunOffsets:

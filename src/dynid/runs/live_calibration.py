@@ -1,20 +1,21 @@
-"""Calibrate a live watch: from logs as the robot recorded them, or from the stream itself.
+"""Calibrate a watch: from logs as the robot recorded them, or from the stream itself.
 
-A live watch sees the robot's own velocities and torques. Those of an experiment are smoothed there and back and hence
+A watch sees the robot's own velocities and torques. Those of an experiment are smoothed there and back and hence
 calmer: levels that hold for them do not hold live.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.errors import DataError
+from dynid.errors import ArgumentError, DataError
 from dynid.export.result_file import read_result
+from dynid.files import file_digest
 from dynid.findings import Finding
 from dynid.links.identify import Identification
 from dynid.links.log_reader import Log, LogReader, Notice, log_finding
@@ -24,8 +25,8 @@ from dynid.logs.recording import Recording
 from dynid.monitor.calibration import Calibration, calibrate
 from dynid.monitor.live_lines import SET_CLOCK_S, Sample
 from dynid.processing.experiment import Experiment
+from dynid.runs.run_folder import read_run
 from dynid.runs.validation_run import common_cutoff
-from dynid.runs.watch_run import open_training
 
 FEWEST_SAMPLES = 100
 """Fewest samples of a stream that calibrate a watch (convention; their length is judged, too)."""
@@ -37,8 +38,10 @@ def calibrate_live(
     clean: Sequence[Log] = (),
     channel_map: ChannelMapSource | None = None,
     notice: Notice = log_finding,
+    *,
+    smooth: bool = False,
 ) -> Calibration:
-    """Calibrate a live watch from clean logs, or from those of the result, with the velocities and torques they hold.
+    """Calibrate a watch from clean logs, or from those of the result, with the velocities and torques they hold.
 
     Args:
         folder: A folder that ``dynid identify`` wrote.
@@ -47,6 +50,7 @@ def calibrate_live(
             turn.
         channel_map: Channel map of the clean logs; those of the folder are read with that of the run.
         notice: Called with a warning where samples of logs hold no velocities, so that smoothed motion stands for them.
+        smooth: Whether smoothed motion is watched, because the watched logs hold no velocities.
     """
     if clean:
         recipe = replace(Recipe(), gate=False, judge_rest=True, friction="plain")
@@ -54,17 +58,25 @@ def calibrate_live(
     else:
         reader, paths = open_training(folder, fit)
         logs = list(paths)
-    seen = [_as_seen(recording) for recording in reader.recordings(logs)]
-    as_recorded = [run for run in seen if run is not None]
-    if len(as_recorded) < len(seen):
+    seen = None if smooth else recorded_runs(reader, logs)
+    if seen is None and not smooth:
         notice(_warn_smooth())
     if not clean:
         training = reader.training_and_proof(logs)[0]
-        return calibrate(fit, training=training, seen=as_recorded if len(as_recorded) == len(seen) else None)
-    if len(as_recorded) == len(seen):
-        return calibrate(fit, as_recorded)
-    cutoff = common_cutoff(read_result(folder).content["data"])
-    return calibrate(fit, reader.experiments(logs, for_validation=True, cutoff_hz=cutoff))
+        known = calibrate(fit, training=training, seen=seen)
+    elif seen is not None:
+        known = calibrate(fit, seen)
+    else:
+        cutoff = common_cutoff(read_result(folder).content["data"])
+        known = calibrate(fit, reader.experiments(logs, for_validation=True, cutoff_hz=cutoff))
+    return replace(known, is_smooth=seen is None)
+
+
+def recorded_runs(reader: LogReader, logs: Sequence[Log]) -> list[Experiment] | None:
+    """Logs with the velocities and torques that they hold; None where one of them does not hold both in its samples."""
+    found = [_as_seen(recording) for recording in reader.recordings(logs)]
+    runs = [run for run in found if run is not None]
+    return runs if len(runs) == len(found) else None
 
 
 def calibrate_samples(fit: Identification, samples: Sequence[Sample]) -> Calibration:
@@ -121,3 +133,35 @@ def _warn_smooth() -> Finding:
         "holds only for a stream as smooth as a processed log, and a robot's own velocities are noisier",
         remedy="Calibrate from the stream itself, while nothing touches the robot: --learn 60.",
     )
+
+
+def open_training(folder: Path, fit: Identification) -> tuple[LogReader, list[Path]]:
+    """The logs of a run folder, and what reads them as they were fitted; parts are left out in turn.
+
+    Raises:
+        ArgumentError: The folder does not say which logs it was made from, or they or their map are gone or changed.
+    """
+    remedy = "Give clean logs for the calibration (clean=, --clean)."
+    if not folder.is_dir() or not (folder / "run.json").exists():
+        raise ArgumentError("the result does not say where its logs are", path=folder, remedy=remedy)
+    facts = read_run(folder)
+    options = facts["options"]
+    logs = [Path(log) for log in options.get("logs", ())]
+    if not logs or not all(log.exists() for log in logs):
+        raise ArgumentError("the logs of the result are not there", path=folder, remedy=remedy)
+    recipe = replace(Recipe.read(folder / "recipe.toml"), gate=False)
+    used = options.get("channel_map")
+    _refuse_changed(facts["inputs"], [*logs, used], remedy)
+    cutoff = common_cutoff(read_result(folder).content["data"])
+    exact = recipe if cutoff is None else replace(recipe, cutoff_hz=cutoff)
+    return LogReader(robot=fit.robot, recipe=exact, channel_map=None if used in (None, "none") else used), logs
+
+
+def _refuse_changed(inputs: Sequence[Mapping[str, str]], used: Sequence[object], remedy: str) -> None:
+    """Refuse files of a run that are no longer as the run has read them."""
+    wanted = {str(name) for name in used}
+    for entry in inputs:
+        path = Path(entry["path"])
+        if entry["path"] in wanted and (not path.exists() or file_digest(path) != entry["sha256"]):
+            what = "has changed since" if path.exists() else "is gone"
+            raise ArgumentError(f"{path.name}, which the result was identified with, {what}", path=path, remedy=remedy)

@@ -9,7 +9,6 @@ from typing import Any
 
 from dynid.errors import ArgumentError
 from dynid.export.result_file import read_result
-from dynid.files import file_digest
 from dynid.findings import Finding
 from dynid.links.common.copies import check_copies
 from dynid.links.identify import Identification
@@ -23,8 +22,9 @@ from dynid.monitor.watched_signals import watched_stretches
 from dynid.processing.experiment import Experiment
 from dynid.report.page import Chapter, Page
 from dynid.report.sections.watch_sections import watch_page
+from dynid.runs.live_calibration import calibrate_live, recorded_runs
 from dynid.runs.protocol import Desk, Task, run
-from dynid.runs.run_folder import RunRequest, read_run
+from dynid.runs.run_folder import RunRequest
 from dynid.runs.validation_run import common_cutoff
 from dynid.runs.watch_checks import check_log, refuse_watched, tell_fitted, watched_samples
 
@@ -109,27 +109,35 @@ class WatchLogs(Task[WatchRun]):
         )  # fmt: skip
         runs = _experiments(reader, self.logs, cutoff)
         tell_fitted(fit, runs, desk.tell)
-        known = self._calibrate(fit, runs, reader, cutoff, desk)
+        known, seen = self._calibrate(fit, runs, reader, cutoff, desk)
         sight = known.sight(self.per_hour)
         for finding in (*sight.findings, *(doubt for one in runs for doubt in check_log(fit, one, known))):
             desk.tell(finding)
         return WatchRun(
-            watches=tuple(watch_experiment(fit, one, known, per_hour=self.per_hour) for one in runs),
+            watches=tuple(watch_experiment(fit, one, known, per_hour=self.per_hour) for one in seen),
             calibration=known,
             sight=sight,
             findings=tuple(desk.findings),
-            curve=_curve(fit, known, runs, self.per_hour),
+            curve=_curve(fit, known, seen, self.per_hour),
         )
 
     def _calibrate(
         self, fit: Identification, runs: Sequence[Experiment], reader: LogReader, cutoff: float | None, desk: Desk
-    ) -> Calibration:
-        if self.clean:
-            quiet = _experiments(reader, self.clean, cutoff)
-            refuse_watched(quiet, runs)
-            tell_fitted(fit, quiet, desk.tell, is_clean=True)
-            return calibrate(fit, quiet)
-        return calibrate(fit) if isinstance(self.result, Identification) else calibrate_result(Path(self.result), fit)
+    ) -> tuple[Calibration, Sequence[Experiment]]:
+        """The calibration, and the watched logs as it sees them: as recorded where all of them hold velocities."""
+        files = [log for log in self.logs if not isinstance(log, Experiment)]
+        quiet = _experiments(reader, self.clean, cutoff)
+        refuse_watched(quiet, runs)
+        tell_fitted(fit, quiet, desk.tell, is_clean=True)
+        if isinstance(self.result, Identification):
+            return calibrate(fit, quiet or None), runs
+        clean = [log for log in self.clean if not isinstance(log, Experiment)]
+        if len(clean) < len(self.clean):
+            return calibrate(fit, quiet), runs
+        seen = recorded_runs(reader, files) if len(files) == len(runs) else None
+        folder, given = Path(self.result), self.channel_map
+        known = calibrate_live(folder, fit, clean, given, desk.tell, smooth=seen is None)
+        return known, runs if seen is None or known.is_smooth else seen
 
     def page(self, result: WatchRun, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page:
         return watch_page(result.watches, result.sight, result.curve, result.findings, settings)
@@ -193,48 +201,3 @@ def _curve(fit: Identification, known: Calibration, runs: Sequence[Experiment], 
     if longest < 1.0:  # [s] too short for the time before a push
         return None
     return plant_pushes(known, statistics, rates=(60.0 * per_hour, per_hour), pushes=PUSHES)
-
-
-def calibrate_result(folder: Path, fit: Identification | None = None) -> Calibration:
-    """Calibrate a watch from the logs of a run folder, read again; parts of them are left out in turn.
-
-    They are read with the channel map of the run: that of other logs says nothing about them.
-
-    Args:
-        folder: A folder that ``dynid identify`` wrote.
-        fit: Its identification, where it was read before.
-
-    Raises:
-        ArgumentError: The folder does not say which logs it was made from, or they or their map are gone or changed.
-    """
-    model = read_result(folder).identification() if fit is None else fit
-    reader, logs = open_training(folder, model)
-    return calibrate(model, training=reader.training_and_proof(logs)[0])
-
-
-def open_training(folder: Path, fit: Identification) -> tuple[LogReader, list[Path]]:
-    """The logs of a run folder, and what reads them as they were fitted; see `calibrate_result`."""
-    remedy = "Give clean logs for the calibration (clean=, --clean)."
-    if not folder.is_dir() or not (folder / "run.json").exists():
-        raise ArgumentError("the result does not say where its logs are", path=folder, remedy=remedy)
-    facts = read_run(folder)
-    options = facts["options"]
-    logs = [Path(log) for log in options.get("logs", ())]
-    if not logs or not all(log.exists() for log in logs):
-        raise ArgumentError("the logs of the result are not there", path=folder, remedy=remedy)
-    recipe = replace(Recipe.read(folder / "recipe.toml"), gate=False)
-    used = options.get("channel_map")
-    _refuse_changed(facts["inputs"], [*logs, used], remedy)
-    cutoff = common_cutoff(read_result(folder).content["data"])
-    exact = recipe if cutoff is None else replace(recipe, cutoff_hz=cutoff)
-    return LogReader(robot=fit.robot, recipe=exact, channel_map=None if used in (None, "none") else used), logs
-
-
-def _refuse_changed(inputs: Sequence[Mapping[str, str]], used: Sequence[object], remedy: str) -> None:
-    """Refuse files of a run that are no longer as the run has read them."""
-    wanted = {str(name) for name in used}
-    for entry in inputs:
-        path = Path(entry["path"])
-        if entry["path"] in wanted and (not path.exists() or file_digest(path) != entry["sha256"]):
-            what = "has changed since" if path.exists() else "is gone"
-            raise ArgumentError(f"{path.name}, which the result was identified with, {what}", path=path, remedy=remedy)
