@@ -31,9 +31,10 @@ MOTIONS = {"alike": (0.05, 0.5, 0.7), "slower": (0.02, 0.2, 0.7), "faster": (0.1
 """Lowest and highest frequency of the sines [Hz], and the size of their sum [rad]."""
 COULOMB, STRIBECK, STRIBECK_SPEED, LOAD, BREAKAWAY = 0.6, 0.2, 0.05, 0.03, 2e-3
 """Dry friction, what it has more at creep speed [N m], that speed [rad/s], friction per torque, presliding [rad]."""
-MAP = {"time": {"column": "t", "unit": "s"},
-       **{name: {"columns": [f"{sign}{j}" for j in range(3)], "unit": unit}
-          for name, sign, unit in (("position", "q", "rad"), ("velocity", "dq", "rad/s"), ("effort", "tau", "N m"))}}  # fmt: skip
+CHANNELS = {"position": ("q", "rad"), "velocity": ("dq", "rad/s"), "effort": ("tau", "N m")}
+MAP = {"time": {"column": "t", "unit": "s"}} | {
+    name: {"columns": [f"{sign}{j}" for j in range(3)], "unit": unit} for name, (sign, unit) in CHANNELS.items()
+}
 ROBOT = dynid.robots.get("ddarm").with_terms(dynid.Viscous(0.4), dynid.Coulomb(COULOMB), dynid.Offset())
 
 

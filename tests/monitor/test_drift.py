@@ -15,6 +15,7 @@ import dynid
 from dynid.cli import main
 from dynid.processing.simulation import sum_of_sines
 from dynid.runs import CompareRuns, Drift, run
+from fleet.small_fleet import ROBOT, arm
 from support.three_joints import MAP
 
 
@@ -133,3 +134,26 @@ def test_friction_over_temperature_is_told_from_wear(folder: Path, tmp_path: Pat
     assert "Friction over temperature" in (tmp_path / "page" / "report.html").read_text()
     content = json.loads((tmp_path / "page" / "drift.json").read_text())
     assert {entry["kind"] for entry in content["friction_and_temperature"]} == {"dry", "viscous"}
+
+
+def test_a_load_is_named_where_it_explains_what_moved(tmp_path: Path) -> None:
+    """1.2 kg on the last link; a worn joint is no load."""
+    fits = {}
+    for seed, (name, robot) in enumerate(
+        {"empty": ROBOT, "loaded": arm(0, load_kg=1.2), "worn": arm(0, {"FC2": 2.0})}.items()
+    ):
+        motion = sum_of_sines(3, period_s=5.0, harmonics=5, amplitude=0.7, seed=seed)
+        log = dynid.simulate_experiment(
+            robot, motion, rate_hz=100, duration_s=20, noise=dynid.Noise(effort=0.2), seed=seed
+        )
+        fit = dynid.identify(ROBOT, dynid.process(log, cutoff_hz=10), dynid.Recipe.bare(), estimator=dynid.WLS())
+        fits[name] = dynid.write_result(fit, tmp_path / f"{name}.json")
+    found = compare_runs(fits["empty"], [fits["loaded"]])
+    load = found.load(found.later[0])
+    assert load is not None
+    assert load.mass == pytest.approx(1.2, abs=4.0 * load.stderr)
+    assert load.stderr < 0.1
+    assert found.verdict.startswith("a load of 1.")
+    worn = compare_runs(fits["empty"], [fits["worn"]])
+    assert worn.load(worn.later[0]) is None
+    assert worn.has_moved

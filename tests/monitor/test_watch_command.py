@@ -405,5 +405,5 @@ def test_motions_unlike_the_calibration_have_no_stated_rate_and_clean_logs_hardl
     assert (len(alike.alarms), alike.unlike) == (0, "")
     assert "0.017 false ones are expected at 1 per hour" in alike.verdict
     assert len(faster.alarms) <= 3
-    assert "no rate of false alarms can be stated: joint3 moves 2.2 times as fast" in faster.verdict
+    assert "no rate of false alarms can be stated: joint3 moves 2.3 times as fast" in faster.verdict
     assert faster.to_json()["false_alarms_per_hour"] is None

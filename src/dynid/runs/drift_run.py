@@ -32,7 +32,7 @@ from dynid.logs.reading import log_digest
 from dynid.processing.experiment import Experiment
 from dynid.report.page import Chapter, Page
 from dynid.report.sections.drift_section import drift_page
-from dynid.runs.moved_parameters import Moved, find_moved
+from dynid.runs.moved_parameters import Moved, MovedLoad, find_load, find_moved
 from dynid.runs.protocol import Desk, Task
 from dynid.runs.validation_run import common_cutoff
 
@@ -106,6 +106,14 @@ class Drift:
         """The parameters that moved until a later occasion, by joint."""
         return self._moved[later]
 
+    @cached_property
+    def _loads(self) -> dict[Occasion, MovedLoad | None]:
+        return {later: find_load(self.stored.fit, later.fit) for later in self.later}
+
+    def load(self, later: Occasion) -> MovedLoad | None:
+        """The load that explains how the links moved until a later occasion."""
+        return self._loads[later]
+
     @property
     def trends(self) -> tuple[FrictionTrend, ...]:
         """Lines through the friction of every joint over time and temperature; empty without enough temperatures."""
@@ -147,6 +155,9 @@ class Drift:
         joints = {one.joint for later in self.later for one in self.moved(later)}
         if not joints:
             return "no parameter moved beyond its interval"
+        loads = [load.sentence for later in self.later if (load := self.load(later)) is not None]
+        if loads:
+            return "; ".join(dict.fromkeys(loads))
         names = [joint for joint in self.stored.fit.robot.joint_names if joint in joints]
         return f"parameters of {', '.join(names) or 'several joints'} moved beyond their intervals"
 
@@ -159,6 +170,7 @@ class Drift:
                 {
                     "name": later.name,
                     "date": later.date,
+                    "load_kg": None if (load := self.load(later)) is None else load.mass,
                     "moved": [
                         {"parameter": one.name, "joint": one.joint, "unit": one.unit, "before": one.before,
                          "after": one.after, "sigmas": one.sigmas}

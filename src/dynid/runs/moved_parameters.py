@@ -12,10 +12,15 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
+from scipy.stats import chi2, norm
 
 from dynid.links.identify import Identification
 from dynid.links.rich.joint_friction import Figure, JointFriction, joint_friction
 
+RESOLUTION, OPEN = 1e-8, 1e-3
+"""Relative singular value below which a direction of a load is not told, and share of its mass that may be so."""
+UNEXPLAINED = 0.05
+"""Share of what moved that a load need not explain (convention: friction that grows with it leaves some)."""
 FALSE_MOVES = 0.05
 """Probability that any parameter of an unchanged robot is called moved (convention: one comparison in twenty)."""
 
@@ -39,6 +44,57 @@ class Moved:
         way = "grew" if self.after > self.before else "fell"
         values = f"from {self.before:.3g} to {self.after:.3g}{f' {self.unit}' if self.unit else ''}"
         return f"{self.name} of {self.joint} {way} {values} ({self.sigmas:.1f} standard deviations)"
+
+
+@dataclass(frozen=True, slots=True)
+class MovedLoad:
+    """A load that explains how the links moved."""
+
+    link: str
+    mass: float
+    """[kg]; negative where a load was taken off."""
+    stderr: float
+
+    @property
+    def sentence(self) -> str:
+        """The load with its 95 % interval."""
+        what = "a load of" if self.mass > 0.0 else "a load that was taken off, of"
+        half = norm.ppf(0.975) * self.stderr
+        return f"{what} {abs(self.mass):.3g} ± {half:.2g} kg on {self.link} explains what moved in the links"
+
+
+def find_load(before: Identification, after: Identification) -> MovedLoad | None:
+    """The load on a last link that explains how the inertial parameters moved; None where none does, or none moved.
+
+    Ten parameters of a load move the base parameters by ``D x``; x by least squares, weighted by both uncertainties.
+    """
+    base, rank = before.base, before.base.rank
+    if after.base.columns != base.columns:
+        return None
+    links = np.array([column < 10 * before.robot.dof for column in base.columns])
+    known = links & ~(before.estimate.undetermined | after.estimate.undetermined)[:rank]
+    S = (before.estimate.covariance + after.estimate.covariance)[:rank, :rank][np.ix_(known, known)]
+    if not known.any() or not np.isfinite(S).all():
+        return None
+    root = np.linalg.cholesky(S)
+    moved = np.linalg.solve(root, (after.estimate.values - before.estimate.values)[:rank][known])
+    whole, count = float(moved @ moved), int(known.sum())
+    if chi2.sf(whole, count) > FALSE_MOVES:
+        return None
+    parents, best = {body.parent for body in before.robot.bodies}, None
+    for j, body in enumerate(before.robot.bodies):
+        if j in parents:
+            continue
+        D = np.linalg.solve(root, base.grouping[known][:, 10 * j : 10 * j + 10])
+        inverse = np.linalg.pinv(D, rcond=RESOLUTION)
+        x = inverse @ moved
+        left, freedom = float(np.sum((moved - D @ x) ** 2)), count - int(np.linalg.matrix_rank(D, tol=None))
+        told = abs((inverse @ D)[9, 9] - 1.0) < OPEN
+        stderr = float(np.linalg.norm(inverse[9]))
+        explains = left < UNEXPLAINED * whole or (freedom > 0 and chi2.sf(left, freedom) > FALSE_MOVES)
+        if told and explains and abs(x[9]) > norm.ppf(0.975) * stderr and (best is None or left < best[0]):
+            best = left, MovedLoad(body.joint.child, float(x[9]), stderr)
+    return None if best is None else best[1]
 
 
 def find_moved(before: Identification, after: Identification) -> tuple[Moved, ...]:
