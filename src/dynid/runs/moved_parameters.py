@@ -14,6 +14,7 @@ from statistics import NormalDist
 import numpy as np
 from scipy.stats import chi2, norm
 
+from dynid.decompositions import svd
 from dynid.links.identify import Identification
 from dynid.links.rich.joint_friction import Figure, JointFriction, joint_friction
 
@@ -86,9 +87,11 @@ def find_load(before: Identification, after: Identification) -> MovedLoad | None
         if j in parents:
             continue
         D = np.linalg.solve(root, base.grouping[known][:, 10 * j : 10 * j + 10])
-        inverse = np.linalg.pinv(D, rcond=RESOLUTION)
+        U, sizes, Vt = svd(D, full_matrices=False)
+        good = sizes > RESOLUTION * sizes[0]
+        inverse = (Vt[good].T / sizes[good]) @ U[:, good].T
         x = inverse @ moved
-        left, freedom = float(np.sum((moved - D @ x) ** 2)), count - int(np.linalg.matrix_rank(D, tol=None))
+        left, freedom = float(np.sum((moved - D @ x) ** 2)), count - int(good.sum())
         told = abs((inverse @ D)[9, 9] - 1.0) < OPEN
         stderr = float(np.linalg.norm(inverse[9]))
         explains = left < UNEXPLAINED * whole or (freedom > 0 and chi2.sf(left, freedom) > FALSE_MOVES)
