@@ -59,7 +59,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _run(folder: Path, *words: str) -> tuple[int, str]:
     given = [str(folder / word) if (folder / word).exists() else word for word in words]
-    done = CliRunner().invoke(main, ["actuate", str(folder / "arm.urdf"), *given, "--map", str(folder / "map.toml")])
+    done = CliRunner().invoke(
+        main, ["actuate", "--verbose", str(folder / "arm.urdf"), *given, "--map", str(folder / "map.toml")]
+    )
     return done.exit_code, done.output
 
 
@@ -93,7 +95,7 @@ def test_the_folder_holds_report_and_files_for_simulators(folder: Path, tmp_path
 def test_commands_are_designed(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "commands"
     words = ["excite", str(folder / "arm.urdf"), "--commands", "--set", f"law={folder / 'law.toml'}"]
-    words += ["--set", "duration_s=2", "--out", str(out)]
+    words += ["--set", "period_s=2", "--out", str(out)]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
     assert "can be told" in done.output
@@ -130,7 +132,7 @@ def test_wrong_maps_are_refused(folder: Path, tmp_path: Path, wrong: str) -> Non
     (tmp_path / "map.toml").write_text(wrong)
     words = [str(folder / name) for name in ("arm.urdf", "log1.csv")]
     options = ["--law", str(folder / "law.toml"), "--map", str(tmp_path / "map.toml")]
-    done = CliRunner().invoke(main, ["actuate", *words, *options])
+    done = CliRunner().invoke(main, ["actuate", "--verbose", *words, *options])
     assert done.exit_code == 3, done.output
 
 
@@ -197,7 +199,7 @@ def test_inspect_maps_a_log_by_its_names_and_candidates_are_tried(folder: Path, 
     assert 'columns = ["first_cmd", "second_cmd"]' in proposed.stdout
     (tmp_path / "law.toml").write_text('candidates = ["offset"]\n' + LAW)
     words = ["actuate", str(folder / "arm.urdf"), str(log), "--map", str(chosen), "--law", str(tmp_path / "law.toml")]
-    done = CliRunner().invoke(main, [*words, "--out", str(tmp_path / "out")])
+    done = CliRunner().invoke(main, [*words, "--verbose", "--out", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
     content = json.loads((tmp_path / "out" / "servos.json").read_text())
     assert content["chosen"] == []
@@ -237,7 +239,7 @@ def test_joints_by_order_and_by_other_names_are_told(folder: Path, tmp_path: Pat
     def told(names: tuple[str, str], head: str = "") -> str:
         for file, text in (("log.csv", log), ("map.toml", head + MAP)):
             (tmp_path / file).write_text(text.replace("first", names[0]).replace("second", names[1]))
-        return " ".join(CliRunner().invoke(main, words).output.split())
+        return " ".join(CliRunner().invoke(main, [*words, "--verbose"]).output.split())
 
     assert f"taken in the robot's order: alpha is {one}, beta is {other}." in told(("alpha", "beta"))
     assert f"'{one}' to {other}, '{other}' to {one}" in told((one, other), f'joints = ["{other}", "{one}"]\n')

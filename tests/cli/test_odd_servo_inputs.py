@@ -52,7 +52,9 @@ def actuate(tmp_path: Path, motion: CommandedMotion) -> Callable[..., Result]:
         dynid.write_urdf(pendulum(), tmp_path / "arm.urdf", force=True)
         files = (str(tmp_path / name) for name in ("arm.urdf", "log.csv", "law.toml", "map.toml"))
         robot, log, laws, columns_of = files
-        return CliRunner().invoke(main, ["actuate", robot, log, "--law", laws, "--map", columns_of, *options])
+        return CliRunner().invoke(
+            main, ["actuate", "--verbose", robot, log, "--law", laws, "--map", columns_of, *options]
+        )
 
     return run
 
@@ -84,9 +86,12 @@ CASES: dict[str, tuple[dict[str, object], str]] = {
     "drives off all the time": ({"on": np.zeros(600)}, "the drive is never on"),
     "one sample": ({"rows": 1}, "the log has one row"),
     "ten samples": ({"rows": 10}, "which is no motion of a robot"),
-    "a key that is none": ({"law": LAW.format(kp=20.0, kd=1.0).replace("kd", "kdd")}, "kdd: there is no such key"),
-    "a gain in words": ({"law": LAW.format(kp="'20'", kd=1.0)}, "kp: it should be a finite number"),
-    "gains of three joints": ({"law": LAW.format(kp="[1, 2, 3]", kd=1.0)}, "kp of the law is [1, 2, 3]"),
+    "a key that is none": (
+        {"law": LAW.format(kp=20.0, kd=1.0).replace("kd", "kdd")},
+        "unknown field `kdd`",
+    ),
+    "a gain in words": ({"law": LAW.format(kp="'20'", kd=1.0)}, "kp: expected `float | array | null`"),
+    "gains of three joints": ({"law": LAW.format(kp="[1, 2, 3]", kd=1.0)}, "kp of the law is [1.0, 2.0, 3.0]"),
     "all held out": ({"options": ("--held-out", "100%")}, "at most 90%"),
 }
 

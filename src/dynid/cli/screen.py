@@ -30,8 +30,8 @@ LINE = 80
 """Widest line that is printed, in characters (convention: the usual width of a terminal)."""
 SETTLING_S = 2.0
 """Time after which the speed so far says something about the rest [s] (convention)."""
-ONE_LINE = 160
-"""Longest finding that is printed, in characters (convention: two lines of a usual terminal)."""
+ONE_LINE = 240
+"""Longest finding that is printed, in characters (convention: three lines of a usual terminal)."""
 MOST_FINDINGS = 5
 """Most findings on a screen; --verbose shows all (convention)."""
 MOST_ROWS = 12
@@ -93,7 +93,7 @@ def remaining_time(share: float, elapsed_s: float) -> str:
 def show_finding(finding: Finding, *, brief: bool = False) -> None:
     """Print a finding on the error stream: within the width of the terminal, or as one line where it is to be brief."""
     place = (finding.log or finding.where) if finding.joint is None else finding.joint
-    message = finding.message if finding.severity == "note" or brief else finding.sentence.removeprefix(f"{place}: ")
+    message = finding.message if finding.severity == "note" else finding.sentence.removeprefix(f"{place}: ")
     text = f"{finding.severity} [{finding.code}]: {place}: {message}"
     lines = textwrap.shorten(text, ONE_LINE, placeholder=" ...") if brief else wrap_lines(text)
     colour = {"error": "red", "warning": "yellow", "note": None}[finding.severity]
@@ -196,6 +196,7 @@ def print_screen(screen: Screen, told: Sequence[Finding], out: Path | None, *, v
         echo(f"{len(findings) - len(shown)} more findings: --verbose{' or the report' if out else ''}.")
     if verbose and screen.details:
         echo(f"\n{wrap_lines(screen.details)}")
-    written = [] if out is None else [f"written: {out}; open {out / 'report.html'} in a browser"]
+    page = "" if out is None or not (out / "report.html").exists() else f"; open {out / 'report.html'} in a browser"
+    written = [] if out is None else [f"written: {out}{page}"]
     for line in (*screen.files, *written, *(f"next: {command}" for command in screen.commands[:2])):
         echo(wrap_lines(line))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
-    "actuator_run": ["ActuatorRun", "run_actuators"],
+    "actuator_run": ["ActuatorRun", "IdentifyServos"],
     "drift_run": ["CompareRuns", "Drift"],
     "drives_run": ["calibrate_drives"],
     "export_run": ["run_export"],

@@ -1,7 +1,7 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
 from dynid.runs.actuator_run import ActuatorRun as ActuatorRun
-from dynid.runs.actuator_run import run_actuators as run_actuators
+from dynid.runs.actuator_run import IdentifyServos as IdentifyServos
 from dynid.runs.drift_run import CompareRuns as CompareRuns
 from dynid.runs.drift_run import Drift as Drift
 from dynid.runs.drives_run import calibrate_drives as calibrate_drives

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -36,6 +35,7 @@ from dynid.logs.joint_order import column_order
 from dynid.logs.lerobot import is_lerobot, read_lerobot
 from dynid.logs.reading import read_recording
 from dynid.logs.recording import Recording
+from dynid.report.page import Chapter, Page
 from dynid.report.sections.servo_sections import (
     agreement_of,
     open_sentences,
@@ -45,7 +45,8 @@ from dynid.report.sections.servo_sections import (
     sharing_tests,
 )
 from dynid.robot.model import Robot
-from dynid.runs.run_folder import Origin, RunFolder, RunRequest, open_run
+from dynid.runs.protocol import Desk, Task
+from dynid.runs.run_folder import RunFolder
 from dynid.tables import Table
 
 SHORTEST = 200
@@ -67,14 +68,17 @@ class ActuatorRun:
     """Which parameters alike joints share; None where the model names no alike joints."""
     choice: TermChoice | None
     """What was taken up beyond the law, by predicting parts of the logs; None where they are too short for it."""
+    motions: tuple[CommandedMotion, ...]
+    """The motions of the fit."""
+    shown: Sequence[CommandedMotion]
+    """Stretches that the report draws."""
 
     @property
     def text(self) -> str:
         """Verdict, table and remarks."""
         return _text(self)
 
-    @property
-    def content(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Contents of ``servos.json``."""
         return _content(self)
 
@@ -116,31 +120,9 @@ def mean_error(errors: Sequence[MotionError]) -> MotionError:
     return replace(errors[0], **means)
 
 
-def run_actuators(
-    robot: Robot,
-    logs: Sequence[str | Path],
-    law: str | Path,
-    *,
-    held_out: Sequence[str | Path] = (),
-    channel_map: ChannelMapSource | None = None,
-    starts: int = 1,
-    out: RunRequest | str | Path | None = None,
-) -> ActuatorRun:
+@dataclass(frozen=True, slots=True, eq=False)
+class IdentifyServos(Task[ActuatorRun]):
     r"""Identify the servos of a robot from logs without torque.
-
-    Args:
-        robot: The robot on a fixed base.
-        logs: The logs to explain.
-        law: File with the law of the drives and the parameters to find, see `dynid.actuators.read_servo_model`.
-        held_out: Logs that the result is tried on; a share such as "30%" is the end of every log.
-        channel_map: Channel map of the logs, its file, or the name of a built-in one.
-        starts: Number of first guesses.
-        out: Folder for the servos, files for simulators and a report; None writes nothing.
-
-    Raises:
-        ArgumentError: The model does not fit the robot.
-        DataError: A log cannot be used, or its commands do not fit its positions.
-        EstimationError: The first guess cannot be simulated.
 
     Example:
         >>> text = "kind = 'position'\nkp = 60.0\nkd = 2.0\nfree = ['armature', 'viscous', 'coulomb']\n"
@@ -149,36 +131,67 @@ def run_actuators(
         >>> np.savetxt(folder / "sent.csv", table, header="t,q,r", comments="", delimiter=",")
         >>> signals = {"position": {"columns": "q", "unit": "rad"}, "reference": {"columns": "r", "unit": "rad"}}
         >>> columns = {"time": {"column": "t", "unit": "s"}, **signals}
-        >>> done = dynid.runs.run_actuators(pendulum, [folder / "sent.csv"], folder / "drive.toml", channel_map=columns)
-        >>> done.found.values.round(3).tolist()
+        >>> task = dynid.runs.IdentifyServos(pendulum, [folder / "sent.csv"], folder / "drive.toml", (), columns)
+        >>> dynid.runs.run(task).found.values.round(3).tolist()
         [0.05, 0.4, 0.3]
     """
-    share, apart = _held_out(held_out)
-    origin = Origin.of_call("run_actuators", {"starts": starts}, [*logs, *apart, law, channel_map])
-    with nullcontext() if out is None else open_run(RunRequest.of(out), origin, ["servos.json"]) as run:
-        model = read_servo_model(law, robot)
+
+    verb = "actuate"
+    files = ("servos.json", "servos.txt")
+
+    robot: Robot
+    """The robot on a fixed base."""
+    logs: Sequence[str | Path]
+    """The logs to explain."""
+    law: str | Path
+    """File with the law of the drives and the parameters to find, see `dynid.actuators.read_servo_model`."""
+    held_out: Sequence[str | Path] = ()
+    """Logs that the result is tried on; a share such as "30%" is the end of every log."""
+    channel_map: ChannelMapSource | None = None
+    starts: int = 1
+    """Number of first guesses."""
+
+    def inputs(self) -> Sequence[object]:
+        return [*self.logs, *_held_out(self.held_out)[1], self.law, self.channel_map]
+
+    def options(self) -> Mapping[str, Any]:
+        return {"starts": self.starts}
+
+    def check(self) -> None:
         remedy = "Hold out a log that the fit does not see."
-        check_copies(logs, apart, why="that is trained on", remedy=remedy)
-        (motions, told), (others, more) = (_motions(group, robot, channel_map) for group in (logs, apart))
+        check_copies(self.logs, _held_out(self.held_out)[1], why="that is trained on", remedy=remedy)
+
+    def compute(self, desk: Desk) -> ActuatorRun:
+        model = read_servo_model(self.law, self.robot)
+        share, apart = _held_out(self.held_out)
+        (motions, told), (others, more) = (
+            _motions(group, self.robot, self.channel_map) for group in (self.logs, apart)
+        )  # fmt: skip
         if share is not None:
             parts = [motion.hold_out(share) for motion in motions]
             motions, others = tuple(first for first, _ in parts), tuple(rest for _, rest in parts)
-        choice = select_terms(model, motions, starts=starts) if _can_be_cut(motions) else None
+        choice = select_terms(model, motions, starts=self.starts) if _can_be_cut(motions) else None
         model = replace(model, candidates=()) if choice is None else choice.model
         correlation = 0.0 if choice is None else choice.chosen.correlation
         before = judge_servo_motions(model, motions)
         sharing = decide_sharing(model, motions, held_out=others, correlation=correlation) if model.alike else None
         found = sharing.decided if sharing is not None else fit_servos(
-            model, motions, others, correlation=correlation, starts=starts
+            model, motions, others, correlation=correlation, starts=self.starts
         )  # fmt: skip
-        findings = (*told, *more, *_massless(robot), *found.findings, *check_assignments(found, motions))
-        result = ActuatorRun(
+        findings = (*told, *more, *_massless(self.robot), *found.findings, *check_assignments(found, motions))
+        desk.findings.extend(findings)
+        return ActuatorRun(
             found=found, findings=findings, before=before, repeats=_repeats(found, motions), sharing=sharing,
-            choice=choice,
+            choice=choice, motions=motions, shown=stretches_of(others or motions)[:3],
         )  # fmt: skip
-        if run is not None:
-            _write(run, result, motions, others)
+
+    def write(self, folder: RunFolder, result: ActuatorRun) -> ActuatorRun:
+        _write(folder, result)
         return result
+
+    def page(self, result: ActuatorRun, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page:
+        return servo_page(result.found, result.shown, result.before, result.repeats, settings, result.sharing,
+                          result.choice, result.findings)  # fmt: skip
 
 
 def _can_be_cut(motions: Sequence[CommandedMotion]) -> bool:
@@ -364,12 +377,11 @@ def _with_gains(found: ActuatorEstimate, motions: Sequence[CommandedMotion]) -> 
     return replace(found, model=replace(found.model, law=replace(law, **taken)))
 
 
-def _write(run: RunFolder, result: ActuatorRun, motions: Sequence[CommandedMotion], others: Sequence[Any]) -> None:
-    """Write the servos, the files for simulators and the report; a format that cannot hold the law is left out."""
-    found, shown = result.found, stretches_of(others or motions)
-    run.write("servos.json", json.dumps(result.content, indent=1) + "\n")
+def _write(run: RunFolder, result: ActuatorRun) -> None:
+    """Write the servos and the files for simulators; a format that cannot hold the law is left out."""
+    found = result.found
     run.write("servos.txt", result.text + "\n")
-    written, stated = [], _with_gains(found, motions)
+    written, stated = [], _with_gains(found, result.motions)
     makers: dict[str, Callable[[], tuple[str, ...]]] = {}
     robots: dict[str, Callable[..., ServoFile]] = {"servos.xml": write_servo_mjcf, "servos.urdf": write_servo_urdf}
     for name, write in robots.items():
@@ -382,11 +394,8 @@ def _write(run: RunFolder, result: ActuatorRun, motions: Sequence[CommandedMotio
         except ExportError as error:
             written.append(FileNotes(name, refused=f"{error.reason}. {error.remedy}"))
     run.write(
-        "not_in_the_files.txt", notes_text(found, written, shown[:3], [] if result.is_usable else [result.verdict])
+        "not_in_the_files.txt", notes_text(found, written, result.shown, [] if result.is_usable else [result.verdict])
     )
-    run.write_page(servo_page(found, shown[:3], result.before, result.repeats, [run.settings()], result.sharing,
-                              result.choice, result.findings))  # fmt: skip
-    run.finish("servos.json", result.exit_code)
 
 
 def _robot_file(run: RunFolder, name: str, write: Callable[..., ServoFile], found: ActuatorEstimate) -> tuple[str, ...]:

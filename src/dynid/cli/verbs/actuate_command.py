@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dynid.cli.execute import run_request
-from dynid.cli.options import (
-    EXISTING,
-    FORCE,
-    JSON,
-    LogPath,
-    MapPath,
-    NewFolder,
-    command,
-    logs_argument,
-    robot_argument,
-)
-from dynid.cli.screen import echo, print_json
+from dynid.cli.execute import execute
+from dynid.cli.options import EXISTING, LogPath, MapPath, command, logs_argument, output_options, robot_argument
+from dynid.cli.screen import Screen
 
 if TYPE_CHECKING:
     from dynid.robot.model import Robot
+    from dynid.runs.actuator_run import ActuatorRun
 
 
 class LogOrShare(LogPath):
@@ -50,10 +39,7 @@ class LogOrShare(LogPath):
               help="Log that the result is tried on, repeatable; or a share such as 30%: the end of "
               "every log.")  # fmt: skip
 @click.option("--starts", default=1, type=click.IntRange(1, 100), help="Number of first guesses; 1 by default.")
-@click.option("--out", type=NewFolder(path_type=Path),
-              help="Folder for the servos, files for simulators, and a report.")  # fmt: skip
-@FORCE
-@JSON
+@output_options("the servos, files for simulators, and a report")
 def actuate(
     robot: Robot,
     logs: tuple[str, ...],
@@ -61,9 +47,7 @@ def actuate(
     channel_map: str | None,
     held_out: tuple[str, ...],
     starts: int,
-    out: Path | None,
-    force: bool,
-    as_json: bool,
+    **_: Any,  # read from click's context
 ) -> None:
     """Identify servos from commands and encoders, without torque.
 
@@ -74,17 +58,21 @@ def actuate(
     code is 1 if the model is of no use: motions that it was not fitted to are off by more than half of what the
     commands are off by.
     """
-    from dynid.runs.actuator_run import run_actuators
+    from dynid.runs.actuator_run import IdentifyServos
 
-    request = run_request(out, force, None)
-    run = run_actuators(
-        robot, logs, law, held_out=held_out, channel_map=channel_map,
-        starts=starts, out=request,
-    )  # fmt: skip
-    if as_json:
-        print_json(run.content)
-        sys.exit(run.exit_code)
-    echo(run.text)
-    if out is not None:
-        echo(f"written: {out}; open {out / 'report.html'} in a browser")
-    sys.exit(run.exit_code)
+    execute(IdentifyServos(robot, logs, law, held_out, channel_map, starts), "identifying servos", show_servos)
+
+
+def show_servos(run: ActuatorRun) -> Screen:
+    """The verdict and the parameters of the drives."""
+    from dynid.report.sections.servo_sections import open_sentences, servo_table
+    from dynid.tables import Table
+
+    rows = servo_table(run.found)
+    return Screen(
+        verdict="\n".join([run.verdict, *(f"Open: {line}" for line in open_sentences(run.found.open_directions)[:3])]),
+        good=run.is_usable,
+        tables=[Table.of(rows.header, rows.rows)],
+        findings=run.findings,
+        details=run.text,
+    )
