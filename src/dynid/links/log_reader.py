@@ -29,7 +29,7 @@ from dynid.links.common.copies import SeenSamples
 from dynid.links.hold_out import mask_training, split_recording
 from dynid.links.log_part import cut_recording
 from dynid.links.recipe import Recipe
-from dynid.logs.channel_map import ChannelMapSource
+from dynid.logs.channel_map import ChannelMapSource as ChannelMapSource
 from dynid.logs.joint_order import match_joints
 from dynid.logs.reading import read_recording, read_stream
 from dynid.logs.recording import Recording, torque_remedy

@@ -96,27 +96,14 @@ class _Spectrum:
     noise: Floats  # (b, n) mean power per bin
 
 
-def choose_cutoff(
-    stretches: Sequence[Floats], rate_hz: float, *, differentiation: Differentiation, low_pass: LowPass
-) -> CutoffChoice:
-    """Choose the cutoff of a strategy from the measured signal that it differentiates.
-
-    Args:
-        stretches: Gap-free pieces (N_i, n) of positions, or of velocities for a strategy that differentiates those.
-        rate_hz: Sampling rate [Hz].
-        differentiation: The strategy.
-        low_pass: The filter of the strategy.
-    """
-    return choose_common_cutoff([(stretches, rate_hz)], differentiation=differentiation, low_pass=low_pass)
-
-
 def choose_common_cutoff(
     logs: Sequence[tuple[Sequence[Floats], float]], *, differentiation: Differentiation, low_pass: LowPass
 ) -> CutoffChoice:
     """Choose one cutoff for several logs: the mean of the errors that it leaves in them is smallest.
 
     Args:
-        logs: Gap-free pieces (N_i, n) of each log and its sampling rate [Hz], as for `choose_cutoff`.
+        logs: Gap-free pieces (N_i, n) of each log and its sampling rate [Hz]: positions, or velocities for a strategy
+            that differentiates those.
         differentiation: The strategy.
         low_pass: The filter of the strategy.
     """

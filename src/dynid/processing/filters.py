@@ -115,19 +115,10 @@ class LowPass(ABC):
         return np.array([self.gain(frequency_hz, rate_hz, cutoff) for cutoff in cutoffs_hz.tolist()])
 
     @abstractmethod
-    def settling_s(self, cutoff_hz: float, accuracy: float = 1e-3, rate_hz: float | None = None) -> float:
-        """Time at each end within which what lies outside changes the result by more than `accuracy` [s].
-
-        Args:
-            cutoff_hz: The cutoff [Hz].
-            accuracy: The accuracy.
-            rate_hz: Sampling rate [Hz]; None if it is far above the cutoff.
-        """
+    def settling_s(self, cutoff_hz: float, accuracy: float = 1e-3) -> float:
+        """Time at each end within which what lies outside changes the result by more than `accuracy` [s]."""
 
 
-NEAR_HALF = 0.2
-"""Share of the sampling rate from which on sampling slows a filter down (derivation: by a quarter there, and by nine
-times at 0.45)."""
 USUAL_ORDER = 4
 """Order of the usual low-pass with which torques are compared (convention)."""
 USUAL_ROWS = 15
@@ -178,14 +169,9 @@ class Butterworth(LowPass):
         ratio = warped / np.tan(np.pi * cutoffs_hz / rate_hz)[:, None]
         return np.asarray(1.0 / (1.0 + ratio ** (2 * self.order)))
 
-    def settling_s(self, cutoff_hz: float, accuracy: float = 1e-3, rate_hz: float | None = None) -> float:
+    def settling_s(self, cutoff_hz: float, accuracy: float = 1e-3) -> float:
         decay = 2.0 * np.pi * np.sin(0.5 * np.pi / self.order)  # of the slowest pole, per period of the cutoff
-        settled_s = float(np.clip(np.log(0.1 / accuracy) / decay, 1.5, 5.0)) / cutoff_hz
-        if rate_hz is None:
-            return settled_s
-        slowest = float(np.abs(signal.sos2zpk(self._sections(rate_hz, cutoff_hz))[1]).max())
-        sampled = -float(np.log(slowest)) * rate_hz / cutoff_hz  # its decay after the bilinear transform
-        return settled_s * max(float(decay) / sampled, 1.0)
+        return float(np.clip(np.log(0.1 / accuracy) / decay, 1.5, 5.0)) / cutoff_hz
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +196,7 @@ class Fir(LowPass):
     def gain(self, frequency_hz: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
         return symmetric_gain(self.taps(rate_hz, cutoff_hz), frequency_hz / rate_hz)
 
-    def settling_s(self, cutoff_hz: float, accuracy: float = 1e-3, rate_hz: float | None = None) -> float:
+    def settling_s(self, cutoff_hz: float, accuracy: float = 1e-3) -> float:
         width = self.transition * cutoff_hz
         return (self.attenuation_db - 7.95) / (2.285 * 2.0 * np.pi * width) / 2.0  # half of Kaiser's length
 
@@ -241,13 +227,6 @@ class Smoothing:
     def settling_s(self) -> float:
         """Time at each end within which the result depends on what lies outside [s]."""
         return 0.0 if self.cutoff_hz is None else self.low_pass.settling_s(self.cutoff_hz, self.accuracy)
-
-    @property
-    def sampled_settling_s(self) -> float:
-        """The same for a cutoff near half the rate [s], where the filter as it is sampled forgets more slowly."""
-        if self.cutoff_hz is None or self.cutoff_hz < NEAR_HALF * self.rate_hz:
-            return self.settling_s
-        return self.low_pass.settling_s(self.cutoff_hz, self.accuracy, self.rate_hz)
 
     def required_cutoff(self, what: str) -> float:
         """The cutoff; without one, an error names the method that needs it."""

@@ -22,6 +22,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 
 from dynid.arrays import Floats
 from dynid.checks import check_number
@@ -204,19 +205,18 @@ class Chain:
         """
         report = progress or (lambda share, note: None)
         report(0.0, "cleaning")
-        resolved = options
         uniform = make_uniform(
             recording,
-            resolved.cleaning,
-            effort_delay_s=resolved.delay_s,
-            with_velocity=resolved.differentiation.source == "dq",
+            options.cleaning,
+            effort_delay_s=options.delay_s,
+            with_velocity=options.differentiation.source == "dq",
             period_s=period_s,
             origin_s=origin_s,
         )
-        if resolved.band_hz is not None:
-            check_band(resolved.band_hz, uniform.rate_hz)
+        if options.band_hz is not None:
+            check_band(options.band_hz, uniform.rate_hz)
         report(0.4, "choosing the cutoff")
-        resolved, reason = _resolve_cutoff(uniform, resolved)
+        resolved, reason = _resolve_cutoff(uniform, options)
         report(0.6, "filtering and differentiating")
         return cls._differentiated(recording, options, resolved, uniform, (*uniform.notes, reason))
 
@@ -380,23 +380,16 @@ def _choose_cutoff(logs: Sequence[UniformRecording], options: Processing) -> tup
 
 def _torques(stretch: Stretch, smoothing: Smoothing, filtered: bool, dropped: Counter[Dropped]) -> tuple[Floats, Mask]:
     """Torques of a stretch (N, n), NaN where they are not known, and where they are known (N, n)."""
-    known = _away_from_gaps(stretch.effort_known, int(0.5 * smoothing.settling_s * smoothing.rate_hz))
+    reach = int(0.5 * smoothing.settling_s * smoothing.rate_hz)  # of the filter around a missing sample
+    known = stretch.effort_known
+    if reach and not known.all():
+        known = ndimage.minimum_filter1d(known.astype(np.uint8), 2 * reach + 1, axis=0, mode="nearest") > 0
     has_effort = all_finite(stretch.effort)
     effort = smoothing.apply(stretch.effort) if has_effort and filtered else stretch.effort
     if not known.all():
         dropped[Dropped.NEAR_GAP] += has_effort * int(np.count_nonzero(~known))
         effort = np.where(known, effort, np.nan)
     return effort, known
-
-
-def _away_from_gaps(known: Mask, reach: int) -> Mask:
-    """Samples that are known, and so are all within `reach` samples of them."""
-    if known.all() or reach == 0:
-        return known
-    missing = np.cumsum(np.vstack([np.zeros((1, known.shape[1]), dtype=int), ~known]), axis=0)
-    index = np.arange(known.shape[0])
-    lower, upper = np.maximum(index - reach, 0), np.minimum(index + reach + 1, known.shape[0])
-    return np.asarray(missing[upper] - missing[lower] == 0)
 
 
 def _mask_slow(

@@ -14,8 +14,6 @@ from dynid.processing.outliers import run_lengths
 
 SPAN = 20.0
 """Travel of a joint, in standard deviations of its noise, above which it moves (convention)."""
-ROUNDING = 1e-12
-"""Travel of positions that is rounding alone [rad or m] (convention: far below the step of any encoder)."""
 SHORTEST = 64
 """Smallest number of samples for a spectrum that separates motion from noise (convention)."""
 
@@ -47,20 +45,6 @@ class Rest:
         """(N, n) whether joint j is resting at each sample of a gap-free stretch."""
         slow = zip(dq.T, thresholds, strict=True)
         return np.column_stack([run_lengths(np.abs(own) < limit) >= self.min_s * rate_hz for own, limit in slow])
-
-
-def stands_still(stretches: Sequence[Floats], rate_hz: float) -> bool:
-    """Whether no joint moves above its noise; in stretches too short for a spectrum, by the travel alone.
-
-    Args:
-        stretches: Gap-free stretches (N_i, n) of positions before any filter.
-        rate_hz: Sampling rate [Hz].
-    """
-    if all(np.ptp(x, axis=0).max() <= ROUNDING for x in stretches):
-        return True
-    if min(map(len, stretches)) < SHORTEST:
-        return not _travels_above_noise(stretches).any()
-    return not _moves_above_noise(stretches, rate_hz).any()
 
 
 def _moves_above_noise(stretches: Sequence[Floats], rate_hz: float) -> NDArray[np.bool_]:
