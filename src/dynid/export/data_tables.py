@@ -37,7 +37,9 @@ MOTION = {"q": ("rad", "m"), "dq": ("rad/s", "m/s"), "ddq": ("rad/s^2", "m/s^2")
 """Signal -> its units for joints that turn and for joints that slide; others are torques and forces."""
 
 
-def _frame(columns: Mapping[str, Any], units: Mapping[str, str] | None = None, **facts: str) -> pd.DataFrame:
+def _frame(
+    columns: Mapping[str, Any], facts: Mapping[str, str], units: Mapping[str, str] | None = None
+) -> pd.DataFrame:
     frame = pd.DataFrame(dict(columns))
     frame.attrs.update({"units": dict(units or {}), **facts})
     return frame
@@ -69,7 +71,7 @@ def parameter_table(fit: Identification | SavedResult) -> pd.DataFrame:
     ]
     columns = _parameter_columns(estimate.names, estimate.values, estimate.units, estimate.stderr, status)
     expressions = [*fit.base.expressions, *(term.name for term in fit.terms)]
-    return _frame({**columns, "expression": expressions}, **_facts(fit))
+    return _frame({**columns, "expression": expressions}, _facts(fit))
 
 
 def standard_parameter_table(fit: Identification | SavedResult) -> pd.DataFrame:
@@ -88,7 +90,7 @@ def standard_parameter_table(fit: Identification | SavedResult) -> pd.DataFrame:
     status = ["unidentifiable" if name in hidden else "prior" if name in doubtful else "data" for name in layout.names]
     columns = _parameter_columns(layout.names, fit.standard, layout.units, fit.standard_stderr, status)
     owners = [parameter.owner for parameter in layout]
-    return _frame({**columns, "prior": fit.robot.parameter_vector.copy(), "owner": owners}, **_facts(fit))
+    return _frame({**columns, "prior": fit.robot.parameter_vector.copy(), "owner": owners}, _facts(fit))
 
 
 def load_table(load: Load) -> pd.DataFrame:
@@ -101,7 +103,7 @@ def load_table(load: Load) -> pd.DataFrame:
     """
     status = ["unidentifiable" if unknown else "data" for unknown in load.undetermined.tolist()]
     columns = _parameter_columns(NAMES, load.vector, UNITS, load.stderr, status)
-    return _frame(columns, frame=load.frame, method=load.method)
+    return _frame(columns, {"frame": load.frame, "method": load.method})
 
 
 def _parameter_columns(
@@ -140,7 +142,7 @@ def experiment_table(run: Experiment, robot: Robot | None = None) -> pd.DataFram
     signals = {name: getattr(run, name) for name in ("q", "dq", "ddq", "effort", "valid", "wrench")}
     columns, units = _signal_columns(signals, run.joint_names, robot)
     facts = {"source": run.source, "sha256": run.sha256, "rate_hz": f"{run.rate_hz:.17g}"}
-    return _frame({"time": run.time, "segment": run.segment, **columns}, {"time": "s", **units}, **facts)
+    return _frame({"time": run.time, "segment": run.segment, **columns}, facts, {"time": "s", **units})
 
 
 def recording_tables(recording: Recording, robot: Robot | None = None) -> tuple[pd.DataFrame, ...]:
@@ -166,7 +168,7 @@ def recording_tables(recording: Recording, robot: Robot | None = None) -> tuple[
         columns, units = _signal_columns(signals, recording.joint_names, robot)
         if clock is not None and columns:
             facts = {"source": recording.source, "sha256": recording.sha256}
-            tables.append(_frame({"time": clock, **columns}, {"time": "s", **units}, **facts))
+            tables.append(_frame({"time": clock, **columns}, facts, {"time": "s", **units}))
     return tuple(tables)
 
 
@@ -189,7 +191,7 @@ def prediction_table(fit: Identification, run: Experiment) -> pd.DataFrame:
     signals = {"measured": run.effort, "predicted": predicted, "residual": run.effort - predicted, "prior": prior}
     columns, units = _signal_columns({**signals, "valid": run.valid}, fit.robot.joint_names, fit.robot)
     facts = {**_facts(fit), "source": run.source}
-    return _frame({"time": run.time, "segment": run.segment, **columns}, {"time": "s", **units}, **facts)
+    return _frame({"time": run.time, "segment": run.segment, **columns}, facts, {"time": "s", **units})
 
 
 def _signal_columns(

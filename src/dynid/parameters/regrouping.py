@@ -83,7 +83,7 @@ def _relations(
             if np.abs(own[:, dropped].T @ shares - wanted).max(initial=0.0) > _SAME:
                 relations[first + column] = _numbers(layout, columns, grouping, first + column)
                 continue
-            total = {first + k: Polynomial.constant(-(shares @ own[:, k])) for k in range(10) if first + k in kept}
+            total = {first + k: Polynomial.constant(-float(shares @ own[:, k])) for k in range(10) if first + k in kept}
             for m in range(10) if body.parent >= 0 else ():
                 factor = sum((share * poly for share, poly in zip(shares, beyond[:, m], strict=True)), Polynomial())
                 known = {before + m: _ONE} if before + m in kept else relations.get(before + m, {})

@@ -163,8 +163,8 @@ def block_html(block: Block) -> str:
         case Rows():
             return _rows_html(block)
         case Plot():
-            lines = [{"label": c.label, "y": c.y, "dashed": c.dashed, "half": c.half} for c in block.curves]
-            data = {"x": block.x, "xlabel": block.x_label, "ylabel": block.y_label, "lines": lines}
+            curves = [{"label": c.label, "y": c.y, "dashed": c.dashed, "half": c.half} for c in block.curves]
+            data = {"x": block.x, "xlabel": block.x_label, "ylabel": block.y_label, "lines": curves}
             return _widget("lines", block.label, data, 170 if block.small else 230)
         case Player(label, data):
             return _widget("robot", label, data, 380)

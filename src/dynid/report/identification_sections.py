@@ -186,7 +186,8 @@ def _joint_errors(check: Validation, fit: Identification, held_out: Sequence[Exp
             "residual comes from errors of the model. The correlation time is how long an unfiltered residual "
             "stays alike."
         )
-    blocks = [Heading("Comparison with the prior model"), Text(note, "hint"), Rows(header, tuple(rows))]
+    title = Heading("Comparison with the prior model")
+    blocks: list[Block] = [title, Text(note, "hint"), Rows(header, tuple(rows))]
     if len(check.by_log) < 2:
         return blocks
     table = check.log_table()
@@ -297,8 +298,8 @@ def friction_chapter(joints: Sequence[JointFriction]) -> Chapter:
         for f in joints
     ]  # fmt: skip
     table = friction_table(joints)
-    blocks = (Text(text, "hint"), Rows(table.header, table.rows), *plots) if joints else ()
-    return Chapter("Friction", blocks)
+    blocks: list[Block] = [Text(text, "hint"), Rows(table.header, table.rows), *plots] if joints else []
+    return Chapter("Friction", tuple(blocks))
 
 
 def excitation_chapter(fit: Identification, runs: Sequence[Experiment]) -> Chapter:

@@ -143,18 +143,19 @@ def parameters_chapter(fit: Identification) -> Chapter:
         fit: The identification.
     """
     hidden = tuple(fit.base.reasons.items())
+    why: list[Block] = [Heading("Parameters without effect on the torques"), Bullets(hidden)] if hidden else []
     marks = base_marks(fit)
-    blocks = (
+    blocks: list[Block] = [
         Text(_names(fit), "hint"),
         Text(BARS, "hint"),
         *_base_tables(fit, marks),
         Heading("What the marks mean"),
         Bullets(WORDS),
-        *([Heading("Parameters without effect on the torques"), Bullets(hidden)] if hidden else []),
+        *why,
         *_bodies(fit),
         _standard(fit, marks),
-    )
-    return Chapter("Parameters", blocks)
+    ]
+    return Chapter("Parameters", tuple(blocks))
 
 
 def _base_tables(fit: Identification, marks: Sequence[str]) -> list[Block]:

@@ -68,8 +68,8 @@ def _friction_over_temperature(drift: Any) -> Chapter:
               "± (95 %)")  # fmt: skip
     hint = "Time and temperature are fitted together; each log counts with its mean temperature."
     plots = (_temperature_plot(drift, one) for one in drift.trends)
-    blocks = (Text(hint, "hint"), Rows(header, rows), *plots) if rows else ()
-    return Chapter("Friction over temperature", blocks)
+    blocks: list[Block] = [Text(hint, "hint"), Rows(header, rows), *plots] if rows else []
+    return Chapter("Friction over temperature", tuple(blocks))
 
 
 def _temperature_plot(drift: Any, one: Any) -> Plot:
