@@ -10,7 +10,7 @@ NAMES = {
     "closed_loop.instrumental": ["InstrumentalVariables"],
     "closed_loop.law_test": ["check_controller"],
     "closed_loop.didim": ["DIDIM"],
-    "equations": ["Factors", "LoopedRuns", "Samples", "StreamedLogs", "build_equations"],
+    "equations": ["Factors", "LoopedRuns", "Samples", "build_equations"],
     "estimate": ["Estimate", "Estimator", "convert_estimate"],
     "linear.energy_differences": ["Energy"],
     "linear.least_squares": ["OLS", "WLS"],

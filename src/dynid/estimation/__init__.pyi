@@ -8,7 +8,6 @@ from dynid.estimation.closed_loop.law_test import check_controller as check_cont
 from dynid.estimation.equations import Factors as Factors
 from dynid.estimation.equations import LoopedRuns as LoopedRuns
 from dynid.estimation.equations import Samples as Samples
-from dynid.estimation.equations import StreamedLogs as StreamedLogs
 from dynid.estimation.equations import build_equations as build_equations
 from dynid.estimation.estimate import Estimate as Estimate
 from dynid.estimation.estimate import Estimator as Estimator

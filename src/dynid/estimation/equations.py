@@ -3,7 +3,6 @@
     Factors            the reduced equations: enough for estimators that are linear in the torques
       Samples          also whole experiments in memory: estimators can read single samples again
         LoopedRuns     also the control loop of every experiment: it can be simulated
-      StreamedLogs     logs larger than memory, reduced piece by piece; each log can be streamed again
 
 `build_equations` reduces experiments in memory, `stream_equations` reduces streams of pieces.
 """
@@ -148,17 +147,6 @@ class LoopedRuns(Samples):
         "Give each its loop: dataclasses.replace(experiment, loop=dynid.loop.Loop(law=..., reference=...)), "
         "or use InLoop."
     )
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class StreamedLogs(Factors):
-    """Equations of logs larger than memory: factors, the beginnings of the logs, and how to stream the logs again."""
-
-    holds: ClassVar[str] = "streamed logs, of which only factors were kept"
-    remedy: ClassVar[str] = "Use stream_equations."
-
-    logs: tuple[StreamedLog, ...]
-    """For each log the function that starts its stream."""
 
 
 def wrong_kind_error(who: str, equations: Factors, needs: Sequence[type[Factors]]) -> ArgumentError:

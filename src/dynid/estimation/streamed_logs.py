@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.errors import ArgumentError, DataError
-from dynid.estimation.equations import TIME_BLOCKS, StreamedLog, StreamedLogs, merge_information, next_segment
+from dynid.estimation.equations import TIME_BLOCKS, Factors, StreamedLog, merge_information, next_segment
 from dynid.information import Information, reduce_stream
 from dynid.information.chunks import CHUNK
 from dynid.parameters.base import choose_base
@@ -43,7 +43,7 @@ def stream_equations(
     base: BaseParameters | None = None,
     blocks: int = TIME_BLOCKS,
     threads: int = 1,
-) -> StreamedLogs:
+) -> Factors:
     """Reduce streams to equations.
 
     Args:
@@ -60,7 +60,7 @@ def stream_equations(
 
     Example:
         >>> dynid.estimation.stream_equations(robot, [lambda: [run]])
-        StreamedLogs('ddarm', 21 parameters, 1 logs)
+        Factors('ddarm', 21 parameters, 1 logs)
     """
     if not logs:
         raise ArgumentError("no log is given", remedy="Give one or more.")
@@ -84,13 +84,12 @@ def stream_equations(
         else:
             part = part.group(watched.blocks(blocks))
         parts.append(part.renumber(next_segment(parts)))
-    return StreamedLogs(
+    return Factors(
         robot=robot,
         base=chosen,
         excerpts=tuple(beginnings),
         information=merge_information(parts),
         blocks=tuple(part.segments for part in parts),
-        logs=tuple(logs),
     )
 
 

@@ -15,6 +15,7 @@ import ctypes
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -242,8 +243,8 @@ class _Rollout:
             self._interpret(x, z, p, samples, timing, period_s, records, taken)
         else:
             steps = period_s / np.arange(1, most + 1)[:, None] * np.array([0.5, 1.0, 1.0 / 6.0])
-            arrays = (x, z, p, np.repeat(samples[:ticks], self.lanes, axis=1), np.array(timing))
-            arrays = (*arrays, np.repeat(steps, self.lanes, axis=1), records, taken)
+            wide, pace = np.repeat(samples[:ticks], self.lanes, axis=1), np.repeat(steps, self.lanes, axis=1)
+            arrays: tuple[Any, ...] = (x, z, p, wide, np.array(timing), pace, records, taken)
             _ENTRY(self._code.address("run"))(*(array.ctypes.data for array in arrays))
         state, held, rate, memory = np.split(np.moveaxis(records, 2, 0), np.cumsum(self._sizes)[:-1], axis=2)
         return Runs(state=state, held=held, rate=rate, memory=memory, step_counts=taken), x

@@ -104,7 +104,7 @@ class OnlineEnergy:
             motion = np.concatenate([part.motion for part in self._open], axis=1)
             tau, counts = (np.concatenate(parts) for parts in zip(*((p.tau, p.valid) for p in self._open), strict=True))
             ready, rest = slice(whole + 1), slice(whole, None)
-            part = self._intervals(*motion[:, ready], tau[ready], counts[ready])
+            part = self._intervals(motion[0, ready], motion[1, ready], tau[ready], counts[ready])
             rows = energy_rows(self, part)
             if self._noise is not None:
                 other_q, other_dq = self._noise.add(motion[:, ready])
