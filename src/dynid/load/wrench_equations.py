@@ -284,14 +284,14 @@ def _static(robot: Robot, run: Experiment, frame: str, axes: Floats | None) -> W
     rest = np.zeros_like(run.q)
     matrix = wrench_regressor(robot, frame, run.q, rest, rest)
     data = WrenchData(matrix, _wrench(run), run.time, axes, robot.gravity)
-    measured = np.isfinite(data.wrench).all(axis=1)
-    still: Bools = measured.copy()
+    measured: Bools = np.asarray(np.isfinite(data.wrench).all(axis=1))
+    still = measured.copy()
     for moving in (run.dq, run.ddq):  # a move begins and ends slowly, but with acceleration
         size = np.abs(moving).max(axis=1, initial=0.0)
         still &= np.asarray(size <= max(SLOW * float(np.quantile(size, 0.99)) if len(size) else 0.0, SLOWEST))
     poses = data.rows(still).poses(run.q[still]) if still.any() else data
     is_resting = still.sum() >= LEAST_REST * measured.sum() and len(poses.time) >= FEWEST_POSES
-    return poses if is_resting else data.rows(np.asarray(measured))
+    return poses if is_resting else data.rows(measured)
 
 
 def _averaged(robot: Robot, run: Experiment, frame: str, axes: Floats | None, interval_s: float) -> WrenchData:
