@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dynid.errors import DataError, ExportError
-from dynid.files import atomic_files, begin_digest, file_digest, write_atomically
+from dynid.files import file_digest, write_atomically
 
 
 def test_text_and_bytes_arrive_as_given(tmp_path: Path) -> None:
@@ -51,22 +51,17 @@ def test_a_failure_half_way_keeps_the_old_file(tmp_path: Path, monkeypatch: pyte
     assert os.listdir(tmp_path) == ["a"]
 
 
-@pytest.mark.parametrize("long", [1, 10**9])
-def test_a_digest_beside_is_that_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long: int) -> None:
-    monkeypatch.setattr(atomic_files, "LONG", long)
+def test_the_digest_is_that_of_the_present_bytes(tmp_path: Path) -> None:
     path, content = tmp_path / "log.bin", os.urandom(3_000_000)
     path.write_bytes(content)
-    begun = begin_digest(path)
-    assert begun() == hashlib.sha256(content).hexdigest() == file_digest(path)
+    assert file_digest(path) == hashlib.sha256(content).hexdigest()
     os.replace(write_atomically(tmp_path / "other", "other"), path)
-    with pytest.raises(DataError, match="changed while it was read"):
-        begun()
     assert file_digest(path) == hashlib.sha256(b"other").hexdigest()
 
 
 def test_what_cannot_be_read_has_no_digest(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be read"):
-        begin_digest(tmp_path / "missing")
+        file_digest(tmp_path / "missing")
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(DataError, match="not a regular file"):
         file_digest(tmp_path / "pipe")
@@ -82,16 +77,3 @@ def test_a_digest_that_fails_midway_says_so_and_is_tried_anew(tmp_path: Path, mo
         with pytest.raises(DataError, match="Input/output error"):
             file_digest(path)
     assert file_digest(path) == hashlib.sha256(b"text").hexdigest()
-
-
-def test_a_file_that_changes_while_it_is_read_has_no_digest(tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    path.write_text("1")
-    wait = begin_digest(path)
-    path.write_text("22")
-    with pytest.raises(DataError, match="changed while it was read"):
-        wait()
-    assert begin_digest(path)() == hashlib.sha256(b"22").hexdigest()
-    moved = begin_digest(path)
-    path.rename(tmp_path / "other.csv")
-    assert moved() == hashlib.sha256(b"22").hexdigest()

@@ -13,8 +13,7 @@ from click.testing import CliRunner
 import dynid.fleet.fleet as fleet_module
 from campaigns.fleet_kills import go_on, kill, prepare
 from dynid.cli import main
-from dynid.errors import DataError, EngineError
-from dynid.files.atomic_files import begin_digest
+from dynid.errors import EngineError
 from dynid.fleet import Fleet, identify_fleet
 from dynid.fleet.fleet_logs import FleetLog
 from dynid.fleet.store import LeafStore
@@ -171,15 +170,3 @@ def test_files_of_a_process_at_work_stay(tmp_path: Path) -> None:
     del first, second
     LeafStore(tmp_path)
     assert not (tmp_path / ".half.part").exists()
-
-
-def test_a_log_that_changed_while_it_was_read_is_tried_again(tmp_path: Path) -> None:
-    log = FleetLog(arm="a", path=str(tmp_path / "log.csv"), identity="1")
-    (tmp_path / "log.csv").write_text("t,q\n")
-    digest = begin_digest(tmp_path / "log.csv")
-    (tmp_path / "log.csv").write_text("t,q,tau\n")
-    with pytest.raises(DataError, match="changed while it was read") as caught:
-        digest()
-    store = LeafStore(tmp_path / "store")
-    store.refuse(log, "settings", caught.value, "changed")
-    assert store.refusal(log, "settings") is None

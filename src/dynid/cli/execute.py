@@ -80,7 +80,7 @@ def _origin(recipe: TomlSettings | None) -> Origin:
 
     ctx = click.get_current_context()
     given = [(p, ctx.params[p.name]) for p in ctx.command.params if p.name in ctx.params and p.name not in NOT_SETTINGS]
-    inputs = [path for _, value in given for path in _paths(value)]
+    inputs = [path for p, value in given if p.name != "store" for path in _paths(value)]
     place = ["--out", str(ctx.params["out"])]
     options = {str(p.name): _plain(value) for p, value in given if p.name not in ("settings", "recipe_file")}
     return Origin(

@@ -24,28 +24,6 @@ Function = Callable[..., None]
 
 SHORT_SETTINGS = ("gravity", "rows", "time", "engine", "workers", "scheduler")
 """Settings of recipes that can be written as options of their own; a command has at most 12 options."""
-FEW_OPTIONS = 7
-"""Number of options from which on the help lists them by purpose (convention)."""
-DATA_OPTIONS = frozenset(
-    {
-        "--unmoved",
-        "--map",
-        "--robot",
-        "--validate",
-        "--hold-out",
-        "--check",
-        "--unloaded",
-        "--tare",
-        "--sensor",
-        "--hold",
-        "--gravity",
-        "--rows",
-        "--time",
-    }
-)
-"""Options that say what is read."""
-OUTPUT_OPTIONS = frozenset({"--out", "--force", "--json", "--format", "--help", "-h"})
-"""Options that say what is written or printed."""
 SIMILAR = 0.7
 """Similarity from which on a known name is proposed for an unknown one, 0 to 1 (convention)."""
 
@@ -179,39 +157,6 @@ RECIPE = click.option("--recipe", "recipe_file", type=EXISTING, metavar="FILE",
                       help="Read all settings from a recipe (TOML).")  # fmt: skip
 
 
-class GroupedCommand(click.Command):
-    """A command whose help lists many options by purpose: data, output, and the method between them."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options under up to three headings."""
-        options = [(p, p.get_help_record(ctx)) for p in self.get_params(ctx) if isinstance(p, click.Option)]
-        shown = [(option.opts[0], record) for option, record in options if record is not None]
-        if len(shown) < FEW_OPTIONS:
-            super().format_options(ctx, formatter)
-            return
-        kinds = {"Data": DATA_OPTIONS, "Output": OUTPUT_OPTIONS}
-        listed = {name for names in kinds.values() for name in names}
-        groups = {
-            "Data": [record for name, record in shown if name in DATA_OPTIONS],
-            "Method": [record for name, record in shown if name not in listed],
-            "Output": [record for name, record in shown if name in OUTPUT_OPTIONS],
-        }
-        for title, records in groups.items():
-            if records:
-                with formatter.section(title):
-                    formatter.write_dl(records)
-
-
-OLD_OPTIONS = {
-    "--profile": "--map",
-    "--joint-models": "--usual-terms",
-    "--locked": "--unmoved",
-    "--no-select": "--friction plain",
-    "--no-stream": "--set stream=false",
-    "--from": "--set start_from=FILE",
-    "--spring": "--set springs=JOINT",
-}
-"""Option of version 0.1 -> what it is now, where the name of the setting does not tell."""
 RECIPES = {
     "identify": "dynid.links.recipe.Recipe",
     "validate": "dynid.links.recipe.Recipe",
@@ -223,9 +168,7 @@ RECIPES = {
 
 
 def setting_for(command_name: str, option: str) -> str | None:
-    """What to write in place of an unknown option: a newer option, or a setting of the command's recipe."""
-    if option in OLD_OPTIONS:
-        return OLD_OPTIONS[option]
+    """What to write in place of an unknown option: a setting of the command's recipe."""
     keys = recipe_keys(command_name)
     word = option.removeprefix("--").replace("-", "_")
     found = [key for key in keys if key == word or key.rpartition("_")[0] == word]
@@ -240,7 +183,7 @@ def recipe_keys(command_name: str) -> tuple[str, ...]:
     return tuple(getattr(importlib.import_module(module), kind).__dataclass_fields__)
 
 
-class RecipeCommand(GroupedCommand):
+class RecipeCommand(click.Command):
     """A command whose settings about the used part of a log have short forms: ``--rows a:b`` is ``--set rows=a:b``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -1,7 +1,6 @@
 """Files and folders: written whole or not at all, digested, measured."""
 
 from dynid.files.atomic_files import (
-    begin_digest,
     file_digest,
     make_folder,
     size_mb,
@@ -14,7 +13,6 @@ __all__ = [
     "MANIFEST",
     "Transaction",
     "begin",
-    "begin_digest",
     "check_listed",
     "file_digest",
     "make_folder",

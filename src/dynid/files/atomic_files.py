@@ -6,19 +6,14 @@ import contextlib
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Iterator
 from functools import lru_cache
-from io import BufferedReader
 from pathlib import Path
-from threading import Thread
 
-from dynid.errors import DataError, ExportError, UnreachableLogError
+from dynid.errors import DataError, ExportError
 from dynid.files.small_files import open_regular
 
 TEMPORARY = ".part"
 """Suffix of a file that is not yet whole."""
-LONG = 10_000_000
-"""Size of a file from which on its digest is made in a thread of its own [bytes] (convention: it takes 50 ms)."""
 
 
 def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, force: bool = False) -> Path:
@@ -118,86 +113,24 @@ def file_digest(path: str | os.PathLike[str]) -> str:
     Raises:
         DataError: The file cannot be read.
     """
-    return begin_digest(path)()
-
-
-def begin_digest(path: str | os.PathLike[str]) -> Callable[[], str]:
-    """Start the `file_digest` of a file as it is now, and return a function that waits for it.
-
-    A long file is read in another thread, beside what the caller does.
-
-    Raises:
-        DataError: The file cannot be read; also where its digest is asked for, and if it has changed since.
-    """
     place = Path(path).absolute()
-    with _readable(place):
+    try:
         if place.is_dir():
             inside = [entry for entry in sorted(place.iterdir()) if entry.is_file() or entry.is_dir()]
-            parts = [(entry.name, begin_digest(entry)) for entry in inside]
-            return lambda: _digest_of_text("\n".join(f"{name} {digest()}" for name, digest in parts))
+            text = "\n".join(f"{entry.name} {file_digest(entry)}" for entry in inside)
+            return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
         facts = place.stat()
-        begun = _begun(place, facts.st_mtime_ns, facts.st_size)
-
-    def wait() -> str:
-        with _readable(place):
-            digest = begun.result()
-        with contextlib.suppress(OSError):  # a file that was moved was read all the same
-            now = place.stat()
-            if (now.st_mtime_ns, now.st_size) != (facts.st_mtime_ns, facts.st_size):
-                remedy = "Run the command again when nothing writes to it."
-                raise UnreachableLogError("the file changed while it was read", path=place, remedy=remedy)
-        return digest
-
-    return wait
-
-
-@contextlib.contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    """Report that a file cannot be read, and try it anew next time."""
-    try:
-        yield
+        return _digest(place, facts.st_mtime_ns, facts.st_size)
     except OSError as error:
-        _begun.cache_clear()
-        raise DataError(
-            f"the file cannot be read: {error.strerror}", path=path, remedy="Check the permissions."
-        ) from error
-
-
-def _digest_of_text(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
+        reason = f"the file cannot be read: {error.strerror}"
+        raise DataError(reason, path=place, remedy="Check the permissions.") from error
 
 
 @lru_cache
-def _begun(path: Path, changed_ns: int, size: int) -> _Digest:
+def _digest(path: Path, changed_ns: int, size: int) -> str:
     """The digest of a file that last changed at this time; cached, so that a large log is read only once."""
-    digest = _Digest(open_regular(path))
-    (digest.run if size < LONG else digest.start)()
-    return digest
-
-
-class _Digest(Thread):
-    """Reads an open file for its digest; a command that fails meanwhile does not wait for it."""
-
-    def __init__(self, stream: BufferedReader) -> None:
-        super().__init__(name="dynid file_digest", daemon=True)
-        self._stream = stream
-        self._digest = ""
-        self._error: OSError | None = None
-
-    def run(self) -> None:
-        try:
-            with self._stream as stream:
-                self._digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        except OSError as error:
-            self._error = error
-
-    def result(self) -> str:
-        """The digest, when it is known."""
-        if self.is_alive():
-            self.join()
-        if self._error is not None:
-            raise self._error
-        return self._digest
+    with open_regular(path) as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def size_mb(path: str | os.PathLike[str]) -> float:

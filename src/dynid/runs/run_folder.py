@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, Self
 from msgspec import Meta, Struct
 
 from dynid.errors import DataError, ExportError
-from dynid.files import begin_digest, file_digest, make_folder, write_atomically
+from dynid.files import file_digest, make_folder, write_atomically
 from dynid.files.records import Digest, FileName, Text, as_record
 from dynid.files.small_files import read_json, read_small_text
 from dynid.files.transaction import LOCK, MANIFEST, Transaction, begin, changed_files, check_targets, recover, stage_of
@@ -139,8 +139,8 @@ class RunFolder:
     transaction: Transaction
     facts: dict[str, Any]
     """Content of ``run.json``, its inputs not yet digested."""
-    digests: Mapping[Path, Callable[[], str]]
-    """File that the run reads -> function that waits for its digest, which was begun before anything was read."""
+    digests: Mapping[Path, str]
+    """File that the run reads -> its digest before anything was read."""
     earlier: frozenset[str] = frozenset()
     """Names of the files that an earlier run left in the folder."""
     force: bool = False
@@ -160,7 +160,7 @@ class RunFolder:
     @property
     def inputs(self) -> list[dict[str, str]]:
         """The files that the run reads, as ``run.json`` lists them."""
-        return [{"path": str(path), "sha256": wait()} for path, wait in self.digests.items()]
+        return [{"path": str(path), "sha256": digest} for path, digest in self.digests.items()]
 
     def __enter__(self) -> Self:
         return self
@@ -256,7 +256,7 @@ def open_run(request: RunRequest, origin: Origin, files: Sequence[str], *, can_c
     names = {*files, *REPORTS, LOG, MANIFEST}
     check_targets(out, names)
     asked = request.origin or origin
-    facts, digests = asked.facts(), {path: begin_digest(path) for path in asked.inputs}
+    facts, digests = asked.facts(), {path: file_digest(path) for path in asked.inputs}
     transaction = begin(out)
     is_left = (transaction.stage / MANIFEST).exists()  # by an interrupted run
     try:
@@ -268,8 +268,7 @@ def open_run(request: RunRequest, origin: Origin, files: Sequence[str], *, can_c
             folder=out, transaction=transaction, facts=facts, digests=digests, earlier=earlier, force=force,
             can_continue=can_continue,
         )  # fmt: skip
-        # nobody compares the inputs of a run that cannot continue, so it need not wait for their digests
-        started = {**facts, "inputs": run.inputs if can_continue else []}
+        started = {**facts, "inputs": run.inputs}
         run = replace(run, is_resumed=can_continue and _is_same(transaction, started))
         transaction.clear(keep=CACHE if run.is_resumed else None)
         started |= {"finished": False, "stage": transaction.identity}
