@@ -17,7 +17,7 @@ from dynid.robot.formats.mjcf.write import mjcf_text
 from dynid.robot.inertia import Inertia, inertia_about_com
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint, JointLimits, Link
-from dynid.spatial import rotation_about, transform
+from dynid.spatial import rotation_about, rotation_from_quaternion, transform
 from dynid.terms.base import StateTerm
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import RotorInertia
@@ -189,7 +189,7 @@ def from_mujoco(model: Any) -> Robot:
     anchor: dict[int, Floats] = {0: np.zeros(3)}  # origin of the link's frame in the body's frame
     for body in range(1, model.nbody):
         parent = int(model.body_parentid[body])
-        pose = transform(_from_quaternion(model.body_quat[body]), model.body_pos[body] - anchor[parent])
+        pose = transform(rotation_from_quaternion(model.body_quat[body]), model.body_pos[body] - anchor[parent])
         above = name_of[parent]
         first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
         place = np.zeros(3)
@@ -241,21 +241,9 @@ def _mujoco_joint(model: Any, joint: int, T: Floats, parent: str, child: str) ->
 
 def _mujoco_inertia(model: Any, body: int, place: Floats) -> Inertia:
     """Mass properties in the link's frame, whose origin is at `place` in the body's."""
-    R = _from_quaternion(model.body_iquat[body])
+    R = rotation_from_quaternion(model.body_iquat[body])
     tensor = R @ np.diag(model.body_inertia[body]) @ R.T
     return inertia_about_com(float(model.body_mass[body]), np.array(model.body_ipos[body]) - place, tensor)
-
-
-def _from_quaternion(quaternion: Any) -> Floats:
-    """Rotation (3, 3) of a quaternion (w, x, y, z)."""
-    w, x, y, z = (float(part) for part in np.asarray(quaternion) / np.linalg.norm(quaternion))
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
 
 
 def to_mujoco(robot: Robot) -> Any:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from dynid.arrays import Floats
 from dynid.decompositions import eigh, eigvalsh
@@ -241,18 +242,8 @@ def _principal(tensor: Floats) -> tuple[Floats, Floats]:
 
 
 def _quaternion(R: Floats) -> Floats:
-    """Quaternion w, x, y, z of a rotation: the best eigenvector of Bar-Itzhack's matrix, right for every rotation."""
-    xx, xy, xz, yx, yy, yz, zx, zy, zz = R.ravel()
-    K = np.array(
-        [
-            [xx + yy + zz, zy - yz, xz - zx, yx - xy],
-            [zy - yz, xx - yy - zz, yx + xy, xz + zx],
-            [xz - zx, yx + xy, yy - xx - zz, zy + yz],
-            [yx - xy, xz + zx, zy + yz, zz - xx - yy],
-        ]
-    )
-    q: Floats = eigh(K)[1][:, -1]
-    return q if q[0] >= 0.0 else -q
+    """Quaternion w, x, y, z of a rotation, with w not negative."""
+    return np.asarray(np.roll(Rotation.from_matrix(R).as_quat(canonical=True), 1))
 
 
 def _friction(joint: Joint, elsewhere: Mapping[str, float]) -> dict[str, list[float]]:
