@@ -39,9 +39,10 @@ def absurd_samples(x: Floats, longest: int = LONGEST_SPIKE) -> Mask:
     A jump that stays (dry friction changing its sign) is no spike. NaN counts as no finding.
     """
     bad = np.zeros(x.shape, dtype=bool)
-    for k in range(x.shape[1]):
-        present = np.flatnonzero(np.isfinite(x[:, k]))
-        y = x[present, k]
+    for k, column in enumerate(np.ascontiguousarray(x.T)):
+        finite = np.isfinite(column)
+        present = slice(None) if finite.all() else np.flatnonzero(finite)
+        y = column[present]
         if y.size < FEWEST:
             continue
         with np.errstate(over="ignore"):
@@ -92,7 +93,7 @@ def saturated_samples(x: Floats) -> Mask:
 
     Only a signal that otherwise scatters from sample to sample can be called clipped.
     """
-    return np.column_stack([_saturated_column(column) for column in x.T])
+    return np.column_stack([_saturated_column(column) for column in np.ascontiguousarray(x.T)])
 
 
 def _saturated_column(x: Floats) -> Mask:
@@ -102,16 +103,16 @@ def _saturated_column(x: Floats) -> Mask:
         return found
     y = x[present]
     span = float(y.max() - y.min())
-    if span == 0.0:
+    at_end = [np.abs(y - extreme) <= 1e-9 * span for extreme in (y.max(), y.min())]
+    if span == 0.0 or max(np.count_nonzero(at) for at in at_end) < 2 * PLATEAU:
         return found
-    at_ends = (y >= y.max() - 1e-9 * span) | (y <= y.min() + 1e-9 * span)
+    at_ends = at_end[0] | at_end[1]
     between = np.diff(y)[~(at_ends[1:] & at_ends[:-1])]  # steps that do not stay at the ends, where all is alike
     if between.size == 0 or np.mean(between == 0.0) > 0.5:
         return found
     still = np.append(False, np.diff(y) == 0.0)
     rests = run_lengths(still | np.append(still[1:], False)) * ~at_ends
-    for extreme in (y.max(), y.min()):
-        at = np.abs(y - extreme) <= 1e-9 * span
+    for at in at_end:
         runs = run_lengths(at)
         plateau = at & (runs >= PLATEAU)
         # a single plateau may be a turning point of the motion in a coarse signal; and a signal without noise stands
