@@ -28,6 +28,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from best_detector import best_share
 from numpy.typing import NDArray
 from real_logs import DATA, ROOT
 from scipy.stats import poisson
@@ -42,7 +43,7 @@ from dynid.monitor.calibration import KINDS, Calibration, Statistics, calibrate,
 from dynid.monitor.jumps import WINDOW_S
 from dynid.monitor.observer import GAIN, momentum_differences
 from dynid.monitor.observer_model import ObserverModel
-from dynid.monitor.planted_pushes import SIZES, best_share, plant_pushes
+from dynid.monitor.planted_pushes import SIZES, plant_pushes
 from dynid.monitor.watched_signals import watched_stretches
 from dynid.processing.experiment import Experiment
 from dynid.runs import IdentificationRun, Identify

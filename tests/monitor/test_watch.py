@@ -14,13 +14,14 @@ from scipy.signal import lfilter
 from scipy.stats import norm
 
 import dynid
+from campaigns.best_detector import _best_power
 from dynid.errors import ArgumentError, DataError
 from dynid.monitor.alarm_tails import Tail, find_peaks, fit_tail
 from dynid.monitor.alarms import Alarm, find_alarms, watch_experiment
 from dynid.monitor.bands import fit_band
 from dynid.monitor.calibration import KINDS, Calibration, calibrate, calibrate_stretches, follow
 from dynid.monitor.jumps import excuse_steps, fit_correlation, fit_whitening, project_steps
-from dynid.monitor.planted_pushes import _best_power, _smallest_found, plant_pushes
+from dynid.monitor.planted_pushes import _smallest_found, plant_pushes
 from dynid.monitor.watched_signals import WatchedStretch, common_rate, find_stale, watched_stretches
 from dynid.processing.experiment import Experiment
 from dynid.processing.simulation import sum_of_sines

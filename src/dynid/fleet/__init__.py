@@ -5,11 +5,8 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
-    "fleet": ["Arm", "FailedLog", "Fleet", "identify_fleet"],
-    "fleet_logs": ["FleetLog", "find_logs"],
-    "pooling": ["ArmEquations", "Pool", "pool_arms", "weigh_arm"],
-    "differences": ["Difference"],
-    "history": ["History", "TemperatureEffect", "Window"],
+    "fleet": ["Arm", "Fleet", "identify_fleet"],
+    "fleet_logs": ["find_logs"],
 }
 """Module -> its public names, loaded at first use."""
 

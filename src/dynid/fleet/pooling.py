@@ -93,10 +93,6 @@ def weigh_arm(
         logs: The equations of each of them.
         windows: The logs of each window of time.
         log_names: Names of the logs.
-
-    Example:
-        >>> dynid.fleet.weigh_arm("left", fit.equations.information, [fit.equations]).weights.shape
-        (3,)
     """
     total, squares = np.zeros(information.dof), np.zeros(information.dof)
     for equations in logs:
@@ -181,12 +177,6 @@ def pool_arms(arms: Sequence[ArmEquations], own_places: Sequence[int], gain_spre
 
     Raises:
         IdentifiabilityError: There is no arm.
-
-    Example:
-        >>> arms = [dynid.fleet.weigh_arm(name, fit.equations.information, [fit.equations]) for name in ("a", "b")]
-        >>> friction = range(len(fit.estimate.names) - 6, len(fit.estimate.names))
-        >>> dynid.fleet.pool_arms(arms, friction).base_values(0).shape == fit.estimate.values.shape
-        True
     """
     if not arms:
         raise IdentifiabilityError("no arm has a log that can be used", remedy="See the list of logs that failed.")

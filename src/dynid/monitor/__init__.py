@@ -7,12 +7,11 @@ from dynid.lazy import lazy_names
 NAMES = {
     "alarms": ["Alarm", "Watch", "watch_experiment"],
     "calibration": ["Calibration", "calibrate"],
-    "contact": ["ContactWrench", "TouchedLink", "contact_wrench", "find_touched_link"],
+    "contact": ["contact_wrench", "find_touched_link"],
     "hand_guiding": ["HandGuiding"],
     "live_watch": ["LiveWatch"],
-    "load_tracker": ["LoadTracker", "TrackedLoad"],
+    "load_tracker": ["LoadTracker"],
     "observer": ["MomentumObserver", "energy_residual", "external_torque", "observe"],
-    "observer_model": ["ObserverModel"],
 }
 """Module -> its public names, loaded at first use."""
 

@@ -5,16 +5,12 @@ from dynid.monitor.alarms import Watch as Watch
 from dynid.monitor.alarms import watch_experiment as watch_experiment
 from dynid.monitor.calibration import Calibration as Calibration
 from dynid.monitor.calibration import calibrate as calibrate
-from dynid.monitor.contact import ContactWrench as ContactWrench
-from dynid.monitor.contact import TouchedLink as TouchedLink
 from dynid.monitor.contact import contact_wrench as contact_wrench
 from dynid.monitor.contact import find_touched_link as find_touched_link
 from dynid.monitor.hand_guiding import HandGuiding as HandGuiding
 from dynid.monitor.live_watch import LiveWatch as LiveWatch
 from dynid.monitor.load_tracker import LoadTracker as LoadTracker
-from dynid.monitor.load_tracker import TrackedLoad as TrackedLoad
 from dynid.monitor.observer import MomentumObserver as MomentumObserver
 from dynid.monitor.observer import energy_residual as energy_residual
 from dynid.monitor.observer import external_torque as external_torque
 from dynid.monitor.observer import observe as observe
-from dynid.monitor.observer_model import ObserverModel as ObserverModel
