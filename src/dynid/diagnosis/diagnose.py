@@ -17,6 +17,7 @@ from dynid.diagnosis.suspects import (
     Suspect,
     channel_columns,
     channels,
+    friction_columns,
     gain_columns,
     placement_columns,
     placements,
@@ -25,6 +26,8 @@ from dynid.diagnosis.suspects import (
 from dynid.findings import Finding
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset
 
 LEVEL = 0.01
 """Probability that a faultless log is accused, over all suspects (level)."""
@@ -34,8 +37,9 @@ MOST_NAMED = 3
 """Largest number of suspects that are named beside one another (convention)."""
 
 
-EFFECT = 0.05
-"""Torque of a spring, a drift or a load over the rms torque of its joint from which on it is worth telling (effect)."""
+EFFECT, HALF = 0.05, 0.5
+"""Torque of a load over the torques meanwhile from which on it is worth telling, and share of what is unexplained there
+that it must explain (effect)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +52,8 @@ class Case:
     columns: tuple[Floats, ...]
     load: Floats
     """(R, 4) first moments [kg m] and mass [kg] of a load on the last link."""
+    harmless: tuple[Floats, ...]
+    """(R, d) each: offset and friction of a joint, which may change for a while without a load."""
 
     @classmethod
     def of(cls, model: Model) -> Case:
@@ -60,12 +66,18 @@ class Case:
         late = evidence.suspects[:, len(placed) : len(placed) + dof].sum(axis=1, keepdims=True)
         gains = [Suspect("gain", j) for j in range(dof)]
         values = trusted_values(fit, model.base, model.robot)
+        terms = friction_columns(evidence, model.base, model.robot)
         return cls(
             model.robot,
             fit,
             (*placed, *channels(model.robot), Suspect("delay", None), *gains),
             (*own, late, *gain_columns(evidence, values, dof)),
             evidence.columns[:, : model.base.rank] @ model.base.grouping[:, 10 * dof - 4 : 10 * dof],
+            tuple(
+                np.stack(own, axis=1)
+                for j in range(dof)
+                if (own := [terms[j, kind] for kind in (Offset, Viscous, Coulomb) if (j, kind) in terms])
+            ),
         )
 
     def effect(self, column: Floats, value: Floats) -> float:
@@ -105,7 +117,7 @@ def diagnose(robot: Robot, runs: Sequence[Experiment], *, level: float = LEVEL) 
 
 
 def _name_suspects(case: Case, runs: Sequence[Experiment], level: float) -> Iterator[Finding]:
-    fit, open_ones = case.fit, set(range(len(case.suspects)))
+    fit, open_ones, loaded = case.fit, set(range(len(case.suspects))), False
     for rounds in range(MOST_NAMED):
         tried = sorted(open_ones)
         amounts = dict(zip(tried, test_columns(fit, [case.columns[k] for k in tried]), strict=True))
@@ -120,9 +132,9 @@ def _name_suspects(case: Case, runs: Sequence[Experiment], level: float) -> Iter
         load = _find_load(case, fit)
         if load is not None and load[0].p < each and load[0].gain > max((a.gain for a in likely.values()), default=0.0):
             yield _load_finding(case, runs, *load)
-            fit = fit.with_harmless(load[1])
+            fit, loaded = fit.with_harmless(load[1]), True
             continue
-        if not likely:
+        if loaded or not likely:  # what the edges of a load leave accuses nothing else
             break
         best = max(likely, key=lambda k: likely[k].left_out)
         rivals = [k for k in likely if k != best and likely[k].gain > EQUAL * likely[best].gain]
@@ -163,7 +175,10 @@ def _finding(case: Case, place: int, amount: Amount, rivals: Sequence[int]) -> F
 
 
 def _find_load(case: Case, fit: Fit) -> tuple[Local, Floats, Bools] | None:
-    """A load that is held in one part of the runs; with its column and the blocks of time."""
+    """A load that is held in one part of the runs, with its column and the blocks of time.
+
+    It must explain most of what is unexplained there, and more than other friction and offset of any joint would.
+    """
     count = len(fit.evidence.runs)
     groups = np.array([
         [start <= block < start + length for block in range(count)]
@@ -171,8 +186,13 @@ def _find_load(case: Case, fit: Fit) -> tuple[Local, Floats, Bools] | None:
         for start in range(count - length + 1)
     ])  # fmt: skip
     found = find_local(fit, case.load, groups)
-    column = case.load * groups[found.group][fit.evidence.block][:, None]
-    return (found, column, groups[found.group]) if case.effect(column, found.value) > EFFECT else None
+    held = groups[found.group][fit.evidence.block]
+    column = case.load * held[:, None]
+    made, torque = column @ found.value, fit.evidence.torque[held]
+    others = [find_local(fit, column, groups[[found.group]]).gain for column in case.harmless]
+    explains = found.gain > max(HALF * float(np.sum(fit.residual[held] ** 2)), *others, 0.0)
+    matters = float(made @ made) > (EFFECT**2) * float(torque @ torque)
+    return (found, column, groups[found.group]) if explains and matters else None
 
 
 def _load_finding(case: Case, runs: Sequence[Experiment], load: Local, column: Floats, held: Bools) -> Finding:

@@ -1,8 +1,8 @@
 """Suspects that change the log or the model as a whole: signs, orders, units, the direction of gravity.
 
-Each change is fitted like the log as it is. It is named where it leaves at most half of what the log leaves
-unexplained, in blocks of time that were left out, by more than chance between the blocks can do. What all torques have
-in common, such as their unit, shows in the masses of the model file alone.
+Each change is fitted like the log as it is. It is named where it leaves at most half of what is unexplained at some
+joint, in blocks of time that were left out, by more than chance between the blocks can do. What all torques have in
+common, such as their unit, shows in the masses of the model file alone.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from dynid.terms.friction import Coulomb, Viscous
 
 ROWS, SCREENED, TRIED = 600, 200, 3
 """Samples that changes are compared by and screened by, and how many are compared (convention: effects are large)."""
-UNEXPLAINED = 0.08
-"""Share of a joint's torque that a fit must leave for changes to be looked for (effect)."""
 HALF = 0.5
-"""Share of what the log leaves unexplained that a change may leave (effect)."""
+"""Share of what is unexplained at a joint that a change may leave; share of friction in a torque that has no other sign
+(effect)."""
 TORQUE_UNITS = {1e3: "N mm or mN m", 1e2: "N cm or percent", 10.197: "kgf cm", 8.851: "lbf in", 141.6: "ozf in",
                 0.10197: "kgf m", 0.01: "shares of the rated torque", 1e-3: "kN m"}  # fmt: skip
 """Number of a unit in one N m -> its name (definitions of the units)."""
-OTHER_UNIT = 3.0
-"""Factor of all torques over those of the model's masses from which on they are in another unit (effect)."""
+OTHER_UNIT, ALIKE = 5.0, 2.0
+"""Factor of all torques over those of the model's masses from which on they are in another unit, and factor within
+which most joints must have it (effect)."""
 _AXES = {name: 9.81 * sign * axis for sign in (1.0, -1.0) for name, axis in zip(
     ("+x", "+y", "+z") if sign > 0.0 else ("-x", "-y", "-z"), np.eye(3), strict=True)}  # fmt: skip
 
@@ -56,8 +56,6 @@ def find_change(model: Model, level: float) -> Finding | None:
     """The change that explains runs best, at a rate of false alarms for all changes together; None where none does."""
     robot, excerpts = model.robot, [_thin(excerpt, ROWS) for excerpt in model.excerpts]
     before = _left_out(robot, excerpts)
-    if np.sqrt(np.max(np.nansum(before, axis=1))) < UNEXPLAINED:
-        return None
     screen, changes = _Screen.of(robot, model.excerpts), list(_list_changes(robot, excerpts))
     best, found = None, (1.0, HALF)
     for change in sorted(changes, key=screen.unexplained)[:TRIED]:
@@ -65,9 +63,10 @@ def find_change(model: Model, level: float) -> Finding | None:
         after = _left_out(other, [change.apply(excerpt) for excerpt in excerpts])
         ratio = np.log(np.maximum(after, 1e-20)) - np.log(np.maximum(before, 1e-20))
         known = np.isfinite(ratio)
-        ratio = np.where(known, ratio, 0.0).sum(axis=0)[known.any(axis=0)] / known.sum(axis=0)[known.any(axis=0)]
-        left = float(np.exp(0.5 * np.mean(ratio)))
-        p = float(stats.ttest_1samp(ratio, 0.0, alternative="less").pvalue) if len(ratio) > 2 else 1.0
+        ratio = np.where(known, ratio, 0.0)
+        most = float(np.min(ratio.sum(axis=1) / np.maximum(known.sum(axis=1), 1)))
+        left = float(np.exp(0.5 * most))  # at the joint that gains most
+        p = float(stats.ttest_1samp(ratio.sum(axis=0), 0.0, alternative="less").pvalue)
         if left < found[1] and p * len(changes) < level:
             best, found = change, (p, left)
     if best is None:
@@ -225,22 +224,19 @@ def check_scale(model: Model) -> Iterator[Finding]:
             if x @ x > 0.01 * np.sum(own[rows, j] ** 2):  # elsewhere friction decides
                 ratios.append(float(x @ y / (x @ x)))
     factor = float(np.median(ratios)) if ratios else 1.0
+    alike = [ratio for ratio in ratios if 1.0 / ALIKE < ratio / factor < ALIKE]
     if len(ratios) > 1 and np.mean(np.array(ratios) < 0.0) > 0.8:
-        yield Finding(
-            code="flipped", severity="error", where="effort",
-            message="all torques have the opposite sign of those of the model's masses",
-            evidence={"torque over the model's": factor}, remedy="Flip their sign in the channel map.", strength=10.0,
-        )  # fmt: skip
-    elif not 1.0 / OTHER_UNIT < factor < OTHER_UNIT and factor > 0.0:
+        says, code, remedy = "have the opposite sign of", "flipped", "Flip their sign in the channel map."
+    elif not 1.0 / OTHER_UNIT < factor < OTHER_UNIT and factor > 0.0 and 2 * len(alike) > len(ratios) > 1:
         unit = min(TORQUE_UNITS, key=lambda value: abs(np.log(factor / value)))
-        near = abs(np.log(factor / unit)) < np.log(2.0)
-        yield Finding(
-            code="unit", severity="error", where="effort",
-            message=f"all torques are {factor:.3g} times those of the model's masses"
-            + (f", as if in {TORQUE_UNITS[unit]}" if near else ": currents, motor torques, or another robot?"),
-            evidence={"torque over the model's": factor}, remedy="Declare the unit of torque in the channel map.",
-            strength=10.0,
-        )  # fmt: skip
+        near = abs(np.log(factor / unit)) < np.log(ALIKE)
+        code, remedy = "unit", "Declare the unit of torque in the channel map."
+        says = f"are {factor:.3g} times" + (f" (as in {TORQUE_UNITS[unit]})" if near else " (currents, motor torques?)")
+    else:
+        return
+    yield Finding(code=code, severity="error", where="effort",
+                  message=f"all torques {says} those of the model's masses",
+                  evidence={"torque over the model's": factor}, remedy=remedy, strength=10.0)  # fmt: skip
 
 
 def check_friction(model: Model, fit: Fit, level: float) -> Iterator[Finding]:

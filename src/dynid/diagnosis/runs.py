@@ -16,6 +16,7 @@ from dynid.arrays import Floats
 from dynid.diagnosis.diagnose import EFFECT, LEVEL
 from dynid.diagnosis.evidence import Evidence
 from dynid.diagnosis.leave_out import Fit, Local, find_local
+from dynid.diagnosis.suspects import friction_columns
 from dynid.estimation.equations import Factors
 from dynid.findings import Finding
 from dynid.terms.friction import Coulomb, Viscous
@@ -90,11 +91,7 @@ def _list_suspects(equations: Factors, evidence: Evidence, fit: Fit) -> Iterator
     robot, base, dof = equations.robot, equations.base, equations.robot.dof
     yield RunSuspect("load", None, evidence.columns[:, : base.rank] @ base.grouping[:, 10 * dof - 4 : 10 * dof])
     torque = evidence.columns @ fit.values
-    place = {column: k for k, column in enumerate(base.columns)}
-    terms: dict[tuple[int, type], Floats] = {}
-    for column, placed in enumerate(robot.terms, start=10 * dof):
-        if column in place and len(placed.joints) == 1:
-            terms[placed.joints[0], type(placed.term)] = evidence.columns[:, place[column]]
+    terms = friction_columns(evidence, base, robot)
     blocks = np.bincount(evidence.runs)
     order = np.array([np.count_nonzero(evidence.runs[:b] == run) for b, run in enumerate(evidence.runs)])
     elapsed = (order + 0.5) / blocks[evidence.runs] - 0.5

@@ -21,6 +21,7 @@ from dynid.parameters.base_set import BaseParameters
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.robot.model import Body, Robot
 from dynid.robot.term_names import add_terms
+from dynid.terms.base import Term
 from dynid.terms.load_dependent import horizontal_axes
 
 TRUST = 1e-4
@@ -57,7 +58,7 @@ KINDS: dict[str, Kind] = {
                   "Take it out: --set delay_s={seconds:.4f}."),
     "late": Kind("delay", "ms", 1e3, 0.004, 1.0, "the torque of this joint alone is {size} {more}", ("late", "early"),
                  "Record all torques at the same instants, or shift this channel."),
-    "gain": Kind("gain", "%", 100.0, 0.05, 0.5, "the torque is measured {size} too {more} beside the other joints",
+    "gain": Kind("gain", "%", 100.0, 0.08, 0.5, "the torque is measured {size} too {more} beside the other joints",
                  ("large", "small"), "Check gain, torque constant and gear of this joint in the channel map."),
     "zero": Kind("geometry", "deg", _DEGREES, 0.01, 0.6, "the encoder reads {size} too {more}", ("little", "much"),
                  _ZERO),
@@ -211,3 +212,13 @@ def gain_columns(evidence: Evidence, values: Floats, joints: int) -> list[Floats
     """For each joint the column (R, 1) of its gain: its own torque by the fit."""
     torque = evidence.columns[:, : evidence.harmless] @ values
     return [(torque * (evidence.joint == j))[:, None] for j in range(joints)]
+
+
+def friction_columns(evidence: Evidence, base: BaseParameters, robot: Robot) -> dict[tuple[int, type[Term]], Floats]:
+    """(R,) the columns of the robot's own terms by joint and kind, as far as they are base columns."""
+    place = {column: k for k, column in enumerate(base.columns)}
+    return {
+        (placed.joints[0], type(placed.term)): evidence.columns[:, place[column]]
+        for column, placed in enumerate(robot.terms, start=10 * robot.dof)
+        if column in place and len(placed.joints) == 1
+    }
