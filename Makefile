@@ -60,14 +60,8 @@ compare: $(STAMP)
 
 campaigns:
 	@echo "attack                  broken files and logs, kills, strangers' records and names, with a fresh seed (SEED=7 repeats one; half an hour)"
+	@echo "diagnosis               21 faults planted in logs, clean logs, real logs, delays in loops: named, wrongly named, silent, accused"
 	@echo "differential            random and mutated models against Pinocchio and MuJoCo"
-	@echo "faults                  2 000 faults in simulated and real logs"
-	@echo "gate-evidence           clean logs and wrong masses: false accusations of the gate"
-	@echo "faults-within           gains, drifts, loads and lengths planted within a log"
-	@echo "joint-units             the torque of one joint in a wrong unit: three own robots and four real logs"
-	@echo "late-joints             torques of single joints that are late in a PD loop with dry friction"
-	@echo "hypotheses              lengths, zeros, gains, tilts, springs, drifts, delays planted in logs of three own robots"
-	@echo "loop-delays             200 delays planted in PD loops with friction"
 	@echo "throughput              1e7 samples from npy and Parquet to information"
 	@echo "processors              SSE2, AVX2 and AVX-512 against NumPy, under qemu-user where this processor lacks them"
 	@echo "memory                  1e8 samples reduced in flat memory"
@@ -80,7 +74,6 @@ campaigns:
 	@echo "fleet-kills             dynid fleet killed 60 times goes on and leaves nothing behind (minutes)"
 	@echo "fleet-workers           a small fleet by 1, 2 and 8 workers: the same bits"
 	@echo "legs-alike              four simulated legs: equal ones called shared, a worn one found"
-	@echo "fleet-differences       fleets of 100 simulated arms with planted differences: found, accused falsely"
 	@echo "contacts                contacts on every link and hand guiding, with models that are a little wrong"
 	@echo "tracker-steps           ten million steps of the load tracker in C"
 	@echo "c-observer              the momentum observer in C: 1e6 steps against Python, time beside Pinocchio's C++"
@@ -89,16 +82,13 @@ campaigns:
 	@echo "coverage                95 % intervals on 5 robots x 1000 runs"
 	@echo "selection-coverage      95 % intervals of the default with selection: Stribeck, load friction, ripple, quantised, AR(1) (200 runs, 3 robots)"
 	@echo "lost-signal             accelerations that the low-pass of quantised positions takes, and what it does to inertias"
-	@echo "lost-rows               rows taken out of the real logs, their stamps written anew"
 	@echo "interval-conditions     95 % intervals under coloured noise, quantised encoders, ripple, missing terms, changing runs"
 	@echo "real-halves             halves of real logs against one another, within their intervals"
 	@echo "gain-coverage           200 loads by torques with gains of drives that are 10 % wrong"
 	@echo "load-coverage           95 % intervals of loads by a sensor at three noises, by joint torques, and of drive gains"
-	@echo "run-agreement           planted differences between runs: how often the cause is named"
 	@echo "online-speed            microseconds per sample of the estimators on line"
 	@echo "closed-loops            IV and DIDIM with told and assumed control laws: errors, coverage, bias, time"
 	@echo "compare-real            estimators on real logs"
-	@echo "command-evidence        faults planted in real logs without torque, and objections to these logs as they are"
 	@echo "actuators               servos and legs on real logs without torque: xl330, go2, so101 (minutes)"
 	@echo "actuator-coverage       200 simulated servos and legs: intervals and open combinations (minutes)"
 	@echo "actuator-speed          simulation with derivatives beside MuJoCo with differences"
@@ -117,34 +107,14 @@ SEED ?= $(shell date +%s)
 attack: $(STAMP)
 	PYTHONPATH=src $(BIN)/python -m tests.attacks --seed $(SEED)
 
+.PHONY: diagnosis
+diagnosis: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/diagnosis.py 100
+	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/diagnosis.py delays 200
+	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/diagnosis.py real
+
 differential: $(STAMP)
 	$(BIN)/python -m tests.campaigns.differential_models --count 10000
-
-faults: $(STAMP)
-	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/fault_injection.py 1400
-	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/real_faults.py 600
-
-gate-evidence: $(STAMP)
-	$(CAMPAIGN)/gate_evidence.py
-
-faults-within: $(STAMP)
-	$(CAMPAIGN)/faults_within.py
-
-.PHONY: late-joints
-late-joints: $(STAMP)
-	$(CAMPAIGN)/late_joints.py 20
-
-.PHONY: hypotheses
-hypotheses: $(STAMP)
-	$(CAMPAIGN)/hypotheses.py 1080
-	$(CAMPAIGN)/hypotheses.py freed 120
-
-joint-units: $(STAMP)
-	$(CAMPAIGN)/joint_units.py
-	$(CAMPAIGN)/joint_units.py real
-
-loop-delays: $(STAMP)
-	$(CAMPAIGN)/loop_delays.py
 
 throughput: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/throughput.py --samples 1e7
@@ -194,14 +164,11 @@ controller: $(DEMO_STAMP)
 coverage: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/coverage.py 1000
 
-.PHONY: lost-rows lost-signal selection-coverage
+.PHONY: lost-signal selection-coverage
 lost-signal: $(STAMP)
 	$(BIN)/python -m tests.campaigns.lost_signal 12
 selection-coverage: $(STAMP)
 	$(BIN)/python -m tests.campaigns.selection_coverage 200
-
-lost-rows: $(STAMP)
-	$(BIN)/python -m tests.campaigns.lost_rows
 
 interval-conditions: $(STAMP)
 	$(CAMPAIGN)/interval_conditions.py 200
@@ -209,9 +176,6 @@ interval-conditions: $(STAMP)
 
 real-halves: $(STAMP)
 	$(CAMPAIGN)/real_halves.py
-
-run-agreement: $(STAMP)
-	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/run_agreement.py 200
 
 gain-coverage: $(STAMP)
 	$(CAMPAIGN)/gain_coverage.py
@@ -229,9 +193,6 @@ closed-loops: $(STAMP)
 compare-real: $(STAMP)
 	$(CAMPAIGN)/compare_real.py
 
-command-evidence: $(STAMP)
-	$(CAMPAIGN)/command_evidence.py
-
 fleet-cluster: $(STAMP)
 	$(CAMPAIGN)/fleet_cluster.py
 
@@ -243,9 +204,6 @@ fleet-workers: $(STAMP)
 
 legs-alike: $(STAMP)
 	$(CAMPAIGN)/legs_alike.py
-
-fleet-differences: $(STAMP)
-	$(CAMPAIGN)/fleet_differences.py
 
 actuators: $(STAMP)
 	$(CAMPAIGN)/actuators_real.py
