@@ -6,7 +6,8 @@
 
 Every log has friction that no equation of the check holds: Stribeck, friction that grows with the load, presliding. The
 model's masses are off by up to 20 %. A fault is *named* where an error or a warning has its code and joint, *rival*
-where the message mentions it beside another, *wrongly named* where only others are accused, else *silent*. Only public names of dynid are used, so that versions can be compared.
+where the message mentions it beside another, *wrongly named* where only others are accused, else *silent*. Only public
+names of dynid are used, so that versions can be compared.
 """
 
 from __future__ import annotations

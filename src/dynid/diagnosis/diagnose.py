@@ -17,7 +17,6 @@ from dynid.diagnosis.suspects import (
     Suspect,
     channel_columns,
     channels,
-    friction_columns,
     gain_columns,
     placement_columns,
     placements,
@@ -26,8 +25,6 @@ from dynid.diagnosis.suspects import (
 from dynid.findings import Finding
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
-from dynid.terms.friction import Coulomb, Viscous
-from dynid.terms.motors import Offset
 
 LEVEL = 0.01
 """Probability that a faultless log is accused, over all suspects (level)."""
@@ -52,8 +49,6 @@ class Case:
     columns: tuple[Floats, ...]
     load: Floats
     """(R, 4) first moments [kg m] and mass [kg] of a load on the last link."""
-    harmless: tuple[Floats, ...]
-    """(R, d) each: offset and friction of a joint, which may change for a while without a load."""
 
     @classmethod
     def of(cls, model: Model) -> Case:
@@ -66,18 +61,12 @@ class Case:
         late = evidence.suspects[:, len(placed) : len(placed) + dof].sum(axis=1, keepdims=True)
         gains = [Suspect("gain", j) for j in range(dof)]
         values = trusted_values(fit, model.base, model.robot)
-        terms = friction_columns(evidence, model.base, model.robot)
         return cls(
             model.robot,
             fit,
             (*placed, *channels(model.robot), Suspect("delay", None), *gains),
             (*own, late, *gain_columns(evidence, values, dof)),
             evidence.columns[:, : model.base.rank] @ model.base.grouping[:, 10 * dof - 4 : 10 * dof],
-            tuple(
-                np.stack(own, axis=1)
-                for j in range(dof)
-                if (own := [terms[j, kind] for kind in (Offset, Viscous, Coulomb) if (j, kind) in terms])
-            ),
         )
 
     def effect(self, column: Floats, value: Floats) -> float:
@@ -177,7 +166,7 @@ def _finding(case: Case, place: int, amount: Amount, rivals: Sequence[int]) -> F
 def _find_load(case: Case, fit: Fit) -> tuple[Local, Floats, Bools] | None:
     """A load that is held in one part of the runs, with its column and the blocks of time.
 
-    It must explain most of what is unexplained there, and more than other friction and offset of any joint would.
+    It must explain most of what is unexplained there.
     """
     count = len(fit.evidence.runs)
     groups = np.array([
@@ -189,8 +178,7 @@ def _find_load(case: Case, fit: Fit) -> tuple[Local, Floats, Bools] | None:
     held = groups[found.group][fit.evidence.block]
     column = case.load * held[:, None]
     made, torque = column @ found.value, fit.evidence.torque[held]
-    others = [find_local(fit, column, groups[[found.group]]).gain for column in case.harmless]
-    explains = found.gain > max(HALF * float(np.sum(fit.residual[held] ** 2)), *others, 0.0)
+    explains = found.gain > HALF * float(np.sum(fit.residual[held] ** 2))
     matters = float(made @ made) > (EFFECT**2) * float(torque @ torque)
     return (found, column, groups[found.group]) if explains and matters else None
 

@@ -1,0 +1,106 @@
+"""Planted faults are named with their amount and joint, clean logs are not accused, intervals hold what was planted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dynid
+from campaigns import diagnosis as campaign
+from dynid.diagnosis import diagnose_runs, find_delay, refine_geometry
+from dynid.diagnosis.signals import check_signals
+from dynid.diagnosis.torque_delay import resolve_delay
+from dynid.errors import ArgumentError
+from dynid.estimation import build_equations
+from dynid.information.displacements import displace
+from dynid.processing.process import Processing
+
+
+@pytest.mark.parametrize(
+    ("fault", "robot"),
+    [
+        ("torque flipped", "panda"),
+        ("torques swapped", "puma560"),
+        ("wall", "iiwa14"),
+        ("torque unit", "ur10"),
+        ("all torques flipped", "panda"),
+        ("load", "panda"),
+        ("drift", "ur10"),
+        ("delay", "puma560"),
+    ],
+)
+def test_a_planted_fault_is_named(fault: str, robot: str) -> None:
+    word, found = campaign.judge(fault, campaign.FAULTS[fault][1](robot, 11))
+    assert word == "named", found
+
+
+def test_a_clean_log_is_not_accused() -> None:
+    assert campaign.accusations(campaign.simulate("ur10", 5)) == []
+
+
+def test_a_gain_is_told_with_its_interval_and_joint() -> None:
+    case = campaign.simulate("ur10", 4)
+    factors = np.where(np.arange(6) == 1, 1.25, 1.0)
+    found = campaign.accusations(replace(case, log=replace(case.log, effort=case.log.effort * factors)))
+    assert [(finding.code, finding.joint) for finding in found][:1] == [("gain", case.robot.joint_names[1])]
+    assert found[0].evidence["amount [%]"] == pytest.approx(25.0, abs=4.0)
+
+
+def test_a_delay_lies_in_its_interval_and_nothing_unsure_is_moved() -> None:
+    robot, log, late = campaign.late_loop(2, 5)
+    found = find_delay(robot, [dynid.process(log)])
+    assert abs(found.seconds - late) <= 1.5 * found.half_width_s
+    moved, note = resolve_delay(log, Processing(effort_delay_s="auto"), robot)
+    assert moved.effort_delay_s == pytest.approx(found.seconds)
+    assert "moved back" in note
+    still, note = resolve_delay(campaign.simulate("ur10", 3).log, Processing(effort_delay_s="auto"), None)
+    assert (still.effort_delay_s, note) == (0.0, "")
+
+
+def test_lengths_and_tilts_are_found_and_the_robot_has_them() -> None:
+    case = campaign.simulate("ur10", 6)
+    name = case.robot.joint_names[2]
+    shift = 0.02 * case.robot.bodies[2].p_parent_joint / np.linalg.norm(case.robot.bodies[2].p_parent_joint)
+    wrong = displace(case.robot, {name: np.concatenate([-shift, np.zeros(3)])})
+    refined = refine_geometry(wrong, [dynid.process(case.log)], ["lengths"])
+    (own,) = [quantity for quantity in refined.quantities if quantity.joint == name]
+    assert abs(own.value - 0.02) <= 2.0 * own.half_width
+    before, after = (np.linalg.norm(arm.bodies[2].p_parent_joint) for arm in (wrong, refined.robot))
+    assert after - before == pytest.approx(own.value, abs=1e-9)
+    tilted = case.robot.with_gravity(9.81 * np.array([np.sin(0.03), 0.0, -np.cos(0.03)]))
+    level = refine_geometry(tilted, [dynid.process(case.log)], ["tilt"])
+    np.testing.assert_allclose(level.robot.gravity[:2], 0.0, atol=9.81 * 0.01)
+    with pytest.raises(ArgumentError, match="there is no 'colours'"):
+        refine_geometry(wrong, [], ["colours"])
+
+
+def test_a_run_with_a_load_differs_and_runs_that_agree_do_not() -> None:
+    truth, robot = campaign.arm("ur10", 7)
+    noise = dynid.Noise(position=2e-5, effort=0.2)
+    logs = [
+        dynid.simulate_experiment(truth, campaign.motion(truth, k), rate_hz=250, duration_s=20, noise=noise, seed=k)
+        for k in (1, 2)
+    ]
+    runs = [dynid.process(log) for log in logs]
+    agree = [f for f in diagnose_runs(build_equations(truth, runs)) if f.severity != "note"]
+    assert not agree
+    load = dynid.Inertia.from_com(3.0, (0.0, 0.0, 0.1), 0.03 * np.eye(3))
+    heavy = robot.with_body("load", parent=robot.moving_joints[-1].child, inertia=load)
+    states = [runs[1].q, runs[1].dq, runs[1].ddq]
+    extra = dynid.inverse_dynamics(heavy, *states) - dynid.inverse_dynamics(robot, *states)
+    loaded = replace(runs[1], effort=runs[1].effort + extra)
+    found = diagnose_runs(build_equations(truth, [runs[0], loaded]))
+    assert found[0].code == "load"
+    assert abs(found[0].evidence["load [kg]"]) == pytest.approx(3.0, abs=0.5)
+
+
+def test_coarse_currents_are_no_spikes() -> None:
+    rng, time = np.random.default_rng(0), np.arange(4000) / 250.0
+    torque = np.round((3.0 * np.sin(time) + rng.normal(0.0, 0.4, 4000)) / 0.5) * 0.5
+    log = dynid.Recording(time=time, q=np.sin(time)[:, None], effort=torque[:, None])
+    assert "spikes" not in {finding.code for finding in check_signals(log)}
+    torque[2000] = 60.0
+    log = replace(log, effort=torque[:, None])
+    assert "spikes" in {finding.code for finding in check_signals(log)}
