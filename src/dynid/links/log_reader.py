@@ -131,14 +131,13 @@ class LogReader:
         ]
 
     def training_and_proof(
-        self, logs: Sequence[Log], held_out: Sequence[Log] = (), choose: object = None
+        self, logs: Sequence[Log], held_out: Sequence[Log] = ()
     ) -> tuple[list[Experiment], list[Experiment]]:
         """Read and process logs that are fitted, and what judges the fit: held-out parts of them, or other logs.
 
         Args:
             logs: The logs; without their held-out parts, where the recipe has a hold-out.
             held_out: Logs for the proof, where the recipe has no hold-out. They get the cutoff of the fitted ones.
-            choose: Not used.
         """
         opened = [self._open(log, done) for log, done in _shares(logs)]
         self._judge_together(logs, opened)
@@ -157,7 +156,7 @@ class LogReader:
         """Read logs as they were recorded: the part that the recipe names, with the robot's joints; unchecked."""
         return [self._recording(log, done) for log, done in _shares(logs)]
 
-    def streams(self, logs: Sequence[Log], choose: object = None) -> list[Callable[[], Iterator[Experiment]]]:
+    def streams(self, logs: Sequence[Log]) -> list[Callable[[], Iterator[Experiment]]]:
         """For every log a function that reads it piece by piece, as often as needed; the gate checks it once.
 
         The delay is that of the first piece, and the cutoff that of all first pieces.
