@@ -101,7 +101,7 @@ class CommandedMotion:
         given = getattr(self, name)
         if given is None:
             return None
-        value = np.array(given, dtype=kind)
+        value: Any = np.array(given, dtype=kind)
         if value.shape != shape:
             raise ArgumentError(f"{name} of '{self.name}' has shape {value.shape}", remedy=f"Give {shape}.")
         if not np.isfinite(value).all():

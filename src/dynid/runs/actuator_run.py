@@ -116,7 +116,9 @@ class ActuatorRun:
 def mean_error(errors: Sequence[MotionError]) -> MotionError:
     """The root mean square of several errors, as one."""
     names = ("rms", "command_rms", "noise")
-    means = {name: float(np.sqrt(np.mean([getattr(error, name) ** 2 for error in errors]))) for name in names}
+    means: dict[str, Any] = {
+        name: float(np.sqrt(np.mean([getattr(error, name) ** 2 for error in errors]))) for name in names
+    }
     return replace(errors[0], **means)
 
 
