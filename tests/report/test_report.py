@@ -34,9 +34,7 @@ from dynid.report.series import (
     MOST_POINTS,
     autocorrelate,
     bin_residuals,
-    joint_torques,
     mean_over_speed,
-    relative_error,
     thin,
 )
 from dynid.robot.zoo import cylindrical
@@ -162,17 +160,6 @@ def test_what_the_prior_says_stands_apart_on_screen_in_the_report_and_in_the_fil
     rows = {entry["name"]: entry["source"] for entry in result_json(named)["base_parameters"]}
     assert {name for name, source in rows.items() if source == "prior"} == {"FV1"}
     assert rows["FV2"] == "data"
-
-
-def test_the_error_of_the_model_before_is_the_validations(result: tuple[Identification, Validation]) -> None:
-    fit, _ = result
-    run = fit.equations.experiments[0]
-    held_out = replace(run, effort=1.01 * run.effort)
-    check = validate(fit, held_out)
-    joints = joint_torques(fit, held_out)
-    assert relative_error(joints, prior=True) == pytest.approx(check.prior_error, rel=1e-9)
-    assert relative_error(joints) == pytest.approx(check.relative_error, rel=1e-9)
-    assert relative_error(joints[1:2]) == pytest.approx(check.per_joint[1], rel=1e-9)
 
 
 @pytest.mark.parametrize("count", [64, 1009, 2500])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -123,15 +122,3 @@ def mean_over_speed(e: Floats, speed: Floats) -> tuple[Floats, Floats]:
     """Average speed and residual in classes of similar speed; friction that the model lacks shows here."""
     parts = [part for part in np.array_split(np.argsort(speed), SPEED_CLASSES) if part.size]
     return np.array([speed[part].mean() for part in parts]), np.array([e[part].mean() for part in parts])
-
-
-def relative_error(joints: Sequence[JointTorque], *, prior: bool = False) -> float:
-    """Relative torque error ``100 |measured - predicted| / |measured|`` over all given joints together [%].
-
-    Args:
-        joints: Joints, of one or several runs.
-        prior: Whether to judge the prior model; by default the identified robot.
-    """
-    wrong = sum(float(np.nansum((t.measured - (t.prior if prior else t.identified)) ** 2)) for t in joints)
-    total = sum(float(np.nansum(t.measured**2)) for t in joints)
-    return 100.0 * float(np.sqrt(wrong / total)) if total > 0.0 else float("nan")
