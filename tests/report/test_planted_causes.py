@@ -27,7 +27,7 @@ from dynid.runs.run_folder import read_run
 from dynid.terms.friction import Coulomb, Viscous
 
 RATE_HZ, DURATION_S = 100.0, 10.0
-PLAIN = Recipe(selection=None, estimator="wls")
+PLAIN = Recipe(friction="plain", estimator="wls")
 """Usual terms and weighted least squares: quick."""
 
 
