@@ -42,7 +42,8 @@ class PriorCoordinates:
         """Around a robot; further terms are scaled by the lengths (k,) of their weighted columns."""
         bodies = [WhitenedBody.around(body.inertia, body.joint.child) for body in robot.bodies]
         own = robot.parameter_vector[10 * robot.dof :]
-        further = FURTHER_TERM_SIZE / np.where(lengths > 0.0, lengths, 1.0)
+        known = np.isfinite(lengths) & (lengths > 0.0)  # a joint at rest has no column
+        further = FURTHER_TERM_SIZE / np.where(known, lengths, 1.0)
         size = np.concatenate([np.where(own != 0.0, np.abs(own), 1.0), further])
         links, count = 10 * len(bodies), 10 * len(bodies) + size.size
         from_scaled = np.zeros((count, count))
