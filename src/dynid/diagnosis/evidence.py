@@ -7,7 +7,7 @@ through one low-pass, so that few samples suffice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,7 +38,7 @@ WIDTHS, LAG_S = (0.02, 0.1, 0.4), 0.03
 """Harmless friction: speeds at which it saturates, over a joint's rms speed, and its lag behind a reversal [s]
 (convention)."""
 
-Column = Mapping[int, Floats]
+Column = dict[int, Floats]
 """Joint index -> (N,) torque per unit of a suspect's amount."""
 
 

@@ -187,7 +187,8 @@ class _Block:
 def _judge(parts: Sequence[_Block], own: slice) -> Amount:
     """The amounts of one suspect, whose columns are free of the basis and of length one."""
     B, d = len(parts), own.stop - own.start
-    V, u = sum(part.size[own, own] for part in parts), sum(part.score[own] for part in parts)
+    V = np.sum([part.size[own, own] for part in parts], axis=0)
+    u = np.sum([part.score[own] for part in parts], axis=0)
     value = _solve(V, u)
     left_out, each = 0.0, []
     for part in parts:
