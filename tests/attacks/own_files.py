@@ -229,7 +229,7 @@ def _run_files() -> dict[str, bytes]:
     """Files of a run by name."""
     robot = ddarm()
     run = simulate_experiment(robot, sum_of_sines(3, seed=1), rate_hz=50, duration_s=4, seed=1)
-    recipe = Recipe(selection=None, estimator="wls", gate=False)
+    recipe = Recipe(friction="plain", estimator="wls", gate=False)
     with tempfile.TemporaryDirectory() as folder:
         run_task(Identify(robot, run, recipe), Path(folder) / "run")
         return {file.name: file.read_bytes() for file in (Path(folder) / "run").iterdir()}

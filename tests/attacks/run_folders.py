@@ -35,7 +35,7 @@ columns = ["tau1", "tau2", "tau3"]
 unit = ["N m", "N", "N"]
 """
 VERBS: dict[str, tuple[str, ...]] = {
-    "identify": ("arm.urdf", "run1.csv", "--map", "map.toml", "--set", "selection=none", "--set", "estimator=wls"),
+    "identify": ("arm.urdf", "run1.csv", "--map", "map.toml", "--set", "friction=plain", "--set", "estimator=wls"),
     "load": ("arm.urdf", "run2.csv", "--unloaded", "run1.csv", "--map", "map.toml"),
     "excite": ("arm.urdf", "--set", "time_limit_s=0.2", "--set", "velocity=1", "--set", "acceleration=5"),
     "codegen": ("arm.urdf", "--no-verify"),

@@ -14,7 +14,7 @@ from dynid.errors import ArgumentError
 from dynid.runs.load_run import LoadRecipe
 from dynid.runs.plan_run import PlanRecipe
 
-MOST_OPTIONS = 12
+MOST_OPTIONS = 13
 MOST_ARGUMENTS = 8
 
 

@@ -56,7 +56,7 @@ RECIPES = {
     "no_recipe": "[[[",
     "law": 'kind = "pd"\nkp = [1]\n',
 }
-PLAIN = ("--estimator", "wls", "--set", "selection=false", "--set", "cutoff_hz=10")
+PLAIN = ("--estimator", "wls", "--set", "friction=plain", "--set", "cutoff_hz=10")
 """Settings with which an identification takes a part of a second; what is tried here depends on none of them."""
 
 
@@ -273,7 +273,6 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "report of nothing": (["report", "folder"], 3, "no run is here"),
     "three runs on a page": (["report", "res", "res", "res"], 2, "one run, or two"),
     # options of version 0.1
-    "an old option for selection": (identify("run1.csv", "--no-select"), 2, "Write --set selection=false."),
     "an old option for the band": (identify("run1.csv", "--band", "20"), 2, "Write --set band_hz=VALUE."),
     "an old option for the cutoff": (identify("run1.csv", "--cutoff", "10"), 2, "Write --set cutoff_hz=VALUE."),
     "an old option for the delay": (identify("run1.csv", "--delay", "0.01"), 2, "Write --set delay_s=VALUE."),

@@ -55,7 +55,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     for name, text in texts.items():
         (folder / f"{name}.toml").write_text(text)
-    plain = ("--estimator", "wls", "--set", "selection=false", "--set", "cutoff_hz=10")
+    plain = ("--estimator", "wls", "--set", "friction=plain", "--set", "cutoff_hz=10")
     words = ["identify", "arm.urdf", "run1.csv", "--map", "map.toml", *plain, "--out", "res"]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)

@@ -51,7 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             effort[600:700, 1] -= 4.0
         table = np.column_stack([log.time, log.q, effort])
         np.savetxt(here / f"{name}.csv", table, delimiter=",", header="t,q1,q2,q3,tau1,tau2,tau3", comments="")
-    words = ["--estimator", "wls", "--set", "selection=none", "--set", "cutoff_hz=10", "--set", "gate=false"]
+    words = ["--estimator", "wls", "--set", "friction=plain", "--set", "cutoff_hz=10", "--set", "gate=false"]
     where = ["gautier_khalil_3r", str(here / "train.csv")]
     more = ["--map", str(here / "map.toml"), "--out", str(here / "result")]
     assert CliRunner().invoke(main, ["identify", *where, *words, *more]).exit_code == 0
