@@ -12,57 +12,21 @@ part ``std_j^2 d_j d_j^T`` to the covariance.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.decompositions import lstsq
-from dynid.estimation.equations import Factors
-from dynid.estimation.estimate import Estimate
 from dynid.findings import Finding
 from dynid.processing.experiment import Experiment
 
 NOTEWORTHY_SHARE = 0.1
 """Share of the variance of a load's mass above which the uncertainty of the gains is mentioned (convention)."""
-TINY = 1e-300
-"""Keeps quotients finite where a joint has no residual."""
 
 
 def common_gain_std(runs: Sequence[Experiment]) -> Floats | None:
     """(n,) relative standard deviation of the gains of all runs, the largest of each joint; None if none states it."""
     stated = [run.gain_std for run in runs if run.gain_std is not None]
     return np.asarray(np.max(stated, axis=0)) if stated else None
-
-
-def add_gain_uncertainty(equations: Factors, estimate: Estimate) -> Estimate:
-    """The estimate with the uncertainty of the drives' gains in its covariance, and what there is to say about gains.
-
-    Args:
-        equations: The equations; their experiments state the uncertainty.
-        estimate: The estimate from them.
-    """
-    std = common_gain_std(equations.excerpts)
-    if std is None:
-        return estimate
-    findings = (*estimate.findings, *check_gains(std, equations.robot.joint_names))
-    directions = _gain_directions(equations, estimate)
-    determined = np.where(estimate.undetermined, 0.0, 1.0)[:, None]
-    part = determined * directions * std
-    return replace(estimate, covariance=estimate.covariance + part @ part.T, findings=findings)
-
-
-def _gain_directions(equations: Factors, estimate: Estimate) -> Floats:
-    """(b, n) change of the estimate per relative change of each joint's torques."""
-    information = equations.information
-    weights = 1.0 / np.maximum(estimate.noise_std, TINY) ** 2
-    size = len(information.columns)
-    sides = np.zeros((size, equations.robot.dof))
-    for joint, support in enumerate(information.supports):
-        factor = information.factor(joint)
-        sides[list(support), joint] = weights[joint] * (factor[:, :-1].T @ factor[:, -1])
-    R = information.weight(weights).R
-    return lstsq(R, lstsq(R.T, sides))
 
 
 def gain_covariance(covariance: Floats, sides: Floats, std: Floats) -> Floats:
