@@ -65,7 +65,6 @@ campaigns:
 	@echo "throughput              1e7 samples from npy and Parquet to information"
 	@echo "processors              SSE2, AVX2 and AVX-512 against NumPy, under qemu-user where this processor lacks them"
 	@echo "memory                  1e8 samples reduced in flat memory"
-	@echo "differentiation-table   default cutoff against the best one"
 	@echo "excitation-panda        designs, speed and predictions"
 	@echo "c-robots                generated C of 200 random robots and the built-in ones through all tools (an hour; resumes)"
 	@echo "watch-hours             false alarms on 20 clean logs with friction that the model lacks (minutes)"
@@ -79,11 +78,6 @@ campaigns:
 	@echo "c-observer              the momentum observer in C: 1e6 steps against Python, time beside Pinocchio's C++"
 	@echo "c-speed                 generated C beside Pinocchio's C++ and CasADi's C"
 	@echo "controller              the example controller in C at 1 kHz"
-	@echo "coverage                95 % intervals on 5 robots x 1000 runs"
-	@echo "selection-coverage      95 % intervals of the default with selection: Stribeck, load friction, ripple, quantised, AR(1) (200 runs, 3 robots)"
-	@echo "lost-signal             accelerations that the low-pass of quantised positions takes, and what it does to inertias"
-	@echo "interval-conditions     95 % intervals under coloured noise, quantised encoders, ripple, missing terms, changing runs"
-	@echo "real-halves             halves of real logs against one another, within their intervals"
 	@echo "gain-coverage           200 loads by torques with gains of drives that are 10 % wrong"
 	@echo "load-coverage           95 % intervals of loads by a sensor at three noises, by joint torques, and of drive gains"
 	@echo "online-speed            microseconds per sample of the estimators on line"
@@ -94,9 +88,9 @@ campaigns:
 	@echo "actuator-speed          simulation with derivatives beside MuJoCo with differences"
 	@echo "emps                    every estimator on the slide EMPS, whose control law is known, writes docs/emps.md"
 	@echo "growth                  time and memory over samples, joints and logs, with exponents; writes out/growth.svg"
-	@echo "identification-speed    the log of the TX40 from disk to the verdict, one feasible solve"
 	@echo "real-data               six logs of real robots, writes docs/real-data.md"
-	@echo "inner-folds             rules of selection judged inside the training parts of the real logs"
+	@echo "leave-one-robot-out     constants of rich friction chosen on five real robots, judged on the sixth (minutes)"
+	@echo "simulated-friction      200 arms that move unlike their training; coverage of intervals (half an hour)"
 	@echo "excitation-robots       100 random robots under tight limits"
 	@echo "own-robot               the way of a newcomer: an own arm in MuJoCo, from its URDF to C code"
 	@echo "report-speed            size and times of a 50 000-sample report in a browser"
@@ -124,9 +118,6 @@ processors: $(STAMP)
 
 memory: $(STAMP)
 	$(CAMPAIGN)/memory.py --samples 1e8
-
-differentiation-table: $(STAMP)
-	$(CAMPAIGN)/differentiation_table.py
 
 excitation-panda: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/$(subst -,_,$@).py
@@ -160,22 +151,6 @@ c-speed: $(VENV)/.ready-bench
 
 controller: $(DEMO_STAMP)
 	$(BIN)/python examples/controller/run.py
-
-coverage: $(STAMP)
-	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/coverage.py 1000
-
-.PHONY: lost-signal selection-coverage
-lost-signal: $(STAMP)
-	$(BIN)/python -m tests.campaigns.lost_signal 12
-selection-coverage: $(STAMP)
-	$(BIN)/python -m tests.campaigns.selection_coverage 200
-
-interval-conditions: $(STAMP)
-	$(CAMPAIGN)/interval_conditions.py 200
-	$(CAMPAIGN)/interval_conditions.py 100 --default
-
-real-halves: $(STAMP)
-	$(CAMPAIGN)/real_halves.py
 
 gain-coverage: $(STAMP)
 	$(CAMPAIGN)/gain_coverage.py
@@ -221,9 +196,6 @@ own-robot: $(STAMP)
 	$(CAMPAIGN)/own_robot.py
 
 
-identification-speed: $(STAMP)
-	$(CAMPAIGN)/identification_speed.py
-
 growth: $(STAMP)
 	$(CAMPAIGN)/growth.py --samples 1e8
 
@@ -231,10 +203,14 @@ papers: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m papers
 
 real-data: $(STAMP)
-	$(CAMPAIGN)/real_data.py
+	$(CAMPAIGN)/real_data.py --write
 
-inner-folds: $(STAMP)
-	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/inner_folds.py
+leave-one-robot-out: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/leave_one_robot_out.py
+
+simulated-friction: $(STAMP)
+	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/simulated_friction.py arms 200
+	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/simulated_friction.py coverage 200
 
 site: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check mkdocs

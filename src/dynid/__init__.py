@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _HOME = {
     "dynid.actuators.servo_identification": ["identify_actuators"],
@@ -45,7 +45,8 @@ _HOME = {
     "dynid.logs.inspect": ["inspect_log"],
     "dynid.logs.reading": ["read_recording", "read_stream"],
     "dynid.logs.recording": ["Recording"],
-    "dynid.parameters.base": ["BaseParameters", "base_parameters"],
+    "dynid.parameters.base": ["base_parameters"],
+    "dynid.parameters.base_set": ["BaseParameters"],
     "dynid.parameters.layout": ["parameter_layout"],
     "dynid.processing.experiment": ["Experiment"],
     "dynid.processing.process": ["Processing", "process"],
@@ -121,7 +122,7 @@ def _new_place(name: str) -> str:
     near = get_close_matches(name, __dir__(), n=1)
     if near:
         return f"; did you mean dynid.{near[0]}?"
-    return "; CHANGELOG.md lists the names that moved in 0.2.0"
+    return "; CHANGELOG.md lists the names that moved or went"
 
 
 def __dir__() -> list[str]:

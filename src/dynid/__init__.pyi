@@ -57,8 +57,8 @@ from dynid.logs.inspect import inspect_log as inspect_log
 from dynid.logs.reading import read_recording as read_recording
 from dynid.logs.reading import read_stream as read_stream
 from dynid.logs.recording import Recording as Recording
-from dynid.parameters.base import BaseParameters as BaseParameters
 from dynid.parameters.base import base_parameters as base_parameters
+from dynid.parameters.base_set import BaseParameters as BaseParameters
 from dynid.parameters.layout import parameter_layout as parameter_layout
 from dynid.processing.experiment import Experiment as Experiment
 from dynid.processing.process import Processing as Processing
