@@ -50,7 +50,6 @@ pages: $(STAMP)
 	PYTHONPATH=tests $(BIN)/python tests/support/findings_page.py
 	PYTHONPATH=tests $(BIN)/python tests/support/terms_page.py
 	PYTHONPATH=tests $(BIN)/python tests/support/references_page.py
-	$(BIN)/python tests/support/house_figures.py --write
 
 bench: $(VENV)/.ready-bench
 	$(BIN)/python -m benchmarks.speed --json out/bench.json
