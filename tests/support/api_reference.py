@@ -25,7 +25,7 @@ PIPELINE = (
     "loop",
     "logs",
     "processing",
-    "gate",
+    "diagnosis",
     "estimation",
     "links",
     "load",
