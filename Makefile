@@ -87,6 +87,7 @@ campaigns:
 	@echo "actuator-speed          simulation with derivatives beside MuJoCo with differences"
 	@echo "emps                    every estimator on the slide EMPS, whose control law is known, writes docs/emps.md"
 	@echo "growth                  time and memory over samples, joints and logs, with exponents; writes out/growth.svg"
+	@echo "differentiation-table   default cutoff against the best one"
 	@echo "real-data               six logs of real robots, writes docs/real-data.md"
 	@echo "leave-one-robot-out     constants of rich friction chosen on five real robots, judged on the sixth (minutes)"
 	@echo "simulated-friction      200 arms that move unlike their training; coverage of intervals (half an hour)"
@@ -200,6 +201,9 @@ growth: $(STAMP)
 
 papers: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m papers
+
+differentiation-table: $(STAMP)
+	$(CAMPAIGN)/differentiation_table.py
 
 real-data: $(STAMP)
 	$(CAMPAIGN)/real_data.py --write

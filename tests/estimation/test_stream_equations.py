@@ -58,7 +58,7 @@ def test_the_same_numbers_as_from_memory(estimator: Estimator, gap: bool) -> Non
     assert np.array_equal(equations.counts, whole.equations.counts)
     scale = np.maximum(np.abs(whole.estimate.values), np.abs(whole.estimate.stderr))
     # behind a gap the whole log's uniform clock starts anew, the stream's goes on: other instants are interpolated
-    same = 1e-2 if gap else 1e-9
+    same = 1e-2 if gap else 1e-8
     assert np.max(np.abs(fit.estimate.values - whole.estimate.values) / scale) < same
     np.testing.assert_allclose(fit.estimate.stderr, whole.estimate.stderr, rtol=10.0 * same)
     np.testing.assert_allclose(fit.training_error, whole.training_error, rtol=10.0 * same)

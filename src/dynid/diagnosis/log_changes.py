@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -141,7 +142,8 @@ def _moved(excerpt: Excerpt, factor: Floats, order: Ints | None = None, shift: F
     motion = {name: np.ascontiguousarray((getattr(run, name) * factor)[:, order]) for name in ("q", "dq", "ddq")}
     motion["q"] = motion["q"] + shift
     harmless = tuple(np.ascontiguousarray((shape * np.sign(factor))[:, order]) for shape in excerpt.harmless)
-    return replace(excerpt, run=replace(run, **motion), harmless=harmless)
+    moved = replace(run, q=motion["q"], dq=motion["dq"], ddq=motion["ddq"])
+    return replace(excerpt, run=moved, harmless=harmless)
 
 
 def _with_torques(excerpt: Excerpt, factor: Floats, order: Ints | None = None) -> Excerpt:
@@ -149,6 +151,12 @@ def _with_torques(excerpt: Excerpt, factor: Floats, order: Ints | None = None) -
     run, order = excerpt.run, np.arange(len(factor)) if order is None else order
     effort, valid = (run.effort * factor)[:, order], run.valid & run.valid[:, order]
     return replace(excerpt, run=replace(run, effort=np.where(valid, effort, np.nan), valid=valid))
+
+
+def _exchange(excerpt: Excerpt, order: Ints) -> Excerpt:
+    """All columns of joints exchanged."""
+    same = np.ones(len(order))
+    return _with_torques(_moved(excerpt, same, order), same, order)
 
 
 def _list_changes(robot: Robot, excerpts: Sequence[Excerpt]) -> Iterator[Change]:
@@ -163,17 +171,17 @@ def _list_changes(robot: Robot, excerpts: Sequence[Excerpt]) -> Iterator[Change]
     declare = "Declare the unit in the channel map."
     for j in range(n):
         yield Change("flipped", "effort", j, "the torque has the opposite sign", "Flip its sign in the channel map.",
-                     lambda x, j=j: _with_torques(x, at(j, -1.0)))  # fmt: skip
+                     partial(_with_torques, factor=at(j, -1.0)))  # fmt: skip
         yield Change("flipped", "q", j, "the position has the opposite sign", "Flip its sign in the channel map.",
-                     lambda x, j=j: _moved(x, at(j, -1.0)))  # fmt: skip
+                     partial(_moved, factor=at(j, -1.0)))  # fmt: skip
         for unit, name in TORQUE_UNITS.items():
             yield Change("unit", "effort", j, f"the torque is in {name}", declare,
-                         lambda x, j=j, unit=unit: _with_torques(x, at(j, 1.0 / unit)))  # fmt: skip
+                         partial(_with_torques, factor=at(j, 1.0 / unit)))  # fmt: skip
         if turning[j]:
             yield from (
                 Change("geometry", "q", j, f"the zero of the encoder is {degrees} deg off",
                        "Set the offset in the channel map.",
-                       lambda x, j=j, turn=turn: _moved(x, np.ones(n), None, turn * (at(j, 2.0) - 1.0)))
+                       partial(_moved, factor=np.ones(n), shift=turn * (at(j, 2.0) - 1.0)))
                 for degrees, turn in ((90, 0.5 * np.pi), (180, np.pi), (-90, -0.5 * np.pi))
             )  # fmt: skip
     for i, j in combinations(range(n), 2):
@@ -181,17 +189,17 @@ def _list_changes(robot: Robot, excerpts: Sequence[Excerpt]) -> Iterator[Change]
         order[[i, j]] = j, i
         text, remedy = f"with those of {names[j]}", "Match the columns by joint name in the channel map."
         yield Change("swapped", "effort", i, f"the torques are exchanged {text}", remedy,
-                     lambda x, order=order: _with_torques(x, np.ones(n), order))  # fmt: skip
+                     partial(_with_torques, factor=np.ones(n), order=order))  # fmt: skip
         yield Change("swapped", "q", i, f"all columns are exchanged {text}", remedy,
-                     lambda x, order=order: _with_torques(_moved(x, np.ones(n), order), np.ones(n), order))  # fmt: skip
+                     partial(_exchange, order=order))  # fmt: skip
     for factor, name, likely in ((np.pi / 180.0, "degrees", span > np.pi), (2.0 * np.pi, "turns", span < 1.0),
                                  (180.0 / np.pi, "radians, not degrees", span < 0.1)):  # fmt: skip
         if (likely & turning).any():
             yield Change("unit", "q", None, f"positions are in {name}", declare,
-                         lambda x, factor=factor: _moved(x, np.where(turning, factor, 1.0)))  # fmt: skip
+                         partial(_moved, factor=np.where(turning, factor, 1.0)))  # fmt: skip
         for j in np.flatnonzero(likely & turning).tolist():
             yield Change("unit", "q", j, f"the position is in {name}", declare,
-                         lambda x, j=j, factor=factor: _moved(x, at(j, factor)))  # fmt: skip
+                         partial(_moved, factor=at(j, factor)))  # fmt: skip
     for name, gravity in _AXES.items():
         if np.linalg.norm(gravity - robot.gravity) > 1.0:
             yield Change("gravity", "model", None, f"gravity acts along {name} of the base",
@@ -254,7 +262,7 @@ def check_friction(model: Model, fit: Fit, level: float) -> Iterator[Finding]:
         mine = [c for c, other in terms if other.joints == (j,) and isinstance(other.term, Viscous | Coulomb)]
         own = [places[c] for c in mine if c in places]
         own += range(model.base.rank + j, evidence.harmless, robot.dof)  # harmless friction stands joint by joint
-        table, speed = evidence.columns[np.ix_(rows, own)], evidence.columns[rows, places[column]]
+        table, speed = evidence.columns[rows][:, own], evidence.columns[rows, places[column]]
         friction = table @ values[own]
         power = np.bincount(evidence.block[rows], friction * speed, len(evidence.runs))
         share = np.sqrt(float(friction @ friction) / max(float(np.sum(evidence.torque[rows] ** 2)), 1e-300))

@@ -165,7 +165,9 @@ def check_wrench_drift(robot: Robot, run: Experiment) -> Iterator[Finding]:
         channel = run.wrench[rows, k]
         if not np.ptp(channel) > 0.0:
             continue
-        evidence = Evidence(columns, channel, same, blocks, np.array([rows.size]), columns.shape[1], np.zeros(20))
+        evidence = Evidence(
+            columns, channel, same, blocks, np.array([rows.size]), columns.shape[1], np.zeros(20, dtype=np.int64)
+        )
         amount = test_columns(Fit.of(evidence), [line])[0]
         drift, span = float(amount.value[0]), float(np.ptp(channel))
         if amount.p < LEVEL / 6.0 and abs(drift) > DRIFT * span and amount.left_out > 0.0:
