@@ -45,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     here = tmp_path_factory.mktemp("live")
     (here / "map.toml").write_text(MAP.replace('"t"', '"time"') + VELOCITIES)
     np.savetxt(here / "train.csv", table(0, 60.0), delimiter=",", header=HEADER, comments="")
-    words = ["--estimator", "wls", "--set", "selection=none", "--set", "cutoff_hz=10", "--set", "gate=false"]
+    words = ["--estimator", "wls", "--set", "friction=plain", "--set", "cutoff_hz=10", "--set", "gate=false"]
     where = ["gautier_khalil_3r", str(here / "train.csv"), "--map", str(here / "map.toml")]
     done = CliRunner().invoke(main, ["identify", *where, *words, "--out", str(here / "result")])
     assert done.exit_code == 0

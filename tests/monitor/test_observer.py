@@ -121,7 +121,7 @@ def test_the_direct_residual_is_the_push() -> None:
 def test_one_step_after_the_other_gives_the_batch_also_with_memory() -> None:
     fit, run = small_fit()
     terms = (Hysteresis(0.4, joint=0, scale=0.02), LaggedSign(0.3, joint=2, scale=0.05))
-    model = ObserverModel(Model(fit.robot, fit.torque_parameters, terms))
+    model = ObserverModel(Model(fit.robot, fit.rich.theta, terms))
     observer = MomentumObserver(model, gain=GAIN)
     steps = np.array([observer.step(run.q[k], run.dq[k], run.effort[k], 1.0 / run.rate_hz) for k in range(run.samples)])
     np.testing.assert_allclose(steps, observe(model, run, gain=GAIN), atol=1e-10)

@@ -232,7 +232,7 @@ def check_scale(model: Model) -> Iterator[Finding]:
             if x @ x > 0.01 * np.sum(own[rows, j] ** 2):  # elsewhere friction decides
                 ratios.append(float(x @ y / (x @ x)))
     factor = float(np.median(ratios)) if ratios else 1.0
-    alike = [ratio for ratio in ratios if 1.0 / ALIKE < ratio / factor < ALIKE]
+    alike = [ratio for ratio in ratios if abs(factor) / ALIKE < ratio * np.sign(factor) < abs(factor) * ALIKE]
     if len(ratios) > 1 and np.mean(np.array(ratios) < 0.0) > 0.8:
         says, code, remedy = "have the opposite sign of", "flipped", "Flip their sign in the channel map."
     elif not 1.0 / OTHER_UNIT < factor < OTHER_UNIT and factor > 0.0 and 2 * len(alike) > len(ratios) > 1:
