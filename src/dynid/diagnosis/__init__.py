@@ -6,7 +6,7 @@ from dynid.lazy import lazy_names
 
 NAMES = {
     "log_check": ["check_recording"],
-    "diagnose": ["diagnose"],
+    "naming": ["diagnose"],
     "refined_geometry": ["refine_geometry"],
     "runs": ["diagnose_runs"],
     "torque_delay": ["Delay", "find_delay"],

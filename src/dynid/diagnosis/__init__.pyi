@@ -1,7 +1,7 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
-from dynid.diagnosis.diagnose import diagnose as diagnose
 from dynid.diagnosis.log_check import check_recording as check_recording
+from dynid.diagnosis.naming import diagnose as diagnose
 from dynid.diagnosis.refined_geometry import refine_geometry as refine_geometry
 from dynid.diagnosis.runs import diagnose_runs as diagnose_runs
 from dynid.diagnosis.torque_delay import Delay as Delay

@@ -12,9 +12,9 @@ import numpy as np
 
 from dynid.decompositions import one_blas_thread
 from dynid.diagnosis.commands import check_commands
-from dynid.diagnosis.diagnose import diagnose
 from dynid.diagnosis.evidence import Evidence
 from dynid.diagnosis.leave_out import Fit, test_columns
+from dynid.diagnosis.naming import diagnose
 from dynid.diagnosis.signals import check_signals
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.findings import Finding, QualityReport

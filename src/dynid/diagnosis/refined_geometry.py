@@ -89,6 +89,10 @@ def refine_geometry(robot: Robot, runs: Sequence[Experiment], names: Sequence[st
         robot: The robot; its geometry is the start.
         runs: The experiments.
         names: Keys of `FREEDOMS`: "zeros", "lengths", "tilt", "angles".
+
+    Example:
+        >>> dynid.diagnosis.refine_geometry(robot, [run], ["zeros"]).robot.dof
+        3
     """
     check_freedoms(names)
     kinds = [kind for name in names for kind in FREEDOMS[name]]

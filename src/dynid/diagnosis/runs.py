@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.diagnosis.diagnose import EFFECT, LEVEL
 from dynid.diagnosis.evidence import Evidence
 from dynid.diagnosis.leave_out import Fit, Local, find_local
+from dynid.diagnosis.naming import EFFECT, LEVEL
 from dynid.diagnosis.suspects import friction_columns
 from dynid.estimation.equations import Factors
 from dynid.findings import Finding
@@ -44,6 +44,10 @@ def diagnose_runs(equations: Factors, *, level: float = LEVEL) -> tuple[Finding,
     Args:
         equations: The equations of two runs or more; of a single run there is nothing to compare.
         level: Probability that runs which agree are reported, over all runs and suspects.
+
+    Example:
+        >>> dynid.diagnosis.diagnose_runs(dynid.estimation.build_equations(robot, [run, other]))
+        ()
     """
     found = [_describe(equations, *difference) for difference in _differences(equations, level)]
     return tuple(sorted(found, key=lambda finding: -finding.strength))

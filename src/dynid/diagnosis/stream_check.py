@@ -12,8 +12,8 @@ from contextlib import suppress
 import numpy as np
 
 from dynid.arrays import Bools
-from dynid.diagnosis.diagnose import diagnose
 from dynid.diagnosis.log_check import check_recording
+from dynid.diagnosis.naming import diagnose
 from dynid.diagnosis.signals import FEW
 from dynid.errors import DataError, IdentifiabilityError
 from dynid.findings import Finding, QualityReport

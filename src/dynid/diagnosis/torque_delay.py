@@ -48,6 +48,10 @@ def find_delay(robot: Robot, runs: Sequence[Experiment]) -> Delay:
     Args:
         robot: The robot.
         runs: The runs.
+
+    Example:
+        >>> abs(dynid.diagnosis.find_delay(robot, [run]).seconds) < 0.005
+        True
     """
     seconds, half_width = 0.0, np.inf
     for _ in range(MOST_STEPS):

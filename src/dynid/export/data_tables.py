@@ -218,6 +218,10 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str], *, force: boo
     Raises:
         ExportError: The ending is another one, the file exists, or it cannot be written.
         ArgumentError: Parquet needs pyarrow, which is not installed.
+
+    Example:
+        >>> dynid.export.write_table(dynid.export.parameter_table(fit), folder / "table.csv").name
+        'table.csv'
     """
     units = frame.attrs["units"]
     if Path(path).suffix.lower() == ".csv":

@@ -18,8 +18,8 @@ from typing import Literal
 
 import numpy as np
 
-from dynid.diagnosis.diagnose import diagnose
 from dynid.diagnosis.log_check import check_and_process, prevents_processing
+from dynid.diagnosis.naming import diagnose
 from dynid.diagnosis.stream_check import StreamCheck
 from dynid.diagnosis.torque_delay import resolve_delay
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError

@@ -87,6 +87,10 @@ def read_robot(path: str | os.PathLike[str], *, hold: Mapping[str, float] | None
 
     Raises:
         DescriptionError: No format has that ending, or the file is wrong; the error says what to do.
+
+    Example:
+        >>> dynid.robot.read_robot(folder / "box.urdf").dof
+        1
     """
     if Path(path).suffix.lower() == ".xacro":
         plain = Path(path).with_suffix("").name.removesuffix(".urdf") + ".urdf"

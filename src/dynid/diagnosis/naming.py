@@ -93,8 +93,8 @@ def diagnose(robot: Robot, runs: Sequence[Experiment], *, level: float = LEVEL) 
         level: Probability that faultless runs are accused, over all suspects.
 
     Example:
-        >>> dynid.diagnosis.diagnose(robot, [run])
-        ()
+        >>> [finding.code for finding in dynid.diagnosis.diagnose(robot, [run])]
+        ['untestable']
     """
     model = Model.of(robot, runs)
     change = find_change(model, level)
