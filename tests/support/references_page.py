@@ -30,7 +30,7 @@ Identification of Robot Dynamics*, IEEE T-CST 21(2), 2013 | torques from the sim
 `dynid.estimation.DIDIM` |
 | [Hairer1993] | E. Hairer, S. P. Nørsett, G. Wanner, *Solving Ordinary Differential Equations I*, 2nd ed., \
 Springer 1993, section II.14 | Nyström's method of order 4 for the simulated control loop: \
-`src/dynid/loop/integrator/runge_kutta.py` |
+`src/dynid/loop/simulator.py` |
 """
 
 
