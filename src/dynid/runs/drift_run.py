@@ -129,8 +129,8 @@ class Drift:
             times, warmth = (
                 np.array([one.time_s for one, _ in pairs]), np.array([one.temperature(joint) for one, _ in pairs])
             )  # fmt: skip
-            for kind in ("dry", "viscous"):
-                figures = [getattr(friction, kind) for _, friction in pairs]
+            for place, kind in enumerate(("dry", "viscous")):
+                figures = [friction.line[place] for _, friction in pairs]
                 values, std = np.array([f.value for f in figures]), np.array([f.stderr for f in figures])
                 trend = fit_trend(times, warmth, values, std) if np.isfinite(std).all() else None
                 if trend is not None and np.isfinite(trend.per_kelvin):

@@ -1,8 +1,8 @@
 """Which parameters differ between two identifications of one robot by more than both uncertainties allow.
 
 Terms that share the friction of a joint are hardly told apart, so that each of them may differ much where their sum
-does not, and little where it does. The friction of a joint is therefore compared as its curve shows it: dry, viscous,
-at breakaway, by load and by direction, in the same states for both. All other parameters are compared one by one.
+does not, and little where it does. The friction of a joint is therefore compared as its curve shows it: dry and
+viscous, in the same states for both. All other parameters are compared one by one.
 """
 
 from __future__ import annotations
@@ -115,8 +115,6 @@ def find_moved(before: Identification, after: Identification) -> tuple[Moved, ..
     ]
     level = NormalDist().inv_cdf(1.0 - FALSE_MOVES / max(1, len(every)) / 2.0)
     found = [one for one in every if one.sigmas > level]
-    dry = {one.joint for one in found if one.name == "dry friction"}  # breakaway grows with it
-    found = [one for one in found if one.name != "breakaway friction" or one.joint not in dry]
     order = {joint: place for place, joint in enumerate(before.robot.joint_names)}
     return tuple(sorted(found, key=lambda one: (order.get(one.joint, len(order)), -one.sigmas)))
 
@@ -129,22 +127,16 @@ def _friction(before: Identification, after: Identification) -> Iterator[tuple[M
         if (old := known.get(new.name)) is None:
             continue
         pairs = zip(_figures(old), _figures(new), strict=True)
-        changes = [
-            _change(name, new.name, unit, a, b)
-            for (name, unit, a), (_, _, b) in pairs
-            if a is not None and b is not None
-        ]
+        changes = [_change(name, new.name, unit, a, b) for (name, unit, a), (_, _, b) in pairs]
         found = [one for one in changes if one is not None]
         is_known = {"dry friction", "viscous friction"} <= {one.name for one in found}
-        yield from ((one, ()) for one in found if is_known)
+        yield from ((one, (*old.terms, *new.terms)) for one in found if is_known)
 
 
-def _figures(friction: JointFriction) -> list[tuple[str, str, Figure | None]]:
+def _figures(friction: JointFriction) -> list[tuple[str, str, Figure]]:
     """Name, unit and value of the parts of a joint's friction."""
-    return [
-        ("dry friction", friction.unit, friction.dry),
-        ("viscous friction", friction.viscous_unit, friction.viscous),
-    ]
+    dry, viscous = friction.line
+    return [("dry friction", friction.unit, dry), ("viscous friction", friction.viscous_unit, viscous)]
 
 
 def _single_parameters(before: Identification, after: Identification) -> Iterator[Moved]:

@@ -72,6 +72,8 @@ class JointFriction:
     """(m,) its standard deviation [N m or N]."""
     load: float
     """Mean magnitude of the links' torque on the joint in the data, for which the curve holds [N m or N]."""
+    terms: tuple[str, ...]
+    """Names of the parameters of the rich model that carry the friction."""
 
     @property
     def speed_unit(self) -> str:
@@ -82,6 +84,12 @@ class JointFriction:
     def viscous_unit(self) -> str:
         """``N m s/rad`` or ``N s/m``."""
         return "N s/m" if self.unit == "N" else "N m s/rad"
+
+    @property
+    def line(self) -> tuple[Figure, Figure]:
+        """Dry and viscous friction as a straight line through the curve: comparable whichever terms carry them."""
+        dry, viscous = pinv(np.column_stack([np.sign(self.speed), self.speed])) @ self.torque
+        return Figure(float(dry), self.dry.stderr), Figure(float(viscous), self.viscous.stderr)
 
     def at(self, part: float) -> tuple[float, Figure]:
         """The speed that is a part of the highest, and the friction there, mean of both directions."""
@@ -149,6 +157,7 @@ def _of_surface(
         return None
     columns, places = columns[:, acting], [place for (place, _), acts in zip(members, acting, strict=True) if acts]
     values, rows, known = _parameters(fit, places)
+    size = fit.rich.theta.size
 
     def spread(table: Floats) -> Floats:
         return np.where((table[:, ~known] != 0.0).any(axis=1), np.inf, fit.estimate.spread(table @ rows))
@@ -166,6 +175,7 @@ def _of_surface(
         torque=columns @ values,
         stderr=spread(columns),
         load=load,
+        terms=tuple(fit.base.layout.names[p] if p < size else fit.rich.terms[p - size].name for p in places),
     )
 
 

@@ -51,8 +51,8 @@ def _friction_over_time(drift: Any) -> Chapter:
         if friction.name == joint
     ]
     rows = tuple(
-        (friction.name, one.date, one.name, one.temperature(friction.name), friction.dry.text, friction.unit,
-         friction.viscous.text, friction.viscous_unit)
+        (friction.name, one.date, one.name, one.temperature(friction.name), friction.line[0].text, friction.unit,
+         friction.line[1].text, friction.viscous_unit)
         for one, friction in pairs
     )  # fmt: skip
     header = ("joint", "date", "occasion", "temperature [°C]", "dry", "unit", "viscous", "unit")
