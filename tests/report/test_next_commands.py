@@ -19,7 +19,7 @@ def commands(recipe: Recipe) -> NextCommands:
     ("code", "present", "other"),
     [
         ("negative-friction", Recipe(estimator="feasible"), Recipe(estimator="wls")),
-        ("unsynchronised", Recipe(delay_s="auto"), Recipe()),
+        ("delay", Recipe(delay_s="auto"), Recipe()),
         ("not-validated", Recipe(hold_out="30%"), Recipe()),
     ],
 )

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
@@ -365,8 +364,7 @@ def write_result(
     """
     content = result_json(fit, check, cost, files)
     content["sha256"] = _digest(json.dumps(content, sort_keys=True, allow_nan=False))
-    text = msgspec.json.format(json.dumps(content), indent=1)
-    return write_atomically(path, f"{text}\n", force=force)
+    return write_atomically(path, json.dumps(content, indent=1) + "\n", force=force)
 
 
 def read_result(path: str | os.PathLike[str]) -> SavedResult:

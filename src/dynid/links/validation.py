@@ -47,10 +47,7 @@ BAND_ORDER = 4
 """Order of the low-pass of the comparison, which runs forwards and backwards (as `filter_there_and_back` has it)."""
 
 
-BIASING = frozenset(
-    {"unsynchronised", "late-joint", "change", "push", "clock-scale", "drifting-offset", "run-drifts", "run-load",
-     "other-robot"}
-)  # fmt: skip
+BIASING = frozenset({"delay", "drift", "gain", "load"})
 """Codes of findings about logs that bias the result."""
 
 

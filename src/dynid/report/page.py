@@ -74,7 +74,8 @@ class Page(Struct, frozen=True):
 
     def to_json(self) -> str:
         """Return everything as JSON, to be shown again later; arrays are base64 of little-endian float32."""
-        return msgspec.json.encode(self, enc_hook=_plain_number).decode() + "\n"
+        plain = msgspec.to_builtins(self, enc_hook=_plain_number)
+        return msgspec.json.encode(_encodable(plain)).decode() + "\n"
 
     @classmethod
     def from_json(cls, text: str, path: Any = None) -> Page:
@@ -118,6 +119,15 @@ class Page(Struct, frozen=True):
 
 def _plain_number(value: Any) -> Any:
     return value.item()  # of NumPy
+
+
+def _encodable(value: Any) -> Any:
+    """The same with escapes for the bytes of file names that are no text, which JSON cannot hold."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(item) for key, item in value.items()}
+    return [_encodable(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _bodies(blocks: Sequence[Block]) -> str:

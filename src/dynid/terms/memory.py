@@ -29,6 +29,8 @@ class Hysteresis(MemoryTerm, ScaledTerm):
 
     def along(self, q: Floats, dq: Floats, ddq: Floats, rate_hz: float) -> Floats:
         q = np.ascontiguousarray(q)
+        if not q.size:
+            return q
         turns = _turning_points(q)
         places: list[float] = q[turns].tolist()
         states = [0.0]
