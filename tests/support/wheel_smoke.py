@@ -48,7 +48,7 @@ def write_inputs() -> None:
     body = d.Inertia.from_com(3.0, [0.2, 0.0, 0.05], np.diag([0.02, 0.05, 0.05]))
     arm = [d.DH(r=0.3), d.DH(alpha=np.pi / 2), d.DH(d=0.5)]
     robot = _bodies(d.from_dh(arm, name="arm").with_terms(d.Viscous(), d.Coulomb()), body)
-    d.write_urdf(robot, "arm.urdf", force=True)
+    d.write_urdf(robot.with_parameters(1.2 * robot.parameter_vector), "arm.urdf", force=True)  # as data sheets are
     held = d.Inertia.from_com(2.0, [0.05, 0.0, 0.1], 0.01 * np.eye(3))
     loaded = robot.with_body("object", parent=robot.bodies[-1].joint.child, inertia=held)
     for k, (name, arm) in enumerate((("run1", robot), ("run2", robot), ("held", loaded))):
