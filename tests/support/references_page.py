@@ -28,9 +28,6 @@ Identification*, IEEE T-CST 22(1), 2014 | instruments from the simulated control
 | [Gautier2013] | M. Gautier, A. Janot, P.-O. Vandanjon, *A New Closed-Loop Output Error Method for Parameter \
 Identification of Robot Dynamics*, IEEE T-CST 21(2), 2013 | torques from the simulated control loop: \
 `dynid.estimation.DIDIM` |
-| [Hairer1993] | E. Hairer, S. P. Nørsett, G. Wanner, *Solving Ordinary Differential Equations I*, 2nd ed., \
-Springer 1993, section II.14 | Nyström's method of order 4 for the simulated control loop: \
-`src/dynid/loop/simulator.py` |
 """
 
 
