@@ -39,7 +39,7 @@ from dynid.links.identify import Identification
 from dynid.links.rich.models import Model
 from dynid.monitor.alarm_tails import Tail, find_peaks, fit_tail
 from dynid.monitor.alarms import find_alarms
-from dynid.monitor.calibration import KINDS, Calibration, Statistics, calibrate, fit_quickly, follow
+from dynid.monitor.calibration import KINDS, Calibration, Statistics, calibrate, fit_again, follow
 from dynid.monitor.jumps import WINDOW_S
 from dynid.monitor.observer import GAIN, momentum_differences
 from dynid.monitor.observer_model import ObserverModel
@@ -163,8 +163,8 @@ def rotate(name: str) -> Iterator[tuple[Identification, list[Experiment], list[E
     for fold in range(FOLDS):
         held = [np.arange(one.samples) * FOLDS // one.samples == fold for one in runs]
         rest = [replace(one, valid=one.valid & ~mask[:, None]) for one, mask in zip(runs, held, strict=True)]
-        model = fit_quickly(
-            build_equations(fit.robot, rest, base=fit.base, terms=fit.terms, band_hz=fit.equations.band_hz)
+        model = fit_again(
+            build_equations(fit.robot, rest, base=fit.base, terms=fit.terms, band_hz=fit.equations.band_hz), fit
         )
         training = [
             replace(one, effort=np.where(mask[:, None], np.nan, one.effort))

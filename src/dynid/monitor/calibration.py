@@ -20,6 +20,7 @@ from dynid.checks import as_number, as_whole
 from dynid.decompositions import one_blas_thread
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, build_equations
+from dynid.estimation.linear.least_squares import WLS
 from dynid.findings import Finding
 from dynid.links.common.run_differences import settle_runs
 from dynid.links.identify import Identification, identify_equations
@@ -470,9 +471,11 @@ def _news(whitening: Whitening, stretch: WatchedStretch) -> WatchedStretch:
     return replace(rest, raw=new, spread=np.zeros_like(new))
 
 
-def fit_quickly(equations: Factors) -> Identification:
-    """Identify as `dynid.links.identify.identify_equations` does, without its checks."""
-    return identify_equations(equations)
+def fit_again(equations: Factors, like: Identification) -> Identification:
+    """Identify as another identification did: with links that are physically possible only where its own are."""
+    links = slice(10 * like.robot.dof)
+    is_physical = np.array_equal(like.plain.theta[links], like.rich.theta[links])
+    return identify_equations(equations, None if is_physical else WLS())
 
 
 def _left_out(
@@ -498,8 +501,8 @@ def _left_out(
     for fold in range(folds):
         masks = [np.arange(run.samples) * folds // run.samples == fold for run in runs]
         rest = [replace(run, valid=run.valid & ~mask[:, None]) for run, mask in zip(fitted, masks, strict=True)]
-        refit = fit_quickly(
-            build_equations(fit.robot, rest, base=fit.base, terms=fit.terms, band_hz=fit.equations.band_hz)
+        refit = fit_again(
+            build_equations(fit.robot, rest, base=fit.base, terms=fit.terms, band_hz=fit.equations.band_hz), fit
         )
         for number, (run, mask, one) in enumerate(zip(runs, masks, shown, strict=True)):
             if not mask.any():
