@@ -63,7 +63,7 @@ def log(seed: int, load_kg: float = 0.0) -> Recording:
 
 def write_gallery(folder: Path) -> list[str]:
     """Write all reports; returns the names of their folders."""
-    recipe = Recipe(selection=None)
+    recipe = Recipe(friction="plain")
     run(Identify(ur10(), log(0), recipe, [log(1)]), folder / "identified")
     run(Identify(ur10(), log(0), recipe, [log(2, LOAD_KG)]), folder / "failed")
     flipped = replace(log(0), effort=log(0).effort * [1.0, -1.0, 1.0, 1.0, 1.0, 1.0])
