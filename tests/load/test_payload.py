@@ -173,10 +173,10 @@ def test_uncertain_gains_widen_the_interval_and_say_so() -> None:
     away = np.abs(found[0.1].vector - TRUTH.vector)
     assert away[9] > 3.0 * np.sqrt(found[0.0].covariance[9, 9])
     assert np.all(away <= 2.5 * np.sqrt(np.diag(found[0.1].covariance)))
-    codes = {std: {finding.code for finding in load.findings} for std, load in found.items()}
-    assert not codes[None] & {"exact-gains", "uncertain-gains"}
-    assert "exact-gains" in codes[0.0]
-    assert {"uncertain-gains", "gains-dominate"} <= codes[0.1]
+    said = {std: [f for f in load.findings if f.code == "drive-gains"] for std, load in found.items()}
+    assert not said[None]
+    assert said[0.0][0].evidence["share of the variance"] == pytest.approx(0.0)
+    assert said[0.1][0].evidence["share of the variance"] > 0.9
 
 
 def test_the_spread_by_gains_is_the_change_by_a_wrong_gain() -> None:

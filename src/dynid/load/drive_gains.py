@@ -344,7 +344,7 @@ def _judge(
         for j in np.flatnonzero(away > CONTRADICTS):
             message = f"the load contradicts the stated gain by {away[j]:.1f} standard deviations"
             check = "Check the mass, the link that carries the load, and the stated gain and its uncertainty."
-            said = remark("gain-contradiction", message, check, severity="warning", where="drives")
+            said = remark("drive-gains", message, check, severity="warning", where="drives")
             yield replace(said, joint=str(names[j]), evidence={"standard deviations": float(away[j])})
     for weak, words in (
         (known & (share > WEAK_SHARE * before), "the load hardly tells more than the stated gains of {}"),
@@ -352,4 +352,4 @@ def _judge(
     ):
         if weak.any():
             message = words.format(", ".join(names[weak]))
-            yield remark("gains-open", message, remedy, severity="warning", where="drives")
+            yield remark("drive-gains", message, remedy, severity="warning", where="drives")

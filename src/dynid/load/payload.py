@@ -21,7 +21,6 @@ from scipy.stats import chi2
 from dynid.arrays import Floats
 from dynid.decompositions import eigh
 from dynid.errors import ArgumentError, IdentifiabilityError
-from dynid.estimation.noisy.gain_uncertainty import check_gains, common_gain_std, gain_covariance
 from dynid.findings import Finding
 from dynid.information import reduce_samples
 from dynid.load.load import Load, make_possible, remark
@@ -287,17 +286,31 @@ def identify_payload(
 
 
 def _add_gain_spread(problem: PayloadProblem, solution: LinearSolution) -> tuple[Floats, Sequence[Finding]]:
-    """(10, 10) covariance of the load with the part that comes from uncertain gains of drives, and what to say."""
+    """(10, 10) covariance of the load with the part that comes from uncertain gains of drives, and what to say.
+
+    A gain that is wrong by the share e makes the torques of its joint (1 + e) times as large, and moves the estimate by
+    ``e (sum_k w_k X_k^T X_k)^-1 w_j X_j^T y_j``. Drives err independently of one another.
+    """
     own = solution.covariance[:10, :10]
-    stated = common_gain_std([run for run, _ in problem.runs])
-    if stated is None:
+    stated = [run.gain_std for run, _ in problem.runs if run.gain_std is not None]
+    if not stated:
         return own, ()
+    std: Floats = np.max(stated, axis=0)
     raw = problem.equations(np.zeros_like(problem.known))  # gains scale the whole torque, known parts included
     channels = [raw.channel(joint) for joint in range(problem.robot.dof)]
     sides = [rows[:, :-1].T @ rows[:, -1] / s**2 for rows, s in zip(channels, solution.noise_std, strict=True)]
-    from_gains = gain_covariance(solution.white, np.stack(sides, axis=1), stated)[:10, :10]
-    share = float(from_gains[9, 9] / max(float(own[9, 9] + from_gains[9, 9]), 1e-300))
-    return own + from_gains, check_gains(stated, problem.robot.joint_names, share)
+    part = (solution.white @ np.stack(sides, axis=1) * std)[:10]
+    covariance = own + part @ part.T
+    share = 1.0 - float(own[9, 9] / max(float(covariance[9, 9]), 1e-300))
+    message = f"{100 * share:.0f} % of the variance of the mass comes from the gains of the drives"
+    remedy = "Calibrate them with a weighed load: dynid drives."
+    exact = ", ".join(name for name, value in zip(problem.robot.joint_names, std, strict=True) if not value)
+    if exact:
+        message = f"the gains of the drives of {exact} count as exact: no interval contains their errors"
+        remedy = 'State how well they are known, gain = "13.3 +- 0.7", or calibrate them: dynid drives.'
+    return covariance, (
+        remark("drive-gains", message, remedy, where="drives", evidence={"share of the variance": share}),
+    )
 
 
 def _judge_known_arm(problem: PayloadProblem, equations: BlockEquations, solution: LinearSolution) -> Iterator[Finding]:
