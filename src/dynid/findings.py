@@ -44,6 +44,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "geometry": "A zero, a length or an axis of the model is wrong.",
         "gravity": "Gravity points another way than the model says, or the torques lack the weight of the links.",
         "load": "The load differs in a part of the log.",
+        "push": "Torques act in a part of the log that nothing else explains: a push or a contact.",
         "spring": "A spring acts on a joint that the model does not have.",
         "backward-time": "Time stamps run backwards.",
         "beyond-limits": "Positions, or these less their zeros, lie beyond the limits of the robot's joints.",

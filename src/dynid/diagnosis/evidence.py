@@ -145,6 +145,12 @@ class Evidence:
         counts = information.samples.sum(axis=0)
         return cls(rows[:, :-1], rows[:, -1], place[:, 0], place[:, 1], counts, harmless, np.asarray(runs))
 
+    @classmethod
+    def of_rows(cls, columns: Floats, torque: Floats, joint: Ints, block: Ints) -> Evidence:
+        """Rows of any equations with harmless columns (R, P) alone; the joint may be the channel of a sensor."""
+        blocks = np.zeros(int(block.max(initial=-1)) + 1, dtype=np.int64)
+        return cls(columns, torque, joint, block, np.bincount(joint), columns.shape[1], blocks)
+
     @property
     def suspects(self) -> Floats:
         """(R, s) the columns of the suspects."""

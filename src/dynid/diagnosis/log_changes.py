@@ -17,8 +17,8 @@ from scipy import stats
 
 from dynid.arrays import Floats, Ints
 from dynid.diagnosis.evidence import Excerpt, gather
-from dynid.diagnosis.leave_out import Fit
 from dynid.diagnosis.suspects import Model, trusted_values
+from dynid.diagnosis.verdicts import Fit
 from dynid.findings import Finding
 from dynid.kernels import inverse_dynamics, regressor
 from dynid.parameters.base import choose_base

@@ -13,9 +13,9 @@ import numpy as np
 from dynid.decompositions import one_blas_thread
 from dynid.diagnosis.commands import check_commands
 from dynid.diagnosis.evidence import Evidence
-from dynid.diagnosis.leave_out import Fit, test_columns
 from dynid.diagnosis.naming import diagnose
 from dynid.diagnosis.signals import check_signals
+from dynid.diagnosis.verdicts import LEVEL, Fit, Tried, judge_suspects
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.findings import Finding, QualityReport
 from dynid.kernels import wrench_regressor
@@ -26,9 +26,8 @@ from dynid.processing.process import Chain, Processing, process
 from dynid.robot.model import Robot
 
 Progress = Callable[[float, str], None]
-LEVEL, DRIFT = 0.01, 0.02
-"""Rate of false alarms of a log (level), and drift of a force sensor over the range of its channel that is told
-(effect)."""
+DRIFT = 0.02
+"""Drift of a force sensor over the range of its channel that is told (effect)."""
 
 
 @one_blas_thread()
@@ -165,14 +164,13 @@ def check_wrench_drift(robot: Robot, run: Experiment) -> Iterator[Finding]:
         channel = run.wrench[rows, k]
         if not np.ptp(channel) > 0.0:
             continue
-        evidence = Evidence(
-            columns, channel, same, blocks, np.array([rows.size]), columns.shape[1], np.zeros(20, dtype=np.int64)
-        )
-        amount = test_columns(Fit.of(evidence), [line])[0]
-        drift, span = float(amount.value[0]), float(np.ptp(channel))
-        if amount.p < LEVEL / 6.0 and abs(drift) > DRIFT * span and amount.left_out > 0.0:
+        span, fit = float(np.ptp(channel)), Fit.of(Evidence.of_rows(columns, channel, same, blocks))
+        for found in judge_suspects(fit, [Tried(line)], level=LEVEL / 6.0):
+            drift = float(found.value[0])
+            if abs(drift) < DRIFT * span:
+                continue
             yield Finding(code="drift", severity="warning", where="wrench", joint=name,
-                          message=f"the zero of the sensor drifts by {drift:.3g} +- {amount.half_width[0]:.2g} during "
+                          message=f"the zero of the sensor drifts by {drift:.3g} +- {found.half_width[0]:.2g} during "
                           "the log", evidence={"drift [N or N m]": drift, "range": span},
                           remedy="Let the sensor warm up and zero it again, or cut the log and estimate a bias for "
                           "each part.")  # fmt: skip

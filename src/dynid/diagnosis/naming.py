@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
 from dynid.arrays import Bools, Floats
-from dynid.diagnosis.evidence import gather
-from dynid.diagnosis.leave_out import Amount, Fit, Local, find_local, test_columns
+from dynid.diagnosis.evidence import Evidence, gather
 from dynid.diagnosis.log_changes import check_friction, check_scale, find_change
 from dynid.diagnosis.suspects import (
     KINDS,
@@ -17,26 +17,31 @@ from dynid.diagnosis.suspects import (
     Suspect,
     channel_columns,
     channels,
+    friction_columns,
     gain_columns,
     placement_columns,
     placements,
     trusted_values,
 )
+from dynid.diagnosis.verdicts import (
+    LEVEL,
+    Fit,
+    Tried,
+    Verdict,
+    columns_in_group,
+    effect_of,
+    judge_suspects,
+    test_suspects,
+)
 from dynid.findings import Finding
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
+from dynid.terms.motors import Offset
 
-LEVEL = 0.01
-"""Probability that a faultless log is accused, over all suspects (level)."""
-EQUAL = 0.8
-"""Share of what a suspect explains from which on another explains the log equally well (effect)."""
 MOST_NAMED = 3
-"""Largest number of suspects that are named beside one another (convention)."""
-
-
-EFFECT, HALF = 0.05, 0.5
-"""Torque of a load over the torques meanwhile from which on it is worth telling, and share of what is unexplained there
-that it must explain (effect)."""
+"""Largest number of suspects that are named one after the other (convention)."""
+HALF = 0.5
+"""Share of what is unexplained in a part of a log that a load or a push there must explain (effect)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +51,7 @@ class Case:
     robot: Robot
     fit: Fit
     suspects: tuple[Suspect, ...]
-    columns: tuple[Floats, ...]
-    load: Floats
-    """(R, 4) first moments [kg m] and mass [kg] of a load on the last link."""
+    tried: tuple[Tried, ...]
 
     @classmethod
     def of(cls, model: Model) -> Case:
@@ -59,29 +62,47 @@ class Case:
         fit = Fit.of(evidence)
         own = [evidence.suspects[:, [k]] for k in range(evidence.suspects.shape[1])]
         late = evidence.suspects[:, len(placed) : len(placed) + dof].sum(axis=1, keepdims=True)
-        gains = [Suspect("gain", j) for j in range(dof)]
-        values = trusted_values(fit, model.base, model.robot)
+        gains = gain_columns(evidence, trusted_values(fit, model.base, model.robot), dof)
+        windows = _windows(evidence.runs)
+        load = evidence.columns[:, : model.base.rank] @ model.base.grouping[:, 10 * dof - 4 : 10 * dof]
+        terms = friction_columns(evidence, model.base, model.robot)
+        push = np.stack([terms.get((j, Offset), np.zeros(len(load))) for j in range(dof)], axis=1)
         return cls(
             model.robot,
             fit,
-            (*placed, *channels(model.robot), Suspect("delay", None), *gains),
-            (*own, late, *gain_columns(evidence, values, dof)),
-            evidence.columns[:, : model.base.rank] @ model.base.grouping[:, 10 * dof - 4 : 10 * dof],
-        )
+            (*placed, *channels(model.robot), Suspect("delay", None), *(Suspect("gain", j) for j in range(dof)),
+             Suspect("load", None), Suspect("push", None)),
+            (*map(Tried, (*own, late, *gains)), Tried(load, windows), Tried(push, windows)),
+        )  # fmt: skip
 
-    def effect(self, column: Floats, value: Floats) -> float:
-        """Largest rms torque of a suspect over the rms torque of a joint."""
-        evidence, count = self.fit.evidence, len(self.fit.evidence.counts)
-        made = np.bincount(evidence.joint, (column @ value) ** 2, count)
-        total = np.bincount(evidence.joint, evidence.torque**2, count)
-        return float(np.sqrt(np.max(np.divide(made, total, out=np.zeros(count), where=total > 0.0))))
-
-    def matters(self, place: int, amount: Amount) -> bool:
+    def matters(self, place: int, verdict: Verdict) -> bool:
         """Whether an amount is worth telling, and plausible for its kind."""
-        kind, size = KINDS[self.suspects[place].kind], float(abs(amount.value[0]))
-        if np.isinf(kind.most):
-            return self.effect(self.columns[place], amount.value) > kind.least
-        return kind.least < size < kind.most
+        kind = KINDS[self.suspects[place].kind]
+        if np.isfinite(kind.most):
+            return kind.least < float(abs(verdict.value[0])) < kind.most
+        if effect_of(self.fit.evidence, self.columns(place, verdict), verdict.value) < kind.least:
+            return False
+        groups = self.tried[place].groups
+        if groups is None or verdict.group is None:
+            return True
+        held = groups[verdict.group][self.fit.evidence.block]
+        return verdict.gain > HALF * float(np.sum(self.fit.residual[held] ** 2))
+
+    def columns(self, place: int, verdict: Verdict) -> Floats:
+        """(R, d) where a suspect acts by its verdict."""
+        return columns_in_group(self.fit.evidence, self.tried[place], verdict)
+
+
+def _windows(runs: Sequence[int] | Floats) -> Bools:
+    """(G, B) all sequences of blocks of one run, at most half as long as all runs."""
+    run, count = np.asarray(runs), len(runs)
+    block = np.arange(count)
+    return np.array([
+        (block >= start) & (block < start + length)
+        for length in range(1, count // 2 + 1)
+        for start in range(count - length + 1)
+        if run[start] == run[start + length - 1]
+    ])  # fmt: skip
 
 
 def diagnose(robot: Robot, runs: Sequence[Experiment], *, level: float = LEVEL) -> tuple[Finding, ...]:
@@ -106,33 +127,16 @@ def diagnose(robot: Robot, runs: Sequence[Experiment], *, level: float = LEVEL) 
 
 
 def _name_suspects(case: Case, runs: Sequence[Experiment], level: float) -> Iterator[Finding]:
-    fit, open_ones, loaded = case.fit, set(range(len(case.suspects))), False
-    for rounds in range(MOST_NAMED):
-        tried = sorted(open_ones)
-        amounts = dict(zip(tried, test_columns(fit, [case.columns[k] for k in tried]), strict=True))
-        if not rounds:
-            hidden = [k for k in tried if not amounts[k].half_width[0] < 3.0 * KINDS[case.suspects[k].kind].least]
-        each = level / (len(tried) + 1)
-        likely = {
-            k: amount
-            for k, amount in amounts.items()
-            if amount.p < each and amount.left_out > 0.0 and case.matters(k, amount)
-        }
-        load = _find_load(case, fit)
-        if load is not None and load[0].p < each and load[0].gain > max((a.gain for a in likely.values()), default=0.0):
-            yield _load_finding(case, runs, *load)
-            fit, loaded = fit.with_harmless(load[1]), True
-            continue
-        if loaded or not likely:  # what the edges of a load leave accuses nothing else
-            break
-        best = max(likely, key=lambda k: likely[k].left_out)
-        rivals = [k for k in likely if k != best and likely[k].gain > EQUAL * likely[best].gain]
-        yield _finding(case, best, likely[best], rivals)
-        fit = fit.with_harmless(case.columns[best])
-        open_ones -= {best}
-    names = dict.fromkeys(
-        case.suspects[k].name(case.robot) for k in hidden if np.isfinite(KINDS[case.suspects[k].kind].most)
-    )
+    is_local = False
+
+    def is_worth(place: int, verdict: Verdict) -> bool:
+        # what the edges of a load leave accuses nothing else
+        return (verdict.group is not None or not is_local) and case.matters(place, verdict)
+
+    for verdict in islice(judge_suspects(case.fit, case.tried, level=level, is_worth=is_worth), MOST_NAMED):
+        is_local = verdict.group is not None
+        yield _finding(case, runs, verdict)
+    names = dict.fromkeys(_hidden(case))
     if names:
         yield Finding(
             code="untestable",
@@ -143,58 +147,50 @@ def _name_suspects(case: Case, runs: Sequence[Experiment], level: float) -> Iter
         )
 
 
-def _finding(case: Case, place: int, amount: Amount, rivals: Sequence[int]) -> Finding:
-    suspect, robot = case.suspects[place], case.robot
-    kind, value = KINDS[suspect.kind], float(amount.value[0])
-    others = "".join(f"; or {case.suspects[k].name(robot)}, which explains it as well" for k in rivals[:2])
+def _hidden(case: Case) -> Iterator[str]:
+    """Names of what may be wrong by several times the effect worth telling."""
+    for suspect, verdict in zip(case.suspects, test_suspects(case.fit, case.tried), strict=True):
+        kind = KINDS[suspect.kind]
+        if np.isfinite(kind.most) and not verdict.half_width[0] < 3.0 * kind.least:
+            yield suspect.name(case.robot)
+
+
+def _finding(case: Case, runs: Sequence[Experiment], verdict: Verdict) -> Finding:
+    suspect, robot, evidence = case.suspects[verdict.suspect], case.robot, case.fit.evidence
+    columns, told = case.columns(verdict.suspect, verdict), len(verdict.value) - 1
+    if suspect.kind == "push":
+        each = [effect_of(evidence, columns[:, [j]], verdict.value[[j]]) for j in range(robot.dof)]
+        told = int(np.argmax(each))
+        suspect = Suspect("push", told)
+    kind, value, spread = KINDS[suspect.kind], float(verdict.value[told]), float(verdict.half_width[told])
+    others = "".join(f"; or {case.suspects[k].name(robot)}, which explains it as well" for k in verdict.rivals[:2])
+    groups = case.tried[verdict.suspect].groups
+    when, times = "", {}
+    if groups is not None and verdict.group is not None:
+        start, stop = _times(runs, evidence, groups[verdict.group])
+        when, times = f" from {start:.4g} to {stop:.4g} s", {"from [s]": start, "to [s]": stop}
     return Finding(
         code=kind.code,
         severity="warning",
         where="model" if suspect.direction is not None else "effort",
         joint=None if suspect.joint is None or suspect.kind == "tilt" else robot.joint_names[suspect.joint],
-        message=suspect.describe(robot, value, float(amount.half_width[0])) + others,
+        message=suspect.describe(robot, value, spread) + when + others,
         evidence={
             f"amount [{suspect.unit(robot)}]": kind.factor * value,
-            "half of the 95 % interval": kind.factor * float(amount.half_width[0]),
-            "probability without it": amount.p,
+            "half of the 95 % interval": kind.factor * spread,
+            "probability without it": verdict.p,
+            **times,
         },
         remedy=suspect.remedy(robot, value),
-        strength=case.effect(case.columns[place], amount.value),
+        strength=effect_of(evidence, columns, verdict.value),
     )
 
 
-def _find_load(case: Case, fit: Fit) -> tuple[Local, Floats, Bools] | None:
-    """A load that is held in one part of the runs, with its column and the blocks of time.
-
-    It must explain most of what is unexplained there.
-    """
-    count = len(fit.evidence.runs)
-    groups = np.array([
-        [start <= block < start + length for block in range(count)]
-        for length in range(1, count // 2 + 1)
-        for start in range(count - length + 1)
-    ])  # fmt: skip
-    found = find_local(fit, case.load, groups)
-    held = groups[found.group][fit.evidence.block]
-    column = case.load * held[:, None]
-    made, torque = column @ found.value, fit.evidence.torque[held]
-    explains = found.gain > HALF * float(np.sum(fit.residual[held] ** 2))
-    matters = float(made @ made) > (EFFECT**2) * float(torque @ torque)
-    return (found, column, groups[found.group]) if explains and matters else None
-
-
-def _load_finding(case: Case, runs: Sequence[Experiment], load: Local, column: Floats, held: Bools) -> Finding:
-    mass, spread = float(load.value[-1]), 2.0 * float(np.sqrt(max(load.covariance[-1, -1], 0.0)))
-    blocks, run = np.flatnonzero(held), runs[int(case.fit.evidence.runs[int(np.flatnonzero(held)[0])])]
-    own = np.flatnonzero(case.fit.evidence.runs == case.fit.evidence.runs[blocks[0]])
-    start, stop = (blocks[0] - own[0]) / len(own), (blocks[-1] + 1 - own[0]) / len(own)
-    time = run.time[0] + (run.time[-1] - run.time[0]) * np.array([start, min(stop, 1.0)])
-    return Finding(
-        code="load",
-        severity="warning",
-        where="effort",
-        message=f"the load differs by {mass:+.2g} +- {spread:.1g} kg from {time[0]:.4g} to {time[1]:.4g} s",
-        evidence={"mass [kg]": mass, "from [s]": float(time[0]), "to [s]": float(time[1]), "probability": load.p},
-        remedy="Was a load taken up, or an obstacle touched? Cut the log there (--time).",
-        strength=case.effect(column, load.value),
-    )
+def _times(runs: Sequence[Experiment], evidence: Evidence, held: Bools) -> tuple[float, float]:
+    """Start and end of a window of blocks [s]."""
+    number = int(evidence.runs[np.flatnonzero(held)[0]])
+    own = held[evidence.runs == number]
+    first, last = np.flatnonzero(own)[[0, -1]] + [0, 1]
+    time = runs[number].time
+    start, stop = time[0] + (time[-1] - time[0]) * np.array([first, last]) / len(own)
+    return float(start), float(stop)

@@ -13,7 +13,6 @@ import numpy as np
 
 from dynid.arrays import Bools, Floats
 from dynid.diagnosis.evidence import gather
-from dynid.diagnosis.leave_out import Amount, Fit, test_columns
 from dynid.diagnosis.suspects import (
     KINDS,
     Model,
@@ -21,6 +20,7 @@ from dynid.diagnosis.suspects import (
     placement_columns,
     placements,
 )
+from dynid.diagnosis.verdicts import Fit, Verdict, test_columns
 from dynid.errors import ArgumentError
 from dynid.findings import Finding
 from dynid.information.displacements import displace
@@ -129,7 +129,7 @@ def _step(
     held |= [not np.isfinite(amount.stderr[0]) for amount in test_columns(fit, list(evidence.suspects.T[:, :, None]))]
     while not held.all():
         free = np.flatnonzero(~held)
-        found: Amount = test_columns(fit, [evidence.suspects[:, free]])[0]
+        found: Verdict = test_columns(fit, [evidence.suspects[:, free]])[0]
         step[:], stderr[:], half_width[:] = 0.0, np.inf, np.inf
         step[free], stderr[free], half_width[free] = found.value, found.stderr, found.half_width
         worst = free[int(np.argmax((stderr / limit)[free]))]

@@ -1,6 +1,6 @@
 """Suspects: what may be wrong with a log or a model, as a table, and the columns that each adds to the equations.
 
-A suspect with a column is judged by `dynid.diagnosis.leave_out.test_columns`; those that change the log itself stand in
+A suspect with a column is judged by `dynid.diagnosis.verdicts.judge_suspects`; those that change the log itself are in
 `dynid.diagnosis.log_changes`. To add one, add a row to `KINDS` and yield its column below.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from dynid.arrays import Floats
 from dynid.diagnosis.evidence import Column, Evidence, Excerpt, gather, take_excerpt
-from dynid.diagnosis.leave_out import Fit
+from dynid.diagnosis.verdicts import Fit
 from dynid.estimation.rows import torque_along
 from dynid.information.displacements import displacement_columns
 from dynid.parameters.base import choose_base
@@ -41,11 +41,11 @@ class Kind:
     factor: float
     """Printed unit over SI unit."""
     least: float
-    """Effect worth telling [SI]; of springs and drifts the torque that it makes over the rms torque of its joint."""
+    """Effect worth telling [SI]; where `most` is infinite, the torque that it makes over the rms torque of a joint."""
     most: float
     """Amount beyond which it is no plausible error of this kind [SI]."""
     says: str
-    """The sentence: ``{size}`` is the amount with its interval, ``{more}`` stands between two words by its sign."""
+    """The sentence: ``{size}`` and ``{signed}`` are the amount with its interval, ``{more}`` one of two words."""
     words: tuple[str, str]
     """What ``{more}`` is for positive and for negative amounts."""
     remedy: str
@@ -75,6 +75,12 @@ KINDS: dict[str, Kind] = {
                    "A cable or a counterbalance? Add it to the model (--set springs={joint})."),
     "drift": Kind("drift", "N m/min or N/min", 1.0, 0.05, np.inf, "the offset of the torque drifts by {signed}",
                   ("", ""), "Does the sensor or the gear warm up? Warm up first, or cut the log (--time)."),
+    "load": Kind("load", "kg", 1.0, 0.05, np.inf, "the load differs by {signed}", ("", ""),
+                 "Was a load taken up? Cut the log there (--time)."),
+    "push": Kind("push", "N m or N", 1.0, 0.05, np.inf, "{signed} act on the joint that nothing else explains",
+                 ("", ""), "A push, a contact or a disturbed sensor? Cut the log there (--time)."),
+    "offset": Kind("runs-differ", "N m or N", 1.0, 0.05, np.inf, "the offset differs by {signed}", ("", ""), ""),
+    "friction": Kind("runs-differ", "N m or N", 1.0, 0.05, np.inf, "dry friction differs by {signed}", ("", ""), ""),
 }  # fmt: skip
 """All kinds of suspects that add a column."""
 

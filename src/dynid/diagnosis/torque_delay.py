@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynid.diagnosis.evidence import gather
-from dynid.diagnosis.leave_out import Fit, test_columns
 from dynid.diagnosis.suspects import Model
+from dynid.diagnosis.verdicts import Fit, test_columns
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import Processing, process
