@@ -22,8 +22,9 @@ from dynid.robot.formats.mjcf.tendons import holds_as_tendon
 from dynid.robot.formats.mjcf.write import write_mjcf
 from dynid.robot.formats.urdf import read_urdf, write_urdf
 from dynid.robot.model import Robot
+from dynid.robot.parts import PlacedTerm
 from dynid.safe_text import safe_name
-from dynid.terms.base import RecordableTerm
+from dynid.terms.base import StateTerm
 from dynid.terms.motors import RotorInertia
 
 NEAR = 1.1
@@ -47,7 +48,7 @@ def _read_mjcf(path: Path, robot: Robot) -> Robot:
 @dataclass(frozen=True, slots=True)
 class _Format:
     suffix: str
-    holds: Callable[[RecordableTerm], bool]
+    holds: Callable[[Robot, PlacedTerm], bool]
     holds_gravity: bool
     write: Callable[..., None]
     read: Callable[[Path, Robot], Robot]
@@ -57,14 +58,14 @@ class _Format:
 FORMATS: Mapping[str, _Format] = {
     "URDF": _Format(
         ".urdf",
-        lambda term: term.urdf_attribute is not None or isinstance(term, RotorInertia),
+        lambda _, placed: placed.term.urdf_attribute is not None or isinstance(placed.term, RotorInertia),
         False,
         _write_urdf,
         _read_urdf,
     ),
     "MJCF": _Format(
         ".xml",
-        lambda term: term.mjcf_attribute is not None or holds_as_tendon(term),
+        lambda robot, placed: placed.term.mjcf_attribute is not None or holds_as_tendon(robot, placed),
         True,
         write_mjcf,
         _read_mjcf,
@@ -163,8 +164,8 @@ def write_robot_files(
     robot, files = fit.identified, []
     for name, kind in FORMATS.items():
         path = Path(folder) / f"{safe_name(robot.name)}_identified{kind.suffix}"
-        kind.write(robot, path, force=force)
-        lost = [placed.term.kind for placed in robot.terms if placed.term.value and not kind.holds(placed.term)]
+        lost = [placed for placed in robot.terms if placed.term.value and not kind.holds(robot, placed)]
+        kind.write(_without_terms(robot, lost), path, force=force)
         gravity = "" if kind.holds_gravity else describe_lost_gravity(robot.gravity)
         error, by_kind = None, dict[str, tuple[float, float]]()
         if check is not None:
@@ -172,9 +173,17 @@ def write_robot_files(
             error, apart = robot_error(found, held_out, band_hz=check.band_hz, trim_s=check.trim_s)
             by_kind = {part.name: (apart[part.name], part.error) for part in check.by_kind}
         judged = None if check is None else check.relative_error
-        lacks = tuple(dict.fromkeys(filter(None, [*lost, gravity])))
+        nowhere = [term for term in fit.plain.terms if not isinstance(term, StateTerm)]  # no robot carries them
+        named = [term.kind for term in (*(placed.term for placed in lost), *nowhere)]
+        lacks = tuple(dict.fromkeys(filter(None, [*named, gravity])))
         files.append(RobotFile(format=name, path=path, error=error, judged=judged, lacks=lacks, by_kind=by_kind))
     return tuple(files)
+
+
+def _without_terms(robot: Robot, lost: Sequence[PlacedTerm]) -> Robot:
+    gone = [(placed.owner, placed.term) for placed in lost]
+    joints = [j.with_terms(tuple(t for t in j.terms if (j.name, t) not in gone)) for j in robot.joints]
+    return replace(robot, joints=tuple(joints))
 
 
 def describe_files(files: Sequence[RobotFile], folder: object) -> str:

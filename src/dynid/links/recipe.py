@@ -27,9 +27,6 @@ from dynid.settings import Count, NotNegative, Number, Positive, TomlSettings
 from dynid.terms.base import Term
 from dynid.terms.springs import AngleHarmonic
 
-SPRING_HARMONICS = (1, 2)
-"""Harmonics of the joint angle that describe a spring, cylinder or counterweight (convention: a counterweight has the
-first; a spring between two links has mostly the first two)."""
 ControlRate = Annotated[float, Meta(gt=0.0, le=1e5, description="the rate of the control law [Hz], at most 1e5")]
 
 
@@ -137,7 +134,7 @@ class Recipe(TomlSettings):
         return robot if self.gravity is None else robot.with_gravity(self.gravity)
 
     def spring_terms(self, robot: Robot) -> tuple[Term, ...]:
-        """Torques of the springs: the first harmonics of the angles of their joints.
+        """Torques of the springs: cosine and sine of the angles of their joints, which MJCF holds as tendons.
 
         Raises:
             ArgumentError: The robot has no such joint.
@@ -147,12 +144,7 @@ class Recipe(TomlSettings):
                 known = ", ".join(robot.joint_names)
                 raise ArgumentError(f"springs: there is no moving joint '{name}'", remedy=f"The joints are: {known}.")
         joints = [robot.joint_names.index(name) for name in dict.fromkeys(self.springs)]
-        return tuple(
-            AngleHarmonic(joint=joint, order=order, sine=sine)
-            for joint in joints
-            for order in SPRING_HARMONICS
-            for sine in (False, True)
-        )
+        return tuple(AngleHarmonic(joint=joint, sine=sine) for joint in joints for sine in (False, True))
 
 
 def _check_names(key: str, names: Iterable[str], known: Iterable[str]) -> None:

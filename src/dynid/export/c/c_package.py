@@ -228,7 +228,8 @@ def _robot_and_notes(source: Source, name: str | None) -> tuple[Robot, tuple[str
     if isinstance(source, PrunedModel | PrunedRobot):
         return source.robot, tuple(source.notes())
     if isinstance(source, Identification):
-        missing = dict.fromkeys(term.kind for term in source.rich.terms)
+        held = {placed.term.kind for placed in source.identified.terms}
+        missing = dict.fromkeys(term.kind for term in source.rich.terms if term.kind not in held)
         file = f"{c_identifier(source.robot.name if name is None else name)}_model.h"
         return source.identified, (f"Only {file} has the rich friction: {', '.join(missing)}.",) if missing else ()
     if isinstance(source, Identified):

@@ -31,7 +31,7 @@ from dynid.lazy import cached_property
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 from dynid.tape import Tape, record
-from dynid.terms.base import Reference, Term
+from dynid.terms.base import Reference, StateTerm, Term
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +113,9 @@ class Model:
 
     @property
     def identified(self) -> Robot:
-        """The robot with its parameters, as simulators accept it: without the further terms."""
-        return with_possible_links(self.robot, self.theta)
+        """The robot with its parameters, as simulators accept it, and those further terms that a robot can carry."""
+        carried = [term for term in self.terms if isinstance(term, StateTerm)]
+        return with_possible_links(self.robot, self.theta).with_terms(*carried, keep=True)
 
     @property
     def memory_size(self) -> int:

@@ -21,8 +21,9 @@ from dynid.errors import ExportError
 from dynid.robot.formats.mjcf.mjcf_settings import MjcfSettings
 from dynid.robot.formats.xml import Element, format_numbers, start_tag
 from dynid.robot.model import Robot
+from dynid.robot.parts import PlacedTerm
 from dynid.spatial import inverse_transform, rotation_about
-from dynid.terms.base import StateTerm, Term
+from dynid.terms.base import StateTerm
 from dynid.terms.coupling import CoupledTerm, Coupling
 from dynid.terms.friction import Viscous
 from dynid.terms.motors import Offset, RotorInertia
@@ -44,9 +45,11 @@ NEGLIGIBLE = 1e-12
 """Share of an armature or damping below which the difference of two is rounding (convention)."""
 
 
-def holds_as_tendon(term: Term) -> bool:
+def holds_as_tendon(robot: Robot, placed: PlacedTerm) -> bool:
     """Whether a tendon can be a term."""
-    return isinstance(term, Offset | CoupledTerm) or (isinstance(term, AngleHarmonic) and term.order == 1)
+    term = placed.term
+    is_spring = isinstance(term, AngleHarmonic) and term.order == 1 and springs_fit(robot, placed.joints[0])
+    return isinstance(term, Offset | CoupledTerm) or is_spring
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------
