@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,7 +12,10 @@ from dynid.errors import ArgumentError
 from dynid.estimation.equations import build_equations
 from dynid.estimation.estimate import convert_estimate
 from dynid.estimation.linear.least_squares import WLS
+from dynid.export.result_file import read_result, write_result
 from dynid.kernels import regressor
+from dynid.links.identify import identify
+from dynid.links.recipe import Recipe
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.model import Robot
@@ -61,3 +67,32 @@ def test_other_parameters_are_refused() -> None:
     with pytest.raises(ArgumentError, match="different standard parameters"):
         convert_estimate(estimate, equations.base, base_parameters(zoo.stanford()))
     assert convert_estimate(estimate, equations.base, equations.base) is estimate
+
+
+@pytest.mark.parametrize("estimator", ["feasible", "wls", "ols", "huber", "ridge", "svd", "link-by-link", "energy"])
+def test_every_estimator_identifies_in_the_chosen_set(estimator: str, tmp_path: Path) -> None:
+    robot = zoo.stanford()
+    run, lin = planted_run(robot, noise=0.05, samples=400), base_parameters(robot, "minimal-combinations")
+    fit = identify(robot, run, Recipe.bare(), estimator=estimator, base=lin)
+    assert fit.estimate.names == fit.base.names == lin.names
+    away = np.abs(fit.estimate.values - lin.project(robot.parameter_vector)) / fit.estimate.stderr
+    assert np.median(away) < 2.0
+    named = identify(robot, run, Recipe.bare(base="minimal-combinations"), estimator=estimator)
+    assert named.estimate.values == pytest.approx(fit.estimate.values, abs=1e-12)
+    kept = identify(robot, run, Recipe.bare(), estimator=estimator)
+    assert np.array_equal(kept.standard, fit.standard)
+    assert np.array_equal(kept.standard_stderr, fit.standard_stderr)
+    assert "U33_1" in fit.summary()
+    write_result(fit, tmp_path / "result.json")
+    again = read_result(tmp_path / "result.json").identification()
+    assert again.estimate.names == lin.names
+    assert again.estimate.values == pytest.approx(fit.estimate.values)
+
+
+def test_values_that_the_prior_determines_keep_their_mark() -> None:
+    equations = build_equations(arm(), planted_run(arm(), noise=0.05, samples=200))
+    lin = base_parameters(arm(), "minimal-combinations")
+    given = replace(WLS().solve(equations), prior_dominated=equations.names[:1])
+    T = lin.grouping[:, list(equations.base.columns)]
+    expected = tuple(name for name, row in zip(lin.names, T, strict=True) if row[0])
+    assert convert_estimate(given, equations.base, lin).prior_dominated == expected

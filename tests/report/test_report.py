@@ -131,14 +131,14 @@ def test_markdown_holds_the_same_tables_and_no_markup_of_others(result: tuple[Id
 
 def test_marks_say_what_each_parameter_rests_on(result: tuple[Identification, Validation]) -> None:
     fit, _ = result
-    marks = dict(zip(fit.base.layout.names, standard_marks(fit, base_marks(fit)), strict=True))
+    marks = dict(zip(fit.base.layout.names, standard_marks(fit), strict=True))
     assert {name for name, mark in marks.items() if mark == "unidentifiable"} == set(fit.base.unidentifiable)
     assert {name for name, mark in marks.items() if mark.startswith("identified")} == set(fit.base.identifiable)
     assert all(mark.startswith(("identified", "combined")) for mark in base_marks(fit))
     named = replace(fit, estimate=replace(fit.estimate, prior_dominated=("FV1",)))
     both = (
         dict(zip(named.estimate.names, base_marks(named), strict=True))["FV1"],
-        standard_marks(named, base_marks(named)),
+        standard_marks(named),
     )
     assert both[0] == both[1][fit.base.layout.index("FV1")] == "prior-dominated", "one parameter, one mark"
 

@@ -119,7 +119,7 @@ def test_limits_links_and_drives_are_read(tmp_path: Path) -> None:
     ("old", "new", "expected"),
     [
         ('convention = "modified"\n', "", "missing required field `convention`"),
-        ('"modified"', '"craig"', "craig"),
+        ('"modified"', '"craig"', "craig.*standard or modified or khalil"),
         ("alpha = 90", "alpha = 1.5708", "row 2: alpha is 1.5708 degrees, which is a right angle in radians"),
         ('angles = "degrees"', 'angles = "radians"', "row 2: alpha is 90 rad"),
         ("a = 0.2", 'a = "long"', "joint 2 a: Expected `float`, got `str`"),

@@ -197,6 +197,7 @@ def convert_estimate(estimate: Estimate, given: BaseParameters, wanted: BasePara
     covariance = matrix @ values @ matrix.T
     covariance[undetermined, undetermined] = np.inf
     names = (*wanted.names, *estimate.names[given.rank :])
+    by_prior = (acts & [name in estimate.prior_dominated for name in estimate.names]).any(axis=1)
     others = (finding for finding in estimate.findings if finding.code != "open-parameters")
     return replace(
         estimate,
@@ -206,6 +207,7 @@ def convert_estimate(estimate: Estimate, given: BaseParameters, wanted: BasePara
         values=matrix @ estimate.values,
         covariance=covariance,
         undetermined=undetermined,
+        prior_dominated=tuple(name for name, prior in zip(names, by_prior, strict=True) if prior),
     )
 
 

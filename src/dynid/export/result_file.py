@@ -28,7 +28,7 @@ from dynid.links.identify import Identification
 from dynid.links.pruning import PrunedRobot, PruningCost
 from dynid.links.rich.models import Model
 from dynid.links.validation import Validation, finite_or_none, training_error_in_band
-from dynid.parameters.base import base_parameters
+from dynid.parameters.base import Method, base_parameters
 from dynid.parameters.base_set import BaseParameters
 from dynid.plain_data import from_plain, to_plain
 from dynid.processing.experiment import Experiment
@@ -96,6 +96,7 @@ class _Result(Struct):
     terms: list[Any]
     estimate: dict[str, Any]
     base_parameters: list[_BaseParameter]
+    base: Method | None = None
     training_error_in_band_percent: Finite | None = None
     significant: _Significant | None = None
 
@@ -204,6 +205,8 @@ class SavedResult:
             for kind in ("plain", "rich")
         )
         fit = Identification(equations=equations, estimate=estimate, plain=plain, rich=rich)
+        if (chosen := self.content.get("base")) is not None:
+            fit = fit.in_set(base_parameters(robot, chosen))
         error = self.content["training_error_percent"]
         vars(fit)["training_error"] = np.array(
             [*error.values()], dtype=float
@@ -317,7 +320,8 @@ def result_json(
         "band_hz": fit.equations.band_hz,
         "model": to_plain(replace(fit.robot, source=None), types),  # the equations need no description file
         "terms": to_plain(fit.terms, types),
-        "estimate": to_plain(estimate, types),
+        "base": None if fit.chosen is None else fit.chosen.method.partition(",")[0],
+        "estimate": to_plain(fit.in_columns.estimate, types),
     }
 
 

@@ -19,7 +19,7 @@ from dynid.diagnosis.runs import diagnose_runs
 from dynid.engines.engine_names import make_engine, refuse_missing_dask
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, Samples, build_equations
-from dynid.estimation.estimate import Estimate, Estimator
+from dynid.estimation.estimate import Estimate, Estimator, convert_estimate
 from dynid.estimation.perturbation import EstimateBounds, estimate_bounds
 from dynid.estimation.physical.definiteness import check_inertia
 from dynid.estimation.physical.feasible import FeasibleWLS
@@ -44,6 +44,7 @@ from dynid.links.rich.selection import Selection, select_mechanisms
 from dynid.links.significance import Significance, significant_parameters
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.recording import Recording
+from dynid.parameters.base import base_parameters, choose_base
 from dynid.parameters.base_set import BaseParameters
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.robot.model import Robot
@@ -77,6 +78,10 @@ class Identification:
     """Which mechanisms of friction were kept, where they were tried."""
     significance: Significance | None = None
     """The significant parameters, fitted again without the others, where the recipe asks for them."""
+    chosen: BaseParameters | None = None
+    """The set of base parameters that the user chose, where it is not that of the equations."""
+    solved: Estimate | None = None
+    """The estimate in the set of the equations, where the user chose another."""
 
     @property
     def robot(self) -> Robot:
@@ -86,7 +91,25 @@ class Identification:
     @property
     def base(self) -> BaseParameters:
         """The combinations that were estimated."""
-        return self.equations.base
+        return self.chosen or self.equations.base
+
+    def in_set(self, base: BaseParameters) -> Identification:
+        """The same with its estimate in another set of base parameters of its robot, such as Lin's.
+
+        Args:
+            base: The other set; see `dynid.base_parameters`.
+
+        Raises:
+            ArgumentError: The set is not of this robot and every motion.
+        """
+        own = self.in_columns
+        found = convert_estimate(own.estimate, own.base, base)
+        return replace(own, estimate=found, chosen=base, solved=own.estimate)
+
+    @property
+    def in_columns(self) -> Identification:
+        """The same in the set of the equations, whose members are columns of the regressor."""
+        return self if self.solved is None else replace(self, estimate=self.solved, chosen=None, solved=None)
 
     @property
     def standard(self) -> Floats:
@@ -101,20 +124,21 @@ class Identification:
     @property
     def prior_dominated(self) -> tuple[str, ...]:
         """Standard parameters that the data determine only in combination, less than the prior does, or not at all."""
-        alone = set(self.base.identifiable)
-        names = [self.base.layout[column].name for column in self.base.columns]
-        left_open = self.estimate.undetermined[: self.base.rank]
-        open_ones = {name for name, free in zip(names, left_open, strict=True) if free}
-        open_ones |= set(self.estimate.prior_dominated)
-        return tuple(name for name in self.base.layout.names if name not in alone or name in open_ones)
+        base, estimate = self.equations.base, self.in_columns.estimate
+        alone = set(base.identifiable)
+        names = [base.layout[column].name for column in base.columns]
+        open_ones = {name for name, free in zip(names, estimate.undetermined[: base.rank], strict=True) if free}
+        open_ones |= set(estimate.prior_dominated)
+        return tuple(name for name in base.layout.names if name not in alone or name in open_ones)
 
     @property
     def standard_stderr(self) -> Floats:
         """(p,) standard deviation of the standard parameters; infinite where the data alone do not determine them."""
         spread = np.full(self.standard.size, np.inf)
-        stderr = dict(zip(self.base.columns, self.estimate.stderr[: self.base.rank], strict=True))
-        for name in self.base.identifiable:
-            column = self.base.layout.index(name)
+        base, estimate = self.equations.base, self.in_columns.estimate
+        stderr = dict(zip(base.columns, estimate.stderr[: base.rank], strict=True))
+        for name in base.identifiable:
+            column = base.layout.index(name)
             spread[column] = stderr[column]
         return spread
 
@@ -155,7 +179,7 @@ class Identification:
         squares, total = np.zeros(self.robot.dof), np.zeros(self.robot.dof)
         if not isinstance(self.equations, Samples):
             information = self.equations.information
-            squares = information.per_joint_residual(self.estimate.values).sum(axis=0)
+            squares = information.per_joint_residual(self.in_columns.estimate.values).sum(axis=0)
             total = np.array([(information.factor(j)[:, -1] ** 2).sum() for j in range(self.robot.dof)])
         for run in self.equations.experiments if isinstance(self.equations, Samples) else ():
             residual = np.where(run.valid, run.effort - self.torque(run), 0.0)
@@ -168,7 +192,7 @@ class Identification:
     @cached_property
     def bounds(self) -> EstimateBounds:
         """How far torque errors as large as the residual can move the estimate, [GautierKhalil1992] eq. (12)."""
-        return estimate_bounds(self.equations, self.estimate)
+        return estimate_bounds(self.equations, self.in_columns.estimate)
 
     def summary(self) -> str:
         """The result as text: method, errors, parameters with their uncertainty, findings."""
@@ -243,7 +267,7 @@ def identify(
         recipe: All settings; the defaults of `Recipe` if None.
         estimator: Estimator, or its name such as "wls", that replaces the one named by the recipe.
         channel_map: Channel map of log files, or its file; its gear matrix also gives couplings of motors.
-        base: The base parameters of the robot with its terms, where they were computed before.
+        base: The set of base parameters in which the robot with its terms is estimated; that of the recipe by default.
         terms: Further terms of the torques that are in both models.
         threads: Number of threads that reduce the samples.
 
@@ -265,6 +289,8 @@ def identify(
     if logs and len(logs) < len(given):
         raise ArgumentError("experiments and logs are mixed", remedy="Give experiments only, or logs only.")
     method = estimator or make_estimator(chosen, model, logs, channel_map)
+    if base is not None and choose_base(model, base).mixing is not None:  # no columns of the regressor: solve in others
+        chosen, base = replace(chosen, base="minimal-combinations"), None
     if logs:
         reader = LogReader(robot=model, recipe=chosen, channel_map=channel_map)
         return identify_logs(reader, logs, method, base=base, terms=terms, threads=threads)[0]
@@ -335,7 +361,11 @@ def identify_logs(
         fit = identify_experiments(reader.robot, runs, recipe, estimator, base=base, terms=terms, threads=threads)
         return fit, proof
     reader.note("in-pieces", "logs are read piece by piece: the plain friction alone is fitted")
-    return identify_equations(equations, estimator), proof
+    return _in_chosen_set(identify_equations(equations, estimator), recipe), proof
+
+
+def _in_chosen_set(fit: Identification, recipe: Recipe) -> Identification:
+    return fit if recipe.base == "auto" else fit.in_set(base_parameters(fit.robot, recipe.base))
 
 
 def _needs_whole_logs(recipe: Recipe, estimator: Estimator, terms: Sequence[Term]) -> list[str]:
@@ -374,10 +404,10 @@ def identify_experiments(
         fit = identify_equations(equations, estimator)
     added = (*(freed.findings if freed else ()), *(settled.findings if settled else ()))
     fit = replace(fit, estimate=replace(fit.estimate, findings=(*added, *fit.estimate.findings)))
-    if recipe.significant is None:
-        return fit
-    share = read_share(recipe.significant)
-    return replace(fit, significance=significant_parameters(equations, threshold=share))
+    if recipe.significant is not None:
+        share = read_share(recipe.significant)
+        fit = replace(fit, significance=significant_parameters(equations, threshold=share))
+    return _in_chosen_set(fit, recipe)
 
 
 def fit_rich(equations: Samples, estimator: FeasibleWLS, *, tilt: bool = True) -> Identification:

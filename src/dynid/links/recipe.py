@@ -20,6 +20,7 @@ from dynid.links.common.run_differences import check_differences
 from dynid.links.hold_out import HoldOut, read_hold_out
 from dynid.links.log_part import check_part
 from dynid.links.pruning import read_share
+from dynid.parameters.base import Method
 from dynid.processing.process import check_delay
 from dynid.robot.model import Robot
 from dynid.robot.term_names import USUAL_TERMS, known_terms
@@ -47,6 +48,9 @@ class Recipe(TomlSettings):
     tilted base, each where it predicts left-out parts better), or with plain friction alone."""
     estimator: str = "feasible"
     """Name of the estimator."""
+    base: Method | Literal["auto"] = "auto"
+    """Set of base parameters in which the result is stated: "auto", or a method of `dynid.base_parameters`, such as
+    "minimal-combinations" for Lin's."""
     significant: str | None = None
     """Share of a joint's largest torque, such as "1%", below which parameters are left out of a second model that is
     fitted again ([Izaguirre1992] section 7), for short real-time code; None makes no such model."""

@@ -502,7 +502,8 @@ def _left_out(
         masks = [np.arange(run.samples) * folds // run.samples == fold for run in runs]
         rest = [replace(run, valid=run.valid & ~mask[:, None]) for run, mask in zip(fitted, masks, strict=True)]
         refit = fit_again(
-            build_equations(fit.robot, rest, base=fit.base, terms=fit.terms, band_hz=fit.equations.band_hz), fit
+            build_equations(fit.robot, rest, base=fit.equations.base, terms=fit.terms, band_hz=fit.equations.band_hz),
+            fit,
         )
         for number, (run, mask, one) in enumerate(zip(runs, masks, shown, strict=True)):
             if not mask.any():
@@ -520,7 +521,9 @@ def _left_out(
 
 def _without_offsets(fit: Identification, runs: Sequence[Experiment], joints: NDArray[np.bool_]) -> list[Experiment]:
     """The runs without their own offsets on some joints; the mean stays."""
-    equations = build_equations(fit.robot, runs, base=fit.base, terms=fit.terms, band_hz=fit.equations.band_hz)
+    equations = build_equations(
+        fit.robot, runs, base=fit.equations.base, terms=fit.terms, band_hz=fit.equations.band_hz
+    )
     settled = settle_runs(equations, ("offset",))
     assert settled is not None  # runs that differ are several
     return [

@@ -184,6 +184,7 @@ def parameter_spread(fit: Identification, run: Experiment) -> Floats:
 
     Open parameters count nothing.
     """
+    fit = fit.in_columns
     n, rank = fit.robot.dof, fit.base.rank
     known = ~fit.estimate.undetermined
     S = np.where(np.outer(known, known), fit.estimate.covariance, 0.0)

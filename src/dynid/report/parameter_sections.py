@@ -8,7 +8,7 @@ import numpy as np
 
 from dynid.arrays import Floats
 from dynid.decompositions import eigvalsh
-from dynid.estimation.estimate import TWO_SIDED_95, Source
+from dynid.estimation.estimate import TWO_SIDED_95, Source, convert_estimate
 from dynid.estimation.linear.least_squares import WLS
 from dynid.links.identification_view import shared_friction
 from dynid.links.identify import Identification
@@ -93,7 +93,7 @@ def _data_alone(fit: Identification) -> tuple[Floats, Floats]:
     """(b,) values and half 95 % intervals by the data without prior and constraints; NaN where there are no data."""
     if not fit.equations.information.parts:
         return (np.full(len(fit.estimate.names), np.nan),) * 2
-    found = WLS().solve(fit.equations)
+    found = convert_estimate(WLS().solve(fit.equations), fit.equations.base, fit.base)
     known = ~found.undetermined
     half = TWO_SIDED_95 * found.stderr
     return np.where(known, found.values, np.nan), np.where(known, half, np.nan)
@@ -109,7 +109,7 @@ def _with_half(value: float, half: float) -> str | None:
 def base_marks(fit: Identification) -> tuple[str, ...]:
     """(b,) mark of each estimated parameter, as explained in `WORDS`."""
     estimate, prior, shared = fit.estimate, set(fit.estimate.prior_dominated), shared_friction(fit.equations)
-    single = [np.count_nonzero(row) == 1 for row in fit.equations.grouping]
+    single = [np.count_nonzero(row) == 1 for row in fit.base.grouping] + [True] * len(fit.terms)
     marks = []
     for name, alone, free, relative in zip(
         estimate.names, single, estimate.undetermined, estimate.relative_stderr, strict=True
@@ -120,16 +120,12 @@ def base_marks(fit: Identification) -> tuple[str, ...]:
     return tuple(marks)
 
 
-def standard_marks(fit: Identification, of_base: Sequence[str]) -> tuple[str, ...]:
-    """(p,) mark of each standard parameter; one that is a base parameter by itself has the mark of that one.
-
-    Args:
-        fit: The identification.
-        of_base: Its `base_marks`.
-    """
+def standard_marks(fit: Identification) -> tuple[str, ...]:
+    """(p,) mark of each standard parameter; one that is a base parameter by itself has the mark of that one."""
+    fit = fit.in_columns
     base, hidden = fit.base, set(fit.base.unidentifiable)
     alone = {base.layout.index(name) for name in base.identifiable}
-    marks = dict(zip(base.columns, of_base, strict=False))
+    marks = dict(zip(base.columns, base_marks(fit), strict=False))
     return tuple(
         "unidentifiable" if name in hidden else marks[column] if column in alone else PRIOR
         for column, name in enumerate(base.layout.names)
@@ -153,7 +149,7 @@ def parameters_chapter(fit: Identification) -> Chapter:
         Bullets(WORDS),
         *why,
         *_bodies(fit),
-        _standard(fit, marks),
+        _standard(fit),
     ]
     return Chapter("Parameters", tuple(blocks))
 
@@ -200,9 +196,9 @@ def _bodies(fit: Identification) -> list[Block]:
     return [Heading("Bodies"), Text(note, "hint"), Rows(header, tuple(rows))]
 
 
-def _standard(fit: Identification, marks: Sequence[str]) -> Rows:
+def _standard(fit: Identification) -> Rows:
     columns = (fit.standard.tolist(), fit.robot.parameter_vector.tolist(), fit.standard_stderr.tolist())
-    rows = tuple(zip(fit.base.layout.names, *columns, standard_marks(fit, marks), strict=True))
+    rows = tuple(zip(fit.base.layout.names, *columns, standard_marks(fit), strict=True))
     header = ("standard parameter", "value", "prior", "standard deviation", "mark")
     return Rows(header, rows, f"All {len(rows)} standard parameters")
 

@@ -255,7 +255,7 @@ def _occasion(stored: Identification, path: Path, reader: LogReader, cutoff: flo
     if reader.recipe.gate:
         _refuse_other_torques(stored, run, path)
     equations = build_equations(
-        stored.robot, [run], base=stored.base, terms=stored.terms, band_hz=stored.equations.band_hz
+        stored.robot, [run], base=stored.equations.base, terms=stored.terms, band_hz=stored.equations.band_hz
     )
     fit = identify_equations(equations, WLS())
     start = float(run.time[0]) if run.samples else 0.0

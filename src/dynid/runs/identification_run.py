@@ -9,6 +9,7 @@ from typing import Any
 
 from dynid.diagnosis.log_check import check_and_process
 from dynid.errors import ArgumentError, DataError
+from dynid.estimation.online.link_excitation import excitation_table
 from dynid.export.result_file import result_json, write_result
 from dynid.export.robot_files import RobotFile, describe_files, write_robot_files
 from dynid.findings import Finding, QualityReport
@@ -128,6 +129,8 @@ class Identify(Task[IdentificationRun]):
         note = describe_files(files, folder.folder)
         told = "\n".join(str(finding) for finding in result.findings)
         parts = [fit.summary(), told, str(result.cost or ""), verdict.summary() if verdict else "", note]
+        if self.recipe.estimator == "link-by-link":
+            parts.insert(1, f"Persistent excitation of each link:\n{excitation_table(fit.equations)}")
         folder.write("summary.txt", "\n\n".join(part for part in parts if part) + "\n")
         folder.note(note)
         return replace(result, files=files, note=note)

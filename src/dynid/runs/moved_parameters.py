@@ -69,6 +69,7 @@ def find_load(before: Identification, after: Identification) -> MovedLoad | None
 
     Ten parameters of a load move the base parameters by ``D x``; x by least squares, weighted by both uncertainties.
     """
+    before, after = before.in_columns, after.in_columns
     base, rank = before.base, before.base.rank
     if after.base.columns != base.columns:
         return None

@@ -21,7 +21,6 @@ from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.column_resolution import resolve_columns
 from dynid.estimation.noise import check_data, correlation_inflation
 from dynid.findings import Finding
-from dynid.tables import Table
 
 SPARE = 10
 """Number of a joint's equations beyond its unknowns from which on its residual tells the noise (derivation: with ten,
@@ -99,15 +98,6 @@ def estimate_links(equations: Factors, matrix_errors: Sequence[Floats] | None = 
 def link_steps(equations: Factors, matrix_errors: Sequence[Floats] | None = None) -> tuple[LinkStep, ...]:
     """The steps of any number of equations, last joint first; see `estimate_links`."""
     return tuple(_Chain(equations, matrix_errors).steps)
-
-
-def step_table(steps: tuple[LinkStep, ...]) -> Table:
-    """One row per joint: condition number, persistent excitation, parameters."""
-    rows = [
-        (s.joint, s.condition, "yes" if s.persistently_exciting else "no", " ".join(s.parameters), s.noise_std)
-        for s in steps
-    ]
-    return Table.of(["joint", "condition", "persistently exciting", "parameters", "residual std"], rows)
 
 
 class _Chain:

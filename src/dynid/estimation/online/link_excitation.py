@@ -59,18 +59,29 @@ class LinkExcitation:
         return bool(np.isfinite(self.condition))
 
 
-def excitation_table(links: tuple[LinkExcitation, ...]) -> Table:
-    """One row per joint.
+def excitation_table(given: Factors | tuple[LinkExcitation, ...]) -> Table:
+    """Whether samples are persistently exciting for each link ([Lin1995] Definition 2), one row per joint.
+
+    Args:
+        given: The equations of logs, such as ``fit.equations``, or `OnlineLinkByLink.excitation`.
 
     Example:
+        >>> print(dynid.estimation.excitation_table(fit.equations).header[:2])
+        ('joint', 'persistently exciting')
         >>> tracker = dynid.estimation.OnlineLinkByLink(robot)
         >>> for q, dq, ddq, effort in zip(run.q[100:150], run.dq[100:150], run.ddq[100:150], run.effort[100:150]):
         ...     tracker.update(q, dq, ddq, effort)
         >>> len(dynid.estimation.excitation_table(tracker.excitation).rows)
         3
     """
-    if not all(isinstance(link, LinkExcitation) for link in links):
-        raise ArgumentError("links has items that are no LinkExcitation", remedy="Give tracker.excitation.")
+    if isinstance(given, Factors):
+        steps = [
+            (s.joint, "no" if s.postponed else "yes", s.condition, " ".join((*s.parameters, *s.postponed)))
+            for s in reversed(link_steps(given))
+        ]
+        return Table.of(["joint", "persistently exciting", "condition", "parameters"], steps)
+    if not all(isinstance(link, LinkExcitation) for link in given):
+        raise ArgumentError("not all items are LinkExcitation", remedy="Give tracker.excitation, or equations.")
     rows = [
         (
             link.joint,
@@ -79,7 +90,7 @@ def excitation_table(links: tuple[LinkExcitation, ...]) -> Table:
             "-" if link.excited_after is None else link.excited_after,
             " ".join(link.unexcited),
         )
-        for link in links
+        for link in given
     ]
     return Table.of(["joint", "persistently exciting", "condition", "after samples", "not excited"], rows)
 

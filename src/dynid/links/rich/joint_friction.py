@@ -160,7 +160,7 @@ def _of_surface(
     size = fit.rich.theta.size
 
     def spread(table: Floats) -> Floats:
-        return np.where((table[:, ~known] != 0.0).any(axis=1), np.inf, fit.estimate.spread(table @ rows))
+        return np.where((table[:, ~known] != 0.0).any(axis=1), np.inf, fit.in_columns.estimate.spread(table @ rows))
 
     # Coulomb and viscous friction as straight lines through the curve: what of its errors they share
     line = pinv(np.column_stack([np.sign(speed), speed])) @ columns
@@ -186,7 +186,7 @@ def _plain_terms(fit: Identification) -> list[tuple[Term, float]]:
 
 def _parameters(fit: Identification, places: Sequence[int]) -> tuple[Floats, Floats, Bools]:
     """Parameters (k,) of the rich model at places, as combinations (k, b) of the estimate, and which are known (k,)."""
-    size, base, estimate = fit.rich.theta.size, fit.base, fit.estimate
+    size, base, estimate = fit.rich.theta.size, fit.equations.base, fit.in_columns.estimate
     alone = {base.layout.index(name) for name in base.identifiable}
     row_of = {column: row for row, column in enumerate(base.columns) if column in alone}
     rows = [row_of.get(place, -1) if place < size else base.rank + place - size for place in places]

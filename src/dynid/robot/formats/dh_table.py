@@ -22,7 +22,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import msgspec
 import numpy as np
@@ -36,6 +36,11 @@ from dynid.robot.parts import JointLimits, check_held
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import RotorInertia
 
+Convention = Literal["standard", "modified", "khalil"]
+AngleUnit = Literal["degrees", "radians"]
+JointType = Literal["revolute", "prismatic"]
+CHOICES = {"convention": Convention, "angles": AngleUnit, "type": JointType}
+"""Key -> the words that it may have."""
 Number = Annotated[float, msgspec.Meta(ge=-1e30, le=1e30)]
 """A finite number whose cube does not overflow."""
 REMEDY = "docs/my-robot.md shows a whole table."
@@ -46,7 +51,7 @@ class JointRow(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     name: str = ""
     """``joint1``, ``joint2``, ... without one."""
-    type: Literal["revolute", "prismatic"] = "revolute"
+    type: JointType = "revolute"
     a: Number = 0.0
     alpha: Number = 0.0
     d: Number = 0.0
@@ -104,11 +109,14 @@ class JointRow(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         return [kind(value) for kind, value in stated if value is not None]
 
 
+_KEYS = f"A joint has {', '.join(JointRow.__struct_fields__)}."
+
+
 class DHTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The whole file."""
 
-    convention: Literal["standard", "modified", "khalil"]
-    angles: Literal["degrees", "radians"]
+    convention: Convention
+    angles: AngleUnit
     joint: Annotated[list[JointRow], msgspec.Meta(min_length=1, max_length=100)]
     name: str = ""
     """Name of the robot; that of the file without one."""
@@ -166,5 +174,6 @@ def _explain(fault: str, path: str | os.PathLike[str]) -> DescriptionError:
     """What msgspec found, with joints counted from 1."""
     what, where = re.fullmatch(r"(.*?)(?: - at `\$\.?(.*)`)?", fault, re.DOTALL).groups(default="")  # type: ignore[union-attr]
     place = re.sub(r"joint\[(\d+)\]\.?", lambda found: f"joint {int(found[1]) + 1} ", where).strip()
-    keys = f"A joint has {', '.join(JointRow.__struct_fields__)}."
-    return DescriptionError(what, path=path, place=place or None, remedy=f"{keys} {REMEDY}")
+    key = next((key for key in CHOICES if where.endswith(key) or what.endswith(f"field `{key}`")), None)
+    allowed = f"{key} is {' or '.join(get_args(CHOICES[key]))}." if key else _KEYS
+    return DescriptionError(what, path=path, place=place or None, remedy=f"{allowed} {REMEDY}")
