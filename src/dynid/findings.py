@@ -23,7 +23,6 @@ CODES: Mapping[str, str] = MappingProxyType(
         # fleets, from fleet/
         "arm-changed": "A parameter of one arm of a fleet changed in the course of time.",
         "arm-differs": "An arm of a fleet differs from the others.",
-        "cutoff-of-store": "New logs of a fleet would choose a clearly different cutoff than the one of its store.",
         "log-left-out": "A log of a fleet could not be used; the others were.",
         "store-not-written": "Reduced logs of a fleet could not be kept; the next run reads these logs again.",
         # robot models, from robot/check.py

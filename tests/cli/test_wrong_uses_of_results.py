@@ -145,7 +145,6 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
     "misspelled place of the arm": (("fleet", "arm.urdf", "{arn}.csv", *MAP, "--out", "new"), 2, "which part is"),
     "fleet without a map": (("fleet", "arm.urdf", "run{arm}.csv", "--out", "new"), 3, "give it: --map map.toml"),
     "pattern without a file, nor --out": (("fleet", "arm.urdf", "no/{arm}.csv"), 3, "no file fits"),
-    "spread below zero": ((*FLEET, "--gain-spread", "-1"), 2, "not in the range"),
     "no window": ((*FLEET, "--window", "0"), 2, "not in the range"),
     "unknown engine": ((*FLEET, "--set", "engine=spark"), 2, 'Give "local" or "processes" or "dask"'),
     "store that is a file": ((*FLEET, "--store", "arm.urdf"), 2, "Directory 'arm.urdf' is a file"),

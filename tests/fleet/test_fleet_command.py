@@ -86,7 +86,6 @@ def test_a_small_fleet_says_what_it_cannot_tell(folder: Path) -> None:
         (["--engine", "processes", "--workers", "0"], "workers"),
         (["--scheduler", "tcp://127.0.0.1:1"], "has no scheduler"),
         (["--set", "hold_out=30%"], "hold_out needs a whole log"),
-        (["--gain-spread", "-1"], "gain-spread"),
         (["--window", "0"], "window"),
     ],
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dynid.estimation.equations import build_equations
-from dynid.fleet.pooling import ArmEquations, own_values, pool_arms, share_of_others, weigh_arm
+from dynid.fleet.pooling import ArmEquations, own_values, pool_arms, solve_shared
 from dynid.parameters.base import base_parameters
 from dynid.processing.process import Processing, process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
@@ -25,7 +27,7 @@ def arms() -> list[ArmEquations]:
         log = simulate_experiment(arm(number), motion, rate_hz=100.0, duration_s=10.0, seed=number,
                                   noise=Noise(position=1e-5, effort=0.2))  # fmt: skip
         equations = build_equations(ROBOT, process(log, Processing(cutoff_hz=15.0)), base=BASE)
-        made.append(weigh_arm(f"arm{number}", equations.information, [equations]))
+        made.append(ArmEquations.of(f"arm{number}", [equations], ["log"], [[0]]))
     return made
 
 
@@ -62,38 +64,25 @@ def test_shared_parameters_lie_within_their_intervals_and_are_known_better_than_
     pool = pool_arms(arms, OWN)
     truth = (BASE.grouping @ ROBOT.parameter_vector)[SHARED]
     assert np.all(np.abs(pool.shared - truth) < 4.5 * pool.std)
-    _, covariance, null = pool.of_arms([0])
-    assert not null.size
+    _, covariance, undetermined = solve_shared([pool.eliminated[0]])
+    assert not undetermined.any()
     assert np.median(np.sqrt(np.diagonal(covariance)) / pool.std) > 1.5
 
 
 def test_own_unknowns_without_equations_stay_open(arms: list[ArmEquations]) -> None:
     """An arm that never ran has no own values; the fleet does not suffer."""
-    empty = ArmEquations(
-        name="new", information=arms[0].information.without(*arms[0].information.segments), weights=np.ones(ROBOT.dof)
-    )
+    log = arms[0].logs[0]
+    empty = replace(arms[0], logs=(log.without(*log.segments),), weights=np.ones(ROBOT.dof))
     pool = pool_arms([*arms, empty], OWN)
     assert np.all(np.isinf(pool.own[-1].std))
     np.testing.assert_allclose(pool.shared, pool_arms(arms, OWN).shared, rtol=1e-9)
 
 
-def test_planted_gains_are_found_relative_to_the_fleet(arms: list[ArmEquations]) -> None:
-    gain = np.array([1.0, 1.08, 0.95])
-    scaled = [
-        ArmEquations(name=one.name, weights=one.weights, information=one.information.with_scaled_torques(gain))
-        if number == 2 else one
-        for number, one in enumerate(arms)
-    ]  # fmt: skip
-    pool = pool_arms(scaled, OWN, gain_spread=0.05)
-    mean = np.mean([pool.gains(k) for k in (0, 1, 3)], axis=0)
-    np.testing.assert_allclose(pool.gains(2) / mean, gain, atol=0.01)
-
-
 def test_own_values_of_a_part_and_shared_ones_of_some(arms: list[ArmEquations]) -> None:
     pool = pool_arms(arms, OWN)
-    again = own_values(arms[1], pool, 1)
+    again = own_values(arms[1], pool, [0])
     np.testing.assert_allclose(again.values, pool.own[1].values, rtol=1e-9)
     assert np.all(again.std <= pool.own[1].std * (1.0 + 1e-9))
-    three = share_of_others(arms, pool, [0, 1, 2])
+    three = pool_arms(arms, OWN, [0, 1, 2])
     np.testing.assert_allclose(three.shared, pool_arms(arms[:3], OWN).shared, rtol=1e-8)
     assert len(three.own) == 4

@@ -6,11 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from shutil import copyfile
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 
-import dynid.fleet.fleet as fleet_module
 from campaigns.fleet_kills import go_on, kill, prepare
 from dynid.cli import main
 from dynid.errors import EngineError
@@ -86,31 +84,17 @@ def test_only_what_lies_in_the_log_is_remembered(tmp_path: Path, error: Exceptio
     assert store.refusal(log, "other settings") is None
 
 
-def test_the_cutoff_of_the_first_run_holds_and_is_told(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    choices: list[list[str]] = []
-
-    def choose(self: object, logs: list[str]) -> float:
-        choices.append([Path(log).stem for log in logs])
-        return 12.0 if len(choices) == 1 else 20.0
-
-    monkeypatch.setattr(fleet_module._Reading, "_common_cutoff", choose)
+def test_the_cutoff_of_the_first_run_holds_and_is_told(folder: Path, tmp_path: Path) -> None:
     found = []
-    for name in ("a0", "a1", ""):  # an arm a day, then nothing new
-        if name:
-            copyfile(folder / name / "2026-02-01.csv", tmp_path / f"{name}.csv")
+    for name in ("a0", "a1"):  # an arm a day
+        copyfile(folder / name / "2026-02-01.csv", tmp_path / f"{name}.csv")
         recipe = replace(RECIPE, cutoff_hz="auto")
         pattern = f"{tmp_path}/{{arm}}.csv"
         found.append(identify_fleet(ROBOT, pattern, recipe, channel_map=MAP, store=tmp_path / "factors"))
-    assert choices == [["a0"], ["a1"]]
-    assert [fleet.cutoff_hz for fleet in found] == [12.0] * 3
-    assert "Cutoff: 12 Hz, chosen from up to 5 of the logs." in found[0].summary()
-    assert "Cutoff: 12 Hz, chosen by the first run with this store." in found[1].summary()
-    odd = "The store's cutoff is 12 Hz; the logs that are new now would choose 20 Hz."
-    assert [odd in fleet.summary() for fleet in found] == [False, True, False]
-    assert [odd in fleet_page(fleet).to_markdown() for fleet in found] == [False, True, False]
-    assert [f.code for f in found[1].findings] == ["cutoff-of-store"]
+    assert found[0].cutoff_hz == found[1].cutoff_hz
+    assert "chosen from up to 5 of the logs." in found[0].summary()
+    assert "chosen by the first run with this store." in found[1].summary()
+    assert found[1].read == 1
 
 
 def test_logs_that_cannot_be_used_do_not_choose_the_cutoff(folder: Path) -> None:
@@ -121,27 +105,6 @@ def test_logs_that_cannot_be_used_do_not_choose_the_cutoff(folder: Path) -> None
     assert good.cutoff_hz is not None
     assert mixed.cutoff_hz == good.cutoff_hz
     assert mixed.cutoff_origin == "chosen from up to 5 of the logs"
-
-
-def test_gains_are_told_as_factors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dynid.fleet.differences.CHANCE", 0.9)  # six arms alone could not be sure
-    gains = np.array([1.0, 1.0, 1.2])
-    logs = {}
-    for number in range(6):
-        log = write_log(arm(number), tmp_path / f"a{number}.csv", seed=number, duration_s=6.0)
-        if number == 3:
-            rows = np.loadtxt(log, delimiter=",", skiprows=1)
-            rows[:, -3:] *= gains
-            np.savetxt(log, rows, fmt="%.12g", delimiter=",", header="t,q0,q1,q2,tau0,tau1,tau2", comments="")
-        logs[f"a{number}"] = [log]
-    found = identify_fleet(ROBOT, logs, RECIPE, channel_map=MAP, gain_spread=0.1)
-    place = found.own_names.index("gain of joint3")
-    values = [float(one.own.values[place]) for one in found.arms]
-    assert values[3] == pytest.approx(1.2 * np.median(values), rel=0.05)
-    assert np.median(values) == pytest.approx(1.0, abs=0.05)
-    assert found.arms[3].history.windows[0].own.values[place] == pytest.approx(values[3], rel=0.05)
-    (told,) = [d.sentence for d in found.arms[3].differences if d.what == "gain of joint3"]
-    assert told.startswith(f"gain of joint3 is {values[3]:.4g} against ")
 
 
 def test_the_help_names_the_engines() -> None:

@@ -1,44 +1,37 @@
-"""Arms that differ from their fleet: in a load, the gain of a torque, their links, or in their own parameters.
+"""Arms that differ from their fleet: in a load, the gain of a torque or their links, or in their own parameters.
 
-Shared parameters and gains: an arm is compared with all others (`dynid.fleet.fleet_causes`). No model is perfect, so
-the gains of likelihood of arms that are alike are larger than noise makes them. How much larger, the fleet tells: the
-median over the arms is set against the median of the distribution.
+Loads, gains and links are suspects of the one test (`dynid.diagnosis.leave_out.find_local`), tried in every arm and in
+every log by itself: what a suspect explains there is compared with what it explains in other logs, so that errors of
+the model count. Friction and offsets are free in every log, and what they can explain is never put down to a load.
 
-An arm whose logs disagree with one another (`dynid.fleet.odd_logs`) is not judged as a whole: its logs are compared
-with the fleet one by one.
-
-Own parameters: friction differs from arm to arm. The scatter of all other arms and the arm's own uncertainty say how
+Own parameters differ from arm to arm by nature. The scatter of all other arms and the arm's own uncertainty say how
 unusual a value is; so a small fleet can only tell of large differences.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import t
+from scipy.linalg import orth
+from scipy.stats import norm, t
 
 from dynid.arrays import Bools, Floats
-from dynid.fleet.fleet_causes import Cause, Gain, compare, likeliest, usual_gain
-from dynid.fleet.odd_logs import CHANCE, LogGroup, arms_with_odd_logs, odd_group
-from dynid.fleet.pooling import ArmEquations, Pool, share_of_others, without_own
+from dynid.diagnosis.evidence import BLOCKS, Evidence
+from dynid.diagnosis.leave_out import RESOLUTION, Fit, Local, find_local
+from dynid.diagnosis.naming import EFFECT, LEVEL
+from dynid.fleet.pooling import ArmEquations, Elimination, Pool
+from dynid.parameters.base_set import BaseParameters
+from dynid.robot.model import Robot
 
-FEWEST_ARMS = 5
-"""Smallest fleet whose scatter can be judged (convention)."""
-FEWEST_SHARED = 3
-"""Smallest fleet in which the shared parameters of one arm are compared with those of the others (convention)."""
+FEWEST_ARMS, FEWEST_SHARED = 5, 3
+"""Smallest fleets in which own parameters and shared ones are compared (convention)."""
 KNOWN_MASS = 0.3
 """Largest standard deviation of a load's mass, relative to it, with which the mass is stated (convention)."""
-SMALLEST_GAIN = 0.1
-"""Smallest size of a gain by which torques are divided (convention: below it there is no signal)."""
-FAR = 1e-9
-"""Chance below which only a bound is printed (convention: no distribution is known that far out)."""
 CLEAR = 3.0
 """Scatter of the arms that a mean must exceed to be a measure of changes in per cent (convention)."""
-MOST_NAMES = 4
-"""Largest number of logs named in a sentence (convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,15 +42,25 @@ class Difference:
     what: str
     """Parameter, such as FC3, the link that carries a load, or the joint whose torque is measured wrongly."""
     kind: str
-    """``load``, ``gain``, ``links``, ``logs`` (they disagree, and the fleet does not tell in what), ``own`` or
-    ``change``."""
-    deviations: float
-    """Size in standard deviations."""
-    sentence: str
-    """What a person should know, with values and units."""
+    """``load``, ``gain``, ``links``, ``own`` or ``change``."""
+    chance: float
+    """Probability of such a difference without a cause."""
+    told: str
+    """What differs, with values and units."""
+
+    @property
+    def deviations(self) -> float:
+        """Standard deviations of a normal distribution that are as unlikely."""
+        return float(norm.isf(0.5 * max(self.chance, 1e-300)))
+
+    @property
+    def sentence(self) -> str:
+        """What a person should know."""
+        p = "p < 1e-9" if self.chance < 1e-9 else f"p = {self.chance:.0e}".replace("e-0", "e-")
+        return f"{self.told}, beyond chance ({p})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Repair:
     """How the torques of a log are made those of a usual arm, so that its friction can be compared."""
 
@@ -67,87 +70,150 @@ class Repair:
     """(n,) factors by which its torques are measured too large."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Judgement:
-    """Which arms differ."""
+class _Suspect(NamedTuple):
+    """What may be different."""
 
-    differences: tuple[Difference, ...]
-    present: tuple[int, ...]
-    """Arms that are alike: the shared parameters are theirs."""
-    shifts: Mapping[int, Floats] = field(default_factory=dict)
-    """For arms that differ in all logs, what they add to the shared parameters (s,)."""
-    repairs: Mapping[tuple[int, int], Repair] = field(default_factory=dict)
-    """(arm, log) -> how a log of another load or gain is repaired."""
+    kind: str
+    name: str
+    """Link that would carry a load, or joint whose torque is measured wrongly."""
+    directions: Floats
+    """(s + n, d) change of the shared parameters and of the gains per unit; for a load the mass is the last."""
 
 
-def different_arms(arms: Sequence[ArmEquations], pool: Pool, causes: Sequence[Cause]) -> Judgement:
-    """Arms whose shared parameters or gains differ from those of the others.
-
-    Arms whose logs disagree are taken out first. Then the arm that differs most is taken out, and the others are
-    compared again without it, until none differs.
+def find_differences(
+    robot: Robot, base: BaseParameters, arms: Sequence[ArmEquations], pool: Pool
+) -> Iterator[tuple[Difference, int, dict[int, Repair]]]:
+    """Iterate over differences in shared parameters and gains: each with the number of its arm, and repairs of logs.
 
     Args:
+        robot: The robot.
+        base: Its base parameters.
         arms: Their equations.
         pool: All arms together.
-        causes: What may differ.
     """
-    mixed = arms_with_odd_logs(arms, pool, causes)
-    present = [k for k in range(len(arms)) if k not in mixed.arms]
-    triangles = {k: without_own(arms[k], pool, k) for k in present}
-    odd: dict[int, float] = {}
-    usual = [1.0] * len(causes)
-    while len(present) >= FEWEST_SHARED:
-        table = [_gains(triangles, pool, arm, present, causes) for arm in present]
-        usual = [usual_gain(column) for column in zip(*table, strict=True)]
-        worth = [
-            max((gain.size / usual[k] - gain.rank for k, gain in enumerate(row)
-                 if gain.chance(usual[k], len(present)) <= CHANCE / (len(arms) * len(causes))), default=0.0)
-            for row in table
-        ]  # fmt: skip
-        place = int(np.argmax(worth))
-        if worth[place] <= 0.0:
-            break
-        odd[present[place]] = min(gain.chance(usual[k], len(present)) for k, gain in enumerate(table[place]))
-        present.remove(present[place])
-    found: list[Difference] = []
-    shifts: dict[int, Floats] = {}
-    repairs: dict[tuple[int, int], Repair] = {}
-    alike = share_of_others(arms, pool, present) if present and (odd or mixed.arms) else pool
-    for arm, chance in odd.items():  # against those that are alike only
-        gains = _gains({arm: without_own(arms[arm], alike, arm)}, pool, arm, present, causes)
-        number = likeliest(causes, gains, usual)
-        gain, cause = gains[number], causes[number]
-        found.append(_described(arms[arm].name, cause, gain, usual[number], chance))
-        if cause.directions is None:
-            repairs |= {(arm, log): _repair(cause, gain, pool, arms[arm]) for log in range(len(arms[arm].logs))}
-        else:
-            shifts[arm] = cause.directions @ gain.change
-    for arm in mixed.arms:
-        group = None
-        if len(present) >= FEWEST_SHARED - 1:
-            logs = [without_own(arms[arm], alike, arm, log) for log in range(len(arms[arm].logs))]
-            group = odd_group(mixed, logs, [pool.eliminated[k] for k in present], causes)
-        found.append(_described_logs(arms[arm], group, causes, mixed.chance[arm]))
-        if group is not None:
-            repairs |= {(arm, log): _repair(causes[group.cause], gain, pool, arms[arm])
-                        for log, gain in zip(group.logs, group.gains, strict=True)}  # fmt: skip
-    return Judgement(differences=tuple(found), present=tuple(present), shifts=shifts, repairs=repairs)
+    suspects, blocks = _list_suspects(robot, base, pool), list(_list_blocks(arms, pool))
+    while len({block.arm for block in blocks}) >= FEWEST_SHARED:
+        owner = np.array([block.arm for block in blocks])
+        fit = _fit_shared(blocks, len(pool.shared_places))
+        columns = [fit.evidence.columns @ suspect.directions for suspect in suspects]
+        whole = np.array([owner == arm for arm in np.unique(owner)])
+        groups = np.unique(np.vstack([whole, np.eye(len(owner), dtype=bool)]), axis=0)
+        tried = [find_local(fit, column, groups) for column in columns]
+        best = min(tried, key=lambda found: found.p)
+        chance = best.p * len(suspects)
+        if chance > LEVEL:
+            return
+        arm = int(owner[groups[best.group]][0])
+        chosen, found, held = _narrow(fit, columns, owner == arm)
+        suspect, logs = suspects[chosen], [log for block, is_held in zip(blocks, held, strict=True) if is_held
+                                           for log in block.logs]  # fmt: skip
+        change = suspect.directions @ found.value
+        yield (
+            Difference(arm=arms[arm].name, what=suspect.name, kind=suspect.kind, chance=chance,
+                       told=_describe(suspect, found) + _where(arms[arm], logs)),
+            arm,
+            dict.fromkeys(logs, Repair(change[: -robot.dof], 1.0 + change[-robot.dof :])),
+        )  # fmt: skip
+        blocks = [block for block, is_held in zip(blocks, held, strict=True) if not is_held]  # they say no more
 
 
-def _gains(
-    triangles: Mapping[int, Floats], pool: Pool, arm: int, present: Sequence[int], causes: Sequence[Cause]
-) -> list[Gain]:
-    comparison = compare(triangles[arm], [pool.eliminated[k] for k in present if k != arm], len(pool.shared_places))
-    return [comparison.gain(cause) for cause in causes]
+def _list_suspects(robot: Robot, base: BaseParameters, pool: Pool) -> list[_Suspect]:
+    """Loads on the last bodies, gains of the torques, and last any change of the links."""
+    parents, dof = {body.parent for body in robot.bodies}, robot.dof
+    grouping, none = base.grouping[list(pool.shared_places)], np.zeros((dof, 10))
+    size = len(grouping)
+    loads = [
+        _Suspect("load", body.joint.child, np.vstack([grouping[:, 10 * j : 10 * j + 10], none]))
+        for j, body in enumerate(robot.bodies)
+        if j not in parents
+    ]
+    gains = [_Suspect("gain", name, np.eye(size + dof)[:, [size + j]]) for j, name in enumerate(robot.joint_names)]
+    return [*loads, *gains, _Suspect("links", "links", np.eye(size + dof)[:, :size])]
 
 
-def _repair(cause: Cause, gain: Gain, pool: Pool, arm: ArmEquations) -> Repair:
-    shift, gains = np.zeros(len(pool.shared_places)), np.ones(arm.information.dof)
-    if cause.directions is not None:
-        shift = cause.directions @ gain.change
-    elif abs(1.0 + gain.change[0]) > SMALLEST_GAIN:
-        gains[cause.joint] = 1.0 + gain.change[0]
-    return Repair(shift=shift, gains=gains)
+class _Block(NamedTuple):
+    """Some neighbouring logs of an arm."""
+
+    arm: int
+    logs: list[int]
+    rows: Floats
+    """(r, s + n + 1) shared parameters, gains and torque, own parameters eliminated."""
+
+
+def _list_blocks(arms: Sequence[ArmEquations], pool: Pool) -> Iterator[_Block]:
+    own, shared = list(pool.own_places), list(pool.shared_places)
+    size = len(own) + len(shared)
+    kept = [*shared, *range(size, size + arms[0].logs[0].dof)]
+    for number, arm in enumerate(arms):
+        for part in np.array_split(np.arange(len(arm.logs)), min(len(arm.logs), BLOCKS)):
+            rows = arm.rows(part.tolist(), pool.base_values(number))
+            triangle = Elimination.of(rows, own, kept).triangle
+            yield _Block(number, part.tolist(), triangle[:-1])  # the last row holds what nothing explains
+
+
+def _fit_shared(blocks: Sequence[_Block], shared: int) -> Fit:
+    """The fit of the shared parameters; rows have unit variance, of whichever joint they are."""
+    rows = np.concatenate([block.rows for block in blocks])
+    number = np.repeat(np.arange(len(blocks)), [len(block.rows) for block in blocks])
+    runs = np.array([block.arm for block in blocks])
+    evidence = Evidence(
+        rows[:, :-1], rows[:, -1], np.zeros_like(number), number, np.array([len(rows)]), shared, runs
+    )  # fmt: skip
+    X = evidence.columns[:, :shared]
+    basis = orth(X / np.maximum(np.linalg.norm(X, axis=0), 1e-300), rcond=RESOLUTION)
+    along = basis.T @ evidence.torque
+    return Fit(evidence, np.ones(1), basis, np.zeros(shared), evidence.torque - basis @ along)
+
+
+def _narrow(fit: Fit, columns: Sequence[Floats], blocks: Bools) -> tuple[int, Local, Bools]:
+    """The suspect of an arm, what was found, and the neighbouring logs that have it.
+
+    Where one suspect leaves something, the links differ; or its amount does from log to log, and one of them is named.
+    """
+    block, places = fit.evidence.block, np.flatnonzero(blocks)
+    spans = [(a, b) for a in range(len(places)) for b in range(a + 1, len(places) + 1)]
+    groups = np.array([np.isin(np.arange(len(blocks)), places[a:b]) for a, b in spans])
+    single = groups.sum(axis=1) == 1
+
+    def leaves(beside: Bools, column: Floats, tried: Bools, links: Floats = columns[-1]) -> bool:
+        rest = find_local(fit.with_harmless(column * beside[block][:, None]), links, tried)
+        return rest.p < LEVEL and rest.gain > EFFECT**2 * found.gain
+
+    best, found = _strongest(fit, columns[:-1], groups)
+    held = groups[found.group]
+    if not leaves(held, columns[best], held[None]):
+        return best, found, held
+    if len(places) > 1 and leaves(blocks, columns[-1], groups[single], columns[best]):
+        best, found = _strongest(fit, columns[:-1], groups[single])
+        return best, found, groups[single][found.group]
+    return len(columns) - 1, find_local(fit, columns[-1], blocks[None]), blocks
+
+
+def _strongest(fit: Fit, columns: Sequence[Floats], groups: Bools) -> tuple[int, Local]:
+    tried = [find_local(fit, column, groups) for column in columns]
+    best = max(range(len(tried)), key=lambda k: tried[k].gain)
+    return best, tried[best]
+
+
+def _describe(suspect: _Suspect, found: Local) -> str:
+    """A suspect with its size and 95 % interval, where that is known."""
+    if suspect.kind == "links":
+        return "its links differ from those of the fleet"
+    value, std = float(found.value[-1]), float(np.sqrt(max(found.covariance[-1, -1], 0.0)))
+    half = float(t.ppf(0.975, found.freedom)) * std
+    if suspect.kind == "gain":
+        return f"as if the torque of {suspect.name} were measured {1.0 + value:.3g} ± {half:.2g} times as large (95 %)"
+    if std > KNOWN_MASS * abs(value):
+        return f"as if {suspect.name} held another load"
+    return f"as if {suspect.name} held {value:+.3g} ± {half:.2g} kg (95 %)"
+
+
+def _where(arm: ArmEquations, logs: Sequence[int]) -> str:
+    """Which of an arm's logs, where these are not all."""
+    if len(logs) == len(arm.logs):
+        return ""
+    first, last = arm.log_names[logs[0]], arm.log_names[logs[-1]]
+    return f" in {len(logs)} of {len(arm.logs)} logs ({first}{f' to {last}' if len(logs) > 1 else ''})"
 
 
 def unusual_values(
@@ -160,55 +226,37 @@ def unusual_values(
     itself where that is larger. The farthest value is taken out, and the rest compared again.
 
     Args:
-        names: (k,) names of the own parameters, gains included.
+        names: (k,) names of the own parameters.
         units: (k,) their units.
         kinds: (k,) their kinds.
         arms: Names of the arms.
         pool: The fleet.
     """
-    if len(arms) < FEWEST_ARMS:
-        return []
     values, std = (np.array([getattr(own, part) for own in pool.own]) for part in ("values", "std"))
     found, known = [], np.isfinite(std)
     clear = np.array([is_clear_of_zero(values[known[:, k], k]) for k in range(values.shape[1])])
-    level = CHANCE / max(values.size, 1)
-    while True:
-        farthest = min(
-            (_distance(values, std, known, (arm, k), _mates(kinds, clear, k))
-             for arm, k in zip(*np.nonzero(known), strict=True) if known[:, k].sum() >= FEWEST_ARMS - 1),
-            key=lambda one: one.chance, default=None,
-        )  # fmt: skip
-        if farthest is None or farthest.chance > level:
+    mates = [[m for m, kind in enumerate(kinds) if m == k or (kind == kinds[k] and clear[m] and clear[k])]
+             for k in range(len(names))]  # fmt: skip
+    while len(arms) >= FEWEST_ARMS:
+        tried = [
+            (_judge_value(values, std, known, arm, k, mates[k]), arm, k)
+            for arm, k in zip(*np.nonzero(known), strict=True)
+            if known[:, k].sum() >= FEWEST_ARMS - 1
+        ]
+        (chance, mean), arm, k = min(tried, default=((1.0, 0.0), 0, 0))
+        if chance > LEVEL / values.size:
             break
-        arm, k = farthest.place
-        value, mean, of = float(values[arm, k]), farthest.mean, f" {units[k]}" if units[k] else ""  # gains are factors
-        share = percent(value - mean, mean) if clear[k] else ""
-        sentence = f"{names[k]} is {value:.4g}{of} against {mean:.4g}{of} of the fleet{share}, "
-        found.append(Difference(arm=arms[arm], what=names[k], kind="own", deviations=abs(farthest.deviations),
-                                sentence=sentence + sureness(farthest.chance)))  # fmt: skip
+        share = percent(float(values[arm, k]) - mean, mean) if clear[k] else ""
+        told = f"{names[k]} is {values[arm, k]:.4g} {units[k]} against {mean:.4g} {units[k]} of the fleet{share}"
+        found.append(Difference(arm=arms[arm], what=names[k], kind="own", chance=chance, told=told))
         known[arm, k] = False
-    return sorted(found, key=lambda difference: -difference.deviations)
+    return found
 
 
-class _Distance(NamedTuple):
-    """How far a value of one arm is from those of the others."""
-
-    place: tuple[int, int]
-    mean: float
-    deviations: float
-    chance: float
-
-
-def _mates(kinds: Sequence[str], clear: Bools, place: int) -> list[int]:
-    """Parameters whose scatter, as a share of their means, is that of one of them; itself alone near zero."""
-    if not clear[place]:
-        return [place]
-    return [k for k, kind in enumerate(kinds) if kind == kinds[place] and clear[k]]
-
-
-def _distance(values: Floats, std: Floats, known: Bools, place: tuple[int, int], mates: Sequence[int]) -> _Distance:
-    """The distance of a value from the mean of the others, against their natural scatter and its own uncertainty."""
-    arm, k = (int(number) for number in place)
+def _judge_value(
+    values: Floats, std: Floats, known: Bools, arm: int, k: int, mates: Sequence[int]
+) -> tuple[float, float]:
+    """Chance of a value beside those of the other arms, by their scatter and its own uncertainty; their mean."""
     others = known.copy()
     others[arm] = False
     shares, freedom = {}, 0
@@ -216,14 +264,15 @@ def _distance(values: Floats, std: Floats, known: Bools, place: tuple[int, int],
         rows = others[:, mate]
         if rows.sum() > 1:
             size = float(values[rows, mate].mean()) if len(mates) > 1 else 1.0
-            shares[mate] = (float(values[rows, mate].var(ddof=1)) - float(np.mean(std[rows, mate] ** 2))) / size**2
+            scatter = float(values[rows, mate].var(ddof=1)) - float(np.mean(std[rows, mate] ** 2))
+            shares[mate] = scatter / size**2
             freedom += int(rows.sum()) - 1
-    mean, count = float(values[others[:, k], k].mean()), int(others[:, k].sum())
-    scale = mean**2 if len(mates) > 1 else 1.0
-    natural = scale * max(float(np.mean(list(shares.values()))), shares[k], 0.0)
-    own = float(np.mean(std[others[:, k], k] ** 2))
-    deviations = (float(values[arm, k]) - mean) / np.sqrt(natural + std[arm, k] ** 2 + (natural + own) / count)
-    return _Distance((arm, k), mean, float(deviations), 2.0 * float(t.sf(abs(deviations), freedom)))
+    rows = others[:, k]
+    mean = float(values[rows, k].mean())
+    natural = (mean**2 if len(mates) > 1 else 1.0) * max(float(np.mean(list(shares.values()))), shares[k], 0.0)
+    own = float(np.mean(std[rows, k] ** 2))
+    deviations = (float(values[arm, k]) - mean) / np.sqrt(natural + std[arm, k] ** 2 + (natural + own) / rows.sum())
+    return 2.0 * float(t.sf(abs(deviations), freedom)), mean
 
 
 def is_clear_of_zero(values: Floats) -> bool:
@@ -236,53 +285,3 @@ def is_clear_of_zero(values: Floats) -> bool:
 def percent(change: float, before: float) -> str:
     """A change in per cent, with a comma before it; empty where the sign changes or the value grows tenfold."""
     return f", {100.0 * change / before:+.0f} %" if before and -1.0 <= change / before < 10.0 else ""
-
-
-def sureness(chance: float) -> str:
-    """How unlikely a difference is by chance."""
-    return f"far beyond chance (p < {FAR:.0e})".replace("e-0", "e-") if chance < FAR else (
-        f"beyond chance (p = {chance:.0e})".replace("e-0", "e-"))  # fmt: skip
-
-
-def _described(arm: str, cause: Cause, gain: Gain, usual: float, chance: float) -> Difference:
-    size = float(np.sqrt(gain.size / usual))
-    return Difference(arm=arm, what=cause.name or "links", kind=cause.kind, deviations=size,
-                      sentence=f"{_told(cause, gain, usual)}, {sureness(chance)}")  # fmt: skip
-
-
-def _told(cause: Cause, gain: Gain, usual: float) -> str:
-    """A cause with its size and 95 % interval, where that is known."""
-    if cause.kind == "links":
-        return "its links differ from those of the fleet"
-    value, half = float(gain.change[-1]), float(1.96 * gain.std[-1] * np.sqrt(usual))
-    if cause.kind == "gain":
-        return f"as if the torque of {cause.name} were measured {1.0 + value:.3g} ± {half:.2g} times as large (95 %)"
-    known = half < 1.96 * KNOWN_MASS * abs(value)
-    return f"as if {cause.name} held {value:+.3g} ± {half:.2g} kg (95 %)" if known else (
-        f"as if {cause.name} held another load")  # fmt: skip
-
-
-def _described_logs(arm: ArmEquations, group: LogGroup | None, causes: Sequence[Cause], chance: float) -> Difference:
-    """An arm whose logs disagree: in which of them what is different."""
-    if group is None:
-        return Difference(arm=arm.name, what="logs", kind="logs", deviations=0.0, sentence=(
-            f"its {len(arm.logs)} logs disagree with one another in more than friction, {sureness(chance)}; the fleet "
-            "does not tell which are unusual"))  # fmt: skip
-    cause, whole, usual = causes[group.cause], group.whole, group.usual
-    names = [arm.log_names[log] if arm.log_names else f"log {log + 1}" for log in group.logs]
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    where = f"{len(names)} of {len(arm.logs)} logs ({', '.join(names[:MOST_NAMES])}{more})"
-    words = {"load": "another load", "gain": "another gain", "links": "other links"}[cause.kind]
-    values = [float(gain.change[-1]) for gain in group.gains]
-    told = _told(cause, whole, usual)
-    if group.scatter:
-        low, high = min(values), max(values)
-        told = f"as if {cause.name} held {low:+.3g} to {high:+.3g} kg" if cause.kind == "load" else (
-            f"as if the torque of {cause.name} were measured {1.0 + low:.3g} to {1.0 + high:.3g} times as large"
-        )  # fmt: skip
-    if cause.kind == "links" and len(names) == len(arm.logs):
-        return _described(arm.name, cause, whole, usual, chance)
-    return Difference(
-        arm=arm.name, what=cause.name or "links", kind=cause.kind, deviations=float(np.sqrt(whole.size / usual)),
-        sentence=f"{words} in {where}: {told}, {sureness(chance)}",
-    )  # fmt: skip

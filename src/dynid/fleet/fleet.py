@@ -18,15 +18,7 @@ from dynid.errors import DataError, DynidError
 from dynid.estimation.equations import Factors, merge_information, next_segment
 from dynid.estimation.estimate import Estimator
 from dynid.findings import Finding
-from dynid.fleet.differences import (
-    FEWEST_ARMS,
-    FEWEST_SHARED,
-    Difference,
-    Repair,
-    different_arms,
-    unusual_values,
-)
-from dynid.fleet.fleet_causes import possible_causes
+from dynid.fleet.differences import FEWEST_ARMS, FEWEST_SHARED, Difference, Repair, find_differences, unusual_values
 from dynid.fleet.fleet_logs import FleetLog, find_logs
 from dynid.fleet.history import (
     DAY_S,
@@ -37,7 +29,7 @@ from dynid.fleet.history import (
     temperature_effects,
     window_logs,
 )
-from dynid.fleet.pooling import ArmEquations, OwnPart, Pool, pool_arms, share_of_others, weigh_arm
+from dynid.fleet.pooling import ArmEquations, OwnPart, Pool, pool_arms
 from dynid.fleet.store import LeafStore, settings_digest
 from dynid.information import Information
 from dynid.links.common.leaves import CUTOFF_LOGS, Leaf, LeafTask, fix_cutoff, leaf_equations, leaf_tasks, make_leaf
@@ -61,11 +53,6 @@ CHOSEN_CUTOFF = f"chosen from up to {CUTOFF_LOGS} of the logs"
 """Where a cutoff comes from that is chosen now."""
 KEPT_CUTOFF = "chosen by the first run with this store"
 """Where the cutoff of a store comes from."""
-MOST_TRIED = 15
-"""Number of logs, spread over all, that are tried for the common cutoff where some cannot be used (convention)."""
-CLEAR_FACTOR = 1.5
-"""Ratio of two cutoffs from which on they are clearly different (convention: choices from other logs of the same arms
-differ by a few percent)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +72,7 @@ class Arm:
     logs: int
     samples: int
     own: OwnPart
-    """Its own parameters, gains as factors such as 1.08; `Fleet.own_names` says which."""
+    """Its own parameters; `Fleet.own_names` says which."""
     history: History
     differences: tuple[Difference, ...]
     """In what it differs from the fleet, and what changed, the largest first."""
@@ -205,7 +192,6 @@ class Fleet:
         lines += [f"{effect.sentence}." for effect in self.warmth if effect.is_sure]
         lines += [f"Left out: {log.path} ({log.arm}): {log.reason}" for log in self.failed]
         lines += [f"Not kept: {f.where}: {f.message}" for f in self.findings if f.code == "store-not-written"]
-        lines += [f"{f.message} {f.remedy}" for f in self.findings if f.code == "cutoff-of-store"]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -221,14 +207,13 @@ def identify_fleet(
     *,
     channel_map: ChannelMapSource | None = None,
     store: str | Path | None = None,
-    gain_spread: float = 0.0,
     window_days: float = MONTH_DAYS,
     progress: Progress | None = None,
 ) -> Fleet:
     """Identify a fleet of arms of one type from the logs of all of them.
 
-    Inertial parameters are shared; friction and offsets are every arm's own, gains of the torques too where
-    ``gain_spread`` is above zero. A log that cannot be used is listed and left out.
+    Inertial parameters are shared; friction and offsets are every arm's own. A log that cannot be used is listed and
+    left out.
 
     Args:
         robot: The type: geometry and terms; its parameter values are the prior.
@@ -236,7 +221,6 @@ def identify_fleet(
         recipe: All settings, the engine among them; the defaults of `Recipe` if None. Terms are not selected.
         channel_map: Channel map of the logs.
         store: Folder in which reduced logs are kept: the next call reads only new or changed logs.
-        gain_spread: Standard deviation of the arms' torque gains about one, such as 0.03; zero takes them as one.
         window_days: Length of the windows of time in which own parameters are followed [days].
         progress: Called with the finished share (0 to 1) and a short description of the current step.
 
@@ -250,7 +234,6 @@ def identify_fleet(
         >>> [arm.name for arm in fleet.arms]
         ['a1', 'a2']
     """
-    check_number("gain_spread", gain_spread, "a share from zero up, such as 0.03", zero=True)
     check_number("window_days", window_days, "a time above zero [days]")
     chosen = replace(recipe or Recipe(), friction="plain")
     _refuse_unusable(chosen)
@@ -271,7 +254,7 @@ def identify_fleet(
             else "Run dynid inspect LOG --robot ROBOT > map.toml for one of them, check the map, and give it: "
             "--map map.toml.",
         )
-    fleet = _assemble(model, base, leaves, gain_spread, window_days * DAY_S, chosen)
+    fleet = _assemble(model, base, leaves, window_days * DAY_S, chosen)
     findings = (*fleet.findings, *map(_left_out, failed), *reading.notes)
     hz, origin = reading.cutoff
     return replace(
@@ -334,7 +317,6 @@ class _Reading:
             self._keep(logs[number], settings, found[number] if outcome.error is None else outcome.error)
             if progress is not None:
                 progress(done / len(missing), f"{done} of {len(missing)} logs reduced")
-        self._compare_cutoff([logs[number].path for number in missing if number in found])
         by_arm: dict[str, list[Leaf]] = {}
         copies = _copies(found)
         for number in sorted(found.keys() - copies.keys()):
@@ -380,81 +362,55 @@ class _Reading:
 
     def _choose_cutoff(self, logs: Sequence[Log]) -> float | None:
         """A common cutoff of logs [Hz]; None where those that were looked at do not tell."""
-        try:
-            return self._common_cutoff(logs)
-        except DynidError:  # one of the few cannot be used, as its leaf will say: others stand in
-            good: list[Log] = []
-            for place in np.unique(np.linspace(0, len(logs) - 1, MOST_TRIED).round().astype(int)):
-                if len(good) < CUTOFF_LOGS:
-                    with suppress(DynidError):
-                        self._common_cutoff([logs[place]])
-                        good.append(logs[place])
-            return self._common_cutoff(good) if good else None
-
-    def _common_cutoff(self, logs: Sequence[Log]) -> float | None:
         reader = LogReader(robot=self.robot, recipe=self.recipe, channel_map=self.channel_map)
-        hz = fix_cutoff(reader, logs).recipe.cutoff_hz
+        some = [logs[k] for k in np.unique(np.linspace(0, len(logs) - 1, 3 * CUTOFF_LOGS).round().astype(int))]
+        good: list[Log] = []
+        for log in some:  # those that cannot be used say so later, by their leaves
+            if len(good) < CUTOFF_LOGS:
+                with suppress(DynidError):
+                    fix_cutoff(reader, [log])
+                    good.append(log)
+        hz = fix_cutoff(reader, good).recipe.cutoff_hz if good else None
         return hz if isinstance(hz, float) else None
-
-    def _compare_cutoff(self, logs: Sequence[Log]) -> None:
-        """Say so where new logs would choose a clearly different cutoff than the one that the store holds."""
-        kept, origin = self.cutoff
-        if kept is None or origin != KEPT_CUTOFF or not logs:
-            return
-        hz = self._choose_cutoff(logs)
-        if hz is not None and max(hz / kept, kept / hz) > CLEAR_FACTOR:
-            self.notes.append(Finding(
-                code="cutoff-of-store", severity="warning", where="store",
-                message=f"The store's cutoff is {kept:.4g} Hz; the logs that are new now would choose {hz:.4g} Hz.",
-                remedy=f"State one for all logs, such as --set cutoff_hz={hz:.3g}: all are then read again, once.",
-            ))  # fmt: skip
 
 
 def _assemble(
-    robot: Robot, base: BaseParameters, leaves: Mapping[str, Sequence[Leaf]], gain_spread: float, window_s: float,
-    recipe: Recipe,
-) -> Fleet:  # fmt: skip
+    robot: Robot, base: BaseParameters, leaves: Mapping[str, Sequence[Leaf]], window_s: float, recipe: Recipe
+) -> Fleet:
     """Pool the arms, compare them, and identify the typical one."""
-    names = tuple(leaves)
-    arms = [_arm(robot, base, name, leaves[name], window_s) for name in names]
-    pool = pool_arms(arms, _own_places(robot, base), gain_spread)
-    judged = different_arms(arms, pool, possible_causes(robot, base, pool))
-    if judged.differences:
-        used = {
-            name: [_repaired(leaf, judged.repairs.get((k, log)), pool) for log, leaf in enumerate(leaves[name])]
-            for k, name in enumerate(names)
-        }
-        again = {k for k, _ in judged.repairs}
-        arms = [
-            _arm(robot, base, arm.name, used[arm.name], window_s) if k in again else arm for k, arm in enumerate(arms)
-        ]
-        pool = share_of_others(arms, pool, judged.present or range(len(arms)), judged.shifts)
-        leaves = used
-    windows = [window_logs(leaves[name], window_s) for name in names]
-    own_names = (*(base.names[place] for place in pool.own_places), *_gain_names(robot, pool))
-    own_units = (*(base.units[place] for place in pool.own_places), *("",) * (len(own_names) - len(pool.own_places)))
-    joints = _own_joints(robot, base, pool)
-    terms = [robot.terms[base.columns[place] - 10 * robot.dof].term for place in pool.own_places]
-    kinds = [*(type(term).__name__ for term in terms), *("gain",) * (len(own_names) - len(terms))]
-    histories = [_gains_as_factors(arm_history(pool, k, arms[k], windows[k]), pool) for k in range(len(names))]
-    parts = tuple(_as_factors(part, pool) for part in pool.own)
-    own = [*unusual_values(own_names, own_units, kinds, names, replace(pool, own=parts)),
-           *changed_values(own_names, own_units, joints, histories)]  # fmt: skip
-    others = {difference.arm for difference in judged.differences if difference.kind in ("links", "logs")}
-    differences = [*judged.differences, *(difference for difference in own if difference.arm not in others)]
-    of_arm = {
-        name: tuple(sorted((d for d in differences if d.arm == name), key=lambda d: -d.deviations)) for name in names
-    }
-    typical = _typical(
-        base, [_equations(robot, base, leaves[name]) for name in names], pool, make_estimator(recipe, robot, [], None)
-    )
+    names, logs = tuple(leaves), list(leaves.values())
+    arms = [_arm(robot, base, *pair, window_s) for pair in leaves.items()]
+    own_places = _own_places(robot, base)
+    pool = pool_arms(arms, own_places)
+    differences = []
+    repairs: dict[int, dict[int, list[Repair]]] = {}
+    for difference, arm, of_logs in find_differences(robot, base, arms, pool):
+        differences.append(difference)
+        for log, repair in of_logs.items():
+            repairs.setdefault(arm, {}).setdefault(log, []).append(repair)
+    if repairs:
+        for arm, of_logs in repairs.items():
+            logs[arm] = [_repaired(leaf, of_logs.get(log, ()), pool) for log, leaf in enumerate(logs[arm])]
+            arms[arm] = _arm(robot, base, names[arm], logs[arm], window_s)
+        pool = pool_arms(arms, own_places, [k for k in range(len(arms)) if k not in repairs])
+    own_names, own_units = (tuple(of[place] for place in own_places) for of in (base.names, base.units))
+    terms = [robot.terms[base.columns[place] - 10 * robot.dof] for place in own_places]
+    joints, kinds = tuple(term.joints[-1] for term in terms), [type(term.term).__name__ for term in terms]
+    histories = [arm_history(pool, *pair) for pair in zip(arms, logs, strict=True)]
+    others = {difference.arm for difference in differences if difference.kind == "links"}
+    further = [*unusual_values(own_names, own_units, kinds, names, pool),
+               *changed_values(own_names, own_units, joints, histories)]  # fmt: skip
+    differences += [difference for difference in further if difference.arm not in others]
     members = tuple(
-        Arm(name=name, logs=len(leaves[name]), samples=sum(leaf.samples for leaf in leaves[name]), own=parts[k],
-            history=histories[k], differences=of_arm[name])
+        Arm(name=name, logs=len(logs[k]), samples=sum(leaf.samples for leaf in logs[k]), own=pool.own[k],
+            history=histories[k],
+            differences=tuple(sorted((d for d in differences if d.arm == name), key=lambda d: d.chance)))
         for k, name in enumerate(names)
     )  # fmt: skip
+    equations = [leaf_equations(robot, base, some, excerpts=False) for some in logs]
     return Fleet(
-        typical=typical, pool=pool, arms=members, own_names=own_names, own_units=own_units, own_joints=joints,
+        typical=_typical(base, equations, pool, make_estimator(recipe, robot, [], None)), pool=pool, arms=members,
+        own_names=own_names, own_units=own_units, own_joints=joints,
         warmth=temperature_effects(own_names, own_units, joints, histories), failed=(), read=0,
         cutoff_hz=None, cutoff_origin="", findings=tuple(map(_finding, differences)),
     )  # fmt: skip
@@ -470,62 +426,30 @@ def _own_places(robot: Robot, base: BaseParameters) -> list[int]:
     ]
 
 
-def _own_joints(robot: Robot, base: BaseParameters, pool: Pool) -> tuple[int, ...]:
-    """The joint of each own parameter, gains last."""
-    terms = [robot.terms[base.columns[place] - 10 * robot.dof] for place in pool.own_places]
-    gains = range(robot.dof) if pool.gain_spread > 0.0 else ()
-    return (*(term.joints[-1] for term in terms), *gains)
-
-
-def _gain_names(robot: Robot, pool: Pool) -> tuple[str, ...]:
-    return tuple(f"gain of {name}" for name in robot.joint_names) if pool.gain_spread > 0.0 else ()
-
-
-def _as_factors(part: OwnPart, pool: Pool) -> OwnPart:
-    """Own parameters with the gains as factors, such as 1.08; the pool has what they add to one."""
-    values = part.values.copy()
-    values[len(pool.own_places) :] += 1.0
-    return replace(part, values=values)
-
-
-def _gains_as_factors(history: History, pool: Pool) -> History:
-    windows = tuple(replace(window, own=_as_factors(window.own, pool)) for window in history.windows)
-    return replace(history, windows=windows)
-
-
-def _equations(robot: Robot, base: BaseParameters, leaves: Sequence[Leaf]) -> Factors:
-    return leaf_equations(robot, base, leaves, excerpts=False)
-
-
 def _arm(robot: Robot, base: BaseParameters, name: str, leaves: Sequence[Leaf], window_s: float) -> ArmEquations:
-    return weigh_arm(
-        name, _equations(robot, base, leaves).information, [_equations(robot, base, [leaf]) for leaf in leaves],
-        [_equations(robot, base, window).information for window in window_logs(leaves, window_s)],
-        [Path(leaf.log).name for leaf in leaves],
-    )  # fmt: skip
+    equations = [leaf_equations(robot, base, [leaf], excerpts=False) for leaf in leaves]
+    return ArmEquations.of(name, equations, [Path(leaf.log).name for leaf in leaves], window_logs(leaves, window_s))
 
 
-def _repaired(leaf: Leaf, repair: Repair | None, pool: Pool) -> Leaf:
-    """A log as if it had no other load and gain than the fleet; unchanged without a repair."""
-    if repair is None:
-        return leaf
-    moved = np.zeros(len(pool.own_places) + len(pool.shared_places))
-    moved[list(pool.shared_places)] = repair.shift
-    return replace(leaf, information=leaf.information.with_moved_torques(moved, repair.gains))
+def _repaired(leaf: Leaf, repairs: Sequence[Repair], pool: Pool) -> Leaf:
+    """A log as if it had no other load and gain than the fleet."""
+    information = leaf.information
+    for repair in repairs:
+        moved = np.zeros(len(pool.own_places) + len(pool.shared_places))
+        moved[list(pool.shared_places)] = repair.shift
+        information = information.with_moved_torques(moved, repair.gains)
+    return replace(leaf, information=information)
 
 
 def _typical(base: BaseParameters, equations: Sequence[Factors], pool: Pool, estimator: Estimator) -> Identification:
-    """Identify the typical robot from all arms, as if each had the fleet's mean of own parameters and unit gains."""
-    own = np.array([part.values[: len(pool.own_places)] for part in pool.own])
-    known = np.array([np.isfinite(part.std[: len(pool.own_places)]) for part in pool.own])
+    """Identify the typical robot from all arms, as if each had the fleet's mean of own parameters."""
+    own, known = np.array([part.values for part in pool.own]), np.isfinite([part.std for part in pool.own])
     mean = np.where(known, own, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
     parts: list[Information] = []
     for k, mine in enumerate(equations):
         moved = np.zeros(len(base.columns))
         moved[list(pool.own_places)] = np.where(known[k], own[k] - mean, 0.0)
-        moved[list(pool.shared_places)] = pool.shared_of(k) - pool.shared
-        typical = mine.information.with_moved_torques(moved, pool.gains(k) if pool.gain_spread > 0.0 else None)
-        parts.append(typical.renumber(next_segment(parts)))
+        parts.append(mine.information.with_moved_torques(moved).renumber(next_segment(parts)))
     merged = replace(
         equations[0], information=merge_information(parts), blocks=tuple(part.segments for part in parts), excerpts=()
     )
@@ -538,11 +462,7 @@ def _count(number: int, what: str) -> str:
 
 def _tightening(pool: Pool) -> float:
     """Median ratio of the standard deviations of the shared parameters by a single arm and by the fleet."""
-    ratios = []
-    for number in range(len(pool.eliminated)):
-        _, covariance, null = pool.of_arms([number])
-        if not null.size:
-            ratios.append(float(np.median(np.sqrt(np.diagonal(covariance)) / pool.std)))
+    ratios = [float(np.median(alone / pool.std)) for alone in pool.std_by_one()]
     return float(np.median(ratios)) if ratios else np.inf
 
 

@@ -14,17 +14,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import numpy as np
+from scipy.stats import t as student
 
 from dynid.arrays import Floats
-from dynid.fleet.differences import Difference, is_clear_of_zero, percent, sureness
+from dynid.diagnosis.naming import LEVEL
+from dynid.fleet.differences import Difference, is_clear_of_zero, percent
 from dynid.fleet.pooling import ArmEquations, OwnPart, Pool, own_values
 from dynid.fleet.trends import Trend, excess_scatter, fit_trend
 from dynid.links.common.leaves import Leaf
 
 DAY_S = 86400.0
 """Length of a day [s]."""
-CHANCE = 1e-2
-"""Probability that any arm of a fleet without changes is reported, over all arms and parameters."""
 SURE = 3.0
 """Standard deviations from which on an effect of temperature is stated (convention)."""
 WINDOW_K = 4.0
@@ -102,33 +102,34 @@ class TemperatureEffect:
         return f"{self.name} changes by {self.per_kelvin:+.3g} ± {half:.2g} {self.unit}/K{relative} with temperature"
 
 
-def window_logs(leaves: Sequence[Leaf], window_s: float) -> list[list[Leaf]]:
-    """The leaves of an arm by windows of time, counted from its first log, and of temperature where it is known."""
+def window_logs(leaves: Sequence[Leaf], window_s: float) -> list[list[int]]:
+    """Numbers of an arm's logs by windows of time, counted from the first, and of temperature where it is known."""
     first = min(leaf.start_s for leaf in leaves)
-    grouped: dict[tuple[int, int], list[Leaf]] = {}
-    for leaf in leaves:
+    grouped: dict[tuple[int, int], list[int]] = {}
+    for number, leaf in enumerate(leaves):
         known = np.empty(0) if leaf.temperature is None else leaf.temperature[np.isfinite(leaf.temperature)]
         warmth = int(known.mean() // WINDOW_K) if known.size else 0
-        grouped.setdefault((int((leaf.start_s - first) // window_s), warmth), []).append(leaf)
+        grouped.setdefault((int((leaf.start_s - first) // window_s), warmth), []).append(number)
     return [grouped[place] for place in sorted(grouped)]
 
 
-def arm_history(pool: Pool, number: int, arm: ArmEquations, windows: Sequence[Sequence[Leaf]]) -> History:
+def arm_history(pool: Pool, arm: ArmEquations, leaves: Sequence[Leaf]) -> History:
     """Estimate an arm's own parameters window by window.
 
     Args:
         pool: The fleet.
-        number: Number of the arm in it.
-        arm: Its equations.
-        windows: For each of its windows the logs.
+        arm: The equations of the arm.
+        leaves: Its logs.
     """
-    made = [
-        Window(
-            time_s=float(np.mean([leaf.start_s for leaf in logs])), logs=len(logs),
-            own=own_values(arm, pool, number, window), temperature=_mean_temperature(logs),
+    made = []
+    for window in arm.windows:
+        logs = [leaves[log] for log in window]
+        time_s = float(np.mean([leaf.start_s for leaf in logs]))
+        made.append(
+            Window(
+                time_s=time_s, logs=len(logs), own=own_values(arm, pool, window), temperature=_mean_temperature(logs)
+            )
         )
-        for window, logs in enumerate(windows)
-    ]  # fmt: skip
     return History(arm=arm.name, windows=tuple(sorted(made, key=lambda window: window.time_s)))
 
 
@@ -151,24 +152,21 @@ def changed_values(
         joints: (k,) joint whose temperature acts on each.
         histories: Those of all arms.
     """
-    from scipy.special import stdtr
-
     found = []
-    trends = {k: _trends(histories, k, joint) for k, joint in enumerate(joints)}
-    tests = sum(map(len, trends.values()))
-    for k, of_arms in trends.items():
+    trends = [_trends(histories, k, joint) for k, joint in enumerate(joints)]
+    tests = max(sum(map(len, trends)), 1)
+    for k, of_arms in enumerate(trends):
         scatter = excess_scatter(list(of_arms.values()))
         freedom = sum(trend.freedom for trend in of_arms.values())
+        clear = is_clear_of_zero(np.array([one.middle for one in of_arms.values()]))
         for history in histories:
             trend = of_arms.get(history.arm)
-            if trend is None:
-                continue
-            size = abs(trend.slope) / (trend.std * np.sqrt(scatter))
-            chance = 2.0 * float(stdtr(freedom, -size))
-            if chance <= CHANCE / tests:
-                clear = is_clear_of_zero(np.array([one.middle for one in of_arms.values()]))
-                found.append(_change(history, k, trend, (float(size), chance), f"{names[k]} {units[k]}", clear))
-    return sorted(found, key=lambda difference: -difference.deviations)
+            size = 0.0 if trend is None else abs(trend.slope) / (trend.std * np.sqrt(scatter))
+            chance = 2.0 * float(student.sf(size, max(freedom, 1)))
+            if trend is not None and chance <= LEVEL / tests:
+                told = _describe_change(history, k, trend, names[k], units[k], clear)
+                found.append(Difference(arm=history.arm, what=names[k], kind="change", chance=chance, told=told))
+    return found
 
 
 def temperature_effects(
@@ -198,19 +196,13 @@ def _trends(histories: Sequence[History], parameter: int, joint: int) -> Mapping
     return {arm: trend for arm, trend in found.items() if trend is not None}
 
 
-def _change(
-    history: History, parameter: int, trend: Trend, sure: tuple[float, float], label: str, clear: bool
-) -> Difference:
+def _describe_change(history: History, parameter: int, trend: Trend, name: str, unit: str, clear: bool) -> str:
     times, values, std = history.values(parameter)
-    name, _, unit = label.partition(" ")
     change, before = trend.slope * float(times[-1] - times[0]), float(values[0])
     share = percent(change, before) if clear and abs(before) > 2.0 * float(std[0]) else ""
     warm = " at constant temperature" if np.isfinite(trend.per_kelvin) else ""
-    return Difference(
-        arm=history.arm, what=name, kind="change", deviations=sure[0],
-        sentence=f"{name} changed by {change:+.3g} {unit}{share}{warm} from {date_of(times[0])} to "
-        f"{date_of(times[-1])}, {sureness(sure[1])}",
-    )  # fmt: skip
+    dates = f"from {date_of(times[0])} to {date_of(times[-1])}"
+    return f"{name} changed by {change:+.3g} {unit}{share}{warm} {dates}"
 
 
 EARLIEST_S = 631152000.0

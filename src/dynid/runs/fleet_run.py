@@ -55,8 +55,6 @@ class IdentifyFleet(Task[FleetRun]):
     channel_map: ChannelMapSource | None = None
     store: str | Path | None = None
     """Folder in which reduced logs are kept."""
-    gain_spread: float = 0.0
-    """Standard deviation of the arms' torque gains about one; zero takes them as one."""
     window_days: float = MONTH_DAYS
     """Length of the windows of time [days]."""
 
@@ -65,12 +63,12 @@ class IdentifyFleet(Task[FleetRun]):
 
     def options(self) -> Mapping[str, Any]:
         logs = [self.data] if isinstance(self.data, str) else list(self.data)
-        return {"logs": list(map(str, logs)), "gain_spread": self.gain_spread, "window_days": self.window_days}
+        return {"logs": list(map(str, logs)), "window_days": self.window_days}
 
     def compute(self, desk: Desk) -> FleetRun:
         return FleetRun(identify_fleet(
             self.robot, self.data, self.recipe, channel_map=self.channel_map, store=self.store,
-            gain_spread=self.gain_spread, window_days=self.window_days, progress=desk.progress,
+            window_days=self.window_days, progress=desk.progress,
         ))  # fmt: skip
 
     def write(self, folder: RunFolder, result: FleetRun) -> FleetRun:

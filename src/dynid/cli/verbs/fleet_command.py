@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dynid.cli.execute import execute, read_recipe
-from dynid.cli.options import MAP, POSITIVE, FiniteRange, command, output_options, recipe_options, robot_argument
+from dynid.cli.options import MAP, POSITIVE, command, output_options, recipe_options, robot_argument
 from dynid.cli.screen import Screen
 
 if TYPE_CHECKING:
@@ -39,9 +39,6 @@ def _check_patterns(ctx: click.Context, param: click.Parameter, given: tuple[str
 @MAP
 @click.option("--store", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
               help="Keep reduced logs in this folder; the next run reads only new or changed logs.")  # fmt: skip
-@click.option("--gain-spread", type=FiniteRange(min=0.0), default=0.0, show_default=True, metavar="SHARE",
-              help="How much the torque gains of the arms differ from 1: their standard deviation, such as 0.03; "
-              "with 0 all gains are 1.")  # fmt: skip
 @click.option("--window", type=POSITIVE, default=30.0, show_default=True, metavar="DAYS",
               help="Length of the windows of time in which friction is followed [days].")  # fmt: skip
 @recipe_options(example="cutoff_hz=10 or gate=false", page="docs/recipes.md", of_logs=True, spreads=True)
@@ -51,7 +48,6 @@ def fleet(
     patterns: tuple[str, ...],
     channel_map: str | None,
     store: Path | None,
-    gain_spread: float,
     window: float,
     **_: Any,  # read from click's context
 ) -> None:
@@ -66,7 +62,7 @@ def fleet(
     from dynid.runs.fleet_run import IdentifyFleet
 
     recipe = read_recipe(Recipe)
-    task = IdentifyFleet(robot, list(patterns), recipe, channel_map, store, gain_spread, window)
+    task = IdentifyFleet(robot, list(patterns), recipe, channel_map, store, window)
     execute(task, "reducing logs", show_fleet)
 
 

@@ -50,9 +50,6 @@ def _overview(fleet: Fleet) -> list[Block]:
         ("shared parameters", str(len(fleet.shared_names))),
     )
     items = [("warning", arm.name, d.sentence, "") for arm in fleet.outliers for d in arm.differences]
-    items += [
-        ("warning", "store", f"{f.message} {f.remedy}", "") for f in fleet.findings if f.code == "cutoff-of-store"
-    ]
     return [
         Text(fleet.verdict.removesuffix("."), f"verdict {word}"),
         *([Text(fleet.gaps.removesuffix("."), "verdict bad")] if fleet.gaps else []),
@@ -63,7 +60,7 @@ def _overview(fleet: Fleet) -> list[Block]:
 
 
 def _own_parameters(fleet: Fleet, ordered: Sequence[Arm]) -> list[Block]:
-    """Friction, offsets and gains: a table, the conspicuous arms first, and one plot per parameter over the arms."""
+    """Friction and offsets: a table, the conspicuous arms first, and one plot per parameter over the arms."""
     pairs = list(zip(fleet.own_names, fleet.own_units, strict=True))
     values = np.array([np.where(np.isfinite(arm.own.std), arm.own.values, np.nan) for arm in fleet.arms])
     std = np.array([np.where(np.isfinite(arm.own.std), arm.own.std, 0.0) for arm in fleet.arms])
@@ -139,8 +136,8 @@ def _warmth_plot(fleet: Fleet, name: str) -> Plot:
 
 def _shared(fleet: Fleet) -> Rows:
     """Base parameters of the links, common to all arms, with their standard deviations and those of a single arm."""
-    single = [pool for pool in (fleet.pool.of_arms([k]) for k in range(len(fleet.arms))) if not pool[2].size]
-    typical = np.median([np.sqrt(np.diagonal(c)) for _, c, _ in single], axis=0) if single else None
+    single = fleet.pool.std_by_one()
+    typical = np.median(single, axis=0) if single else None
     rows = tuple(
         (
             name,
