@@ -1,6 +1,6 @@
 """Arms that differ from their fleet: in a load, the gain of a torque or their links, or in their own parameters.
 
-Loads, gains and links are suspects of the one test (`dynid.diagnosis.leave_out.find_local`), tried in every arm and in
+Loads, gains and links are suspects of the one test (`dynid.diagnosis.verdicts`), tried in every arm and in
 every log by itself: what a suspect explains there is compared with what it explains in other logs, so that errors of
 the model count. Friction and offsets are free in every log, and what they can explain is never put down to a load.
 
@@ -20,16 +20,15 @@ from scipy.stats import norm, t
 
 from dynid.arrays import Bools, Floats
 from dynid.diagnosis.evidence import BLOCKS, Evidence
-from dynid.diagnosis.leave_out import RESOLUTION, Fit, Local, find_local
-from dynid.diagnosis.naming import EFFECT, LEVEL
+from dynid.diagnosis.verdicts import LEVEL, RESOLUTION, Fit, Tried, Verdict, test_suspects
 from dynid.fleet.pooling import ArmEquations, Elimination, Pool
 from dynid.parameters.base_set import BaseParameters
 from dynid.robot.model import Robot
 
 FEWEST_ARMS, FEWEST_SHARED = 5, 3
 """Smallest fleets in which own parameters and shared ones are compared (convention)."""
-KNOWN_MASS = 0.3
-"""Largest standard deviation of a load's mass, relative to it, with which the mass is stated (convention)."""
+EFFECT = 0.05
+"""Torque that a suspect may leave over its own, and still explain an arm (effect: friction that grows with a load)."""
 CLEAR = 3.0
 """Scatter of the arms that a mean must exceed to be a measure of changes in per cent (convention)."""
 
@@ -98,12 +97,12 @@ def find_differences(
         columns = [fit.evidence.columns @ suspect.directions for suspect in suspects]
         whole = np.array([owner == arm for arm in np.unique(owner)])
         groups = np.unique(np.vstack([whole, np.eye(len(owner), dtype=bool)]), axis=0)
-        tried = [find_local(fit, column, groups) for column in columns]
+        tried = test_suspects(fit, [Tried(column, groups) for column in columns])
         best = min(tried, key=lambda found: found.p)
         chance = best.p * len(suspects)
         if chance > LEVEL:
             return
-        arm = int(owner[groups[best.group]][0])
+        arm = int(owner[groups[best.group or 0]][0])
         chosen, found, held = _narrow(fit, columns, owner == arm)
         suspect, logs = suspects[chosen], [log for block, is_held in zip(blocks, held, strict=True) if is_held
                                            for log in block.logs]  # fmt: skip
@@ -165,7 +164,7 @@ def _fit_shared(blocks: Sequence[_Block], shared: int) -> Fit:
     return Fit(evidence, np.ones(1), basis, np.zeros(shared), evidence.torque - basis @ along)
 
 
-def _narrow(fit: Fit, columns: Sequence[Floats], blocks: Bools) -> tuple[int, Local, Bools]:
+def _narrow(fit: Fit, columns: Sequence[Floats], blocks: Bools) -> tuple[int, Verdict, Bools]:
     """The suspect of an arm, what was found, and the neighbouring logs that have it.
 
     Where one suspect leaves something, the links differ; or its amount does from log to log, and one of them is named.
@@ -176,34 +175,34 @@ def _narrow(fit: Fit, columns: Sequence[Floats], blocks: Bools) -> tuple[int, Lo
     single = groups.sum(axis=1) == 1
 
     def leaves(beside: Bools, column: Floats, tried: Bools, links: Floats = columns[-1]) -> bool:
-        rest = find_local(fit.with_harmless(column * beside[block][:, None]), links, tried)
+        (rest,) = test_suspects(fit.with_harmless(column * beside[block][:, None]), [Tried(links, tried)])
         return rest.p < LEVEL and rest.gain > EFFECT**2 * found.gain
 
     best, found = _strongest(fit, columns[:-1], groups)
-    held = groups[found.group]
+    held = groups[found.group or 0]
     if not leaves(held, columns[best], held[None]):
         return best, found, held
     if len(places) > 1 and leaves(blocks, columns[-1], groups[single], columns[best]):
         best, found = _strongest(fit, columns[:-1], groups[single])
         return best, found, groups[single][found.group]
-    return len(columns) - 1, find_local(fit, columns[-1], blocks[None]), blocks
+    (found,) = test_suspects(fit, [Tried(columns[-1], blocks[None])])
+    return len(columns) - 1, found, blocks
 
 
-def _strongest(fit: Fit, columns: Sequence[Floats], groups: Bools) -> tuple[int, Local]:
-    tried = [find_local(fit, column, groups) for column in columns]
+def _strongest(fit: Fit, columns: Sequence[Floats], groups: Bools) -> tuple[int, Verdict]:
+    tried = test_suspects(fit, [Tried(column, groups) for column in columns])
     best = max(range(len(tried)), key=lambda k: tried[k].gain)
     return best, tried[best]
 
 
-def _describe(suspect: _Suspect, found: Local) -> str:
+def _describe(suspect: _Suspect, found: Verdict) -> str:
     """A suspect with its size and 95 % interval, where that is known."""
     if suspect.kind == "links":
         return "its links differ from those of the fleet"
-    value, std = float(found.value[-1]), float(np.sqrt(max(found.covariance[-1, -1], 0.0)))
-    half = float(t.ppf(0.975, found.freedom)) * std
+    value, half = float(found.value[-1]), float(found.half_width[-1])
     if suspect.kind == "gain":
         return f"as if the torque of {suspect.name} were measured {1.0 + value:.3g} ± {half:.2g} times as large (95 %)"
-    if std > KNOWN_MASS * abs(value):
+    if half > abs(value):
         return f"as if {suspect.name} held another load"
     return f"as if {suspect.name} held {value:+.3g} ± {half:.2g} kg (95 %)"
 

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from dynid.arrays import Floats
-from dynid.diagnosis.naming import LEVEL
+from dynid.diagnosis.verdicts import LEVEL
 from dynid.fleet.differences import Difference, is_clear_of_zero, percent
 from dynid.fleet.pooling import ArmEquations, OwnPart, Pool, own_values
 from dynid.fleet.trends import Trend, excess_scatter, fit_trend
