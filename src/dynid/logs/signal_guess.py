@@ -1,249 +1,440 @@
-"""Which columns of an unknown log hold which quantity, in which unit: from their names and their values."""
+"""Which columns of an unknown log hold which quantity, in which unit: from their names and their values.
+
+Columns of one quantity are candidates together where their names agree: in all words but the joint, in the words beside
+quantity and unit (torques of turning, forces of sliding joints), in the place of the word for the quantity (joints that
+the robot does not have), or in the quantity alone. `_score` chooses among the candidates.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence, Set
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
+from typing import Any
 
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.logs.column_names import (
-    COMMANDED,
-    MEASURED,
-    QUANTITY_WORDS,
-    Family,
-    JointNames,
-    Reading,
-    alike,
-    families,
-    joined,
-    quantity_in,
-    read_name,
-    says_a_quantity,
-    words_of,
-)
+from dynid.logs.column_names import QUANTITIES, WORDS, JointNames, Reading, quantity_in, read_name, words_for, words_of
 from dynid.logs.readers.base import Table
 from dynid.logs.units import declared_unit, known_unit
 from dynid.robot.model import Robot
 
-QUANTITIES = ("position", "velocity", "effort", "current")
-_DEFAULT = {"position": ("rad", "m"), "velocity": ("rad/s", "m/s"), "effort": ("N m", "N"), "current": ("A", "A")}
+_DEFAULT = {
+    "position": ("rad", "m"), "velocity": ("rad/s", "m/s"), "effort": ("N m", "N"), "current": ("A", "A"),
+    "temperature": ("degC", "degC"),
+}  # fmt: skip
 """Quantity -> units of a turning and of a sliding joint."""
-LARGEST_ANGLE = 3.0 * math.pi
-"""Positions beyond this are degrees, or radians of a motor [rad] (convention: one and a half turns)."""
-LARGEST_SLIDE = 10.0
-"""Positions of a slide beyond this are millimetres [m] (convention: no slide of an arm is as long)."""
+_BEYOND = {("position", "rad"): (3.0 * math.pi, "deg"), ("position", "m"): (10.0, "mm"),
+           ("temperature", "degC"): (200.0, "K")}  # fmt: skip
+"""Quantity and unit -> largest value (convention: no joint turns by more than one and a half turns, slides further or
+gets hotter), and the unit of larger ones."""
 NEAR_REFERENCE = 0.3
 """Largest distance of commanded from measured positions, relative to their own spread (convention)."""
 _STEPS = (("s", 0.25), ("ms", 100.0), ("us", 1e5))
 """Largest time between rows in each unit (convention: loggers write between 4 and 4000 rows a second)."""
+_DRIVES = ("enabled", "kp", "kd", "supply")
+_WRENCH = ("fx", "fy", "fz", "tx", "ty", "tz")
+_PLAIN = frozenset({"#", "joint", "joints", "axis", "j", "a", "actuator", "motor", "array"})
+"""Words that say no more than that a column belongs to a joint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class FoundSignal:
+class Found:
     """The columns of one quantity, in the robot's order."""
 
-    quantity: str
     file: str
     """Key of the table."""
-    family: Family
-    units: tuple[str, ...]
-    """One for all columns, or one each."""
-    reason: str
-    """Why this unit."""
-    certain: bool
-    """Whether the log declares the unit."""
+    columns: tuple[str, ...]
     why: str
     """Why these columns."""
-    folded: bool = False
-    """Whether the file has one number per line, the joints of a sample one below the other."""
-    other_names: bool = False
+    units: tuple[str, ...] = ()
+    """One for all columns, or one each."""
+    reason: str = ""
+    """Why this unit."""
+    certain: bool = False
+    """Whether the log declares the unit."""
+    by_name: bool = False
+    """Whether the robot's joint names say which column belongs to which joint."""
+    reordered: bool = False
+    """Whether the log has them in another order than the robot."""
+    foreign: bool = False
     """Whether they have names of joints, but not of the robot's, so that their order is the log's."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundTime:
-    """The column of time."""
-
-    file: str
-    column: str
-    unit: str
-    reason: str
-    certain: bool
     fraction: str | None = None
-    """Column with the nanoseconds beside whole seconds."""
+    """Time only: the column with the nanoseconds beside whole seconds."""
 
 
-def find_time(tables: Mapping[str, Table]) -> FoundTime | None:
-    """The column of time: steadily rising numbers whose name says so; a header's stamp before a recorder's own."""
-    found: list[tuple[int, FoundTime]] = []
-    for file, table in tables.items():
-        about = _aliases(table, JointNames(()))
-        units = table.units
-        readings = [read_name(about.get(name, name), JointNames(()), units.get(name)) for name in table.names]
-        readings = [replace(reading, column=name) for reading, name in zip(readings, table.names, strict=True)]
-        alone = len(table.names) == 1 and quantity_in(words_of(PurePath(file).stem)) == "time"
-        for reading in readings:
-            if (reading.quantity != "time" and not alone) or reading.other:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Candidate:
+    file: str
+    quantity: str
+    readings: tuple[Reading, ...]
+    by_name: bool
+    reordered: bool
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(reading.column for reading in self.readings)
+
+
+class Survey:
+    """The tables of one run with what their names say; `find` chooses the columns of every quantity."""
+
+    def __init__(self, tables: Mapping[str, Table], robot: Robot | None) -> None:
+        self.robot, self.joints = robot, JointNames(robot.joint_names if robot else ())
+        self.tables = dict(tables)
+        self.time = self._find_time()
+        self.tables = {file: self._folded(file, table) for file, table in tables.items()}
+        self.folded = [file for file in tables if self.tables[file] is not tables[file]]
+        """Files with one number per line, the joints of a sample one below the other."""
+
+    def find(self) -> dict[str, Found]:
+        """Quantity -> its columns; also those of commanded positions, temperatures, drives and a wrench."""
+        candidates = [one for file in self.tables for one in self._candidates(file)]
+        measured = [one for one in candidates if not one.readings[0].commanded]
+        width = self.robot.dof if self.robot else None
+        found = {name: best for name in QUANTITIES if (best := self._best(name, measured, width))}
+        if "effort" in found and has_no_sign(self.values(found["effort"])):
+            del found["effort"]
+        if "position" not in found:
+            return found | self._wrench()
+        if "velocity" in found and self.time is not None:
+            found["velocity"] = self._same_scale(found["velocity"], found["position"], self.time)
+        found |= self._reference(candidates, found)
+        width = self.values(found["position"]).shape[1]
+        if warm := self._best("temperature", measured, width) or self._best("temperature", measured, 1, alone=True):
+            found["temperature"] = warm
+        return found | (self._drives() if "reference" in found else {}) | self._wrench()
+
+    def values(self, found: Found) -> Floats:
+        """(N, k) the columns side by side."""
+        return np.column_stack([_tall(self.tables[found.file].columns[name]) for name in found.columns])
+
+    def left_out(self, found: Mapping[str, Found]) -> dict[str, list[str]]:
+        """What they look like -> columns that look like a joint's quantity, and that are not found."""
+        used = {(one.file, name) for one in (*found.values(), *self._drives().values()) for name in one.columns}
+        if self.time is not None:
+            used |= {(file, name) for file in self.tables for name in (*self.time.columns, self.time.fraction or "")}
+        left: dict[str, list[str]] = {}
+        for file, table in self.tables.items():
+            for name in table.names:
+                reading = read_name(name, self.joints, table.units.get(name))
+                kind = "effort" if reading.quantity == "force" else reading.quantity
+                unit = known_unit(reading.unit)
+                if kind is None and reading.is_named and reading.says_a_quantity:
+                    kind = None if unit is not None and unit.dimension == "voltage" else "unknown quantity"
+                is_known = kind in (*QUANTITIES, "unknown quantity", "temperature")
+                if is_known and not reading.other and (file, name) not in used:
+                    left.setdefault(f"commanded {kind}" if reading.commanded else str(kind), []).append(name)
+        return left
+
+    # --- time ------------------------------------------------------------------------------------------------------
+
+    def _find_time(self) -> Found | None:
+        """The column of time: rising numbers whose name says so; a header's stamp before a recorder's own."""
+        found: list[tuple[int, Found]] = []
+        for file, table in self.tables.items():
+            readings = self._readings(table)
+            alone = len(table.names) == 1 and quantity_in(words_of(PurePath(file).stem)) == "time"
+            for reading in readings:
+                if (reading.quantity != "time" and not alone) or reading.other:
+                    continue
+                nanos = _fraction_beside(reading, readings, table)
+                stamps = table.columns[reading.column] + (0.0 if nanos is None else 1e-9 * table.columns[nanos])
+                if not _rises(stamps):
+                    continue
+                unit, reason, certain = _time_unit(reading, stamps, table, nanos)
+                rank = 0 if {"header", "stamp"} <= set(reading.rest) else 1 if reading.said else 2
+                found.append((rank, Found(file=file, columns=(reading.column,), why="its name and its rising values",
+                                          units=(unit,), reason=reason, certain=certain, fraction=nanos)))  # fmt: skip
+        return min(found, key=lambda pair: pair[0])[1] if found else None
+
+    def stamps(self, time: Found) -> Floats:
+        """(N,) the column of time in its unit."""
+        columns = self.tables[time.file].columns
+        whole = columns[time.columns[0]]
+        return whole if time.fraction is None else whole + 1e-9 * columns[time.fraction]
+
+    # --- columns ---------------------------------------------------------------------------------------------------
+
+    def _folded(self, file: str, table: Table) -> Table:
+        """The table with a row per sample, where it has one number per line and as many as all joints need."""
+        if self.robot is None or self.robot.dof < 2 or self.time is None or len(table.columns) != 1:
+            return table
+        ((name, column),) = table.columns.items()
+        shape = (len(self.stamps(self.time)), self.robot.dof)
+        if file == self.time.file or column.shape != (shape[0] * shape[1],):
+            return table
+        return replace(table, columns={name: column.reshape(shape)})
+
+    def _readings(self, table: Table) -> list[Reading]:
+        """What the columns' names say, with the joints' names in the cells of the log."""
+        about = _aliases(table, self.joints)
+        read = [(name, read_name(about.get(name, name), self.joints, table.units.get(name))) for name in table.names]
+        return [replace(reading, column=name) for name, reading in read]
+
+    def _candidates(self, file: str) -> Iterator[_Candidate]:
+        table, stem = self.tables[file], words_of(PurePath(file).stem)
+        several = len(self.tables) > 1
+        by_file = quantity_in(stem) if quantity_in(stem) in QUANTITIES else None
+        readings = []
+        for reading in self._readings(table):
+            if reading.quantity is None and not reading.says_a_quantity:
+                reading = replace(reading, quantity=_unsaid(reading, by_file, several))
+            if several and {*WORDS["commanded"], "control"} & set(stem):
+                reading = replace(reading, commanded=True)
+            if reading.quantity in (*QUANTITIES, "force", "temperature") and not reading.other:
+                readings.append(reading)
+        for way in (_by_rest, _by_context, _by_word, _by_place, _by_quantity):
+            by_place = way in (_by_word, _by_place)
+            groups: dict[Any, list[Reading]] = {}
+            for reading in readings:
+                kind = "effort" if reading.quantity == "force" else reading.quantity
+                is_wide = table.columns[reading.column].ndim > 1
+                if (key := way(reading)) is not None and not (by_place and is_wide):
+                    groups.setdefault((kind, reading.commanded, reading.measured, key), []).append(reading)
+            for (kind, *_), group in groups.items():
+                if self._is_force(group) or len({len(_tall(table.columns[one.column])) for one in group}) > 1:
+                    continue
+                ordered = self._ordered(group, is_fine=way is _by_rest, by_place=by_place)
+                if ordered is not None:
+                    yield _Candidate(file, kind, *ordered)
+
+    def _is_force(self, group: Sequence[Reading]) -> bool:
+        """Whether columns are forces alone, and the robot has joints that turn."""
+        slides = self.robot is not None and all(joint.kind == "prismatic" for joint in self.robot.moving_joints)
+        return not slides and all(reading.quantity == "force" for reading in group)
+
+    def _ordered(
+        self, group: list[Reading], *, is_fine: bool, by_place: bool
+    ) -> tuple[tuple[Reading, ...], bool, bool] | None:
+        """Columns in the robot's order, whether names say it, and whether the log has another; None for no whole set.
+
+        Args:
+            group: The columns.
+            is_fine: Whether their names differ in the joint alone; others must be those of all joints.
+            by_place: Whether they are taken in the log's order: their names are no joints of the robot.
+        """
+        if by_place:  # two whole sets of columns, as of two arms, are not put together
+            sets = sum(count > 1 for count in Counter(reading.rest for reading in group).values())
+            owners = {(tuple(x for x in one.rest if x not in words_for(one.quantity)), one.number) for one in group}
+            return (tuple(group), False, False) if len(group) > 1 and sets < 2 and len(owners) == len(group) else None
+        by_joint = group[0].joint is not None
+        keys = [reading.joint if by_joint else reading.number for reading in group]
+        known = [key for key in keys if key is not None]
+        if len(group) > 1 and len(set(known)) < len(keys):
+            return None
+        start = 0 if by_joint else min(*known, 1) if known else 0
+        if not is_fine and sorted(known) != list(range(start, start + (len(self.joints.names) or len(group)))):
+            return None
+        place = self.joints.numbers()
+        by_name = by_joint or (bool(place) and set(place) == set(known))
+        ordered = sorted(group, key=lambda one: one.joint or 0) if by_joint else sorted(
+            group, key=lambda one: (place if by_name else {}).get(one.number or 0, one.number or 0)
+        )  # fmt: skip
+        return tuple(ordered), by_name, ordered != group
+
+    def _best(
+        self, quantity: str, candidates: Sequence[_Candidate], width: int | None, *, alone: bool = False
+    ) -> Found | None:
+        """The candidate of a quantity with the best score; `alone` wants it to be the only one."""
+        own = [one for one in candidates if one.quantity == quantity]
+        if alone and len({name for one in own for name in one.columns}) > 1:
+            return None
+        fitting = [(score, one) for one in own if (score := self._score(one, width)) is not None]
+        return self._found(max(fitting, key=lambda pair: pair[0])[1]) if fitting else None
+
+    def _score(self, one: _Candidate, wanted: int | None) -> tuple[int, ...] | None:
+        """How well columns fit: by name, by a word for the quantity, several, measured, by unit, without other words.
+
+        None if they are not as many as wanted.
+        """
+        columns = [self.tables[one.file].columns[name] for name in one.columns]
+        width = sum(1 if column.ndim == 1 else min(column.shape) for column in columns)
+        if wanted is not None and width != wanted:
+            return None
+        first = one.readings[0]
+        bare = not any(reading.context for reading in one.readings)  # wrist_1 counts the parts of one joint's name
+        facts = (one.by_name, first.said, width > 1, first.measured, first.unit is not None, bare)
+        return (*map(int, facts), width, -len(first.rest))
+
+    def _found(self, one: _Candidate) -> Found:
+        units, reason, certain = self._units(one)
+        why = "the joints' names" if one.by_name else f"the name {one.columns[0]!r}"
+        if one.by_name and one.reordered:
+            why += "; the log has the joints in another order than the robot"
+        foreign = self.robot is not None and len({reading.context for reading in one.readings}) > 1
+        return Found(file=one.file, columns=one.columns, why=why, units=_once(units), reason=reason, certain=certain,
+                     by_name=one.by_name, reordered=one.by_name and one.reordered, foreign=foreign)  # fmt: skip
+
+    # --- units and values ------------------------------------------------------------------------------------------
+
+    def _units(self, one: _Candidate) -> tuple[list[str], str, bool]:
+        """The unit of each column, the reason, and whether the log declares it."""
+        table = self.tables[one.file]
+        declared = [table.units.get(name, "") for name in one.columns]
+        said = [own or reading.unit or "" for own, reading in zip(declared, one.readings, strict=True)]
+        if all(declared):
+            return declared, "the log declares it", True
+        if all(said):
+            return said, "the names end in " + " and ".join(f"'{unit}'" for unit in dict.fromkeys(said)), False
+        values = np.column_stack([_tall(table.columns[name]) for name in one.columns])
+        known = self.robot is not None and self.robot.dof == values.shape[1]
+        slides = [joint.kind == "prismatic" for joint in self.robot.moving_joints] if self.robot and known else []
+        slides = slides or [False] * values.shape[1]
+        units = list(_DEFAULT[one.quantity][slide] for slide in slides)
+        for unit in set(units):
+            largest, other = _BEYOND.get((one.quantity, unit), (np.inf, unit))
+            if _largest(values[:, [own == unit for own in units]]) > largest:
+                units = [other if own == unit else own for own in units]
+        if len(said) == len(units):
+            force = ["N" if reading.quantity == "force" else "" for reading in one.readings]
+            units = [a or b or c for a, b, c in zip(said, force, units, strict=True)]
+        reach = f"values reach {_largest(values):.4g}"
+        if "deg" in units and "deg" not in said:
+            return units, f"{reach}: degrees, or radians of a motor (then add its gear)", False
+        return units, f"no unit in {'some of ' if any(said) else ''}the names; {reach}", False
+
+    def _same_scale(self, velocity: Found, position: Found, time: Found) -> Found:
+        """Velocities in degrees or millimetres per second, where positions have such slopes and no name says a unit."""
+        q, dq, stamps = self.values(position), self.values(velocity), self.stamps(time)
+        if velocity.certain or "no unit" not in velocity.reason or q.shape != dq.shape or len(stamps) != len(q):
+            return velocity
+        of_q, of_dq = (np.array(x.units * (q.shape[1] // len(x.units)), dtype=object) for x in (position, velocity))
+        known = known_unit(time.units[0])
+        seconds = stamps * (1.0 if known is None else known.factor)
+        with np.errstate(all="ignore"):
+            slopes = np.diff(q, axis=0) / np.diff(seconds)[:, None]
+            for unit in ("deg", "mm"):
+                own = of_q == unit
+                ratio = np.nanmedian(np.abs(dq[1:, own])) / np.nanmedian(np.abs(slopes[:, own])) if own.any() else 0.0
+                if 0.3 < ratio < 3.0:  # radians and metres per second would be 57 and 1000 times less
+                    of_dq[own] = f"{unit}/s"
+        units = _once(of_dq.tolist())
+        if units == velocity.units:
+            return velocity
+        return replace(velocity, units=units, reason="they are the slopes of the positions in these units")
+
+    def _reference(self, candidates: Sequence[_Candidate], found: Mapping[str, Found]) -> dict[str, Found]:
+        """The commanded positions, if columns say so and their values lie near the measured ones.
+
+        Weak servos stay far behind their commands: in a log without torques it suffices that the names are alike.
+        """
+        measured = found["position"]
+        actual = self.values(measured)
+        for one in candidates:
+            if one.quantity != "position" or not one.readings[0].commanded:
                 continue
-            values = table.columns[reading.column]
-            nanos = _fraction_beside(reading, readings, table)
-            rising = values if nanos is None else values + 1e-9 * table.columns[nanos]
-            if not _rises(rising):
+            signal = self._found(one)
+            wanted = self.values(signal)
+            if wanted.shape != actual.shape:
                 continue
-            unit, reason, certain = _time_unit(reading, rising, table, nanos)
-            stamped = {"header", "stamp"} <= set(reading.rest)
-            time = FoundTime(
-                file=file, column=reading.column, unit=unit, reason=reason, certain=certain, fraction=nanos
-            )
-            found.append((0 if stamped else 1 if reading.said else 2, time))
-    return min(found, key=lambda pair: pair[0])[1] if found else None
+            is_near = np.nanstd(wanted - actual) < NEAR_REFERENCE * np.nanstd(actual)
+            if is_near or ("effort" not in found and _bare(signal.columns[0]) == _bare(measured.columns[0])):
+                return {"reference": signal}
+        return {}
+
+    def _drives(self) -> dict[str, Found]:
+        """What the log says of its drives, as columns or else as a constant of the file."""
+        found: dict[str, Found] = {}
+        for quantity in _DRIVES:
+            for file, table in self.tables.items():
+                columns = [name for name in table.columns if WORDS[quantity] & set(words_of(name))]
+                constants = [name for name in table.constants if WORDS[quantity] & set(words_of(name))][:1]
+                if (columns or constants) and quantity not in found:
+                    why = f"the name {(columns or constants)[0]!r}" + ("" if columns else ", a constant of the file")
+                    unit = {"units": ("V",), "reason": "no unit in the names"} if quantity == "supply" else {}
+                    found[quantity] = Found(file=file, columns=tuple(columns or constants), why=why, **unit)  # type: ignore[arg-type]
+        return found
+
+    def _wrench(self) -> dict[str, Found]:
+        """Six columns of forces and moments, or the one array that holds them."""
+        units, reason = ("N",) * 3 + ("N m",) * 3, "no unit in the names; moments may be N mm"
+        for file, table in self.tables.items():
+            words = {name: [x for x in words_of(declared_unit(name)[0]) if not x.isdigit()] for name in table.names}
+            last = {name: "".join(own[-1:]) for name, own in words.items()}
+            names = [name for axis in _WRENCH for name in table.names if last[name] == axis]
+            wide = [name for name, x in table.columns.items() if x.ndim == 2 and x.shape[1] == 6]
+            wide = [name for name in wide if last[name] in ("f", "ft", "w", "wrench")]
+            if chosen := names if len(names) == 6 else wide[:1]:
+                why = f"the name {chosen[0]!r}"
+                return {"wrench": Found(file=file, columns=tuple(chosen), why=why, units=units, reason=reason)}
+        return {}
 
 
-def _rises(values: Floats) -> bool:
-    return bool(values.ndim == 1 and values.size > 1 and np.isfinite(values).all() and np.ptp(values) > 0) and bool(
-        np.mean(np.diff(values) >= 0) > 0.99
-    )
+def _by_rest(reading: Reading) -> Any:
+    return ("name" if reading.joint is not None else "number", reading.rest) if reading.is_named else reading.column
+
+
+def _by_context(reading: Reading) -> Any:
+    return (reading.joint is not None, reading.context) if reading.is_named else None
+
+
+def _by_word(reading: Reading) -> Any:
+    said = words_for(reading.quantity)
+    places = [k for k, word in enumerate(reading.rest) if word in said]
+    if not places:
+        return None
+    return reading.rest[: places[-1] + 1] if places[0] == 0 else ("*", *reading.rest[places[-1] :])
+
+
+def _by_place(reading: Reading) -> Any:
+    """As `_by_word`, but each joint may have its own word: torque, moment."""
+    frame = _by_word(reading)
+    return None if frame is None else tuple("=" if word in words_for(reading.quantity) else word for word in frame)
+
+
+def _by_quantity(reading: Reading) -> Any:
+    return None if reading.joint is None else "any words"
+
+
+def _unsaid(reading: Reading, by_file: str | None, several: bool) -> str | None:
+    """The quantity of a column whose name says none: that of its file, or a position."""
+    words = set(reading.rest)
+    is_plain = not words - _PLAIN - {"c"} or reading.joint is not None
+    if is_plain and by_file is not None:
+        return by_file
+    if is_plain and reading.is_named and not several and "c" not in words:
+        return "position"
+    # joint1_cmd says no quantity: servos are sent positions; `_reference` asks whether the joints went there
+    return "position" if reading.is_named and not words - _PLAIN - WORDS["commanded"] else None
+
+
+def _bare(column: str) -> list[str]:
+    """The words of a name without those that say commanded, measured or a position."""
+    said = WORDS["commanded"] | WORDS["measured"] | WORDS["position"] | {"observation", "state"}
+    return [word for word in words_of(column) if word not in said]
+
+
+def _rises(x: Floats) -> bool:
+    is_varied = x.ndim == 1 and x.size > 1 and np.isfinite(x).all() and np.ptp(x) > 0
+    return bool(is_varied) and bool(np.mean(np.diff(x) >= 0) > 0.99)
 
 
 def _fraction_beside(reading: Reading, readings: Sequence[Reading], table: Table) -> str | None:
     """The column of nanoseconds that belongs to a column of whole seconds."""
-    others = [other for other in readings if other is not reading and other.quantity == "time"]
     seconds, nanos = {"sec", "secs", "seconds"}, {"nanosec", "nanosecs", "nanoseconds", "nsec", "nsecs"}
-    for other in others:
-        same = set(reading.rest) - seconds == set(other.rest) - nanos
-        if same and seconds & set(reading.rest) and nanos & set(other.rest):
+    for other in readings:
+        own, its = set(reading.rest), set(other.rest)
+        if own & seconds and its & nanos and own - seconds == its - nanos:
             values = table.columns[other.column]
-            if np.all((values >= 0) & (values < 1e9)):
-                return other.column
+            return other.column if np.all((values >= 0) & (values < 1e9)) else None
     return None
 
 
-def _time_unit(reading: Reading, values: Floats, table: Table, nanos: str | None) -> tuple[str, str, bool]:
-    declared = table.units.get(reading.column)
-    if declared:
+def _time_unit(reading: Reading, stamps: Floats, table: Table, nanos: str | None) -> tuple[str, str, bool]:
+    if declared := table.units.get(reading.column):
         return declared, "the log declares it", True
     if nanos is not None:
         return "s", "whole seconds, with nanoseconds beside them", False
     if reading.unit and "sec" not in reading.rest:
         return reading.unit, f"the name ends in '{reading.unit}'", False
-    step = float(np.median(np.diff(values)))
+    step = float(np.median(np.diff(stamps)))
     unit = next((unit for unit, most in _STEPS if step < most), "ns")
     return unit, f"rows are {step:.4g} apart, which fits {unit}", False
-
-
-def find_signals(tables: Mapping[str, Table], robot: Robot | None, time: FoundTime | None) -> dict[str, FoundSignal]:
-    """Quantity -> its columns; also "reference" for commanded positions."""
-    folded = _one_number_per_line(tables, robot, time)
-    tables = {file: folded.get(file, table) for file, table in tables.items()}
-    candidates = [
-        (file, family, quantity)
-        for file, table in tables.items()
-        for family, quantity in _candidates(file, table, robot, several=len(tables) > 1)
-        if time is None or (file, family.columns) != (time.file, [time.column])
-    ]
-    found: dict[str, FoundSignal] = {}
-    for quantity in QUANTITIES:
-        fitting = [
-            (rank, file, family)
-            for file, family, said in candidates
-            if said == quantity and not family.first.commanded
-            if (rank := _rank(family, tables[file], robot)) is not None
-        ]
-        if fitting:
-            _, file, family = max(fitting, key=lambda item: item[0])
-            found[quantity] = replace(_signal(quantity, file, family, tables, robot), folded=file in folded)
-    if "effort" in found and has_no_sign(_stack(found["effort"], tables)):
-        del found["effort"]
-    if "velocity" in found and "position" in found and time is not None:
-        found["velocity"] = _same_scale(found["velocity"], found["position"], tables, time)
-    return {**found, **_reference(candidates, found, tables, robot)}
-
-
-def _one_number_per_line(tables: Mapping[str, Table], robot: Robot | None, time: FoundTime | None) -> dict[str, Table]:
-    """File -> its table with a row per sample, where it has one number per line and as many as all joints need."""
-    if robot is None or robot.dof < 2 or time is None or len(tables) < 2:
-        return {}
-    samples = len(tables[time.file].columns[time.column])
-    found = {}
-    for file, table in tables.items():
-        column = next(iter(table.columns.values())) if len(table.columns) == 1 else None
-        if column is not None and column.shape == (samples * robot.dof,) and file != time.file:
-            found[file] = replace(table, columns={table.names[0]: column.reshape(samples, robot.dof)})
-    return found
-
-
-def _candidates(file: str, table: Table, robot: Robot | None, *, several: bool) -> list[tuple[Family, str]]:
-    """The families of a table with the quantity that their names, or the file's, say."""
-    joints = JointNames(robot.joint_names if robot else ())
-    about = _aliases(table, joints)
-    readings = [
-        replace(read_name(about.get(name, name), joints, table.units.get(name)), column=name) for name in table.names
-    ]
-    if several and {*COMMANDED, "control"} & set(words_of(PurePath(file).stem)):
-        readings = [replace(reading, commanded=True) for reading in readings]
-    by_file = quantity_in(words_of(PurePath(file).stem))
-    found = []
-    for family in families(readings, joints):
-        kinds = {reading.quantity for reading in family.readings}
-        quantity = "effort" if kinds == {"effort", "force"} else family.first.quantity
-        if not says_a_quantity(family.first) and not family.first.other:
-            plain = not [word for word in family.first.rest if word not in ("#", "c", *_PLAIN)]
-            unnamed = plain or (family.by_name and len(family.readings) > 1)
-            named = family.first.joint is not None or family.first.number is not None
-            quantity = by_file if unnamed and by_file in QUANTITIES else None
-            if quantity is None and unnamed and named and not several and "c" not in family.first.rest:
-                quantity = "position"
-            # joint1_cmd says no quantity: servos are sent positions; `_reference` asks whether the joints went there
-            if quantity is None and named and not set(family.first.rest) - {"#", *_PLAIN, *COMMANDED}:
-                quantity = "position"
-        if quantity in (*QUANTITIES, "force") and not family.first.other:
-            found.append((family, str(quantity)))
-    slides = robot is not None and all(joint.kind == "prismatic" for joint in robot.moving_joints)
-    whole = joined(found, joints)
-    complete = {quantity for family, quantity in whole if len(family.readings) > 1 and not family.first.context}
-    single = [reading for reading in readings if table.columns[reading.column].ndim == 1]
-    whole += [(family, quantity) for family, quantity in alike(single) if quantity not in complete]
-    return [
-        (family, "effort" if quantity == "force" and slides else quantity)
-        for family, quantity in whole
-        if len({len(_tall(table.columns[name])) for name in family.columns}) == 1
-    ]
-
-
-def left_out(tables: Mapping[str, Table], robot: Robot | None, used: Set[tuple[str, str]]) -> dict[str, list[str]]:
-    """What they look like -> columns that look like a joint's quantity, and that no section of the map names.
-
-    Args:
-        tables: The tables of the log.
-        robot: The robot whose joints the columns may name.
-        used: Table and column of all that the map names.
-    """
-    joints = JointNames(robot.joint_names if robot else ())
-    found: dict[str, list[str]] = {}
-    for file, table in tables.items():
-        for name in table.names:
-            reading = read_name(name, joints, table.units.get(name))
-            kind = "effort" if reading.quantity == "force" else reading.quantity
-            named = reading.joint is not None or reading.number is not None
-            unit = known_unit(reading.unit)
-            if kind is None and named and says_a_quantity(reading) and (unit is None or unit.dimension != "voltage"):
-                kind = "unknown quantity"
-            if (file, name) in used:
-                continue
-            if _TEMPERATURE_WORDS & set(reading.rest):
-                found.setdefault("temperature", []).append(name)
-            if reading.other or kind not in (*QUANTITIES, "unknown quantity"):
-                continue
-            found.setdefault(f"commanded {kind}" if reading.commanded else kind, []).append(name)
-    return found
-
-
-_PLAIN = ("joint", "joints", "axis", "j", "a", "actuator", "motor", "array")
-"""Words that say no more than that a column belongs to a joint."""
 
 
 def _aliases(table: Table, joints: JointNames) -> dict[str, str]:
@@ -253,89 +444,17 @@ def _aliases(table: Table, joints: JointNames) -> dict[str, str]:
     seconds, nanoseconds, a frame, the names, and one number per joint for positions, velocities and efforts.
     """
     named = {name: word for name, word in table.words.items() if joints.find(words_of(word)) is not None}
-    headless = all(name == f"c{k}" for name in (*table.names, *table.words) for k in [name[1:]])
-    if headless:
-        return _unnamed_echo(table, named)
-    numbers = {
-        words_of(name)[-1]: word for name, word in named.items() if words_of(name)[-1:] and "name" in name.lower()
-    }
-    aliases = {}
-    for name in table.names:
-        words = words_of(name)
-        if words and words[-1] in numbers and quantity_in(words) in QUANTITIES:
-            aliases[name] = f"{'.'.join(words[:-1])}.{numbers[words[-1]]}"
-    return aliases
-
-
-def _unnamed_echo(table: Table, named: Mapping[str, str]) -> dict[str, str]:
-    """The aliases of a text without a header that begins as a stamped message."""
-    places = [int(name[1:]) for name in table.words if name[1:].isdigit()]
-    count = len(named) or len([k for k in places if k > 3])
-    first = min((int(name[1:]) for name in named), default=min((k for k in places if k > 3), default=0))
-    numbers = [name for name in table.names if int(name[1:] or 0) >= first + count] if first else []
-    if not first or not count or len(numbers) not in (count, 2 * count, 3 * count):
-        return {}
-    aliases = {"c1": "stamp.sec", "c2": "stamp.nanosec"} if first > 2 else {}
-    listed = list(named.values()) or [str(k) for k in range(count)]
-    for k, name in enumerate(numbers):
-        aliases[name] = f"{QUANTITIES[k // count]}.{listed[k % count]}"
-    return aliases
-
-
-def _rank(family: Family, table: Table, robot: Robot | None) -> tuple[bool | int, ...] | None:
-    """How well a family fits: by name, by a word for the quantity, several columns, measured, by unit.
-
-    None if the robot has not as many joints.
-    """
-    width = sum(1 if (column := table.columns[name]).ndim == 1 else min(column.shape) for name in family.columns)
-    if robot is not None and width != robot.dof:
-        return None
-    first = family.first
-    whole = 0 if first.context else 1  # names such as wrist_1 count the parts of one joint's name, not all joints
-    count = width if robot is None and not whole else 0
-    return family.by_name, first.said, width > 1, first.measured, first.unit is not None, whole, count, -len(first.rest)
-
-
-def _signal(quantity: str, file: str, family: Family, tables: Mapping[str, Table], robot: Robot | None) -> FoundSignal:
-    table = tables[file]
-    units, reason, certain = _units(quantity, family, table, robot)
-    why = "the joints' names" if family.by_name else f"the name {family.first.column!r}"
-    if family.by_name and family.reordered:
-        why += "; the log has the joints in another order than the robot"
-    return FoundSignal(
-        quantity=quantity,
-        file=file,
-        family=family,
-        units=units,
-        reason=reason,
-        certain=certain,
-        why=why,
-        other_names=robot is not None and len({reading.context for reading in family.readings}) > 1,
-    )
-
-
-def _units(quantity: str, family: Family, table: Table, robot: Robot | None) -> tuple[tuple[str, ...], str, bool]:
-    """The unit of each column, the reason, and whether the log declares it."""
-    declared = [table.units.get(name, "") for name in family.columns]
-    if all(declared):
-        return _once(declared), "the log declares it", True
-    said = [reading.unit or "" for reading in family.readings]
-    if all(said):
-        units = _once(said)
-        ends = " and ".join(f"'{unit}'" for unit in dict.fromkeys(units))
-        return units, f"the names end in {ends}" if len(units) > 1 else f"the name ends in {ends}", False
-    values = np.column_stack([_tall(table.columns[name]) for name in family.columns])
-    known = robot is not None and robot.dof == values.shape[1]
-    kinds = [joint.kind for joint in robot.moving_joints] if robot and known else [""] * values.shape[1]
-    guessed = _default_units(quantity, kinds, values)
-    if len(said) == len(guessed):
-        stated = [a or b or "N" * (own.quantity == "force") for a, b, own in zip(declared, said, family.readings)]
-        guessed = [given or own for given, own in zip(stated, guessed, strict=True)]
-    missing = "no unit in some of the names" if any((*declared, *said)) else "no unit in the names"
-    reach = f"values reach {_largest(values):.4g}"
-    if "deg" in guessed and "deg" not in (*declared, *said):
-        return _once(guessed), f"{reach}: degrees, or radians of a motor (then add its gear)", False
-    return _once(guessed), f"{missing}; {reach}", False
+    if all(re.fullmatch(r"c\d+", name) for name in (*table.names, *table.words)):
+        places = [int(name[1:]) for name in named or table.words if int(name[1:]) > 3]
+        behind = [name for name in table.names if places and int(name[1:]) >= min(places) + len(places)]
+        if not places or len(behind) not in (len(places), 2 * len(places), 3 * len(places)):
+            return {}
+        listed = list(named.values()) or [str(k) for k in range(len(places))]
+        numbers = {name: f"{QUANTITIES[k // len(listed)]}.{listed[k % len(listed)]}" for k, name in enumerate(behind)}
+        return {"c1": "stamp.sec", "c2": "stamp.nanosec", **numbers}
+    joint_of = {words_of(name)[-1]: word for name, word in named.items() if "name" in words_of(name)}
+    found = {name: words_of(name) for name in table.names if quantity_in(words_of(name)) in QUANTITIES}
+    return {name: ".".join([*own[:-1], joint_of[own[-1]]]) for name, own in found.items() if own[-1] in joint_of}
 
 
 def _once(units: Sequence[str]) -> tuple[str, ...]:
@@ -353,158 +472,7 @@ def _largest(values: Floats) -> float:
     return float(np.abs(finite).max()) if finite.size else 0.0
 
 
-def _default_units(quantity: str, kinds: Sequence[str], values: Floats) -> list[str]:
-    """Units where no name says one: SI, but degrees and millimetres where no joint of the kind moves as far in SI."""
-    turning, sliding = _DEFAULT[quantity]
-    slides = np.array([kind == "prismatic" for kind in kinds])
-    if quantity == "position" and _largest(values[:, ~slides]) > LARGEST_ANGLE:
-        turning = "deg"
-    if quantity == "position" and _largest(values[:, slides]) > LARGEST_SLIDE:
-        sliding = "mm"
-    return [sliding if slide else turning for slide in slides]
-
-
-def _same_scale(
-    velocity: FoundSignal, position: FoundSignal, tables: Mapping[str, Table], time: FoundTime
-) -> FoundSignal:
-    """Velocities in degrees or millimetres per second, where positions have such slopes and no name says a unit."""
-    if velocity.certain or any(reading.unit for reading in velocity.family.readings):
-        return velocity
-    q, dq = (_stack(signal, tables) for signal in (position, velocity))
-    seconds = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}.get(time.unit)
-    stamps = tables[time.file].columns[time.column]
-    if time.fraction is not None:
-        stamps = stamps + 1e-9 * tables[time.file].columns[time.fraction]
-    if seconds is None or q.shape != dq.shape or len(stamps) != len(q):
-        return velocity
-    wide = [list(signal.units) * (q.shape[1] if len(signal.units) == 1 else 1) for signal in (position, velocity)]
-    if len(wide[0]) != q.shape[1] or len(wide[1]) != q.shape[1]:
-        return velocity
-    with np.errstate(all="ignore"):
-        slopes = np.diff(q, axis=0) / (np.diff(stamps) * seconds)[:, None]
-        for unit in {"deg", "mm"} & set(wide[0]):
-            own = [k for k, given in enumerate(wide[0]) if given == unit]
-            ratio = float(np.nanmedian(np.abs(dq[1:, own])) / np.nanmedian(np.abs(slopes[:, own])))
-            if 0.3 < ratio < 3.0:  # radians and metres per second would be 57 and 1000 times less
-                wide[1] = [f"{unit}/s" if k in own else given for k, given in enumerate(wide[1])]
-    if _once(wide[1]) == velocity.units:
-        return velocity
-    names = {"deg/s": "degrees", "mm/s": "millimetres"}
-    listed = " and ".join(names[unit] for unit in dict.fromkeys(wide[1]) if unit in names)
-    return replace(velocity, units=_once(wide[1]), reason=f"they are the slopes of positions in {listed}")
-
-
-def _stack(signal: FoundSignal, tables: Mapping[str, Table]) -> Floats:
-    return np.column_stack([_tall(tables[signal.file].columns[name]) for name in signal.family.columns])
-
-
-def _reference(
-    candidates: Sequence[tuple[str, Family, str]],
-    found: Mapping[str, FoundSignal],
-    tables: Mapping[str, Table],
-    robot: Robot | None,
-) -> dict[str, FoundSignal]:
-    """The commanded positions, if a family says so and its values lie near the measured ones.
-
-    Weak servos stay far behind their commands: in a log without torques it suffices that the names are alike.
-    """
-    measured = found.get("position")
-    for file, family, quantity in candidates:
-        if measured is None or quantity != "position" or not family.first.commanded:
-            continue
-        signal = _signal("position", file, family, tables, robot)
-        wanted, actual = _stack(signal, tables), _stack(measured, tables)
-        if wanted.shape != actual.shape:
-            continue
-        is_near = np.nanstd(wanted - actual) < NEAR_REFERENCE * np.nanstd(actual)
-        if is_near or ("effort" not in found and _without_roles(family) == _without_roles(measured.family)):
-            return {"reference": replace(signal, quantity="reference")}
-    return {}
-
-
-def _without_roles(family: Family) -> tuple[str, ...]:
-    """The words of a family's names without those that say commanded, measured or a position."""
-    said = COMMANDED | MEASURED | QUANTITY_WORDS["position"] | {"observation", "state"}
-    return tuple(word for word in family.first.rest if word not in said)
-
-
 def has_no_sign(torques: Floats) -> bool:
     """Whether torques are amounts without a sign: never negative, and not one constant number."""
     known = torques[np.isfinite(torques)]
     return bool(known.size > 1 and known.min() >= 0.0 and known.max() > known.min() and (known == 0.0).any())
-
-
-_DRIVE_WORDS = {
-    "enabled": frozenset({"enable", "enabled"}),
-    "kp": frozenset({"kp"}),
-    "kd": frozenset({"kd"}),
-    "supply": frozenset({"volts", "voltage", "vin", "supply"}),
-}
-"""Quantity of a drive -> words that say it."""
-
-
-def find_drive_columns(tables: Mapping[str, Table]) -> dict[str, tuple[str, list[str]]]:
-    """Quantity of a drive -> the table and the columns, or the constant, that name it; columns before constants."""
-    found: dict[str, tuple[str, list[str]]] = {}
-    for quantity, words in _DRIVE_WORDS.items():
-        for file, table in tables.items():
-            columns = [name for name in table.columns if words & set(words_of(name))]
-            constants = [name for name in table.constants if words & set(words_of(name))]
-            named = columns or constants[:1]
-            if named and quantity not in found:
-                found[quantity] = (file, named)
-    return found
-
-
-_TEMPERATURE_WORDS = frozenset({"temp", "temps", "temperature", "temperatures", "temperatur", "temperaturen"})
-"""Words that say a temperature."""
-_TEMPERATURE_ENDINGS = {"c": "degC", "degc": "degC", "celsius": "degC", "k": "K", "kelvin": "K", "f": "degF",
-                        "degf": "degF", "fahrenheit": "degF"}  # fmt: skip
-"""Last word of a name -> unit of temperature."""
-COLDEST_IN_KELVIN = 200.0
-"""Temperatures above this are kelvin where no name says a unit (convention: no joint is as hot in degrees Celsius)."""
-
-
-def find_temperatures(tables: Mapping[str, Table], robot: Robot | None, joints: int) -> FoundSignal | None:
-    """The temperatures of the joints: one column each, or the only column of a temperature; None where neither is.
-
-    Args:
-        tables: The tables of the log.
-        robot: The robot whose joints the columns may name.
-        joints: Number of joints of the log.
-    """
-    names = JointNames(robot.joint_names if robot else ())
-    found: list[tuple[int, str, Family]] = []
-    for file, table in tables.items():
-        readings = [
-            reading
-            for name in table.names
-            if _TEMPERATURE_WORDS & set((reading := read_name(name, names, table.units.get(name))).rest)
-            and not COMMANDED & set(reading.rest)
-        ]
-        for family in families(readings, names):
-            columns = [table.columns[name] for name in family.columns]
-            width = sum(1 if column.ndim == 1 else column.shape[1] for column in columns)
-            if width == joints or (width == 1 and len(readings) == 1):
-                found.append((width, file, family))
-    if not found:
-        return None
-    _, file, family = max(found, key=lambda item: item[0])
-    declared = [tables[file].units.get(name) or declared_unit(name)[1] or "" for name in family.columns]
-    endings = [_TEMPERATURE_ENDINGS.get(words_of(name)[-1], "") for name in family.columns]
-    largest = max(_largest(tables[file].columns[name]) for name in family.columns)
-    units, reason, certain = declared, "the log declares it", True
-    if not all(declared):
-        units, reason, certain = endings, f"the name ends in {words_of(family.columns[0])[-1]!r}", False
-    if not all(units):
-        units = ["K" if largest > COLDEST_IN_KELVIN else "degC"]
-        reason = f"no unit in the names; values reach {largest:.4g}"
-    return FoundSignal(
-        quantity="temperature",
-        file=file,
-        family=family,
-        units=_once(units),
-        reason=reason,
-        certain=certain,
-        why="the joints' names" if family.by_name else f"the name {family.first.column!r}",
-    )
