@@ -57,6 +57,8 @@ class Found:
     """Why this unit."""
     certain: bool = False
     """Whether the log declares the unit."""
+    stated: bool = False
+    """Whether the log or some name states a unit."""
     by_name: bool = False
     """Whether the robot's joint names say which column belongs to which joint."""
     reordered: bool = False
@@ -266,8 +268,9 @@ class Survey:
         why = "the joints' names" if one.by_name else f"the name {one.columns[0]!r}"
         if one.by_name and one.reordered:
             why += "; the log has the joints in another order than the robot"
+        stated = any(reading.unit for reading in one.readings)
         foreign = self.robot is not None and len({reading.context for reading in one.readings}) > 1
-        return Found(file=one.file, columns=one.columns, why=why, units=_once(units), reason=reason, certain=certain,
+        return Found(file=one.file, columns=one.columns, why=why, units=_once(units), reason=reason, certain=certain, stated=stated,
                      by_name=one.by_name, reordered=one.by_name and one.reordered, foreign=foreign)  # fmt: skip
 
     # --- units and values ------------------------------------------------------------------------------------------
@@ -301,7 +304,7 @@ class Survey:
     def _same_scale(self, velocity: Found, position: Found, time: Found) -> Found:
         """Velocities in degrees or millimetres per second, where positions have such slopes and no name says a unit."""
         q, dq, stamps = self.values(position), self.values(velocity), self.stamps(time)
-        if velocity.certain or "no unit" not in velocity.reason or q.shape != dq.shape or len(stamps) != len(q):
+        if velocity.stated or q.shape != dq.shape or len(stamps) != len(q):
             return velocity
         of_q, of_dq = (np.array(x.units * (q.shape[1] // len(x.units)), dtype=object) for x in (position, velocity))
         known = known_unit(time.units[0])
