@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynid.arrays import Ints
 from dynid.errors import DataError
-from dynid.findings import Finding
+from dynid.findings import Finding, Severity
 from dynid.logs.column_names import JointNames, read_name, words_of
 from dynid.logs.columns import Picked
 from dynid.logs.recording import Recording
@@ -21,7 +23,7 @@ from dynid.robot.model import Robot
 
 def column_order(
     names: Sequence[str], robot: Robot | None, *, whose: str = "the log", place: str | None = None
-) -> NDArray[np.int64] | None:
+) -> Ints | None:
     """For each of the robot's joints the place of its column; None where the names do not tell, or agree already.
 
     Names tell nothing where none of them is a joint of the robot, or where they only count (``q_0``, ``q_1``, ...).
@@ -133,20 +135,13 @@ def _partly_known(
 
 
 def order_finding(names: Sequence[str], robot: Robot, *, declared: bool) -> Finding:
-    """The finding that a log has the robot's joints in another order.
-
-    Args:
-        names: The names in the log's, or the map's, order.
-        robot: The robot.
-        declared: Whether a channel map declared that order as the robot's.
-    """
-    listed = ", ".join(names[:8]) + (" ..." if len(names) > 8 else "")
+    """The finding that a log, or a channel map that declares it as the robot's order, has the joints in another one."""
     who = "the channel map lists the joints" if declared else "the log has the joints"
     return Finding(
         code="joint-order",
         severity="warning" if declared else "note",
         where="joints",
-        message=f"{who} in another order ({listed}) than the robot; they are matched by name",
+        message=f"{who} in another order ({_shortened(names)}) than the robot; they are matched by name",
         remedy="List the joints in the robot's order." if declared else "Nothing to do, if the names are right.",
     )
 
@@ -162,27 +157,35 @@ def refuse_unnamed(named: str, others: Mapping[str, Sequence[str]], robot: Robot
     Raises:
         DataError: None of the names of such a quantity is a joint's.
     """
-    for quantity, names in others.items():
-        if quantity == "wrench" or len(names) != robot.dof or any(j is not None for j in named_joints(names, robot)):
-            continue
+    for quantity in _unnamed(others, robot):
         raise DataError(
             f"the columns of {named} name the joints in another order than the robot has them, and those of {quantity} "
-            f"({_shortened(names)}) do not say their joints",
+            f"({_shortened(others[quantity])}) do not say their joints",
             place=f"[{quantity}] columns",
             remedy=f"List the columns of both in the robot's order: {', '.join(robot.joint_names)}. "
             "Where all have the same order, name it: joints = [...].",
         )
 
 
+def _unnamed(columns: Mapping[str, Sequence[str]], robot: Robot) -> list[str]:
+    """The quantities with a column for each joint, of which none names a joint."""
+    return [
+        quantity
+        for quantity, names in columns.items()
+        if quantity != "wrench" and len(names) == robot.dof and set(named_joints(names, robot)) == {None}
+    ]
+
+
 def names_in_columns(names: Sequence[str]) -> tuple[str, ...]:
     """What distinguishes the names of columns: their words without those at either end that all have in common."""
-    words = [name.replace(".", "_").split("_") for name in names]
+    words = [re.split(r"[._]", name) for name in names]
     if len(words) < 2 or _only_count(names):
         return ()
-    while all(len(own) > 1 for own in words) and len({own[-1] for own in words}) == 1:
-        words = [own[:-1] for own in words]
-    while all(len(own) > 1 for own in words) and len({own[0] for own in words}) == 1:
-        words = [own[1:] for own in words]
+    for _ in range(2):  # the common end, then the common beginning
+        words = [own[::-1] for own in words]
+        alike = takewhile(lambda column: len(set(column)) == 1, zip(*words, strict=False))
+        shared = min(len(list(alike)), *(len(own) - 1 for own in words))
+        words = [own[shared:] for own in words]
     found = tuple("_".join(own) for own in words)
     return found if len(set(found)) == len(found) and all(found) else ()
 
@@ -191,7 +194,7 @@ def joint_findings(
     picked: Mapping[str, Picked],
     declared: Sequence[str],
     robot: Robot | None,
-    orders: Mapping[str, NDArray[np.int64] | None],
+    orders: Mapping[str, Ints | None],
     *,
     has_commands: bool,
 ) -> list[Finding]:
@@ -207,80 +210,54 @@ def joint_findings(
     if robot is None:
         return []
     position = picked["position"]
+    in_log = [name for name in position.table.names if name in position.names]
+    own = named_joints(position.names, robot)
     found = []
     if any(order is not None for order in orders.values()):
         words = position.joints or (declared if len(declared) == len(position.names) else position.names)
         found.append(order_finding(words, robot, declared=True))
     elif position.joints:
-        listed = [position.joints[position.names.index(n)] for n in position.table.names if n in position.names]
+        listed = [position.joints[position.names.index(name)] for name in in_log]
         told = [joint for joint in named_joints(listed, robot) if joint is not None]
         if told != sorted(told) and len(set(told)) == robot.dof:
             found.append(order_finding(listed, robot, declared=False))
-    found += [] if declared else unnamed_findings(picked, robot)
-    return found + (assigned_findings(position, declared, robot) if has_commands else [])
+    if not declared and in_log != list(position.names) and set(own) == set(range(robot.dof)):
+        columns = {quantity: item.names for quantity, item in picked.items()}
+        for quantity in _unnamed(columns, robot):
+            found.append(_remark(
+                "warning", f"[{quantity}] columns",
+                f"the log has its positions in another order than the robot, and the columns of {quantity} "
+                f"({_shortened(columns[quantity])}) do not say their joints: they are taken in the map's order",
+                f"Make sure that the map lists the columns of {quantity} in the robot's order.",
+            ))  # fmt: skip
+    if has_commands and not position.joints and len(position.names) == robot.dof > 1:
+        found += _assigned(position.names, own, named_joints(declared, robot), robot)
+    return found
 
 
-def assigned_findings(position: Picked, declared: Sequence[str], robot: Robot) -> list[Finding]:
-    """What the names of columns say against their joints: nothing at all, or other joints than the map declares.
-
-    Args:
-        position: The columns of the positions.
-        declared: Joints of the columns as the map declares them; empty without.
-        robot: The robot.
-    """
-    columns = position.names
-    if position.joints or len(columns) != robot.dof or robot.dof == 1:
-        return []
-    own, given = named_joints(columns, robot), named_joints(declared, robot)
-    if declared and len(declared) == robot.dof:
-        odd = [(column, robot.joint_names[joint]) for column, mine, joint in zip(columns, own, given, strict=True)
-               if mine is not None and joint is not None and mine != joint]  # fmt: skip
-        listed = ", ".join(f"'{column}' to {joint}" for column, joint in odd[:4])
-        message = f"joints = [...] of the channel map gives columns to joints of other names: {listed}"
+def _assigned(
+    columns: Sequence[str], own: Sequence[int | None], given: Sequence[int | None], robot: Robot
+) -> list[Finding]:
+    """What the names of columns say against their joints: other joints than the map gives them, or nothing at all."""
+    if len(given) == robot.dof:
+        odd = [
+            f"'{column}' to {robot.joint_names[joint]}"
+            for column, mine, joint in zip(columns, own, given, strict=True)
+            if mine is not None and joint is not None and mine != joint
+        ]
+        message = f"joints = [...] of the channel map gives columns to joints of other names: {_shortened(odd)}"
         remedy = "Take joints out of the map, or list it in the order of the columns, unless the columns are misnamed."
-        return [Finding(code="joint-order", severity="warning", where="joints", message=message, remedy=remedy)] * bool(
-            odd
-        )
-    if any(joint is not None for joint in own) or _only_count(columns):
+        return [_remark("warning", "joints", message, remedy)] if odd else []
+    if set(own) != {None} or _only_count(columns):
         return []
-    pairs = ", ".join(
-        f"{column} is {joint}" for column, joint in list(zip(columns, robot.joint_names, strict=True))[:4]
-    )
-    return [Finding(
-        code="joints-by-order", severity="note", where="joints",
-        message=f"no column has the name of a joint, so they are taken in the robot's order: {pairs}"
-        + (" ..." if robot.dof > 4 else ""),
-        remedy="Name the joints of the columns if this is wrong: joints = [...] in the channel map.",
-    )]  # fmt: skip
+    pairs = [f"{column} is {joint}" for column, joint in zip(columns, robot.joint_names, strict=True)]
+    message = f"no column has the name of a joint, so they are taken in the robot's order: {_shortened(pairs)}"
+    remedy = "Name the joints of the columns if this is wrong: joints = [...] in the channel map."
+    return [_remark("note", "joints", message, remedy)]
 
 
-def unnamed_findings(picked: Mapping[str, Picked], robot: Robot) -> list[Finding]:
-    """A warning where the log has the named positions in another order, and torques that do not say their joints.
-
-    The map lists the positions in the robot's order; whether it does so with the torques nobody can tell.
-
-    Args:
-        picked: Quantity -> its columns.
-        robot: The robot.
-    """
-    position = picked["position"]
-    places = [position.table.names.index(name) for name in position.names if name in position.table.names]
-    named = [joint for joint in named_joints(position.names, robot) if joint is not None]
-    if places == sorted(places) or sorted(named) != list(range(robot.dof)):
-        return []
-    return [
-        Finding(
-            code="joint-order",
-            severity="warning",
-            where=f"[{quantity}] columns",
-            message=f"the log has its positions in another order than the robot, and the columns of {quantity} "
-            f"({_shortened(item.names)}) do not say their joints: they are taken in the order of the channel map",
-            remedy=f"Make sure that the map lists the columns of {quantity} in the robot's order.",
-        )
-        for quantity, item in picked.items()
-        if quantity != "wrench" and len(item.names) == robot.dof
-        if not any(joint is not None for joint in named_joints(item.names, robot))
-    ]
+def _remark(severity: Severity, where: str, message: str, remedy: str) -> Finding:
+    return Finding(code="joint-order", severity=severity, where=where, message=message, remedy=remedy)
 
 
 def match_joints(recording: Recording, robot: Robot | None) -> Recording:

@@ -270,8 +270,9 @@ class Survey:
             why += "; the log has the joints in another order than the robot"
         stated = any(reading.unit for reading in one.readings)
         foreign = self.robot is not None and len({reading.context for reading in one.readings}) > 1
-        return Found(file=one.file, columns=one.columns, why=why, units=_once(units), reason=reason, certain=certain, stated=stated,
-                     by_name=one.by_name, reordered=one.by_name and one.reordered, foreign=foreign)  # fmt: skip
+        return Found(file=one.file, columns=one.columns, why=why, units=_once(units), reason=reason, certain=certain,
+                     stated=stated, by_name=one.by_name, reordered=one.by_name and one.reordered,
+                     foreign=foreign)  # fmt: skip
 
     # --- units and values ------------------------------------------------------------------------------------------
 
