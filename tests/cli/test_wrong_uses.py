@@ -273,7 +273,6 @@ WRONG: dict[str, tuple[list[str], int, str]] = {
     "validation on the data used": (["validate", "res", "run1.csv", *VALIDATE], 2, "has not seen"),
     "rerun of nothing": (["rerun", "folder"], 3, "no run is here"),
     "report of nothing": (["report", "folder"], 3, "no run is here"),
-    "three runs on a page": (["report", "res", "res", "res"], 2, "one run, or two"),
     # options of version 0.1
     "an old option for the band": (identify("run1.csv", "--band", "20"), 2, "Write --set band_hz=VALUE."),
     "an old option for the cutoff": (identify("run1.csv", "--cutoff", "10"), 2, "Write --set cutoff_hz=VALUE."),

@@ -34,7 +34,7 @@ from dynid.report.page import Chapter, Page
 from dynid.report.sections.drift_section import drift_page
 from dynid.runs.moved_parameters import Moved, MovedLoad, find_load, find_moved
 from dynid.runs.protocol import Desk, Task
-from dynid.runs.validation_run import common_cutoff
+from dynid.runs.validation_run import Contest, common_cutoff, is_run, judge_alike
 
 NORMAL_95 = 1.96
 """Standard deviations of a 95 % interval of the normal distribution."""
@@ -97,6 +97,8 @@ class Drift:
 
     stored: Occasion
     later: tuple[Occasion, ...]
+    contests: tuple[Contest, ...] = ()
+    """The stored run beside each later run that has a folder, judged on identical samples."""
 
     @cached_property
     def _moved(self) -> dict[Occasion, tuple[Moved, ...]]:
@@ -165,6 +167,7 @@ class Drift:
         """The comparison as values that JSON can hold."""
         return {
             "verdict": self.verdict,
+            "same_samples": [contest.sentence for contest in self.contests],
             "stored": {"name": self.stored.name, "date": self.stored.date},
             "later": [
                 {
@@ -225,7 +228,8 @@ class CompareRuns(Task[Drift]):
         runs = [run for one in occasions for run in one.fit.equations.excerpts if run.samples]
         place = Path(self.stored)
         first = Occasion(place.name, _file_time(place), fit, joint_friction(fit, runs) if runs else ())
-        return Drift(first, occasions)
+        folders = [Path(path) for path in self.later if is_run(path)] if is_run(self.stored) else []
+        return Drift(first, occasions, tuple(judge_alike(place, folder) for folder in folders))
 
     def page(self, result: Drift, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page:
         return drift_page(result, settings)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dynid.errors import ArgumentError
+from dynid.errors import ArgumentError, DataError, DynidError
 from dynid.export.result_file import SavedResult, read_result
 from dynid.findings import Finding
 from dynid.links.common.copies import SeenSamples, check_copies
@@ -15,13 +15,14 @@ from dynid.links.common.held_out_causes import explain_failure
 from dynid.links.identify import Identification
 from dynid.links.log_reader import LogReader, Notice
 from dynid.links.recipe import Recipe
-from dynid.links.validation import Validation, name_doubts, validate
+from dynid.links.validation import ALIKE, Validation, name_doubts, validate
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.reading import log_digest
 from dynid.processing.experiment import Experiment
 from dynid.report.page import Chapter, Page
 from dynid.report.report import identification_page
 from dynid.runs.protocol import Desk, Task
+from dynid.runs.run_folder import read_run
 
 USED_SETTINGS = (
     "gate", "cutoff_hz", "band_hz", "delay_s", "dead_band", "rows", "time", "max_gap_s", "judge_rest", "trim_s",
@@ -100,6 +101,111 @@ class Validate(Task[ValidationRun]):
     def page(self, result: ValidationRun, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page:
         data = result.saved.content["data"]
         return identification_page(result.fit, result.verdict, result.runs, settings, data, findings)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contest:
+    """Two results judged on identical samples."""
+
+    names: tuple[str, str]
+    checks: tuple[Validation, Validation] | None
+    """None where the runs have no common proof."""
+    reason: str = ""
+    """Why they have none."""
+    options: tuple[tuple[str, str, str], ...] = ()
+    """Name and both values of every setting that differs."""
+
+    @property
+    def sentence(self) -> str:
+        """Which result predicts better."""
+        if self.checks is None:
+            return f"{self.names[0]} and {self.names[1]} are not judged on the same samples: {self.reason}"
+        errors = [check.relative_error for check in self.checks]
+        low, high = min(errors), max(errors)
+        better = f"{self.names[errors.index(low)]} predicts better"
+        words = "both predict equally well" if high <= ALIKE * low else better
+        return f"{words} on the same held-out samples: {low:.2f} % against {high:.2f} %"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Side:
+    """One run of `judge_alike`."""
+
+    saved: SavedResult
+    options: Mapping[str, Any]
+    recipe: Recipe
+    logs: Mapping[str, str]
+    """Digest -> path of the logs that judged it, wholly or by their held-out part."""
+
+    @classmethod
+    def read(cls, folder: Path) -> _Side:
+        facts, saved, recipe = read_run(folder), read_result(folder), Recipe.read(folder / "recipe.toml")
+        digests = {entry["path"]: entry["sha256"] for entry in facts["inputs"]}
+        options = facts["options"]
+        names = options.get("held_out" if recipe.hold_out is None else "logs") or ()
+        return cls(saved, options, recipe, {digests[name]: name for name in names if name in digests})
+
+    def proof(self, other: _Side) -> list[str]:
+        """Its logs that the other run has not seen, unless both hold out the same part of them."""
+        same = self.recipe.hold_out == other.recipe.hold_out and self.logs.keys() == other.logs.keys()
+        seen = _logs_of(other.saved)
+        return [path for digest, path in self.logs.items() if same or digest not in seen]
+
+
+def is_run(path: str | Path) -> bool:
+    """Whether a path is the folder of an identification."""
+    return all((Path(path) / name).exists() for name in ("run.json", "result.json", "recipe.toml"))
+
+
+def judge_alike(first: Path, second: Path) -> Contest:
+    """Judge the results of two run folders on the samples that either was judged on, processed once.
+
+    The errors that the runs state cannot be compared where one leaves out samples that the other predicts, such as
+    those within a dead band.
+    """
+    sides = _Side.read(first), _Side.read(second)
+    names = (first.name, second.name) if first.name != second.name else (str(first), str(second))
+    a, b = (side.options for side in sides)
+    differ = tuple((key, str(a.get(key)), str(b.get(key))) for key in {**a, **b} if a.get(key) != b.get(key))
+    fits = [side.saved.identification() for side in sides]
+    recipe, runs, used = _common_recipe(*sides), list[Experiment](), set[str]()
+    try:
+        for side, other in (sides, sides[::-1]):
+            logs = [log for log in side.proof(other) if log not in used]
+            for digest, log in side.logs.items():
+                if log in logs and (not Path(log).exists() or log_digest(log) != digest):
+                    raise DataError("it is missing, or has changed since the run", path=log)
+            used.update(logs)
+            chosen = replace(recipe, hold_out=side.recipe.hold_out)
+            reader = LogReader(robot=fits[0].robot, recipe=chosen, channel_map=side.options.get("channel_map"))
+            if logs and chosen.hold_out is not None:
+                runs += reader.training_and_proof(logs)[1]
+            elif logs:
+                runs += reader.experiments(logs, for_validation=True)
+    except DynidError as error:
+        return Contest(names, None, str(error), differ)
+    if not runs:
+        return Contest(names, None, "neither was judged on a log that the other has not seen", differ)
+    one, two = (validate(f, runs, band_hz=recipe.band_hz, trim_s=recipe.trim_s) for f in fits)
+    return Contest(names, (one, two), "", differ)
+
+
+def _common_recipe(first: _Side, second: _Side) -> Recipe:
+    """Settings under which no sample is left out that either run was judged on."""
+    a, b = first.recipe, second.recipe
+    cutoffs = [facts["cutoff_hz"] for side in (first, second) for facts in side.saved.content["data"]]
+    known = [cutoff for cutoff in cutoffs if cutoff is not None]
+    return replace(
+        a,
+        gate=False,
+        cutoff_hz=max(known, default="auto"),
+        band_hz=None if a.band_hz is None or b.band_hz is None else max(a.band_hz, b.band_hz),
+        trim_s=a.trim_s if a.trim_s == b.trim_s else None,
+        dead_band=min(a.dead_band, b.dead_band),
+        judge_rest=a.judge_rest or b.judge_rest,
+        rows=a.rows if a.rows == b.rows else None,
+        time=a.time if a.time == b.time else None,
+    )
 
 
 def _logs_of(saved: SavedResult) -> dict[str, str]:

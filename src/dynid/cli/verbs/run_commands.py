@@ -1,4 +1,4 @@
-"""dynid report, rerun and export: write a report again, compare two runs, repeat a run, write it for others."""
+"""dynid report, rerun and export: write a report again, repeat a run, write it for others."""
 
 from __future__ import annotations
 
@@ -36,37 +36,28 @@ INCIDENTAL = ("sha256", "source", "seconds", "extras")
 """Keys of results that differ between equal runs: paths, times, and residuals of solvers."""
 
 
-@command("dynid report result/", "dynid report monday/ tuesday/ --out compared")
-@click.argument("folders", nargs=-1, required=True, type=EXISTING)
+@command("dynid report result/", "dynid report result/ --out page")
+@click.argument("folder", type=EXISTING)
 @click.option("--out", type=NewFolder(path_type=Path), help="Folder for the report; the run's own by default.")
 @FORCE
 @JSON
-def report(folders: tuple[str, ...], out: Path | None, force: bool, as_json: bool) -> None:
-    """Write the report of a run again, or compare two runs.
+def report(folder: str, out: Path | None, force: bool, as_json: bool) -> None:
+    """Write the report of a run again.
 
-    The files are report.html, report.md and report.json. Those in the run's own folder are overwritten. Two runs must
-    be runs of dynid identify.
+    The files are report.html, report.md and report.json. Those in the run's own folder are overwritten.
     """
     from dynid.report.page import Page
     from dynid.runs.run_folder import REPORTS, read_run, rewrite_page
 
-    if len(folders) > 2:
-        raise errors.ArgumentError(
-            f"{len(folders)} runs were given, and a report shows at most two", remedy="Give one run, or two."
-        )
-    if len(folders) == 2:
-        page, target = _compare_runs(Path(folders[0]), Path(folders[1])), out or Path("compared")
-    else:
-        file = Path(folders[0]) / "report.json"
-        read_run(Path(folders[0]))
-        try:
-            check_listed(file)
-            page = Page.read(file)
-        except errors.DataError as error:
-            remedy = f"Make it again: dynid rerun {folders[0]}"
-            raise errors.DataError(error.reason, path=error.path, place=error.place, remedy=remedy) from error
-        target = out or Path(folders[0])
-    if len(folders) == 1 and target.resolve() == Path(folders[0]).resolve():
+    file, target = Path(folder) / "report.json", out or Path(folder)
+    read_run(Path(folder))
+    try:
+        check_listed(file)
+        page = Page.read(file)
+    except errors.DataError as error:
+        remedy = f"Make it again: dynid rerun {folder}"
+        raise errors.DataError(error.reason, path=error.path, place=error.place, remedy=remedy) from error
+    if target.resolve() == Path(folder).resolve():
         rewrite_page(target, page)
     else:
         if (target / MANIFEST).exists():
@@ -116,23 +107,6 @@ def export(
         print_json({"files": [str(file) for file in files]})
     else:
         echo(f"written: {', '.join(str(file) for file in files)}")
-
-
-def _compare_runs(first: Path, second: Path) -> Any:
-    from dynid.export.result_file import read_result
-    from dynid.report.page import Page
-    from dynid.report.run_comparison import Side, comparison_page
-    from dynid.runs.run_folder import read_run
-
-    sides = []
-    for folder in (first, second):
-        file = folder / "report.json"
-        check_listed(file)
-        page = Page.read(file) if file.exists() else None
-        sides.append(Side(folder.resolve().name, read_result(folder).content, read_run(folder), page))
-    if sides[0].name == sides[1].name:
-        sides = [Side(str(f), s.result, s.run, s.page) for f, s in zip((first, second), sides, strict=True)]
-    return comparison_page(sides[0], sides[1])
 
 
 @command("dynid rerun result/", "dynid rerun result/ --out again")

@@ -107,10 +107,11 @@ def compare_runs(
     gate: bool | None,
     **_: Any,  # read from click's context
 ) -> None:
-    """Tell which parameters have drifted or worn since a result.
+    """Tell which parameters have drifted or worn since a result, and which of two runs predicts better.
 
     STORED is a folder that dynid identify wrote; LATER are such folders, or logs, which are identified again with the
-    model of STORED. The exit code is 1 if a parameter moved.
+    model of STORED. Two runs are judged on identical samples: those that either was judged on. The exit code is 1 if a
+    parameter moved.
     """
     from dynid.runs.drift_run import CompareRuns
 
@@ -118,9 +119,11 @@ def compare_runs(
 
 
 def show_drift(drift: Drift) -> Screen:
-    """The verdict and what moved."""
+    """The verdict, what moved, and which run predicts better."""
     moved = [(one.date, one.name, part.sentence) for one in drift.later for part in drift.moved(one)]
     lines = [f"{date} {name}: {sentence}" for date, name, sentence in moved]
     return Screen(
-        verdict="\n".join([drift.verdict, *lines[:MOST_LINES]]), good=not drift.has_moved, details="\n".join(lines)
+        verdict="\n".join([drift.verdict, *lines[:MOST_LINES], *(contest.sentence for contest in drift.contests)]),
+        good=not drift.has_moved,
+        details="\n".join(lines),
     )

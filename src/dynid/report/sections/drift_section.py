@@ -14,7 +14,9 @@ from dynid.report.page import Chapter, Page
 def drift_page(drift: Any, extra: Sequence[Chapter] = ()) -> Page:
     """Make the page of a comparison over time, of a `dynid.runs.drift_run.Drift`."""
     title = f"{drift.stored.fit.robot.name}: changes since {drift.stored.date}"
-    return Page.of(title, [_moved(drift), _friction_over_time(drift), _friction_over_temperature(drift), *extra])
+    return Page.of(
+        title, [_moved(drift), _contests(drift), _friction_over_time(drift), _friction_over_temperature(drift), *extra]
+    )
 
 
 def _moved(drift: Any) -> Chapter:
@@ -38,6 +40,19 @@ def _moved(drift: Any) -> Chapter:
         )
         blocks += [Heading(f"{later.name} of {later.date}"), Rows(header, rows) if rows else Text("Nothing.")]
     return Chapter("What moved", tuple(blocks))
+
+
+def _contests(drift: Any) -> Chapter:
+    """Which run predicts better on identical samples, joint by joint, and how their settings differ."""
+    blocks: list[Block] = []
+    for contest in drift.contests:
+        blocks.append(Text(contest.sentence, "verdict open" if contest.checks is None else "verdict good"))
+        if contest.checks is not None:
+            columns = [[*check.per_joint.tolist(), check.relative_error] for check in contest.checks]
+            joints = zip([*contest.checks[0].joint_names, "all"], *columns, strict=True)
+            blocks.append(Rows(("joint", *(f"{name}: held-out error %" for name in contest.names)), tuple(joints)))
+        blocks.append(Rows(("setting", *contest.names), contest.options, folded="Settings that differ"))
+    return Chapter("Which run predicts better", tuple(blocks))
 
 
 def _friction_over_time(drift: Any) -> Chapter:
