@@ -36,24 +36,7 @@ from dynid.terms.base import Dependence
 if TYPE_CHECKING:  # recorded equations come from disk: the recursions themselves are loaded where they are recorded
     from dynid.dynamics.jacobian import Axes
 
-__all__ = [
-    "Kernel",
-    "RobotKey",
-    "christoffel_coefficients",
-    "energy_regressor",
-    "forward_dynamics",
-    "function",
-    "gravity_torque",
-    "inertia_matrix",
-    "inverse_dynamics",
-    "kernel",
-    "link_jacobian",
-    "link_pose",
-    "momentum_regressor",
-    "regressor",
-    "velocity_torque",
-    "wrench_regressor",
-]
+__all__ = ["christoffel_coefficients", "function", "kernel", "link_jacobian", "link_pose", "wrench_regressor"]
 
 
 SINGULAR = 1e-14

@@ -25,7 +25,9 @@ import dynid
 from dynid.information.displacements import displace
 from dynid.loop import Loop, ReferenceMotion, assumed_law, simulate_loop
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
-from dynid.terms import Coulomb, Hysteresis, Offset, RotorInertia, Viscous
+from dynid.terms import Hysteresis
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset, RotorInertia
 
 sys.path.insert(0, str(Path(__file__).parent))
 

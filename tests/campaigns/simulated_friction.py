@@ -25,7 +25,8 @@ from dynid.parameters.base import base_parameters
 from dynid.processing.experiment import Experiment
 from dynid.robot import zoo
 from dynid.robot.model import Robot
-from dynid.terms import Hysteresis, LoadFriction, Reference, SmoothSign, Stribeck, Term
+from dynid.terms import Hysteresis, LoadFriction, SmoothSign, Stribeck
+from dynid.terms.base import Reference, Term
 from estimation.planted import planted_run
 from support.random_robots import random_robot
 

@@ -16,7 +16,7 @@ from dynid.dynamics.minimal_constants import minimal_set
 from dynid.dynamics.minimal_inertia import composite_parts
 from dynid.dynamics.minimal_recursion import minimal_steps, minimal_torque, minimal_values
 from dynid.errors import ArgumentError
-from dynid.parameters import base_parameters
+from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.spatial import rotation_from_rpy, transform

@@ -18,7 +18,9 @@ from dynid.kernels import record_quantity
 from dynid.robot.model import Robot
 from dynid.tape import record
 from dynid.tape.expansion import expand_tape
-from dynid.terms import Coulomb, RotorInertia, SaturatingViscous, Stribeck, Viscous
+from dynid.terms import SaturatingViscous, Stribeck
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import RotorInertia
 from support.random_robots import random_robot
 
 Floats = NDArray[np.float64]

@@ -8,7 +8,8 @@ import pytest
 from dynid.excitation import minimum_jerk
 from dynid.kernels import inverse_dynamics
 from dynid.robot import zoo
-from dynid.terms import RotorInertia, Viscous
+from dynid.terms.friction import Viscous
+from dynid.terms.motors import RotorInertia
 from papers.control import (
     bandwidths,
     bang_coast_bang,

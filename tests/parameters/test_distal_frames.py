@@ -7,7 +7,8 @@ import pytest
 
 from dynid.errors import ArgumentError
 from dynid.kernels import inverse_dynamics
-from dynid.parameters import base_parameters, distal_base_parameters, distal_frames
+from dynid.parameters import distal_base_parameters, distal_frames
+from dynid.parameters.base import base_parameters
 from dynid.parameters.numeric import random_states, sample_regressor
 from dynid.robot import zoo
 from dynid.robot.formats.dh import StandardDH, from_dh

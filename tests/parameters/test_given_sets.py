@@ -15,7 +15,7 @@ from dynid.estimation.online.online_links import OnlineLinkByLink
 from dynid.export.c.c_package import generate_c
 from dynid.links.identify import identify
 from dynid.links.recipe import Recipe
-from dynid.parameters import base_parameters
+from dynid.parameters.base import base_parameters
 from dynid.processing.process import process
 from dynid.processing.simulation import simulate_experiment, sum_of_sines
 from dynid.robot import zoo

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import build_equations
 from dynid.export.c.c_package import generate_c
-from dynid.parameters import base_parameters, conversion_matrix, convert_values
+from dynid.parameters import conversion_matrix, convert_values
+from dynid.parameters.base import base_parameters
 from dynid.parameters.base_set import base_vector
 from dynid.parameters.numeric import random_states, sample_regressor
 from dynid.processing.process import process

@@ -17,13 +17,9 @@ from dynid.errors import DescriptionError, ExportError
 from dynid.robot.formats.mjcf.read import parse_mjcf, read_mjcf
 from dynid.robot.formats.mjcf.write import mjcf_text, write_mjcf
 from dynid.robot.model import Robot
-from dynid.terms import (
-    AngleHarmonic,
-    Coupling,
-    Offset,
-    RotorInertia,
-    Viscous,
-)
+from dynid.terms import AngleHarmonic, Coupling
+from dynid.terms.friction import Viscous
+from dynid.terms.motors import Offset, RotorInertia
 
 ARM = Path(__file__).parent / "data" / "arm.xml"
 mujoco: Any = pytest.importorskip("mujoco")

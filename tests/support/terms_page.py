@@ -8,8 +8,10 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 
-from dynid.terms import TERMS, AngleHarmonic, Hysteresis, MemoryTerm, Offset, Term
+from dynid.terms import TERMS, AngleHarmonic, Hysteresis, MemoryTerm
+from dynid.terms.base import Term
 from dynid.terms.coupling import CoupledTerm
+from dynid.terms.motors import Offset
 
 PAGE = Path(__file__).parents[2] / "docs" / "terms.md"
 

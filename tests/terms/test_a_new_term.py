@@ -20,7 +20,9 @@ from dynid.links.recipe import Recipe
 from dynid.loop.arm import Arm
 from dynid.parameters.layout import parameter_layout
 from dynid.robot import zoo
-from dynid.terms import TERMS, Coulomb, Offset, StateTerm, Viscous
+from dynid.terms import TERMS, StateTerm
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset
 from estimation.planted import planted_run
 
 ROBOT = zoo.scara().with_terms(Viscous(0.5), Coulomb(0.4), Offset(0.1))

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Iterable
 
 from dynid.robot.model import Robot
-from dynid.terms import TERMS, usual_terms
+from dynid.terms import TERMS
 from dynid.terms.base import ScaledTerm, StateTerm, Term
+from dynid.terms.catalogue import usual_terms
 
 
 def _recipe_name(kind: type[Term]) -> str:

@@ -5,20 +5,12 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
-    "base": ["Dependence", "JointTerm", "MemoryTerm", "Motion", "Reference", "ScaledTerm", "StateTerm", "Term"],
-    "catalogue": ["TERMS", "usual_terms"],
-    "coupling": ["CoupledCoulomb", "CoupledInertia", "CoupledViscous", "Coupling", "MotorFriction"],
-    "friction": [
-        "AsymmetricViscous",
-        "Coulomb",
-        "SaturatingViscous",
-        "SmoothSign",
-        "Stribeck",
-        "Viscous",
-    ],
+    "base": ["MemoryTerm", "StateTerm"],
+    "catalogue": ["TERMS"],
+    "coupling": ["Coupling", "MotorFriction"],
+    "friction": ["AsymmetricViscous", "SaturatingViscous", "SmoothSign", "Stribeck"],
     "load_dependent": ["BaseTilt", "CrossTalk", "DriveGain", "LoadFriction"],
     "memory": ["Hysteresis", "LaggedSign"],
-    "motors": ["Offset", "RotorInertia"],
     "springs": ["AngleHarmonic"],
 }
 """Module -> its public names, loaded at first use."""

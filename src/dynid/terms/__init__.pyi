@@ -1,32 +1,18 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
-from dynid.terms.base import Dependence as Dependence
-from dynid.terms.base import JointTerm as JointTerm
 from dynid.terms.base import MemoryTerm as MemoryTerm
-from dynid.terms.base import Motion as Motion
-from dynid.terms.base import Reference as Reference
-from dynid.terms.base import ScaledTerm as ScaledTerm
 from dynid.terms.base import StateTerm as StateTerm
-from dynid.terms.base import Term as Term
 from dynid.terms.catalogue import TERMS as TERMS
-from dynid.terms.catalogue import usual_terms as usual_terms
-from dynid.terms.coupling import CoupledCoulomb as CoupledCoulomb
-from dynid.terms.coupling import CoupledInertia as CoupledInertia
-from dynid.terms.coupling import CoupledViscous as CoupledViscous
 from dynid.terms.coupling import Coupling as Coupling
 from dynid.terms.coupling import MotorFriction as MotorFriction
 from dynid.terms.friction import AsymmetricViscous as AsymmetricViscous
-from dynid.terms.friction import Coulomb as Coulomb
 from dynid.terms.friction import SaturatingViscous as SaturatingViscous
 from dynid.terms.friction import SmoothSign as SmoothSign
 from dynid.terms.friction import Stribeck as Stribeck
-from dynid.terms.friction import Viscous as Viscous
 from dynid.terms.load_dependent import BaseTilt as BaseTilt
 from dynid.terms.load_dependent import CrossTalk as CrossTalk
 from dynid.terms.load_dependent import DriveGain as DriveGain
 from dynid.terms.load_dependent import LoadFriction as LoadFriction
 from dynid.terms.memory import Hysteresis as Hysteresis
 from dynid.terms.memory import LaggedSign as LaggedSign
-from dynid.terms.motors import Offset as Offset
-from dynid.terms.motors import RotorInertia as RotorInertia
 from dynid.terms.springs import AngleHarmonic as AngleHarmonic
