@@ -19,6 +19,6 @@ unloaded, loaded = (
     for seed, robot in enumerate((arm, loaded_arm))
 )
 load = dynid.identify_payload(arm, loaded=loaded, unloaded=unloaded)
-print(load.summary())
+print(load)
 for dialog in dynid.export.payload_dialogs(load):
     print(dialog)

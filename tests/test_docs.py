@@ -20,6 +20,7 @@ from dynid.cli import main
 from dynid.cli.options import SHORT_SETTINGS
 from dynid.estimation.registry import estimator_class
 from dynid.excitation.points.point_trajectory import PointSettings
+from dynid.load.load_files import read_library
 from dynid.processing.simulation import sum_of_sines
 from support.api_reference import reference
 
@@ -158,7 +159,7 @@ def test_toml_is_understood(page: Path, tmp_path: Path) -> None:
         elif page.name == "my-robot.md":
             assert dynid.robot.read_robot(path).dof
         else:
-            assert dynid.load.read_library(path) if "[[object]]" in block else dynid.logs.read_channel_map(path).signals
+            assert read_library(path) if "[[object]]" in block else dynid.logs.read_channel_map(path).signals
 
 
 def codes(page: Path) -> list[str]:

@@ -260,7 +260,7 @@ def _make_load(folder: Path) -> None:
 
 def _use_load(path: Path) -> None:
     load, _ = read_load(path), read_load_logs(path)
-    load.minus(Load.of(dynid.Inertia.from_com(0.1, [0, 0, 0], 1e-3 * np.eye(3)), "tool")).summary()
+    str(load.minus(Load.of(dynid.Inertia.from_com(0.1, [0, 0, 0], 1e-3 * np.eye(3)), "tool")))
 
 
 def _make_plan(folder: Path) -> None:

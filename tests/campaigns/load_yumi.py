@@ -22,7 +22,7 @@ from dynid.export.controller_dialogs import payload_dialogs
 from dynid.load.load import Load
 from dynid.load.load_study import study_load, study_payload
 from dynid.load.payload import ArmUncertainty, identify_end_link
-from dynid.load.sensor_checks import check_wrench
+from dynid.load.sensor_faults import check_wrench
 from dynid.load.wrist import Sensing
 from dynid.processing.experiment import Experiment
 from dynid.robot.formats.dh import StandardDH, from_dh
@@ -94,7 +94,7 @@ def main() -> None:
     """Print what the log says."""
     robot, run = yumi(), log()
     for proposal in check_wrench(robot, run, sensor_frame=FRAME):
-        print(f"proposed: {proposal.finding.message} (residual {proposal.improvement:.1f} times smaller)")
+        print(f"proposed: {proposal.finding.message}")
     study = study_load(robot, run, sensor_frame=FRAME, sensing=Sensing(find_orientation=True, drift=True))
     print(study)
     print(f"against the scales: {100 * (study.load.mass / WEIGHED - 1):+.2f} %")

@@ -63,7 +63,6 @@ def last() -> str:
 
 DOORS: dict[str, Callable[[Experiment, Experiment], Any]] = {
     "identify_payload": lambda a, b: dynid.identify_payload(robot(), loaded=a, unloaded=b).vector,
-    "identify_end_link": lambda a, b: dynid.load.identify_end_link(robot(), a).vector,
     "wrench_data": lambda a, b: dynid.load.wrench_data(robot(), a, last(), dynid.load.Sensing()).matrix,
     "identify_drive_gains": lambda a, b: (
         dynid.load.identify_drive_gains(robot(), loaded=a, unloaded=b, mass_kg=2.0).gain

@@ -7,7 +7,7 @@ import pytest
 
 import dynid
 from dynid.errors import DataError
-from dynid.load.drive_gains import gains_from_lever_arm, gains_from_static_load, identify_drive_gains
+from dynid.load.drive_gains import identify_drive_gains
 from dynid.logs.drives import CurrentGains, ThreePhase
 from dynid.logs.recording import Recording
 from dynid.processing.process import process
@@ -28,27 +28,6 @@ def test_currents_become_torques():
     assert "torques from currents" in converted.notes[-1]
     with pytest.raises(DataError, match="no currents"):
         CurrentGains(np.array([1.0, 1.0])).apply(Recording(time=np.arange(3.0), q=np.zeros((3, 2))))
-
-
-def test_a_lever_arm_calibrates_one_joint():
-    rng = np.random.default_rng(1)
-    current = np.linspace(-5.0, 5.0, 40)
-    force = (11.4 * current + 0.3) / 0.5 + 0.2 * rng.normal(size=40)
-    result = gains_from_lever_arm(current, force, 0.5)
-    assert abs(result.gain[0] - 11.4) < 4 * result.stderr[0] < 0.1
-    with pytest.raises(DataError, match="never changes"):
-        gains_from_lever_arm(np.ones(5), np.ones(5), 0.5)
-
-
-def test_poses_held_against_gravity_calibrate_the_loaded_joints():
-    robot = dynid.robots.ur10()
-    rng = np.random.default_rng(2)
-    q = rng.uniform(-1.5, 1.5, size=(60, 6))
-    gains = np.array([13.6, 14.3, 11.4, 11.2, 11.8, 11.8])
-    current = (dynid.gravity_torque(robot, q) + 0.05 * rng.normal(size=q.shape)) / gains
-    result = gains_from_static_load(robot, q, current)
-    assert np.isnan(result.gain[0])  # the vertical axis carries no weight
-    np.testing.assert_allclose(result.gain[1:4], gains[1:4], rtol=0.02)
 
 
 def test_a_loaded_and_an_unloaded_run_calibrate_without_knowing_the_robot():

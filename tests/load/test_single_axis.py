@@ -133,8 +133,8 @@ def test_files_and_summaries_never_bound_an_open_moment(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.stderr, study.load.stderr)
     assert study.verdict == written["verdict"] == "mass, centre of mass and some moments"
     assert written["known_moments"] == ["XZ", "YZ", "ZZ"]
-    assert "Verdict: mass, centre of mass and the moments XZ, YZ, ZZ; not determined: XX, XY, YY." in study.summary()
-    assert "assumed values for XX, XY, YY" in study.summary()
+    assert "Verdict: mass, centre of mass and the moments XZ, YZ, ZZ; not determined: XX, XY, YY." in str(study)
+    assert "assumed values for XX, XY, YY" in str(study)
     assert "about x and y of 'sensor'" in study.advice[0].remedy
     assert study.robot_with_load.link("load").inertia.is_physical
 

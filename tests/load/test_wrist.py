@@ -16,7 +16,7 @@ from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.kernels import energy_regressor, wrench_regressor
 from dynid.load.load import Load
 from dynid.load.sensor_calibration import calibrate_sensor
-from dynid.load.sensor_checks import check_wrench
+from dynid.load.sensor_faults import check_wrench
 from dynid.load.wrench_equations import WrenchData, frame_axes, pose_equations, robot_equations
 from dynid.load.wrist import Sensing, identify_load, identify_load_from_poses, solve_load, wrench_data
 from dynid.processing.experiment import Experiment
@@ -155,7 +155,7 @@ def test_tilted_base(turned: bool) -> None:
     load = identify_load(ROBOT, run, sensor_frame=LINK, sensing=sensing)
     assert np.all(np.abs(load.extras["gravity"] - real.gravity) < 4 * load.extras["gravity_stderr"] + 1e-9)
     assert np.all(np.abs(load.vector - TRUTH.vector) < 4 * load.stderr)
-    (tilt,) = [finding for finding in load.findings if finding.code == "gravity-direction"]
+    (tilt,) = [finding for finding in load.findings if finding.code == "gravity"]
     assert tilt.evidence["angle [deg]"] == pytest.approx(8.0, abs=0.999)
 
 
@@ -166,28 +166,28 @@ def test_wrench_in_base_axes() -> None:
 
 FAULTS = {
     "nothing": (None, ROBOT, ()),
-    "turned sensor": (lambda w, q: halves(w, TURN.T), ROBOT, ("sensor-turned",)),
+    "turned sensor": (lambda w, q: halves(w, TURN.T), ROBOT, ("wrench-frame",)),
     "base axes": (
         lambda w, q: halves(w, np.swapaxes(frame_axes(ROBOT, LINK, q), 1, 2)),
         ROBOT,
-        ("wrench-axes",),
+        ("wrench-frame", "gravity"),  # a constant bias in base axes is a weight
     ),
-    "N mm": (lambda w, q: w * np.repeat([1.0, 1000.0], 3), ROBOT, ("moment-unit",)),
-    "reaction": (lambda w, q: -w, ROBOT, ("wrench-sign",)),
+    "N mm": (lambda w, q: w * np.repeat([1.0, 1000.0], 3), ROBOT, ("unit",)),
+    "reaction": (lambda w, q: -w, ROBOT, ("wrench-frame",)),
     "tilted base": (
         None,
         ROBOT.with_base_orientation(Rotation.from_euler("x", 6, degrees=True).as_matrix()),
-        ("gravity-direction",),
+        ("gravity",),
     ),
     "moments reversed": (
         lambda w, q: w * np.repeat([1.0, -1.0], 3),
         ROBOT,
-        ("moment-sign",),
+        ("wrench-frame",),
     ),
     "turned and N mm": (
         lambda w, q: halves(w, TURN.T) * np.repeat([1.0, 1000.0], 3),
         ROBOT,
-        ("moment-unit", "sensor-turned"),
+        ("unit", "wrench-frame"),
     ),
 }
 

@@ -12,7 +12,7 @@ from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.load.load import Load
 from dynid.load.load_solver import solve_minimum_norm
 from dynid.load.sensor_calibration import calibrate_sensor
-from dynid.load.sensor_checks import check_wrench
+from dynid.load.sensor_faults import check_wrench
 from dynid.load.wrist import Sensing, identify_load, identify_load_from_poses, wrench_data
 from dynid.processing.experiment import Experiment
 from load.test_wrist import BIAS, LINK, ROBOT, TRUTH, Floats, fields, run_of
@@ -58,7 +58,7 @@ def test_fewer_equations_than_unknowns_leave_them_open() -> None:
 
 def test_drifts_and_signs_of_poses_are_named() -> None:
     R, wrench = poses_of(30, 1, 0.1)
-    assert "wrench-sign" in codes(identify_load_from_poses(R, -wrench))
+    assert "wrench-frame" in codes(identify_load_from_poses(R, -wrench))
     line = np.linspace(0.0, 1.0, len(R))[:, None]
     drifting = wrench + 0.5 * line * np.repeat([1.0, 0.0], 3)
     load = identify_load_from_poses(R, drifting)
@@ -69,18 +69,18 @@ def test_drifts_and_signs_of_poses_are_named() -> None:
         for seed in range(20):
             said = codes(identify_load_from_poses(*poses_of(count, 100 + seed, 0.3)))
             assert "drift" not in said
-            assert "wrench-sign" not in said
+            assert "wrench-frame" not in said
 
 
 def test_poses_that_are_none_are_refused_and_strange_ones_named() -> None:
     R, wrench = poses_of(30, 1, 0.1)
     turns = Rotation.from_matrix(R).as_quat()  # x, y, z, w
     right = np.roll(turns, 1, axis=1)
-    assert "pose-mismatch" not in codes(identify_load_from_poses(right, wrench))
+    assert "wrench-frame" not in codes(identify_load_from_poses(right, wrench))
     for wrong in (turns, np.swapaxes(R, 1, 2)):
-        assert "pose-mismatch" in codes(identify_load_from_poses(wrong, wrench))
+        assert "wrench-frame" in codes(identify_load_from_poses(wrong, wrench))
     far = identify_load_from_poses(R, wrench * np.repeat([1.0, 1000.0], 3))
-    assert "moment-unit" in codes(far)
+    assert "unit" in codes(far)
     refused: list[tuple[Any, dict[str, Any]]] = [
         (3.0 * right, {}),
         (np.nan * right, {}),
@@ -104,12 +104,9 @@ def test_settings_without_meaning_are_refused() -> None:
     for options in settings:
         with pytest.raises(ArgumentError):
             identify_load(ROBOT, run, **blank, **options)
-    for std in ((0.1,) * 3, (0.0, -1.0, np.nan, 1.0, 1.0, 1.0)):
-        with pytest.raises(ArgumentError):
-            Sensing(noise_std=std)
     assert run.wrench is not None
     with pytest.raises(DataError, match="shape"):
         identify_load(ROBOT, Experiment(**fields(run, wrench=run.wrench[:, :5])), sensor_frame=LINK)
-    for unit in (0.0, -1.0, np.nan):
+    for unit in (0.0, np.inf, np.nan):
         with pytest.raises(ArgumentError, match="moment_unit"):
             Sensing(moment_unit=unit)

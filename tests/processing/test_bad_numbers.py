@@ -7,7 +7,6 @@ import pytest
 
 import dynid
 from dynid.errors import ArgumentError
-from dynid.load.drive_gains import gains_from_lever_arm, gains_from_static_load
 from dynid.logs.drives import CurrentGains, ThreePhase
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
@@ -79,35 +78,7 @@ def test_friction_can_be_given_to_the_simulation():
     np.testing.assert_array_equal(given.effort, own.effort)
 
 
-def test_lever_arm_refuses_and_says_nothing_of_noise():
-    current, force = np.linspace(0.0, 5.0, 40), np.linspace(0.0, 50.0, 40)
-    with pytest.raises(ArgumentError, match="forces"):
-        gains_from_lever_arm(current, force[:-1], 0.5)
-    for lever in (0.0, -1.0, NAN):
-        with pytest.raises(ArgumentError, match="lever"):
-            gains_from_lever_arm(current, force, lever)
-    holes = np.where(np.arange(40) % 7, force, NAN)
-    assert gains_from_lever_arm(current, holes, 0.5).gain[0] == pytest.approx(5.0)
-    assert np.isnan(gains_from_lever_arm(current, np.random.default_rng(0).normal(size=40), 0.5).gain[0])
-
-
-def test_offsets_of_a_calibration_reach_the_torques():
-    rng = np.random.default_rng(1)
-    current = rng.uniform(-5.0, 5.0, 60)
-    found = gains_from_lever_arm(current, (4.0 * current + 1.5) / 0.5, 0.5)
-    assert found.offset[0] == pytest.approx(1.5)
-    np.testing.assert_allclose(found.conversion.effort(current[:, None])[:, 0], 4.0 * current + 1.5)
-    poses = rng.uniform(-1.0, 1.0, size=(60, 6))
-    held = (dynid.gravity_torque(ARM, poses) - 0.7) / 3.0
-    known = gains_from_static_load(ARM, poses, held)
-    seen = np.isfinite(known.gain)
-    np.testing.assert_allclose(known.gain[seen], 3.0)
-    np.testing.assert_allclose(known.offset[seen], 0.7)
-
-
 def test_shapes_of_drives_are_refused_by_name():
-    with pytest.raises(ArgumentError, match="poses of shape"):
-        gains_from_static_load(ARM, np.zeros((5, 6)), np.zeros((4, 6)))
     with pytest.raises(ArgumentError, match="2 gains"):
         CurrentGains(np.array([1.0, 2.0])).effort(np.zeros((5, 3)))
     with pytest.raises(ArgumentError, match="angles of shape"):

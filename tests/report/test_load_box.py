@@ -27,7 +27,7 @@ def arm() -> Robot:
 def study(robot: Robot) -> LoadStudy:
     inertia = Inertia.from_com(1.5, [0.02, 0.01, 0.187], np.diag([0.01, 0.012, 0.006]))
     load = Load.of(inertia, robot.bodies[-1].joint.child, stderr=1e-5)
-    return LoadStudy(robot=robot, load=load, proposals=(), advice=())
+    return LoadStudy(robot=robot, load=load, proposals=())
 
 
 def test_dialogs_are_in_the_flanges_frame() -> None:

@@ -1,8 +1,7 @@
 """Drive gains [N m/A or N/A]: how much joint torque a motor current stands for, calibrated with known loads.
 
-A lever on a force sensor and poses held against gravity fit a line joint by joint. `identify_drive_gains` uses a run
-with a load and one without. The currents of joint j show ``load / gain_j``: with the arm eliminated, in units of the
-noise,
+The currents of joint j, of a run with a load and one without, show ``load / gain_j``: with the arm eliminated, in units
+of the noise,
 
     b_j = A_j load / gain_j + noise of unit variance
 
@@ -19,14 +18,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import least_squares
-from scipy.stats import linregress
 
 from dynid.arrays import Bools, Floats
 from dynid.decompositions import lstsq, svd
 from dynid.errors import ArgumentError, DataError
 from dynid.findings import Finding
-from dynid.kernels import gravity_torque
-from dynid.load.load import remark
+from dynid.load.load import SURE, remark
 from dynid.load.load_solver import (
     BlockEquations,
     block_meat,
@@ -40,35 +37,25 @@ from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from dynid.tables import Table
 
-CLEAR = 3.0
-"""Standard deviations by which a slope must differ from zero to count as a gain; convention."""
 PRIOR_ROUNDS = 3
 """Rounds between the load and the plausible size of its moments of inertia; convention: it changes little after two."""
 WEAK_SHARE, WEAK_STD = 0.8, 0.1
 """Standard deviation of a gain, over the stated one or, without one, over the gain, from which on the load says little;
 convention: gains of catalogues are known to 10 %."""
-CONTRADICTS = 4.0
-"""Standard deviations by which a gain must leave the stated one to contradict it; convention."""
 MOMENTS, ALL_BUT_MASS = 6, 9
 """How many of the ten parameters of a load are moments of inertia, and moments of any order."""
 HEAVIEST_KG = 1000.0
 """Mass of a load from which on it is in grams [kg] (convention: no arm carries a tonne at its drives' calibration)."""
-INTERVAL = 1.96
-"""Standard deviations to each side of an interval of 95 %."""
-TINY = 1e-300
-"""Keeps quotients finite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DriveGains:
-    """Calibrated gains with their uncertainty: ``torque = gain * current + offset``."""
+    """Calibrated gains with their uncertainty: ``torque = gain * current``."""
 
     gain: Floats
     """(n,) [N m/A or N/A]; NaN for a joint on which the known load does not act"""
     stderr: Floats
     """(n,) [N m/A or N/A]; infinite for such a joint"""
-    offset: Floats
-    """(n,) torque at zero current [N m or N]; zero where it was not estimated"""
     joint_names: tuple[str, ...] = ()
     """(n,) names of the joints; empty where the calibration does not know them"""
     unit: str = "N m/A"
@@ -78,8 +65,8 @@ class DriveGains:
 
     @property
     def conversion(self) -> CurrentGains:
-        """The gains and offsets as a conversion of recordings."""
-        return CurrentGains(self.gain, self.offset, self.stderr)
+        """The gains as a conversion of recordings."""
+        return CurrentGains(self.gain, stderr=self.stderr)
 
     @property
     def map_line(self) -> str:
@@ -91,77 +78,11 @@ class DriveGains:
         ]
         return f"gain = [{', '.join(words)}]"
 
-    def summary(self) -> str:
+    def __str__(self) -> str:
         """A table of the gains."""
         names = self.joint_names or tuple(f"joint {k + 1}" for k in range(len(self.gain)))
         rows = list(zip(names, self.gain.tolist(), self.stderr.tolist(), strict=True))
         return Table.of(["joint", f"gain [{self.unit}]", "std"], rows).to_text()
-
-    def __str__(self) -> str:
-        return self.summary()
-
-
-def _lines(current: Floats, torque: Floats) -> DriveGains:
-    """A line for each joint, (N, n) each; NaN where the slope is not clear."""
-    found = []
-    for x, y in zip(current.T, torque.T, strict=True):
-        known = np.isfinite(x) & np.isfinite(y)
-        if known.sum() < 3 or np.ptp(x[known]) == 0.0:
-            found.append((np.nan, np.inf, 0.0))
-            continue
-        line = linregress(x[known], y[known])
-        is_clear = abs(line.slope) > CLEAR * line.stderr  # noise alone has no gain
-        found.append((line.slope, line.stderr, line.intercept) if is_clear else (np.nan, np.inf, 0.0))
-    gain, stderr, offset = np.array(found).T
-    return DriveGains(gain=gain, stderr=stderr, offset=offset)
-
-
-def gains_from_lever_arm(current: ArrayLike, force: ArrayLike, lever_m: float) -> DriveGains:
-    """Calibrate one joint that presses on a force sensor at the end of a lever ([Atkeson1986] section 3.3).
-
-    Args:
-        current: (N,) motor current [A].
-        force: (N,) force at the sensor, across the lever [N].
-        lever_m: Distance from the joint axis to the sensor [m].
-
-    Example:
-        >>> type(dynid.load.gains_from_lever_arm([1.0, 2.0, 3.0], [10.0, 20.1, 29.9], 0.5)).__name__
-        'DriveGains'
-    """
-    x, y = np.asarray(current, dtype=float), np.asarray(force, dtype=float)
-    if x.ndim != 1 or x.shape != y.shape:
-        raise ArgumentError(f"{x.shape} currents and {y.shape} forces", remedy="Give (N,) of both, sample for sample.")
-    if not 0.0 < lever_m < np.inf:
-        raise ArgumentError(f"a lever of {lever_m} m", remedy="Give its length, above zero [m].")
-    known = x[np.isfinite(x) & np.isfinite(y)]
-    if known.size < 3 or np.ptp(known) == 0.0:
-        raise DataError("the current never changes", remedy="Press with at least three different currents.")
-    return _lines(x[:, None], lever_m * y[:, None])
-
-
-def gains_from_static_load(robot: Robot, q: ArrayLike, current: ArrayLike) -> DriveGains:
-    """Calibrate drives from poses held against gravity, with a robot whose masses are known.
-
-    Dry friction hides in the holding currents: approach every pose from both sides and give the mean current.
-
-    Args:
-        robot: The robot with the known load attached (`Robot.with_body`).
-        q: (N, n) poses [rad or m].
-        current: (N, n) currents that hold them [A].
-
-    Example:
-        >>> poses = np.random.default_rng(0).normal(size=(20, 3))
-        >>> current = dynid.gravity_torque(robot, poses) / 10.0  # drives of 10 N m/A
-        >>> round(float(dynid.load.gains_from_static_load(robot, poses, current).gain[1]), 3)
-        10.0
-    """
-    poses, currents = np.asarray(q, dtype=float), np.asarray(current, dtype=float)
-    if poses.ndim != 2 or poses.shape[1] != robot.dof or currents.shape != poses.shape:
-        raise ArgumentError(
-            f"poses of shape {poses.shape}, currents of shape {currents.shape}",
-            remedy=f"Give (N, {robot.dof}) of both, pose for pose.",
-        )
-    return replace(_lines(currents, gravity_torque(robot, np.ascontiguousarray(poses))), joint_names=robot.joint_names)
 
 
 def identify_drive_gains(
@@ -247,7 +168,7 @@ def _joint_equations(equations: BlockEquations, joint: int) -> tuple[Floats, Flo
     size = np.linalg.norm(left[:, :10], axis=0)
     scale = np.where(size > 1e-12 * size.max(initial=0.0), size, np.inf)  # what rounding left shows nothing
     U, s, Vt = svd(left[:, :10] / scale, full_matrices=False)
-    good = s > RESOLUTION * max(float(s[0]), TINY)
+    good = s > RESOLUTION * max(float(s[0]), 1e-300)
     apart = np.vstack([np.eye(10), -of_arm[:, :10] / length[:, None]])
     root = apart @ (Vt[good] / s[good, None] / scale).T
     meat, freedom = block_meat([rows / std for rows in blocks], values, root)
@@ -266,8 +187,8 @@ def _start_loads(joints: list[tuple[Floats, Floats]], mass: float, stated: Curre
         side = np.concatenate([joints[j][1] for j in known]) - rows[:, 9] * mass
         return [np.append(solve_minimum_norm(rows[:, :9], side, RESOLUTION)[0], mass)]
     alone = [solve_minimum_norm(A, b, RESOLUTION) for A, b in joints]
-    clear = np.array([0.0 if u[9] else abs(v[9]) / max(float(np.linalg.norm(L[9])), TINY) for v, L, u in alone])
-    if clear.max() < CLEAR:
+    clear = np.array([0.0 if u[9] else abs(v[9]) / max(float(np.linalg.norm(L[9])), 1e-300) for v, L, u in alone])
+    if clear.max() < SURE:
         raise DataError(
             "no joint shows the mass of the load apart from the rest of it",
             remedy="Move the first joints, with the arm stretched and bent, give the centre of mass as well, or state "
@@ -287,7 +208,7 @@ def _fit_inverse_gains(
         known = _is_stated(stated)
         expected[known] = 1.0 / stated.gain[known]
         trust[known] = stated.gain[known] ** 2 / stated.stderr[known]
-    alone = [float((A @ load) @ b) / max(float((A @ load) @ (A @ load)), TINY) for A, b in joints]
+    alone = [float((A @ load) @ b) / max(float((A @ load) @ (A @ load)), 1e-300) for A, b in joints]
     x = np.append(np.where(trust > 0.0, expected, alone), load[:free])
     centre = np.append(expected, load[:free] if free == MOMENTS else np.zeros(free))
     for _ in range(PRIOR_ROUNDS if free else 1):
@@ -316,16 +237,16 @@ def _is_stated(stated: CurrentGains) -> Bools:
 
 def _turn_over(found: _InverseGains, names: tuple[str, ...], stated: CurrentGains | None, remedy: str) -> DriveGains:
     """The gains; each standard deviation is that of the longer side of the interval, within the stated one."""
-    share = found.std / np.maximum(np.abs(found.values), TINY)  # relative standard deviation
+    share = found.std / np.maximum(np.abs(found.values), 1e-300)  # relative standard deviation
     before = np.full(len(names), np.inf)
     if stated is not None:
         before = np.where(_is_stated(stated), stated.stderr / np.abs(stated.gain), np.inf)
-    is_open = share * CLEAR > 1.0
-    longer = share / np.maximum(1.0 - INTERVAL * share, TINY)
+    is_open = share * SURE > 1.0
+    longer = share / np.maximum(1.0 - 1.96 * share, 1e-300)
     gain = np.where(is_open, np.nan, 1.0 / np.where(is_open, 1.0, found.values))
     stderr = np.where(is_open, np.inf, np.abs(gain) * np.minimum(longer, np.maximum(before, share)))
     findings = tuple(_judge(found, np.array(names), share, before, stated, remedy))
-    return DriveGains(gain=gain, stderr=stderr, offset=np.zeros(len(names)), joint_names=names, findings=findings)
+    return DriveGains(gain=gain, stderr=stderr, joint_names=names, findings=findings)
 
 
 def _judge(
@@ -339,9 +260,9 @@ def _judge(
     """Say which gains the load hardly determines, and which stated ones it contradicts."""
     known = np.isfinite(before)
     if stated is not None and known.any():
-        learnt = np.sqrt(np.maximum(before**2 - (found.std * stated.gain) ** 2, TINY))
+        learnt = np.sqrt(np.maximum(before**2 - (found.std * stated.gain) ** 2, 1e-300))
         away = np.where(known, np.abs(found.values * stated.gain - 1.0) / learnt, 0.0)
-        for j in np.flatnonzero(away > CONTRADICTS):
+        for j in np.flatnonzero(away > SURE):
             message = f"the load contradicts the stated gain by {away[j]:.1f} standard deviations"
             check = "Check the mass, the link that carries the load, and the stated gain and its uncertainty."
             said = remark("drive-gains", message, check, severity="warning", where="drives")

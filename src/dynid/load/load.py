@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import chi2
 
 from dynid.arrays import Bools, Floats
 from dynid.decompositions import eigh
@@ -29,26 +31,22 @@ UNITS = ("kg m^2",) * 6 + ("kg m",) * 3 + ("kg",)
 """Units of the ten parameters."""
 CHANNELS = ("Fx", "Fy", "Fz", "Tx", "Ty", "Tz")
 """Names of the channels of a wrench: force [N], then moment [N m]."""
-PAIRS = ((0, 1), (0, 2), (1, 2))
-"""Pairs of principal axes."""
-SIGNIFICANT = 20.5
-"""99.9 % point of chi-square with five degrees of freedom: those in which a tensor can differ from a sphere's."""
-RELATIVE_GAP = 1e-6
-"""Moments that differ by less than this share of the largest count as equal, however exact the data; convention."""
+SPHERE = 1e-3
+"""Probability of a tensor that differs so much from a sphere's, by chance, above which axes are ill-defined (level)."""
+ROUNDING = 1e-6
+"""Relative deviation that rounding explains: of equal moments, of a rigid motion."""
 CERTAIN_SHARE = 0.25
 """Largest standard deviation of a principal moment over the largest moment with which an inertia is used; convention.
 """
-FAR_SHIFT = 4.0
-"""Distance to the nearest possible body [standard deviations] that chance does not explain; convention."""
+SURE = 5.0
+"""Standard deviations that chance does not explain: of a negative mass, a drift, a gain, an impossible load (level)."""
 LITTLE_SHIFT = 1e-3
 """Distance to the nearest possible body [standard deviations] that the cone solver's accuracy explains; convention."""
-MIXED_SHARE = 0.2
-"""Share of the spread of an open moment from which on a parameter of another frame that holds it is open; convention.
-"""
-NEEDED = ((1, 2), (0, 1), (0, 2), (0, 2), (1, 2), (0, 1))
-"""First moments that enter XX XY XZ YY YZ ZZ about the centre of mass, beside the mass; from `h h^T - |h|^2`."""
-RIGID_TOLERANCE = 1e-6
-"""Largest deviation of a pose from a rigid motion that rounding explains; convention."""
+OPEN_SHARE = 0.2
+"""Spread of a moment of inertia over its prior one, or over that of an open moment that it holds, from which on it is
+open; convention."""
+PAIRS = tuple(combinations(range(3), 2))
+UPPER = np.triu_indices(3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -67,14 +65,6 @@ class PrincipalAxes:
     """Pairs of axes whose moments do not differ significantly."""
 
     @classmethod
-    def unknown(cls) -> PrincipalAxes:
-        """Axes of a body whose inertia the data leave open: not numbers, with infinite uncertainty."""
-        nan, infinite = np.full(3, np.nan), np.full(3, np.inf)
-        return cls(
-            moments=nan, moments_stderr=infinite, axes=np.full((3, 3), np.nan), angle_stderr=infinite, ill_defined=PAIRS
-        )
-
-    @classmethod
     def of(cls, tensor: Floats, covariance: Floats) -> PrincipalAxes:
         """Diagonalise a tensor.
 
@@ -84,39 +74,26 @@ class PrincipalAxes:
         """
         moments, axes = eigh(tensor)  # [Atkeson1986] eq. (11)
         axes = axes * np.sign(np.linalg.det(axes))
-        rows = [_entry(axes[:, k], axes[:, k]) for k in range(3)]
-        ill, angle = [], np.zeros(3)
+        rows = np.array([_entry(axes[:, k], axes[:, k]) for k in range(3)])
+        ill, angle, smallest = [], np.zeros(3), ROUNDING * abs(float(moments[-1]))
         for i, j in PAIRS:
-            gap = float(moments[j] - moments[i])
-            mixed = _entry(axes[:, i], axes[:, j])
-            k = 3 - i - j
+            gap, mixed = float(moments[j] - moments[i]), _entry(axes[:, i], axes[:, j])
             # [Atkeson1986] eqs. (23), (24): the angle about axis k is the product of inertia over the gap
-            angle[k] = np.sqrt(max(float(mixed @ covariance @ mixed), 0.0)) / max(gap, 1e-300)
-            if not _is_significant(gap, np.stack([rows[j] - rows[i], 2.0 * mixed]), covariance, moments[-1]):
+            angle[3 - i - j] = np.sqrt(max(float(mixed @ covariance @ mixed), 0.0)) / max(gap, 1e-300)
+            # (difference of moments, twice the product) = (gap, 0) against the (0, 0) of equal moments
+            both = np.stack([rows[j] - rows[i], 2.0 * mixed])
+            spread = both @ covariance @ both.T + np.eye(2) * (1e-3 * smallest) ** 2
+            if gap <= smallest or gap**2 * np.linalg.inv(spread)[0, 0] <= chi2.isf(SPHERE, 5):
                 ill.append((i, j))
-                angle[k] = np.inf
-        variances = [max(float(row @ covariance @ row), 0.0) for row in rows]
-        return cls(
-            moments=moments,
-            moments_stderr=np.sqrt(variances),
-            axes=axes,
-            angle_stderr=angle,
-            ill_defined=tuple(ill),
-        )
+                angle[3 - i - j] = np.inf
+        stderr = np.sqrt(np.maximum(np.einsum("ki,ij,kj->k", rows, covariance, rows), 0.0))
+        return cls(moments=moments, moments_stderr=stderr, axes=axes, angle_stderr=angle, ill_defined=tuple(ill))
 
 
 def _entry(a: Floats, b: Floats) -> Floats:
     """(6,) row that gives ``a^T I b`` from XX XY XZ YY YZ ZZ."""
     (x, y, z), (u, v, w) = a, b
     return np.array([x * u, x * v + y * u, x * w + z * u, y * v, y * w + z * v, z * w])
-
-
-def _is_significant(gap: float, rows: Floats, covariance: Floats, largest: float) -> bool:
-    """Whether (difference of moments, twice the product) = (gap, 0) differs from the (0, 0) of equal moments."""
-    if gap <= RELATIVE_GAP * abs(largest):
-        return False
-    spread = rows @ covariance @ rows.T + np.eye(2) * (1e-3 * RELATIVE_GAP * largest) ** 2
-    return bool(gap**2 * np.linalg.inv(spread)[0, 0] > SIGNIFICANT)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -228,14 +205,17 @@ class Load:
     def inertia_about_com(self) -> Floats:
         """(3, 3) tensor about the centre of mass, axes of the frame [kg m^2]; NaN where undetermined."""
         is_open = np.zeros((3, 3), dtype=bool)
-        is_open[np.triu_indices(3)] = self.about_com_undetermined
+        is_open[UPPER] = self.about_com_undetermined
         tensor = Inertia.from_vector(np.where(self.undetermined, 0.0, self.vector)).about_com  # [Atkeson1986] eq. (10)
         return np.where(is_open | is_open.T, np.nan, tensor)
 
     @property
     def about_com_undetermined(self) -> Bools:
         """(6,) whether the data leave XX XY XZ YY YZ ZZ about the centre of mass open."""
-        first = np.array([self.undetermined[[6 + i, 6 + j]].any() for i, j in NEEDED])
+        # h h^T - |h|^2 holds h_i and h_j, on the diagonal the two others
+        first = [
+            self.undetermined[[6 + k for k in range(3) if (k in (i, j)) == (i != j)]].any() for i, j in zip(*UPPER)
+        ]
         return np.asarray(self.undetermined[:6] | first | self.undetermined[9])
 
     @property
@@ -250,7 +230,10 @@ class Load:
     def principal(self) -> PrincipalAxes:
         """Principal moments and axes with their uncertainty (eq. 11); NaN and infinite where undetermined."""
         if not self.has_inertia:
-            return PrincipalAxes.unknown()
+            nan, infinite = np.full((3, 3), np.nan), np.full(3, np.inf)
+            return PrincipalAxes(
+                moments=nan[0], moments_stderr=infinite, axes=nan, angle_stderr=infinite, ill_defined=PAIRS
+            )
         return PrincipalAxes.of(self.inertia_about_com, self.about_com_covariance)
 
     # --- uncertainty ---
@@ -280,7 +263,7 @@ class Load:
         m, h = self.vector[9], self.vector[6:9]
         # I_com = I + [h][h] / m: derivatives with respect to h_k and m
         columns = [(skew(e) @ skew(h) + skew(h) @ skew(e)) / m for e in np.eye(3)] + [-skew(h) @ skew(h) / m**2]
-        jacobian = np.hstack([np.eye(6), np.stack([c[np.triu_indices(3)] for c in columns], axis=1)])
+        jacobian = np.hstack([np.eye(6), np.stack([c[UPPER] for c in columns], axis=1)])
         return np.asarray(jacobian @ self.covariance @ jacobian.T)
 
     @property
@@ -313,7 +296,7 @@ class Load:
     def in_frame(self, T_new_frame: ArrayLike, frame: str) -> Load:
         """The same load in another frame; ``T_new_frame`` (4, 4) is the pose of the present frame in the new one."""
         T = np.asarray(T_new_frame, dtype=float)
-        rigid = T.shape == (4, 4) and np.allclose(T[:3, :3] @ T[:3, :3].T, np.eye(3), atol=RIGID_TOLERANCE)
+        rigid = T.shape == (4, 4) and np.allclose(T[:3, :3] @ T[:3, :3].T, np.eye(3), atol=ROUNDING)
         if not (rigid and np.isfinite(T).all() and np.linalg.det(T[:3, :3]) > 0.0 and np.allclose(T[3], [0, 0, 0, 1])):
             raise ArgumentError(
                 "the pose of the frame is no rigid motion", remedy="Give (4, 4): a rotation and a position [m]."
@@ -339,7 +322,7 @@ class Load:
         if self.undetermined[6:].any() or not np.all(spread > 0.0):
             return np.asarray(np.any(np.abs(weight) > 1e-12, axis=1))
         mixed = np.sqrt(np.sum(weight**2 * spread, axis=1))
-        return np.asarray(mixed > MIXED_SHARE * np.sqrt(np.max(spread, initial=0.0)))
+        return np.asarray(mixed > OPEN_SHARE * np.sqrt(np.max(spread, initial=0.0)))
 
     def _rows(self) -> Iterator[tuple[str, float | str, float | str, str]]:
         """Mass, centre of mass, moments of inertia and bias with their standard deviations; what is open last."""
@@ -357,7 +340,7 @@ class Load:
             sizes = zip("123", principal.moments, principal.moments_stderr, strict=True)
             yield from ((f"principal moment {k}", float(v), float(s), "kg m^2") for k, v, s in sizes)
         else:
-            about_com = zip(self.inertia_about_com[np.triu_indices(3)], self.about_com_stderr, strict=True)
+            about_com = zip(self.inertia_about_com[UPPER], self.about_com_stderr, strict=True)
             for name, value, spread, (moved, moved_spread) in zip(NAMES, self.vector, self.stderr, about_com):
                 if np.isfinite(spread):
                     yield name, float(value), float(spread), "kg m^2"
@@ -378,15 +361,12 @@ class Load:
             lines.append(f"Principal axes {pairs} are ill-defined: their moments are too close.")
         return "\n".join(lines)
 
-    def summary(self) -> str:
+    def __str__(self) -> str:
         """The table and the findings, as text."""
         return "\n".join([self.table(), *self._sentences()])
 
     def _sentences(self) -> list[str]:
         return [f"{finding.severity.capitalize()}: {finding.sentence}" for finding in self.findings]
-
-    def __str__(self) -> str:
-        return self.summary()
 
     def __repr__(self) -> str:
         """Mass and frame in one line."""
@@ -418,7 +398,7 @@ def make_possible(load: Load) -> Load:
         return load
     message = f"no body can have the plain estimate: the nearest possible one is {shift:.2g} standard deviations off"
     given = "The nearest possible body is given; Load.extras holds the plain estimate."
-    is_far = shift > FAR_SHIFT
+    is_far = shift > SURE
     found = remark(
         "impossible-load", message, look if is_far else given, severity="warning" if is_far else "note",
         evidence={"shift [standard deviations]": shift},

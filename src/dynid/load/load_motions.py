@@ -1,4 +1,4 @@
-"""Motions that reveal a load, and advice for a better motion ([Atkeson1986] sections 3.1.2, 3.1.3 and 4.1.1).
+"""Motions that reveal a load ([Atkeson1986] sections 3.1.2, 3.1.3 and 4.1.1).
 
 Gravity shows mass and centre of mass ([Atkeson1986] eq. 21); inertia needs angular acceleration (eq. 8), and single
 wrist joints reach more of it than the whole arm. Fifth-order moves start and stop without exciting the sensor's own
@@ -14,15 +14,8 @@ from numpy.typing import ArrayLike
 
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
-from dynid.findings import Finding
-from dynid.load.load import Load, remark
 from dynid.robot.model import Robot
 from dynid.robot.parts import JointLimits
-
-CERTAIN = 0.1
-"""Relative standard deviation of a principal moment up to which no advice is given; convention."""
-DISTANT = 5.0
-"""Mass times distance squared over the largest moment above which the load counts as distant; convention."""
 
 
 def wrist_test_motion(
@@ -79,29 +72,3 @@ def _slowest(reach: float, limits: JointLimits) -> float:
     if not (limits.velocity > 0.0 and limits.acceleration > 0.0):
         raise ArgumentError("a joint has a limit of zero velocity or acceleration", remedy="Choose other joints.")
     return float(max(1.875 * reach / limits.velocity, np.sqrt(10.0 / np.sqrt(3.0) * reach / limits.acceleration)))
-
-
-def advise_motion(load: Load) -> tuple[Finding, ...]:
-    """Advice for better moments of inertia; empty where they are certain enough."""
-    if not load.has_inertia:
-        names = load.open_moments
-        axes = [axis for axis, name in zip("xyz", ("XX", "YY", "ZZ"), strict=True) if name in names]
-        is_all = len(names) in (0, 6) or not axes
-        about = "about at least two axes" if is_all else f"about {' and '.join(axes)} of '{load.frame}'"
-        message = f"the data do not determine {'the inertia' if is_all else ', '.join(names)}"
-        turn = "Turn single wrist joints back and forth as fast as they can (wrist_test_motion)"
-        return (remark("load-open", message, f"{turn}, {about}."),)
-    principal = load.principal
-    largest = float(principal.moments[-1])
-    worst = float(np.max(principal.moments_stderr)) / largest if largest > 0.0 else 0.0
-    if worst <= CERTAIN:
-        return ()
-    more, share = worst / CERTAIN, load.mass * float(load.com @ load.com) / largest
-    message = f"the moments of inertia are uncertain by {100 * worst:.0f} % of the largest"
-    remedy = (
-        f"For {100 * CERTAIN:.0f} % the angular accelerations must be {more:.1f} times as large, or the data "
-        f"{more**2:.0f} times as long."
-    )
-    if share > DISTANT:
-        remedy += " Hold the load, or measure, nearer to its centre of mass."
-    return (remark("load-uncertain", message, remedy, evidence={"relative std": worst, "factor": more}),)

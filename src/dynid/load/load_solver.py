@@ -21,6 +21,7 @@ from scipy.stats import t as student
 from dynid.arrays import Bools, Floats, Ints
 from dynid.decompositions import eigh, svd
 from dynid.errors import IdentifiabilityError
+from dynid.load.load import OPEN_SHARE
 
 RESOLUTION = 1e-7
 """Smallest relative singular value of the scaled equations that counts as determined; convention."""
@@ -30,8 +31,6 @@ PLAUSIBLE_RADIUS = 0.15
 """Radius [m]: moments of inertia that are less certain than those of the whole mass on this radius count as unknown."""
 HEAVY_LOAD = 10.0
 """Mass [kg] by which moments of inertia are judged where the data leave the mass open; convention."""
-OPEN_SHARE = 0.2
-"""Standard deviation of a moment of inertia, as a share of its prior one, from which on it counts as open."""
 SHARED_SAMPLES = 10.0
 """Weight [samples] of the mean variance of a kind of channels in the variance of each of them; convention."""
 LEAST_LEFT = 0.05
@@ -95,63 +94,54 @@ def _triangle(rows: Floats) -> Floats:
 
 
 def solve_blocks(
-    equations: BlockEquations,
-    noise_std: Floats | None = None,
-    prior: Floats | None = None,
-    resolution: float = RESOLUTION,
+    equations: BlockEquations, prior: Floats | None = None, resolution: float = RESOLUTION
 ) -> LinearSolution:
     """Solve equations with every channel weighted by its own residual.
 
+    Channels of one kind (forces, moments) share what few samples cannot tell apart.
+
     Args:
         equations: The equations.
-        noise_std: (c,) standard deviations of the channels where they are known. By default they come from the
-            residuals; channels of one kind (forces, moments) share what few samples cannot tell apart.
         prior: (k,) one over the standard deviation of each unknown about zero before any data; by default no prior.
         resolution: Smallest relative singular value that counts as determined.
 
     Raises:
-        IdentifiabilityError: The noise is not known, and there are as many unknowns as equations.
+        IdentifiabilityError: There are as many unknowns as equations.
     """
     channels = [equations.channel(c) for c in range(len(equations.counts))]
     unknowns = channels[0].shape[1] - 1
     before = np.column_stack([np.diag(np.zeros(unknowns) if prior is None else prior), np.zeros(unknowns)])
     before = before[np.any(before, axis=1)]
     smallest = NEGLIGIBLE * max(float(np.max([np.abs(rows[:, -1]).max(initial=0.0) for rows in channels])), 1e-150)
-    std = np.ones(len(channels)) if noise_std is None else np.maximum(noise_std, smallest)
-    for _ in range(ROUNDS if noise_std is None else 1):  # weights from the residuals of the round before
+    std = np.ones(len(channels))
+    for _ in range(ROUNDS):  # weights from the residuals of the round before
         rows = np.concatenate([*(own / s for own, s in zip(channels, std, strict=True)), before])
         values, root, undetermined = solve_minimum_norm(rows[:, :-1], rows[:, -1], resolution)
-        if noise_std is None:
-            squares = np.array([np.sum((own @ np.append(values, -1.0)) ** 2) for own in channels])
-            used = [np.sum((own[:, :-1] @ root) ** 2) / s**2 for own, s in zip(channels, std, strict=True)]
-            variance = _shared_variance(squares, equations.counts - np.array(used), equations.kinds)
-            std = np.maximum(np.sqrt(variance), smallest)
+        squares = np.array([np.sum((own @ np.append(values, -1.0)) ** 2) for own in channels])
+        used = [np.sum((own[:, :-1] @ root) ** 2) / s**2 for own, s in zip(channels, std, strict=True)]
+        variance = _shared_variance(squares, equations.counts - np.array(used), equations.kinds)
+        std = np.maximum(np.sqrt(variance), smallest)
     covariance = block_covariance(equations.weighted(std), values, root, before[:, :-1])
     return LinearSolution(
         values=values, covariance=covariance, undetermined=undetermined, noise_std=std, white=root @ root.T
     )
 
 
-def solve_weighted(
-    W: Floats, y: Floats, noise_std: Floats | None = None, prior: Floats | None = None, labels: Ints | None = None
-) -> LinearSolution:
+def solve_weighted(W: Floats, y: Floats, labels: Ints | None = None) -> LinearSolution:
     """Solve ``W x = y``, W (N, c, k), y (N, c), with blocks numbered by labels (N,); see `solve_blocks`."""
-    return solve_blocks(BlockEquations.of(W, y, labels), noise_std, prior)
+    return solve_blocks(BlockEquations.of(W, y, labels))
 
 
 def solve_load_equations(
-    equations: BlockEquations,
-    noise_std: Floats | None = None,
-    prior: Floats | None = None,
-    resolution: float = RESOLUTION,
+    equations: BlockEquations, prior: Floats | None = None, resolution: float = RESOLUTION
 ) -> LinearSolution:
     """Solve equations whose first ten unknowns are a load's, and judge every moment of inertia by itself."""
-    plain = solve_blocks(equations, noise_std, prior, resolution)
+    plain = solve_blocks(equations, prior, resolution)
     weak = prior_of_moments(plain)
     if not weak.any():
         return plain
     known = np.zeros_like(plain.values) if prior is None else prior
-    solution = solve_blocks(equations, noise_std, np.append(weak, known[10:]), resolution)
+    solution = solve_blocks(equations, np.append(weak, known[10:]), resolution)
     undetermined = plain.undetermined.copy()  # the prior is for moments of inertia only
     undetermined[:6] = find_open_moments(solution.covariance, weak)
     return replace(solution, undetermined=undetermined)
@@ -163,7 +153,7 @@ def _shared_variance(squares: Floats, spare: Floats, kind: Ints) -> Floats:
     if freedom.min() < 0.5:
         raise IdentifiabilityError(
             "there are no more equations than unknowns, so that the noise cannot be estimated",
-            remedy="Give more poses or samples, or noise_std.",
+            remedy="Give more poses or samples.",
         )
     return np.asarray((squares + SHARED_SAMPLES * total / freedom) / (np.maximum(spare, 0.0) + SHARED_SAMPLES))
 

@@ -13,11 +13,10 @@ from dynid.decompositions import one_blas_thread
 from dynid.diagnosis.log_check import check_and_process
 from dynid.errors import ArgumentError
 from dynid.findings import Finding, QualityReport
-from dynid.load.load import CHANNELS, NAMES, Load, remark
-from dynid.load.load_motions import advise_motion
+from dynid.load.load import CHANNELS, NAMES, UPPER, Load, remark
 from dynid.load.payload import ArmUncertainty, Runs, identify_end_link, identify_payload
 from dynid.load.recognition import KnownObject, Recognition, recognise
-from dynid.load.sensor_checks import Proposal, check_wrench
+from dynid.load.sensor_faults import Proposal, check_wrench
 from dynid.load.wrench_equations import WrenchForm
 from dynid.load.wrist import Sensing, identify_load
 from dynid.logs.recording import Recording
@@ -27,8 +26,11 @@ from dynid.robot.model import Robot
 
 UNCERTAIN_COM = 0.05
 """Standard deviation of the centre of mass above which a load is doubtful [m]; convention."""
-UNCERTAIN_MASS = 0.1
-"""Relative standard deviation of the mass above which a load is doubtful; convention."""
+UNCERTAIN = 0.1
+"""Relative standard deviation of the mass above which a load is doubtful, and of the moments of inertia above which
+there is advice; convention."""
+DISTANT = 5.0
+"""Mass times distance squared over the largest moment above which the load counts as distant; convention."""
 Verdict = Literal["all ten parameters", "mass, centre of mass and some moments", "mass and centre of mass", "doubtful"]
 
 
@@ -84,8 +86,6 @@ class LoadStudy:
     """The identified load."""
     proposals: tuple[Proposal, ...]
     """Settings of the sensor that explain the data better; none of them was applied."""
-    advice: tuple[Finding, ...]
-    """How to get a more certain load."""
     recognition: Recognition | None = None
     """Probabilities of known objects; None without a library."""
 
@@ -98,8 +98,12 @@ class LoadStudy:
     @property
     def notes(self) -> tuple[Finding, ...]:
         """Findings about the estimate that are no problems."""
-        problems = {finding.code for finding in self.problems}
-        return tuple(finding for finding in self.load.findings if finding.code not in problems)
+        return tuple(finding for finding in self.load.findings if finding.severity == "note")
+
+    @property
+    def advice(self) -> tuple[Finding, ...]:
+        """How to get more certain moments of inertia; empty where they are certain enough."""
+        return tuple(_advise(self.load))
 
     @property
     def verdict(self) -> Verdict:
@@ -123,7 +127,7 @@ class LoadStudy:
         """The robot with the load fixed to the link that carries it, to write to a file."""
         return self.robot.with_body("load", parent=self.load.frame, inertia=self.load.inertia)
 
-    def summary(self) -> str:
+    def __str__(self) -> str:
         """The load, the verdict and the findings, as text."""
         lines = [self.load.table(), "", f"Verdict: {self.verdict_in_words}."]
         for title, findings in (("Problem", self.problems), ("Advice", self.advice), ("Note", self.notes)):
@@ -133,7 +137,7 @@ class LoadStudy:
                 f"Files of the robot with this load hold assumed values for {', '.join(self.load.open_moments)}."
             )
         if self.recognition is not None:
-            lines += ["", self.recognition.summary()]
+            lines += ["", str(self.recognition)]
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -141,7 +145,7 @@ class LoadStudy:
         load, principal = self.load, self.load.principal
         is_open = load.undetermined[:, None] | load.undetermined
         about_com_stderr = np.zeros((3, 3))
-        about_com_stderr[np.triu_indices(3)] = load.about_com_stderr
+        about_com_stderr[UPPER] = load.about_com_stderr
         about_com_stderr = np.maximum(about_com_stderr, about_com_stderr.T)
         return {
             "frame": load.frame,
@@ -171,9 +175,6 @@ class LoadStudy:
             if self.recognition is None
             else dict(zip(self.recognition.names, _plain(self.recognition.probabilities), strict=True)),
         }
-
-    def __str__(self) -> str:
-        return self.summary()
 
     def __repr__(self) -> str:
         """The load and the verdict in one line."""
@@ -205,11 +206,6 @@ def study_load(
         form: How equations are made, see `identify_load`.
         tare: The gripper or tool alone.
         library: Known objects, to recognise the load.
-
-    Example:
-        >>> study = dynid.load.study_load(robot, wrist, sensor_frame="link3")
-        >>> round(study.load.mass, 1)
-        2.0
     """
     proposals = check_wrench(robot, experiments, sensor_frame=sensor_frame, sensing=sensing, form=form)
     load = identify_load(robot, experiments, sensor_frame=sensor_frame, sensing=sensing, form=form, tare=tare)
@@ -238,13 +234,6 @@ def study_payload(
             (see `identify_payload` for both), or nothing is known (see `identify_end_link`).
         tare: A tool identified before.
         library: Known objects, to recognise the load.
-
-    Example:
-        >>> held = robot.with_body("box", parent="link3", inertia=load.inertia)
-        >>> log = dynid.simulate_experiment(held, motion, rate_hz=100, duration_s=6)
-        >>> loaded = dynid.process(log, cutoff_hz=10)
-        >>> round(dynid.load.study_payload(robot, loaded=loaded, unloaded=run).load.mass, 1)
-        2.0
     """
     if arm == "unknown":
         if unloaded is not None or tare is not None:
@@ -260,22 +249,38 @@ def study_payload(
 
 def _mass_problems(load: Load) -> Iterator[Finding]:
     """An undetermined, negative or uncertain mass, with its interval of 95 %, and an uncertain centre of mass."""
-    if load.undetermined[9]:
-        yield remark("load-open", "the data do not determine the mass", severity="warning")
+    mass, stderr, worst = load.mass, load.mass_stderr, float(np.max(load.com_stderr))
+    interval = f"{max(mass - 1.96 * stderr, 0.0):.3g} to {mass + 1.96 * stderr:.3g} kg hold it with 95 %"
+    for is_so, message in (
+        (load.undetermined[9], "the data do not determine the mass"),
+        (mass <= 0.0, f"the mass is {mass:.3g} kg: {interval}"),
+        (mass > 0.0 and stderr > UNCERTAIN * mass, f"the mass is uncertain: {interval}"),
+        (np.isfinite(mass) and worst > UNCERTAIN_COM, f"the centre of mass is uncertain by {100 * worst:.2g} cm"),
+    ):
+        if is_so:
+            numbers = {"mass [kg]": mass, "std [kg]": stderr, "largest std [m]": worst}
+            yield remark("load-uncertain", message, severity="warning", evidence=numbers)
+
+
+def _advise(load: Load) -> Iterator[Finding]:
+    """Advice for better moments of inertia."""
+    if not load.has_inertia:
+        axes = [axis for axis, name in zip("xyz", ("XX", "YY", "ZZ"), strict=True) if name in load.open_moments]
+        about = f"about {' and '.join(axes)} of '{load.frame}'" if 0 < len(axes) < 3 else "about at least two axes"
+        message = f"the data do not determine {', '.join(load.open_moments) or 'the inertia'}"
+        turn = "Turn single wrist joints back and forth as fast as they can (wrist_test_motion)"
+        yield remark("load-open", message, f"{turn}, {about}.")
         return
-    mass, stderr = load.mass, load.mass_stderr
-    highest = mass + 1.96 * stderr
-    interval = f"{max(mass - 1.96 * stderr, 0.0):.3g} to {highest:.3g} kg hold it with 95 %"
-    numbers = {"mass [kg]": mass, "std [kg]": stderr}
-    if mass <= 0.0:
-        message = f"the mass is {mass:.3g} kg: {interval}" if highest >= 0.0 else f"the mass is surely {mass:.3g} kg"
-        yield remark("mass-negative", message, severity="warning", evidence=numbers)
-    elif stderr > UNCERTAIN_MASS * mass:
-        message = f"the mass is uncertain by {100 * stderr / mass:.0f} %: {interval}"
-        yield remark("load-uncertain", message, severity="warning", evidence=numbers)
-    if (worst := float(np.max(load.com_stderr))) > UNCERTAIN_COM:
-        message = f"the centre of mass is uncertain by more than {100 * UNCERTAIN_COM:g} cm"
-        yield remark("load-uncertain", message, severity="warning", evidence={"largest std [m]": worst})
+    principal = load.principal
+    largest = float(principal.moments[-1])
+    worst = float(np.max(principal.moments_stderr)) / largest if largest > 0.0 else 0.0
+    if worst > UNCERTAIN:
+        more = worst / UNCERTAIN
+        message = f"the moments of inertia are uncertain by {100 * worst:.0f} % of the largest"
+        remedy = f"Use {more:.1f} times the angular accelerations, or {more**2:.0f} times the data."
+        if load.mass * float(load.com @ load.com) > DISTANT * largest:
+            remedy += " Hold the load, or measure, nearer to its centre of mass."
+        yield remark("load-uncertain", message, remedy, evidence={"relative std": worst, "factor": more})
 
 
 def _study(robot: Robot, load: Load, proposals: tuple[Proposal, ...], library: Sequence[KnownObject]) -> LoadStudy:
@@ -284,7 +289,6 @@ def _study(robot: Robot, load: Load, proposals: tuple[Proposal, ...], library: S
         robot=robot,
         load=load,
         proposals=proposals,
-        advice=advise_motion(load),
         recognition=recognise(load, library) if library and has_mass else None,
     )
 

@@ -329,7 +329,7 @@ def _judge_known_arm(problem: PayloadProblem, equations: BlockEquations, solutio
     share = float(np.sqrt(left[shows].sum() / max(float(carried[shows].sum()), 1e-300)))
     if share > UNEXPLAINED_SHARE:
         yield remark(
-            "arm-departs",
+            "arm-model",
             f"the torque that neither the arm's model nor the load explains is {100 * share:.0f} % of the load's "
             "torque",
             "Give a run without the load, an arm with identified parameters and friction, or state how well its model "
@@ -350,7 +350,7 @@ def _judge_arm(arm: ArmUncertainty, share: float, departure: float) -> Iterator[
     )
     if departure > 0.0:
         yield remark(
-            "arm-departs",
+            "arm-model",
             f"the arm differs from its model by more than stated ({departure:.1f} standard deviations, rms)",
             "State a larger uncertainty, or give a run without the load.",
             severity="warning",
@@ -389,11 +389,6 @@ def identify_end_link(robot: Robot, experiments: Runs, *, link: str | None = Non
         experiments: One or several experiments, all with the same load.
         link: A link of the last body, in whose frame the result is given; by default the link of the last body itself.
         threads: Number of threads that reduce the samples.
-
-    Example:
-        >>> found = dynid.load.identify_end_link(robot, run)
-        >>> found.frame
-        'link3'
     """
     runs = _as_runs(robot, experiments)
     moving = [np.concatenate([getattr(run, name) for run in runs]) for name in ("q", "dq", "ddq")]

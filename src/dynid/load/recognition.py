@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 from scipy.stats import chi2, multivariate_normal
 
 from dynid.arrays import Floats
-from dynid.decompositions import eigh, eigvalsh
+from dynid.decompositions import eigh
 from dynid.errors import ArgumentError
 from dynid.findings import Finding
 from dynid.load.load import Load, remark
@@ -27,8 +27,6 @@ NOBODY = "something else"
 """Name of the hypothesis that the load is none of the library's objects."""
 EQUAL = 1e-3
 """Principal moments of an expected body that differ by less than this share of the largest are equal; convention."""
-SPREAD = 2.0
-"""Standard deviations that are granted on top of a tolerance; convention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,12 +58,6 @@ class KnownObject:
                     remedy="Give three, positive, none above the sum of the others [kg m^2].",
                 )
 
-    @classmethod
-    def of(cls, name: str, inertia: Inertia) -> KnownObject:
-        """An object with the mass and principal moments of an inertia in any frame."""
-        a, b, c = eigvalsh(inertia.about_com).tolist()
-        return cls(name=name, mass=inertia.mass, principal_moments=(a, b, c))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Recognition:
@@ -78,18 +70,10 @@ class Recognition:
     fit: Floats
     """(k,) probability that the object itself differs from the estimate by at least as much; NaN for something else"""
 
-    @property
-    def best(self) -> str:
-        """Name of the most probable object."""
-        return self.names[0]
-
-    def summary(self) -> str:
+    def __str__(self) -> str:
         """A table of the probabilities."""
         rows = list(zip(self.names, self.probabilities.tolist(), self.fit.tolist(), strict=True))
         return Table.of(["object", "probability", "chance of such a difference"], rows, digits=3).to_text()
-
-    def __str__(self) -> str:
-        return self.summary()
 
 
 def recognise(load: Load, library: Sequence[KnownObject], *, unknown: float = 0.05) -> Recognition:
@@ -214,7 +198,7 @@ def verify_grasp(
     for what, value, spread, limit, unit in judged:
         if not spread <= limit:
             message = f"the {what} is too uncertain to judge the grasp ({spread:.3g} {unit.split()[0]})"
-        elif abs(value) > limit + SPREAD * spread:
+        elif abs(value) > limit + 2.0 * spread:
             message = f"the {what} is {value:+.3g} {unit}"
         else:
             continue

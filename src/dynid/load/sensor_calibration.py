@@ -16,13 +16,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.ndimage import gaussian_filter1d
 
 from dynid.arrays import Floats
-from dynid.checks import as_number
 from dynid.decompositions import eigh, pinv
-from dynid.errors import ArgumentError, DataError, EstimationError, IdentifiabilityError
+from dynid.errors import DataError, EstimationError, IdentifiabilityError
+from dynid.load.load import SURE
 from dynid.load.load_solver import (
     BlockEquations,
     LinearSolution,
@@ -43,8 +42,6 @@ HALF_POWER = 0.13
 """Frequency times standard deviation at which a Gaussian halves the power: sqrt(ln 2) / (2 pi)."""
 PASSED = 3.0
 """Frequency, over the highest resonance, at which the smoothing halves the power; convention."""
-CLEAR = 3.0
-"""Standard deviations by which a compliance must exceed zero to count as one; convention."""
 STEPS = 30
 """Largest number of steps in the search for the compliance; convention."""
 SETTLED = 1e-3
@@ -135,52 +132,19 @@ class SensorCompliance:
     """(6,) standard deviations of `compliance`; infinite where the data do not show it, which is then zero"""
     damping_stderr_s: Floats
     """(6,) standard deviations of `damping_s` [s]; infinite where the data do not show it, which is then zero"""
-    cutoff_hz: float | None = None
-    """Frequency at which `correct` halves the power of the wrench [Hz], some three times the highest resonance that
-    matters; None for an eighth of the rate. Noise above it would add to the second derivative."""
-
-    @classmethod
-    def of(cls, compliance: ArrayLike, damping_s: ArrayLike = 0.0, cutoff_hz: float | None = None) -> SensorCompliance:
-        """A compliance that is known, from a data sheet or from a tap on a known load.
-
-        Args:
-            compliance: (6,) deflection per force and moment [m/N, rad/(N m)].
-            damping_s: (6,) or one number: damping over stiffness [s].
-            cutoff_hz: Frequency at which the power of the wrench is halved [Hz].
-        """
-        values = np.asarray(compliance, dtype=float)
-        damping = np.broadcast_to(np.asarray(damping_s, dtype=float), (6,))
-        if values.shape != (6,) or not np.isfinite([values, damping]).all() or values.min() < 0.0:
-            raise ArgumentError(
-                "a sensor has six compliances from zero up", remedy="Give [m/N] * 3 and [rad/(N m)] * 3."
-            )
-        cutoff = None if cutoff_hz is None else as_number("cutoff_hz", cutoff_hz, above=0.0)
-        zero = np.zeros(6)
-        return cls(
-            compliance=values, damping_s=damping, compliance_stderr=zero, damping_stderr_s=zero, cutoff_hz=cutoff
-        )
 
     def resonances(self, load: Inertia) -> tuple[Floats, Floats]:
         """Frequencies [Hz], ascending, and damping ratios of a load's free swinging on the sensor, (k,) each.
 
         Channels whose compliance is not clearly above zero count as rigid.
         """
-        soft = self.compliance > CLEAR * self.compliance_stderr
+        soft = self.compliance > SURE * self.compliance_stderr
         mass = _swing_columns(np.eye(6)) @ load.vector  # (6, 6), symmetric
         root = np.sqrt(self.compliance[soft])
         squares, shapes = eigh(root[:, None] * mass[np.ix_(soft, soft)] * root)  # 1 / omega^2, ascending
         squares, shapes = np.maximum(squares[::-1], 1e-300), shapes[:, ::-1]
         damping = np.sum(shapes**2 * self.damping_s[soft][:, None], axis=0) / (2.0 * np.sqrt(squares))
         return np.asarray(1.0 / (2.0 * np.pi * np.sqrt(squares))), np.asarray(damping)
-
-    def correct(self, data: WrenchData) -> WrenchData:
-        """The equations of a load on this sensor, low-passed, with the wrench that a rigid sensor would measure."""
-        smooth, rate, bend = smooth_wrench(data, _width(data, self.cutoff_hz))
-        return replace(
-            smooth,
-            matrix=smooth.matrix - _swing_columns(self.compliance * bend),
-            wrench=smooth.wrench + self.damping_s * rate,
-        )
 
 
 def smooth_wrench(data: WrenchData, width: float = NARROW) -> tuple[WrenchData, Floats, Floats]:
@@ -231,20 +195,12 @@ def solve_with_compliance(data: WrenchData, sides: Columns) -> tuple[SensorCompl
     """
     found, solution = _search(data, sides, NARROW)
     frequencies, _ = found.resonances(Inertia.from_vector(solution.values[:10]))
-    if len(frequencies) == 0:
-        return found, solution
-    cutoff_hz = PASSED * float(frequencies[-1])
-    width = _width(data, cutoff_hz)
-    if width > NARROW:
-        found, solution = _search(data, sides, width)
-    return replace(found, cutoff_hz=cutoff_hz), solution
-
-
-def _width(data: WrenchData, cutoff_hz: float | None) -> float:
-    """Standard deviation of the smoothing Gaussian [samples]."""
-    if cutoff_hz is None:
-        return NARROW
-    return float(np.clip(HALF_POWER / (cutoff_hz * float(np.median(np.diff(data.time)))), NARROW, WIDEST))
+    if len(frequencies):
+        period = float(np.median(np.diff(data.time)))
+        width = min(HALF_POWER / (PASSED * float(frequencies[-1]) * period), WIDEST)
+        if width > NARROW:
+            return _search(data, sides, width)
+    return found, solution
 
 
 def _search(data: WrenchData, sides: Columns, width: float) -> tuple[SensorCompliance, LinearSolution]:

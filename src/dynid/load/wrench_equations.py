@@ -358,10 +358,6 @@ def pose_equations(
         time: (N,) [s]; the sample's number by default.
         position: (N, 3) position of the sensor's origin in the world [m], for a sensor that moves.
         gravity: (3,) in the world's axes [m/s^2].
-
-    Example:
-        >>> type(dynid.load.pose_equations([np.eye(3)] * 3, np.zeros((3, 6)))).__name__
-        'WrenchData'
     """
     measured, given = np.array(wrench, dtype=float), np.array(orientation, dtype=float)
     samples = len(measured) if measured.ndim else 0

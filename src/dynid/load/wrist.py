@@ -18,19 +18,14 @@ from numpy.typing import ArrayLike
 from dynid.arrays import Bools, Floats
 from dynid.errors import ArgumentError, DataError, IdentifiabilityError
 from dynid.findings import Finding
-from dynid.load.load import NAMES, Load, make_possible, remark
+from dynid.load.load import NAMES, SURE, Load, make_possible, remark
 from dynid.load.load_solver import BlockEquations, LinearSolution, prior_of_moments, solve_load_equations
-from dynid.load.sensor_calibration import SensorCalibration, SensorCompliance, solve_with_compliance
+from dynid.load.sensor_calibration import SensorCalibration, solve_with_compliance
 from dynid.load.sensor_pose import sensor_columns, solve_with_pose, turn_angle
 from dynid.load.wrench_equations import WrenchData, WrenchForm, pose_equations, robot_equations, shift_wrench
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.robot.model import STANDARD_GRAVITY, Robot
 
-CLEAR_DRIFT = 5.0
-"""Standard deviations by which the drift of a channel must differ from zero to widen the intervals: by chance in less
-than one of 100 sets of seven poses, and never in long logs (derivation: six channels, Student's t)."""
-NEGATIVE = 3.0
-"""Standard deviations below zero at which a mass counts as negative (convention, as in sensor_checks.py)."""
 MISMATCH = 0.3
 """Residual over the weight of the load above which poses and wrenches hardly belong together; convention."""
 FAR = 3.0
@@ -49,12 +44,11 @@ class Sensing:
     """Estimate a bias for each log, for a sensor that was zeroed between logs."""
     sign: int = 1
     """1 where the sensor reports the wrench on the load, -1 where it reports the wrench on the robot."""
-    moment_sign: int = 1
-    """-1 where the moments alone are reversed against the forces."""
     axes: Literal["sensor", "base"] = "sensor"
     """Whether wrenches were recorded in the sensor's axes or in those of the base."""
     moment_unit: float = 1.0
-    """Size of the unit of recorded moments [N m]: 0.001 for N mm."""
+    """Size of the unit of recorded moments [N m]: 0.001 for N mm; negative where they are reversed against the forces.
+    """
     delay_s: float = 0.0
     """Delay of the wrench against the positions [s]; `find_wrench_delay` estimates it."""
     find_orientation: bool = False
@@ -63,44 +57,29 @@ class Sensing:
     """Estimate the direction of gravity in base axes."""
     find_compliance: bool = False
     """Estimate how the sensor yields under the load, from the load's swinging; not with the two settings above."""
-    compliance: SensorCompliance | None = None
-    """How the sensor yields, where that is known; for equations with accelerations."""
     calibration: SensorCalibration | None = None
     """Gains, cross-talk and bias to undo first; an estimated bias is then the change since the calibration."""
-    noise_std: tuple[float, ...] | None = None
-    """(6,) standard deviations of the channels [N, N m] where they are known; by default from the residuals."""
 
     def __post_init__(self) -> None:
         """Refuse settings without meaning."""
-        if self.sign not in (1, -1) or self.moment_sign not in (1, -1):
-            raise ArgumentError(f"sign {self.sign} and moment_sign {self.moment_sign} must be 1 or -1")
-        if not 0.0 < self.moment_unit < np.inf:
-            raise ArgumentError(
-                f"moment_unit is positive, not {self.moment_unit}", remedy="Give 0.001 for N mm; see moment_sign."
-            )
-        if self.bias_per_log and not self.bias:
-            raise ArgumentError("bias_per_log without bias", remedy="Leave bias on.")
-        if not np.isfinite(self.delay_s):
-            raise ArgumentError(f"delay_s is {self.delay_s}", remedy="Give seconds.")
-        if self.axes not in ("sensor", "base"):
-            raise ArgumentError(f"axes are 'sensor' or 'base', not {self.axes!r}")
-        if self.find_compliance and (self.find_orientation or self.find_gravity or self.compliance is not None):
-            raise ArgumentError(
-                "find_compliance excludes find_orientation, find_gravity and a known compliance",
-                remedy="Find the orientation first, in slow motion.",
-            )
-        std = self.noise_std
-        if std is not None and (len(std) != 6 or not all(0.0 < value < np.inf for value in std)):
-            raise ArgumentError(f"noise_std is six positive standard deviations, not {std}")
+        excluded = self.find_compliance and (self.find_orientation or self.find_gravity)
+        for is_wrong, reason, remedy in (
+            (self.sign not in (1, -1), f"sign is {self.sign}", "Give 1 or -1."),
+            (self.axes not in ("sensor", "base"), f"axes are {self.axes!r}", "Give sensor or base."),
+            (not 0.0 < abs(self.moment_unit) < np.inf, f"moment_unit is {self.moment_unit}", "Give 0.001 for N mm."),
+            (not np.isfinite(self.delay_s), f"delay_s is {self.delay_s}", "Give seconds."),
+            (self.bias_per_log and not self.bias, "bias_per_log without bias", "Leave bias on."),
+            (excluded, "find_compliance excludes find_orientation and find_gravity", "Find these in slow motion."),
+        ):
+            if is_wrong:
+                raise ArgumentError(reason, remedy=remedy)
 
     def correct(self, data: WrenchData) -> WrenchData:
-        """The equations with the wrench corrected for sign, unit, calibration and known compliance."""
-        unit = np.repeat([1.0, self.moment_unit * self.moment_sign], 3)
-        wrench = self.sign * data.wrench * unit
+        """The equations with the wrench corrected for sign, unit and calibration."""
+        wrench = self.sign * data.wrench * np.repeat([1.0, self.moment_unit], 3)
         if self.calibration is not None:
             wrench = (wrench - self.calibration.bias) @ self.calibration.inverse.T
-        corrected = replace(data, wrench=wrench)
-        return corrected if self.compliance is None else self.compliance.correct(corrected)
+        return replace(data, wrench=wrench)
 
 
 def identify_load(
@@ -175,10 +154,11 @@ def identify_load_from_poses(
         2.0
     """
     sensing = sensing or Sensing()
-    if sensing.delay_s != 0.0:
-        raise ArgumentError("poses have no clock for a delay", remedy="Pair poses and wrenches of the same instants.")
-    if sensing.axes != "sensor":
-        raise ArgumentError("turn the wrenches into the sensor's axes first", remedy="wrench @ R for every pose.")
+    if sensing.delay_s != 0.0 or sensing.axes != "sensor":
+        raise ArgumentError(
+            "poses have neither a clock for a delay nor wrenches in other axes",
+            remedy="Pair poses and wrenches of the same instants, in the sensor's axes (wrench @ R for every pose).",
+        )
     data = sensing.correct(pose_equations(orientation, wrench, time=time, position=position, gravity=gravity))
     load = _widen_by_drift(solve_load(data, frame=frame, sensing=sensing), data, sensing)
     load = load.with_findings(*_check_poses(load, data))
@@ -190,16 +170,21 @@ def _check_poses(load: Load, data: WrenchData) -> Iterator[Finding]:
     explained = np.linalg.norm((data.matrix @ load.vector).std(axis=0)[:3])
     share = float(np.linalg.norm(load.residual_std[:3]) / max(float(explained), 1e-300))
     distance = float(np.linalg.norm(np.nan_to_num(load.com)))
-    if share > MISMATCH:
-        message = f"the residual is {100 * share:.0f} % of the weight of the load"
-        remedy = "Check the order of quaternions (w, x, y, z), R_world_sensor against its transpose, sign and axes."
-        yield remark("pose-mismatch", message, remedy, severity="warning", where="wrench")
-    if distance > FAR:
-        message = f"the centre of mass is {distance:.0f} m away, so that the moments seem to be in N mm"
-        yield remark("moment-unit", message, "Set moment_unit to 0.001.", severity="warning", where="wrench")
-    if load.mass + NEGATIVE * load.mass_stderr < 0.0:
-        message = f"the mass is {load.mass:.3g} kg, so that the sensor reports the wrench on the robot"
-        yield remark("wrench-sign", message, "Set sign to -1.", severity="warning", where="wrench")
+    for is_wrong, code, message, remedy in (
+        (share > MISMATCH, "wrench-frame", f"the residual is {100 * share:.0f} % of the weight of the load",
+         "Check the order of quaternions (w, x, y, z), R_world_sensor against its transpose, sign and axes."),
+        (distance > FAR, "unit", f"the centre of mass is {distance:.0f} m away, so that the moments seem to be in N mm",
+         "Set moment_unit to 0.001."),
+        (is_negative(load), "wrench-frame", f"the mass is {load.mass:.3g} kg: this is the wrench on the robot",
+         "Set sign to -1."),
+    ):  # fmt: skip
+        if is_wrong:
+            yield remark(code, message, remedy, severity="warning", where="wrench")
+
+
+def is_negative(load: Load) -> bool:
+    """Whether the mass is surely below zero."""
+    return load.mass + SURE * load.mass_stderr < 0.0
 
 
 def _widen_by_drift(load: Load, data: WrenchData, sensing: Sensing) -> Load:
@@ -212,7 +197,7 @@ def _widen_by_drift(load: Load, data: WrenchData, sensing: Sensing) -> Load:
     except IdentifiabilityError:  # too few poses for a drift
         return load
     drift, spread = solution.values[16:22], np.sqrt(np.diag(solution.covariance)[16:22])
-    if not np.any(np.abs(drift) > CLEAR_DRIFT * spread):
+    if not np.any(np.abs(drift) > SURE * spread):
         return load
     drifting = load_from_solution(solution, load.frame, asked)
     change = np.where(load.undetermined, 0.0, drifting.vector - load.vector)
@@ -244,7 +229,7 @@ def wrench_data(
     """
     runs = matched_runs(robot, experiments)
     chosen = form or ("differential" if any(np.any(run.ddq) for run in runs) else "static")
-    if sensing.find_compliance or sensing.compliance is not None:  # a low-pass would remove the swinging
+    if sensing.find_compliance:  # a low-pass would remove the swinging
         runs = tuple(replace(run, derivation=None) for run in runs)
     parts = [
         robot_equations(
@@ -282,9 +267,8 @@ def solve_load(data: WrenchData, *, frame: str, sensing: Sensing | None = None) 
 
 def _solve(data: WrenchData, sensing: Sensing) -> LinearSolution:
     """Load, bias and drift on a rigid sensor that is where the model says."""
-    std = None if sensing.noise_std is None else np.array(sensing.noise_std)
     W = np.concatenate([data.matrix, *sensor_columns(data, sensing)], axis=2)
-    return solve_load_equations(BlockEquations.of(W, data.wrench, data.blocks()), std)
+    return solve_load_equations(BlockEquations.of(W, data.wrench, data.blocks()))
 
 
 def load_from_solution(
@@ -304,9 +288,7 @@ def load_from_solution(
     end = 10 + 6 * sensing.bias
     nothing = np.zeros(6)
     negative = remark(
-        "mass-negative",
-        "the estimated mass is negative",
-        "Run check_wrench: it finds wrong signs, units and axes.",
+        "load-uncertain", "the estimated mass is negative", "Are sign, unit and axes of the wrench right?"
     )
     return Load(
         frame=frame,
@@ -333,24 +315,23 @@ def open_inertia(undetermined: Bools) -> tuple[Finding, ...]:
 def _load_and_compliance(data: WrenchData, frame: str, sensing: Sensing) -> Load:
     """The load on a sensor that yields; as on a rigid one where no channel yields clearly."""
     found, solution = solve_with_compliance(data, lambda smooth: sensor_columns(smooth, sensing))
-    names = ("compliance", "compliance_stderr", "damping_s", "damping_stderr_s")
-    extras: dict[str, Floats] = {name: getattr(found, name) for name in names}
-    method = "force and torque sensor that yields, weighted least squares"
-    load = load_from_solution(solution, frame, sensing, method)
+    extras = {
+        name: getattr(found, name) for name in ("compliance", "compliance_stderr", "damping_s", "damping_stderr_s")
+    }
+    load = load_from_solution(solution, frame, sensing, "force and torque sensor that yields, weighted least squares")
     frequencies, damping = found.resonances(load.inertia)
     if len(frequencies) == 0:
         return replace(solve_load(data, frame=frame, sensing=replace(sensing, find_compliance=False)), extras=extras)
-    swings = remark(
-        "sensor-yields",
-        f"the load swings on the sensor at {frequencies[0]:.3g} Hz (damping ratio {damping[0]:.2g})",
-        "Move more smoothly, or damp the load's mounting.",
-        where="wrench",
-        evidence={"frequency [Hz]": float(frequencies[0]), "damping ratio": float(damping[0])},
+    numbers = {"frequency [Hz]": float(frequencies[0]), "damping ratio": float(damping[0])}
+    message = f"the load swings on the sensor at {frequencies[0]:.3g} Hz (damping ratio {damping[0]:.2g})"
+    remedy = "Move more smoothly, or damp the load's mounting."
+    return replace(
+        load.with_findings(remark("sensor-yields", message, remedy, where="wrench", evidence=numbers)), extras=extras
     )
-    return replace(load.with_findings(swings), extras=extras)
 
 
 def _load_and_pose(data: WrenchData, frame: str, sensing: Sensing) -> Load:
+    """The load on a sensor that is turned, or under gravity of another direction."""
     asked = {"orientation": sensing.find_orientation, "gravity": sensing.find_gravity}
     pose, solution, (turn, tilt) = solve_with_pose(data, sensing, **asked)
     undetermined = solution.undetermined.copy()
@@ -360,17 +341,15 @@ def _load_and_pose(data: WrenchData, frame: str, sensing: Sensing) -> Load:
     if sensing.find_orientation:
         angle, spread = turn_angle(pose.R_frame_sensor), float(np.rad2deg(turn.max()))
         message = f"the sensor is turned by {angle:.1f} deg against '{frame}' (std {spread:.2g} deg)"
+        message += " and reports the wrench on the robot" * (pose.sign < 0)
         evidence = {"angle [deg]": angle, "std [deg]": spread}
-        found.append(remark("sensor-turned", message, where="wrench", evidence=evidence))
+        found.append(remark("wrench-frame", message, where="wrench", evidence=evidence))
         extras |= {"R_frame_sensor": pose.R_frame_sensor, "orientation_stderr": turn}
-        if pose.sign < 0:
-            message = "the sensor reports the wrench on the robot"
-            found.append(remark("wrench-sign", message, "Its sign was reversed.", where="wrench"))
     if sensing.find_gravity:
         _, model = data.orientation()
         sine = np.linalg.norm(np.cross(pose.gravity, model))
         angle = float(np.rad2deg(np.arctan2(sine, pose.gravity @ model)))
         message = f"gravity points {angle:.1f} deg away from the direction in the model"
-        found.append(remark("gravity-direction", message, where="model", evidence={"angle [deg]": angle}))
+        found.append(remark("gravity", message, where="model", evidence={"angle [deg]": angle}))
         extras |= {"gravity": pose.gravity, "gravity_stderr": tilt}
     return replace(load.with_findings(*found), extras=extras)

@@ -19,7 +19,7 @@ from dynid.load.load import Load
 from dynid.load.load_files import read_library, read_load, read_load_logs
 from dynid.load.load_study import LoadStudy, check_load_log, study_load, study_payload
 from dynid.load.payload import ArmUncertainty
-from dynid.load.sensor_checks import Proposal, find_wrench_delay
+from dynid.load.sensor_faults import Proposal, find_wrench_delay
 from dynid.load.wrist import Sensing
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.recording import Recording
@@ -133,7 +133,7 @@ class LoadRecipe(TomlSettings):
             return replace(self._sensing(), delay_s=self.delay_s)
         found = find_wrench_delay(robot, held, sensor_frame=str(self.sensor), sensing=self._sensing(), form=self.form)
         message = (
-            f"the wrenches are delayed by {1e3 * found.seconds:.3g} ms (standard error {1e3 * found.stderr_s:.2g} ms)"
+            f"the wrenches are delayed by {1e3 * found.seconds:.3g} ms (interval +- {1e3 * found.half_width_s:.2g} ms)"
         )
         notice(Finding(code="estimated-delay", severity="note", where="wrench", message=message))
         return replace(self._sensing(), delay_s=found.seconds)
@@ -211,7 +211,7 @@ class IdentifyLoad(Task[LoadRun]):
         held, empty = reader.experiments(self.logs), reader.experiments(self.unloaded)
         study, sensing = _study(recipe, robot, model, held, empty, (gripper, objects), desk.tell)
         lines = (*_proposed_settings(study.proposals, sensing), *_dialogs(study, recipe, robot))
-        text = "\n".join([study.summary(), *lines])
+        text = "\n".join([str(study), *lines])
         logs = {file_digest(log): Path(log).name for log in self.logs}
         return LoadRun(study=study, text=text, dialogs=lines, logs=logs, held=held[0])
 

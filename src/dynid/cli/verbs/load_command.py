@@ -129,6 +129,6 @@ def drives(
         print_json({"joints": list(found.joint_names), "gain": gains, "stderr": stderr, "map": found.map_line,
                     "findings": [finding.to_dict() for finding in found.findings]})  # fmt: skip
         return
-    echo(found.summary())
+    echo(str(found))
     section = "[effort]" if found.unit == "1" else "[current]"
     echo(f"\nFor {section} in the channel map:\n{found.map_line}")

@@ -1,0 +1,290 @@
+"""Is the wrench what the log says it is? The one test of `dynid.diagnosis` on the six channels of a sensor.
+
+The harmless columns are those of the load and of the sensor's zero. A suspect either adds columns to them (delay, turn,
+tilt, drift, a zero that changes from log to log, a gain) or changes the log (axes, reversed moments, unit, sign). What
+is found goes into the settings of the sensor, and the rest is tested with these. Settings are proposed, never applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from scipy import stats
+
+from dynid.arrays import Floats
+from dynid.diagnosis.evidence import MOST_ROWS, Evidence
+from dynid.diagnosis.leave_out import Amount, Fit, test_columns
+from dynid.diagnosis.log_changes import HALF
+from dynid.diagnosis.naming import LEVEL, MOST_NAMED
+from dynid.diagnosis.suspects import KINDS
+from dynid.diagnosis.torque_delay import LONGEST_S, MOST_STEPS, SETTLED, Delay
+from dynid.errors import EstimationError, IdentifiabilityError
+from dynid.findings import Finding
+from dynid.load.load import CHANNELS, remark
+from dynid.load.load_solver import solve_weighted
+from dynid.load.sensor_pose import SensorPose, sensor_columns, solve_with_pose
+from dynid.load.wrench_equations import WrenchData, WrenchForm
+from dynid.load.wrist import FAR, Sensing, is_negative, solve_load, wrench_data
+from dynid.processing.experiment import Experiment
+from dynid.robot.model import Robot
+
+EFFECT = 0.01
+"""Movement of a zero, over the spread of its channel by the load, from which on it is worth telling (effect)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """Settings of the sensor that explain the wrench better."""
+
+    finding: Finding
+    """The fault that the data show, as a sentence."""
+    sensing: Sensing
+    """Settings that take this proposal and those before it into account."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Suspect:
+    """A fault of the sensor that adds columns to the equations."""
+
+    code: str
+    says: str
+    """``{size}`` stands for the amount."""
+    columns: Floats
+    """(N, 6, d) wrench per unit of the amount [SI]; a zero moves in units of the spread of its channel."""
+    least: float
+    """Amount from which on it is worth telling."""
+    change: str | None = None
+    """The setting of the sensor that takes it into account, if it is one that is on or off."""
+    factor: float = 1.0
+    """Printed unit over SI unit."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Case:
+    """The equations under some settings of the sensor, and the suspects that these leave."""
+
+    fit: Fit
+    suspects: tuple[_Suspect, ...]
+
+    @classmethod
+    def of(cls, data: WrenchData, frame: str, sensing: Sensing, wanted: str | None = None) -> _Case:
+        """Fit load and zero, and list the suspects: all, or those of one code."""
+        turned, tilted = sensing.find_orientation, sensing.find_gravity
+        gravity = np.zeros(3) if data.gravity is None else data.gravity
+        pose = SensorPose(R_frame_sensor=np.eye(3), gravity=gravity, sign=1.0, turned=turned, tilted=tilted)
+        if turned or tilted:
+            pose, _, _ = solve_with_pose(data, sensing, orientation=turned, gravity=tilted)
+        W, sides = pose.equations(data), sensor_columns(data, sensing)
+        phi = solve_weighted(np.concatenate([W, *sides], axis=2), data.wrench).values[:10]
+        harmless = [W, *sides, *pose.columns(data, W, phi)]
+        found = tuple(_list_suspects(data, frame, sensing, W @ phi, partial(_moves, pose, data, W, phi)))
+        chosen = tuple(suspect for suspect in found if wanted in (None, suspect.code))
+        every = np.concatenate([*harmless, *(suspect.columns for suspect in chosen)], axis=2)
+        thin = slice(None, None, max(1, -(-len(data.time) // MOST_ROWS)))
+        blocks = np.unique(data.blocks()[thin], return_inverse=True)[1]
+        evidence = Evidence(
+            columns=every[thin].reshape(-1, every.shape[2]),
+            torque=data.wrench[thin].ravel(),
+            joint=np.tile(np.arange(6), len(blocks)),
+            block=np.repeat(blocks, 6),
+            counts=np.full(6, len(blocks)),
+            harmless=sum(part.shape[2] for part in harmless),
+            runs=np.zeros(blocks.max() + 1, dtype=np.int64),
+        )
+        return cls(Fit.of(evidence), chosen)
+
+    def judge(self) -> list[tuple[_Suspect, Amount]]:
+        """What the one test says of every suspect."""
+        ends = np.cumsum([suspect.columns.shape[2] for suspect in self.suspects])
+        columns = np.split(self.fit.evidence.suspects, ends[:-1], axis=1)
+        return list(zip(self.suspects, test_columns(self.fit, columns), strict=True))
+
+
+def _moves(pose: SensorPose, data: WrenchData, W: Floats, phi: Floats, *, turned: bool) -> Floats:
+    """Columns of a turn of the sensor, or of a tilt of the base."""
+    return replace(pose, turned=turned, tilted=not turned).columns(data, W, phi)[0]
+
+
+def _list_suspects(
+    data: WrenchData, frame: str, sensing: Sensing, wrench: Floats, moves: Callable[..., Floats]
+) -> Iterator[_Suspect]:
+    """All suspects that the settings leave, with their columns; wrench (N, 6) is what the load explains."""
+    late = np.zeros_like(wrench)
+    for rows in data.stretches():
+        if len(rows) >= 3:  # no difference reaches across a gap
+            late[rows] = -np.gradient(wrench[rows], data.time[rows], axis=0)
+    if np.any(late) and not data.rests:
+        yield _Suspect("delay", "the wrench is late by {size} ms", late[:, :, None], KINDS["delay"].least, factor=1e3)
+    small, degrees = KINDS["tilt"].least, KINDS["tilt"].factor
+    if not sensing.find_orientation:
+        message = f"the sensor is turned against '{frame}' by some {{size}} deg"
+        yield _Suspect("wrench-frame", message, moves(turned=True), small, "find_orientation", degrees)
+    if not sensing.find_gravity and data.R_frame_base is not None and np.any(data.gravity):
+        message = "the base is tilted against the gravity of the model by some {size} deg"
+        yield _Suspect("gravity", message, moves(turned=False), small, "find_gravity", degrees)
+    past = data.time - data.time.mean()
+    for k, (name, spread) in enumerate(zip(CHANNELS, wrench.std(axis=0), strict=True)):
+        own = np.eye(6)[k][:, None]
+        if sensing.bias and not sensing.drift and np.any(past):
+            message = f"the zero of {name} drifts by {{size}} % of its range"
+            yield _Suspect("drift", message, spread * past[:, None, None] / past.std() * own, EFFECT, "drift", 100.0)
+        if sensing.bias and data.log is not None and not sensing.bias_per_log:
+            message = f"the zero of {name} changes from log to log by {{size}} % of its range"
+            other = spread * (data.log[:, None, None] == np.unique(data.log)[1:]) * own
+            yield _Suspect("drift", message, other, EFFECT, "bias_per_log", 100.0)
+        message = f"{name} is measured too large by {{size}} %"
+        yield _Suspect("gain", message, wrench[:, [k], None] * own, KINDS["gain"].least, factor=100.0)
+
+
+def check_wrench(
+    robot: Robot,
+    experiments: Experiment | Sequence[Experiment],
+    *,
+    sensor_frame: str,
+    sensing: Sensing | None = None,
+    form: WrenchForm | None = None,
+) -> tuple[Proposal, ...]:
+    """Look for wrong axes, signs, units, zeros, gains and delays of a sensor, and for tilted bases.
+
+    Args:
+        robot: Geometry and gravity.
+        experiments: Experiments with a wrench channel.
+        sensor_frame: Link in whose frame the wrench should be.
+        sensing: The settings to question.
+        form: How equations are made, see `identify_load`.
+
+    Returns:
+        Proposals, each with the settings of those before it as well; empty where the settings explain the wrench, or
+        where the poses are too few to judge.
+
+    Example:
+        >>> dynid.load.check_wrench(robot, wrist, sensor_frame="link3")
+        ()
+    """
+    settings = replace(sensing or Sensing(), find_compliance=False)
+    equations = partial(wrench_data, robot, experiments, sensor_frame, form=form, with_orientation=True)
+    proposals = []
+    try:
+        for finding, better in _find_faults(equations, sensor_frame, settings):
+            proposals.append(Proposal(finding=finding, sensing=better))
+    except (IdentifiabilityError, EstimationError):  # what was found before stands
+        pass
+    return tuple(proposals)
+
+
+def _find_faults(
+    equations: Callable[[Sensing], WrenchData], frame: str, settings: Sensing
+) -> Iterator[tuple[Finding, Sensing]]:
+    """Faults of the sensor, each with settings that take it and those before into account."""
+    spread = equations(settings).wrench.std(axis=0)
+    lever = float(np.linalg.norm(spread[3:]) / max(float(np.linalg.norm(spread[:3])), 1e-300))
+    if lever > FAR:
+        settings = replace(settings, moment_unit=0.001 * settings.moment_unit)
+        message = f"moments over forces are {lever:.0f} m, so that moments are in N mm"
+        yield _finding("unit", message, {"lever [m]": lever}), settings
+    if (change := _find_change(equations, frame, settings)) is not None:
+        yield change
+        settings = change[1]
+    for _ in range(MOST_NAMED):
+        judged = _Case.of(equations(settings), frame, settings).judge()
+        likely = [
+            (suspect, amount) for suspect, amount in judged
+            if amount.p < LEVEL / len(judged) and amount.left_out > 0.0
+            and float(np.linalg.norm(amount.value)) > suspect.least
+        ]  # fmt: skip
+        if not likely:
+            break
+        suspect, amount = max(likely, key=lambda one: one[1].left_out)
+        if suspect.code == "delay":  # to first order so far
+            late = _search_delay(equations, frame, settings)
+            amount = replace(amount, value=np.array([late.seconds - settings.delay_s]))
+            settings = replace(settings, delay_s=late.seconds)
+        elif suspect.change is not None:
+            settings = replace(settings, **{suspect.change: True})
+        yield _describe(suspect, amount), settings
+        if suspect.code == "gain":  # no setting takes it into account
+            break
+    if is_negative(solve_load(equations(settings), frame=frame, sensing=settings)):
+        settings = replace(settings, sign=-settings.sign)
+        yield _finding("wrench-frame", "the mass is negative: the sensor reports the wrench on the robot"), settings
+
+
+def _find_change(
+    equations: Callable[[Sensing], WrenchData], frame: str, given: Sensing
+) -> tuple[Finding, Sensing] | None:
+    """Other axes or reversed moments, where they leave at most half of what is unexplained in some channel."""
+    axes = "base" if given.axes == "sensor" else "sensor"
+    changes = (
+        (f"the wrench is in the axes of the {axes}", replace(given, axes=axes)),
+        ("the moments are reversed against the forces", replace(given, moment_unit=-given.moment_unit)),
+    )
+    before = _Case.of(equations(given), frame, given, "gain").fit.left_out()
+    best, least = None, HALF
+    for message, settings in changes:
+        after = _Case.of(equations(settings), frame, settings, "gain").fit.left_out()
+        ratio = np.log(np.maximum(after, 1e-20)) - np.log(np.maximum(before, 1e-20))
+        left = float(np.exp(0.5 * ratio.mean(axis=1).min()))
+        p = float(stats.ttest_1samp(ratio.sum(axis=0), 0.0, alternative="less").pvalue)
+        if left < least and p * len(changes) < LEVEL:
+            best, least = (_finding("wrench-frame", message, {"left": left}), settings), left
+    return best
+
+
+def _describe(suspect: _Suspect, amount: Amount) -> Finding:
+    """The finding that names a suspect, with its amount and half its 95 % interval."""
+    single = len(amount.value) == 1
+    value = suspect.factor * float(amount.value[0] if single else np.linalg.norm(amount.value))
+    half = suspect.factor * float(np.max(amount.half_width))
+    message = suspect.says.format(size=f"{value:{'+' if single else ''}.3g} +- {half:.2g}")
+    evidence = {"amount": value, "half of the 95 % interval": half, "probability without it": amount.p}
+    return _finding(suspect.code, message, evidence)
+
+
+def _finding(code: str, message: str, evidence: dict[str, float] | None = None) -> Finding:
+    return remark(code, message, severity="warning", where="wrench", evidence=evidence)
+
+
+def find_wrench_delay(
+    robot: Robot,
+    experiments: Experiment | Sequence[Experiment],
+    *,
+    sensor_frame: str,
+    sensing: Sensing | None = None,
+    form: WrenchForm | None = None,
+) -> Delay:
+    """Estimate the delay of the wrench behind the positions, from a motion under which the wrench changes.
+
+    Args:
+        robot: Geometry and gravity.
+        experiments: Experiments with a wrench channel; the delay is common to all.
+        sensor_frame: Link in whose frame the wrench is measured.
+        sensing: Settings of the sensor; the search begins at its `delay_s`.
+        form: See `identify_load`; ``integral`` is replaced by ``differential``, since intervals are too coarse.
+
+    Raises:
+        EstimationError: The wrench hardly changes, or no delay explains it.
+    """
+    form = "differential" if form == "integral" else form
+    equations = partial(wrench_data, robot, experiments, sensor_frame, form=form)
+    return _search_delay(equations, sensor_frame, sensing or Sensing())
+
+
+def _search_delay(equations: Callable[[Sensing], WrenchData], frame: str, settings: Sensing) -> Delay:
+    """Gauss-Newton over the suspect whose columns are the rate of the wrench."""
+    for _ in range(2 * MOST_STEPS):
+        data = equations(settings)
+        judged = _Case.of(data, frame, settings, "delay").judge() if len(data.time) else []
+        if not judged or not np.isfinite(judged[0][1].half_width[0]):
+            break
+        step, half_width = float(judged[0][1].value[0]), float(judged[0][1].half_width[0])
+        settings = replace(settings, delay_s=settings.delay_s + step)
+        if abs(settings.delay_s) > LONGEST_S:
+            break
+        if abs(step) <= SETTLED * half_width:
+            return Delay(settings.delay_s, half_width)
+    raise EstimationError(
+        "no delay of the wrench can be found", remedy="Move the load quickly, or state the delay in seconds."
+    )
