@@ -16,11 +16,11 @@ from scipy import stats
 
 from dynid.arrays import Floats
 from dynid.diagnosis.evidence import MOST_ROWS, Evidence
-from dynid.diagnosis.leave_out import Amount, Fit, test_columns
 from dynid.diagnosis.log_changes import HALF
-from dynid.diagnosis.naming import LEVEL, MOST_NAMED
+from dynid.diagnosis.naming import MOST_NAMED
 from dynid.diagnosis.suspects import KINDS
 from dynid.diagnosis.torque_delay import LONGEST_S, MOST_STEPS, SETTLED, Delay
+from dynid.diagnosis.verdicts import LEVEL, Fit, Tried, Verdict, judge_suspects, test_columns
 from dynid.errors import EstimationError, IdentifiabilityError
 from dynid.findings import Finding
 from dynid.load.load import CHANNELS, remark
@@ -53,54 +53,35 @@ class _Suspect:
     says: str
     """``{size}`` stands for the amount."""
     columns: Floats
-    """(N, 6, d) wrench per unit of the amount [SI]; a zero moves in units of the spread of its channel."""
+    """(N, 6, d), later (R, d): wrench per unit of the amount [SI]; a zero moves in units of its channel's spread."""
     least: float
-    """Amount from which on it is worth telling."""
+    """Verdict from which on it is worth telling."""
     change: str | None = None
     """The setting of the sensor that takes it into account, if it is one that is on or off."""
     factor: float = 1.0
     """Printed unit over SI unit."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Case:
-    """The equations under some settings of the sensor, and the suspects that these leave."""
+def _fit(data: WrenchData, frame: str, sensing: Sensing) -> tuple[Fit, list[_Suspect]]:
+    """The fit of load and zero under some settings, and the suspects that these leave, in the rows of its evidence."""
+    turned, tilted = sensing.find_orientation, sensing.find_gravity
+    gravity = np.zeros(3) if data.gravity is None else data.gravity
+    pose = SensorPose(R_frame_sensor=np.eye(3), gravity=gravity, sign=1.0, turned=turned, tilted=tilted)
+    if turned or tilted:
+        pose, _, _ = solve_with_pose(data, sensing, orientation=turned, gravity=tilted)
+    W, sides = pose.equations(data), sensor_columns(data, sensing)
+    phi = solve_weighted(np.concatenate([W, *sides], axis=2), data.wrench).values[:10]
+    harmless = np.concatenate([W, *sides, *pose.columns(data, W, phi)], axis=2)
+    thin = slice(None, None, max(1, -(-len(data.time) // MOST_ROWS)))
+    blocks = np.unique(data.blocks()[thin], return_inverse=True)[1]
 
-    fit: Fit
-    suspects: tuple[_Suspect, ...]
+    def rows(columns: Floats) -> Floats:
+        return columns[thin].reshape(-1, columns.shape[2])
 
-    @classmethod
-    def of(cls, data: WrenchData, frame: str, sensing: Sensing, wanted: str | None = None) -> _Case:
-        """Fit load and zero, and list the suspects: all, or those of one code."""
-        turned, tilted = sensing.find_orientation, sensing.find_gravity
-        gravity = np.zeros(3) if data.gravity is None else data.gravity
-        pose = SensorPose(R_frame_sensor=np.eye(3), gravity=gravity, sign=1.0, turned=turned, tilted=tilted)
-        if turned or tilted:
-            pose, _, _ = solve_with_pose(data, sensing, orientation=turned, gravity=tilted)
-        W, sides = pose.equations(data), sensor_columns(data, sensing)
-        phi = solve_weighted(np.concatenate([W, *sides], axis=2), data.wrench).values[:10]
-        harmless = [W, *sides, *pose.columns(data, W, phi)]
-        found = tuple(_list_suspects(data, frame, sensing, W @ phi, partial(_moves, pose, data, W, phi)))
-        chosen = tuple(suspect for suspect in found if wanted in (None, suspect.code))
-        every = np.concatenate([*harmless, *(suspect.columns for suspect in chosen)], axis=2)
-        thin = slice(None, None, max(1, -(-len(data.time) // MOST_ROWS)))
-        blocks = np.unique(data.blocks()[thin], return_inverse=True)[1]
-        evidence = Evidence(
-            columns=every[thin].reshape(-1, every.shape[2]),
-            torque=data.wrench[thin].ravel(),
-            joint=np.tile(np.arange(6), len(blocks)),
-            block=np.repeat(blocks, 6),
-            counts=np.full(6, len(blocks)),
-            harmless=sum(part.shape[2] for part in harmless),
-            runs=np.zeros(blocks.max() + 1, dtype=np.int64),
-        )
-        return cls(Fit.of(evidence), chosen)
-
-    def judge(self) -> list[tuple[_Suspect, Amount]]:
-        """What the one test says of every suspect."""
-        ends = np.cumsum([suspect.columns.shape[2] for suspect in self.suspects])
-        columns = np.split(self.fit.evidence.suspects, ends[:-1], axis=1)
-        return list(zip(self.suspects, test_columns(self.fit, columns), strict=True))
+    channel = np.tile(np.arange(6), len(blocks))
+    evidence = Evidence.of_rows(rows(harmless), data.wrench[thin].ravel(), channel, np.repeat(blocks, 6))
+    suspects = _list_suspects(data, frame, sensing, W @ phi, partial(_moves, pose, data, W, phi))
+    return Fit.of(evidence), [replace(suspect, columns=rows(suspect.columns)) for suspect in suspects]
 
 
 def _moves(pose: SensorPose, data: WrenchData, W: Floats, phi: Floats, *, turned: bool) -> Floats:
@@ -189,22 +170,26 @@ def _find_faults(
         yield change
         settings = change[1]
     for _ in range(MOST_NAMED):
-        judged = _Case.of(equations(settings), frame, settings).judge()
-        likely = [
-            (suspect, amount) for suspect, amount in judged
-            if amount.p < LEVEL / len(judged) and amount.left_out > 0.0
-            and float(np.linalg.norm(amount.value)) > suspect.least
-        ]  # fmt: skip
-        if not likely:
+        fit, suspects = _fit(equations(settings), frame, settings)
+        least = [suspect.least for suspect in suspects]
+        found = next(
+            judge_suspects(
+                fit,
+                [Tried(suspect.columns) for suspect in suspects],
+                is_worth=lambda k, verdict, least=least: bool(np.linalg.norm(verdict.value) > least[k]),
+            ),
+            None,
+        )
+        if found is None:
             break
-        suspect, amount = max(likely, key=lambda one: one[1].left_out)
+        suspect = suspects[found.suspect]
         if suspect.code == "delay":  # to first order so far
             late = _search_delay(equations, frame, settings)
-            amount = replace(amount, value=np.array([late.seconds - settings.delay_s]))
+            found = replace(found, value=np.array([late.seconds - settings.delay_s]))
             settings = replace(settings, delay_s=late.seconds)
         elif suspect.change is not None:
             settings = replace(settings, **{suspect.change: True})
-        yield _describe(suspect, amount), settings
+        yield _describe(suspect, found), settings
         if suspect.code == "gain":  # no setting takes it into account
             break
     if is_negative(solve_load(equations(settings), frame=frame, sensing=settings)):
@@ -221,10 +206,10 @@ def _find_change(
         (f"the wrench is in the axes of the {axes}", replace(given, axes=axes)),
         ("the moments are reversed against the forces", replace(given, moment_unit=-given.moment_unit)),
     )
-    before = _Case.of(equations(given), frame, given, "gain").fit.left_out()
+    before = _fit(equations(given), frame, given)[0].left_out()
     best, least = None, HALF
     for message, settings in changes:
-        after = _Case.of(equations(settings), frame, settings, "gain").fit.left_out()
+        after = _fit(equations(settings), frame, settings)[0].left_out()
         ratio = np.log(np.maximum(after, 1e-20)) - np.log(np.maximum(before, 1e-20))
         left = float(np.exp(0.5 * ratio.mean(axis=1).min()))
         p = float(stats.ttest_1samp(ratio.sum(axis=0), 0.0, alternative="less").pvalue)
@@ -233,13 +218,13 @@ def _find_change(
     return best
 
 
-def _describe(suspect: _Suspect, amount: Amount) -> Finding:
+def _describe(suspect: _Suspect, found: Verdict) -> Finding:
     """The finding that names a suspect, with its amount and half its 95 % interval."""
-    single = len(amount.value) == 1
-    value = suspect.factor * float(amount.value[0] if single else np.linalg.norm(amount.value))
-    half = suspect.factor * float(np.max(amount.half_width))
+    single = len(found.value) == 1
+    value = suspect.factor * float(found.value[0] if single else np.linalg.norm(found.value))
+    half = suspect.factor * float(np.max(found.half_width))
     message = suspect.says.format(size=f"{value:{'+' if single else ''}.3g} +- {half:.2g}")
-    evidence = {"amount": value, "half of the 95 % interval": half, "probability without it": amount.p}
+    evidence = {"amount": value, "half of the 95 % interval": half, "probability without it": found.p}
     return _finding(suspect.code, message, evidence)
 
 
@@ -276,12 +261,14 @@ def _search_delay(equations: Callable[[Sensing], WrenchData], frame: str, settin
     """Gauss-Newton over the suspect whose columns are the rate of the wrench."""
     for _ in range(2 * MOST_STEPS):
         data = equations(settings)
-        judged = _Case.of(data, frame, settings, "delay").judge() if len(data.time) else []
-        if not judged or not np.isfinite(judged[0][1].half_width[0]):
+        fit, suspects = _fit(data, frame, settings) if len(data.time) else (None, [])
+        late = [suspect.columns for suspect in suspects if suspect.code == "delay"]
+        if fit is None or not late:
             break
-        step, half_width = float(judged[0][1].value[0]), float(judged[0][1].half_width[0])
+        (found,) = test_columns(fit, late)
+        step, half_width = float(found.value[0]), float(found.half_width[0])
         settings = replace(settings, delay_s=settings.delay_s + step)
-        if abs(settings.delay_s) > LONGEST_S:
+        if abs(settings.delay_s) > LONGEST_S or not np.isfinite(half_width):
             break
         if abs(step) <= SETTLED * half_width:
             return Delay(settings.delay_s, half_width)
