@@ -156,8 +156,8 @@ gain-coverage: $(STAMP)
 	$(CAMPAIGN)/gain_coverage.py
 
 load-coverage: $(STAMP)
-	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/load_torque_coverage.py 200
-	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/load_single_axis.py 200
+	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/load_coverage.py 200 $(SEED)
+	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/load_torque_coverage.py 200 $(SEED)
 
 online-speed: $(STAMP)
 	$(CAMPAIGN)/online_speed.py

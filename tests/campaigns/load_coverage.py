@@ -1,6 +1,6 @@
 """Planted truth: do 95 % intervals of loads hold it 95 times in 100, from raw, noisy logs?
 
-Run: ``PYTHONPATH=tests python tests/campaigns/load_coverage.py [loads] [first seed]`` (200 loads at three noises take a minute).
+Run: ``PYTHONPATH=tests python tests/campaigns/load_coverage.py [loads] [first seed]`` (a minute).
 Ends with status 1 where less than 93 or more than 97 % are held.
 """
 
