@@ -28,7 +28,10 @@ LOOK = """new Promise((tell) => {
   canvases[0].focus();
   const before = canvases[0].toDataURL();
   canvases[0].dispatchEvent(new KeyboardEvent("keydown", { key: "+" }));
-  tell({ canvases: canvases.length, inked: canvases.filter(ink).length, zoomed: canvases[0].toDataURL() !== before,
+  const boxes = [...document.querySelectorAll("#s0 svg.drawing")].map((d) => d.getBBox());
+  const drawings = boxes.filter((b) => b.width > 100 && b.height > 100).length;
+  tell({ drawings, canvases: canvases.length, inked: canvases.filter(ink).length,
+         zoomed: canvases[0].toDataURL() !== before,
          focused: document.activeElement === canvases[0], wide: document.documentElement.scrollWidth,
          room: window.innerWidth, paper: getComputedStyle(document.body).backgroundColor });
 })"""
@@ -49,7 +52,7 @@ ACT = """new Promise((tell) => {
   const shown = first.toDataURL(), button = figures[0].querySelector(".legend button");
   button.click();
   const hidden = first.toDataURL() !== shown && button.getAttribute("aria-pressed") === "false";
-  const table = document.querySelector("#s0 table"), head = table.tHead.rows[0].cells[1];
+  const table = document.querySelector("#s1 table"), head = table.tHead.rows[0].cells[1];
   const column = () => [...table.tBodies[0].rows].map((row) => parseFloat(row.cells[1].textContent));
   head.click(); const up = column(); head.click(); const down = column();
   const parts = [...document.querySelectorAll("p,li,h2,h3,pre,.card")];
@@ -85,7 +88,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1200, False), (400, True)])
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False), (390, True)])
 def test_the_report_in_a_browser(page: Path, width: int, dark: bool) -> None:
     with Browser(width, dark=dark) as browser:
         browser.open(page)
@@ -93,6 +96,7 @@ def test_the_report_in_a_browser(page: Path, width: int, dark: bool) -> None:
         complaints = browser.complaints()
     assert complaints == []
     assert seen["canvases"] == seen["inked"] == 3 * 5 + 1
+    assert seen["drawings"] == 2  # errors and widest poses, above the torques
     assert seen["focused"]
     assert seen["zoomed"]
     assert seen["room"] == width

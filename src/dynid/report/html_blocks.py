@@ -122,7 +122,33 @@ class Player(Struct, frozen=True, tag=True):
     """Data for the page's script; arrays are encoded by `pack`."""
 
 
-Block = Text | Heading | Cards | Bullets | Code | Notices | Rows | Plot | Player
+class Shape(Struct, frozen=True):
+    """A part of a drawing."""
+
+    kind: str
+    """``rect``, ``line``, ``circle`` or ``text``."""
+    place: tuple[float, ...]
+    """Numbers of `PLACES`."""
+    role: str = ""
+    """``prior``, ``plain`` or ``rich``, which decides the colour."""
+    text: str = ""
+    """The words of a text, or what pointing at another shape shows."""
+
+
+PLACES = {"rect": "x y width height", "line": "x1 y1 x2 y2", "circle": "cx cy r", "text": "x y"}
+"""Attributes of SVG that hold the numbers of each kind of shape."""
+
+
+class Drawing(Struct, frozen=True, tag=True):
+    """A picture without motion, as wide as there is room."""
+
+    label: str
+    width: float
+    height: float
+    shapes: tuple[Shape, ...]
+
+
+Block = Text | Heading | Cards | Bullets | Code | Notices | Rows | Plot | Player | Drawing
 
 
 def pack(values: ArrayLike) -> str:
@@ -168,6 +194,17 @@ def block_html(block: Block) -> str:
             return _widget("lines", block.label, data, 170 if block.small else 230)
         case Player(label, data):
             return _widget("robot", label, data, 380)
+        case Drawing(label, width, height, shapes):
+            box, parts = f"0 0 {width:g} {height:g}", "".join(map(_shape_svg, shapes))
+            svg = f'<svg class="drawing" viewBox="{box}" role="img" aria-label="{escape(label)}">{parts}</svg>'
+            return f"<figure>{svg}<figcaption>{escape(label)}</figcaption></figure>"
+
+
+def _shape_svg(shape: Shape) -> str:
+    numbers = zip(PLACES[shape.kind].split(), shape.place, strict=True)
+    attributes = " ".join(f'{name}="{number:.1f}"' for name, number in numbers)
+    words = escape(shape.text) if shape.kind == "text" else f"<title>{escape(shape.text)}</title>"
+    return f'<{shape.kind} class="{escape(shape.role)}" {attributes}>{words}</{shape.kind}>'
 
 
 def _notice_html(item: tuple[str, str, str, str]) -> str:
@@ -259,5 +296,5 @@ def block_markdown(block: Block) -> str:
             return "\n".join(lines).rstrip()
         case Rows():
             return _table(block).to_markdown()
-        case Plot(label) | Player(label):
+        case Plot(label) | Player(label) | Drawing(label):
             return f"*In the HTML report: {markdown_text(label)}.*"

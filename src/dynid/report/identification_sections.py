@@ -16,14 +16,12 @@ from dynid.links.identify import Identification
 from dynid.links.rich.joint_friction import JointFriction, friction_table
 from dynid.links.validation import NOISE_SHARE, Validation
 from dynid.processing.experiment import Experiment
-from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Notices, Plot, Rows, Text
+from dynid.report.html_blocks import Block, Bullets, Cards, Code, Heading, Notices, Plot, Rows, Text
 from dynid.report.page import Chapter
 from dynid.report.sections.next_commands import NextCommands
 from dynid.report.series import FEWEST, JointTorque, autocorrelate, bin_residuals, mean_over_speed, thin
 from dynid.tables import Cell, plain_number
 
-TORQUES = "torques"
-"""Kind of the chapter with the plots of the torques."""
 WORST = 6
 """Number of parameters listed as the least known ones; a convention."""
 GOOD_CONDITION, POOR_CONDITION = 100.0, 1000.0
@@ -85,6 +83,7 @@ def verdict_chapter(
         *([Text(f"Held-out error of the written files: {errors}{whole}.")] if judged else []),
         Heading("What was found, and what to do next"),
         *list_findings(found, commands or NextCommands()),
+        *([Code(commands.onward(passed=check is not None and check.passed))] if commands else []),
         Bullets(tuple((words, ", ".join(names)) for words, names in bounds.items() if names)),
         Cards(tuple(_figures(fit, check))),
         *(_joint_errors(check, fit, held_out, noise) if check is not None else []),
@@ -237,11 +236,12 @@ def files_chapter(files: Sequence[RobotFile]) -> Chapter:
 # --- torques and residuals --------------------------------------------------------------------------------------------
 
 
-def torques_chapter(joints: Sequence[JointTorque], *, seen: bool) -> Chapter:
-    """Measured, predicted and residual torque of every joint.
+def torques_chapter(joints: Sequence[JointTorque], drawings: Sequence[Block], *, seen: bool) -> Chapter:
+    """The picture that opens a page: drawings; measured, predicted and residual torque of every joint.
 
     Args:
         joints: The torques.
+        drawings: What stands above them.
         seen: Whether the run was used for the identification.
     """
     hint = (
@@ -258,7 +258,7 @@ def torques_chapter(joints: Sequence[JointTorque], *, seen: bool) -> Chapter:
             Plot.of(label, "time [s]", f"{joint.name} [{joint.unit}]", time, curves, dashed=("identified",), small=True)
         )
     title = "Torques on the identification data" if seen else "Torques on held-out data"
-    return Chapter(title, (*plots, Text(hint, "hint")), TORQUES)
+    return Chapter(title, (*drawings, *plots, Text(hint, "hint")))
 
 
 def residuals_chapter(joints: Sequence[JointTorque], rate_hz: float) -> Chapter:

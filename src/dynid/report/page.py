@@ -16,7 +16,7 @@ from dynid.errors import ArgumentError, DataError
 from dynid.files import write_atomically
 from dynid.files.records import split_failure
 from dynid.files.small_files import WRITTEN, read_small_text
-from dynid.report.html_blocks import Block, Plot, block_html, block_markdown
+from dynid.report.html_blocks import Block, Drawing, Plot, block_html, block_markdown
 from dynid.safe_text import markdown_text, visible_text
 
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
@@ -60,7 +60,7 @@ class Page(Struct, frozen=True):
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
             '<meta name="viewport" content="width=device-width,initial-scale=1">'
             f"<title>{escape(self.title)}</title><style>{_asset('report.css')}</style></head><body>"
-            f'<a class="skip" href="#s0">Skip to the verdict</a><header><h1>{escape(self.title)}</h1>'
+            f'<a class="skip" href="#s0">Skip to the content</a><header><h1>{escape(self.title)}</h1>'
             f'<nav aria-label="sections">{links}</nav></header><main>{bodies}</main>'
             f"<script>{_asset('report.js')}</script></body></html>\n"
         )
@@ -133,7 +133,7 @@ def _encodable(value: Any) -> Any:
 def _bodies(blocks: Sequence[Block]) -> str:
     """HTML of blocks one after the other, with small plots side by side."""
     parts = []
-    for small, run in groupby(blocks, key=lambda block: isinstance(block, Plot) and block.small):
+    for small, run in groupby(blocks, key=lambda b: isinstance(b, Drawing) or (isinstance(b, Plot) and b.small)):
         group = list(run)
         text = "".join(map(block_html, group))
         wide = " wide" if any(isinstance(block, Plot) and len(block.curves) > 1 for block in group) else ""

@@ -42,6 +42,11 @@ def play_motion(robot: Robot, time: Floats, q: Floats) -> Chapter:
     return Chapter("Motion", (Text(hint, "hint"), player))
 
 
+def body_points(robot: Robot, q: Floats) -> Floats:
+    """(N, n + 1, 3) origins of the root and of all bodies in the root frame [m] at positions (N, n)."""
+    return np.concatenate([np.zeros((len(q), 1, 3)), _poses(robot, q)[1]], axis=1)
+
+
 def _poses(robot: Robot, q: Floats) -> tuple[Floats, Floats]:
     """Rotations (frames, n, 3, 3) and origins (frames, n, 3) of all bodies in the root frame at positions (frames, n).
 

@@ -26,6 +26,7 @@ from dynid.report.identification_sections import (
 )
 from dynid.report.page import Chapter, Page
 from dynid.report.parameter_sections import parameters_chapter
+from dynid.report.picture import error_bars, widest_poses
 from dynid.report.provenance import SETTINGS, methods_chapter, provenance_chapter
 from dynid.report.replay import play_motion
 from dynid.report.sections.next_commands import NextCommands
@@ -66,9 +67,10 @@ def identification_page(
     torques = joint_torques(fit, drawn)
     friction = joint_friction(fit, held if not any(run.samples for run in used) else None)
     others, settings = _without_settings(extra)
+    bars = [] if check is None else [error_bars(check)]
     chapters = [
-        torques_chapter(torques, seen=not held),
-        verdict_chapter(fit, check, held, findings, files, _next_commands(settings)),
+        torques_chapter(torques, [*bars, widest_poses(fit.identified, drawn.q)], seen=not held),
+        verdict_chapter(fit, check, held, findings, files, NextCommands.of(settings[0]) if settings else None),
         files_chapter(files),
         residuals_chapter(torques, drawn.rate_hz),
         friction_chapter(friction),
@@ -88,10 +90,6 @@ def _without_settings(extra: Sequence[Chapter]) -> tuple[list[Chapter], list[Cha
     return [chapter for chapter in extra if chapter.kind != SETTINGS], settings
 
 
-def _next_commands(settings: Sequence[Chapter]) -> NextCommands:
-    return NextCommands.of(settings[0]) if settings else NextCommands()
-
-
 def refusal_page(robot: Robot, error: DynidError, findings: Sequence[Finding], extra: Sequence[Chapter] = ()) -> Page:
     """Make the page of an identification that refused a log: why, and everything that was found.
 
@@ -101,7 +99,8 @@ def refusal_page(robot: Robot, error: DynidError, findings: Sequence[Finding], e
         findings: What the gate found in the logs.
         extra: Further chapters; the command of the settings gives the commands to run next.
     """
-    commands = _next_commands(_without_settings(extra)[1])
+    settings = _without_settings(extra)[1]
+    commands = NextCommands.of(settings[0]) if settings else NextCommands()
     return Page.of(f"{robot.name}: nothing was identified", [refusal_chapter(error, findings, commands), *extra])
 
 

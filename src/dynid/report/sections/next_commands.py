@@ -38,6 +38,8 @@ class NextCommands:
     """Options of the command, without ``--out`` and ``--force``."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Settings of the run, whether given or usual: what is set already is not proposed."""
+    out: str = "result"
+    """Folder of the run."""
 
     @classmethod
     def of(cls, settings: Chapter) -> NextCommands:
@@ -47,15 +49,25 @@ class NextCommands:
         assert isinstance(table, Rows)
         known = {str(key): str(value) for key, value in table.rows}
         words = shlex.split(command.text) if command.text.startswith("dynid identify ") else []
-        given, options, k = [], [], 2
+        given, options, out, k = [], [], "result", 2
         while k < len(words):
             size = 2 if words[k].startswith("--") and words[k] not in FLAGS and "=" not in words[k] else 1
             if not words[k].startswith("--"):
                 given.append(words[k])
+            elif words[k] == "--out":
+                out = words[k + 1]
             elif words[k].split("=")[0] not in ("--out", "--force", "--json"):
                 options += words[k : k + size]
             k += size
-        return cls(given[0], tuple(given[1:]), tuple(options), known) if len(given) > 1 else cls(settings=known)
+        return cls(given[0], tuple(given[1:]), tuple(options), known, out) if len(given) > 1 else cls(settings=known)
+
+    def onward(self, *, passed: bool) -> str:
+        """The commands to run after the verdict, one a line."""
+        if not passed:
+            return self._check(self.logs)
+        wanted = (["codegen", self.out, "--out", f"{self.out}_c"],
+                  ["export", self.out, "--to", "tables", "--out", f"{self.out}_tables"])  # fmt: skip
+        return "\n".join(shlex.join(["dynid", *words]) for words in wanted)
 
     def after(self, code: str, where: str = "") -> str:
         """The commands to run after a finding with this code, one a line; empty where nothing is to be run.
@@ -73,8 +85,11 @@ class NextCommands:
             one = (named or self.logs)[0]
             others, name = [log for log in self.logs if log != one], Path(one).stem
             return "\n".join([self._identify([one], f"{name}-alone"), self._identify(others, f"without-{name}")])
+        return self._check(named)
+
+    def _check(self, logs: Sequence[str]) -> str:
         options = ["--robot", self.robot, *self._values("--map"), *self._values("--hold")]
-        return "\n".join(shlex.join(["dynid", "check", log, *options]) for log in named)
+        return "\n".join(shlex.join(["dynid", "check", log, *options]) for log in logs)
 
     def _identify(self, logs: Sequence[str], out: str) -> str:
         return shlex.join(["dynid", "identify", *self.options, self.robot, *logs, "--out", out])
