@@ -9,18 +9,13 @@ import numpy as np
 from dynid import MotionLimits, robots
 from dynid.arrays import Floats
 from dynid.excitation import (
-    ConditionNumber,
+    Criterion,
     EnergyPoints,
-    FrobeniusCondition,
     PointSequence,
-    PointSettings,
-    QRCondition,
     QuinticTrajectory,
-    balanced_cost,
-    design_point_trajectory,
+    design_energy_points,
     optimise_points,
 )
-from dynid.excitation.criteria import Criterion
 from dynid.tables import Table
 from papers.report import Figure, Part, draw
 from papers.verdicts import UNSTATED, Draw, Forced, Row, Verdict, judge_jointly, read_printed, row
@@ -70,7 +65,7 @@ def optimum(count: int, quick: bool) -> PointSequence:
 def _balance(quick: bool) -> list[PointSequence]:
     """Points whose condition number and equilibrium are low, one for each seed, the best first."""
     starts, iterations, seeds = (1, 60, 1) if quick else (4, 400, 2)
-    cost = balanced_cost()
+    cost = Criterion({"condition": 1.0, "equilibrium": 0.01})
     found = [
         optimise_points(narrow(), 30, criterion=cost, starts=starts, iterations=iterations, seed=seed)
         for seed in range(seeds)
@@ -80,7 +75,7 @@ def _balance(quick: bool) -> list[PointSequence]:
 
 def measures(quick: bool = False) -> Part:
     """Minimise each of the three measures of the condition number of section 4.1 from the same random starts."""
-    kinds = {"(16)": ConditionNumber(), "QR": QRCondition(), "(21), (22)": FrobeniusCondition()}
+    kinds = {"(16)": Criterion("condition"), "QR": Criterion("qr"), "(21), (22)": Criterion("frobenius")}
     traces = {
         name: [_descend_plainly(measure, seed) for seed in range(1 if quick else 5)] for name, measure in kinds.items()
     }
@@ -248,9 +243,11 @@ def figures(quick: bool = False) -> Part:
         jerk=np.full(3, np.inf),
         torque=np.full(3, np.inf),
     )
-    settings = PointSettings(starts=1 if quick else 4, iterations=30 if quick else 200)
-    design = design_point_trajectory(robots.gautier_khalil_3r(), limits, 30, settings=settings)
-    points, path = design.points, design.trajectory
+    effort = {"starts": 1, "iterations": 30} if quick else {}
+    plan = design_energy_points(robots.gautier_khalil_3r(), limits, count=30, **effort)
+    assert plan.points is not None
+    assert isinstance(plan.trajectory, QuinticTrajectory)
+    points, path = plan.points.sequence, plan.trajectory
     low, high = path.position_range
     peaks = path.peaks
     inside = bool(np.all((low >= limits.lower) & (high <= limits.upper)))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.speed.case import Case
-from dynid import MotionLimits, base_parameters
-from dynid.excitation import DOptimality, FourierTrajectory
+from dynid import MotionLimits
+from dynid.excitation import Criterion, Measured
 from dynid.excitation.design_problem import DesignProblem
-from dynid.excitation.observation import TorqueObservation, with_smooth_friction
+from dynid.excitation.observation import with_smooth_friction
+from dynid.excitation.trajectories.fourier import FourierTrajectory
 
 SAMPLES = 1000
 """Samples of the motion."""
@@ -19,11 +20,11 @@ CALLS = 20
 def measure_excitation(case: Case) -> float:
     """Measure the seconds of one value and gradient: base and friction columns, Fourier series of five harmonics."""
     robot = with_smooth_friction(case.with_friction)
-    observation = TorqueObservation(robot, base_parameters(robot).columns)
+    observation = Measured.joint_torques(robot).observation(robot)
     limits = MotionLimits.from_robot(robot)
     sizes = (0.5 * (limits.upper - limits.lower), limits.velocity, limits.acceleration)
     family = FourierTrajectory.still(robot.dof, period_s=10, harmonics=5)
     problem = DesignProblem(family, observation, (), sizes=sizes, samples=SAMPLES)
     x = 0.3 * np.random.default_rng(0).normal(size=problem.size)
-    criterion = DOptimality()
+    criterion = Criterion("d-optimality")
     return case.best(lambda: [problem.objective(x, criterion) for _ in range(CALLS)], CALLS)

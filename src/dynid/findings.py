@@ -92,14 +92,9 @@ CODES: Mapping[str, str] = MappingProxyType(
         "not-converged": "The search for the parameters of servos stopped before it reached a minimum.",
         # designed motions, from excitation/
         "absurd-deviation": "A predicted standard deviation is so large that the motion does not show the parameter.",
-        "always-beyond": "A link is beyond a wall in every position, so the motion was not checked against that wall.",
-        "always-near": "Two links are nearer than the clearance in every position: their collision was not checked.",
-        "no-limit": "No limit is stated for a quantity, so the motion was not checked against one.",
         "slow-joint": "A joint stays far below its speed limit, so its friction and inertia will be uncertain.",
-        "slow-motion": "No joint comes near its speed limit, so inertia hardly shows beside friction and noise.",
         "small-box": "Points use a small share of the ranges and speeds, which their condition number does not show.",
         "unbounded-acceleration": "Neither an acceleration nor a torque limit bounds the acceleration of a joint.",
-        "unjudged-torque": "Torques were judged without some masses, or not at all, because the masses are zero.",
         # recipes and run folders, from links/ and runs/
         "assumed-limits": "The robot file lacks limits, and usual ones are assumed.",
         "assumed-shape": "The robot file lacks collision geometry, and joint origins stand for the bodies.",

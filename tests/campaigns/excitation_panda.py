@@ -12,13 +12,14 @@ import time
 import numpy as np
 
 from dynid.excitation.constraints import build_constraints, measure_margins
-from dynid.excitation.criteria import ColumnScaled, ConditionNumber, DOptimality, InformationCriterion
+from dynid.excitation.criteria import Criterion
 from dynid.excitation.design import design_excitation
 from dynid.excitation.design_problem import DesignProblem
 from dynid.excitation.design_settings import SearchSettings
 from dynid.excitation.excitation import Excitation
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.observation import TorqueObservation, with_smooth_friction
+from dynid.excitation.measured import Measured
+from dynid.excitation.observation import with_smooth_friction
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.kernels import regressor
 from dynid.parameters.base import base_parameters
@@ -32,7 +33,7 @@ def design() -> tuple[Robot, Excitation, bool]:
     robot = panda().with_terms(Viscous(), Coulomb())
     limits = MotionLimits.from_robot(robot, acceleration=7.5)
     begun = time.monotonic()
-    plan = design_excitation(robot, limits, settings=SearchSettings(starts=2, time_limit_s=60, processes=2))
+    plan = design_excitation(robot, limits, settings=SearchSettings(starts=2, time_limit_s=60))
     spent = time.monotonic() - begun
     times, _ = plan.trajectory.grid(5000)
     worst = min(m.relative for m in measure_margins(build_constraints(robot, limits), plan.trajectory.motion(times)))
@@ -45,9 +46,9 @@ def design() -> tuple[Robot, Excitation, bool]:
     return robot, plan, fits
 
 
-def speed(arm: Robot, criterion: InformationCriterion) -> bool:
+def speed(arm: Robot, criterion: Criterion) -> bool:
     robot = with_smooth_friction(arm)
-    observation = TorqueObservation(robot, base_parameters(robot).columns)
+    observation = Measured.joint_torques(robot).observation(robot)
     limits = MotionLimits.from_robot(robot)
     half = 0.5 * (limits.upper - limits.lower)
     family = FourierTrajectory.still(robot.dof, period_s=10, harmonics=5)
@@ -95,5 +96,5 @@ def report(what: str, found: str, fits: bool) -> None:
 if __name__ == "__main__":
     panda_robot, panda_plan, good = design()
     arms = [panda_robot, puma560().with_terms(Viscous(), Coulomb(), Offset())]
-    quick = [speed(arm, c) for arm in arms for c in (DOptimality(), ColumnScaled(ConditionNumber()))]
+    quick = [speed(arm, c) for arm in arms for c in (Criterion("d-optimality"), Criterion("scaled-condition"))]
     sys.exit(0 if all([good, *quick, predictions(panda_robot, panda_plan)]) else 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynid.excitation.collision.capsules import skeleton_capsules
+from dynid.excitation.collision.hulls import skeleton_hulls
 from dynid.excitation.limits import MotionLimits, Workspace
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.inertia import Inertia
@@ -55,9 +55,10 @@ def arm(seed: int = 0, joints: int = 4, *, tight: bool = False) -> Robot:
 def all_limits(robot: Robot) -> MotionLimits:
     """Every kind of limit at once."""
     tip = robot.bodies[-1].joint.child
-    box = Workspace.box(tip, [-0.5, -0.4, -np.inf], [0.6, np.inf, 0.7], point=(0.05, 0.02, 0.1), speed=1.2)
+    ends = [-0.5, -0.4, -np.inf], [0.6, np.inf, 0.7]
+    box = Workspace.box(*ends, link=tip, point=(0.05, 0.02, 0.1), speed=1.2)
     limits = MotionLimits.from_robot(robot, jerk=60.0).with_workspace(box)
-    return limits.with_capsules(*skeleton_capsules(robot, 0.03), clearance=0.01)
+    return limits.with_hulls(*skeleton_hulls(robot, 0.03), clearance=0.01)
 
 
 @pytest.fixture(scope="session")

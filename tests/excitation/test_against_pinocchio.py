@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from dynid.dynamics.kinematics import link_poses
-from dynid.excitation.collision.capsules import Capsule, collision_pairs
+from dynid.excitation.collision.hulls import Hull, split_pairs
 from dynid.excitation.constraints import build_constraints
-from dynid.excitation.criteria import DOptimality
 from dynid.excitation.design import design_excitation
 from dynid.excitation.design_settings import DesignGoal, SearchSettings
 from dynid.excitation.limits import MotionLimits
@@ -20,26 +19,26 @@ from support.pinocchio_oracle import pinocchio_model
 pin = pytest.importorskip("pinocchio")
 
 PANDA_CAPSULES = (
-    Capsule(link="link1", start=[0, 0, -0.3], end=[0, 0, 0], radius=0.08),
-    Capsule(link="link3", start=[0, 0, -0.05], end=[0, 0, 0], radius=0.08),
-    Capsule(link="link5", start=[0, 0, -0.25], end=[0, 0, 0], radius=0.07),
-    Capsule(link="link7", start=[0, 0, 0], end=[0, 0, 0.2], radius=0.06),
+    Hull(link="link1", corners=[[0, 0, -0.3], [0, 0, 0]], radius=0.08),
+    Hull(link="link3", corners=[[0, 0, -0.05], [0, 0, 0]], radius=0.08),
+    Hull(link="link5", corners=[[0, 0, -0.25], [0, 0, 0]], radius=0.07),
+    Hull(link="link7", corners=[[0, 0, 0], [0, 0, 0.2]], radius=0.06),
 )
 
 
-def coal_distances(robot: Robot, capsules: tuple[Capsule, ...], pairs, q: np.ndarray) -> np.ndarray:
+def coal_distances(robot: Robot, capsules: tuple[Hull, ...], pairs, q: np.ndarray) -> np.ndarray:
     """Distances between capsules by coal, with its own capsule shapes (N, pairs)."""
     coal = pytest.importorskip("coal")
-    shapes = [coal.Capsule(c.radius, float(np.linalg.norm(c.end - c.start))) for c in capsules]
+    shapes = [coal.Capsule(c.radius, float(np.linalg.norm(np.diff(c.corners, axis=0)))) for c in capsules]
     found = np.empty((len(q), len(pairs)))
     for row, position in enumerate(q):
         poses = link_poses(robot, position)
         frames = []
         for capsule in capsules:
             T = poses[capsule.link]
-            axis = capsule.end - capsule.start
+            axis = capsule.corners[1] - capsule.corners[0]
             turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0, 1]), axis / np.linalg.norm(axis)).matrix()
-            middle = T[:3, :3] @ (0.5 * (capsule.start + capsule.end)) + T[:3, 3]
+            middle = T[:3, :3] @ capsule.corners.mean(axis=0) + T[:3, 3]
             frames.append(coal.Transform3s(T[:3, :3] @ turn, middle))
         for k, (a, b) in enumerate(pairs):
             result = coal.DistanceResult()
@@ -50,8 +49,8 @@ def coal_distances(robot: Robot, capsules: tuple[Capsule, ...], pairs, q: np.nda
 
 def test_capsule_distances() -> None:
     robot = panda()
-    limits = MotionLimits.from_robot(robot).with_capsules(*PANDA_CAPSULES)
-    pairs = collision_pairs(robot, PANDA_CAPSULES)
+    limits = MotionLimits.from_robot(robot).with_hulls(*PANDA_CAPSULES, clearance=0.0)
+    pairs, _ = split_pairs(robot, PANDA_CAPSULES, 0.0)
     q = np.random.default_rng(0).uniform(limits.lower, limits.upper, (50, 7))
     zero = np.zeros_like(q)
     ours = -0.1 * build_constraints(robot, limits)[-1].excess(Motion(q, zero, zero, zero))
@@ -68,7 +67,7 @@ def test_torque_limit_is_active_and_kept() -> None:
         **{**limits.__dict__, "velocity": 6 * limits.velocity, "lower": -np.ones(6), "upper": np.ones(6)}
     )
     settings = SearchSettings(starts=1, iterations=30, outer=6)
-    plan = design_excitation(robot, limits, period_s=5, goal=DesignGoal(criterion=DOptimality()), settings=settings)
+    plan = design_excitation(robot, limits, period_s=5, goal=DesignGoal(criterion="d-optimality"), settings=settings)
     model = pinocchio_model(robot)
     data = model.createData()
     times, _ = plan.trajectory.grid(3000)
@@ -81,10 +80,10 @@ def test_torque_limit_is_active_and_kept() -> None:
 
 def test_self_collision_limit_is_active_and_kept() -> None:
     robot = panda()
-    limits = MotionLimits.from_robot(robot, acceleration=10.0).with_capsules(*PANDA_CAPSULES, clearance=0.05)
+    limits = MotionLimits.from_robot(robot, acceleration=10.0).with_hulls(*PANDA_CAPSULES, clearance=0.05)
     settings = SearchSettings(starts=1, iterations=40, outer=6)
-    plan = design_excitation(robot, limits, seed=1, goal=DesignGoal(criterion=DOptimality()), settings=settings)
+    plan = design_excitation(robot, limits, seed=1, goal=DesignGoal(criterion="d-optimality"), settings=settings)
     times, _ = plan.trajectory.grid(250)
-    pairs = collision_pairs(robot, PANDA_CAPSULES)
+    pairs, _ = split_pairs(robot, PANDA_CAPSULES, 0.0)
     nearest = coal_distances(robot, PANDA_CAPSULES, pairs, plan.trajectory.evaluate(times)[0]).min()
     assert 0.05 - 1e-4 < nearest < 0.07

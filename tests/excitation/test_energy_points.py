@@ -8,26 +8,11 @@ import numpy as np
 import pytest
 
 from dynid.errors import ArgumentError, ExcitationError
-from dynid.excitation.criteria import (
-    AOptimality,
-    ConditionNumber,
-    DOptimality,
-    Equilibrium,
-    FrobeniusCondition,
-    GeometricCost,
-    QRCondition,
-)
-from dynid.excitation.design_settings import SearchSettings
+from dynid.excitation.criteria import Criterion
+from dynid.excitation.excitation import Excitation
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.points.energy_points import EnergyPoints, optimise_points
-from dynid.excitation.points.point_excitation import design_energy_points
-from dynid.excitation.points.point_trajectory import (
-    PointDesign,
-    PointSettings,
-    PointStep,
-    balanced_cost,
-    design_point_trajectory,
-)
+from dynid.excitation.points.energy_points import BALANCED, EnergyPoints, optimise_points
+from dynid.excitation.points.point_design import design_energy_points
 from dynid.kernels import energy_regressor, inverse_dynamics, regressor
 from dynid.parameters.base import base_parameters
 from dynid.robot import zoo
@@ -65,9 +50,9 @@ def test_change_of_variables_covers_the_limits(model: EnergyPoints) -> None:
 @pytest.mark.parametrize(
     ("criterion", "count", "h"),
     [
-        (ConditionNumber(), 200, 1e-5),
-        (FrobeniusCondition(), 200, 1e-5),
-        (Equilibrium(8.0), 15, 1e-8),
+        (Criterion("condition"), 200, 1e-5),
+        (Criterion("frobenius"), 200, 1e-5),
+        (Criterion("equilibrium", order=8.0), 15, 1e-8),
     ],
     ids=str,
 )
@@ -99,14 +84,14 @@ def test_optimum_sequence_beats_the_paper(model: EnergyPoints) -> None:
 
 def test_the_public_search_reaches_a_cost_of_cond_and_s_by_stages(model: EnergyPoints) -> None:
     """The sum alone stalled at Cond 29; the paper has Cond 11.2 and S 175 within limits that it does not state."""
-    points = optimise_points(model, 30, criterion=balanced_cost(), starts=1, iterations=150)
+    points = optimise_points(model, 30, criterion=BALANCED, starts=1, iterations=150)
     assert points.condition_number < 18.0
     assert points.equilibrium < 1500.0
 
 
 def test_equilibrium_can_be_bought(model: EnergyPoints) -> None:
     first = optimise_points(model, 30, starts=1, iterations=100)
-    cost = GeometricCost(((1.0, ConditionNumber()), (0.2, Equilibrium())))
+    cost = Criterion({"condition": 1.0, "equilibrium": 0.2}, product=True)
     second = optimise_points(model, 30, criterion=cost, initial=first, starts=1, iterations=60)
     assert second.equilibrium < 2000
     assert second.condition_number < 20
@@ -132,69 +117,58 @@ def limits(acceleration: float, half: float = np.pi / 2) -> MotionLimits:
     )
 
 
-QUICK = PointSettings(starts=1, iterations=20)
+QUICK = {"starts": 1, "iterations": 20}
 
 
 @pytest.fixture(scope="module")
-def free() -> PointDesign:
-    return design_point_trajectory(zoo.gautier_khalil_3r(), limits(10.0), 15, settings=QUICK)
+def free() -> Excitation:
+    return design_energy_points(zoo.gautier_khalil_3r(), limits(10.0), count=15, **QUICK)
 
 
-def test_trajectory_through_the_points_keeps_all_limits() -> None:
-    design = design_point_trajectory(three_joints(), limits(10.0), 18, settings=QUICK)
-    path = design.trajectory
+def peak_torque(plan: Excitation) -> float:
+    times = np.linspace(0.0, plan.trajectory.duration, 20_001)
+    return float(np.abs(inverse_dynamics(zoo.gautier_khalil_3r(), *plan.trajectory.evaluate(times))).max())
+
+
+def test_trajectory_through_the_points_keeps_all_limits(free: Excitation) -> None:
+    path, design = free.trajectory, free.points
     low, high = path.position_range
     velocity, acceleration = path.peaks
     assert np.all((low >= -np.pi / 2) & (high <= np.pi / 2))
     assert np.all(velocity <= 2.0)
     assert np.all(acceleration <= 10.0)
-    start, end = path.evaluate([0.0, path.duration])[1]
-    assert not start.any()
-    assert np.allclose(end, 0, atol=1e-9)
-    assert design.points.condition_number < 60
-    assert path.q[1:-1] == pytest.approx(design.points.q)
-    assert np.abs(design.points.dq).max() <= design.box_share * 2.0
-    assert min(margin.relative for margin in design.margins) >= 0.0
+    assert np.allclose(path.evaluate([0.0, path.duration])[1], 0.0, atol=1e-9)
+    assert design.sequence.condition_number < 60
+    assert path.q[1:-1] == pytest.approx(design.sequence.q)
+    assert np.abs(design.sequence.dq).max() <= design.box_share * 2.0
+    assert min(margin.relative for margin in free.margins) >= 0.0
+    few, fine = path.motion(path.check_times(2)), path.motion(np.linspace(0.0, path.duration, 200_001))
+    for some, many in zip(few, fine, strict=True):  # the checked times hold every extremum
+        assert np.all(np.abs(some).max(axis=0) >= np.abs(many).max(axis=0) * (1 - 1e-7))
 
 
-def test_check_times_hold_every_extremum() -> None:
-    path = design_point_trajectory(three_joints(), limits(10.0), 15, settings=PointSettings(starts=1, iterations=5))
-    motion = path.trajectory.motion(path.trajectory.check_times(2))
-    fine = path.trajectory.motion(np.linspace(0.0, path.trajectory.duration, 200_001))
-    for few, many in zip(motion, fine, strict=True):
-        assert np.all(np.abs(few).max(axis=0) >= np.abs(many).max(axis=0) * (1 - 1e-7))
-
-
-def test_a_limit_that_is_passed_makes_the_box_smaller(free: PointDesign) -> None:
-    tight = design_point_trajectory(three_joints(), limits(2.0), 15, settings=replace(QUICK, iterations=5))
-    assert tight.box_share < 1.0
-    robot = zoo.gautier_khalil_3r()
+def test_a_limit_that_is_passed_makes_the_box_smaller(free: Excitation) -> None:
     weak = replace(limits(10.0), torque=np.full(3, 90.0))
-    design = design_point_trajectory(robot, weak, 15, settings=QUICK)
-    times = np.linspace(0.0, design.trajectory.duration, 20_001)
-    torque = inverse_dynamics(robot, *design.trajectory.evaluate(times))
-    assert np.abs(torque).max() <= 90.0
-    torque = inverse_dynamics(robot, *free.trajectory.evaluate(np.linspace(0.0, free.trajectory.duration, 20_001)))
-    assert np.abs(torque).max() > 90.0  # the limit was not idle
+    design = design_energy_points(zoo.gautier_khalil_3r(), weak, count=15, **QUICK)
+    assert design.points.box_share < 1.0
+    assert peak_torque(design) <= 90.0 < peak_torque(free)
 
 
 def test_what_cannot_be_joined_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dynid.excitation.points.point_trajectory._BOXES", (0.5,))
+    monkeypatch.setattr("dynid.excitation.points.point_design._BOXES", (0.5,))
     with pytest.raises(ExcitationError, match="passes limits even in 50 % of the box: position of joint") as caught:
-        design_point_trajectory(three_joints(), limits(0.005, half=0.01), 15, settings=replace(QUICK, iterations=1))
+        design_energy_points(three_joints(), limits(0.005, half=0.01), count=15, starts=1, iterations=1)
     for name in three_joints().joint_names:
         assert str(caught.value).count(f"position of joint '{name}'") <= 1
     with pytest.raises(ArgumentError, match="needs a limit of acceleration for joint1"):
-        design_point_trajectory(three_joints(), limits(np.inf), 15)
+        design_energy_points(three_joints(), limits(np.inf), count=15)
 
 
-def test_a_design_by_points_predicts_the_accuracy_of_torques(free: PointDesign) -> None:
-    robot = zoo.gautier_khalil_3r()
-    steps: list[PointStep] = []
-    plan = design_energy_points(robot, limits(10.0), count=15, settings=QUICK, progress=steps.append)
-    assert plan.points is not None
-    assert plan.value == pytest.approx(plan.points.points.condition_number + 0.01 * plan.points.points.equilibrium)
-    assert [step.share for step in steps] == sorted(step.share for step in steps)
+def test_a_design_by_points_predicts_the_accuracy_of_torques(free: Excitation) -> None:
+    robot, shares = zoo.gautier_khalil_3r(), []
+    plan = design_energy_points(robot, limits(10.0), count=15, **QUICK, progress=lambda share, _: shares.append(share))
+    assert plan.value == pytest.approx(plan.points.sequence.condition_number + 0.01 * plan.points.sequence.equilibrium)
+    assert shares == sorted(shares)
     samples = plan.trajectory.sample(100.0)
     kept = samples.time <= plan.trajectory.duration
     Y = regressor(robot, samples.q[kept], samples.dq[kept], samples.ddq[kept])
@@ -204,19 +178,13 @@ def test_a_design_by_points_predicts_the_accuracy_of_torques(free: PointDesign) 
     assert np.array_equal(free.trajectory.sample(100.0).q, samples.q)
 
 
-def test_a_small_box_is_a_warning_with_the_predicted_accuracy() -> None:
-    robot = zoo.gautier_khalil_3r()
-    few = replace(QUICK, iterations=5)
-    tight = design_energy_points(robot, limits(2.0, half=0.6), count=15, settings=few)
-    wide = design_energy_points(robot, limits(40.0), count=15, settings=few)
-    assert tight.points is not None
-    assert wide.points is not None
-    assert tight.points.box_share < 0.5 <= wide.points.box_share
-    assert "small-box" not in {caution.code for caution in wide.cautions}
+def test_a_small_box_is_a_warning_with_the_predicted_accuracy(free: Excitation) -> None:
+    tight = design_energy_points(zoo.gautier_khalil_3r(), limits(2.0, half=0.6), count=15, starts=1, iterations=5)
+    assert "small-box" not in {caution.code for caution in replace(free, points=None).cautions}
     (warning,) = (caution for caution in tight.cautions if caution.code == "small-box")
     path = tight.trajectory.evaluate(np.linspace(0.0, tight.trajectory.duration, 20_001))
     assert np.abs(path[0]).max() <= 0.6
-    assert warning.evidence["share of the box"] == tight.points.box_share
+    assert warning.evidence["share of the box"] == tight.points.box_share < 0.5
     assert warning.evidence["largest share of a speed limit"] == pytest.approx(np.abs(path[1]).max() / 2.0, rel=1e-4)
     worst = int(np.argmax(tight.predicted_deviation))
     assert f"{tight.predicted_deviation[worst]:.3g} " in warning.message
@@ -226,7 +194,8 @@ def test_a_small_box_is_a_warning_with_the_predicted_accuracy() -> None:
 
 def test_every_criterion_serves_points(model: EnergyPoints) -> None:
     first = model.random(20, np.random.default_rng(0))
-    for criterion in (QRCondition(), FrobeniusCondition(), DOptimality(), AOptimality(), balanced_cost()):
+    for name in ("qr", "frobenius", "d-optimality", "a-optimality", BALANCED):
+        criterion = Criterion.of(name)
         points = optimise_points(model, 20, criterion=criterion, initial=first, starts=1, iterations=20)
         assert criterion.value(points.W) < criterion.value(first.W)
 
@@ -236,19 +205,14 @@ def test_wrong_questions_are_refused(model: EnergyPoints) -> None:
         optimise_points(model, 10)
     with pytest.raises(ArgumentError, match="initial has 19 points, and 20 differences need 21"):
         optimise_points(model, 20, initial=model.random(18, np.random.default_rng(0)))
-    for odd in ({"count": 20.5}, {"count": 20, "iterations": -1}):
+    for odd in ({"count": 20.5}, {"count": 20, "iterations": -1}, {"count": 20, "starts": 0}):
         with pytest.raises(ArgumentError, match="whole number"):
             optimise_points(model, **odd)  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="does not fit 3 joints"):
-        EnergyPoints(three_joints(), lower=[-1.0, -1.0], upper=1.0, velocity=1.0)
-    with pytest.raises(ArgumentError, match="finite ranges"):
-        EnergyPoints(three_joints(), lower=0.0, upper=np.inf, velocity=1.0)
+    for odd in ({"lower": [-1.0, -1.0]}, {"upper": np.inf}, {"velocity": -1.0}, {"columns": [99]}):
+        with pytest.raises(ArgumentError):
+            EnergyPoints(three_joints(), **{"lower": -1.0, "upper": 1.0, "velocity": 1.0, **odd})
     with pytest.raises(ArgumentError, match="no criterion"):
-        optimise_points(model, 20, criterion=ConditionNumber)  # type: ignore[arg-type]
-    for odd, name in (({"settings": SearchSettings()}, "PointSettings"), ({"observation": 1.0}, "Measured")):
+        optimise_points(model, 20, criterion=Criterion)
+    for odd, name in (({"rate_hz": 0.0}, "rate_hz"), ({"observation": 1.0}, "Measured"), ({"count": 3}, "cannot")):
         with pytest.raises(ArgumentError, match=name):
             design_energy_points(three_joints(), limits(10.0), **odd)  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="PointSettings"):
-        design_point_trajectory(three_joints(), limits(10.0), 20, settings=SearchSettings())  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="MotionLimits"):
-        design_energy_points(three_joints(), 1.0)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ import pytest
 
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.excitation.collision.geometry import read_stl, urdf_hulls
-from dynid.excitation.collision.hulls import hull_pairs
+from dynid.excitation.collision.hulls import split_pairs
 from dynid.excitation.constraints import build_constraints, measure_margins
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.trajectories.trajectory import Motion
@@ -58,16 +58,16 @@ def test_panda_meshes_are_as_far_apart_as_pinocchio_says() -> None:
     pin = pytest.importorskip("pinocchio")
     robot = read_urdf(PANDA, hold={"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0})
     hulls = tuple(hull for hull in urdf_hulls(robot, SHARE) if "finger" not in hull.link)
-    pairs = hull_pairs(robot, hulls)
+    pairs, _ = split_pairs(robot, hulls, 0.0)
     assert len(hulls) == 9
-    assert pairs
-    limits = MotionLimits.from_robot(robot).with_hulls(*hulls)
+    assert len(pairs)
+    limits = MotionLimits.from_robot(robot).with_hulls(*hulls, clearance=0.0)
     q = np.random.default_rng(0).uniform(limits.lower, limits.upper, (20, 7))
     zero = np.zeros_like(q)
     found = [
         m.margin
         for m in measure_margins(build_constraints(robot, limits), Motion(q, zero, zero, zero))
-        if "hulls" in m.where
+        if m.limit == "self-collision"
     ]
     model = pin.buildModelFromUrdf(str(PANDA))
     geometry = pin.buildGeomFromUrdf(model, str(PANDA), pin.GeometryType.COLLISION, package_dirs=str(SHARE))

@@ -1,22 +1,19 @@
-"""Limits: values against plain computation, gradients against central differences, capsules against sampling."""
+"""Limits: values against plain computation, gradients against central differences."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.dynamics.kinematics import link_poses
 from dynid.errors import ArgumentError
-from dynid.excitation.collision.capsules import Capsule, closest_points, collision_pairs, skeleton_capsules
 from dynid.excitation.constraints import SpeedCoverage, build_constraints, measure_margins
-from dynid.excitation.limits import HalfSpace, MotionLimits, Workspace
+from dynid.excitation.limits import MotionLimits, Workspace
 from dynid.excitation.observation import with_smooth_friction
 from dynid.excitation.trajectories.trajectory import Motion
 from dynid.robot.model import Robot
-from dynid.robot.zoo import panda, puma560
+from dynid.robot.zoo import puma560
 
 from .conftest import all_limits, arm
 
@@ -76,36 +73,6 @@ def test_tool_speed_is_the_rate_of_the_tool_position(robot: Robot) -> None:
     assert speed.excess(Motion(q[None], dq[None], zero, zero))[0, 0] + 1 == pytest.approx(expected, rel=1e-7)
 
 
-@given(st.integers(0, 2**32 - 1))
-@settings(max_examples=50, deadline=None)
-def test_closest_points_of_segments(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    a0, a1, b0, b1 = rng.normal(size=(4, 1, 3))
-    if seed % 4 == 0:
-        b1 = b0 + (a1 - a0) * rng.normal()  # parallel
-    if seed % 5 == 0:
-        a1 = a0  # a point
-    near = closest_points(a0, a1, b0, b1)
-    s, t = np.meshgrid(np.linspace(0, 1, 101), np.linspace(0, 1, 101))
-    gaps = (a0 + s[..., None] * (a1 - a0)) - (b0 + t[..., None] * (b1 - b0))
-    sampled = np.linalg.norm(gaps, axis=-1).min()
-    assert near.distance[0] <= sampled + 1e-12
-    assert near.distance[0] >= sampled - 0.03 * (1 + np.linalg.norm(a1 - a0) + np.linalg.norm(b1 - b0))
-    place = (a0 + near.first * (a1 - a0)) - (b0 + near.second * (b1 - b0))
-    assert np.linalg.norm(place) == pytest.approx(near.distance[0])
-
-
-def test_neighbours_and_touching_capsules_are_no_pairs() -> None:
-    robot = panda()
-    capsules = skeleton_capsules(robot, 0.06)
-    pairs = collision_pairs(robot, capsules)
-    assert pairs
-    for a, b in pairs:
-        i, j = sorted(robot.link_body(capsules[k].link)[0] for k in (a, b))
-        assert robot.bodies[j].parent != i
-    assert collision_pairs(robot, capsules[:1]) == ()
-
-
 def test_from_robot_scales_every_limit() -> None:
     robot = puma560()
     limits = MotionLimits.from_robot(robot, scale=0.5, acceleration=4.0)
@@ -125,7 +92,3 @@ def test_wrong_limits_are_refused(robot: Robot) -> None:
         MotionLimits(**{**limits.__dict__, "jerk": np.ones(2)})
     with pytest.raises(ArgumentError, match="exceeds"):
         MotionLimits(**{**limits.__dict__, "lower": limits.upper + 1})
-    with pytest.raises(ArgumentError, match="radius"):
-        Capsule(link="x", start=np.zeros(3), end=np.ones(3), radius=0.0)
-    with pytest.raises(ArgumentError, match="direction"):
-        HalfSpace(normal=np.zeros(3), offset=1.0)

@@ -15,7 +15,7 @@ from dynid.excitation.design import design_excitation
 from dynid.excitation.design_settings import DesignGoal, SearchSettings
 from dynid.excitation.excitation import Excitation
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.measured import JointTorques
+from dynid.excitation.measured import Measured
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.export.c.c_package import CPackage, generate_c
@@ -157,7 +157,7 @@ def run_demo(folder: Path, tell: Tell, *, seed: int = 0) -> DemoResult:
         period_s=10.0,
         harmonics=5,
         seed=seed,
-        goal=DesignGoal(observation=JointTorques.of(sheet, base=base)),
+        goal=DesignGoal(observation=Measured.joint_torques(sheet, base=base)),
         settings=SEARCH,
     )
     tell(f"exciting motion: condition number {plan.condition_number:.1f} within all limits")
@@ -167,7 +167,7 @@ def run_demo(folder: Path, tell: Tell, *, seed: int = 0) -> DemoResult:
         period_s=8.0,
         harmonics=4,
         seed=seed + 1,
-        goal=DesignGoal(observation=JointTorques.of(sheet, base=base)),
+        goal=DesignGoal(observation=Measured.joint_torques(sheet, base=base)),
         settings=SEARCH,
     )
     motion, other_motion = _rounded(plan), _rounded(other)

@@ -100,8 +100,8 @@ class Constraint(ABC):
 class RecordedConstraint(Constraint):
     """A constraint on a recorded function of the state."""
 
-    function: Differentiable
-    """The function that is limited."""
+    function: Any
+    """The `Differentiable` that is limited; None for the motion itself."""
 
     def states(self, motion: Motion) -> tuple[Floats, ...]:
         """The states that the function depends on, each (N, n)."""

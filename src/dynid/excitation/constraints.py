@@ -10,32 +10,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dynid.arrays import Floats
+from dynid.arrays import Bools, Floats, Ints
 from dynid.dynamics.inverse_dynamics import newton_euler
-from dynid.dynamics.kinematics import body_poses, body_velocities
+from dynid.dynamics.kinematics import body_velocities
 from dynid.errors import ArgumentError
 from dynid.excitation.base import Constraint, Differentiable, RecordedConstraint
-from dynid.excitation.collision.capsules import collision_pairs, distant_pairs
-from dynid.excitation.collision.cell import cell_constraint, find_always_beyond
-from dynid.excitation.collision.hulls import hull_pairs
-from dynid.excitation.collision.self_collision import self_collision
+from dynid.excitation.collision.body_limits import collision_constraint, wall_constraint
 from dynid.excitation.limits import MotionLimits, Workspace
 from dynid.excitation.trajectories.trajectory import Motion
-from dynid.findings import Finding
 from dynid.robot.model import Robot
 from dynid.spatial import cross
 
-_SMALLEST_MOTION = 1e-6
-"""Smallest range, velocity, ... [rad or m, and their derivatives] by which an excess is divided. Convention."""
-_SMALLEST_TORQUE = 1e-9
-"""Smallest torque limit [N m or N] by which an excess is divided: zero limits stay finite. Convention."""
+_SMALLEST = 1e-6
+"""Smallest limit [SI] by which an excess is divided: zero limits stay finite. Convention."""
 _PEAK_ORDER = 12.0
-"""Order of the norm over time that stands for a peak: high enough to follow it, low enough for smooth gradients.
-
-Convention: chosen when speed coverage was first built; no experiment compared orders.
-"""
+"""Order of the norm over time that stands for a peak: follows it, and has smooth gradients. Convention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,58 +45,29 @@ class Margin:
 
 
 @dataclass(frozen=True)
-class JointConstraint(Constraint):
-    """Bounds on position, velocity, acceleration or jerk: linear in the motion."""
+class _JointBounds(RecordedConstraint):
+    """Bounds on a derivative of the positions, or on the torque."""
 
     order: int
-    """0 position, 1 velocity, 2 acceleration, 3 jerk."""
-    joints: NDArray[np.int64]
+    """0 position, 1 velocity, 2 acceleration, 3 jerk; of the torque it is the recorded function that counts."""
+    joints: Ints
     """(m,) the joint of each column."""
     sign: Floats
     """(m,) 1 for an upper bound, -1 for a lower one."""
     bound: Floats
-    """(m,) signed bounds, so that ``sign * value <= bound`` [rad or m, and their time derivatives]."""
+    """(m,) signed bounds, so that ``sign * value <= bound``."""
 
     def excess(self, motion: Motion) -> Floats:
-        """(N, m)."""
-        return (motion[self.order][:, self.joints] * self.sign - self.bound) / self.scale
+        values = motion[self.order] if self.function is None else self.values(motion)
+        return (values[:, self.joints] * self.sign - self.bound) / self.scale
 
     def pullback(self, motion: Motion, cotangent: Floats) -> Motion:
-        """Gradient with respect to the motion."""
-        parts = [np.zeros_like(x) for x in motion]
         onto_joint = self.joints[:, None] == np.arange(motion.q.shape[1])
-        parts[self.order][:] = (cotangent * (self.sign / self.scale)) @ onto_joint
-        return Motion(*parts)
-
-
-@dataclass(frozen=True)
-class _Torque(RecordedConstraint):
-    joints: NDArray[np.int64]
-    """(m / 2,) the limited joints; the first half of the columns is the upper bound, the second half the lower one."""
-
-    def excess(self, motion: Motion) -> Floats:
-        torque = self.values(motion)[:, self.joints] / self.scale[: len(self.joints)]
-        return np.hstack([torque - 1.0, -torque - 1.0])
-
-    def pullback(self, motion: Motion, cotangent: Floats) -> Motion:
-        k = len(self.joints)
-        whole = np.zeros_like(motion.q)
-        whole[:, self.joints] = (cotangent[:, :k] - cotangent[:, k:]) / self.scale[:k]
-        return self.pull(motion, whole)
-
-
-@dataclass(frozen=True)
-class _Walls(RecordedConstraint):
-    normals: Floats
-    """(m, 3) unit vectors out of the allowed region, root frame."""
-    offsets: Floats
-    """(m,) distances of the walls from the root's origin along their normals [m]."""
-
-    def excess(self, motion: Motion) -> Floats:
-        return (self.values(motion) @ self.normals.T - self.offsets) / self.scale
-
-    def pullback(self, motion: Motion, cotangent: Floats) -> Motion:
-        return self.pull(motion, (cotangent / self.scale) @ self.normals)
+        gradient = (cotangent * (self.sign / self.scale)) @ onto_joint
+        if self.function is not None:
+            return self.pull(motion, gradient)
+        zero = np.zeros_like(motion.q)
+        return Motion(*(gradient if order == self.order else zero for order in range(4)))
 
 
 @dataclass(frozen=True)
@@ -123,80 +84,71 @@ class _ToolSpeed(RecordedConstraint):
 
 def build_constraints(robot: Robot, limits: MotionLimits) -> tuple[Constraint, ...]:
     """Every limit that is finite, as a constraint; recorded and compiled where it needs the robot."""
-    constraints: list[Constraint] = list(_joint_constraints(robot, limits))
-    if (np.isfinite(limits.torque) & carries_mass(robot)).any():
-        constraints.append(_torque(robot, limits))
+    return _build_all(robot, limits)[0]
+
+
+def _build_all(robot: Robot, limits: MotionLimits) -> tuple[tuple[Constraint, ...], list[str]]:
+    """The constraints, and phrases for bodies that are beyond a wall or near each other by build."""
+    constraints, unchecked = _joint_constraints(robot, limits), []
     for workspace in limits.workspaces:
-        constraints.extend(_workspace(robot, workspace))
-    if limits.cell is not None:
-        constraints.append(cell_constraint(robot, limits.cell))
-    return (*constraints, *self_collision(robot, limits))
+        if workspace.link is not None and robot.link_body(workspace.link)[0] < 0:
+            raise ArgumentError(
+                f"link '{workspace.link}' does not move: its workspace limits nothing", remedy="Name the tool's link."
+            )
+        if workspace.half_spaces:
+            walls, beyond = wall_constraint(robot, workspace, limits.hulls)
+            constraints.append(walls)
+            unchecked += beyond
+        if np.isfinite(workspace.speed):
+            constraints.append(_tool_speed(robot, workspace))
+    apart, near = collision_constraint(robot, limits)
+    return (*constraints, *([] if apart is None else [apart])), [*unchecked, *near]
 
 
 def _joint_constraints(robot: Robot, limits: MotionLimits) -> list[Constraint]:
-    found: list[Constraint] = []
     span = limits.upper - limits.lower
     half = np.where(np.isfinite(span), 0.5 * span, 1.0)  # a bound on one side only is measured in rad or m
-    v, a, jerk = limits.velocity, limits.acceleration, limits.jerk
-    kinds = (
-        ("position", limits.lower, limits.upper, half, ""),
-        ("velocity", -v, v, v, "/s"),
-        ("acceleration", -a, a, a, "/s^2"),
-        ("jerk", -jerk, jerk, jerk, "/s^3"),
-    )
-    for order, (name, lower, upper, size, per) in enumerate(kinds):
+    judged = np.where(carries_mass(robot), limits.torque, np.inf)
+    units, efforts = robot.position_units, ["N" if body.is_prismatic else "N m" for body in robot.bodies]
+    kinds = [("position", limits.lower, limits.upper, half, units)]
+    for per, name in enumerate(("velocity", "acceleration", "jerk"), start=1):
+        bound, power = getattr(limits, name), "" if per == 1 else f"^{per}"
+        kinds.append((name, -bound, bound, bound, tuple(f"{unit}/s{power}" for unit in units)))
+    kinds.append(("torque", -judged, judged, judged, tuple(efforts)))
+    theta = robot.parameter_vector
+    torque = Differentiable(lambda **x: newton_euler(robot, theta, **x), robot.dof, "q", "dq", "ddq")
+    found: list[Constraint] = []
+    for order, (name, lower, upper, size, unit) in enumerate(kinds):
         low, high = np.flatnonzero(np.isfinite(lower)), np.flatnonzero(np.isfinite(upper))
         joints = np.concatenate([high, low])
         if joints.size:
-            sign = np.concatenate([np.ones(len(high)), -np.ones(len(low))])
-            where = tuple(f"joint '{limits.joint_names[j]}'" for j in joints)
-            scale = np.maximum(size[joints], _SMALLEST_MOTION)
-            bound = np.concatenate([upper[high], -lower[low]])
-            units = tuple(robot.position_units[j] + per for j in joints)
-            found.append(JointConstraint(name, where, scale, units, order, joints, sign, bound))
+            found.append(
+                _JointBounds(
+                    name,
+                    tuple(f"joint '{limits.joint_names[j]}'" for j in joints),
+                    np.maximum(size[joints], _SMALLEST),
+                    tuple(unit[j] for j in joints),
+                    torque if name == "torque" else None,
+                    order,
+                    joints,
+                    np.repeat([1.0, -1.0], [len(high), len(low)]),
+                    np.concatenate([upper[high], -lower[low]]),
+                )
+            )
     return found
 
 
-def _torque(robot: Robot, limits: MotionLimits) -> Constraint:
-    joints = np.flatnonzero(np.isfinite(limits.torque) & carries_mass(robot))
-    where = tuple(f"joint '{limits.joint_names[j]}'" for j in joints) * 2
-    scale = np.maximum(np.tile(limits.torque[joints], 2), _SMALLEST_TORQUE)
-    theta = robot.parameter_vector
-    function = Differentiable(lambda **x: newton_euler(robot, theta, **x), robot.dof, "q", "dq", "ddq")
-    units = tuple("N" if robot.bodies[j].is_prismatic else "N m" for j in joints) * 2
-    return _Torque("torque", where, scale, units, function, joints)
-
-
-def _workspace(robot: Robot, workspace: Workspace) -> list[Constraint]:
-    body, T = robot.link_body(workspace.link)
+def _tool_speed(robot: Robot, workspace: Workspace) -> Constraint:
+    link = str(workspace.link)
+    body, T = robot.link_body(link)
     point = T[:3, :3] @ workspace.point + T[:3, 3]
-    if body < 0:
-        raise ArgumentError(
-            f"link '{workspace.link}' does not move: its workspace limits nothing", remedy="Name the tool's link."
-        )
-
-    def position(q: Any) -> Any:
-        R, p = body_poses(robot, q)[body]
-        return p + R @ point
 
     def velocity(q: Any, dq: Any) -> Any:
         w, v = body_velocities(robot, q, dq)[body]
         return v + cross(w, point)
 
-    found: list[Constraint] = []
-    if workspace.half_spaces:
-        walls = workspace.half_spaces
-        normals, offsets = np.array([x.normal for x in walls]), np.array([x.offset for x in walls])
-        where = tuple(f"{workspace.link}: {x.name}" for x in walls)
-        ones, units = np.ones(len(walls)), ("m",) * len(walls)
-        function = Differentiable(position, robot.dof, "q")
-        found.append(_Walls("workspace", where, ones, units, function, normals, offsets))
-    if np.isfinite(workspace.speed):
-        scale = np.array([workspace.speed])
-        found.append(
-            _ToolSpeed("tool speed", (workspace.link,), scale, ("m/s",), Differentiable(velocity, robot.dof, "q", "dq"))
-        )
-    return found
+    function = Differentiable(velocity, robot.dof, "q", "dq")
+    return _ToolSpeed("tool speed", (link,), np.array([workspace.speed]), ("m/s",), function)
 
 
 @dataclass(frozen=True)
@@ -250,7 +202,7 @@ def measure_margins(constraints: tuple[Constraint, ...], motion: Motion) -> tupl
     return tuple(found)
 
 
-def carries_mass(robot: Robot) -> NDArray[np.bool_]:
+def carries_mass(robot: Robot) -> Bools:
     """Whether each joint (n,) carries a body with mass or inertia in the model: only then its torque can be judged."""
     heavy = np.array([bool(np.any(body.inertia.vector)) for body in robot.bodies], dtype=bool)
     for index in reversed(range(robot.dof)):
@@ -259,74 +211,28 @@ def carries_mass(robot: Robot) -> NDArray[np.bool_]:
     return heavy
 
 
-def find_unchecked_limits(robot: Robot, limits: MotionLimits) -> tuple[Finding, ...]:
-    """One finding for everything that a motion within these limits is not checked against."""
-    kinds = {
-        "velocity": limits.velocity,
-        "acceleration": limits.acceleration,
-        "jerk": limits.jerk,
-        "torque": limits.torque,
-    }
-    missing = [_joints_text(kind, np.isinf(bound), limits.joint_names) for kind, bound in kinds.items()]
-    return (
-        *(_no_limit(where) for where in missing if where),
-        *_find_weightless(robot, limits),
-        *_find_cell_limits(robot, limits),
-        *(() if any(np.isfinite(space.speed) for space in limits.workspaces) else [_no_limit("tool speed")]),
-        *(() if limits.capsules or limits.hulls else [_no_limit("self-collision")]),
-        *_find_always_near(robot, limits),
-    )
-
-
-def _finding(code: str, where: str, message: str, remedy: str) -> Finding:
-    return Finding(code=code, severity="note", where=where, message=message, remedy=remedy)
-
-
-def _no_limit(where: str) -> Finding:
-    return _finding("no-limit", where, "no limit is stated", "State one in MotionLimits.")
-
-
-def _find_cell_limits(robot: Robot, limits: MotionLimits) -> list[Finding]:
-    cell = limits.cell
-    if cell is None:
-        tool = any(space.half_spaces for space in limits.workspaces)
-        return [_no_limit("floor and walls for anything but the tool" if tool else "floor and walls")]
-    found = [] if cell.hulls else [_no_limit("floor and walls for the bodies around the joint origins")]
-    remedy = "Check by eye that this is how the robot is built."
-    return found + [
-        _finding("always-beyond", where, "it stands beyond by build", remedy)
-        for where in find_always_beyond(robot, cell)
-    ]
-
-
-def _find_always_near(robot: Robot, limits: MotionLimits) -> list[Finding]:
-    """Pairs of links that are nearer than the clearance in every position of the joints."""
-    pairs: dict[str, None] = {}
-    kinds = (
-        ([hull.link for hull in limits.hulls], hull_pairs(robot, limits.hulls, limits.clearance)),
-        ([c.link for c in limits.capsules], collision_pairs(robot, limits.capsules, limits.clearance)),
-    )
-    for links, kept in kinds:
-        for a, b in sorted(set(distant_pairs(robot, links)) - set(kept)):
-            pairs[f"self-collision of {links[a]} and {links[b]}"] = None
-    remedy = "Reduce the clearance to check this pair."
-    return [_finding("always-near", pair, "nearer than the clearance by build", remedy) for pair in pairs]
-
-
-def _find_weightless(robot: Robot, limits: MotionLimits) -> list[Finding]:
-    """Torques that cannot be judged, or not fully, because masses are zero in the model."""
+def find_unchecked_limits(robot: Robot, limits: MotionLimits) -> tuple[str, ...]:
+    """A phrase for everything that a motion within these limits is not checked against, with the reason if one is."""
+    kinds = ("velocity", "acceleration", "jerk", "torque")
+    found = [_joints_text(kind, np.isinf(getattr(limits, kind)), limits.joint_names) for kind in kinds]
     limited, carried = np.isfinite(limits.torque), carries_mass(robot)
-    remedy, found = "Give the links masses.", []
     if where := _joints_text("torque", limited & ~carried, limits.joint_names):
-        found.append(_finding("unjudged-torque", where, "torques cannot be judged, masses are zero", remedy))
+        found.append(f"{where} (torques cannot be judged, masses are zero)")
     empty = [body.joint.child for body in robot.bodies if not np.any(body.inertia.vector)]
     if empty and np.any(limited & carried):
-        message = "masses are zero: torques are judged without them"
-        found.append(_finding("unjudged-torque", f"torque for {', '.join(empty)}", message, remedy))
-    return found
+        found.append(f"torque for {', '.join(empty)} (masses are zero: torques are judged without them)")
+    tools = [space for space in limits.workspaces if space.link is not None]
+    if all(space.link is not None for space in limits.workspaces):
+        walled = any(space.half_spaces for space in tools)
+        found.append("floor and walls for anything but the tool" if walled else "floor and walls")
+    elif not limits.hulls:
+        found.append("floor and walls for the bodies around the joint origins")
+    found += [] if any(np.isfinite(space.speed) for space in tools) else ["tool speed"]
+    found += [] if limits.hulls and limits.clearance is not None else ["self-collision"]
+    return tuple(phrase for phrase in (*found, *_build_all(robot, limits)[1]) if phrase)
 
 
-def _joints_text(kind: str, missing: NDArray[np.bool_], names: tuple[str, ...]) -> str:
+def _joints_text(kind: str, missing: Bools, names: tuple[str, ...]) -> str:
     """``kind of a, b`` for the joints concerned; the kind alone where it is all of them, empty where it is none."""
     if missing.all():
         return kind

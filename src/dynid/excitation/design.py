@@ -1,14 +1,13 @@
 """Design of exciting motions: the most information within all limits.
 
-`design_excitation` searches a family of trajectories that is linear in its coefficients (a Fourier series by default),
-with exact gradients of the criterion and of every limit, from several random starts. The result keeps its limits at ten
-times the design's sampling, or an error names the limits in conflict.
+`design_excitation` searches Fourier series, with exact gradients of the criterion and of every limit, from several
+random starts. The result keeps its limits at ten times the design's sampling, or an error names the limits in conflict.
 """
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -26,10 +25,9 @@ from dynid.excitation.design_settings import DesignGoal, DesignTask, SearchSetti
 from dynid.excitation.excitation import Excitation
 from dynid.excitation.feasibility import check_mobility, with_feasible_amplitude
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.measured import JointTorques
+from dynid.excitation.measured import Measured
 from dynid.excitation.search import Progress, Step, search
 from dynid.excitation.trajectories.fourier import FourierTrajectory
-from dynid.excitation.trajectories.trajectory import LinearTrajectory
 from dynid.robot.check import refuse_negative_masses
 from dynid.robot.model import Robot
 
@@ -38,8 +36,6 @@ _BETWEEN_SAMPLES = 1e-4
 
 Derivation: at 300 samples per fastest period a sine's peak lies at most 1 - cos(pi / 300) = 5.5e-5 above a sample.
 """
-_FINER = 10
-"""Samples of the final check per sample of the search. Convention."""
 
 
 def design_excitation(
@@ -80,63 +76,44 @@ def design_excitation(
     goal, settings = goal or DesignGoal(), settings or SearchSettings()
     check_kind("goal", goal, DesignGoal)
     check_kind("settings", settings, SearchSettings)
-    limits = MotionLimits.from_robot(robot) if limits is None else limits
-    family = settings.family
-    if family is None:
-        period, count = as_number("period_s", period_s, above=0.0), as_whole("harmonics", harmonics, least=1)
-        family = FourierTrajectory.still(robot.dof, period_s=period, harmonics=count)
-    _check_robot_and_limits(robot, limits, family)
-    check_mobility(limits)
-    measured = goal.observation or JointTorques.of(robot)
-    begun = time.monotonic()
+    limits = check_robot_and_limits(robot, limits)
+    period, count = as_number("period_s", period_s, above=0.0), as_whole("harmonics", harmonics, least=1)
+    family = FourierTrajectory.still(robot.dof, period_s=period, harmonics=count)
     task = DesignTask(
         robot=robot,
         limits=limits,
         family=family,
-        measured=measured,
-        criterion=goal.information_criterion,
-        prior=goal.prior_for(len(measured.names)),
-        rate_hz=goal.rate_hz,
-        speed_coverage=goal.speed_coverage,
-        initial=_fit_initial(settings, family, robot),
+        measured=goal.observation or Measured.joint_torques(robot),
+        goal=goal,
+        settings=settings,
+        initial=_fit_initial(settings.initial, family, robot),
         seed=as_whole("seed", seed, least=0),
-        starts=settings.starts,
-        iterations=settings.iterations,
-        outer=settings.outer,
-        weight=settings.weight,
-        begun=begun,
-        deadline=begun + settings.time_limit_s,
     )
-    history, interrupted = search(task, settings.processes, progress or (lambda step: None), settings.scheduler)
-    return replace(_verify(task, tuple(history), interrupted), criterion=goal.criterion)
+    goal.prior_for(len(task.measured.names))  # a prior of another robot is refused before the search
+    return _verify(task, *search(task, progress or (lambda step: None)))
 
 
-def _check_robot_and_limits(robot: Robot, limits: object, family: LinearTrajectory) -> None:
-    """Refuse limits and families of another robot, and robots that cannot move."""
+def check_robot_and_limits(robot: Robot, limits: MotionLimits | None) -> MotionLimits:
+    """The limits, by default the robot's own; those of another robot and robots that cannot move are refused."""
     if robot.dof == 0:
         raise ArgumentError(
             f"robot '{robot.name}' has no moving joint", remedy="Leave joints free: fixed ones reveal nothing."
         )
     refuse_negative_masses(robot)
-    if not isinstance(limits, MotionLimits):
-        raise ArgumentError(f"limits are MotionLimits, not {limits!r}", remedy="Use MotionLimits.from_robot.")
-    if limits.joint_names != robot.joint_names or family.dof != robot.dof:
-        raise ArgumentError(
-            "limits or trajectory family belong to another robot", remedy="Use MotionLimits.from_robot."
-        )
+    limits = MotionLimits.from_robot(robot) if limits is None else limits
+    check_kind("limits", limits, MotionLimits)
+    if limits.joint_names != robot.joint_names:
+        raise ArgumentError("the limits belong to another robot", remedy="Use MotionLimits.from_robot.")
+    check_mobility(limits)
+    return limits
 
 
-def _fit_initial(settings: SearchSettings, family: LinearTrajectory, robot: Robot) -> LinearTrajectory | None:
-    """The earlier motion of the settings as a motion of the searched family; None without one."""
-    initial = settings.initial
+def _fit_initial(initial: Any, family: FourierTrajectory, robot: Robot) -> FourierTrajectory | None:
+    """An earlier motion as one of the searched family; None without one."""
     if initial is None:
         return None
     earlier = initial.trajectory if isinstance(initial, Excitation) else initial
-    if not isinstance(earlier, LinearTrajectory):
-        raise ArgumentError(
-            f"initial must be an Excitation, a Fourier series or a spline, not {type(initial).__name__}",
-            remedy="Give an earlier design.",
-        )
+    check_kind("initial", earlier, FourierTrajectory)
     names = initial.limits.joint_names if isinstance(initial, Excitation) else robot.joint_names
     if names != robot.joint_names or earlier.dof != robot.dof:
         raise ArgumentError(
@@ -146,10 +123,10 @@ def _fit_initial(settings: SearchSettings, family: LinearTrajectory, robot: Robo
     return family.fit(earlier)
 
 
-def _verify(task: DesignTask, history: tuple[Step, ...], interrupted: bool) -> Excitation:
+def _verify(task: DesignTask, history: Sequence[Step], interrupted: bool) -> Excitation:
     """The best motion that keeps all limits of the robot with its true friction, at ten times the samples."""
     constraints = build_constraints(task.robot, task.limits)
-    times, _ = task.family.grid(_FINER * task.samples)
+    times, _ = task.family.grid(10 * task.samples)
     candidates = _best_of_starts(history)
     feasible = (
         with_feasible_amplitude(candidate, constraints, times, reserve)
@@ -162,29 +139,29 @@ def _verify(task: DesignTask, history: tuple[Step, ...], interrupted: bool) -> E
     information = _information(task, trajectory)
     found = measure_margins(constraints, trajectory.motion(times))
     try:
-        value, _ = task.criterion.of_information(information)
+        value, _ = task.goal.criterion.of_information(information)
     except np.linalg.LinAlgError:
         raise _no_information_error(found) from None
     return Excitation(
         robot=task.robot.name,
         trajectory=trajectory,
         limits=task.limits,
-        criterion=task.criterion,
+        criterion=task.goal.criterion,
         value=value,
         information=information,
         parameter_names=task.measured.names,
         parameter_units=task.measured.units,
-        assumed=f"{task.measured.noise_text}, independent from sample to sample at {task.rate_hz:g} Hz",
+        assumed=f"{task.measured.noise_text}, independent from sample to sample at {task.goal.rate_hz:g} Hz",
         margins=found,
         coverage=measure_speed_shares(trajectory.motion(times), task.limits.velocity),
         seed=task.seed,
-        history=history,
+        history=tuple(history),
         interrupted=interrupted,
-        unchecked=find_unchecked_limits(task.robot, task.limits),
+        not_checked=find_unchecked_limits(task.robot, task.limits),
     )
 
 
-def _best_of_starts(history: tuple[Step, ...]) -> list[LinearTrajectory]:
+def _best_of_starts(history: Sequence[Step]) -> list[FourierTrajectory]:
     """The best motion of every start, the best of all first."""
     best: dict[int, Step] = {}
     for step in sorted(history, key=lambda step: step.value):
@@ -193,7 +170,7 @@ def _best_of_starts(history: tuple[Step, ...]) -> list[LinearTrajectory]:
     return [step.trajectory for step in best.values() if step.trajectory is not None]
 
 
-def _information(task: DesignTask, trajectory: LinearTrajectory) -> Floats:
+def _information(task: DesignTask, trajectory: FourierTrajectory) -> Floats:
     """Information (b, b) of the recorded part by the robot's own regressor, earlier runs included."""
     times, recorded = trajectory.grid(task.samples)
     observation = task.measured.observation(task.robot)

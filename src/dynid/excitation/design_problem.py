@@ -6,19 +6,18 @@ import numpy as np
 
 from dynid.arrays import Floats
 from dynid.excitation.base import Constraint
-from dynid.excitation.criteria import InformationCriterion
+from dynid.excitation.criteria import Criterion
 from dynid.excitation.observation import Observation
-from dynid.excitation.trajectories.trajectory import LinearTrajectory, Motion
+from dynid.excitation.trajectories.fourier import FourierTrajectory
+from dynid.excitation.trajectories.trajectory import Motion
 
-_SINGULAR_OBJECTIVE = 50.0
+SINGULAR_OBJECTIVE = 50.0
 """Objective of singular information: above any logarithm of a condition number, finite for the line search. Convention.
 """
-_SMALLEST_PEAK = 1e-12
-"""Peak of a basis function below which it counts as constant: keeps the division finite. Convention."""
 
 
 class DesignProblem:
-    """Objective and constraints as functions of the coefficients of a family of trajectories.
+    """Objective and constraints as functions of the coefficients of a Fourier series.
 
     The variables are the coefficients, each divided by the largest value that its basis function alone could have
     within position, velocity and acceleration limits.
@@ -26,7 +25,7 @@ class DesignProblem:
 
     def __init__(
         self,
-        family: LinearTrajectory,
+        family: FourierTrajectory,
         observation: Observation,
         constraints: tuple[Constraint, ...],
         *,
@@ -39,7 +38,7 @@ class DesignProblem:
         """Evaluate the basis once.
 
         Args:
-            family: The family of trajectories; its own coefficients do not matter.
+            family: A Fourier series; its own coefficients do not matter.
             observation: What the motion is to reveal.
             constraints: The limits.
             wishes: Constraints that the search tries to keep but the result may break.
@@ -71,11 +70,11 @@ class DesignProblem:
         """Speed (n,) that the fastest basis function of each joint could reach alone [rad/s or m/s]."""
         return np.asarray((self.scale * np.abs(self._basis[1]).max(axis=0)[:, None]).max(axis=0))
 
-    def trajectory(self, x: Floats) -> LinearTrajectory:
+    def trajectory(self, x: Floats) -> FourierTrajectory:
         """The trajectory of variables x."""
         return self.family.with_coefficients(self._coefficients(x))
 
-    def variables(self, trajectory: LinearTrajectory) -> Floats:
+    def variables(self, trajectory: FourierTrajectory) -> Floats:
         """The variables of a trajectory of the family."""
         return np.asarray((trajectory.coefficients / self.scale).ravel())
 
@@ -99,14 +98,14 @@ class DesignProblem:
         A = A * self.repetitions
         return A if self.prior is None else A + self.prior
 
-    def objective(self, x: Floats, criterion: InformationCriterion) -> tuple[float, Floats]:
+    def objective(self, x: Floats, criterion: Criterion) -> tuple[float, Floats]:
         """Criterion (its logarithm where it is positive) and gradient."""
         states = self._states(x)
         A = self.observation.information(*states)
         try:
             value, G = criterion.of_information(self._total(A))
         except np.linalg.LinAlgError:
-            return _SINGULAR_OBJECTIVE, np.zeros_like(x)
+            return SINGULAR_OBJECTIVE, np.zeros_like(x)
         if criterion.positive:
             value, G = float(np.log(value)), G / value
         else:
@@ -118,7 +117,7 @@ class DesignProblem:
         """Gradient with respect to the variables from that of ``basis @ coefficients``."""
         return np.asarray((basis.T @ gradient * self.scale).ravel())
 
-    def lagrangian(self, x: Floats, criterion: InformationCriterion, weight: float) -> tuple[float, Floats]:
+    def lagrangian(self, x: Floats, criterion: Criterion, weight: float) -> tuple[float, Floats]:
         """Augmented Lagrangian of objective and limits (Powell, Hestenes, Rockafellar) and its gradient."""
         value, slope = self.objective(x, criterion)
         motion = self.motion(x)
@@ -150,4 +149,4 @@ class DesignProblem:
 def _reach(basis: Floats, size: Floats) -> Floats:
     """Largest coefficient (k, n) for which each basis function alone keeps the size (n,) of a joint."""
     peak = np.abs(basis).max(axis=0)
-    return np.asarray(size / np.maximum(peak, _SMALLEST_PEAK)[:, None])
+    return np.asarray(size / np.maximum(peak, np.finfo(float).eps)[:, None])

@@ -6,28 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynid.arrays import Floats
 from dynid.decompositions import eigvalsh
 from dynid.excitation.constraints import Margin
 from dynid.excitation.criteria import Criterion
 from dynid.excitation.limits import MotionLimits
-from dynid.excitation.points.point_trajectory import PointDesign
+from dynid.excitation.points.energy_points import PointDesign
 from dynid.excitation.search import Step
 from dynid.excitation.trajectories.sampled_motion import Samples
 from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.findings import Finding
 from dynid.tables import Table, html_card
 
-_TINY = 1e-300
-"""Stands for a smallest eigenvalue that is zero, so that the ratio stays a number. Near the smallest double."""
-ABSURD_DEVIATION = 100.0
+_ABSURD = 100.0
 """Predicted standard deviation of an inertial parameter from which on it is absurd [kg, kg m, kg m^2] (convention: the
 parameters of usual arms are smaller)."""
-_SLOW = 0.05
-"""Share of the speed limits below which a motion is called slow. Convention."""
-_SLOW_JOINT = 0.2
+_SLOW = 0.2
 """Share of its speed limit below which a joint is called slow, in either direction. Convention."""
 _SMALL_BOX = 0.5
 """Share of the ranges and velocity limits below which the box of points is called small: more than half of what the
@@ -66,8 +61,8 @@ class Excitation:
     """Every outer iteration of every start."""
     interrupted: bool = False
     """Whether an interrupt (Ctrl-C) ended the search."""
-    unchecked: tuple[Finding, ...] = ()
-    """One note for everything that the motion was not checked against."""
+    not_checked: tuple[str, ...] = ()
+    """A phrase for everything that the motion was not checked against."""
     points: PointDesign | None = None
     """The points that the motion passes, where it was designed by their energies."""
 
@@ -76,7 +71,7 @@ class Excitation:
         """Condition number of the weighted observation matrix with columns scaled to unit length."""
         d = np.sqrt(np.diag(self.information))
         eigenvalues = eigvalsh(self.information / np.outer(d, d))
-        return float(np.sqrt(eigenvalues[-1] / max(eigenvalues[0], _TINY)))
+        return float(np.sqrt(eigenvalues[-1] / max(eigenvalues[0], np.finfo(float).tiny)))
 
     @property
     def log_det(self) -> float:
@@ -105,95 +100,77 @@ class Excitation:
     @property
     def checks_summary(self) -> str:
         """Two sentences: which limits were checked, and which were not."""
-        missing = f"Not checked: {'; '.join(self.not_checked)}." if self.unchecked else "Nothing was left unchecked."
+        missing = f"Not checked: {'; '.join(self.not_checked)}." if self.not_checked else "Nothing was left unchecked."
         return f"Checked: {', '.join(self.checked) or 'nothing'}. {missing}"
-
-    @property
-    def not_checked(self) -> tuple[str, ...]:
-        """A phrase for each of `unchecked`: the quantity, and the reason where it is not a missing limit."""
-        return tuple(f.where if f.code == "no-limit" else f"{f.where} ({f.message})" for f in self.unchecked)
 
     @property
     def cautions(self) -> tuple[Finding, ...]:
         """Warnings about the motion that the condition number and the margins do not show."""
-        found = []
-        limited = np.isfinite(self.limits.velocity)
-        if limited.any() and self.coverage[limited].max() < _SLOW:
-            message = (
-                f"the motion is slow: no joint passes {100 * _SLOW:.0f} % of its speed limit, so inertia hardly shows "
-                "beside friction and noise, whatever the condition number"
-            )
-            share = {"largest share of a speed limit": float(self.coverage[limited].max())}
-            remedy = "Take a shorter period." if self.points is None else "Raise the acceleration limit."
-            found.append(_warning("slow-motion", "velocity", message, remedy, share))
-        found += self._slow_joints(limited)
-        if self.points is not None and self.points.box_share < _SMALL_BOX:
-            found.append(self._small_box(self.points))
-        found += self._absurd_deviations()
-        free = np.isinf(self.limits.acceleration) & np.isinf(self.limits.torque)
-        if free.any():
-            names = ", ".join(self.limits.joint_names[j] for j in np.flatnonzero(free))
-            message = (
-                f"nothing but the period bounds the acceleration of {names}: neither a limit of its own nor torque"
-            )
-            remedy = "State acceleration or torque limits."
-            found.append(_warning("unbounded-acceleration", "acceleration", message, remedy))
-        return tuple(found)
+        found = (self._slow_joints(), self._small_box(), self._absurd_deviations(), self._unbounded_acceleration())
+        return tuple(finding for finding in found if finding is not None)
 
-    def _slow_joints(self, limited: NDArray[np.bool_]) -> list[Finding]:
-        """A warning about joints that stay slow in a direction although others are fast; `limited` (n,) have limits."""
-        slowest = self.coverage.min(axis=1)
-        slow = limited & (slowest < _SLOW_JOINT)
-        if not slow.any() or self.coverage[limited].max() < _SLOW:
-            return []
-        reached = [f"{self.limits.joint_names[j]} ({100 * slowest[j]:.0f} %)" for j in np.flatnonzero(slow)]
+    def _slow_joints(self) -> Finding | None:
+        """A warning about joints that stay slow in a direction."""
+        slowest = np.where(np.isfinite(self.limits.velocity), self.coverage.min(axis=1), np.inf)
+        slow = np.flatnonzero(slowest < _SLOW)
+        if not len(slow):
+            return None
+        reached = ", ".join(f"{self.limits.joint_names[j]} ({100 * slowest[j]:.0f} %)" for j in slow)
         message = (
-            f"{', '.join(reached)}: so little of the speed limit is reached that viscous friction and inertia about "
-            "this joint will be uncertain"
+            f"{reached}: so little of the speed limit is reached that viscous friction and inertia about "
+            "this joint will be uncertain, whatever the condition number"
         )
-        remedy = "Ask for more with --set speed_coverage=0.5 (DesignGoal in Python), or search longer."
-        evidence = {"smallest share of a speed limit": float(slowest[limited].min())}
-        return [_warning("slow-joint", "velocity", message, remedy, evidence)]
+        remedy = "Take a shorter period, search longer, or ask for more by DesignGoal(speed_coverage=0.5) in Python."
+        if self.points is not None:
+            remedy = "Raise the acceleration limit."
+        return _warning("slow-joint", "velocity", message, remedy, {"smallest share of a speed limit": slowest.min()})
 
-    def _absurd_deviations(self) -> list[Finding]:
+    def _absurd_deviations(self) -> Finding | None:
         """A warning about parameters whose predicted standard deviation no robot arm can have as a value."""
-        units = np.array(self.parameter_units)
-        inertial = np.array([str(unit).startswith("kg") for unit in units], dtype=bool)
+        inertial = np.array([unit.startswith("kg") for unit in self.parameter_units], dtype=bool)
         with np.errstate(all="ignore"):
-            deviation = self.predicted_deviation
-        absurd = inertial & ~(deviation < ABSURD_DEVIATION)
+            deviation = np.nan_to_num(self.predicted_deviation, nan=np.inf)
+        absurd = inertial & (deviation >= _ABSURD)
         if not absurd.any():
-            return []
-        worst = int(np.argmax(np.where(absurd, np.nan_to_num(deviation, nan=np.inf), 0.0)))
-        names = self.parameter_names
+            return None
+        worst = int(np.argmax(np.where(absurd, deviation, 0.0)))
         message = (
             f"{int(absurd.sum())} of {absurd.size} parameters have an absurd predicted standard deviation, up to "
-            f"{deviation[worst]:.3g} {units[worst]} ({names[worst]}): no motion of this robot tells them apart"
+            f"{deviation[worst]:.3g} {self.parameter_units[worst]} ({self.parameter_names[worst]}): no motion of this "
+            "robot tells them apart"
         )
         remedy = (
             "Make nearly right angles of the model exact (robot.snap_angles()), or check with dynid base whether the "
             "robot has nearly dependent parameters."
         )
-        evidence = {"largest predicted deviation": float(deviation[worst])}
-        return [_warning("absurd-deviation", "parameters", message, remedy, evidence)]
+        evidence = {"largest predicted deviation": deviation[worst]}
+        return _warning("absurd-deviation", "parameters", message, remedy, evidence)
 
-    def _small_box(self, design: PointDesign) -> Finding:
+    def _small_box(self) -> Finding | None:
         """A warning that the points lie in a small box: the condition number hides it, the predicted accuracy not."""
-        slowest, fastest = float(self.coverage.min()), float(self.coverage.max())
+        design = self.points
+        if design is None or design.box_share >= _SMALL_BOX:
+            return None
         largest = [f"{value} {unit} ({name})" for unit, _, _, value, name in self.accuracy().rows]
         message = (
             f"the points use {100 * design.box_share:g} % of the position ranges and velocity limits, because the "
-            f"motion passes a limit in a larger box; the joints reach {100 * slowest:.0f} to {100 * fastest:.0f} % of "
-            f"their speed limits. Cond(W) of {design.points.condition_number:.3g} compares the parameters with one "
-            f"another and does not show it; the predicted standard deviations do, with up to {', '.join(largest)}"
+            f"motion passes a limit in a larger box; the joints reach at most {100 * self.coverage.max():.0f} % of "
+            f"their speed limits. Cond(W) of {design.sequence.condition_number:.3g} does not show it; the predicted "
+            f"standard deviations do, with up to {', '.join(largest)}"
         )
         evidence = {
-            "share of the box": design.box_share,
-            "smallest share of a speed limit": slowest,
-            "largest share of a speed limit": fastest,
-        }
+            "share of the box": design.box_share, "largest share of a speed limit": float(self.coverage.max())
+        }  # fmt: skip
         remedy = "Raise the acceleration limit, lower the velocity limits, or design a Fourier series and compare."
         return _warning("small-box", "points", message, remedy, evidence)
+
+    def _unbounded_acceleration(self) -> Finding | None:
+        free = np.flatnonzero(np.isinf(self.limits.acceleration) & np.isinf(self.limits.torque))
+        if not len(free):
+            return None
+        names = ", ".join(self.limits.joint_names[j] for j in free)
+        message = f"nothing but the period bounds the acceleration of {names}: neither a limit of its own nor torque"
+        return _warning("unbounded-acceleration", "acceleration", message, "State acceleration or torque limits.", {})
 
     @property
     def speed_text(self) -> str:
@@ -256,5 +233,5 @@ class Excitation:
         return html_card(repr(self), [self.checks_summary, *found, title], self.accuracy())
 
 
-def _warning(code: str, where: str, message: str, remedy: str, evidence: Mapping[str, float] | None = None) -> Finding:
-    return Finding(code=code, severity="warning", where=where, message=message, remedy=remedy, evidence=evidence or {})
+def _warning(code: str, where: str, message: str, remedy: str, evidence: Mapping[str, float]) -> Finding:
+    return Finding(code=code, severity="warning", where=where, message=message, remedy=remedy, evidence=evidence)

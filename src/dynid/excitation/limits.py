@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError
-from dynid.excitation.collision.capsules import Capsule
 from dynid.excitation.collision.hulls import Hull
 from dynid.robot.model import Robot
 from dynid.robot.parts import freeze_array
@@ -45,14 +44,15 @@ class HalfSpace:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Workspace:
-    """Where one point of the robot, for example the tool centre, may be, and how fast it may move."""
+    """Where the whole robot, or one point of it such as the tool centre, may be, and how fast the point may move."""
 
-    link: str
-    """Name of the link that carries the point."""
-    point: Floats
-    """(3,) the point in the link frame [m]."""
     half_spaces: tuple[HalfSpace, ...] = ()
-    """The point stays in all of them."""
+    """Floor, walls, ceiling: the point stays in all of them, or every moving body; the base may stand anywhere."""
+    link: str | None = None
+    """Name of the link that carries the point; None for the whole robot: its hulls, or where a body has none the
+    origins of its links."""
+    point: Floats = field(default_factory=lambda: np.zeros(3))
+    """(3,) the point in the link frame [m]."""
     speed: float = np.inf
     """Limit of the point's speed [m/s]."""
 
@@ -61,40 +61,33 @@ class Workspace:
         object.__setattr__(self, "point", freeze_array(self.point, (3,)))
         if not self.speed > 0.0:
             raise ArgumentError(f"the speed of the tool must be positive, not {self.speed}")
+        if not self.half_spaces and (np.isinf(self.speed) or self.link is None):
+            raise ArgumentError(
+                "a workspace needs a floor, a wall or the speed of a link", remedy="Leave it out where there is none."
+            )
+
+    @property
+    def tool(self) -> Hull:
+        """The point as a body."""
+        return Hull(link=self.link or "", corners=self.point[None])
 
     @classmethod
     def box(
-        cls, link: str, lower: ArrayLike, upper: ArrayLike, *, point: ArrayLike = (0, 0, 0), speed: float = np.inf
+        cls,
+        lower: ArrayLike,
+        upper: ArrayLike,
+        *,
+        link: str | None = None,
+        point: ArrayLike = (0, 0, 0),
+        speed: float = np.inf,
     ) -> Workspace:
         """A box between corners ``lower`` and ``upper`` (3,) [m], root frame; infinite where there is no wall."""
-        walls = _box(lower, upper)
-        return cls(link=link, point=np.asarray(point, dtype=float), half_spaces=walls, speed=speed)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Cell:
-    """Where the whole robot may be: every moving body stays in all half-spaces; the base may stand anywhere."""
-
-    half_spaces: tuple[HalfSpace, ...]
-    """Floor, walls, ceiling."""
-    hulls: tuple[Hull, ...] = ()
-    """Convex hulls of the links, for example from `urdf_hulls`; bodies without a hull are judged by the origins of
-    their links alone."""
-
-    def __post_init__(self) -> None:
-        """Refuse an open cell."""
-        if not self.half_spaces:
-            raise ArgumentError("a cell needs a floor or a wall", remedy="Leave it out where there is none.")
+        return cls(half_spaces=_box(lower, upper), link=link, point=np.asarray(point, dtype=float), speed=speed)
 
     @classmethod
-    def floor(cls, height: float, hulls: tuple[Hull, ...] = ()) -> Cell:
-        """A floor at that height [m], z of the root frame."""
-        return cls(half_spaces=_box([-np.inf, -np.inf, height], [np.inf] * 3), hulls=hulls)
-
-    @classmethod
-    def box(cls, lower: ArrayLike, upper: ArrayLike, hulls: tuple[Hull, ...] = ()) -> Cell:
-        """Between corners ``lower`` and ``upper`` (3,) [m], root frame; infinite where there is no wall."""
-        return cls(half_spaces=_box(lower, upper), hulls=hulls)
+    def floor(cls, height: float) -> Workspace:
+        """A floor at that height for the whole robot [m], z of the root frame."""
+        return cls.box([-np.inf, -np.inf, height], [np.inf] * 3)
 
 
 def _box(lower: ArrayLike, upper: ArrayLike) -> tuple[HalfSpace, ...]:
@@ -131,15 +124,11 @@ class MotionLimits:
     torque: Floats
     """(n,) largest absolute torques of the robot's present model [N m or N]."""
     workspaces: tuple[Workspace, ...] = ()
-    """Limits of single points of the robot, for example the tool centre."""
-    cell: Cell | None = None
-    """Floor and walls within which the whole robot stays."""
-    capsules: tuple[Capsule, ...] = ()
-    """The robot's body as capsules that must not collide with each other."""
+    """Where the whole robot and points of it, for example the tool centre, may be."""
     hulls: tuple[Hull, ...] = ()
-    """The robot's body as convex hulls that must not collide; hulls are not checked against capsules."""
-    clearance: float = 0.0
-    """Smallest distance of two capsules, or of two hulls, on different links [m]."""
+    """The robot's body: convex hulls and capsules."""
+    clearance: float | None = None
+    """Smallest distance of two hulls on different links [m]; None where collisions are not checked."""
     units: tuple[str, ...] = ()
     """n units of the positions, ``rad`` or ``m``; empty if they are not stated."""
 
@@ -155,7 +144,7 @@ class MotionLimits:
             object.__setattr__(self, name, array)
         if not np.all(self.lower <= self.upper):
             raise ArgumentError("a lower position limit exceeds the upper one")
-        if not 0.0 <= self.clearance < np.inf:
+        if self.clearance is not None and not 0.0 <= self.clearance < np.inf:
             raise ArgumentError(
                 f"the clearance must be a distance [m], not {self.clearance}", remedy="Use 0.02, for example."
             )
@@ -198,20 +187,12 @@ class MotionLimits:
             units=robot.position_units,
         )
 
-    def with_cell(self, cell: Cell) -> Self:
-        """The same limits with a cell in which the whole robot stays."""
-        return replace(self, cell=cell)
-
     def with_workspace(self, *workspaces: Workspace) -> Self:
-        """The same limits with these workspaces for the tool or other points."""
+        """The same limits with these workspaces for the whole robot, the tool or other points."""
         return replace(self, workspaces=workspaces)
 
-    def with_capsules(self, *capsules: Capsule, clearance: float = 0.0) -> Self:
-        """The same limits with capsules that stay ``clearance`` [m] apart."""
-        return replace(self, capsules=capsules, clearance=clearance)
-
-    def with_hulls(self, *hulls: Hull, clearance: float = 0.0) -> Self:
-        """The same limits with convex hulls of the links that stay ``clearance`` [m] apart, measured exactly."""
+    def with_hulls(self, *hulls: Hull, clearance: float | None = None) -> Self:
+        """The same limits with bodies of the links that stay ``clearance`` [m] apart where it is given."""
         return replace(self, hulls=hulls, clearance=clearance)
 
 

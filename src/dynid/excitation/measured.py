@@ -1,15 +1,10 @@
-"""What is measured while a designed motion runs, and which parameters the measurements shall reveal.
-
-A `Measured` is a plain description; its `observation` is the compiled counterpart for one robot. `JointTorques` is for
-the robot's own parameters, `LoadWrench` and `LoadTorques` are for a load that it carries.
-"""
+"""What is measured while a designed motion runs, and which parameters the measurements shall reveal."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +14,7 @@ from dynid.checks import as_row
 from dynid.dynamics.regressor import torque_regressor
 from dynid.dynamics.wrench import sensor_wrench_regressor
 from dynid.errors import ArgumentError
-from dynid.excitation.observation import Observation, TorqueObservation
+from dynid.excitation.observation import Observation
 from dynid.parameters.base import choose_base
 from dynid.parameters.base_set import BaseParameters, require_kept_columns
 from dynid.parameters.inertia_maps import transport
@@ -27,179 +22,85 @@ from dynid.parameters.layout import INERTIAL_SYMBOLS, INERTIAL_UNITS
 from dynid.robot.model import Robot
 
 
-def _describe_torque_noise(noise: float | Sequence[float] | Floats) -> str:
-    levels = np.unique(np.asarray(noise, dtype=float))
-    span = f"{levels[0]:g}" if len(levels) == 1 else f"{levels[0]:g} to {levels[-1]:g}"
-    return f"torque noise of {span} N m (N where a joint slides)"
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Measured:
+    """Measured quantities, and the parameters that they shall reveal.
 
+    Make one by `joint_torques`, `load_wrench` or `load_torques`.
+    """
 
-class WrenchObservation(Observation):
-    """The wrench that a sensor in the frame of a link feels from its load: six quantities, ten parameters."""
-
-    def __init__(self, robot: Robot, link: str, noise: ArrayLike = 1.0) -> None:
-        """Record and compile.
-
-        Args:
-            robot: Geometry and gravity.
-            link: The link that carries the sensor.
-            noise: Standard deviations of force [N] and moment [N m] in the link's axes, (6,) or one for all.
-        """
-        self.link = link
-        super().__init__(robot, as_row("noise", noise, 6, same=True, above=0.0))
-
-    def rows(self, q: Any, dq: Any, ddq: Any) -> Any:
-        """Force and moment per unit of each of the load's parameters (6, 10)."""
-        return sensor_wrench_regressor(self.robot, self.link, q, dq, ddq)
-
-
-class LoadTorqueObservation(Observation):
-    """What a load on a link adds to the joint torques: n quantities, the ten parameters in the link's frame."""
-
-    def __init__(self, robot: Robot, link: str, noise: ArrayLike = 1.0) -> None:
-        """Record and compile.
-
-        Args:
-            robot: Geometry and gravity; its own parameters count as known.
-            link: The link that carries the load.
-            noise: Standard deviation of each joint's torque, (n,) or one for all [N m or N].
-        """
-        body, T = robot.link_body(link)
-        if body < 0:
-            raise ArgumentError(f"link '{link}' does not move", remedy="Name the link that carries the load.")
-        self._columns = range(10 * body, 10 * body + 10)
-        self._to_body = transport(T[:3, :3], T[:3, 3])
-        super().__init__(robot, as_row("noise", noise, robot.dof, same=True, above=0.0))
-
-    def rows(self, q: Any, dq: Any, ddq: Any) -> Any:
-        """Torques per unit of each of the load's parameters (n, 10)."""
-        return torque_regressor(self.robot, q, dq, ddq)[:, list(self._columns)] @ self._to_body
-
-
-@dataclass(frozen=True)
-class Measured(ABC):
-    """A choice of measured quantities and parameters; it is sent to other processes, which compile it there."""
-
-    @property
-    @abstractmethod
-    def names(self) -> tuple[str, ...]:
-        """(b,) the parameters to reveal."""
-
-    @property
-    @abstractmethod
-    def units(self) -> tuple[str, ...]:
-        """(b,) their SI units."""
-
-    @property
-    @abstractmethod
-    def noise_text(self) -> str:
-        """A phrase that states the noise on which predictions rest."""
-
-    @abstractmethod
-    def observation(self, robot: Robot) -> Observation:
-        """The observation, recorded and compiled for a robot."""
-
-
-@dataclass(frozen=True)
-class JointTorques(Measured):
-    """Joint torques, to reveal parameters of the robot itself."""
-
-    columns: tuple[int, ...]
-    """(b,) columns of the robot's regressor."""
-    parameters: tuple[str, ...]
-    """(b,) their names."""
-    noise: float | Sequence[float] | Floats = 1.0
-    """Standard deviation of each joint's torque (n,) or one for all [N m or N]."""
-    parameter_units: tuple[str, ...] = ()
-    """(b,) SI units of the parameters; empty where they are not known."""
+    kind: Literal["joint torques", "load wrench", "load torques"]
+    """The joint torques that the robot's own parameters cause, or the wrench or joint torques that a load causes."""
+    noise: Floats
+    """Standard deviation of each quantity: (6,) force [N] and moment [N m] of a wrench; (n,) or () [N m or N]."""
+    names: tuple[str, ...] = INERTIAL_SYMBOLS
+    """(b,) the parameters to reveal; those of a load by default, in the link's frame."""
+    units: tuple[str, ...] = INERTIAL_UNITS
+    """(b,) their SI units."""
+    link: str = ""
+    """Name of the link that carries the load or the sensor."""
+    columns: tuple[int, ...] = ()
+    """(b,) columns of the robot's regressor, of joint torques."""
 
     @classmethod
-    def of(cls, robot: Robot, noise: ArrayLike = 1.0, base: BaseParameters | None = None) -> JointTorques:
-        """Joint torques that shall reveal base parameters.
+    def joint_torques(cls, robot: Robot, noise: ArrayLike = 1.0, base: BaseParameters | None = None) -> Measured:
+        """Joint torques that shall reveal base parameters of the robot itself.
 
         Args:
             robot: The robot.
             noise: Standard deviation of each joint's torque, (n,) or one for all [N m or N].
             base: The parameters; the robot's base parameters by default.
         """
-        base = require_kept_columns(choose_base(robot, base))
+        found = require_kept_columns(choose_base(robot, base))
         levels = as_row("noise", noise, robot.dof, same=True, above=0.0)
-        return cls(base.columns, base.names, levels, base.units)
+        return cls(kind="joint torques", noise=levels, names=found.names, units=found.units, columns=found.columns)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """(b,) the robot's parameters to reveal."""
-        return self.parameters
+    @classmethod
+    def load_wrench(cls, link: str, force_noise: float = 1.0, moment_noise: float = 1.0) -> Measured:
+        """Force and moment at a sensor on a link, to reveal the load beyond it (`dynid.identify_load`).
 
-    @property
-    def units(self) -> tuple[str, ...]:
-        """(b,) SI units."""
-        return self.parameter_units or ("",) * len(self.parameters)
+        Args:
+            link: The link that carries the sensor.
+            force_noise: Standard deviation of each force [N].
+            moment_noise: Standard deviation of each moment [N m].
+        """
+        return cls(kind="load wrench", noise=np.repeat([force_noise, moment_noise], 3), link=link)
 
-    @property
-    def noise_text(self) -> str:
-        """A phrase that states the torque noise."""
-        return _describe_torque_noise(self.noise)
+    @classmethod
+    def load_torques(cls, link: str, noise: ArrayLike = 1.0) -> Measured:
+        """Joint torques that shall reveal a load on a robot that is known (`dynid.identify_payload`).
 
-    def observation(self, robot: Robot) -> Observation:
-        """The observation, recorded and compiled for a robot."""
-        return TorqueObservation(robot, self.columns, self.noise)
-
-
-@dataclass(frozen=True)
-class LoadWrench(Measured):
-    """Force and moment at a sensor, to reveal the ten parameters of the load beyond it (`dynid.identify_load`)."""
-
-    link: str
-    """Name of the link that carries the sensor."""
-    force_noise: float = 1.0
-    """Standard deviation of each force [N]."""
-    moment_noise: float = 1.0
-    """Standard deviation of each moment [N m]."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """(10,) the load's parameters, in the link's frame."""
-        return INERTIAL_SYMBOLS
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        """(10,) SI units."""
-        return INERTIAL_UNITS
+        Args:
+            link: The link that carries the load.
+            noise: Standard deviation of each joint's torque, (n,) or one for all [N m or N].
+        """
+        return cls(kind="load torques", noise=np.asarray(noise, dtype=float), link=link)
 
     @property
     def noise_text(self) -> str:
-        """A phrase that states the noise of force and moment."""
-        return f"noise of {self.force_noise:g} N in each force and {self.moment_noise:g} N m in each moment"
+        """A phrase that states the noise on which predictions rest."""
+        if self.kind == "load wrench":
+            return f"noise of {self.noise[0]:g} N in each force and {self.noise[-1]:g} N m in each moment"
+        low, high = np.min(self.noise), np.max(self.noise)
+        span = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+        return f"torque noise of {span} N m (N where a joint slides)"
 
     def observation(self, robot: Robot) -> Observation:
-        """The observation, recorded and compiled for a robot."""
-        return WrenchObservation(robot, self.link, [self.force_noise] * 3 + [self.moment_noise] * 3)
+        """The quantities, recorded and compiled for a robot."""
+        rows: Callable[..., Any]
+        if self.kind == "joint torques":
+            rows = lambda q, dq, ddq: torque_regressor(robot, q, dq, ddq)[:, list(self.columns)]  # noqa: E731
+        elif self.kind == "load wrench":
+            rows = lambda q, dq, ddq: sensor_wrench_regressor(robot, self.link, q, dq, ddq)  # noqa: E731
+        else:
+            rows = self._load_rows(robot)
+        size = 6 if self.kind == "load wrench" else robot.dof
+        return Observation(robot.dof, rows, as_row("noise", self.noise, size, same=True, above=0.0))
 
-
-@dataclass(frozen=True)
-class LoadTorques(Measured):
-    """Joint torques, to reveal the ten parameters of a load on a robot that is known (`dynid.identify_payload`)."""
-
-    link: str
-    """Name of the link that carries the load."""
-    noise: float | Sequence[float] | Floats = 1.0
-    """Standard deviation of each joint's torque (n,) or one for all [N m or N]."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """(10,) the load's parameters, in the link's frame."""
-        return INERTIAL_SYMBOLS
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        """(10,) SI units."""
-        return INERTIAL_UNITS
-
-    @property
-    def noise_text(self) -> str:
-        """A phrase that states the torque noise."""
-        return _describe_torque_noise(self.noise)
-
-    def observation(self, robot: Robot) -> Observation:
-        """The observation, recorded and compiled for a robot."""
-        return LoadTorqueObservation(robot, self.link, self.noise)
+    def _load_rows(self, robot: Robot) -> Callable[..., Any]:
+        """Torques per unit of each of the load's parameters (n, 10)."""
+        body, T = robot.link_body(self.link)
+        if body < 0:
+            raise ArgumentError(f"link '{self.link}' does not move", remedy="Name the link that carries the load.")
+        columns, to_body = list(range(10 * body, 10 * body + 10)), transport(T[:3, :3], T[:3, 3])
+        return lambda q, dq, ddq: torque_regressor(robot, q, dq, ddq)[:, columns] @ to_body

@@ -10,17 +10,13 @@ observation matrix.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from dynid.arrays import Floats
-from dynid.checks import as_row
-from dynid.dynamics.regressor import torque_regressor
+from dynid.arrays import Bools, Floats, Ints
 from dynid.information.cross_products import CrossProducts
 from dynid.lazy import cached_property
 from dynid.robot.model import Robot
@@ -36,30 +32,26 @@ def with_smooth_friction(robot: Robot) -> Robot:
     return replace(robot, joints=tuple(joints))
 
 
-class Observation(ABC):
+class Observation:
     """Measured quantities that are linear in b parameters, each weighted by its noise, over the samples of a motion."""
 
-    def __init__(self, robot: Robot, noise: Floats) -> None:
+    def __init__(self, dof: int, rows: Callable[..., Any], noise: Floats) -> None:
         """Record and compile.
 
         Args:
-            robot: Geometry and kinds of terms.
+            dof: Number of joints n.
+            rows: Quantities per unit of each parameter (m, b), as a function of q, dq and ddq (n,); scalar-agnostic.
             noise: (m,) standard deviation of each measured quantity, positive, in its SI unit.
         """
-        self.robot = robot
-        self.noise = noise
-        states = {state: (robot.dof,) for state in ("q", "dq", "ddq")}
-        used = record(self.rows, **states).sparsity("output")
+        self.rows, self.noise = rows, noise
+        states = {state: (dof,) for state in ("q", "dq", "ddq")}
+        used = record(rows, **states).sparsity("output")
         self._quantities, self.size = len(used), used.shape[1]
         self._blocks = _blocks(used)
         self._places = np.concatenate([(b.kept[:, None] * self.size + b.kept).ravel() for b in self._blocks])
         self._weights = np.concatenate([np.full(len(b.kept) ** 2, noise[b.row] ** -2) for b in self._blocks])
         self._tape = record(self._compact, **states)
         self._products = CrossProducts(self._tape)
-
-    @abstractmethod
-    def rows(self, q: Any, dq: Any, ddq: Any) -> Any:
-        """Quantities per unit of each parameter (m, b), for one state of the robot; scalar-agnostic."""
 
     def _compact(self, q: Any, dq: Any, ddq: Any) -> dict[str, Any]:
         rows = self.rows(q, dq, ddq)
@@ -91,38 +83,19 @@ class Observation(ABC):
         return W.reshape(-1, self.size)
 
 
-class TorqueObservation(Observation):
-    """The torques of the joints, over some columns of the robot's regressor."""
-
-    def __init__(self, robot: Robot, columns: Sequence[int], noise: ArrayLike = 1.0) -> None:
-        """Record and compile.
-
-        Args:
-            robot: Geometry and kinds of terms.
-            columns: (b,) columns of the regressor, those of the base parameters for example.
-            noise: Standard deviation of each joint's torque, (n,) or one for all [N m or N].
-        """
-        self.columns = tuple(int(column) for column in columns)
-        super().__init__(robot, as_row("noise", noise, robot.dof, same=True, above=0.0))
-
-    def rows(self, q: Any, dq: Any, ddq: Any) -> Any:
-        """Torques per unit of each parameter (n, b)."""
-        return torque_regressor(self.robot, q, dq, ddq)[:, list(self.columns)]
-
-
 class _Block(NamedTuple):
     """The part of the observation matrix that one measured quantity fills."""
 
     name: str
     row: int
     """Number of the quantity."""
-    kept: NDArray[np.int64]
+    kept: Ints
     """Its non-zero columns among the b."""
     square: slice
     """Where its part of the information stands among those of all quantities, packed one after the other."""
 
 
-def _blocks(used: NDArray[np.bool_]) -> list[_Block]:
+def _blocks(used: Bools) -> list[_Block]:
     blocks: list[_Block] = []
     start = 0
     for row, columns in enumerate(used):

@@ -13,7 +13,9 @@ from msgspec import Meta, Struct
 
 from dynid.errors import ArgumentError, DataError
 from dynid.excitation.excitation import Excitation
-from dynid.excitation.trajectories.trajectory import LinearTrajectory, Trajectory
+from dynid.excitation.trajectories.fourier import FourierTrajectory
+from dynid.excitation.trajectories.quintic import QuinticTrajectory
+from dynid.excitation.trajectories.trajectory import Trajectory
 from dynid.files import write_atomically
 from dynid.files.records import as_record
 from dynid.files.small_files import read_json
@@ -25,7 +27,7 @@ _Number = Annotated[float, Meta(ge=-1e9, le=1e9)]
 
 
 class _Coefficients(Struct):
-    """What a file of a series or spline holds; other keys are for people."""
+    """What a file of a series holds; other keys are for people."""
 
     coefficients: Annotated[list[Annotated[list[_Number], Meta(max_length=1000)]], Meta(min_length=1, max_length=2001)]
 
@@ -41,7 +43,7 @@ def plan_contents(plan: Excitation) -> dict[str, Any]:
         "robot": plan.robot,
         "condition_number": plan.condition_number,
         "log_det": plan.log_det,
-        "criterion": type(plan.criterion).__name__,
+        "criterion": str(plan.criterion),
         "value": plan.value,
         "duration_s": plan.trajectory.duration,
         "recorded_s": list(plan.trajectory.recorded),
@@ -54,7 +56,7 @@ def plan_contents(plan: Excitation) -> dict[str, Any]:
         "checked": list(plan.checked),
         "not_checked": list(plan.not_checked),
         "cautions": [caution.message for caution in plan.cautions],
-        "finding_codes": [finding.code for finding in (*plan.unchecked, *plan.cautions)],
+        "finding_codes": [caution.code for caution in plan.cautions],
         "margins": [asdict(margin) for margin in plan.margins],
         "seed": plan.seed,
         "interrupted": plan.interrupted,
@@ -63,21 +65,22 @@ def plan_contents(plan: Excitation) -> dict[str, Any]:
 
 
 def _motion_contents(plan: Excitation) -> dict[str, Any]:
-    """What defines the motion: coefficients of a series or spline, or points with the durations between them."""
-    found: dict[str, Any] = {}
-    if isinstance(plan.trajectory, LinearTrajectory):
-        found["coefficients"] = plan.trajectory.coefficients.tolist()
-    if plan.points is not None:
-        path, design = plan.points.trajectory, plan.points
-        found["points"] = {"q": path.q.tolist(), "dq": path.dq.tolist(), "durations_s": path.durations.tolist()}
-        found["energies"] = {
-            "condition_number": design.points.condition_number,
-            "equilibrium": design.points.equilibrium if np.isfinite(design.points.equilibrium) else None,
-            "differences": len(design.points.W),
-            "box_share": design.box_share,
-            "acceleration_share": design.acceleration_share,
-        }
-    return found
+    """What defines the motion: coefficients of a series, or points with the durations between them."""
+    if isinstance(plan.trajectory, FourierTrajectory):
+        return {"coefficients": plan.trajectory.coefficients.tolist()}
+    if plan.points is None or not isinstance(plan.trajectory, QuinticTrajectory):
+        return {}
+    path, points = plan.trajectory, plan.points.sequence
+    return {
+        "points": {"q": path.q.tolist(), "dq": path.dq.tolist(), "durations_s": path.durations.tolist()},
+        "energies": {
+            "condition_number": points.condition_number,
+            "equilibrium": points.equilibrium if np.isfinite(points.equilibrium) else None,
+            "differences": len(points.W),
+            "box_share": plan.points.box_share,
+            "acceleration_share": plan.points.acceleration_share,
+        },
+    }
 
 
 def write_plan(plan: Excitation, folder: str | os.PathLike[str], *, rate_hz: float, force: bool = False) -> list[Path]:
@@ -143,12 +146,12 @@ def _deviations(plan: Excitation) -> Table:
     return Table.of(["parameter", "predicted standard deviation", "unit"], cells)
 
 
-def write_coefficients(trajectory: LinearTrajectory, path: str | os.PathLike[str]) -> None:
+def write_coefficients(trajectory: FourierTrajectory, path: str | os.PathLike[str]) -> None:
     """Write the coefficients of a trajectory, so that a later search can continue from it; atomically."""
     write_atomically(path, json.dumps({"coefficients": trajectory.coefficients.tolist()}) + "\n", force=True)
 
 
-def read_coefficients(path: str | os.PathLike[str], family: LinearTrajectory) -> LinearTrajectory | None:
+def read_coefficients(path: str | os.PathLike[str], family: FourierTrajectory) -> FourierTrajectory | None:
     """The trajectory written by `write_coefficients` or in a ``plan.json``; None if it does not fit the family."""
     try:
         coefficients = np.array(as_record(read_json(path), _Coefficients, path=path).coefficients)

@@ -10,32 +10,30 @@ smooth maximum per limit, was measured beside it (Panda from two starts, PUMA 56
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.optimize import minimize
 
 from dynid.arrays import Floats
-from dynid.engines.engine_names import make_engine
 from dynid.excitation.base import Constraint
 from dynid.excitation.constraints import SpeedCoverage, build_constraints
-from dynid.excitation.criteria import Criterion, InformationCriterion
+from dynid.excitation.criteria import Criterion
 from dynid.excitation.design_problem import DesignProblem
 from dynid.excitation.design_settings import DesignTask
 from dynid.excitation.feasibility import rest_positions, with_feasible_amplitude
 from dynid.excitation.observation import with_smooth_friction
-from dynid.excitation.trajectories.trajectory import LinearTrajectory
+from dynid.excitation.trajectories.fourier import FourierTrajectory
 
-_MEMORY = 20
+MEMORY = 20
 """Steps whose gradients L-BFGS remembers. Convention."""
+_WEIGHT = 10.0
+"""Weight of the squared relative excess over the limits in the augmented Lagrangian. Convention."""
 _SWING = 0.4
 """Spread of the random starts' coefficients, relative to the largest of each basis function alone. Convention."""
 _REST_POSITIONS = 20
 """Positions that a start tries to swing about before it stands still. Convention."""
-_ATTAINABLE = 0.5
-"""Share of the speed that a joint's range allows to one basis function: more is not asked of it. Convention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ class Step:
     """Largest excess over a limit before that, in units of the limit."""
     elapsed_s: float
     """Time since the design began [s]."""
-    trajectory: LinearTrajectory | None = field(default=None, compare=False, repr=False)
+    trajectory: FourierTrajectory | None = field(default=None, compare=False, repr=False)
     """The feasible motion; None where no amplitude is feasible."""
 
 
@@ -60,34 +58,8 @@ Progress = Callable[[Step], None]
 """Called after every outer iteration of every start, with the step that it reached."""
 
 
-def search(
-    task: DesignTask, processes: int, progress: Progress, scheduler: str | None = None
-) -> tuple[list[Step], bool]:
-    """All steps of all starts, and whether an interrupt (Ctrl-C) ended them; before the first step it is raised.
-
-    Other processes and machines report the steps of a start when it has ended.
-    """
-    numbers = list(range(task.starts if task.initial is None else task.starts + 1))
-    if scheduler is None and (processes == 1 or len(numbers) == 1):
-        return _search_here(task, numbers, progress)
-    found: dict[int, list[Step]] = {}
-    name, workers = ("processes", min(processes, len(numbers))) if scheduler is None else ("dask", None)
-    is_cut = False
-    with make_engine(name, workers=workers, scheduler=scheduler) as engine:
-        try:
-            for outcome in engine.run(_search_elsewhere, [(task, number) for number in numbers]):
-                found[outcome.number] = outcome.result()
-                for step in found[outcome.number]:
-                    progress(step)
-        except KeyboardInterrupt:
-            if not found:
-                raise
-            is_cut = True
-    return [step for number in sorted(found) for step in found[number]], is_cut
-
-
-def _search_here(task: DesignTask, numbers: list[int], progress: Progress) -> tuple[list[Step], bool]:
-    """The steps of some starts, and whether an interrupt ended them."""
+def search(task: DesignTask, progress: Progress) -> tuple[list[Step], bool]:
+    """All steps of all starts, and whether an interrupt (Ctrl-C) ended them; before the first step it is raised."""
     steps: list[Step] = []
 
     def report(step: Step) -> None:
@@ -96,7 +68,7 @@ def _search_here(task: DesignTask, numbers: list[int], progress: Progress) -> tu
 
     try:
         problem = _problem(task)
-        for number in numbers:
+        for number in range(task.settings.starts + (task.initial is not None)):
             _descend(task, problem, number, report)
     except KeyboardInterrupt:
         if not steps:
@@ -105,56 +77,40 @@ def _search_here(task: DesignTask, numbers: list[int], progress: Progress) -> tu
     return steps, False
 
 
-def _search_elsewhere(start: tuple[DesignTask, int]) -> list[Step]:
-    """The steps of one start in another process or on another machine, whose clock shows another time."""
-    task, number = start
-    begun = time.monotonic()
-    here = replace(task, begun=begun, deadline=begun + task.deadline - task.begun)
-    return _search_here(here, [number], lambda step: None)[0]
-
-
 def _descend(task: DesignTask, problem: DesignProblem, number: int, progress: Progress) -> None:
     """Improve one start until the outer iterations or the deadline end it; every step is reported."""
+    criterion, settings = task.goal.criterion, task.settings
     start = _first_trajectory(task, problem, number)
     times, _ = problem.family.grid(problem.samples)
-    progress(Step(number, 0, _value(problem, start, task.criterion), 0.0, time.monotonic() - task.begun, start))
+    progress(Step(number, 0, _value(problem, start, criterion), 0.0, task.elapsed_s, start))
     problem.forget_multipliers()
     x = problem.variables(start)
 
     def stop_when_late(_: Floats) -> None:
-        if time.monotonic() > task.deadline:
+        if task.is_late:
             raise StopIteration
 
-    for iteration, stage in enumerate(_schedule(task.criterion, task.outer), start=1):
-        if time.monotonic() > task.deadline:
+    stages = criterion.stages()
+    for iteration in range(settings.outer):
+        if task.is_late:
             break
-        result = minimize(
-            problem.lagrangian,
-            x,
-            args=(stage, task.weight),
-            jac=True,
-            method="L-BFGS-B",
-            callback=stop_when_late,
-            options={"maxiter": task.iterations, "maxcor": _MEMORY},
-        )
-        x = result.x
-        excess = problem.update_multipliers(x, task.weight)
+        stage = stages[min(iteration * len(stages) // max(settings.outer - 1, 1), len(stages) - 1)]
+        options = {"maxiter": settings.iterations, "maxcor": MEMORY}
+        x = minimize(
+            problem.lagrangian, x, args=(stage, _WEIGHT), jac=True, method="L-BFGS-B", callback=stop_when_late,
+            options=options,
+        ).x  # fmt: skip
+        excess = problem.update_multipliers(x, _WEIGHT)
         feasible = with_feasible_amplitude(problem.trajectory(x), problem.constraints, times)
-        value = np.inf if feasible is None else _value(problem, feasible, task.criterion)
-        progress(Step(number, iteration, value, excess, time.monotonic() - task.begun, feasible))
+        value = np.inf if feasible is None else _value(problem, feasible, criterion)
+        progress(Step(number, iteration + 1, value, excess, task.elapsed_s, feasible))
 
 
-def _value(problem: DesignProblem, trajectory: LinearTrajectory, criterion: InformationCriterion) -> float:
+def _value(problem: DesignProblem, trajectory: FourierTrajectory, criterion: Criterion) -> float:
     try:
         return criterion.of_information(problem.information(problem.variables(trajectory)))[0]
     except np.linalg.LinAlgError:
         return np.inf
-
-
-def _schedule(criterion: InformationCriterion, outer: int) -> list[Criterion]:
-    """The criterion's stages, stretched over the outer iterations."""
-    stages = criterion.stages()
-    return [stages[min(i * len(stages) // max(outer - 1, 1), len(stages) - 1)] for i in range(outer)]
 
 
 def _problem(task: DesignTask) -> DesignProblem:
@@ -178,14 +134,14 @@ def _problem(task: DesignTask) -> DesignProblem:
     observation = task.measured.observation(robot)
     constraints = build_constraints(robot, limits)
     plain = problem()
-    if task.speed_coverage == 0.0:
+    if task.goal.speed_coverage == 0.0:
         return plain
     # a joint cannot be asked for more speed than half of what its range allows
-    targets = np.minimum(task.speed_coverage * limits.velocity, _ATTAINABLE * plain.attainable_speed)
+    targets = np.minimum(task.goal.speed_coverage * limits.velocity, 0.5 * plain.attainable_speed)
     return problem((SpeedCoverage.of(limits.joint_names, targets),))
 
 
-def _first_trajectory(task: DesignTask, problem: DesignProblem, number: int) -> LinearTrajectory:
+def _first_trajectory(task: DesignTask, problem: DesignProblem, number: int) -> FourierTrajectory:
     """A feasible start: number 0 is the earlier motion where there is one, others swing about a rest position."""
     times, _ = task.family.grid(task.samples)
     if task.initial is not None and number == 0:
@@ -194,9 +150,8 @@ def _first_trajectory(task: DesignTask, problem: DesignProblem, number: int) -> 
             return earlier
     rng = np.random.default_rng([task.seed, number])
     for q in rest_positions(problem.constraints, task.limits, _REST_POSITIONS, rng):
-        swing = task.family.with_coefficients(_SWING * problem.scale * rng.normal(size=problem.scale.shape))
-        centred = swing.coefficients + task.family.rest_coefficients(q - swing.centre)
-        start = with_feasible_amplitude(task.family.with_coefficients(centred), problem.constraints, times)
+        swing = task.family.with_coefficients(problem.scale * rng.normal(size=problem.scale.shape))
+        start = with_feasible_amplitude(swing.with_amplitude(_SWING, q), problem.constraints, times)
         if start is not None:
             return start
-    return task.family.with_coefficients(task.family.rest_coefficients(q))
+    return task.family.with_amplitude(0.0, q)

@@ -45,7 +45,7 @@ def _figures(plan: Excitation) -> list[Block]:
     note = "The recorded part is periodic; the whole motion starts and ends at rest."
     if plan.points is not None:
         note = f"Fifth-order segments through {plan.points}. The motion starts and ends at rest."
-        energies = plan.points.points
+        energies = plan.points.sequence
         cards.insert(0, ("Cond(W) of the energies", f"{energies.condition_number:.4g}"))
         cards.insert(1, ("equilibrium S of the energies", f"{energies.equilibrium:.4g}"))
     return [
@@ -113,9 +113,8 @@ def _search(plan: Excitation) -> Chapter:
         best = np.minimum.accumulate([step.value if step.start == start else np.inf for step in steps])
         best = np.where(np.isfinite(best), best, np.nan)
         curves.append((f"start {start + 1}", np.log10(best) if plan.criterion.positive else best))
-    name = type(plan.criterion).__name__
     ended = " The search was interrupted by the user." if plan.interrupted else ""
-    note = f"Criterion {name} of the best motion so far that respects all limits; lower is better.{ended}"
+    note = f"Criterion {plan.criterion} of the best motion so far that respects all limits; lower is better.{ended}"
     what = "log10 of the criterion" if plan.criterion.positive else "criterion"
     time = [step.elapsed_s for step in steps]
     return Chapter("Search", (Text(note, "hint"), Plot.of("criterion over time", "time [s]", what, time, curves)))

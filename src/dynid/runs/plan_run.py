@@ -16,12 +16,12 @@ from dynid.actuators.servo_files import read_servo_model
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.excitation.collision.geometry import urdf_hulls
 from dynid.excitation.collision.hulls import Hull
-from dynid.excitation.command_motion import CommandPlan, CommandSettings, Stretch, design_commands
+from dynid.excitation.command_motion import CommandPlan, Stretch, design_commands
 from dynid.excitation.constraints import build_constraints
 from dynid.excitation.design import design_excitation
 from dynid.excitation.design_settings import SearchSettings
 from dynid.excitation.excitation import Excitation
-from dynid.excitation.limits import Cell, MotionLimits, Workspace
+from dynid.excitation.limits import MotionLimits, Workspace
 from dynid.excitation.plan_files import (
     PLAN_FILES,
     check_rate,
@@ -30,8 +30,7 @@ from dynid.excitation.plan_files import (
     write_coefficients,
     write_plan,
 )
-from dynid.excitation.points.point_excitation import check_count, design_energy_points
-from dynid.excitation.points.point_trajectory import check_point_limits
+from dynid.excitation.points.point_design import check_count, check_point_limits, design_energy_points
 from dynid.excitation.search import Step
 from dynid.excitation.trajectories.fourier import FourierTrajectory
 from dynid.files import make_folder
@@ -125,15 +124,17 @@ class PlanRecipe(TomlSettings):
             acceleration=per_joint("acceleration", self.acceleration, robot.dof),
             jerk=per_joint("jerk", self.jerk, robot.dof) or math.inf,
         )
+        spaces = []
         if self.box is not None or self.tool_speed is not None:
             tool = robot.bodies[-1].members[-1][0]
             lower, upper = _corners(self.box)
-            limits = limits.with_workspace(Workspace.box(tool, lower, upper, speed=self.tool_speed or math.inf))
+            spaces.append(Workspace.box(lower, upper, link=tool, speed=self.tool_speed or math.inf))
         if self.floor is not None:
-            limits = limits.with_cell(Cell.floor(self.floor, self._floor_bodies(robot, notice)))
+            spaces.append(Workspace.floor(self.floor))
+        limits = limits.with_workspace(*spaces)
         if self.clearance is not None:
-            limits = limits.with_hulls(*self._hulls(robot), clearance=self.clearance)
-        return limits
+            return limits.with_hulls(*self._hulls(robot), clearance=self.clearance)
+        return limits.with_hulls(*self._floor_bodies(robot, notice)) if self.floor is not None else limits
 
     def _hulls(self, robot: Robot) -> tuple[Hull, ...]:
         try:
@@ -233,10 +234,10 @@ def _family(robot: Robot, recipe: PlanRecipe) -> FourierTrajectory:
 
 def _design_series(robot: Robot, limits: MotionLimits, recipe: PlanRecipe, desk: Desk) -> Excitation:
     best, family = _Best(desk.folder), _family(robot, recipe)
-    settings = SearchSettings(family=family, initial=best.read(family), time_limit_s=recipe.time_limit_s)
+    settings = SearchSettings(initial=best.read(family), time_limit_s=recipe.time_limit_s)
     report = desk.progress or (lambda share, note: None)
     return design_excitation(
-        robot, limits, settings=settings,
+        robot, limits, period_s=recipe.period_s, harmonics=HARMONICS, settings=settings,
         progress=lambda step: report(min(step.elapsed_s / recipe.time_limit_s, 1.0), best.keep(step)),
     )  # fmt: skip
 
@@ -245,13 +246,13 @@ def _design_points(robot: Robot, limits: MotionLimits, recipe: PlanRecipe, desk:
     report = desk.progress or (lambda share, note: None)
     return design_energy_points(
         robot, limits, count=check_count(robot, recipe.points),
-        progress=lambda step: report(step.share, f"box {step.box + 1}, cost {step.value:.4g}"),
+        progress=lambda share, value: report(share, f"cost {value:.4g}"),
     )  # fmt: skip
 
 
 def _design_commands(robot: Robot, limits: MotionLimits, recipe: PlanRecipe, desk: Desk) -> CommandPlan:
     if recipe.law is None:
-        return design_commands(limits, CommandSettings(rate_hz=recipe.rate))
+        return design_commands(limits, rate_hz=recipe.rate)
     return _revealing_commands(robot, recipe, recipe.law)
 
 

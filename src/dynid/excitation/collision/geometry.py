@@ -105,15 +105,6 @@ def read_stl(path: Path) -> Floats:
     Raises:
         DescriptionError: The file is no STL, damaged or too large.
     """
-    return np.unique(read_triangles(path).reshape(-1, 3), axis=0)
-
-
-def read_triangles(path: Path) -> Floats:
-    """Triangles (t, 3, 3) of a binary or ASCII STL file by their corners, in its own unit.
-
-    Raises:
-        DescriptionError: The file is no STL, damaged or too large.
-    """
     remedy = "Convert the mesh to STL."
     if path.suffix.lower() != ".stl":
         raise DescriptionError(f"a mesh of kind '{path.suffix[:10]}' is not read", path=path, remedy=remedy)
@@ -131,7 +122,7 @@ def read_triangles(path: Path) -> Floats:
         points = _ascii_corners(data)
     if not len(points) or not np.isfinite(points).all():
         raise DescriptionError("no triangles with finite corners", path=path, remedy=remedy)
-    return points[: 3 * (len(points) // 3)].reshape(-1, 3, 3)
+    return np.unique(points, axis=0)
 
 
 def _ascii_corners(data: bytes) -> Floats:

@@ -1,150 +1,233 @@
-"""Convex hulls as bodies for self-collision: measured exactly, or covered by a few capsules that contain them.
+"""Bodies of links as convex hulls with a radius: their distances, and the pairs of them that can collide.
 
-For the cover, planes cut a hull into convex pieces; a capsule contains all corners of a piece and therefore the piece.
-The cover is safe, never exact: the capsules reach beyond the hull by the distance that `overhang` measures. A motion
-that keeps the capsules apart keeps the hulls apart, but some motions that keep the hulls apart are refused. More
-capsules fit closer.
+A hull of one or two corners is a sphere or a capsule, whose distances are closed formulas. Others are measured by coal:
+by the algorithm of [GilbertJohnsonKeerthi1988] and, where hulls overlap, by an expanding polytope.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial import ConvexHull, QhullError
 
-from dynid.arrays import Floats
-from dynid.checks import as_whole, check_kind
+from dynid.arrays import Floats, Ints
+from dynid.checks import require_library
 from dynid.decompositions import svd
 from dynid.dynamics.kinematics import link_poses
 from dynid.errors import ArgumentError
-from dynid.excitation.collision.capsules import Capsule, distant_pairs, random_positions
-from dynid.excitation.collision.hull_distance import hull_distances
 from dynid.robot.model import Robot
+from dynid.spatial import inverse_transform
 
-_SMALLEST = 1e-6
-"""Radius of a capsule about points on one line [m]. Convention."""
-_ROUNDING = 1.0 + 1e-12
-"""Factor on a radius, so that rounding leaves no corner outside. Convention."""
+_TINY_M = 1e-9
+"""Length that counts as zero, and accuracy of a distance [m], far below that of any body. Convention."""
+_THIN_M = 1e-7
+"""Half the thickness that a flat hull gets, since coal measures solids [m]. Convention."""
+_POSITIONS = 50
+"""Number of random positions that decide whether bodies touch by design. Convention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Hull:
-    """The convex hull of points fixed to a link, for example the vertices of a mesh."""
+    """All points within ``radius`` of the convex hull of points fixed to a link, for example the vertices of a mesh."""
 
     link: str
     """Name of the link that carries it."""
     corners: Floats
-    """(k, 3) points that span it, link frame [m]; points inside the hull are dropped."""
+    """(k, 3) points that span it, link frame [m]; points inside the hull are dropped. Two are a capsule."""
+    radius: float = 0.0
+    """Radius about the hull [m]."""
 
     def __post_init__(self) -> None:
         """Check the points, drop those inside the hull and freeze."""
-        corners = np.array(_drop_inner_points(_as_points(self.corners)))
+        corners = np.array(self.corners, dtype=float)
+        if corners.ndim != 2 or corners.shape[1:] != (3,) or not len(corners) or not np.isfinite(corners).all():
+            raise ArgumentError(
+                "a hull needs finite points of shape (k, 3)", remedy="Give the vertices of the mesh [m]."
+            )
+        if not 0.0 <= self.radius < np.inf:
+            raise ArgumentError(f"the radius of a hull is {self.radius}", remedy="Give metres, zero or more.")
+        if not _is_flat(corners):
+            corners = corners[ConvexHull(corners).vertices]
         corners.setflags(write=False)
         object.__setattr__(self, "corners", corners)
 
+    @property
+    def is_segment(self) -> bool:
+        """Whether it is a sphere or a capsule."""
+        return len(self.corners) <= 2
 
-def hull_pairs(robot: Robot, hulls: tuple[Hull, ...], clearance: float = 0.0) -> tuple[tuple[int, int], ...]:
-    """Pairs of hulls that can collide, by the same rule as `collision_pairs`."""
-    pairs = np.array(distant_pairs(robot, [hull.link for hull in hulls]), dtype=np.int64)
-    if not len(pairs):
-        return ()
-    positions = [link_poses(robot, q) for q in random_positions(robot)]
-    poses = np.array([[at[hull.link][:3] for hull in hulls] for at in positions], dtype=float)
-    many = np.tile(pairs, (len(poses), 1))
-    rows = np.repeat(np.arange(len(poses)), len(pairs))
-    distance = hull_distances([hull.corners for hull in hulls], many, poses[rows[:, None], many]).distance
-    apart = np.any(distance.reshape(len(poses), -1) > clearance, axis=0)
-    return tuple((int(a), int(b)) for a, b in pairs[apart])
+    def cover(self) -> tuple[Floats, float]:
+        """Ends (2, 3) and radius [m] of a capsule along the longest principal axis that contains the hull."""
+        if self.is_segment:
+            return self.corners[[0, -1]], self.radius
+        axes = svd(self.corners - self.corners.mean(axis=0), full_matrices=True)[2]
+        places = self.corners @ axes.T
+        low, high = places.min(axis=0), places.max(axis=0)
+        middle, axes = 0.5 * (low + high) @ axes, axes[np.argsort(low - high)]
+        along, *across = ((self.corners - middle) @ axes.T).T
+        radial = np.hypot(*across)
+        radius = float(radial.max()) + _TINY_M  # rounding leaves no corner outside
+        cap = np.sqrt(radius**2 - radial**2)  # how far a cap reaches at that distance from the axis
+        start, end = float(np.min(along + cap)), float(np.max(along - cap))
+        if start > end:
+            start = end = 0.5 * (start + end)
+        return middle + np.array([[start], [end]]) * axes[0], radius + self.radius
 
 
-def hull_capsules(link: str, points: ArrayLike, count: int = 4) -> tuple[Capsule, ...]:
-    """Capsules that together contain the convex hull of points, for example the vertices of a mesh.
+def skeleton_hulls(robot: Robot, radius: float) -> tuple[Hull, ...]:
+    """A capsule along every body, from its origin to the origin of each child: a body for robots without geometry.
 
     Args:
-        link: The link that carries the hull.
-        points: (k, 3) points that span the hull, link frame [m].
-        count: Number of capsules; the widest piece is cut until there are enough pieces.
+        robot: The robot.
+        radius: Radius of every capsule [m].
 
     Example:
-        >>> len(dynid.excitation.hull_capsules("link1", np.random.default_rng(0).normal(size=(20, 3)), count=2))
-        2
+        >>> len(dynid.excitation.skeleton_hulls(robot, radius=0.05)) > 0
+        True
     """
-    corners = _as_points(points)
-    check_kind("link", link, str)
-    as_whole("count", count, least=1)
-    pieces = [_drop_inner_points(corners)]
-    while len(pieces) < count:
-        covers = [_cover(link, piece) for piece in pieces]
-        widest = int(np.argmax([cover.radius for cover in covers]))
-        if covers[widest].radius <= _SMALLEST:
-            break
-        pieces.extend(_cut_in_half(link, pieces.pop(widest)))
-    return tuple(_cover(link, piece) for piece in pieces)
+    segments: list[tuple[str, ArrayLike]] = []
+    for body in robot.bodies:
+        parent = robot.root if body.parent < 0 else robot.bodies[body.parent].joint.child
+        segments.append((parent, body.p_parent_joint))
+    segments += [(name, inverse_transform(T)[:3, 3]) for body in robot.bodies for name, T in body.members[1:]]
+    return tuple(
+        Hull(link=link, corners=np.array([np.zeros(3), end]), radius=radius)
+        for link, end in segments
+        if np.linalg.norm(end) > _TINY_M
+    )
 
 
-def overhang(capsules: tuple[Capsule, ...], points: ArrayLike, directions: int = 2000) -> float:
-    """How far the capsules of one link reach beyond the hull of points (k, 3) [m], over random directions."""
-    d = np.random.default_rng(0).normal(size=(directions, 3))
-    d /= np.linalg.norm(d, axis=1, keepdims=True)
-    hull = (np.asarray(points, dtype=float) @ d.T).max(axis=0)
-    reach = [np.maximum(c.start @ d.T, c.end @ d.T) + c.radius for c in capsules]
-    return float(np.max(reach - hull))
+class Witness(NamedTuple):
+    """Closest points of M pairs of bodies; deepest ones where hulls overlap."""
+
+    distance: Floats
+    """(M,) negative where they overlap [m]."""
+    direction: Floats
+    """(M, 3) unit vector along which the first moves away from the second; zero where segments cross."""
+    first: Floats
+    """(M, 3) point of the first hull without its radius, root frame [m]."""
+    second: Floats
+    """(M, 3) point of the second hull without its radius, root frame [m]."""
 
 
-def _as_points(points: ArrayLike) -> Floats:
-    """Finite points (k, 3), at least one."""
-    corners = np.asarray(points, dtype=float)
-    if corners.ndim != 2 or corners.shape[1:] != (3,) or len(corners) < 1 or not np.isfinite(corners).all():
-        raise ArgumentError("a hull needs finite points of shape (k, 3)", remedy="Give the vertices of the mesh [m].")
-    return corners
+def hull_distances(hulls: Sequence[Hull], pairs: Ints, poses: Floats) -> Witness:
+    """Distances of pairs of bodies.
+
+    Args:
+        hulls: The bodies.
+        pairs: (M, 2) indices of the two bodies of each pair.
+        poses: (M, 2, 3, 4) rotation and position of their links in the root frame.
+
+    Raises:
+        ArgumentError: coal is needed and not installed.
+    """
+    found = np.empty((len(pairs), 10))
+    quick = np.array([hull.is_segment for hull in hulls], dtype=bool)[pairs].all(axis=1)
+    if quick.any():
+        local = np.array([hull.corners[[0, -1]] for hull in hulls if hull.is_segment])
+        places = np.cumsum([hull.is_segment for hull in hulls]) - 1
+        ends = np.einsum("msij,mskj->mski", poses[quick][..., :3], local[places[pairs[quick]]])
+        ends += poses[quick][:, :, None, :, 3]
+        found[quick] = np.column_stack(segment_distances(ends[:, 0], ends[:, 1]))
+    if not quick.all():
+        found[~quick] = _measure_by_coal([hull.corners for hull in hulls], pairs[~quick], poses[~quick])
+    found[:, 0] -= np.array([hull.radius for hull in hulls])[pairs].sum(axis=1)
+    return Witness(found[:, 0], found[:, 1:4], found[:, 4:7], found[:, 7:])
 
 
-def _drop_inner_points(points: Floats) -> Floats:
-    """The points that are corners of the hull; all of them where they are too few or lie in a plane."""
+def segment_distances(a: Floats, b: Floats) -> Witness:
+    """Closest points of segments with ends a and b, each (M, 2, 3) [m].
+
+    The squared distance is a convex quadratic over the unit square, so its minimum is the interior one or lies on an
+    edge, where it is the projection of an end point on the other segment; all five candidates are compared.
+    """
+    u, v, w = a[:, 1] - a[:, 0], b[:, 1] - b[:, 0], a[:, 0] - b[:, 0]
+    uu, vv, uv, uw, vw = (np.einsum("ij,ij->i", x, y) for x, y in ((u, u), (v, v), (u, v), (u, w), (v, w)))
+    zero, one = np.zeros_like(uu), np.ones_like(uu)
+
+    def share(numerator: Floats, denominator: Floats) -> Floats:
+        """Place on a segment, zero where the denominator vanishes (parallel segments, points)."""
+        found = np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > _TINY_M**2)
+        return np.clip(found, 0.0, 1.0)
+
+    inner = share(uv * vw - vv * uw, uu * vv - uv * uv)
+    candidates = [(s, share(uv * s + vw, vv)) for s in (inner, zero, one)]
+    candidates += [(share(uv * t - uw, uu), t) for t in (zero, one)]
+    s, t = (np.array([pair[k] for pair in candidates])[..., None] for k in (0, 1))
+    gaps = w + s * u - t * v
+    lengths = np.linalg.norm(gaps, axis=-1)
+    pick = (np.argmin(lengths, axis=0), np.arange(len(a)))
+    distance = lengths[pick]
+    direction = np.divide(gaps[pick], distance[:, None], out=np.zeros_like(w), where=distance[:, None] > 0.0)
+    return Witness(distance, direction, a[:, 0] + s[pick] * u, b[:, 0] + t[pick] * v)
+
+
+def _measure_by_coal(corners: Sequence[Floats], pairs: Ints, poses: Floats) -> Floats:
+    """Distance, direction and points (M, 10) of pairs of hulls."""
+    coal = require_library("coal", "dynid[collision]")
+    request, result = coal.DistanceRequest(), coal.DistanceResult()
+    request.gjk_tolerance = request.epa_tolerance = _TINY_M / 10
+    found = np.empty((len(pairs), 10))
+    for row, (a, b), (first, second) in zip(found, pairs, poses, strict=True):
+        at = [coal.Transform3s(np.array(T[:, :3]), np.array(T[:, 3])) for T in (first, second)]
+        result.clear()
+        shapes = (_coal_shape(corners[k].tobytes()) for k in (a, b))
+        row[0] = coal.distance(next(shapes), at[0], next(shapes), at[1], request, result)
+        row[1:4], row[4:7], row[7:] = -result.normal, result.getNearestPoint1(), result.getNearestPoint2()
+    return found
+
+
+@lru_cache(maxsize=256)
+def _coal_shape(corners: bytes) -> Any:
+    """The hull of corners (k, 3) as a shape of coal."""
+    coal = require_library("coal", "dynid[collision]")
+    points = np.frombuffer(corners).reshape(-1, 3)
+    if _is_flat(points):  # coal measures solids
+        cube = np.array(np.meshgrid(*[[-_THIN_M, _THIN_M]] * 3)).reshape(3, -1).T
+        points = (points[:, None] + cube).reshape(-1, 3)
+    vertices = coal.StdVec_Vec3s()
+    vertices.extend([np.array(point) for point in points])
+    return coal.Convex.convexHull(vertices, True, "Qt")
+
+
+def _is_flat(points: Floats) -> bool:
+    """Whether points are too few for a solid, or lie in a plane."""
     try:
-        return np.asarray(points[ConvexHull(points).vertices])
+        ConvexHull(points)
     except (QhullError, ValueError):
-        return points
+        return True
+    return False
 
 
-def _cut_in_half(link: str, corners: Floats) -> tuple[Floats, Floats]:
-    """The two parts of a hull cut in the middle along that principal axis for which their capsules are thinnest."""
-    _, axes = _frame(corners)
-    cuts = [_cut(corners, axis) for axis in axes]
-    return min(cuts, key=lambda halves: sum(_cover(link, half).radius ** 2 for half in halves))
+def split_pairs(robot: Robot, hulls: Sequence[Hull], clearance: float) -> tuple[Ints, Ints]:
+    """Pairs (m, 2) of bodies that can collide, and those that are nearer than the clearance by design.
+
+    Only bodies on links that no joint connects can collide. Those nearer than the clearance in every one of 50 random
+    positions of the joints are near by design, for example the shoulder and the upper arm.
+    """
+    holders = [robot.link_body(hull.link)[0] for hull in hulls]
+    pairs = [
+        (a, b)
+        for a, b in combinations(range(len(hulls)), 2)
+        if holders[a] != holders[b] and robot.bodies[max(holders[a], holders[b])].parent != min(holders[a], holders[b])
+    ]
+    if not pairs:
+        return np.empty((0, 2), dtype=np.int64), np.empty((0, 2), dtype=np.int64)
+    found = np.array(pairs, dtype=np.int64)
+    positions = [link_poses(robot, q) for q in random_positions(robot)]
+    poses = np.array([[at[hull.link][:3] for hull in hulls] for at in positions], dtype=float)
+    many, rows = np.tile(found, (len(poses), 1)), np.repeat(np.arange(len(poses)), len(found))
+    distance = hull_distances(hulls, many, poses[rows[:, None], many]).distance.reshape(len(poses), -1)
+    apart = np.any(distance > clearance, axis=0)
+    return found[apart], found[~apart]
 
 
-def _cut(corners: Floats, normal: Floats) -> tuple[Floats, Floats]:
-    """Corners on either side of the middle plane, with those that the plane makes where it crosses the hull."""
-    height = corners @ normal
-    height = height - 0.5 * (height.min() + height.max())
-    below, above = corners[height <= 0.0], corners[height >= 0.0]
-    low, high = height[height < 0.0], height[height > 0.0]
-    share = (low[:, None] / (low[:, None] - high))[..., None]
-    crossing = (1.0 - share) * corners[height < 0.0][:, None] + share * corners[height > 0.0]
-    section = crossing.reshape(-1, 3)  # of all pairs: their hull is the whole section
-    return _drop_inner_points(np.vstack([below, section])), _drop_inner_points(np.vstack([above, section]))
-
-
-def _cover(link: str, corners: Floats) -> Capsule:
-    """A capsule along the longest principal axis that contains all corners."""
-    middle, axes = _frame(corners)
-    along, *across = ((corners - middle) @ axes.T).T
-    radial = np.hypot(*across)
-    radius = max(float(radial.max()) * _ROUNDING, _SMALLEST)
-    cap = np.sqrt(radius**2 - np.minimum(radial, radius) ** 2)  # how far a cap reaches at that distance from the axis
-    start, end = float(np.min(along + cap)), float(np.max(along - cap))
-    if start > end:
-        start = end = 0.5 * (start + end)
-    return Capsule(link=link, start=middle + start * axes[0], end=middle + end * axes[0], radius=radius)
-
-
-def _frame(corners: Floats) -> tuple[Floats, Floats]:
-    """Middle (3,) of the box along the principal axes, and these axes (3, 3), one per row, the longest first."""
-    axes = svd(corners - corners.mean(axis=0), full_matrices=True)[2]
-    places = corners @ axes.T
-    low, high = places.min(axis=0), places.max(axis=0)
-    order = np.argsort(low - high)
-    return 0.5 * (low + high) @ axes, axes[order]
+def random_positions(robot: Robot) -> Floats:
+    """Random positions (50, n) over nearly a turn [rad or m]; bodies that touch in all of them touch by design."""
+    return np.random.default_rng(0).uniform(-3.0, 3.0, (_POSITIONS, robot.dof))

@@ -14,33 +14,25 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import minimize
 
 from dynid.arrays import Floats
-from dynid.checks import as_whole
+from dynid.checks import as_columns, as_row, as_whole
 from dynid.decompositions import condition_number
 from dynid.dynamics.energy import energy_rows
 from dynid.errors import ArgumentError
 from dynid.excitation.base import Differentiable
-from dynid.excitation.criteria import (
-    ConditionNumber,
-    Criterion,
-    Equilibrium,
-    GeometricCost,
-    WeightedCost,
-    require_criterion,
-)
+from dynid.excitation.criteria import Criterion
+from dynid.excitation.design_problem import SINGULAR_OBJECTIVE
+from dynid.excitation.search import MEMORY
 from dynid.excitation.trajectories.quintic import QuinticTrajectory
 from dynid.parameters.base import base_parameters
 from dynid.robot.model import Robot
 
-_PER_LINK = 10
-"""Inertial parameters of a link: six moments, three first moments, the mass."""
-_MEMORY = 20
-"""Steps whose gradients L-BFGS remembers. Convention."""
+BALANCED = Criterion({"condition": 1.0, "equilibrium": 0.01})
+"""The cost of [GautierKhalil1992] eq. (18), which states no weights: S of some hundred counts like Cond."""
 _CLUSTER = 0.1
-"""Spread of the positions of a random start, in rad of the free variables. Convention."""
-_MOVE_EXPONENTS = (-2.0, -1.0)
-"""Decades of the size of random moves, in rad of the free variables.
+"""Spread of the positions of a random start, and largest size of random moves, in rad of the free variables.
 
 Experiment: chosen so that papers/gautier1992_points.py reaches the figures of [GautierKhalil1992].
 """
@@ -49,8 +41,6 @@ _BALANCE = 0.15
 
 Experiment: on the paper's 3R arm, r = 30, the product leads to sums of 7 where the sum alone stalls at 16 to 48.
 """
-_SINGULAR_OBJECTIVE = 50.0
-"""Objective of a singular matrix: above any logarithm of a condition number, finite for the line search. Convention."""
 
 
 class EnergyPoints:
@@ -75,25 +65,13 @@ class EnergyPoints:
             columns: (b,) inertial parameters to reveal; the base parameters of the links by default.
         """
         n = robot.dof
-        try:
-            self.lower, self.upper, self.velocity = (
-                np.array(np.broadcast_to(np.asarray(x, dtype=float), (n,))) for x in (lower, upper, velocity)
-            )
-        except (TypeError, ValueError) as error:
-            raise ArgumentError(
-                f"lower, upper or velocity does not fit {n} joints", remedy=f"Give one number or ({n},) each."
-            ) from error
-        if (
-            not np.all((self.lower < self.upper) & (self.velocity > 0))
-            or not np.isfinite(self.upper - self.lower).all()
-        ):
-            raise ArgumentError("points need finite ranges of position and positive velocities")
+        self.lower, self.upper, self.velocity = (
+            as_row(name, x, n, same=True) for name, x in (("lower", lower), ("upper", upper), ("velocity", velocity))
+        )
+        if not np.all((self.lower < self.upper) & (self.velocity > 0)):
+            raise ArgumentError("points need ranges of position and positive velocities")
         links = robot.with_terms().with_couplings()
-        self.columns = tuple(base_parameters(links).columns if columns is None else columns)
-        if not self.columns or not set(self.columns) <= set(range(_PER_LINK * n)):
-            raise ArgumentError(
-                f"columns {list(self.columns)} do not name link parameters", remedy=f"Use 0 to {_PER_LINK * n - 1}."
-            )
+        self.columns = as_columns(base_parameters(links).columns if columns is None else columns, 10 * n)
         self._rows = Differentiable(self._kept_rows(links), n, "q", "dq")
 
     def _kept_rows(self, robot: Robot) -> Any:
@@ -168,7 +146,7 @@ class PointSequence:
     @property
     def equilibrium(self) -> float:
         """Ratio of the extreme absolute entries of W."""
-        return Equilibrium().value(self.W)  # [GautierKhalil1992] eq. (19)
+        return Criterion("equilibrium").value(self.W)  # [GautierKhalil1992] eq. (19)
 
     def predicted_deviation(self, noise: float) -> Floats:
         """(b,) standard deviations of the parameters for energies with noise of that standard deviation [J]."""
@@ -192,11 +170,31 @@ class PointSequence:
         return QuinticTrajectory.through(q, dq, velocity=velocity, acceleration=acceleration)
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PointDesign:
+    """The points that a designed motion passes, apart from its ends at rest."""
+
+    sequence: PointSequence
+    """The points."""
+    box_share: float
+    """Share of the position ranges and velocity limits that the points use."""
+    acceleration_share: float
+    """Share of the acceleration limits that the segments use."""
+
+    def __str__(self) -> str:
+        """One line about the points."""
+        return (
+            f"{len(self.sequence.q)} points in {100 * self.box_share:g} % of the ranges and speeds, "
+            f"{len(self.sequence.W)} energy differences: Cond(W) {self.sequence.condition_number:.4g}, "
+            f"equilibrium S {self.sequence.equilibrium:.4g}"
+        )
+
+
 def optimise_points(
     model: EnergyPoints,
     count: int,
     *,
-    criterion: Criterion | None = None,
+    criterion: Any = "condition",
     seed: int = 0,
     starts: int = 4,
     iterations: int = 400,
@@ -212,7 +210,7 @@ def optimise_points(
     Args:
         model: The energy model and its limits.
         count: Number r of energy differences, at least the number of parameters.
-        criterion: The number to minimise; the condition number by default.
+        criterion: The `Criterion` to minimise, or what its terms may be.
         seed: Seed of the random starts.
         starts: Number of random starts, or of moves from the best points so far where ``initial`` is given; the best
             result counts. One start in two ends in a poor local optimum where equations are few.
@@ -233,15 +231,14 @@ def optimise_points(
     """
     if as_whole("count", count, least=1) < len(model.columns):
         raise ArgumentError(f"{count} differences cannot reveal {len(model.columns)} parameters", remedy="Use more.")
-    if starts < 1:
-        raise ArgumentError(f"{starts} starts find nothing", remedy="Use at least one.")
+    as_whole("starts", starts, least=1)
+    as_whole("iterations", iterations, least=1)
     if initial is not None and len(initial.q) != count + 1:
         raise ArgumentError(
             f"initial has {len(initial.q)} points, and {count} differences need {count + 1}",
             remedy=f"Ask for {len(initial.q) - 1} differences.",
         )
-    as_whole("iterations", iterations, least=1)
-    *ways, criterion = _leading_criteria(require_criterion(criterion or ConditionNumber()))
+    *ways, criterion = _leading_criteria(Criterion.of(criterion))
     rng = np.random.default_rng(seed)
     first = None if initial is None else model.variables(initial.q, initial.dq)
     best = np.empty(0) if first is None else first
@@ -264,13 +261,10 @@ def _leading_criteria(cost: Criterion) -> Sequence[Criterion]:
     The sum of Cond and S is dominated by S far from its minimum, where a single entry of W is almost zero; the product
     weighs relative changes instead.
     """
-    if not isinstance(cost, WeightedCost) or not cost.positive:
+    whole = {name: 1.0 for name, _ in cost.terms if name != "equilibrium"}
+    if cost.product or not cost.positive or not whole or len(whole) == len(cost.terms):
         return (cost,)
-    whole = [(1.0, criterion) for _, criterion in cost.terms if criterion.as_information() is not None]
-    entries = [(_BALANCE, criterion) for _, criterion in cost.terms if criterion.as_information() is None]
-    if not whole or not entries:
-        return (cost,)
-    return GeometricCost(tuple(whole)), GeometricCost((*whole, *entries)), cost
+    return Criterion(whole, product=True), Criterion({**whole, "equilibrium": _BALANCE}, product=True), cost
 
 
 def _draw_clustered(count: int, dof: int, rng: np.random.Generator) -> Floats:
@@ -282,26 +276,24 @@ def _draw_clustered(count: int, dof: int, rng: np.random.Generator) -> Floats:
 
 def _move_randomly(x: Floats, rng: np.random.Generator) -> Floats:
     """Points moved by a random size, because the distance to the next optimum is unknown."""
-    return np.asarray(x + 10.0 ** rng.uniform(*_MOVE_EXPONENTS) * rng.normal(size=x.shape))
+    return np.asarray(x + _CLUSTER * 10.0 ** rng.uniform(-1.0, 0.0) * rng.normal(size=x.shape))
 
 
 def _descend(model: EnergyPoints, x: Floats, criterion: Criterion, iterations: int) -> Floats:
     """Minimise each stage in turn, by its logarithm where it is positive: that is flatter where it is large."""
-    from scipy.optimize import minimize
-
     best, lowest = x, criterion.value(model.matrix(*model.states(x)))
     for stage in criterion.stages():
 
         def objective(flat: Floats, stage: Criterion = stage) -> tuple[float, Floats]:
             value, gradient = model.value_and_gradient(flat.reshape(-1, 2, model.dof), stage)
             if not np.isfinite(value):
-                return _SINGULAR_OBJECTIVE, np.zeros_like(flat)
+                return SINGULAR_OBJECTIVE, np.zeros_like(flat)
             if not stage.positive:
                 return value / len(model.columns), gradient.ravel() / len(model.columns)
             return float(np.log(value)), gradient.ravel() / value
 
         result = minimize(
-            objective, x.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": iterations, "maxcor": _MEMORY}
+            objective, x.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": iterations, "maxcor": MEMORY}
         )
         x = result.x.reshape(x.shape)
         value = criterion.value(model.matrix(*model.states(x)))

@@ -19,19 +19,17 @@ from numpy.polynomial import Polynomial
 
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError
-from dynid.excitation.trajectories.trajectory import LinearTrajectory
+from dynid.excitation.trajectories.trajectory import Trajectory
 
 _WINDOW = Polynomial([0, 0, 0, 0, 35, -84, 70, -20])
 """From 0 to 1 on [0, 1] with three zero derivatives at both ends: position to jerk stay continuous.
 
 Derivation: the lowest-order polynomial with these eight boundary values.
 """
-_LEAD_SHARE = 0.25
-"""Default length of the lead-in and of the lead-out as a share of the period. Convention."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class FourierTrajectory(LinearTrajectory):
+class FourierTrajectory(Trajectory):
     """A finite Fourier series with lead-in and lead-out."""
 
     coefficients: Floats
@@ -49,7 +47,7 @@ class FourierTrajectory(LinearTrajectory):
         coefficients = np.array(self.coefficients, dtype=float)
         if coefficients.ndim != 2 or coefficients.shape[0] % 2 == 0 or not np.isfinite(coefficients).all():
             raise ArgumentError("Fourier coefficients must be finite, of shape (1 + 2 K, n)")
-        lead = _LEAD_SHARE * self.period_s if self.lead_s is None else self.lead_s
+        lead = self.period_s / 4 if self.lead_s is None else self.lead_s
         if not (0.0 < self.period_s < np.inf and 0.0 < lead < np.inf and self.periods >= 1):
             raise ArgumentError(
                 "period, lead and number of periods must be positive and finite", remedy="Give the lengths in seconds."
@@ -63,8 +61,6 @@ class FourierTrajectory(LinearTrajectory):
         cls, dof: int, *, period_s: float, harmonics: int, lead_s: float | None = None, periods: int = 1
     ) -> FourierTrajectory:
         """A series with all coefficients zero: the family that a design searches."""
-        if not isinstance(harmonics, int | np.integer) or harmonics < 0:
-            raise ArgumentError(f"harmonics must be a whole number, not {harmonics!r}", remedy="5 is usual.")
         return cls(coefficients=np.zeros((1 + 2 * harmonics, dof)), period_s=period_s, lead_s=lead_s, periods=periods)
 
     @property
@@ -91,26 +87,50 @@ class FourierTrajectory(LinearTrajectory):
         """The same period, lead and number of periods with other coefficients (1 + 2 K, n)."""
         return replace(self, coefficients=coefficients)
 
-    def fit(self, other: LinearTrajectory) -> FourierTrajectory:
-        """Another trajectory's path in this family's time; the common harmonics of two Fourier series exactly."""
-        if not isinstance(other, FourierTrajectory):
-            return super().fit(other)
-        given, common = other.coefficients, min(self.harmonics, other.harmonics)
-        coefficients = self.rest_coefficients(other.centre)
+    def fit(self, other: FourierTrajectory) -> FourierTrajectory:
+        """Another series' path in this period, by the harmonics that both have."""
+        common = min(self.harmonics, other.harmonics)
+        coefficients = np.zeros((1 + 2 * self.harmonics, other.dof))
+        coefficients[0] = other.centre
         for ours, theirs in ((1, 1), (1 + self.harmonics, 1 + other.harmonics)):
             # a_k / (k w) is an excursion: the same path in another period has other velocities
-            speeds = given[theirs : theirs + common] * (other.period_s / self.period_s)
+            speeds = other.coefficients[theirs : theirs + common] * (other.period_s / self.period_s)
             coefficients[ours : ours + common] = speeds
         return self.with_coefficients(coefficients)
 
-    def rest_coefficients(self, q: Floats) -> Floats:
-        """Coefficients of standing still at q (n,)."""
-        coefficients = np.zeros_like(self.coefficients)
-        coefficients[0] = q
-        return coefficients
+    def with_amplitude(self, factor: float, centre: Floats | None = None) -> FourierTrajectory:
+        """The same motion about a centre (n,), its own by default, with every excursion multiplied by ``factor``."""
+        coefficients = factor * self.coefficients
+        coefficients[0] = self.centre if centre is None else centre
+        return self.with_coefficients(coefficients)
+
+    @property
+    def dof(self) -> int:
+        """Number of joints n."""
+        return int(self.coefficients.shape[1])
+
+    @property
+    def lowest_rate_hz(self) -> float:
+        """Two samples per coefficient over the recorded part [Hz]."""
+        start, end = self.recorded
+        return 2.0 * len(self.coefficients) / (end - start)
+
+    def grid(self, count: int) -> tuple[Floats, slice]:
+        """Times over the whole motion (N,) [s], and the slice of the ``count`` times of the recorded part."""
+        start, end = self.recorded
+        step = (end - start) / count
+        before = np.linspace(0.0, start, int(np.ceil(start / step)), endpoint=False)
+        after = np.linspace(end, self.duration, 1 + int(np.ceil((self.duration - end) / step)))
+        times = np.concatenate([before, start + step * np.arange(count), after])
+        return times, slice(len(before), len(before) + count)
+
+    def derivative(self, t: Floats, order: int) -> Floats:
+        """Derivative of order 0 to 3 at times t (N,): (N, n)."""
+        return self.basis(t, order) @ self.coefficients
 
     def basis(self, t: Floats, order: int) -> Floats:
-        """Derivative of the basis functions (N, 1 + 2 K); product rule of window and harmonics."""
+        """Derivative of the functions (N, 1 + 2 K) that the coefficients multiply."""
+        # product rule of window and harmonics
         excursion = sum(
             (comb(order, i) * self._window(t, i)[:, None] * self._harmonics(t - self._lead, order - i))
             for i in range(order + 1)

@@ -9,33 +9,24 @@ below, with all joints checked at every candidate.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
 from dynid.checks import as_row
 from dynid.errors import ArgumentError, ExcitationError
 from dynid.excitation.trajectories.trajectory import Trajectory
 
-_ORDER = 6
-"""Coefficients of a segment. Definition: fifth order."""
 _SHORTEST_S = 1e-3
 """Shortest segment that is tried [s]. Convention."""
-_GROWTH = 1.01
-"""Factor between segment times that are tried, upwards. Convention."""
-_ROUNDS, _TIMES = 20, 200
-"""Rounds of the search, and times that are tried in each: up to e^39 times the first. Derivation: 4000 ln 1.01."""
+_LADDER = np.geomspace(1.0, 1e17, 4000)
+"""Segment times that are tried, upwards, as multiples of the shortest possible one: 1 % apart. Convention."""
 _GRID = 64
-"""Times of each finer grid. Convention: numpy needs little longer for them than for one."""
-_REFINED = 1e-12
-"""Relative accuracy to which the shortest time is refined. Convention."""
-_REAL = 1e-9
-"""Imaginary part of a root, relative to the segment, that is rounding. Convention."""
-_TOUCH = 1 + 1e-9
-"""Share of a limit that counts as keeping it: rounding of the polynomials. Convention."""
+"""Times of each finer grid: 64 samples of 1 %, six times over, are 1e-13. Convention."""
+_ROUNDING = 1e-9
+"""Share of a limit or of a segment that counts as rounding of the polynomials. Convention."""
 
 
 def quintic_coefficients(q_a: Floats, q_b: Floats, dq_a: Floats, dq_b: Floats, duration: ArrayLike) -> Floats:
@@ -97,34 +88,30 @@ def shortest_segment(
         velocity: (n,) limits, infinite for none [rad/s or m/s].
         acceleration: (n,) limits, infinite for none [rad/s^2 or m/s^2].
     """
-    if np.any(np.abs(dq) > velocity * (1 + _REFINED)):
+    if np.any(np.abs(dq) > velocity * (1 + _ROUNDING)):
         raise ExcitationError("a point is faster than the velocity limit", remedy="Choose slower points.")
 
-    def admissible(T: Floats) -> NDArray[np.bool_]:
+    def first_admissible(T: Floats) -> int | None:
         peaks = segment_peaks(quintic_coefficients(*q, *dq, T[:, None]), T[:, None])
-        return np.asarray(np.all((peaks[0] <= velocity * _TOUCH) & (peaks[1] <= acceleration * _TOUCH), axis=1))
+        bounds = (1 + _ROUNDING) * velocity, (1 + _ROUNDING) * acceleration
+        good = np.all((peaks[0] <= bounds[0]) & (peaks[1] <= bounds[1]), axis=1)
+        return int(np.argmax(good)) if good.any() else None
 
-    low = max(
+    least = max(
         float(np.max(np.abs(q[1] - q[0]) / velocity)), float(np.max(np.abs(dq[1] - dq[0]) / acceleration)), _SHORTEST_S
     )
-    for _ in range(_ROUNDS):
-        grid = np.asarray(low * _GROWTH ** np.arange(_TIMES), dtype=float)
-        good = admissible(grid)
-        if good.any():
-            first = int(np.argmax(good))
-            return low if first == 0 else _refine(admissible, float(grid[first - 1]), float(grid[first]))
-        low = float(grid[-1])
-    raise ExcitationError("no segment time meets velocity and acceleration limits", remedy="Choose slower points.")
-
-
-def _refine(admissible: Callable[[Floats], NDArray[np.bool_]], low: float, high: float) -> float:
-    """The first admissible time between an inadmissible and an admissible one, by ever finer grids."""
-    while high - low > _REFINED * high:
-        grid = np.linspace(low, high, _GRID)[1:]
-        good = np.append(admissible(grid[:-1]), True)
-        first = int(np.argmax(good))
-        low, high = (low if first == 0 else float(grid[first - 1])), float(grid[first])
-    return high
+    for part in np.split(least * _LADDER, 20):
+        first = first_admissible(part)
+        if first is not None:
+            low, high = (part[first] / _LADDER[1] if first == 0 else part[first - 1]), part[first]
+            break
+    else:
+        raise ExcitationError("no segment time meets velocity and acceleration limits", remedy="Choose slower points.")
+    for _ in range(6):
+        grid = np.linspace(max(low, least), high, _GRID)
+        first = first_admissible(grid) or 0
+        low, high = grid[max(first - 1, 0)], grid[first]
+    return float(high)
 
 
 def _roots_inside(a: Floats, order: int, T: float) -> Floats:
@@ -132,7 +119,7 @@ def _roots_inside(a: Floats, order: int, T: float) -> Floats:
     for _ in range(order):
         a = a[1:] * np.arange(1, len(a))
     roots = np.polynomial.polynomial.polyroots(np.trim_zeros(a, "b"))
-    inside = (np.abs(roots.imag) < _REAL * T) & (roots.real > 0.0) & (roots.real < T)
+    inside = (np.abs(roots.imag) < _ROUNDING * T) & (roots.real > 0.0) & (roots.real < T)
     return np.asarray(roots[inside].real, dtype=float)
 
 
@@ -184,7 +171,7 @@ class QuinticTrajectory(Trajectory):
     @property
     def lowest_rate_hz(self) -> float:
         """Two samples per coefficient of the shortest segment [Hz]."""
-        return 2.0 * _ORDER / float(self.durations.min())
+        return 2.0 * self.segments.shape[-1] / float(self.durations.min())
 
     @property
     def segments(self) -> Floats:
@@ -206,7 +193,7 @@ class QuinticTrajectory(Trajectory):
         """
         starts = np.concatenate([[0.0], np.cumsum(self.durations)[:-1]])
         uniform = starts[:, None] + self.durations[:, None] * np.linspace(0.0, 1.0, per_segment, endpoint=False)
-        ends = starts + self.durations * (1.0 - _REAL)  # the jerk jumps at the points
+        ends = starts + self.durations * (1.0 - _ROUNDING)  # the jerk jumps at the points
         times = [uniform.ravel(), ends, np.array([self.duration])]
         for start, T, segment in zip(starts, self.durations, self.segments, strict=True):
             for a in segment:
@@ -216,20 +203,15 @@ class QuinticTrajectory(Trajectory):
 
     @property
     def position_range(self) -> tuple[Floats, Floats]:
-        """Exact lowest and highest position (n,), (n,), from the roots of the velocity."""
-        low, high = self.q.min(axis=0), self.q.max(axis=0)
-        for segment, T in zip(self.segments, self.durations, strict=True):
-            for j, a in enumerate(segment):
-                inside = _roots_inside(a, 1, T)
-                values = _evaluate(a, inside, 0)
-                low[j], high[j] = min(low[j], *values, np.inf), max(high[j], *values, -np.inf)
-        return low, high
+        """Exact lowest and highest position (n,), (n,)."""
+        q = self.motion(self.check_times(1)).q
+        return q.min(axis=0), q.max(axis=0)
 
     @property
     def peaks(self) -> tuple[Floats, Floats]:
         """Exact largest |dq| and |ddq| of each joint (n,), (n,)."""
-        velocity, acceleration = segment_peaks(self.segments, self.durations[:, None])
-        return velocity.max(axis=0), acceleration.max(axis=0)
+        motion = self.motion(self.check_times(1))
+        return np.abs(motion.dq).max(axis=0), np.abs(motion.ddq).max(axis=0)
 
 
 def minimum_jerk(

@@ -24,7 +24,7 @@ AGAIN = {
     "delay": "--set delay_s=auto",
 }
 """Code -> option with which the identification is repeated."""
-EXCITE = frozenset({"low-excitation", "no-acceleration", "not-exciting", "open-parameters", "slow-motion"})
+EXCITE = frozenset({"low-excitation", "no-acceleration", "not-exciting", "open-parameters", "slow-joint"})
 """Codes that ask for a better motion."""
 
 

@@ -1,0 +1,215 @@
+"""Bodies: distances against coal and a quadratic program, walls against plain computation, gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import nnls
+
+from dynid.dynamics.kinematics import link_poses
+from dynid.errors import ArgumentError
+from dynid.excitation.collision.hulls import Hull, hull_distances, segment_distances, skeleton_hulls, split_pairs
+from dynid.excitation.constraints import build_constraints, measure_margins
+from dynid.excitation.design import design_excitation
+from dynid.excitation.design_settings import DesignGoal, SearchSettings
+from dynid.excitation.limits import HalfSpace, MotionLimits, Workspace
+from dynid.excitation.trajectories.trajectory import Motion
+from dynid.robot.model import Robot
+from dynid.robot.zoo import panda, ur10
+
+QUICK = SearchSettings(starts=1, iterations=10, outer=3)
+BOX = np.array(np.meshgrid([-0.1, 0.1], [-0.04, 0.04], [0.0, 0.4])).reshape(3, -1).T
+SPANS = {
+    "link1": [[-0.06, 0.06], [-0.06, 0.06], [-0.33, 0.06]],
+    "link3": [[-0.05, 0.13], [-0.06, 0.06], [-0.12, 0.06]],
+    "link5": [[-0.05, 0.05], [-0.02, 0.12], [-0.26, 0.04]],
+    "link7": [[-0.05, 0.05], [-0.05, 0.05], [0.0, 0.2]],
+}
+"""Boxes about the bodies of the Panda, as ranges of x, y and z [m]."""
+BOXES = tuple(Hull(link=k, corners=np.array(np.meshgrid(*span)).reshape(3, -1).T) for k, span in SPANS.items())
+
+
+def at_rest(q: np.ndarray) -> Motion:
+    return Motion(q, 0.0 * q, 0.0 * q, 0.0 * q)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=50, deadline=None)
+def test_closest_points_of_segments(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(size=(2, 1, 2, 3))
+    if seed % 4 == 0:
+        b[:, 1] = b[:, 0] + (a[:, 1] - a[:, 0]) * rng.normal()  # parallel
+    if seed % 5 == 0:
+        a[:, 1] = a[:, 0]  # a point
+    near = segment_distances(a, b)
+    s, t = (share[..., None] for share in np.meshgrid(np.linspace(0, 1, 101), np.linspace(0, 1, 101)))
+    gaps = (a[0, 0] + s * (a[0, 1] - a[0, 0])) - (b[0, 0] + t * (b[0, 1] - b[0, 0]))
+    sampled = np.linalg.norm(gaps, axis=-1).min()
+    assert near.distance[0] <= sampled + 1e-12
+    assert near.distance[0] >= sampled - 0.03 * (1 + np.ptp(a, axis=1).sum() + np.ptp(b, axis=1).sum())
+    assert near.first - near.second == pytest.approx(near.distance[:, None] * near.direction)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_cover_contains_its_hull(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    corners = BOX if seed == 0 else rng.normal(size=(2 + 6 * seed, 3)) * [0.3, 0.1, 0.05]
+    ends, radius = Hull(link="link", corners=corners, radius=0.01).cover()
+    inside = np.vstack([corners, rng.dirichlet(np.full(len(corners), 0.2), size=3000) @ corners])
+    points = np.repeat(inside[:, None], 2, axis=1)
+    assert segment_distances(points, np.tile(ends, (len(points), 1, 1))).distance.max() + 0.01 <= radius + 1e-8
+
+
+def random_poses(rng: np.random.Generator, count: int, spread: float) -> np.ndarray:
+    """(count, 2, 3, 4)"""
+    poses = np.empty((count, 2, 3, 4))
+    poses[..., :3] = np.linalg.qr(rng.normal(size=(count, 2, 3, 3)))[0]
+    poses[..., :3] *= np.sign(np.linalg.det(poses[..., :3]))[..., None, None]
+    poses[..., 3] = spread * rng.normal(size=(count, 2, 3))
+    return poses
+
+
+def distance_by_quadratic_program(x: np.ndarray, y: np.ndarray) -> float:
+    """Smallest distance of convex combinations of points x and y (k, 3), without any collision library."""
+    heavy = 1e4  # weight of "shares sum to one"
+    ones = np.hstack([np.ones(len(x)), np.zeros(len(y))])
+    A = np.vstack([np.hstack([x.T, -y.T]), heavy * ones, heavy * (1.0 - ones)])
+    return nnls(A, np.array([0.0, 0.0, 0.0, heavy, heavy]), maxiter=10000)[1]
+
+
+def test_distances_are_those_of_a_quadratic_program() -> None:
+    rng = np.random.default_rng(0)
+    clouds = [BOX, *(rng.normal(size=(k, 3)) * [0.3, 0.1, 0.2] for k in (2, 2, 4, 9, 40))]
+    hulls = [Hull(link="any", corners=cloud, radius=0.01 * k) for k, cloud in enumerate(clouds)]
+    pairs, poses = rng.integers(0, len(clouds), (150, 2)), random_poses(rng, 150, 0.3)
+    near = hull_distances(hulls, pairs, poses)
+    placed = [[clouds[k] @ T[:, :3].T + T[:, 3] for k, T in zip(pair, both)] for pair, both in zip(pairs, poses)]
+    expected = np.array([distance_by_quadratic_program(*both) for both in placed])
+    bare = near.distance + 0.01 * pairs.sum(axis=1)
+    apart = expected > 1e-3
+    assert 0.2 < apart.mean() < 0.95
+    np.testing.assert_allclose(bare[apart], expected[apart], atol=1e-5)
+    assert np.all(bare[~apart] < 1e-3)
+    assert near.first - near.second == pytest.approx(bare[:, None] * near.direction, abs=1e-6)
+    solid = np.array([len(clouds[a]) > 2 or len(clouds[b]) > 2 for a, b in pairs])
+    for (x, y), d, n, s in zip(placed, bare, near.direction, solid):  # moved out of each other, they touch
+        assert not s or (x @ n).min() - (y @ n).max() == pytest.approx(d, abs=1e-5)
+
+
+def test_flat_hulls() -> None:
+    plate = Hull(link="a", corners=[[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
+    point = Hull(link="b", corners=[[0.0, 0, 0]])
+    poses = np.array([[np.eye(3, 4), np.eye(3, 4)]] * 3)
+    poses[:, 1, :, 3] = [[0.3, 0.4, 0.5], [2, 0.5, 0], [0.5, 0.5, 0]]
+    near = hull_distances((plate, point), np.array([[0, 1]] * 3), poses)
+    assert near.distance == pytest.approx([0.5, 1.0, 0.0], abs=1e-6)
+
+
+def test_neighbours_and_touching_bodies_are_no_pairs() -> None:
+    robot = panda()
+    hulls = skeleton_hulls(robot, 0.06)
+    kept, near = split_pairs(robot, hulls, 0.0)
+    assert len(kept)
+    assert len(near)
+    for pair in (*kept, *near):
+        i, j = sorted(robot.link_body(hulls[k].link)[0] for k in pair)
+        assert robot.bodies[j].parent != i
+    assert not len(split_pairs(robot, hulls[:1], 0.0)[0])
+
+
+def tilted(robot: Robot) -> MotionLimits:
+    """A slope and a ground, and a random polyhedron about the origin of every moving link but the first."""
+    rng = np.random.default_rng(0)
+    links = [body.joint.child for body in robot.bodies[1:]]
+    hulls = [Hull(link=k, corners=rng.uniform(-0.1, 0.1, (12, 3)), radius=0.02) for k in links]
+    slope = HalfSpace(normal=np.array([1.0, 2.0, -1.0]), offset=0.9, name="slope")
+    walls = (slope, HalfSpace(normal=np.array([0.0, 0.0, -1.0]), offset=1.5, name="ground"))
+    return MotionLimits.from_robot(robot).with_workspace(Workspace(half_spaces=walls)).with_hulls(*hulls)
+
+
+def test_reach_is_that_of_a_plain_computation(robot: Robot) -> None:
+    limits = tilted(robot)
+    motion = Motion(*np.random.default_rng(1).normal(size=(4, 5, robot.dof)))
+    margins = measure_margins(build_constraints(robot, limits), motion)
+    found = {m.where: m.margin for m in margins if m.limit == "floor or wall"}
+    poses = [link_poses(robot, q) for q in motion.q]
+    for hull in limits.hulls:
+        corners = np.vstack([hull.corners @ T[hull.link][:3, :3].T + T[hull.link][:3, 3] for T in poses])
+        slope = (0.9 - (corners @ [1, 2, -1]).max()) / np.sqrt(6.0)
+        assert found[f"link '{hull.link}': slope"] == pytest.approx(slope - 0.02)
+        assert found[f"link '{hull.link}': ground"] == pytest.approx(1.5 + corners[:, 2].min() - 0.02)
+    foot = robot.bodies[0].joint.child  # without a shape, by its origin
+    assert found[f"link '{foot}': ground"] == pytest.approx(1.5 + min(T[foot][2, 3] for T in poses))
+
+
+@pytest.mark.parametrize("kind", ["walls", "hulls"])
+def test_gradients(robot: Robot, kind: str) -> None:
+    arm = robot if kind == "walls" else panda()
+    limits = tilted(arm) if kind == "walls" else MotionLimits.from_robot(arm).with_hulls(*BOXES, clearance=0.02)
+    constraint = build_constraints(arm, limits)[-1]
+    rng = np.random.default_rng(2)
+    q, direction = rng.uniform(-2.5, 2.5, (2, 60, arm.dof))
+    excess = constraint.excess(at_rest(q))
+    weight = rng.normal(size=excess.shape) * (excess > -0.4)
+    assert (excess > 0.3).sum() > 5  # some overlap
+    gradient, h = np.array(constraint.pullback(at_rest(q), weight).q), 1e-6
+    ends = [constraint.excess(at_rest(q + s * h * direction)) for s in (1, -1)]
+    rates = np.sum(weight * (ends[0] - ends[1]), axis=1) / (2 * h)
+    assert np.sum(gradient * direction, axis=1) == pytest.approx(rates, rel=1e-4, abs=1e-5)
+
+
+def test_hull_limit_is_active_and_kept() -> None:
+    robot, hulls = panda(), tuple(hull for hull in BOXES if hull.link != "link3")
+    limits = MotionLimits.from_robot(robot, acceleration=10.0).with_hulls(*hulls, clearance=0.05)
+    effort, goal = SearchSettings(starts=1, iterations=25, outer=6), DesignGoal(criterion="d-optimality")
+    plan = design_excitation(robot, limits, harmonics=3, seed=1, goal=goal, settings=effort)
+    q = plan.trajectory.evaluate(plan.trajectory.grid(250)[0])[0]
+    pairs, _ = split_pairs(robot, hulls, 0.0)
+    poses = np.array([[link_poses(robot, x)[hull.link][:3] for hull in hulls] for x in q], dtype=float)
+    nearest = min(hull_distances(hulls, pairs, at[pairs]).distance.min() for at in poses)
+    assert 0.05 - 1e-4 < nearest < 0.07
+
+
+def test_a_design_stays_above_its_floor_and_says_what_stands_on_it() -> None:
+    robot = ur10()
+    low = design_excitation(robot, settings=QUICK)
+    limits = MotionLimits.from_robot(robot).with_workspace(Workspace.floor(0.0))
+    plan = design_excitation(robot, limits, settings=QUICK)
+
+    def lowest(motion) -> float:
+        q = motion.trajectory.evaluate(np.linspace(0.0, motion.trajectory.duration, 2000))[0]
+        return min(T[:3, 3][2] for row in q for T in link_poses(robot, row).values())
+
+    assert lowest(low) < -0.1
+    assert lowest(plan) >= -1e-9
+    assert "floor and walls" in low.not_checked
+    raised = design_excitation(robot, limits.with_workspace(Workspace.floor(0.15)), settings=QUICK)
+    beyond = [phrase for phrase in raised.not_checked if "by build" in phrase]
+    assert [phrase.partition(" (")[0] for phrase in beyond] == [  # their height, 0.127 m, does not change
+        f"link '{link}': z >= 0.15 m" for link in ("axis1", "link1", "axis2")
+    ]
+
+
+def test_bodies_that_cannot_be_meant(robot: Robot) -> None:
+    limits = MotionLimits.from_robot(robot)
+    with pytest.raises(ArgumentError, match="finite points"):
+        Hull(link="link", corners=[[np.nan, 0, 0]])
+    with pytest.raises(ArgumentError, match="radius"):
+        Hull(link="link", corners=BOX, radius=-1.0)
+    with pytest.raises(ArgumentError, match="needs a floor"):
+        Workspace()
+    with pytest.raises(ArgumentError, match="box"):
+        Workspace.floor(np.nan)
+    with pytest.raises(ArgumentError, match="wherever its joints are"):
+        build_constraints(robot, limits.with_workspace(Workspace.floor(50.0)))
+    with pytest.raises(ArgumentError, match="does not move"):
+        build_constraints(robot, limits.with_workspace(Workspace.box([-1, -1, -1], [1, 1, 1], link=robot.root)))
+    for lower in ([1, -1, -1], [np.nan, -1, -1], [-1, -1]):
+        with pytest.raises(ArgumentError, match="box"):
+            Workspace.box(lower, [0.5, 1, 1], link="tool")
+    for wrong in ({"normal": np.zeros(3), "offset": 1.0}, {"normal": np.eye(3)[0], "offset": np.nan}):
+        with pytest.raises(ArgumentError, match="half-space"):
+            HalfSpace(**wrong)
