@@ -19,7 +19,7 @@ import dynid
 from dynid.cli import main
 from dynid.cli.options import SHORT_SETTINGS
 from dynid.estimation.registry import estimator_class
-from dynid.excitation.points.point_trajectory import PointSettings
+from dynid.excitation.points.point_design import design_energy_points
 from dynid.load.load_files import read_library
 from dynid.processing.simulation import sum_of_sines
 from support.api_reference import reference
@@ -110,7 +110,7 @@ def test_commands_run_in_order(page: Path, folder: Path, tmp_path: Path, monkeyp
     (tmp_path / "map.toml").write_text(MAP)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        "dynid.excitation.points.point_excitation.PointSettings", functools.partial(PointSettings, iterations=20)
+        "dynid.runs.plan_run.design_energy_points", functools.partial(design_energy_points, iterations=20)
     )
     for command in commands(page):
         if not any(name in command for name in CAMPAIGNS.get(page.name, ("",))):

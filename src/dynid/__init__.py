@@ -1,7 +1,7 @@
 """dynid: identify the dynamics of robots.
 
 The names below are what most programs need. The others stand in the packages of `PACKAGES`, such as
-``dynid.excitation.DOptimality``. All are loaded at first use, so that ``import dynid`` stays quick; the types are in
+``dynid.excitation.Criterion``. All are loaded at first use, so that ``import dynid`` stays quick; the types are in
 ``__init__.pyi``.
 """
 
