@@ -17,11 +17,10 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from dynid.errors import DataError, ExportError
+from dynid.files.records import SHOWN
 
 _ARRAY_TYPES: Mapping[str, type[np.generic]] = {"b": np.bool_, "i": np.int64, "f": np.float64}
 """Kind of a NumPy array -> type of its entries."""
-LONGEST_NAME = 60
-"""Letters of a foreign name or value that an error shows (convention)."""
 LARGEST_WHOLE = 2.0**53
 """Whole numbers of arrays are smaller: a double, through which they pass, holds each of them exactly."""
 
@@ -85,11 +84,11 @@ def _restore(value: Any, types: Mapping[str, type[Any]], place: str) -> Any:
             raise DataError(f"this is no {kind}: {error!r:.100}", place=place or None) from error
     if not isinstance(kind, str) or kind not in types:
         raise DataError(
-            f"the file holds a '{str(kind)[:LONGEST_NAME]}', which is not known here",
+            f"the file holds a '{str(kind)[:SHOWN]}', which is not known here",
             place=place or None,
             remedy="Import the module that defines it, then read the file in Python.",
         )
-    inside = {k: _restore(v, types, f"{place}.{k[:LONGEST_NAME]}") for k, v in value.items() if k != "type"}
+    inside = {k: _restore(v, types, f"{place}.{k[:SHOWN]}") for k, v in value.items() if k != "type"}
     return _build(types[kind], inside, place)
 
 
@@ -118,14 +117,14 @@ def _build(kind: type[Any], values: Mapping[str, Any], place: str) -> Any:
     """Build a dataclass after checking the names and the types of its fields."""
     known = {field.name: field for field in fields(kind) if field.init}
     if foreign := [name for name in values if name not in known]:
-        raise DataError(f"a {kind.__name__} has no field '{foreign[0][:LONGEST_NAME]}'", place=place or None)
+        raise DataError(f"a {kind.__name__} has no field '{foreign[0][:SHOWN]}'", place=place or None)
     for name, field in known.items():
         if name not in values and field.default is MISSING and field.default_factory is MISSING:
             raise DataError(f"a {kind.__name__} needs the field '{name}'", place=place or None)
     hints = _hints(kind)  # type: ignore[arg-type]
     for name, value in values.items():
         if not _fits(value, hints.get(name, Any)):
-            reason = f"the value does not fit a {kind.__name__}: {repr(value)[:LONGEST_NAME]}"
+            reason = f"the value does not fit a {kind.__name__}: {repr(value)[:SHOWN]}"
             raise DataError(reason, place=f"{place}.{name}".removeprefix("."))
     return kind(**values)
 

@@ -21,11 +21,8 @@ from msgspec import Meta
 from dynid.checks import LARGEST
 from dynid.errors import ArgumentError
 from dynid.files import write_atomically
-from dynid.files.records import split_failure
+from dynid.files.records import SHOWN, split_failure
 from dynid.files.small_files import read_toml
-
-SHOWN = 60
-"""Letters of a wrong value that an error shows (convention)."""
 
 Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST, description="a finite number")]
 Positive = Annotated[float, Meta(ge=1.0 / LARGEST, le=LARGEST, description="a number above zero")]

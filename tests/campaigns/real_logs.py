@@ -19,7 +19,6 @@ from scipy import signal
 import dynid
 from dynid.logs.reading import read_recording
 from dynid.logs.recording import Recording
-from dynid.processing.differentiation import QuasiStatic
 from dynid.processing.experiment import Dropped, Experiment
 from dynid.processing.rest import Rest
 from dynid.processing.timing import source_clock
@@ -86,9 +85,7 @@ class DataSet:
         """
         if self.quasi_static:
             dead_band = self.dead_band if training else 0.0
-            return dynid.process(
-                recording, cutoff_hz=None, differentiation=QuasiStatic(), rest=None, dead_band=dead_band, trim_s=0.0
-            )
+            return dynid.process(replace(recording, isolated=True), dead_band=dead_band)
         cleaning = replace(self.cleaning, relayed=not plain)
         cutoff = None if cutoff_hz is None else min(cutoff_hz, 0.45 * self.rate_hz)
         if training:

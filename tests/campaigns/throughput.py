@@ -2,7 +2,7 @@
 
 Run ``python tests/campaigns/throughput.py --samples 1e7``. A log of a simulated PUMA 560 (time, six positions, six
 torques, 1 kHz) is written as npy and as Parquet; each is then read in pieces, processed, checked against the robot and
-reduced to the information on its base parameters: one thread reads and processes ahead, ``--threads`` others reduce; of
+reduced to the information on its base parameters: one thread reads and processes, ``--threads`` others reduce; of
 Parquet a process of its own is the reader. The clock covers everything from opening the file to the finished
 information and report.
 """
@@ -103,7 +103,7 @@ def run(path: Path, threads: int, method: str) -> None:
     check = StreamCheck(ROBOT)
     before = time.perf_counter(), spent_s()
     pieces = read_stream(path, ROBOT, channel_map=channel_map(path.suffix))
-    experiments = process_stream(pieces, check=check, ahead=2 if threads > 1 else 0)
+    experiments = process_stream(pieces, check=check)
     information = reduce_stream(robot, experiments, columns=columns, method=method, threads=threads)
     report = check.report()
     wall, spent = time.perf_counter() - before[0], spent_s() - before[1]

@@ -10,7 +10,7 @@ import pytest
 
 from dynid.fleet import Fleet, identify_fleet
 from dynid.fleet.trends import excess_scatter, fit_trend
-from dynid.logs import read_recording, read_stream
+from dynid.logs.reading import read_recording, read_stream
 from dynid.logs.recording import Recording, Temperatures
 from dynid.processing.process import process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines

@@ -12,8 +12,12 @@ import pytest
 from dynid import Recipe, Robot, identify, read_recording
 from dynid.diagnosis.log_check import check_recording
 from dynid.errors import DataError, LogReadError
-from dynid.logs import Commands, Recording, inspect_log, match_joints, read_lerobot, runs_in
+from dynid.logs import Commands, read_lerobot
+from dynid.logs.inspect import inspect_log
+from dynid.logs.joint_order import match_joints
 from dynid.logs.readers import read_table
+from dynid.logs.reading import runs_in
+from dynid.logs.recording import Recording
 from dynid.robot.zoo import ddarm
 
 ROOT = Path(__file__).parents[2]

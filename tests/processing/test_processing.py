@@ -9,8 +9,6 @@ import pytest
 
 from dynid.errors import ArgumentError, DataError, DynidError
 from dynid.logs.recording import Recording
-from dynid.processing.differentiation import QuasiStatic
-from dynid.processing.periods import average_periods
 from dynid.processing.process import Chain, Processing, process, share_cutoff
 from dynid.processing.rest import Rest
 from dynid.processing.simulation import sum_of_sines
@@ -162,11 +160,6 @@ def test_isolated_rows_are_taken_as_they_are():
     assert len(set(experiment.segment)) == 50
 
 
-def test_quasi_static_motion_has_no_acceleration():
-    experiment = process(make(), differentiation=QuasiStatic())
-    assert not experiment.ddq.any()
-
-
 def test_sign_columns_can_be_filtered_like_the_torque():
     assert process(make(), cutoff_hz=5.0).smoothing is None  # torques are left alone
     experiment = process(make(), cutoff_hz=5.0, filter_effort=True)
@@ -174,21 +167,6 @@ def test_sign_columns_can_be_filtered_like_the_torque():
     smooth = experiment.smooth(column)
     assert smooth.shape == column.shape
     assert np.abs(np.diff(smooth, axis=0)).max() < 0.3
-
-
-def test_periods_are_averaged_and_their_spread_is_the_noise():
-    log = make(duration_s=42.0, noise=1e-3)
-    experiment = process(log, cutoff_hz=None, rest=None, trim_s=1.0)
-    average = average_periods(experiment, 4.0)
-    assert average.periods == 10
-    np.testing.assert_allclose(average.position_std, 1e-3, rtol=0.1)
-    np.testing.assert_allclose(average.effort_std, 0.01, rtol=0.1)
-    truth = PATH(average.experiment.time)[0]
-    assert np.std(average.experiment.q - truth) < 1.2 * 1e-3 / np.sqrt(10)
-    with pytest.raises(DataError, match="whole number"):
-        average_periods(experiment, 3.9999)
-    with pytest.raises(DataError, match="full periods"):
-        average_periods(experiment, 40.0)
 
 
 def _chunks(log: Recording, rows: int):

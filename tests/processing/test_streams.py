@@ -16,7 +16,6 @@ from dynid.errors import DataError
 from dynid.logs.readers import read_pieces
 from dynid.logs.reading import read_recording, read_stream
 from dynid.logs.recording import Recording
-from dynid.processing.process import Processing, process
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.processing.streaming import process_stream
 from dynid.terms.friction import Coulomb, Viscous
@@ -100,39 +99,6 @@ def test_pieces_of_a_parquet_file_do_not_depend_on_its_row_groups(tmp_path: Path
     assert max(map(len, parts)) <= 4000
     assert len(parts) <= 2 * 20_000 // 3000
     np.testing.assert_array_equal(np.concatenate(parts), values)
-
-
-@pytest.mark.parametrize("ahead", [0, 2])
-def test_a_stream_gives_what_the_whole_gives(log: Recording, ahead: int) -> None:
-    whole = process(log, cutoff_hz=6.0)
-    parts = list(process_stream(pieces(log, 4000), Processing(cutoff_hz=6.0), ahead=ahead))
-    assert len(parts) > 3
-    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ("time", "q", "dq", "ddq")}
-    inner = (whole.time > 2.0) & (whole.time < 38.0)
-    places = np.searchsorted(joined["time"], whole.time[inner] - 1e-6)
-    for name in joined:
-        np.testing.assert_allclose(joined[name][places], getattr(whole, name)[inner], atol=1e-6)
-
-
-def test_an_error_ahead_comes_in_its_turn(log: Recording) -> None:
-    def broken() -> Iterator[Recording]:
-        yield from pieces(log.rows(slice(12_000)), 4000)
-        raise DataError("the end is missing")
-
-    taken = []
-    with pytest.raises(DataError, match="the end is missing"):
-        taken.extend(process_stream(broken(), Processing(cutoff_hz=6.0), ahead=1))
-    assert sum(part.samples for part in process_stream(pieces(log, 4000), Processing(cutoff_hz=6.0))) > 15_000
-
-
-def test_leaving_a_stream_early_ends_its_thread(log: Recording) -> None:
-    import threading
-
-    before = threading.active_count()
-    stream = process_stream(pieces(log, 2500), Processing(cutoff_hz=6.0), ahead=1)
-    next(stream)
-    stream.close()  # type: ignore[attr-defined]
-    assert threading.active_count() == before
 
 
 def test_the_gate_of_a_stream_counts_and_names(log: Recording) -> None:

@@ -26,6 +26,9 @@ FileName = Annotated[str, Meta(pattern=r"\A(?!\.{1,2}\Z)[^/\\\x00-\x1f]{1,255}\Z
 Whole = Annotated[int, Meta(ge=0, le=2**53)]
 Finite = Annotated[float, Meta(ge=-1e300, le=1e300)]
 
+SHOWN = 60
+"""Letters of a wrong name or value that an error shows (convention)."""
+
 
 def as_record(
     content: Any,

@@ -21,8 +21,6 @@ HAND_WRITTEN = 2**20
 """Size of the largest map, law, recipe or library [bytes] (convention: real ones have a few kilobytes)."""
 WRITTEN = 64 * 2**20
 """Size of the largest result, report or plan [bytes] (convention: those of seven joints have about one megabyte)."""
-MOST_PARTS = 4_000_000
-"""Most values in one JSON file (convention: at about 100 bytes each they take 0.4 GB when parsed)."""
 LARGEST_WHOLE = 2**63
 """Whole numbers in a file are smaller than this: those of every other program are, too."""
 MOST_DOTS = 64
@@ -104,8 +102,8 @@ def read_json(
 ) -> Any:
     """Read a JSON file; arguments and errors as `read_small`; `odd_names` allows names of files that are no text."""
     text = read_small_text(path, most=most, error=error, remedy=remedy)
-    if sum(map(text.count, ",[{")) > MOST_PARTS:
-        raise error(f"the file holds more than {MOST_PARTS} values", path=path, remedy=remedy)
+    if sum(map(text.count, ",[{")) > WRITTEN // 16:  # at about 100 bytes each they take 0.4 GB when parsed
+        raise error(f"the file holds more than {WRITTEN // 16} values", path=path, remedy=remedy)
     suspects = []
 
     def whole(digits: str) -> int:

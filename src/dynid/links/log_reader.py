@@ -33,9 +33,10 @@ from dynid.logs.channel_map import ChannelMapSource as ChannelMapSource
 from dynid.logs.joint_order import match_joints
 from dynid.logs.reading import read_recording, read_stream
 from dynid.logs.recording import Recording, torque_remedy
+from dynid.processing.cutoff import HIGHEST_CUTOFF
 from dynid.processing.experiment import Experiment
 from dynid.processing.filters import check_cutoff
-from dynid.processing.process import HIGHEST_CUTOFF, Chain, Processing, process, share_cutoff
+from dynid.processing.process import Chain, Processing, process, share_cutoff
 from dynid.processing.streaming import process_stream
 from dynid.processing.uniform import Cleaning
 from dynid.robot.model import Robot
@@ -56,9 +57,6 @@ Notice = Callable[[Finding], None]
 LARGE_MB, HUGE_MB = 200.0, 2000.0
 """Size of a log from which on it is read piece by piece [MB]: if nothing in the recipe needs it whole, and whatever the
 recipe needs (convention: its arrays would take about 1 to 3, and 10 GB)."""
-AHEAD = 1
-"""Number of pieces that are read and processed in another thread while the last one is reduced (convention: both take
-about as long)."""
 
 
 def log_finding(finding: Finding) -> None:
@@ -283,7 +281,7 @@ class LogReader:
         has_samples, dropped, read = False, Counter[str](), [0.0]
         with locate_errors(log):
             pieces = self._pieces(log, lambda share, _: read.append(share))  # from another thread
-            for run in process_stream(pieces, options, check=check, ahead=AHEAD):
+            for run in process_stream(pieces, options, check=check):
                 self._report((place.start + read[-1]) / place.stop, f"reading {_name(log)}")
                 has_samples = has_samples or bool(run.valid.any())
                 dropped.update(run.dropped)

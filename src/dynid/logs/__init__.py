@@ -5,14 +5,11 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
-    "channel_map": ["ChannelMap", "read_channel_map"],
-    "drives": ["CurrentGains", "ThreePhase"],
+    "channel_map": ["read_channel_map"],
+    "drives": ["ThreePhase"],
     "in_memory": ["as_recording"],
-    "inspect": ["inspect_log"],
-    "joint_order": ["match_joints"],
     "lerobot": ["read_lerobot"],
-    "reading": ["read_recording", "read_stream", "runs_in"],
-    "recording": ["Commands", "Recording"],
+    "recording": ["Commands"],
 }
 """Module -> its public names, loaded at first use."""
 

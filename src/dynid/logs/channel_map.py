@@ -55,6 +55,7 @@ import numpy as np
 from msgspec import Meta, Struct, structs
 
 from dynid.arrays import Floats
+from dynid.checks import LARGEST
 from dynid.decompositions import matrix_rank
 from dynid.errors import DataError
 from dynid.files.records import as_record
@@ -66,8 +67,6 @@ QUANTITIES = ("position", "velocity", "effort", "current", "wrench")
 """The signals a recording may hold, beside time."""
 DRIVE_QUANTITIES = ("reference_velocity", "enabled", "kp", "kd", "supply")
 """What a log may say of its drives beside the commanded positions."""
-LARGEST_NUMBER = 1e30
-"""Largest factor or offset of a channel map (convention: no unit of a robot is further from another)."""
 _NUMBER_TEXT = re.compile(r"[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,3})?(?:/\d{1,40})?", re.ASCII)
 """A number or a fraction as text, bounded in length: the value of 1e99999999999 has a hundred billion digits."""
 Text = Annotated[str, Meta(max_length=1000, pattern=r"\A[^\0]*\Z")]
@@ -83,7 +82,7 @@ class Clock(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, eq=Fa
     fraction: Text | None = None
     """Column with the part of time below the unit of `column`, as nanoseconds beside whole seconds."""
     fraction_unit: Text = "ns"
-    sample_time: Annotated[float, Meta(gt=0.0, le=LARGEST_NUMBER)] | None = None
+    sample_time: Annotated[float, Meta(gt=0.0, le=LARGEST)] | None = None
     """Time between rows, in `unit`, for logs without a time column."""
     isolated: bool = False
     """Whether rows are picked samples with gaps between them, so that nothing may be differentiated."""
@@ -347,7 +346,7 @@ def _number(key: str, value: object) -> float:
         number = float(Fraction(value) if isinstance(value, str) else value)  # type: ignore[arg-type]
     except (ZeroDivisionError, OverflowError):
         number = np.nan
-    _require(abs(number) <= LARGEST_NUMBER, key, f"a number up to {LARGEST_NUMBER:g}", value)
+    _require(abs(number) <= LARGEST, key, f"a number up to {LARGEST:g}", value)
     return number
 
 

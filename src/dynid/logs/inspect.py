@@ -18,7 +18,7 @@ from dynid.logs.channel_map import Signal, read_profile
 from dynid.logs.column_names import JointNames, quantity_in, words_of
 from dynid.logs.columns import pick
 from dynid.logs.conversion import fits
-from dynid.logs.joint_order import other_joints
+from dynid.logs.joint_order import other_joints, shortened
 from dynid.logs.lerobot import is_lerobot
 from dynid.logs.readers import Table
 from dynid.logs.readers.ros import bag_files
@@ -271,15 +271,10 @@ def _guesses(quantity: str, one: Found) -> list[Guess]:
     return [columns, unit] if one.units else [columns]
 
 
-MOST_NAMED = 12
-"""Columns that one line about columns outside the map names (convention: a line for a terminal)."""
-
-
 def _left_out(survey: Survey, found: Mapping[str, Found]) -> list[Guess]:
     """A line for each quantity with columns that look like it and that the map does not name."""
     robot, guesses = survey.robot, []
     for kind, names in survey.left_out(found).items():
-        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
         values = [x for table in survey.tables.values() for name, x in table.columns.items() if name in names]
         reason = "they do not make one column for each joint"
         reason += f"; robot '{robot.name}' has {robot.dof} joints" if robot is not None else ""
@@ -293,7 +288,7 @@ def _left_out(survey: Survey, found: Mapping[str, Found]) -> list[Guess]:
             reason = "other columns fit better"
         elif kind == "effort" and all(map(has_no_sign, values)):
             reason = "they are never negative: amounts, no torques; commands and positions suffice for dynid actuate"
-        text = f"not mapped: {', '.join(names[:MOST_NAMED])}{more}"
+        text = f"not mapped: {shortened(names)}"
         guesses.append(Guess(section=kind, text=text, reason=reason, certain=False))
     return guesses
 

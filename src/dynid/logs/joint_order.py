@@ -69,12 +69,12 @@ def other_joints(names: Sequence[str], robot: Robot) -> str:
     places = [reading.joint if reading.joint is not None else numbers.get(reading.number or -1) for reading in found]
     missing = [name for j, name in enumerate(robot.joint_names) if j not in places]
     extra = [name for name, place in zip(names, places, strict=True) if place is None]
-    parts = [f"the log lacks {_shortened(missing)}"] if missing else []
-    parts += [f"the robot has no joint for {_shortened(extra)}"] if extra else []
+    parts = [f"the log lacks {shortened(missing)}"] if missing else []
+    parts += [f"the robot has no joint for {shortened(extra)}"] if extra else []
     return "; ".join(parts)
 
 
-def _shortened(names: Sequence[str]) -> str:
+def shortened(names: Sequence[str]) -> str:
     """A list of names, at most eight of them."""
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
@@ -89,7 +89,7 @@ def count_mismatch(quantity: str, count: int, names: Sequence[str], robot: Robot
         robot: The robot.
         hint: A further remedy.
     """
-    which = (other_joints(names, robot) if names else "") or f"its joints are {_shortened(robot.joint_names)}"
+    which = (other_joints(names, robot) if names else "") or f"its joints are {shortened(robot.joint_names)}"
     return DataError(
         f"the log has the {quantity} of {count} joint{'s' if count != 1 else ''}, robot '{robot.name}' has {robot.dof} "
         f"joints: {which}",
@@ -141,7 +141,7 @@ def order_finding(names: Sequence[str], robot: Robot, *, declared: bool) -> Find
         code="joint-order",
         severity="warning" if declared else "note",
         where="joints",
-        message=f"{who} in another order ({_shortened(names)}) than the robot; they are matched by name",
+        message=f"{who} in another order ({shortened(names)}) than the robot; they are matched by name",
         remedy="List the joints in the robot's order." if declared else "Nothing to do, if the names are right.",
     )
 
@@ -160,7 +160,7 @@ def refuse_unnamed(named: str, others: Mapping[str, Sequence[str]], robot: Robot
     for quantity in _unnamed(others, robot):
         raise DataError(
             f"the columns of {named} name the joints in another order than the robot has them, and those of {quantity} "
-            f"({_shortened(others[quantity])}) do not say their joints",
+            f"({shortened(others[quantity])}) do not say their joints",
             place=f"[{quantity}] columns",
             remedy=f"List the columns of both in the robot's order: {', '.join(robot.joint_names)}. "
             "Where all have the same order, name it: joints = [...].",
@@ -227,7 +227,7 @@ def joint_findings(
             found.append(_remark(
                 "warning", f"[{quantity}] columns",
                 f"the log has its positions in another order than the robot, and the columns of {quantity} "
-                f"({_shortened(columns[quantity])}) do not say their joints: they are taken in the map's order",
+                f"({shortened(columns[quantity])}) do not say their joints: they are taken in the map's order",
                 f"Make sure that the map lists the columns of {quantity} in the robot's order.",
             ))  # fmt: skip
     if has_commands and not position.joints and len(position.names) == robot.dof > 1:
@@ -245,13 +245,13 @@ def _assigned(
             for column, mine, joint in zip(columns, own, given, strict=True)
             if mine is not None and joint is not None and mine != joint
         ]
-        message = f"joints = [...] of the channel map gives columns to joints of other names: {_shortened(odd)}"
+        message = f"joints = [...] of the channel map gives columns to joints of other names: {shortened(odd)}"
         remedy = "Take joints out of the map, or list it in the order of the columns, unless the columns are misnamed."
         return [_remark("warning", "joints", message, remedy)] if odd else []
     if set(own) != {None} or _only_count(columns):
         return []
     pairs = [f"{column} is {joint}" for column, joint in zip(columns, robot.joint_names, strict=True)]
-    message = f"no column has the name of a joint, so they are taken in the robot's order: {_shortened(pairs)}"
+    message = f"no column has the name of a joint, so they are taken in the robot's order: {shortened(pairs)}"
     remedy = "Name the joints of the columns if this is wrong: joints = [...] in the channel map."
     return [_remark("note", "joints", message, remedy)]
 
@@ -265,10 +265,6 @@ def match_joints(recording: Recording, robot: Robot | None) -> Recording:
 
     Raises:
         DataError: Some names are joints of the robot, but not every joint has one name.
-
-    Example:
-        >>> dynid.logs.match_joints(log, robot).joint_names
-        ('joint1', 'joint2', 'joint3')
     """
     order = column_order(recording.joint_names, robot, whose=f"the recording '{recording.source}'")
     if order is None or robot is None:

@@ -219,10 +219,6 @@ def runs_in(path: str | Path, channel_map: ChannelMapSource | None = None) -> li
     Args:
         path: A log, the folder of a run, or a folder of runs.
         channel_map: The map of all runs.
-
-    Example:
-        >>> [path.name for path in dynid.logs.runs_in(folder / "run1.csv")]
-        ['run1.csv']
     """
     folder = Path(path)
     chosen = None if channel_map is None else read_channel_map(channel_map)

@@ -5,21 +5,9 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
-    "differentiation": [
-        "CentralDifferences",
-        "Fourier",
-        "MeasuredVelocity",
-        "QuasiStatic",
-        "SavitzkyGolay",
-        "SmoothingSpline",
-    ],
-    "experiment": ["Experiment"],
-    "filters": ["Butterworth", "Fir"],
-    "periods": ["PeriodAverage", "average_periods"],
-    "process": ["Processing"],
+    "differentiation": ["CentralDifferences", "MeasuredVelocity"],
+    "filters": ["Butterworth"],
     "rest": ["Rest"],
-    "simulation": ["Noise", "simulate_experiment"],
-    "streaming": ["process_stream"],
     "uniform": ["Cleaning"],
 }
 """Module -> its public names, loaded at first use."""

@@ -16,24 +16,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.arrays import Floats
-from dynid.processing.differentiation import Differentiation
-from dynid.processing.filters import LowPass
+from dynid.processing.differentiation import CentralDifferences
+from dynid.processing.filters import Butterworth
 
-LONGEST = 2**18
-"""Largest number of samples of the longest stretch that are used (convention)."""
+SHORTEST, LONGEST = 64, 2**18
+"""Smallest number of samples for a spectrum that separates motion from noise, and largest number that is used
+(convention)."""
 CLEAR = 16.0
 """A band contains signal if its mean exceeds the noise floor by this many standard deviations of such a mean
 (convention). The number is large because neighbouring Fourier bins are correlated, and because one random peak at a
 high frequency would outweigh all signal."""
-CLEAR_THIRD = 6.0
-"""Number of standard deviations for a third of an octave; a spectrum has few (convention; the window correlates two
-bins)."""
+SURELY = 6.0
+"""Number of standard deviations for a third of an octave, of which a spectrum has few, and for the narrow band of the
+noise floor (convention; the window correlates two bins)."""
 RISE = 3.0
-"""Ratio by which the acceleration spectrum must rise below its valley to show a motion (convention)."""
+"""Ratio by which the acceleration spectrum must rise below its valley to show a motion, and below which the spectrum
+above the valley is white noise (convention)."""
 MOVES = 20.0
-"""Ratio of a band's signal to the noise floor above which a joint moves (convention)."""
-HIGHEST = 0.45
-"""Largest cutoff, as a share of the sampling rate; convention, somewhat below half of it."""
+"""Ratio of a band's signal to the noise floor, and of a joint's travel to its noise, above which it moves
+(convention)."""
+HIGHEST_CUTOFF = 0.45
+"""Highest automatic cutoff as a share of the sampling rate; convention, just below the Nyquist frequency."""
 DEFAULT = 0.1
 """Cutoff of a log without motion, as a share of the sampling rate (convention)."""
 FEWEST_PERIODS = 3.0
@@ -45,14 +48,6 @@ BANDS = 500
 TOP, TOP_WIDE, TOP_NARROW = 0.49, 0.30, 0.45
 """Upper end, and lower ends of the wide and the narrow band that show the noise floor, as shares of the sampling rate
 (convention)."""
-SURELY = 6.0
-"""Number of standard errors by which the narrow band must be lower to count (convention)."""
-FEWEST_BINS = 37
-"""Smallest number of bins for that standard error; the comparison stays possible: 6 / sqrt(37) is just below 1."""
-FLAT = 3.0
-"""Ratio to the noise floor below which the spectrum above the valley is white noise (convention)."""
-HIDDEN = 0.5
-"""Share of the valley's level that is taken as noise below the valley; convention: signal and noise are equal there."""
 SLACK = 1.01
 """Ratio of predicted errors within which the lowest cutoff is chosen ..."""
 NEAR = 1.3
@@ -97,7 +92,7 @@ class _Spectrum:
 
 
 def choose_common_cutoff(
-    logs: Sequence[tuple[Sequence[Floats], float]], *, differentiation: Differentiation, low_pass: LowPass
+    logs: Sequence[tuple[Sequence[Floats], float]], *, differentiation: CentralDifferences, low_pass: Butterworth
 ) -> CutoffChoice:
     """Choose one cutoff for several logs: the mean of the errors that it leaves in them is smallest.
 
@@ -114,7 +109,7 @@ def choose_common_cutoff(
     spectra = [_spectrum(x[k : k + LONGEST], rate) for x, k, rate in zip(longest, middles, rates, strict=True)]
     noise_std = np.sqrt(np.mean([spectrum.noise[0] for spectrum in spectra], axis=0))
     fewest = min(FEWEST_PERIODS * rate / len(x) for x, rate in zip(longest, rates, strict=True))
-    candidates = np.geomspace(min(fewest, DEFAULT * slowest), HIGHEST * slowest, CANDIDATES)
+    candidates = np.geomspace(min(fewest, DEFAULT * slowest), HIGHEST_CUTOFF * slowest, CANDIDATES)
     tables = [
         _errors(spectrum, rate, candidates, differentiation, low_pass)
         for spectrum, rate in zip(spectra, rates, strict=True)
@@ -139,11 +134,11 @@ def choose_common_cutoff(
 
 
 def _errors(
-    spectrum: _Spectrum, rate_hz: float, cutoffs_hz: Floats, differentiation: Differentiation, low_pass: LowPass
+    spectrum: _Spectrum, rate_hz: float, cutoffs_hz: Floats, differentiation: CentralDifferences, low_pass: Butterworth
 ) -> Floats:
     """(c, 2) squared relative acceleration error of the joints that move: lost signal and passed noise."""
-    order, moves = 2 if differentiation.source == "q" else 1, _moves(spectrum)
-    weight = spectrum.bins[:, None] * (2.0 * np.pi * spectrum.frequency_hz[:, None]) ** (2 * order)
+    moves = _moves(spectrum)
+    weight = spectrum.bins[:, None] * (2.0 * np.pi * spectrum.frequency_hz[:, None]) ** (2 * differentiation.times)
     scale = weight / (weight * spectrum.signal).sum(axis=0)[moves]
     lost, passed = scale * spectrum.signal[:, moves], scale * spectrum.noise[:, moves]
     gains = differentiation.gains(spectrum.frequency_hz, rate_hz, cutoffs_hz, low_pass)
@@ -191,7 +186,7 @@ def _floor(power: Floats, frequency: Floats) -> Floats:
     top = (power[(frequency > low) & (frequency < TOP)] for low in (TOP_WIDE, TOP_NARROW))
     wide, narrow = (part if len(part) else power[-1:] for part in top)  # a handful of samples has no such band
     levels = [np.median(part, axis=0) / np.log(2.0) for part in (wide, narrow)]  # power is exponentially distributed
-    surely = levels[1] < levels[0] * (1.0 - SURELY / np.sqrt(max(len(narrow), FEWEST_BINS)))
+    surely = levels[1] < levels[0] * (1.0 - SURELY / np.sqrt(max(len(narrow), SURELY**2 + 1.0)))
     return np.asarray(np.where(surely, levels[1], levels[0]))
 
 
@@ -208,10 +203,8 @@ def _signal(frequency: Floats, bins: Floats, mean: Floats, noise: Floats) -> Flo
     excess = np.add.reduceat(hidden * (mean - noise), starts, axis=0) / count
     scatter = np.sqrt(np.add.reduceat(hidden * noise**2, starts, axis=0)) / count
     level = np.add.reduceat(hidden * noise, starts, axis=0) / count
-    unsure = CLEAR_THIRD / np.sqrt(
-        (TOP - TOP_WIDE) * bins.sum() * 2.0
-    )  # of the floor, from the number of bins that show it
-    found = excess > CLEAR_THIRD * scatter + unsure * level
+    unsure = SURELY / np.sqrt((TOP - TOP_WIDE) * bins.sum() * 2.0)  # of the floor, from the number of bins that show it
+    found = excess > SURELY * scatter + unsure * level
     third = np.repeat(np.where(found, excess, 0.0), np.diff([*starts, bins.size]), axis=0)
     return np.where(clear, mean - noise, third)
 
@@ -235,7 +228,8 @@ def _noise(frequency: Floats, bins: Floats, power: Floats, floor: float) -> Floa
             break
         valley = k if acceleration[k] < acceleration[valley] else valley
     beyond = total[valley + 3 :]
-    if beyond.max(initial=0.0) < FLAT * floor:  # flat from an octave above the valley: white noise
+    if beyond.max(initial=0.0) < RISE * floor:  # flat from an octave above the valley: white noise
         return np.full_like(power, floor)
     above = np.arange(power.size) >= starts[valley]
-    return np.where(above, power, max(floor, HIDDEN * float(total[valley])))
+    # at the valley signal and noise are equal
+    return np.where(above, power, max(floor, 0.5 * float(total[valley])))

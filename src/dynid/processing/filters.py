@@ -1,12 +1,10 @@
-"""Low-pass filters that shift nothing in time.
+"""The low-pass filter, which shifts nothing in time.
 
-A strategy is a frozen object that knows the filter's shape; rate and cutoff come with each call. All signals are arrays
-(N, k), one column per channel, gap-free and uniformly sampled.
+All signals are arrays (N, k), one column per channel, gap-free and uniformly sampled.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -15,7 +13,7 @@ from scipy import signal
 
 from dynid.arrays import Floats
 from dynid.decompositions import lstsq, pinv
-from dynid.errors import ArgumentError, DataError
+from dynid.errors import ArgumentError
 
 
 def check_cutoff(cutoff_hz: float, rate_hz: float) -> None:
@@ -82,49 +80,6 @@ def _cubics(window: int, count: int) -> tuple[Floats, Floats, Floats]:
     return inside, pinv(inside, float(np.finfo(float).eps) * max(window, 4)), outside
 
 
-def convolve(x: Floats, taps: Floats) -> Floats:
-    """The symmetric or antisymmetric filter `taps` (2 h + 1,) at every row of x (N, k); the ends are continued."""
-    half = taps.size // 2
-    if x.shape[0] <= half:
-        raise DataError(
-            f"a stretch of {x.shape[0]} samples is shorter than the filter's memory of {half} samples",
-            remedy="Raise the cutoff or use a longer recording.",
-        )
-    return np.asarray(signal.oaconvolve(reflect(x, half), taps[:, None], mode="valid", axes=0))
-
-
-def symmetric_gain(taps: Floats, frequency: Floats) -> Floats:
-    """Gain of a symmetric filter (2 h + 1,) at frequencies given as shares of the sampling rate."""
-    angle = 2.0 * np.pi * np.asarray(frequency)
-    return np.asarray((signal.freqz(taps, worN=angle)[1] * np.exp(1j * angle * (taps.size // 2))).real)
-
-
-class LowPass(ABC):
-    """A zero-phase low-pass."""
-
-    @abstractmethod
-    def apply(self, x: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
-        """The filtered signal (N, k)."""
-
-    @abstractmethod
-    def gain(self, frequency_hz: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
-        """Gain at each frequency [Hz]; real, because the phase is zero."""
-
-    def gains(self, frequency_hz: Floats, rate_hz: float, cutoffs_hz: Floats) -> Floats:
-        """(c, f) `gain` of each of some cutoffs (c,) at frequencies (f,) [Hz]."""
-        return np.array([self.gain(frequency_hz, rate_hz, cutoff) for cutoff in cutoffs_hz.tolist()])
-
-    @abstractmethod
-    def settling_s(self, cutoff_hz: float, accuracy: float = 1e-3) -> float:
-        """Time at each end within which what lies outside changes the result by more than `accuracy` [s]."""
-
-
-USUAL_ORDER = 4
-"""Order of the usual low-pass with which torques are compared (convention)."""
-USUAL_ROWS = 15
-"""Rows by which the usual low-pass continues a signal (convention: three for each of its five numbers)."""
-
-
 def filter_there_and_back(x: Floats, share: float) -> Floats:
     """The usual low-pass over x (N, k): Butterworth forwards and backwards, the ends reflected by some rows.
 
@@ -132,12 +87,13 @@ def filter_there_and_back(x: Floats, share: float) -> Floats:
         x: The signal.
         share: Cutoff of each pass as a share of the sampling rate.
     """
-    sections = signal.butter(USUAL_ORDER, 2.0 * share, output="sos")
-    return np.asarray(signal.sosfiltfilt(sections, x, axis=0, padlen=min(USUAL_ROWS, len(x) - 1)))
+    order = Butterworth().order
+    sections = signal.butter(order, 2.0 * share, output="sos")
+    return np.asarray(signal.sosfiltfilt(sections, x, axis=0, padlen=min(3 * (order + 1), len(x) - 1)))
 
 
 @dataclass(frozen=True, slots=True)
-class Butterworth(LowPass):
+class Butterworth:
     """A Butterworth filter run forwards and backwards: half the amplitude at the cutoff, no phase."""
 
     order: int = 4
@@ -149,6 +105,7 @@ class Butterworth(LowPass):
             raise ArgumentError(f"a Butterworth filter of order {self.order}", remedy="Choose an order from 1 to 12.")
 
     def apply(self, x: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
+        """The filtered signal (N, k)."""
         check_cutoff(cutoff_hz, rate_hz)
         window = min(x.shape[0], int(np.ceil(rate_hz / cutoff_hz)) + 4)
         before, after = continuation(x, window - 1, window)
@@ -160,45 +117,17 @@ class Butterworth(LowPass):
     def _sections(self, rate_hz: float, cutoff_hz: float) -> Floats:
         return np.asarray(signal.butter(self.order, cutoff_hz, fs=rate_hz, output="sos"))
 
-    def gain(self, frequency_hz: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
-        return np.asarray(self.gains(frequency_hz, rate_hz, np.array([cutoff_hz]))[0])
-
     def gains(self, frequency_hz: Floats, rate_hz: float, cutoffs_hz: Floats) -> Floats:
+        """(c, f) gain of each of some cutoffs (c,) at frequencies (f,) [Hz]; real, because the phase is zero."""
         # bilinear transform: the analogue prototype at the warped frequency; both passes give the squared magnitude
         warped = np.tan(np.pi * np.minimum(frequency_hz, 0.4999 * rate_hz) / rate_hz)
         ratio = warped / np.tan(np.pi * cutoffs_hz / rate_hz)[:, None]
         return np.asarray(1.0 / (1.0 + ratio ** (2 * self.order)))
 
     def settling_s(self, cutoff_hz: float, accuracy: float = 1e-3) -> float:
+        """Time at each end within which what lies outside changes the result by more than `accuracy` [s]."""
         decay = 2.0 * np.pi * np.sin(0.5 * np.pi / self.order)  # of the slowest pole, per period of the cutoff
         return float(np.clip(np.log(0.1 / accuracy) / decay, 1.5, 5.0)) / cutoff_hz
-
-
-@dataclass(frozen=True, slots=True)
-class Fir(LowPass):
-    """A symmetric Kaiser-windowed filter: exactly linear phase, finite memory, half the amplitude at the cutoff."""
-
-    transition: float = 1.0
-    """Width of the transition band as a multiple of the cutoff."""
-    attenuation_db: float = 60.0
-    """Attenuation beyond the transition band [dB]."""
-
-    def taps(self, rate_hz: float, cutoff_hz: float) -> Floats:
-        """Impulse response (2 h + 1,), symmetric, of unit sum."""
-        check_cutoff(cutoff_hz, rate_hz)
-        width = min(self.transition * cutoff_hz, 0.5 * rate_hz) / (0.5 * rate_hz)
-        count, beta = signal.kaiserord(self.attenuation_db, width)
-        return np.asarray(signal.firwin(count | 1, cutoff_hz, window=("kaiser", beta), fs=rate_hz))
-
-    def apply(self, x: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
-        return convolve(x, self.taps(rate_hz, cutoff_hz))
-
-    def gain(self, frequency_hz: Floats, rate_hz: float, cutoff_hz: float) -> Floats:
-        return symmetric_gain(self.taps(rate_hz, cutoff_hz), frequency_hz / rate_hz)
-
-    def settling_s(self, cutoff_hz: float, accuracy: float = 1e-3) -> float:
-        width = self.transition * cutoff_hz
-        return (self.attenuation_db - 7.95) / (2.285 * 2.0 * np.pi * width) / 2.0  # half of Kaiser's length
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,7 +138,7 @@ class Smoothing:
     """Sampling rate [Hz]."""
     cutoff_hz: float | None
     """Frequency at which the gain is one half [Hz]; None for no smoothing."""
-    low_pass: LowPass
+    low_pass: Butterworth
     accuracy: float = 1e-3
     """Relative accuracy that transients at the ends may spoil."""
 
@@ -221,15 +150,9 @@ class Smoothing:
         """Gain of the low-pass at each frequency [Hz]."""
         if self.cutoff_hz is None:
             return np.ones_like(frequency_hz)
-        return self.low_pass.gain(frequency_hz, self.rate_hz, self.cutoff_hz)
+        return np.asarray(self.low_pass.gains(frequency_hz, self.rate_hz, np.array([self.cutoff_hz]))[0])
 
     @property
     def settling_s(self) -> float:
         """Time at each end within which the result depends on what lies outside [s]."""
         return 0.0 if self.cutoff_hz is None else self.low_pass.settling_s(self.cutoff_hz, self.accuracy)
-
-    def required_cutoff(self, what: str) -> float:
-        """The cutoff; without one, an error names the method that needs it."""
-        if self.cutoff_hz is None:
-            raise ArgumentError(f"{what} needs a cutoff", remedy="Give cutoff_hz a number or 'auto'.")
-        return self.cutoff_hz

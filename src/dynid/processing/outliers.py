@@ -19,8 +19,6 @@ SPIKE_OF_RANGE = 0.05
 """... and as a share of the signal's range; smaller spikes do no harm after filtering. Both are conventions."""
 SURVEY = 2_000
 """Number of samples that give the range and the scatter of a channel (convention: more would hardly change them)."""
-FEWEST = 2 * LONGEST_SPIKE + 2
-"""Smallest number of samples that are searched for spikes (derivation: a spike and as many on both sides)."""
 PLATEAU = 4
 """Number of equal extreme samples in a row that count as clipping (convention)."""
 
@@ -43,12 +41,13 @@ def absurd_samples(x: Floats, longest: int = LONGEST_SPIKE) -> Mask:
         finite = np.isfinite(column)
         present = slice(None) if finite.all() else np.flatnonzero(finite)
         y = column[present]
-        if y.size < FEWEST:
+        fewest = 2 * LONGEST_SPIKE + 2  # a spike and as many samples on both sides
+        if y.size < fewest:
             continue
         with np.errstate(over="ignore"):
             middle, far, threshold = _yardsticks(y)
             found = (np.abs(y - middle) > far) | _spikes(y, threshold, longest)
-            if found.any() and np.count_nonzero(~found) >= FEWEST:
+            if found.any() and np.count_nonzero(~found) >= fewest:
                 # many spikes widen the yardsticks, so that those side by side would not count as far
                 middle, far, _ = _yardsticks(y[~found])
                 found |= np.abs(y - middle) > far

@@ -28,10 +28,10 @@ from dynid.arrays import Floats
 from dynid.checks import check_number
 from dynid.errors import ArgumentError, DataError
 from dynid.logs.recording import Recording, all_finite, seal
-from dynid.processing.cutoff import choose_common_cutoff
-from dynid.processing.differentiation import CentralDifferences, Derivation, Differentiation
+from dynid.processing.cutoff import HIGHEST_CUTOFF, choose_common_cutoff
+from dynid.processing.differentiation import CentralDifferences, Derivation
 from dynid.processing.experiment import Dropped, Experiment
-from dynid.processing.filters import Butterworth, LowPass, Smoothing, check_band
+from dynid.processing.filters import Butterworth, Smoothing, check_band
 from dynid.processing.rest import Rest
 from dynid.processing.uniform import Cleaning, Stretch, UniformRecording, make_uniform
 
@@ -41,8 +41,6 @@ Progress = Callable[[float, str], None]
 LOWEST_IN_BAND, HIGHEST_IN_BAND = 1.5, 3.0
 """Limits of an automatic cutoff as multiples of `Processing.band_hz`. Convention: from 1.5 times the band on, a
 Butterworth low-pass of order 4 run forwards and backwards is flat in it; beyond 3 times, only noise is added."""
-HIGHEST_CUTOFF = 0.45
-"""Highest automatic cutoff as a share of the sampling rate; convention, just below the Nyquist frequency."""
 ACCURACY_SHARE = 0.5
 """Share of the predicted acceleration error that filter transients may reach at the ends of a stretch; convention."""
 ACCURACY_RANGE = (1e-6, 1e-2)
@@ -51,8 +49,6 @@ LONGEST_DELAY_S = 1.0
 """Largest delay of the torques that is accepted [s]; convention, against numbers in milliseconds."""
 SHORTEST_STRETCH = 4
 """Samples that a stretch must have beside its trimmed ends; convention."""
-FEWEST_CYCLES = 10.0
-"""Cycles of the cutoff in a log below which a log that is too short has too low a cutoff (convention)."""
 RATE_TOLERANCE = 0.02
 """Largest relative difference between the wanted rate and a whole part of the recording's rate; convention."""
 
@@ -69,10 +65,10 @@ class Processing:
     it. None for no such limit."""
     rate_hz: float | None = None
     """Rate of the experiment [Hz], at most the recording's; None keeps the recording's rate."""
-    low_pass: LowPass = field(default_factory=Butterworth)
-    """`Butterworth` (order 4, forwards and backwards) or `Fir`."""
-    differentiation: Differentiation = field(default_factory=CentralDifferences)
-    """`CentralDifferences`, `SavitzkyGolay`, `SmoothingSpline`, `Fourier`, `MeasuredVelocity` or `QuasiStatic`."""
+    low_pass: Butterworth = field(default_factory=Butterworth)
+    """Order 4, forwards and backwards, by default."""
+    differentiation: CentralDifferences = field(default_factory=CentralDifferences)
+    """`CentralDifferences` or `MeasuredVelocity`."""
     trim_s: float | Literal["auto"] = "auto"
     """Time cut off at both ends of every stretch [s]; "auto" is the settling time of the filter."""
     rest: Rest | None = field(default_factory=Rest)
@@ -237,7 +233,7 @@ class Chain:
         dropped = Counter(uniform.dropped)
         dropped[Dropped.SHORT_STRETCH] += sum(s.q.size for s in uniform.stretches) - sum(s.q.size for s in long)
         if not long:
-            raise _too_short(recording, uniform, shortest, requested)
+            raise _too_short(recording, uniform, shortest)
         pieces = tuple(_Piece(s, *options.differentiation.motion(s.q, s.dq, smoothing)) for s in long)
         return cls(
             recording=recording,
@@ -345,8 +341,6 @@ def _resolve_cutoff(uniform: UniformRecording, options: Processing) -> tuple[Pro
         return options, "no low-pass"
     if options.cutoff_hz != "auto":
         return options, f"cutoff {float(options.cutoff_hz):.4g} Hz as given"
-    if not options.differentiation.tunable:
-        return replace(options, cutoff_hz=None), "no low-pass: accelerations are not computed"
     hz, reason, accuracy = _choose_cutoff([uniform], options)
     return replace(options, cutoff_hz=hz, accuracy=accuracy), reason
 
@@ -415,20 +409,15 @@ def _trim_samples(options: Processing, smoothing: Smoothing) -> int:
     return max(shortest, options.differentiation.margin() if options.trim_s == "auto" else 0)
 
 
-def _too_short(recording: Recording, uniform: UniformRecording, needed: int, options: Processing) -> DataError:
+def _too_short(recording: Recording, uniform: UniformRecording, needed: int) -> DataError:
     """The error for a log without a stretch of the needed number of samples: how long it is, and must be."""
     longest = max((stretch.time.size for stretch in uniform.stretches), default=0)
     rate = uniform.rate_hz
     has = f"{longest} samples ({longest / rate:.3g} s)"
     wanted = f"{needed} samples ({needed / rate:.3g} s at {rate:.4g} Hz)"
     if recording.time.size < needed:
-        hz = options.cutoff_hz
-        if isinstance(hz, int | float) and hz * recording.duration < FEWEST_CYCLES:
-            return DataError(
-                f"a low-pass at {hz:.4g} Hz needs at least {wanted}, and the log has {has}",
-                remedy="Record a longer motion, or set a higher cutoff_hz, above the frequencies of the motion.",
-            )
-        return DataError(f"the log has {has}, and at least {wanted} are needed", remedy="Record a longer motion.")
+        reason = f"the log has {has}, and its low-pass needs at least {wanted}"
+        return DataError(reason, remedy="Record a longer motion, or set a higher cutoff_hz.")
     return DataError(
         f"the longest part of the log without a gap has {has}, and at least {wanted} are needed",
         remedy="Record without gaps, bridge longer gaps (max_gap_s), raise the cutoff (cutoff_hz) or trim less "

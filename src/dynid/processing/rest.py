@@ -9,13 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.arrays import Floats
-from dynid.processing.cutoff import LONGEST, shows_motion
+from dynid.processing.cutoff import LONGEST, MOVES, SHORTEST, shows_motion
 from dynid.processing.outliers import run_lengths
-
-SPAN = 20.0
-"""Travel of a joint, in standard deviations of its noise, above which it moves (convention)."""
-SHORTEST = 64
-"""Smallest number of samples for a spectrum that separates motion from noise (convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,4 +59,4 @@ def _travels_above_noise(stretches: Sequence[Floats]) -> NDArray[np.bool_]:
     noise = np.sqrt(
         np.max([np.mean(np.diff(x[:LONGEST], 2, axis=0) ** 2, axis=0) for x in stretches if len(x) > 2], axis=0) / 6.0
     )
-    return np.asarray(span > SPAN * noise)
+    return np.asarray(span > MOVES * noise)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from queue import Queue
-from threading import Event, Semaphore, Thread
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,13 +11,11 @@ import numpy as np
 from dynid.errors import ArgumentError
 from dynid.logs.recording import Recording, seal
 from dynid.processing.experiment import Dropped, Experiment
-from dynid.processing.process import Chain, Processing
+from dynid.processing.process import SHORTEST_STRETCH, Chain, Processing
 
 MEMORY = 8.0
 """Periods of the cutoff after which a sample has no influence left: below 1e-8 for a Butterworth filter of order 4, by
 its impulse response."""
-SHORTEST_OVERLAP = 20.0
-"""Smallest overlap [samples]; convention, more than the reach of any differentiation."""
 OVERLAPS_PER_CHUNK = 4.0
 """Length of what is held before it is processed, in overlaps; convention: at most half of the work is done twice."""
 
@@ -40,7 +36,6 @@ def process_stream(
     *,
     overlap_s: float | None = None,
     check: StreamObserver | None = None,
-    ahead: int = 0,
 ) -> Iterator[Experiment]:
     """Turn consecutive chunks of one log into consecutive experiments.
 
@@ -52,19 +47,12 @@ def process_stream(
         options: As for `process`, with the same defaults.
         overlap_s: Time on both sides of a border that is filtered twice [s]; eight periods of the cutoff by default.
         check: Sees every raw and every processed piece, as the quality gate for streams does.
-        ahead: Number of experiments that are made ahead in another thread while the caller works on the last one.
 
     Example:
         >>> sum(part.samples for part in dynid.process_stream([log], dynid.Processing(cutoff_hz=10.0))) > 0
         True
     """
-    stream = _experiments(chunks, options or Processing(), overlap_s, check)
-    return stream if ahead < 1 else _work_ahead(stream, ahead)
-
-
-def _experiments(
-    chunks: Iterable[Recording], options: Processing, overlap_s: float | None, check: StreamObserver | None
-) -> Iterator[Experiment]:
+    options = options or Processing()
     state: _Stream | None = None
     held: Recording | None = None
     for chunk in chunks:
@@ -86,34 +74,6 @@ def _experiments(
         yield from state.emit(held, last=True)
 
 
-def _work_ahead(stream: Iterator[Experiment], count: int) -> Iterator[Experiment]:
-    """The items of a stream, up to `count` of them made ahead in another thread; errors are raised in their turn."""
-    ready: Queue[Experiment | BaseException | None] = Queue()
-    wanted, stopped = Semaphore(count), Event()
-
-    def work() -> None:
-        try:
-            while wanted.acquire() and not stopped.is_set():
-                ready.put(item := next(stream, None))
-                if item is None:
-                    return
-        except BaseException as error:
-            ready.put(error)
-
-    worker = Thread(target=work, name="dynid process_stream", daemon=True)
-    worker.start()
-    try:
-        while (item := ready.get()) is not None:
-            if isinstance(item, BaseException):
-                raise item
-            wanted.release()
-            yield item
-    finally:
-        stopped.set()
-        wanted.release()
-        worker.join()
-
-
 class _Stream:
     """Constants of a stream, and the time up to which it is processed."""
 
@@ -126,7 +86,8 @@ class _Stream:
         self.done_s = -np.inf
         cutoff, rest = self.options.cutoff_hz, self.options.rest
         memory = MEMORY / cutoff if isinstance(cutoff, (int, float)) else 0.0
-        longest = max(memory, 0.0 if rest is None else rest.min_s, SHORTEST_OVERLAP * self.period_s)
+        reach = (2 * self.options.differentiation.margin() + SHORTEST_STRETCH) * self.period_s
+        longest = max(memory, 0.0 if rest is None else rest.min_s, reach)
         self.overlap_s = longest if overlap_s is None else overlap_s
 
     def emit(self, held: Recording, *, last: bool) -> Iterator[Experiment]:

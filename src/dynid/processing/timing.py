@@ -82,16 +82,13 @@ class Clock:
         return bool(np.all(np.diff(self.time) > 0.0))
 
 
-def read_clock(
-    time: Floats, *, max_gap_s: float | None = None, period_s: float | None = None, repair: bool = False
-) -> Clock:
+def read_clock(time: Floats, *, max_gap_s: float | None = None, period_s: float | None = None) -> Clock:
     """Order the stamps, drop repeated ones and cut at gaps and jumps.
 
     Args:
         time: (N,) time stamps [s] as logged.
         max_gap_s: Longest step within a stretch [s]; three sampling periods by default.
         period_s: Sampling period [s] where it is known; otherwise taken from the stamps.
-        repair: Sort all stamps, however often they run backwards.
 
     Raises:
         DataError: The stamps show no sampling period, or too many run backwards.
@@ -103,10 +100,10 @@ def read_clock(
     rows = np.flatnonzero(np.isfinite(time))
     stamps = whole[rows]
     steps = np.diff(stamps)
-    _refuse_disorder(steps, repair)
+    _refuse_disorder(steps)
     rough = float(np.median(steps[steps > 0.0])) if period_s is None else period_s
     gap = GAP_PERIODS * rough * (1 + 1e-9) if max_gap_s is None else max_gap_s
-    jumps = np.flatnonzero((steps > gap) | (steps < -gap)) + 1 if not repair else np.zeros(0, dtype=int)
+    jumps = np.flatnonzero((steps > gap) | (steps < -gap)) + 1
     pieces, repeated, unordered = [], 0, 0
     for piece in np.split(np.arange(stamps.size), jumps):
         order = piece[np.argsort(stamps[piece], kind="stable")]
@@ -119,8 +116,8 @@ def read_clock(
         "not-finite": int(len(time) - rows.size),
         "repeated-stamp": repeated,
         "stamp-order": unordered,
-        "backward-time": 0 if repair else int(np.count_nonzero(steps < -gap)),
-        "gap": late if repair else int(np.count_nonzero(steps > gap)) + late,
+        "backward-time": int(np.count_nonzero(steps < -gap)),
+        "gap": int(np.count_nonzero(steps > gap)) + late,
     }
     chosen = np.concatenate(pieces)
     period, jitter = _regularity([np.diff(stamps[p]) for p in pieces], rough)
@@ -151,16 +148,16 @@ def _orderly_clock(stamps: Floats, steps: Floats, period_s: float) -> Clock:
     )
 
 
-def _refuse_disorder(steps: Floats, repair: bool) -> None:
+def _refuse_disorder(steps: Floats) -> None:
     if not steps.size:
         raise DataError("the log has one row", remedy="Record a motion: hundreds of rows in which the joints move.")
     if not np.any(steps > 0.0):
         raise DataError("the time stamps never increase", remedy="Check which column holds time.")
     backward = int(np.count_nonzero(steps < 0.0))
-    if backward > UNORDERED_SHARE * steps.size and not repair:
+    if backward > UNORDERED_SHARE * steps.size:
         raise DataError(
             f"{backward} of {steps.size} time steps run backwards",
-            remedy="Check which column is time; sort the rows by it, or process with Cleaning(repair_time=True).",
+            remedy="Check which column is time, or sort the rows by it.",
         )
 
 
@@ -246,7 +243,8 @@ def _interpolate(time: Floats, values: Floats, grid: Floats, max_gap_s: float) -
 
 
 WINDOW = 9
-"""Number of steps whose median is the ordinary step of the motion (convention)."""
+"""Number of steps whose median is the ordinary step of the motion; with more rows from one new row to the next the
+robot counts as standing (convention)."""
 MOVING = 0.05
 """Share of the long steps below which a step is not used for the clock (convention)."""
 WHOLE = 0.15
@@ -255,14 +253,9 @@ SHARE = 0.95
 """Smallest share of the advances that must be whole numbers (convention)."""
 FEWEST = 3
 """Number of rows repeated during motion below which a log counts as not relayed (convention)."""
-MOST_LOST = 100.0
-"""Mean number of source periods per row above which the positions are absurd (convention)."""
 DELAY_SPREAD = 2.0
 """Largest spread of the relay's delay, in periods of the source, beyond the longest time without news: one for waiting,
 one for jitter. Where it comes out larger, samples were miscounted."""
-LONGEST_OUTAGE = 9
-"""Rows from one new row to the next above which the robot counts as standing (convention: the window of the ordinary
-step)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -292,7 +285,7 @@ def source_clock(time: Floats, q: Floats) -> SourceClock | None:
     if rows.size < 2 * WINDOW:
         return None
     waits = np.diff(rows)
-    standing = waits > LONGEST_OUTAGE  # rather than a relay without news
+    standing = waits > WINDOW  # rather than a relay without news
     advance, period = _counted_advances(np.diff(q[rows], axis=0), np.diff(time[rows]), standing)
     is_known = np.isfinite(advance)
     whole = np.abs(advance[is_known] - np.round(advance[is_known])) < WHOLE
@@ -301,8 +294,6 @@ def source_clock(time: Floats, q: Floats) -> SourceClock | None:
     if np.count_nonzero(repeated) < FEWEST or whole.mean() < SHARE:
         return None
     index = np.concatenate([[0.0], np.cumsum(_counts(advance, intervals / period, rows, repeated))])
-    if index[-1] > MOST_LOST * len(q):
-        return None  # absurd positions count absurdly many periods
     slope, start = np.polyfit(index, time, 1)
     found = start + slope * index
     outage = int(waits[is_known].max()) - 1

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from dynid.arrays import Floats
+from dynid.processing.cutoff import LONGEST, SHORTEST
 from dynid.processing.experiment import Experiment
 
 HIGHEST_START = 0.35
@@ -15,9 +16,6 @@ HIGHEST_START = 0.35
 ABOVE = (1.5, 4.0)
 """Multiples of the low-pass's cutoff between which the noise is measured (convention: at higher frequencies drives
 often filter it)."""
-FEWEST_FOR_SPECTRUM, MOST_FOR_SPECTRUM = 64, 2**17
-"""Smallest and largest number of samples for a spectrum (convention: the noise of longer logs is that of their middle
-part)."""
 
 
 def noise_through(experiment: Experiment, cutoff_hz: float | None, gain: Callable[[Floats], Floats]) -> Floats:
@@ -33,10 +31,10 @@ def noise_through(experiment: Experiment, cutoff_hz: float | None, gain: Callabl
     """
     part = _known_stretches(experiment)
     part = part.rows(np.flatnonzero(part.segment == np.argmax(np.bincount(part.segment, minlength=1))))
-    if part.samples < FEWEST_FOR_SPECTRUM:
+    if part.samples < SHORTEST:
         return np.zeros(part.q.shape[1])
-    middle = max(part.samples - MOST_FOR_SPECTRUM, 0) // 2
-    part, rate = part.rows(slice(middle, middle + MOST_FOR_SPECTRUM)), part.rate_hz
+    middle = max(part.samples - LONGEST, 0) // 2
+    part, rate = part.rows(slice(middle, middle + LONGEST)), part.rate_hz
     cutoff = rate if cutoff_hz is None else cutoff_hz
     window = np.hanning(part.samples)[:, None]
     around = part.effort - part.effort.mean(axis=0)

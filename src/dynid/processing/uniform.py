@@ -41,8 +41,6 @@ class Cleaning:
     """Longest step within a stretch [s]; three sampling periods by default."""
     relayed: bool = True
     """Drop rows that a relay repeated, and read the robot's own clock off the motion."""
-    repair_time: bool = False
-    """Sort all stamps, also of a clock that runs backwards more than 1 % of the time."""
     most_missing: float = 0.05
     """Largest share of a joint's samples that may be not finite (convention)."""
     most_saturated: float = 0.20
@@ -114,9 +112,7 @@ def make_uniform(
         notes += [note] if note else []
     q, keep = _usable_positions(recording, cleaning, with_velocity, dropped, notes)
     rows = np.flatnonzero(keep)
-    clock = read_clock(
-        recording.time[rows], max_gap_s=cleaning.max_gap_s, period_s=period_s, repair=cleaning.repair_time
-    )
+    clock = read_clock(recording.time[rows], max_gap_s=cleaning.max_gap_s, period_s=period_s)
     _check_rate(clock)
     notes.append(_describe(clock))
     dropped.update({reason: joints * clock.faults.get(code, 0) for code, reason in _DROPPED_STAMPS.items()})
@@ -284,9 +280,7 @@ class _Channel:
             return None
         if time is None and delay_s == 0.0:
             return cls(values, recording.time, False, 0.0)
-        clock = read_clock(
-            recording.time if time is None else time, max_gap_s=cleaning.max_gap_s, repair=cleaning.repair_time
-        )
+        clock = read_clock(recording.time if time is None else time, max_gap_s=cleaning.max_gap_s)
         if not clock.monotone:
             raise DataError("the clock of the torques or wrenches jumps backwards", remedy="Cut the log at the jump.")
         gap = cleaning.max_gap_s if cleaning.max_gap_s is not None else GAP_PERIODS * clock.period_s

@@ -16,6 +16,8 @@ MAX_BYTES = 64 * 2**30
 """Most bytes of numbers taken from one file; convention, beyond the memory of usual machines."""
 MAX_COLUMNS = 20_000
 """Most columns taken from one file; convention."""
+MAX_DEPTH = 16
+"""Deepest nesting of names that is followed; convention."""
 BOMB_BYTES = 64 * 2**20
 """Results smaller than this may be compressed at any ratio [bytes]; convention: a column of zeros is no attack."""
 MAX_RATIO = 200

@@ -15,19 +15,13 @@ import numpy as np
 
 from dynid.arrays import Floats
 from dynid.errors import LogReadError
-from dynid.logs.readers.base import MAX_COLUMNS, Options, Table, as_column, note_left_out
+from dynid.logs.readers.base import MAX_COLUMNS, MAX_DEPTH, Options, Table, as_column, note_left_out
 
-MAX_JSON = 2**30
-"""Largest JSON file [bytes] (convention: it takes about ten times as much memory)."""
-MAX_DEPTH = 8
-"""Deepest nesting of names (convention)."""
 _REMEDY = "Write one object per sample with the same numbers in each, or lists of equal length."
 
 
 def read(path: Path, options: Options, rows: int) -> Iterator[Table]:
     """Read the records and constants of a JSON file."""
-    if path.stat().st_size > MAX_JSON:
-        raise LogReadError(f"it is larger than {MAX_JSON} bytes", remedy="Write large logs as Parquet or npz.")
     try:
         content = json.loads(path.read_bytes())
     except json.JSONDecodeError as error:

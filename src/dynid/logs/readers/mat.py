@@ -9,10 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dynid.logs.readers.base import Options, Table, as_column, note_left_out, refuse_bomb
-
-MAX_DEPTH = 16
-"""Deepest nesting of structs followed."""
+from dynid.logs.readers.base import MAX_DEPTH, Options, Table, as_column, note_left_out, refuse_bomb
 
 
 def read(path: Path, options: Options, rows: int) -> Iterator[Table]:

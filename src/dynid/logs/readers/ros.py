@@ -22,8 +22,6 @@ SUFFIXES = (".db3", ".mcap")
 """Endings of the files of a ROS 2 bag."""
 _KINDS = ("sensor_msgs/msg/JointState", "geometry_msgs/msg/WrenchStamped")
 _AXES = ("force/x", "force/y", "force/z", "torque/x", "torque/y", "torque/z")
-_STAMP = slice(4, 12)
-"""Place of the header's stamp in a message in CDR [bytes]."""
 _REMEDY = "Copy it again from where it was recorded, or mend it: rosbag reindex, ros2 bag reindex or mcap recover."
 
 
@@ -162,6 +160,7 @@ def _table(
 def _decode(payloads: Sequence[bytes], kind: str) -> Iterator[_Batch]:
     """The numbers of messages in CDR, layout by layout."""
     decode = _decoder(is_ros1=False)
+    stamp = slice(4, 12)  # bytes of the header's stamp in CDR
     lengths = np.array([len(payload) for payload in payloads])
     for length in np.unique(lengths).tolist():
         index = np.flatnonzero(lengths == length)
@@ -177,10 +176,10 @@ def _decode(payloads: Sequence[bytes], kind: str) -> Iterator[_Batch]:
                 places[quantity] = slice(at, at + len(data))
                 free[places[quantity]] = False
                 at += len(data)
-            free[_STAMP] = False
+            free[stamp] = False
             same = (block[:, free] == block[0, free]).all(axis=1)
             rows = block[same]
-            seconds, nanoseconds = np.ascontiguousarray(rows[:, _STAMP]).view(f"{order}u4").astype(np.int64).T
+            seconds, nanoseconds = np.ascontiguousarray(rows[:, stamp]).view(f"{order}u4").astype(np.int64).T
             yield _Batch(index[same], seconds * 10**9 + nanoseconds, names, {
                 quantity: np.ascontiguousarray(rows[:, place]).view(f"{order}f8").astype(float)
                 for quantity, place in places.items() if place.stop - place.start == 8 * len(names) or not names
