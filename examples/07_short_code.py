@@ -12,7 +12,7 @@ for seed in range(4):
     runs.append(dynid.process(dynid.simulate_experiment(arm, motion, rate_hz=100, duration_s=14.0, noise=noise)))
 *train, held_out = runs
 
-fit = dynid.identify(arm, train, dynid.Recipe.bare(estimator="wls", significant="1%"))
+fit = dynid.identify(arm, train, dynid.Recipe.bare(estimator="wls")).with_significant("1%")
 full, short = dynid.validate(fit, held_out), dynid.validate(fit.significance, held_out)
 print(dynid.export.pruning_cost(fit, full, short))  # parameters, errors and operations before and after
 

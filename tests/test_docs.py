@@ -17,7 +17,6 @@ from click.testing import CliRunner
 
 import dynid
 from dynid.cli import main
-from dynid.cli.options import SHORT_SETTINGS
 from dynid.estimation.registry import estimator_class
 from dynid.excitation.points.point_design import design_energy_points
 from dynid.load.load_files import read_library
@@ -249,7 +248,6 @@ def test_every_named_option_exists(page: Path) -> None:
         command = main.get_command(click.Context(main), verb[1])
         assert command is not None, code
         known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
-        known |= {f"--{key}" for key in SHORT_SETTINGS} if "--set" in known else set()
         assert set(re.findall(r"(?<!\S)--[a-z][a-z-]*", code)) <= known | {
             "--help",
             "--no-snap",

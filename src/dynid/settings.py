@@ -171,8 +171,9 @@ def _check_keys(values: Iterable[str], known: Iterable[str]) -> None:
 def _read_word(text: str, hint: Any) -> Any:
     """The value of a word; a list may be written without brackets. What does not fit stays text."""
     word: str | list[str] = text.strip("\"'")
-    if any(get_origin(kind) is tuple for kind in _alternatives(hint)) and text != "none":
-        word = [part.strip(" \"'") for part in text.strip("[]").split(",") if part.strip()]
+    kinds = _alternatives(hint)
+    if any(get_origin(kind) is tuple for kind in kinds) and not (text == "none" and NoneType in kinds):
+        word = [part.strip(" \"'") for part in text.strip("[]").split(",") if part.strip() not in ("", "none")]
     try:
         return msgspec.convert(word, hint, strict=False)
     except msgspec.ValidationError:

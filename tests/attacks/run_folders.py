@@ -230,7 +230,7 @@ READERS: dict[str, tuple[str, ...]] = {
 """Command that reads a run -> its words after the folder."""
 
 
-FORBIDDEN = ("out", "force", "scheduler", "save-recipe", "help")
+FORBIDDEN = ("out", "force", "engine", "save-recipe", "help")
 SPACES = ("", " ", "\t", "\u00a0", "\n", "\u2003", "'", '"')
 
 
@@ -246,10 +246,10 @@ def records(count: int, folder: Path, rng: random.Random) -> list[str]:
         key, gap = rng.choice(FORBIDDEN), rng.choice(SPACES)
         planted = rng.choice([
             ["--set", f"{gap}{key}{gap}=tcp://127.0.0.1:9"], [f"--set={key}{gap}=tcp://127.0.0.1:9"],
-            [f"--{key}{gap}", "stolen"], [f"--{key}={gap}stolen"], ["--recipe", "evil.toml"],
+            [f"--{key}{gap}", "tcp://stolen:9"], [f"--{key}={gap}tcp://stolen:9"], ["--recipe", "evil.toml"],
         ])  # fmt: skip
-        (folder / "evil.toml").write_text(f'engine = "dask"\n"{key}" = "tcp://127.0.0.1:9"\n')
-        words = ["--set", "engine=dask", *planted, *facts["arguments"]]
+        (folder / "evil.toml").write_text(f'"{key}" = "tcp://127.0.0.1:9"\n')
+        words = [*planted, *facts["arguments"]]
         (target / "run.json").write_text(json.dumps({**facts, "arguments": words}))
         code = finish(start(["rerun", str(target)], _forbid_connections))
         if code in (0, 1, 70, 98):

@@ -106,7 +106,7 @@ def distance_um(values: dict[str, float], run: Slide, law: dynid.loop.Cascade) -
 
 def estimate(name: str, law: ControlLaw, fitted: Slide) -> tuple[dynid.estimation.Estimate, str]:
     """The estimate of one method, and what became of the law."""
-    settings = {"law": str(ROOT / "robots" / "emps_law.toml"), "control_rate_hz": RATE_HZ} if name in IN_LOOP else {}
+    settings = {"law": str(ROOT / "robots" / "emps_law.toml")} if name in IN_LOOP else {}
     recipe = dynid.Recipe(estimator=name, friction="plain", **settings)
     robot = dynid.read_urdf(ROOT / "robots" / "emps.urdf")
     fit = dynid.identify(robot, [DATA / "DATA_EMPS.mat"], recipe=recipe, channel_map="emps")

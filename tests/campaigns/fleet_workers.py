@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -38,8 +37,8 @@ def main() -> None:
         wanted = bits(identify_fleet(ROBOT, pattern, RECIPE, channel_map=MAP))
         for engine in ("processes", "dask"):
             for count in counts:
-                recipe = replace(RECIPE, engine=engine, workers=count)
-                same = bits(identify_fleet(ROBOT, pattern, recipe, channel_map=MAP)) == wanted
+                where = f"{engine}:{count}"
+                same = bits(identify_fleet(ROBOT, pattern, RECIPE, channel_map=MAP, engine=where)) == wanted
                 print(f"{engine}, {count} workers: {'the same bits' if same else 'OTHER BITS'} as in one process")
 
 

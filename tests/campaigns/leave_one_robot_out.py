@@ -95,23 +95,25 @@ def keep(run: Experiment, kept: np.ndarray) -> Experiment:
 
 def measure(case: Case) -> np.ndarray:
     """(splits, menus, 3) errors of weighted least squares, of the plain and of the rich model [%]."""
-    recipe = dynid.Recipe(judge_rest=True, gate=False, **case.settings)
+    settings = {"dead_band": 0.0, **case.settings}
+    trim_s = settings.pop("trim_s", None)
+    recipe = dynid.Recipe(gate=False, **settings)
     logs = [str(DATA / log) for log in case.logs]
     channel_map = ROOT / "channel_maps" / f"{case.name}.toml"
     robot = prepare_robot(case.robot(), recipe, channel_map)
     reader = LogReader(robot=robot, recipe=recipe, channel_map=channel_map)
     runs, proofs = reader.experiments(logs), reader.experiments(logs, for_validation=True)
     found = []
-    for name, train, held in splits(runs, proofs, recipe.trim_s or 0.0):
+    for name, train, held in splits(runs, proofs, trim_s or 0.0):
         textbook = identify_experiments(robot, train, replace(recipe, friction="plain"), dynid.WLS())
         errors = []
         for menu in MENUS:
             for key, value in menu.items():
                 setattr(selection, key, value)
             fit = identify_experiments(robot, train, recipe, FeasibleWLS())
-            check = dynid.validate(fit, held, trim_s=recipe.trim_s)
+            check = dynid.validate(fit, held, trim_s=trim_s)
             errors.append((check.plain_error, check.relative_error))
-        wls = dynid.validate(textbook, held, trim_s=recipe.trim_s).relative_error
+        wls = dynid.validate(textbook, held, trim_s=trim_s).relative_error
         found.append([(wls, plain, rich) for plain, rich in errors])
         pairs = "  ".join(f"{plain:6.2f} / {rich:6.2f}" for plain, rich in errors)
         print(f"  {case.name:12s} {name:20s} WLS {wls:6.2f}  plain / rich by menu: {pairs}", flush=True)

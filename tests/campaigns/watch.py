@@ -55,13 +55,13 @@ from papers.report import draw_svg
 Floats = NDArray[np.float64]
 FINGERS = {"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0}
 SETS = {
-    "panda_gaz": ("panda.urdf", FINGERS, {"hold_out": "40%", "max_gap_s": 0.02, "band_hz": 3.0, "trim_s": 0.5}),
-    "panda_unisa": ("panda.urdf", FINGERS, {"hold_out": "40%", "band_hz": 4.0, "trim_s": 0.5}),
-    "ur10_unisa": ("ur10_robot.urdf", {}, {"hold_out": "40%", "band_hz": 6.0, "trim_s": 0.3}),
+    "panda_gaz": ("panda.urdf", FINGERS, {"hold_out": "40%", "max_gap_s": 0.02, "band_hz": 3.0}),
+    "panda_unisa": ("panda.urdf", FINGERS, {"hold_out": "40%", "band_hz": 4.0}),
+    "ur10_unisa": ("ur10_robot.urdf", {}, {"hold_out": "40%", "band_hz": 6.0}),
     "tx40": (
         "tx40_mdh_modified.urdf",
         {},
-        {"hold_out": "every:3:0.75", "dead_band": 0.02, "band_hz": 30.0, "trim_s": 0.05},
+        {"hold_out": "every:3:0.75", "dead_band": 0.02, "band_hz": 30.0},
     ),
 }
 """Log -> robot, held joints, settings: those of docs/real-data.md."""
@@ -138,7 +138,7 @@ def identified(name: str) -> IdentificationRun:
     """The identification of a log."""
     urdf, hold, settings = SETS[name]
     robot = dynid.read_urdf(DATA / name / urdf, hold=hold)
-    recipe = dynid.Recipe(judge_rest=True, **settings)
+    recipe = dynid.Recipe(**{"dead_band": 0.0, **settings})
     chart = ROOT / "channel_maps" / f"{name}.toml"
     return run_task(Identify(robot, [DATA / name], recipe, channel_map=chart), notice=lambda _: None)
 

@@ -139,6 +139,6 @@ def test_a_large_log_is_read_in_pieces(bench: Path, monkeypatch: pytest.MonkeyPa
     assert "piece by piece" not in kept.output
     assert "hold_out needs whole logs in memory" in kept.output
     for option in (["--set", "band_hz=5"], ["--hold-out", "30%"], SPRING, ["--estimator", "huber"]):
-        refused = identify(bench, "--set", "stream=true", *option)
+        refused = identify(bench, "--engine", "pieces", *option)
         assert refused.exit_code == 2
         assert "whole log in memory" in refused.output

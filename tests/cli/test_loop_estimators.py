@@ -41,7 +41,8 @@ def identify(folder: Path, *options: str, channels: str = "full.toml") -> Result
 
 
 def told(bench: Path) -> tuple[str, ...]:
-    return ("--set", f"law={bench / 'law.toml'}", "--set", "control_rate_hz=500")
+    (bench / "rated.toml").write_text((bench / "law.toml").read_text() + "\nrate_hz = 500\n")
+    return ("--set", f"law={bench / 'rated.toml'}")
 
 
 @pytest.mark.parametrize("estimator", ["iv", "didim"])
@@ -86,12 +87,14 @@ def test_a_law_without_what_it_was_to_follow_is_refused(bench: Path) -> None:
         (("--estimator", "iv", "--set", "law=none.toml"), "none.toml"),
         (("--estimator", "iv", "--set", "band_hz=5"), "without band_hz"),
         (("--estimator", "iv", "--set", "springs=joint1"), "no springs"),
-        (("--estimator", "iv", "--set", "control_rate_hz=250"), "no multiple of the log's 100 Hz"),
-        (("--estimator", "iv", "--set", "stream=true"), "whole log in memory"),
+        (("--estimator", "iv", "--set", "law=odd.toml"), "no multiple of the log's 100 Hz"),
+        (("--estimator", "wls", "--set", "law=law.toml"), "the law has no effect"),
+        (("--estimator", "iv", "--engine", "pieces"), "whole log in memory"),
         (("--estimator", "kalman"), "is not one of"),
     ],
 )
 def test_what_does_not_go_together_is_refused(bench: Path, options: tuple[str, ...], reason: str) -> None:
+    (bench / "odd.toml").write_text((bench / "law.toml").read_text() + "\nrate_hz = 250\n")
     words = [word.replace("law=", f"law={bench}/") for word in options]
     result = identify(bench, *words)
     assert result.exit_code in (2, 3), result.output
@@ -111,8 +114,7 @@ def test_a_hole_in_the_commanded_motion_is_not_splined_over(bench: Path, tmp_pat
 
 
 def test_an_absurd_control_rate_is_refused_at_once(bench: Path) -> None:
-    result = identify(
-        bench, "--estimator", "didim", "--set", f"law={bench / 'law.toml'}", "--set", "control_rate_hz=1e7"
-    )
+    (bench / "absurd.toml").write_text((bench / "law.toml").read_text() + "\nrate_hz = 1e7\n")
+    result = identify(bench, "--estimator", "didim", "--set", f"law={bench / 'absurd.toml'}")
     assert result.exit_code != 0
     assert "at most 1e5" in result.output

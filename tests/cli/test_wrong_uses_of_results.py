@@ -146,7 +146,7 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
     "fleet without a map": (("fleet", "arm.urdf", "run{arm}.csv", "--out", "new"), 3, "give it: --map map.toml"),
     "pattern without a file, nor --out": (("fleet", "arm.urdf", "no/{arm}.csv"), 3, "no file fits"),
     "no window": ((*FLEET, "--window", "0"), 2, "not in the range"),
-    "unknown engine": ((*FLEET, "--set", "engine=spark"), 2, 'Give "local" or "processes" or "dask"'),
+    "unknown engine": ((*FLEET, "--engine", "spark"), 2, "there is no engine 'spark'"),
     "store that is a file": ((*FLEET, "--store", "arm.urdf"), 2, "Directory 'arm.urdf' is a file"),
     "fleet of one arm": (
         ("fleet", "arm.urdf", "{arm}n1.csv", *MAP, "--out", "alone"), 0, "Does {arm} stand for the right part"

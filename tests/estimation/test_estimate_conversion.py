@@ -77,7 +77,7 @@ def test_every_estimator_identifies_in_the_chosen_set(estimator: str, tmp_path: 
     assert fit.estimate.names == fit.base.names == lin.names
     away = np.abs(fit.estimate.values - lin.project(robot.parameter_vector)) / fit.estimate.stderr
     assert np.median(away) < 2.0
-    named = identify(robot, run, Recipe.bare(base="minimal-combinations"), estimator=estimator)
+    named = identify(robot, run, Recipe.bare(), estimator=estimator, base="minimal-combinations")
     assert named.estimate.values == pytest.approx(fit.estimate.values, abs=1e-12)
     kept = identify(robot, run, Recipe.bare(), estimator=estimator)
     assert np.array_equal(kept.standard, fit.standard)

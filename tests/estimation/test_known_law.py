@@ -93,7 +93,6 @@ def test_emps_in_its_loop(method: str) -> None:
         estimator=method,
         friction="plain",
         law=str(ROOT / "robots" / "emps_law.toml"),
-        control_rate_hz=1000.0,
         cutoff_hz=55.0,
         gate=False,
     )

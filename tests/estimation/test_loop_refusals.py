@@ -39,10 +39,6 @@ MOTION = sum_of_sines(3, amplitude=0.8, seed=0)
         (lambda: dynid.estimation.DIDIM(iterations=1.5), "iterations is 1.5"),  # type: ignore[arg-type]
         (lambda: dynid.estimation.DIDIM(tolerance=float("nan")), "tolerance is nan"),
         (lambda: dynid.estimation.InstrumentalVariables(iterations=1.5), "iterations is 1.5"),  # type: ignore[arg-type]
-        (
-            lambda: dynid.estimation.stream_equations(CHOSEN.prior, [iter([CHOSEN.clean()])]),
-            r"logs\[0\] is a list_iterator",
-        ),  # type: ignore[list-item]
     ],
 )
 def test_settings_without_meaning_are_refused(make: Callable[[], object], reason: str) -> None:

@@ -52,7 +52,7 @@ def run(seed: int) -> Experiment:
 
 @cache
 def fit() -> Identification:
-    return identify(zoo.puma260(), [run(0), run(1), run(2)], Recipe.bare(estimator="wls", significant="1%"))
+    return identify(zoo.puma260(), [run(0), run(1), run(2)], Recipe.bare(estimator="wls")).with_significant("1%")
 
 
 def found() -> Significance:
@@ -100,7 +100,7 @@ def test_an_arm_that_has_all_parameters_pays_with_accuracy() -> None:
         process(simulate_experiment(robot, motion, rate_hz=100, duration_s=7.0, noise=Noise(effort=0.2), seed=seed))
         for seed, motion in enumerate(motions)
     ]
-    whole = identify(robot, runs[:2], Recipe.bare(estimator="wls", significant="3%"))
+    whole = identify(robot, runs[:2], Recipe.bare(estimator="wls")).with_significant("3%")
     assert whole.significance is not None
     full, short = dynid.validate(whole, runs[2]), dynid.validate(whole.significance, runs[2])
     cost = pruning_cost(whole, full, short)
@@ -117,7 +117,8 @@ def test_selected_terms_are_carried_by_the_pruned_robot() -> None:
     plain = process(simulate_experiment(robot, motion, rate_hz=100, duration_s=12.0, noise=NOISE))
     spring = 3.0 * np.sin(plain.q[:, :1]) * (np.arange(robot.dof) == 0)
     one = replace(plain, effort=plain.effort + spring)
-    sprung = identify(robot, one, Recipe.bare(estimator="wls", springs=(robot.joint_names[0],), significant="1%"))
+    recipe = Recipe.bare(estimator="wls", springs=(robot.joint_names[0],))
+    sprung = identify(robot, one, recipe).with_significant("1%")
     assert sprung.significance is not None
     pruned = sprung.significance.pruned
     assert "HS1_1" in pruned.kept
@@ -151,8 +152,8 @@ def test_a_missing_percent_sign_is_named(text: str) -> None:
 
 @pytest.mark.parametrize("number", [0.01, 1, True])
 def test_a_share_in_a_recipe_is_a_text(number: float) -> None:
-    with pytest.raises(ArgumentError, match="Give a text"):
-        Recipe.bare(significant=number)
+    with pytest.raises(ArgumentError, match="not a text"):
+        fit().with_significant(number)  # type: ignore[arg-type]
 
 
 def test_pruning_by_planned_motions_is_public() -> None:
@@ -257,7 +258,7 @@ def test_codegen_repeats_an_identification_that_kept_all_parameters(logs: Path) 
 
 
 def test_logs_that_are_read_in_pieces_have_no_samples_to_judge_parameters_by(logs: Path) -> None:
-    code, _, text = invoke(*identify_words(logs, "pieces"), "--significant", "1%", "--set", "stream=true")
+    code, _, text = invoke(*identify_words(logs, "pieces"), "--significant", "1%", "--engine", "pieces")
     assert code == 2
     assert "significant needs a whole log in memory" in text
 

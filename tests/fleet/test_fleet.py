@@ -80,8 +80,8 @@ def bits(found: Fleet) -> list[bytes]:
 def test_the_result_does_not_depend_on_the_engine(found: Fleet, folder: Path, engine: str) -> None:
     if engine == "dask":
         pytest.importorskip("distributed", reason="Dask is not installed")
-    recipe = replace(RECIPE, engine=engine, workers=2)  # type: ignore[arg-type]
-    assert bits(identify_fleet(ROBOT, f"{folder}/{{arm}}/*.csv", recipe, channel_map=MAP)) == bits(found)
+    pattern = f"{folder}/{{arm}}/*.csv"
+    assert bits(identify_fleet(ROBOT, pattern, RECIPE, channel_map=MAP, engine=f"{engine}:2")) == bits(found)
 
 
 def test_a_new_day_costs_only_its_own_reading(found: Fleet, folder: Path, tmp_path: Path) -> None:
@@ -176,17 +176,17 @@ def test_settings_that_need_whole_logs(folder: Path) -> None:
 
 def test_identify_gives_the_same_by_every_engine(folder: Path) -> None:
     logs, recipe = sorted((folder / "arm0").glob("*.csv"))[:3], replace(RECIPE, estimator="wls")
-    values = [
-        identify(ROBOT, logs, replace(recipe, engine=engine, workers=workers), channel_map=MAP).estimate.values  # type: ignore[arg-type]
-        for engine, workers in (("processes", 1), ("processes", 2))
-    ]
-    np.testing.assert_array_equal(*values)
-    streamed = identify(ROBOT, logs, replace(recipe, stream=True), channel_map=MAP).estimate.values
-    np.testing.assert_allclose(values[0], streamed, rtol=1e-7, atol=1e-9)
+    one, two, here, whole = (
+        identify(ROBOT, logs, recipe, channel_map=MAP, engine=engine).estimate.values
+        for engine in ("processes:1", "processes:2", "pieces", "memory")
+    )
+    np.testing.assert_array_equal(one, two)
+    np.testing.assert_array_equal(one, here)
+    np.testing.assert_allclose(one, whole, rtol=1e-7, atol=1e-9)
     bad = folder / "bad.csv"
     bad.write_bytes(b"no log")
     with pytest.raises(DataError, match="bad"):
-        identify(ROBOT, [*logs, bad], replace(RECIPE, engine="processes", workers=1), channel_map=MAP)
+        identify(ROBOT, [*logs, bad], RECIPE, channel_map=MAP, engine="processes:1")
 
 
 def test_a_full_disk_costs_the_store_and_not_the_run(

@@ -83,8 +83,8 @@ def test_a_small_fleet_says_what_it_cannot_tell(folder: Path) -> None:
     ("words", "what"),
     [
         (["--engine", "spark"], "spark"),
-        (["--engine", "processes", "--workers", "0"], "workers"),
-        (["--scheduler", "tcp://127.0.0.1:1"], "has no scheduler"),
+        (["--engine", "processes:0"], "workers"),
+        (["--engine", "tcp://nowhere"], "no address of a scheduler"),
         (["--set", "hold_out=30%"], "hold_out needs a whole log"),
         (["--window", "0"], "window"),
     ],

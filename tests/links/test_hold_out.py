@@ -87,7 +87,7 @@ def test_nothing_left_to_one_side_is_refused(log: Recording) -> None:
 
 def test_the_error_in_a_band_is_that_of_plain_filtering(log: Recording) -> None:
     """Measured and predicted torques low-passed with SciPy, ends left out, compared."""
-    used, held = split_log(log, Recipe(band_hz=5.0, hold_out="40%", judge_rest=True))
+    used, held = split_log(log, Recipe(band_hz=5.0, hold_out="40%", dead_band=0.0))
     fit = identify(ROBOT, used, Recipe.bare(band_hz=5.0), estimator=WLS())
     check = validate(fit, held, trim_s=0.4)
     sections = signal.butter(4, 5.0, fs=200.0, output="sos")

@@ -68,7 +68,6 @@ DOORS: dict[str, Callable[[Experiment, Experiment], Any]] = {
         dynid.load.identify_drive_gains(robot(), loaded=a, unloaded=b, mass_kg=2.0).gain
     ),
     "build_equations": lambda a, b: WLS().solve(dynid.estimation.build_equations(robot(), b)).values,
-    "stream_equations": lambda a, b: dynid.estimation.stream_equations(robot(), [lambda: [b]]).information.factor(0),
     "plot": lambda a, b: [line.get_ydata() for axis in dynid.plot(fit(), a).axes[::4] for line in axis.get_lines()],
     "joint_torques": lambda a, b: [joint.residual for joint in joint_torques(fit(), a)],
     "joint_friction": lambda a, b: [friction.speed for friction in dynid.links.joint_friction(fit(), [a])],

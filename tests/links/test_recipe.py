@@ -40,12 +40,10 @@ unit = ["N m", "N", "N"]
 
 
 def test_a_recipe_file_gives_the_recipe_back(tmp_path: Path) -> None:
-    recipe = Recipe(
-        springs=("joint1",), band_hz=8.0, cutoff_hz=None, delay_s="auto", hold_out="30%", friction="plain", stream=False
-    )
+    recipe = Recipe(springs=("joint1",), band_hz=8.0, cutoff_hz=None, delay_s="auto", hold_out="30%", friction="plain")
     recipe.write(tmp_path / "recipe.toml")
     assert Recipe.read(tmp_path / "recipe.toml") == recipe
-    other = Recipe(gravity=(0.0, 0.0, 9.81))
+    other = Recipe(dead_band=0.0, terms=())
     other.write(tmp_path / "recipe.toml", force=True)
     assert Recipe.read(tmp_path / "recipe.toml") == other
     (tmp_path / "short.toml").write_text('band_hz = 5\nfriction = "plain"\n')
@@ -83,6 +81,7 @@ def test_a_wrong_recipe_file_is_refused_by_file_and_key(
 def test_words_change_a_recipe() -> None:
     recipe = Recipe().with_words(["band_hz=30", "delay_s=auto", "springs=a,b", "friction=plain", "hold_out=every:3:1"])
     assert recipe == Recipe(band_hz=30.0, delay_s="auto", springs=("a", "b"), friction="plain", hold_out="every:3:1")
+    assert Recipe().with_words(["terms=none"]) == Recipe().with_words(["terms="]) == Recipe(terms=())
     with pytest.raises(ArgumentError, match="KEY=VALUE"):
         Recipe().with_words(["band_hz"])
 
@@ -93,9 +92,6 @@ def test_words_change_a_recipe() -> None:
         ("friction", "smooth", '"rich"'),
         ("gate", "false", "Give true or false"),
         ("gate", 1, "Give true or false"),
-        ("couplings", "no", "Give true or false"),
-        ("judge_rest", "no", "Give true or false"),
-        ("stream", "maybe", '"auto"'),
         ("law", 5, "a text or none"),
         ("springs", "yaw", "Give a list"),
         ("springs", (3,), "Give a list"),
@@ -111,12 +107,11 @@ def test_a_setting_of_a_wrong_kind_is_refused_by_name(key: str, value: object, w
 def test_numbers_and_lists_of_other_libraries_are_settings_too() -> None:
     recipe = Recipe(
         band_hz=np.float32(8.0),  # type: ignore[arg-type]
-        gravity=np.array([0.0, 0.0, 9.81]),  # type: ignore[arg-type]
         springs=["joint1"],  # type: ignore[arg-type]
         gate=np.bool_(False),  # type: ignore[arg-type]
         law=Path("law.toml"),  # type: ignore[arg-type]
     )
-    assert recipe == Recipe(band_hz=8.0, gravity=(0.0, 0.0, 9.81), springs=("joint1",), gate=False, law="law.toml")
+    assert recipe == Recipe(band_hz=8.0, springs=("joint1",), gate=False, law="law.toml")
 
 
 def test_a_band_beyond_half_the_sampling_rate_is_refused() -> None:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 Function = Callable[..., None]
 
-SHORT_SETTINGS = ("gravity", "rows", "time", "engine", "workers", "scheduler")
-"""Settings of recipes that can be written as options of their own; a command has at most 12 options."""
 SIMILAR = 0.7
 """Similarity from which on a known name is proposed for an unknown one, 0 to 1 (convention)."""
 
@@ -125,6 +123,9 @@ GRAVITY = click.option("--gravity", metavar="X,Y,Z",
                        "by default.")  # fmt: skip
 ROWS = click.option("--rows", metavar="A:B", help="Use rows A to B - 1 of the log, counted from 0.")
 TIME = click.option("--time", metavar="A:B", help="Use the time from A to B since the start of the log [s].")
+ENGINE = click.option("--engine", metavar="NAME",
+                      help="Where logs are reduced: processes, processes:4, dask, or the address of a Dask cluster "
+                      "(tcp://HOST:8786); docs/scaling.md says when it pays.")  # fmt: skip
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 MAP_HELP = (
     "Channel map of the {}: a TOML file (see dynid inspect), or a built-in one: ur_rtde, libfranka, "
@@ -184,33 +185,17 @@ def recipe_keys(command_name: str) -> tuple[str, ...]:
 
 
 class RecipeCommand(click.Command):
-    """A command whose settings about the used part of a log have short forms: ``--rows a:b`` is ``--set rows=a:b``."""
+    """A command that proposes a setting of its recipe for an option that it does not have."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments with the short forms written out."""
+        """Read the arguments."""
         try:
-            return super().parse_args(ctx, self.write_out(args))
+            return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             meant = setting_for(str(ctx.info_name), error.option_name)
             if meant is None:
                 raise
             raise errors.ArgumentError(f"there is no option {error.option_name}", remedy=f"Write {meant}.") from None
-
-    def write_out(self, args: Sequence[str]) -> list[str]:
-        """The words with every short form as --set."""
-        options = {name for parameter in self.params for name in parameter.opts}
-        short = {f"--{key}" for key in SHORT_SETTINGS} - options if "--set" in options else set()
-        words: list[str] = []
-        rest = iter(args)
-        for word in rest:
-            name, equals, value = word.partition("=")
-            if word == "--":
-                words += [word, *rest]
-            elif name in short:
-                words += ["--set", f"{name.removeprefix('--')}={value if equals else next(rest, '')}"]
-            else:
-                words.append(word)
-        return words
 
     def given(self, args: Sequence[str]) -> dict[str, Any]:
         """Parameter -> its text, or texts, as the words give it; nothing is converted and no file is opened.
@@ -219,7 +204,7 @@ class RecipeCommand(click.Command):
             click.UsageError: The words name an option that the command does not have.
         """
         context = click.Context(self, info_name=self.name)
-        return dict(self.make_parser(context).parse_args(self.write_out(args))[0])
+        return dict(self.make_parser(context).parse_args(list(args))[0])
 
 
 def command(*examples: str) -> Callable[[Function], click.Command]:
@@ -267,23 +252,14 @@ def logs_argument(function: Function, required: bool = True) -> Function:
     return click.argument("logs", nargs=-1, required=required, type=LogPath())(with_runs)
 
 
-def recipe_options(
-    example: str, *, page: str | None = None, of_logs: bool = False, spreads: bool = False
-) -> Callable[[Function], Function]:
+def recipe_options(example: str, *, page: str | None = None) -> Callable[[Function], Function]:
     """Add the options --recipe and --set.
 
     Args:
         example: A setting for the help of --set.
         page: The page that lists all keys.
-        of_logs: Whether the settings say which part of a log is used, so that --rows and --time stand for them.
-        spreads: Whether logs can be spread over processes or a cluster, so that --engine and so on stand for settings.
     """
     keys = "" if page is None else f" {page} lists the keys."
-    if of_logs:
-        keys += " --rows 100:5000, --time 2.5:30 and --gravity 0,0,9.81 are short for --set rows=100:5000 and so on."
-    if spreads:
-        keys += " So are --engine processes, --workers 4 and --engine dask --scheduler tcp://HOST:8786, which spread"
-        keys += " logs over processes or a Dask cluster; docs/scaling.md says when it pays."
     change = click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
                           help=f"Change one setting of the recipe, such as {example}; repeatable.{keys}")  # fmt: skip
     return lambda function: RECIPE(change(function))
@@ -322,6 +298,13 @@ def robot_argument(function: Function) -> Function:
         function(*args, robot=read_robot(robot, held_joints(hold)), **options)
 
     return click.argument("robot", shell_complete=_complete_robot)(HOLD(with_robot))
+
+
+def place_robot(robot: Robot, gravity: str | None) -> Robot:
+    """The robot under the gravity of ``--gravity``, if it is given."""
+    from dynid.links.log_part import read_gravity
+
+    return robot if gravity is None else robot.with_gravity(read_gravity(gravity))
 
 
 def held_joints(pairs: tuple[str, ...]) -> dict[str, float]:

@@ -45,6 +45,25 @@ def make_engine(name: str = "local", *, workers: int | None = None, scheduler: s
     return Local()
 
 
+def read_engine(text: str) -> dict[str, Any]:
+    """The arguments of `make_engine` from one word.
+
+    Args:
+        text: ``local``, ``processes`` or ``dask``, with a number of workers if wanted (``processes:4``), or the address
+            of a running Dask cluster (``tcp://10.0.0.5:8786``).
+
+    Raises:
+        ArgumentError: It is none of these.
+    """
+    if "://" in text:
+        found: dict[str, Any] = {"name": "dask", "scheduler": text}
+    else:
+        name, _, workers = text.partition(":")
+        found = {"name": name, "workers": int(workers) if workers.isdecimal() else workers or None}
+    check_engine(found["name"], found.get("workers"), found.get("scheduler"))
+    return found
+
+
 def check_engine(name: Any, workers: Any, scheduler: Any) -> None:
     """Refuse settings of an engine that cannot be meant."""
     if name not in ENGINES:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
-    "streamed_logs": ["stream_equations"],
     "closed_loop.in_loop": ["InLoop", "with_loop"],
     "closed_loop.instrumental": ["InstrumentalVariables"],
     "closed_loop.law_test": ["check_controller"],

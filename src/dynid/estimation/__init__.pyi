@@ -33,4 +33,3 @@ from dynid.estimation.physical.bounds import Bounds as Bounds
 from dynid.estimation.physical.feasible import FeasibleWLS as FeasibleWLS
 from dynid.estimation.registry import estimator as estimator
 from dynid.estimation.registry import estimators as estimators
-from dynid.estimation.streamed_logs import stream_equations as stream_equations

@@ -4,12 +4,12 @@
       Samples          also whole experiments in memory: estimators can read single samples again
         LoopedRuns     also the control loop of every experiment: it can be simulated
 
-`build_equations` reduces experiments in memory, `stream_equations` reduces streams of pieces.
+`build_equations` reduces experiments in memory; `dynid.links.common.leaves` reduces logs piece by piece.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -33,8 +33,6 @@ TIME_BLOCKS = 10
 MANY_RUNS, FEW_BLOCKS = 8, 5
 """Number of experiments above which each is cut into few blocks: folds of cross-validation and sums for intervals then
 go from run to run, and only drifts are looked for within one (convention; memory and time grow with all blocks)."""
-StreamedLog = Callable[[], Iterable[Experiment]]
-"""A function that starts the stream of a log, as often as it is called; see `dynid.process_stream`."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,7 +41,7 @@ class Factors:
 
     holds: ClassVar[str] = "reduced equations"
     """What these equations hold, for messages."""
-    remedy: ClassVar[str] = "Use build_equations or stream_equations."
+    remedy: ClassVar[str] = "Use build_equations."
     """How a person gets such equations, or does without them, for messages."""
 
     robot: Robot

@@ -147,7 +147,7 @@ class SavedResult:
         """
         part = self.content.get("significant")
         if part is None:
-            remedy = "Run dynid identify with --significant 1%, or identify with Recipe(significant='1%')."
+            remedy = "Run dynid identify with --significant 1%, or write fit.with_significant('1%')."
             raise DataError("the result holds no significant parameters", remedy=remedy)
         with _content_errors():
             pruned = from_plain(part["pruned"], _types(), "significant.pruned")

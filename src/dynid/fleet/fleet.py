@@ -13,7 +13,7 @@ import numpy as np
 from dynid.checks import check_number
 from dynid.decompositions import one_blas_thread
 from dynid.engines.base import Engine
-from dynid.engines.engine_names import make_engine, refuse_missing_dask
+from dynid.engines.engine_names import make_engine, read_engine, refuse_missing_dask
 from dynid.errors import DataError, DynidError
 from dynid.estimation.equations import Factors, merge_information, next_segment
 from dynid.estimation.estimate import Estimator
@@ -209,6 +209,7 @@ def identify_fleet(
     store: str | Path | None = None,
     window_days: float = MONTH_DAYS,
     progress: Progress | None = None,
+    engine: str = "local",
 ) -> Fleet:
     """Identify a fleet of arms of one type from the logs of all of them.
 
@@ -218,11 +219,13 @@ def identify_fleet(
     Args:
         robot: The type: geometry and terms; its parameter values are the prior.
         data: Patterns such as "logs/{arm}/*.parquet", or for each arm its logs.
-        recipe: All settings, the engine among them; the defaults of `Recipe` if None. Terms are not selected.
+        recipe: All settings; the defaults of `Recipe` if None. Terms are not selected.
         channel_map: Channel map of the logs.
         store: Folder in which reduced logs are kept: the next call reads only new or changed logs.
         window_days: Length of the windows of time in which own parameters are followed [days].
         progress: Called with the finished share (0 to 1) and a short description of the current step.
+        engine: Where logs are reduced: ``local`` (this process), ``processes`` or ``processes:4``, ``dask``, or the
+            address of a Dask cluster.
 
     Raises:
         ArgumentError: Settings exclude each other.
@@ -237,13 +240,14 @@ def identify_fleet(
     check_number("window_days", window_days, "a time above zero [days]")
     chosen = replace(recipe or Recipe(), friction="plain")
     _refuse_unusable(chosen)
-    refuse_missing_dask(chosen.engine)
+    where = read_engine(engine)
+    refuse_missing_dask(where["name"])
     logs = _listed(data, channel_map)
     model = prepare_robot(robot, chosen, channel_map)
     base = require_kept_columns(base_parameters(model))
     reading = _Reading(model, base, chosen, channel_map, None if store is None else LeafStore(Path(store)))
-    with make_engine(chosen.engine, workers=chosen.workers, scheduler=chosen.scheduler) as engine:
-        leaves, failed, read = reading.leaves(logs, engine, progress)
+    with make_engine(**where) as made:
+        leaves, failed, read = reading.leaves(logs, made, progress)
     if not leaves:
         first = {log.reason: log for log in reversed(failed)}  # each reason once, with the first log that has it
         reasons = "; ".join(f"{log.path}: {log.reason}" for log in reversed(first.values()))
@@ -264,7 +268,7 @@ def identify_fleet(
 
 def _refuse_unusable(recipe: Recipe) -> None:
     """Refuse settings that need whole logs in memory."""
-    refuse_in_pieces([key for key in ("hold_out", "band_hz", "springs", "significant", "free") if getattr(recipe, key)])
+    refuse_in_pieces([key for key in ("hold_out", "band_hz", "springs", "free") if getattr(recipe, key)])
 
 
 def _listed(data: FleetData, channel_map: ChannelMapSource | None) -> list[FleetLog]:

@@ -15,7 +15,6 @@ import hashlib
 import json
 import os
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -160,9 +159,8 @@ def _lock_folder(folder: Path) -> _FolderLock | None:
 
 def settings_digest(task: LeafTask) -> str:
     """Digest of everything but the log that a leaf depends on; where it is made does not matter."""
-    recipe = replace(task.recipe, engine="local", workers=None, scheduler=None)
     facts = (
-        task.robot.fingerprint, task.columns, recipe.to_toml(), repr(task.channel_map), task.version, MOST_BLOCKS,
+        task.robot.fingerprint, task.columns, task.recipe.to_toml(), repr(task.channel_map), task.version, MOST_BLOCKS,
         FIRST_BLOCK,
     )  # fmt: skip
     return hashlib.sha256(repr(facts).encode()).hexdigest()

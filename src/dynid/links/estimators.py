@@ -49,9 +49,15 @@ def make_estimator(
         )
     made = estimator(name)
     if not made.simulates_loop:
+        if recipe.law is not None:
+            raise ArgumentError(
+                f"estimator {name} simulates no control loop, so that the law has no effect",
+                remedy="Leave law out, or choose the estimator iv or didim.",
+            )
         return made
     from dynid.estimation.closed_loop.in_loop import InLoop
     from dynid.estimation.closed_loop.loop_estimator import LoopEstimator
+    from dynid.loop.law_files import read_law_rate
 
     assert isinstance(made, LoopEstimator), "estimators of the command line bring no loop of their own"
     if recipe.springs:
@@ -62,7 +68,7 @@ def make_estimator(
     return InLoop(
         estimator=made,
         law=None if recipe.law is None else read_robot_law(recipe.law, robot),
-        rate_hz=recipe.control_rate_hz,
+        rate_hz=None if recipe.law is None else read_law_rate(recipe.law),
         motions=_commanded_motions(robot, logs, channel_map),
     )
 

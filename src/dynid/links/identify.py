@@ -16,7 +16,7 @@ from dynid.arrays import Floats
 from dynid.decompositions import one_blas_thread
 from dynid.diagnosis.refined_geometry import refine_geometry
 from dynid.diagnosis.runs import diagnose_runs
-from dynid.engines.engine_names import make_engine, refuse_missing_dask
+from dynid.engines.engine_names import make_engine, read_engine
 from dynid.errors import ArgumentError
 from dynid.estimation.equations import Factors, Samples, build_equations
 from dynid.estimation.estimate import Estimate, Estimator, convert_estimate
@@ -26,7 +26,6 @@ from dynid.estimation.physical.feasible import FeasibleWLS
 from dynid.estimation.physical.friction_signs import check_friction
 from dynid.estimation.physical.nearest import lift_parameters
 from dynid.estimation.registry import capabilities
-from dynid.estimation.streamed_logs import stream_equations
 from dynid.findings import Finding
 from dynid.lazy import cached_property
 from dynid.links.common.leaves import fix_cutoff, reduce_logs
@@ -44,6 +43,7 @@ from dynid.links.rich.selection import Selection, select_mechanisms
 from dynid.links.significance import Significance, significant_parameters
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.recording import Recording
+from dynid.parameters.base import Method as BaseMethod
 from dynid.parameters.base import base_parameters, choose_base
 from dynid.parameters.base_set import BaseParameters
 from dynid.processing.experiment import Experiment, matched_runs
@@ -77,7 +77,7 @@ class Identification:
     selection: Selection | None = None
     """Which mechanisms of friction were kept, where they were tried."""
     significance: Significance | None = None
-    """The significant parameters, fitted again without the others, where the recipe asks for them."""
+    """The significant parameters, fitted again without the others; see `with_significant`."""
     chosen: BaseParameters | None = None
     """The set of base parameters that the user chose, where it is not that of the equations."""
     solved: Estimate | None = None
@@ -194,6 +194,24 @@ class Identification:
         """How far torque errors as large as the residual can move the estimate, [GautierKhalil1992] eq. (12)."""
         return estimate_bounds(self.equations, self.in_columns.estimate)
 
+    def with_significant(self, share: str) -> Identification:
+        """The same with a short model, for real-time code ([Izaguirre1992] section 7).
+
+        Args:
+            share: Share of a joint's largest torque, such as "1%", below which parameters are left out; the others are
+                fitted again.
+
+        Raises:
+            ArgumentError: The share is no percentage, or the logs were read piece by piece.
+        """
+        threshold = read_share(share)
+        if not isinstance(self.equations, Samples):
+            refuse_in_pieces(["significant"])
+        chosen = () if self.selection is None else self.selection.terms
+        stated = [term for term in self.equations.terms if term not in chosen]
+        found = significant_parameters(self.equations.keep(stated), threshold=threshold)  # type: ignore[arg-type]
+        return replace(self, significance=found)
+
     def summary(self) -> str:
         """The result as text: method, errors, parameters with their uncertainty, findings."""
         estimate = self.estimate
@@ -250,9 +268,10 @@ def identify(
     *,
     estimator: Estimator | str | None = None,
     channel_map: ChannelMapSource | None = None,
-    base: BaseParameters | None = None,
+    base: BaseParameters | BaseMethod | None = None,
     terms: Sequence[Term] = (),
     threads: int = 1,
+    engine: str = "auto",
 ) -> Identification:
     """Identify a robot's parameters by a recipe, as ``dynid identify`` does.
 
@@ -267,9 +286,14 @@ def identify(
         recipe: All settings; the defaults of `Recipe` if None.
         estimator: Estimator, or its name such as "wls", that replaces the one named by the recipe.
         channel_map: Channel map of log files, or its file; its gear matrix also gives couplings of motors.
-        base: The set of base parameters in which the robot with its terms is estimated; that of the recipe by default.
+        base: The set of base parameters in which the robot with its terms is estimated, or the method of
+            `dynid.base_parameters` that makes it, such as "minimal-combinations" for Lin's.
         terms: Further terms of the torques that are in both models.
         threads: Number of threads that reduce the samples.
+        engine: How logs are read. ``memory``: as a whole. ``pieces``: piece by piece, whatever their length, with plain
+            friction alone; so do ``processes`` or ``processes:4`` (a pool of processes), ``dask`` or the address of a
+            Dask cluster, with the same result for any number of workers. ``auto``: in pieces above 200 MB, or 2 GB if
+            something in the recipe needs whole logs.
 
     Raises:
         ArgumentError: Settings exclude each other, or data of several kinds are mixed.
@@ -289,30 +313,33 @@ def identify(
     if logs and len(logs) < len(given):
         raise ArgumentError("experiments and logs are mixed", remedy="Give experiments only, or logs only.")
     method = estimator or make_estimator(chosen, model, logs, channel_map)
-    if base is not None and choose_base(model, base).mixing is not None:  # no columns of the regressor: solve in others
-        chosen, base = replace(chosen, base="minimal-combinations"), None
+    stated = base_parameters(model, base) if isinstance(base, str) else base and choose_base(model, base)
+    # a set whose members are no columns of the regressor is solved in another one
+    solved = stated if stated is None or stated.mixing is None else None
     if logs:
         reader = LogReader(robot=model, recipe=chosen, channel_map=channel_map)
-        return identify_logs(reader, logs, method, base=base, terms=terms, threads=threads)[0]
+        fit = identify_logs(reader, logs, method, base=solved, terms=terms, threads=threads, engine=engine)[0]
+        return fit if stated is solved else fit.in_set(stated)
     if chosen.hold_out is not None:
         raise ArgumentError(
             "hold_out splits logs before they are processed, and these are processed",
             remedy="Give logs, or split the data with cross_validate.",
         )
     runs = [item for item in given if isinstance(item, Experiment)]
-    return identify_experiments(model, runs, chosen, method, base=base, terms=terms, threads=threads)
+    fit = identify_experiments(model, runs, chosen, method, base=solved, terms=terms, threads=threads)
+    return fit if stated is solved else fit.in_set(stated)
 
 
 def prepare_robot(robot: Robot, recipe: Recipe, channel_map: ChannelMapSource | None = None) -> Robot:
-    """Add the terms of a recipe to a robot under the recipe's gravity, and the couplings that a channel map states.
+    """Add the terms of a recipe to a robot, and the couplings that a channel map states.
 
     Args:
         robot: The robot.
         recipe: The recipe.
         channel_map: The channel map, if any.
     """
-    model = add_terms(recipe.placed(robot), recipe.terms)
-    return with_coupled_motors(model, channel_map) if recipe.couplings and channel_map is not None else model
+    model = add_terms(robot, recipe.terms)
+    return with_coupled_motors(model, channel_map) if recipe.terms and channel_map is not None else model
 
 
 @one_blas_thread()
@@ -325,6 +352,7 @@ def identify_logs(
     base: BaseParameters | None = None,
     terms: Sequence[Term] = (),
     threads: int = 1,
+    engine: str = "auto",
 ) -> tuple[Identification, list[Experiment]]:
     """Identify a robot that has its terms from logs, in memory or piece by piece.
 
@@ -336,41 +364,31 @@ def identify_logs(
         base: As for `identify`.
         terms: As for `identify`.
         threads: As for `identify`.
+        engine: As for `identify`.
 
     Returns:
         The identification, and the held-out experiments.
     """
-    recipe = reader.recipe
-    whole = _needs_whole_logs(recipe, estimator, terms)
-    if recipe.engine != "local":
-        refuse_in_pieces(whole)
-        refuse_missing_dask(recipe.engine)
-        fixed = fix_cutoff(reader, logs)
-        with make_engine(recipe.engine, workers=recipe.workers, scheduler=recipe.scheduler) as engine:
-            equations = reduce_logs(fixed, logs, engine, base)
-        proof = fixed.experiments(held_out, for_validation=True)
-    elif recipe.stream is True or (recipe.stream == "auto" and read_in_pieces(logs, needed_whole=bool(whole))):
-        refuse_in_pieces(whole)
-        fixed = fix_cutoff(reader, logs)
-        equations = stream_equations(fixed.robot, fixed.streams(logs), base=base)
-        proof = fixed.experiments(held_out, for_validation=True)
-    else:
-        if whole and recipe.stream == "auto" and read_in_pieces(logs, needed_whole=False):
-            reader.note("whole-logs", f"{whole[0]} needs whole logs in memory, which takes long for large files")
+    whole = _needs_whole_logs(reader, estimator, terms)
+    if engine == "memory" or (engine == "auto" and not read_in_pieces(logs, needed_whole=bool(whole))):
+        if whole and engine == "auto" and read_in_pieces(logs, needed_whole=False):
+            reader.note(f"{whole[0]} needs whole logs in memory, which takes long for large files")
         runs, proof = reader.training_and_proof(logs, held_out)
+        recipe = reader.recipe
         fit = identify_experiments(reader.robot, runs, recipe, estimator, base=base, terms=terms, threads=threads)
         return fit, proof
-    reader.note("in-pieces", "logs are read piece by piece: the plain friction alone is fitted")
-    return _in_chosen_set(identify_equations(equations, estimator), recipe), proof
+    refuse_in_pieces(whole)
+    with make_engine(**read_engine("local" if engine in ("auto", "pieces") else engine)) as made:
+        fixed = fix_cutoff(reader, logs)
+        equations = reduce_logs(fixed, logs, made, base)
+    reader.note("logs are read piece by piece: the plain friction alone is fitted")
+    return identify_equations(equations, estimator), fixed.experiments(held_out, for_validation=True)
 
 
-def _in_chosen_set(fit: Identification, recipe: Recipe) -> Identification:
-    return fit if recipe.base == "auto" else fit.in_set(base_parameters(fit.robot, recipe.base))
-
-
-def _needs_whole_logs(recipe: Recipe, estimator: Estimator, terms: Sequence[Term]) -> list[str]:
+def _needs_whole_logs(reader: LogReader, estimator: Estimator, terms: Sequence[Term]) -> list[str]:
     """Settings that need whole logs in memory."""
-    wanted = [key for key in ("hold_out", "band_hz", "springs", "significant", "free") if getattr(recipe, key)]
+    wanted = [key for key in ("hold_out", "band_hz", "springs", "free") if getattr(reader.recipe, key)]
+    wanted += [key for key in ("rows", "time") if getattr(reader, key)]
     wanted += ["terms"] if terms else []
     inner: Estimator = getattr(estimator, "estimator", estimator)  # one in a control loop holds another
     kind = type(inner)
@@ -403,11 +421,7 @@ def identify_experiments(
     else:
         fit = identify_equations(equations, estimator)
     added = (*(freed.findings if freed else ()), *(settled.findings if settled else ()))
-    fit = replace(fit, estimate=replace(fit.estimate, findings=(*added, *fit.estimate.findings)))
-    if recipe.significant is not None:
-        share = read_share(recipe.significant)
-        fit = replace(fit, significance=significant_parameters(equations, threshold=share))
-    return _in_chosen_set(fit, recipe)
+    return replace(fit, estimate=replace(fit.estimate, findings=(*added, *fit.estimate.findings)))
 
 
 def fit_rich(equations: Samples, estimator: FeasibleWLS, *, tilt: bool = True) -> Identification:
@@ -466,7 +480,7 @@ def _better_loads(wide: Samples, selection: Selection, estimator: FeasibleWLS) -
 
 
 def identify_equations(equations: Factors, estimator: Estimator | None = None) -> Identification:
-    """Identify a robot's parameters from equations as they are, such as those of `stream_equations`.
+    """Identify a robot's parameters from equations as they are, such as those of logs that were read piece by piece.
 
     Args:
         equations: The equations.

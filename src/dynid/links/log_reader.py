@@ -96,6 +96,10 @@ class LogReader:
     """The robot with its terms."""
     recipe: Recipe
     channel_map: ChannelMapSource | None = None
+    rows: str | None = None
+    """Rows of every log that are used, such as "100:5000", counted from 0; None for all."""
+    time: str | None = None
+    """Time of every log that is used since its start [s], such as "2.5:30"; None for all."""
     needs_torques: bool = True
     """Whether a log without joint torques is refused."""
     check: Check = check_and_process
@@ -171,9 +175,9 @@ class LogReader:
         """One cutoff for logs [Hz], chosen from their first pieces."""
         return share_cutoff([self._begin(log)[0] for log in logs])[0]
 
-    def note(self, code: str, message: str) -> None:
-        """Report a note about the recipe."""
-        self.notice(Finding(code=code, severity="note", where="recipe", message=message))
+    def note(self, message: str) -> None:
+        """Report a note about how logs are read."""
+        self.notice(Finding(code="large-logs", severity="note", where="logs", message=message))
 
     # --- whole logs ------------------------------------------------------------------------------------------------
 
@@ -183,14 +187,14 @@ class LogReader:
         options = Processing(
             cutoff_hz=recipe.cutoff_hz,
             band_hz=recipe.band_hz,
-            dead_band=recipe.dead_band,
+            dead_band=recipe.dead_band or 0.0,
             effort_delay_s=recipe.delay_s,
             cleaning=Cleaning(max_gap_s=recipe.max_gap_s),
         )
         if not for_validation:
             return options
         trim: float | Literal["auto"] = "auto" if recipe.band_hz is None else 0.0
-        return replace(options, rest=None if recipe.judge_rest else options.rest, trim_s=trim)
+        return replace(options, rest=options.rest if recipe.dead_band is None else None, trim_s=trim)
 
     def _recording(self, log: Log, done: float = 0.0) -> Recording:
         """Read a log: its rows that the recipe names, in the order of the robot's joints."""
@@ -200,7 +204,7 @@ class LogReader:
                 log, self.robot, channel_map=self.channel_map
             )  # fmt: skip
             recording = match_joints(recording, self.robot)
-            recording = cut_recording(recording, rows=self.recipe.rows, time=self.recipe.time)
+            recording = cut_recording(recording, rows=self.rows, time=self.time)
             self._require_torques(recording)
             self.seen.add(log, recording)
             if isinstance(self.recipe.cutoff_hz, int | float) and not recording.isolated:
@@ -245,11 +249,6 @@ class LogReader:
     # --- pieces ----------------------------------------------------------------------------------------------------
 
     def _pieces(self, log: Log, progress: Progress | None = None) -> Iterator[Recording]:
-        if self.recipe.rows is not None or self.recipe.time is not None:
-            raise ArgumentError(
-                "a log that is read piece by piece is used as a whole",
-                remedy="Omit rows and time, or set stream=false.",
-            )
         if isinstance(log, Recording):
             return iter([match_joints(log, self.robot)])
         return read_stream(log, self.robot, channel_map=self.channel_map, progress=progress)
@@ -414,5 +413,5 @@ def refuse_in_pieces(wanted: Sequence[str]) -> None:
     if wanted:
         raise ArgumentError(
             f"{wanted[0]} needs a whole log in memory, and this one is read piece by piece",
-            remedy="Leave it out, or set stream = false where the memory is large enough.",
+            remedy="Leave it out, or choose the engine memory where the memory is large enough.",
         )

@@ -13,11 +13,15 @@ from dynid.robot.model import Robot
 
 _KINDS: dict[str, Any] = {"pd": PD, "pid": PID, "cascade": Cascade, "computed_torque": ComputedTorqueLaw}
 
+FASTEST_HZ = 1e5
+"""Highest rate of a control law [Hz] (convention: a drive's inner loop)."""
+
 
 def read_law(path: str | Path, model: Robot | None = None) -> ControlLaw:
     r"""Read a law from a TOML file with its ``kind`` and its gains, ``kp = [...]`` etc.
 
-    The kinds are "pd", "pid", "cascade" and "computed_torque".
+    The kinds are "pd", "pid", "cascade" and "computed_torque". The file may state the rate of the law,
+    too: ``rate_hz``, see `read_law_rate`.
 
     Args:
         path: The file.
@@ -35,7 +39,7 @@ def read_law(path: str | Path, model: Robot | None = None) -> ControlLaw:
         raise ArgumentError("there is no such file", path=path, remedy="Give the file of a control law.")
     remedy = "Write kp = [300.0, 60.0]: closed brackets, and a digit on both sides of every decimal point."
     table = read_toml(path, error=ArgumentError, remedy=remedy)
-    kind = table.pop("kind", None)
+    kind, _ = table.pop("kind", None), table.pop("rate_hz", None)
     headings = [name for name, value in table.items() if isinstance(value, dict)]
     if headings:
         remedy = "Leave the heading out: kind and gains stand at the top."
@@ -62,3 +66,17 @@ def read_law(path: str | Path, model: Robot | None = None) -> ControlLaw:
     except ArgumentError as error:
         raise ArgumentError(error.reason, path=path, remedy=error.remedy) from error
     return law
+
+
+def read_law_rate(path: str | Path) -> float | None:
+    """The rate of a law that its file states, ``rate_hz = 1000`` [Hz]; None where it states none.
+
+    Raises:
+        ArgumentError: It is no rate up to 100 kHz.
+    """
+    rate = read_toml(path, error=ArgumentError).get("rate_hz")
+    if rate is not None and not (
+        isinstance(rate, int | float) and not isinstance(rate, bool) and 0 < rate <= FASTEST_HZ
+    ):
+        raise ArgumentError(f"rate_hz is {rate!r}", path=path, remedy="Give the rate of the law [Hz], at most 1e5.")
+    return None if rate is None else float(rate)

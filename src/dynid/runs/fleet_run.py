@@ -57,6 +57,8 @@ class IdentifyFleet(Task[FleetRun]):
     """Folder in which reduced logs are kept."""
     window_days: float = MONTH_DAYS
     """Length of the windows of time [days]."""
+    engine: str = "local"
+    """Where logs are reduced, as for `dynid.fleet.identify_fleet`."""
 
     def inputs(self) -> Sequence[object]:
         return [self.channel_map]
@@ -68,7 +70,7 @@ class IdentifyFleet(Task[FleetRun]):
     def compute(self, desk: Desk) -> FleetRun:
         return FleetRun(identify_fleet(
             self.robot, self.data, self.recipe, channel_map=self.channel_map, store=self.store,
-            window_days=self.window_days, progress=desk.progress,
+            window_days=self.window_days, progress=desk.progress, engine=self.engine,
         ))  # fmt: skip
 
     def write(self, folder: RunFolder, result: FleetRun) -> FleetRun:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dynid.diagnosis.log_check import check_and_process
+from dynid.engines.engine_names import read_engine
 from dynid.errors import ArgumentError, DataError
 from dynid.estimation.online.link_excitation import excitation_table
 from dynid.export.result_file import result_json, write_result
@@ -17,16 +18,14 @@ from dynid.links.common.copies import check_copies
 from dynid.links.common.held_out_causes import explain_failure
 from dynid.links.estimators import make_estimator
 from dynid.links.identify import Identification, identify_logs, prepare_robot
-from dynid.links.log_reader import (
-    Check,
-    Log,
-    LogReader,
-)
-from dynid.links.pruning import PruningCost
+from dynid.links.log_part import check_part
+from dynid.links.log_reader import Check, Log, LogReader, refuse_in_pieces
+from dynid.links.pruning import PruningCost, read_share
 from dynid.links.recipe import Recipe
 from dynid.links.validation import Validation, name_doubts, validate
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.logs.recording import Recording
+from dynid.parameters.base import Method, base_parameters
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import Chain, Processing
 from dynid.report.page import Chapter, Page
@@ -48,7 +47,7 @@ class IdentificationRun:
     held_out: tuple[Experiment, ...]
     """The held-out data."""
     cost: PruningCost | None = None
-    """What it costs to keep the significant parameters alone, where the recipe asks for them."""
+    """What it costs to keep the significant parameters alone, where they were asked for."""
     files: tuple[RobotFile, ...] = ()
     """The robot files of the folder, each with its own error on the held-out data."""
     findings: tuple[Finding, ...] = ()
@@ -82,6 +81,16 @@ class Identify(Task[IdentificationRun]):
     """Logs for the proof; the recipe's hold-out takes parts of the first ones instead."""
     channel_map: ChannelMapSource | None = None
     """Channel map of log files, its file, or the name of a built-in one."""
+    rows: str | None = None
+    """Rows of every log that are used, such as "100:5000", counted from 0; None for all."""
+    time: str | None = None
+    """Time of every log that is used since its start [s], such as "2.5:30"; None for all."""
+    significant: str | None = None
+    """Share of a joint's largest torque, such as "1%", below which parameters are left out of a short model."""
+    engine: str = "auto"
+    """How logs are read, as for `dynid.identify`."""
+    base: Method | None = None
+    """Set of base parameters in which the result is stated, by its method; that of the equations if None."""
 
     @property
     def given(self) -> list[Log]:
@@ -92,10 +101,18 @@ class Identify(Task[IdentificationRun]):
         return [*self.given, *self.held_out, self.channel_map]
 
     def options(self) -> Mapping[str, Any]:
-        return {"held_out": [str(log) for log in self.held_out if not isinstance(log, Recording)]}
+        named = {key: getattr(self, key) for key in ("rows", "time", "significant", "base")}
+        return {"held_out": [str(log) for log in self.held_out if not isinstance(log, Recording)], **named}
 
     def check(self) -> None:
         _refuse_unclear(self.given, self.held_out, self.recipe)
+        check_part(self.rows, self.time, None)
+        if self.significant is not None:
+            read_share(self.significant)
+        if self.engine not in ("auto", "memory", "pieces"):
+            read_engine(self.engine)
+        if self.engine not in ("auto", "memory") and self.significant is not None:
+            refuse_in_pieces(["significant"])
         model = prepare_robot(self.robot, self.recipe, self.channel_map)
         make_estimator(self.recipe, model, self.given, self.channel_map)
         self.recipe.spring_terms(model)
@@ -104,10 +121,14 @@ class Identify(Task[IdentificationRun]):
         recipe = self.recipe
         model = prepare_robot(self.robot, recipe, self.channel_map)
         estimator = make_estimator(recipe, model, self.given, self.channel_map)
-        reader = LogReader(robot=model, recipe=recipe, channel_map=self.channel_map, progress=desk.progress,
-                           notice=desk.tell, check=_gather_checks(desk.findings))  # fmt: skip
-        fit, proof = identify_logs(reader, self.given, estimator, held_out=self.held_out)
-        verdict = validate(fit, proof, limit=recipe.limit_percent, trim_s=recipe.trim_s) if proof else None
+        reader = LogReader(robot=model, recipe=recipe, channel_map=self.channel_map, rows=self.rows, time=self.time,
+                           progress=desk.progress, notice=desk.tell, check=_gather_checks(desk.findings))  # fmt: skip
+        fit, proof = identify_logs(reader, self.given, estimator, held_out=self.held_out, engine=self.engine)
+        if self.significant is not None:
+            fit = fit.with_significant(self.significant)
+        if self.base is not None:
+            fit = fit.in_set(base_parameters(fit.robot, self.base))
+        verdict = validate(fit, proof, limit=recipe.limit_percent) if proof else None
         if verdict is not None:
             verdict = replace(verdict, doubts=name_doubts([*desk.findings, *fit.estimate.findings]))
             verdict = replace(verdict, causes=explain_failure(fit, verdict, proof))
@@ -151,7 +172,7 @@ def _pruning_cost(
 
     if verdict is None:
         return pruning_cost(fit)
-    pruned = validate(fit.significance, proof, limit=recipe.limit_percent, trim_s=recipe.trim_s)
+    pruned = validate(fit.significance, proof, limit=recipe.limit_percent)
     return pruning_cost(fit, verdict, pruned)
 
 

@@ -148,8 +148,6 @@ class LoadRecipe(TomlSettings):
             cutoff_hz=self.cutoff_hz,
             delay_s=self.delay_s if self.sensor is None else 0.0,
             gate=self.gate,
-            time=self.time,
-            gravity=self.gravity,
         )
 
 
@@ -204,10 +202,11 @@ class IdentifyLoad(Task[LoadRun]):
         recipe = self.recipe
         gripper = None if recipe.tare is None else read_load(recipe.tare)
         objects = () if recipe.library is None else read_library(recipe.library)
-        robot = recipe.log_recipe().placed(self.robot)
+        robot = self.robot if recipe.gravity is None else self.robot.with_gravity(recipe.gravity)
         model = add_terms(robot)
-        reader = LogReader(robot=model, recipe=recipe.log_recipe(), channel_map=self.channel_map, notice=desk.tell,
-                           progress=desk.progress, needs_torques=recipe.sensor is None, check=recipe.check)  # fmt: skip
+        reader = LogReader(robot=model, recipe=recipe.log_recipe(), channel_map=self.channel_map, time=recipe.time,
+                           notice=desk.tell, progress=desk.progress, needs_torques=recipe.sensor is None,
+                           check=recipe.check)  # fmt: skip
         held, empty = reader.experiments(self.logs), reader.experiments(self.unloaded)
         study, sensing = _study(recipe, robot, model, held, empty, (gripper, objects), desk.tell)
         lines = (*_proposed_settings(study.proposals, sensing), *_dialogs(study, recipe, robot))

@@ -13,6 +13,7 @@ from dynid.findings import Finding
 from dynid.links.common.copies import SeenSamples, check_copies
 from dynid.links.common.held_out_causes import explain_failure
 from dynid.links.identify import Identification
+from dynid.links.log_part import check_part
 from dynid.links.log_reader import LogReader, Notice
 from dynid.links.recipe import Recipe
 from dynid.links.validation import ALIKE, Validation, name_doubts, validate
@@ -25,8 +26,7 @@ from dynid.runs.protocol import Desk, Task
 from dynid.runs.run_folder import read_run
 
 USED_SETTINGS = (
-    "gate", "cutoff_hz", "band_hz", "delay_s", "dead_band", "rows", "time", "max_gap_s", "judge_rest", "trim_s",
-    "limit_percent", "per_run",
+    "gate", "cutoff_hz", "band_hz", "delay_s", "dead_band", "max_gap_s", "limit_percent", "per_run",
 )  # fmt: skip
 """Settings of a recipe that a validation uses; the others belong to the identification."""
 
@@ -63,6 +63,12 @@ class Validate(Task[ValidationRun]):
     recipe: Recipe = field(default_factory=Recipe)
     """Settings of the gate, the processing and the comparison; its band is that of the result if None."""
     channel_map: ChannelMapSource | None = None
+    rows: str | None = None
+    """As for `dynid.runs.Identify`."""
+    time: str | None = None
+
+    def options(self) -> Mapping[str, Any]:
+        return {"rows": self.rows, "time": self.time}
 
     def inputs(self) -> Sequence[object]:
         return [self.result, *self.logs, self.channel_map]
@@ -72,11 +78,7 @@ class Validate(Task[ValidationRun]):
         used = _logs_of(read_result(self.result))
         for log in self.logs:
             _check_unseen(log, log_digest(log), used)
-        if self.recipe.gravity is not None:
-            raise ArgumentError(
-                "a result keeps the gravity under which it was identified",
-                remedy="Omit gravity, or identify again with it.",
-            )
+        check_part(self.rows, self.time, None)
 
     def compute(self, desk: Desk) -> ValidationRun:
         saved = read_result(self.result)
@@ -84,13 +86,13 @@ class Validate(Task[ValidationRun]):
         _note_unused(given, desk.tell)
         recipe = replace(given, band_hz=fit.equations.band_hz) if given.band_hz is None else given
         fitted = [(facts["source"], facts.get("stretch_keys", ())) for facts in data]
-        reader = LogReader(robot=fit.robot, recipe=recipe, channel_map=self.channel_map, progress=desk.progress,
-                           notice=desk.tell, seen=SeenSamples(fitted))  # fmt: skip
+        reader = LogReader(robot=fit.robot, recipe=recipe, channel_map=self.channel_map, rows=self.rows, time=self.time,
+                           progress=desk.progress, notice=desk.tell, seen=SeenSamples(fitted))  # fmt: skip
         runs = reader.experiments(self.logs, for_validation=True, cutoff_hz=common_cutoff(data))
         for log, experiment in zip(self.logs, runs, strict=True):
             # a folder whose files a map names is known only once it is read
             _check_unseen(log, experiment.sha256, _logs_of(saved))
-        verdict = validate(fit, runs, limit=recipe.limit_percent, band_hz=recipe.band_hz, trim_s=recipe.trim_s)
+        verdict = validate(fit, runs, limit=recipe.limit_percent, band_hz=recipe.band_hz)
         verdict = replace(verdict, doubts=name_doubts([*desk.findings, *fit.estimate.findings]))
         verdict = replace(verdict, causes=explain_failure(fit, verdict, runs))
         if recipe.band_hz is not None and recipe.band_hz == fit.equations.band_hz:  # a result holds no samples

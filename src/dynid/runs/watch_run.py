@@ -179,7 +179,7 @@ def watch(
 
 def _recipe(result: Identification | str | Path) -> Recipe:
     """How watched logs are processed: gaps and delays as in those of the result; a robot at rest is watched, too."""
-    plain = replace(Recipe(), gate=False, judge_rest=True, friction="plain")
+    plain = replace(Recipe(), gate=False, dead_band=0.0, friction="plain")
     file = None if isinstance(result, Identification) else Path(result) / "recipe.toml"
     if file is None or not file.exists():
         return plain

@@ -151,7 +151,7 @@ def _pruned(path: Path, source: Robot | SavedResult, share: str) -> PrunedRobot:
     folder = path if path.is_dir() else path.parent
     facts = read_run(folder)
     if facts["verb"] != "identify" or facts["arguments"] is None:
-        remedy = f"Repeat it in Python with Recipe(significant='{wanted}')."
+        remedy = f"Repeat it in Python: fit.with_significant('{wanted}')."
         raise errors.DataError("the run was not made by dynid identify", path=folder, remedy=remedy)
     echo(f"the identification is repeated with --significant {wanted}", err=True)
     with tempfile.TemporaryDirectory() as temporary:

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dynid.cli.execute import execute, read_recipe
-from dynid.cli.options import MAP, POSITIVE, command, output_options, recipe_options, robot_argument
+from dynid.cli.options import (
+    ENGINE,
+    GRAVITY,
+    MAP,
+    POSITIVE,
+    command,
+    output_options,
+    place_robot,
+    recipe_options,
+    robot_argument,
+)
 from dynid.cli.screen import Screen
 
 if TYPE_CHECKING:
@@ -32,7 +42,7 @@ def _check_patterns(ctx: click.Context, param: click.Parameter, given: tuple[str
 @command(
     "dynid fleet arm.urdf 'logs/{arm}/*.parquet' --map map.toml --out fleet",
     "dynid fleet arm.urdf 'logs/{arm}/{date}.csv' --map map.toml --store factors --out fleet",
-    "dynid fleet arm.urdf 's3://b/{arm}/*.mcap' --engine dask --scheduler tcp://h:8786 --out f",
+    "dynid fleet arm.urdf 's3://b/{arm}/*.mcap' --engine tcp://h:8786 --out f",
 )
 @robot_argument
 @click.argument("patterns", nargs=-1, required=True, metavar="PATTERN...", callback=_check_patterns)
@@ -41,7 +51,9 @@ def _check_patterns(ctx: click.Context, param: click.Parameter, given: tuple[str
               help="Keep reduced logs in this folder; the next run reads only new or changed logs.")  # fmt: skip
 @click.option("--window", type=POSITIVE, default=30.0, show_default=True, metavar="DAYS",
               help="Length of the windows of time in which friction is followed [days].")  # fmt: skip
-@recipe_options(example="cutoff_hz=10 or gate=false", page="docs/recipes.md", of_logs=True, spreads=True)
+@GRAVITY
+@ENGINE
+@recipe_options(example="cutoff_hz=10 or gate=false", page="docs/recipes.md")
 @output_options("the numbers, the typical robot and a report", required=True)
 def fleet(
     robot: Robot,
@@ -49,6 +61,8 @@ def fleet(
     channel_map: str | None,
     store: Path | None,
     window: float,
+    gravity: str | None,
+    engine: str | None,
     **_: Any,  # read from click's context
 ) -> None:
     """Identify many arms of one type from all their logs.
@@ -62,7 +76,8 @@ def fleet(
     from dynid.runs.fleet_run import IdentifyFleet
 
     recipe = read_recipe(Recipe)
-    task = IdentifyFleet(robot, list(patterns), recipe, channel_map, store, window)
+    placed = place_robot(robot, gravity)
+    task = IdentifyFleet(placed, list(patterns), recipe, channel_map, store, window, engine or "local")
     execute(task, "reducing logs", show_fleet)
 
 

@@ -8,18 +8,24 @@ import click
 
 from dynid.cli.execute import execute, read_recipe
 from dynid.cli.options import (
+    ENGINE,
     EXISTING,
     GATE,
+    GRAVITY,
     MAP,
+    ROWS,
+    TIME,
     command,
     logs_argument,
     output_options,
+    place_robot,
     recipe_options,
     robot_argument,
 )
 from dynid.cli.screen import Screen
 
 if TYPE_CHECKING:
+    from dynid.parameters.base import Method
     from dynid.robot.model import Robot
     from dynid.runs.identification_run import IdentificationRun
 
@@ -87,10 +93,13 @@ class EstimatorOption(click.Option):
 @click.option("--significant", metavar="PERCENT",
               help="Also fit a short model without the parameters that contribute less than this part of a joint's "
               "largest torque, such as 1%, and print what it costs.")  # fmt: skip
-@recipe_options(
-    example="band_hz=30, delay_s=auto or springs=joint2", page="docs/recipes.md", of_logs=True,
-    spreads=True,
-)  # fmt: skip
+@click.option("--base", type=click.Choice(["closed-form", "minimal-combinations", "numeric", "structural"]),
+              help="Set of base parameters in which the result is stated; Lin's is minimal-combinations.")  # fmt: skip
+@ROWS
+@TIME
+@GRAVITY
+@ENGINE
+@recipe_options(example="band_hz=30, delay_s=auto or springs=joint2", page="docs/recipes.md")
 @GATE
 @output_options("the result, the identified model and a report", required=True)
 def identify(
@@ -102,6 +111,11 @@ def identify(
     hold_out: str | None,  # rule that holds out a part of every log
     friction: str | None,
     significant: str | None,
+    base: Method | None,
+    rows: str | None,
+    time: str | None,
+    gravity: str | None,
+    engine: str | None,
     gate: bool | None,
     **_: Any,  # read from click's context
 ) -> None:
@@ -113,10 +127,10 @@ def identify(
     from dynid.links.recipe import Recipe
     from dynid.runs.identification_run import Identify
 
-    recipe = read_recipe(
-        Recipe, estimator=estimator, friction=friction, hold_out=hold_out, significant=significant, gate=gate
-    )
-    execute(Identify(robot, logs, recipe, held_out, channel_map), "identifying", show_identification)
+    recipe = read_recipe(Recipe, estimator=estimator, friction=friction, hold_out=hold_out, gate=gate)
+    placed = place_robot(robot, gravity)
+    task = Identify(placed, logs, recipe, held_out, channel_map, rows, time, significant, engine or "auto", base)
+    execute(task, "identifying", show_identification)
 
 
 def show_identification(run: IdentificationRun) -> Screen:

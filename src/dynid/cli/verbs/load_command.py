@@ -10,8 +10,10 @@ import click
 from dynid.cli.execute import execute, read_recipe
 from dynid.cli.options import (
     EXISTING,
+    GRAVITY,
     JSON,
     MAP,
+    TIME,
     command,
     logs_argument,
     output_options,
@@ -43,7 +45,9 @@ if TYPE_CHECKING:
               "standard deviations of each link's mass (relative) and centre of mass [m].")  # fmt: skip
 @click.option("--tare", type=EXISTING, metavar="FILE",
               help="The load.json of the gripper alone; it is subtracted, with its uncertainty.")  # fmt: skip
-@recipe_options("link=tool, sign=-1, delay_s=auto or gate=false", of_logs=True)
+@TIME
+@GRAVITY
+@recipe_options("link=tool, sign=-1, delay_s=auto or gate=false")
 @output_options("the load, the URDF of the robot with the load, and a report")
 def load(
     robot: Robot,
@@ -53,6 +57,8 @@ def load(
     unloaded: tuple[str, ...],
     arm: str | None,
     tare: str | None,
+    time: str | None,
+    gravity: str | None,
     **_: Any,  # read from click's context
 ) -> None:
     """Identify the load of a robot.
@@ -62,7 +68,7 @@ def load(
     """
     from dynid.runs.load_run import IdentifyLoad, LoadRecipe
 
-    recipe = read_recipe(LoadRecipe, sensor=sensor, arm=arm, tare=tare)
+    recipe = read_recipe(LoadRecipe, sensor=sensor, arm=arm, tare=tare, time=time, gravity=gravity)
     execute(IdentifyLoad(robot, logs, recipe, unloaded, channel_map), "identifying the load", show_load)
 
 

@@ -202,6 +202,8 @@ def safe_arguments(facts: Mapping[str, Any], folder: Path) -> list[str]:
     for key in (*given, *settings):
         if key in REFUSED or (key in settings and key not in allowed):
             raise _refusal(f"no repeated run may give '{key[:60]}'", facts, folder)
+    if "://" in str(given.get("engine") or ""):
+        raise _refusal("no repeated run may give the address of a cluster", facts, folder)
     return [verb, *words]
 
 

@@ -8,7 +8,18 @@ import click
 
 from dynid import errors
 from dynid.cli.execute import execute, read_recipe
-from dynid.cli.options import EXISTING, GATE, MAP, POSITIVE, command, logs_argument, output_options, recipe_options
+from dynid.cli.options import (
+    EXISTING,
+    GATE,
+    MAP,
+    POSITIVE,
+    ROWS,
+    TIME,
+    command,
+    logs_argument,
+    output_options,
+    recipe_options,
+)
 from dynid.cli.screen import Screen
 from dynid.settings import split_word
 
@@ -26,7 +37,9 @@ if TYPE_CHECKING:
 @MAP
 @click.option("--limit", "limit_percent", type=POSITIVE, metavar="PERCENT",
               help="Largest relative torque error that passes [%]; 15 by default.")  # fmt: skip
-@recipe_options("cutoff_hz=10 or delay_s=0.004", of_logs=True)
+@ROWS
+@TIME
+@recipe_options("cutoff_hz=10 or delay_s=0.004")
 @GATE
 @output_options("the verdict and a report")
 def validate(
@@ -34,6 +47,8 @@ def validate(
     logs: tuple[str, ...],
     channel_map: str | None,
     limit_percent: float | None,
+    rows: str | None,
+    time: str | None,
     gate: bool | None,
     **recipe_words: Any,
 ) -> None:
@@ -46,7 +61,7 @@ def validate(
 
     _refuse_unused(recipe_words["settings"])
     recipe = read_recipe(Recipe, limit_percent=limit_percent, gate=gate)
-    execute(Validate(result, logs, recipe, channel_map), "validating", show_validation)
+    execute(Validate(result, logs, recipe, channel_map, rows, time), "validating", show_validation)
 
 
 def show_validation(run: ValidationRun) -> Screen:
@@ -66,7 +81,7 @@ def _refuse_unused(settings: tuple[str, ...]) -> None:
     from dynid.links.recipe import Recipe
     from dynid.runs.validation_run import USED_SETTINGS
 
-    known = [key for key in Recipe.__dataclass_fields__ if key != "gravity"]  # a message of its own
+    known = Recipe.__dataclass_fields__
     keys = [split_word(setting)[0] for setting in settings]
     if unused := [key for key in keys if key in known and key not in USED_SETTINGS]:
         raise errors.ArgumentError(

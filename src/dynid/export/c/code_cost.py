@@ -29,7 +29,7 @@ def pruning_cost(fit: Identification, full: Validation | None = None, pruned: Va
     """Compare the code of an identification with that of its significant parameters alone.
 
     Args:
-        fit: An identification by a recipe with ``significant``.
+        fit: An identification by `Identification.with_significant`.
         full: Its validation on held-out data.
         pruned: The validation of ``fit.significance`` on the same data.
 
@@ -44,7 +44,7 @@ def pruning_cost(fit: Identification, full: Validation | None = None, pruned: Va
     """
     found = fit.significance
     if found is None:
-        remedy = "Identify with Recipe(significant='1%')."
+        remedy = "Call fit.with_significant('1%')."
         raise ArgumentError("the identification has no significant parameters", remedy=remedy)
     before, after = count_code(fit), count_code(found)
     joints: dict[str, tuple[float, float]] = {}

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.engines.base import Engine
+from dynid.engines.base import Engine, Local
 from dynid.errors import ArgumentError, DataError, EngineError, UnreachableLogError
 from dynid.estimation.equations import Factors, merge_information, next_segment
 from dynid.findings import Finding
 from dynid.information import Information, reduce_samples
-from dynid.links.log_reader import Log, LogReader
+from dynid.links.log_reader import Log, LogReader, Progress
 from dynid.links.recipe import Recipe
 from dynid.logs.channel_map import ChannelMap, ChannelMapSource, read_channel_map
 from dynid.logs.recording import Recording
@@ -101,8 +101,12 @@ def leaf_tasks(
     ]
 
 
-def make_leaf(task: LeafTask) -> Leaf:
+def make_leaf(task: LeafTask, progress: Progress | None = None) -> Leaf:
     """Read, check, process and reduce a log.
+
+    Args:
+        task: The log, and how it is reduced.
+        progress: As for `LogReader`, where the log is read in this process.
 
     Raises:
         DataError: The log cannot be read, or the gate refuses it.
@@ -115,9 +119,8 @@ def make_leaf(task: LeafTask) -> Leaf:
         )
     warnings: list[Finding] = []
     with _local(task.log) as log:
-        reader = LogReader(
-            robot=task.robot, recipe=task.recipe, channel_map=task.channel_map, notice=warnings.append
-        )  # fmt: skip
+        reader = LogReader(robot=task.robot, recipe=task.recipe, channel_map=task.channel_map,
+                           notice=warnings.append, progress=progress)  # fmt: skip
         (stream,) = reader.streams([log])
         pieces = _Watched(stream())
         information = reduce_in_blocks(task.robot, task.columns, pieces)
@@ -158,7 +161,8 @@ def reduce_logs(reader: LogReader, logs: Sequence[Log], engine: Engine, base: Ba
     tasks = leaf_tasks(reader.robot, logs, reader.recipe, reader.channel_map, chosen)
     leaves: dict[int, Leaf] = {}
     failed = []
-    for done, outcome in enumerate(engine.run(make_leaf, tasks), start=1):
+    work = partial(make_leaf, progress=reader.progress) if isinstance(engine, Local) and len(logs) == 1 else make_leaf
+    for done, outcome in enumerate(engine.run(work, tasks), start=1):
         if outcome.error is not None:
             failed.append((outcome.number, outcome.error))
         else:
