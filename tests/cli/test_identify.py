@@ -132,8 +132,9 @@ def test_a_large_log_is_read_in_pieces(bench: Path, monkeypatch: pytest.MonkeyPa
         assert result.exit_code == 0, result.output
         found.append(json.loads(result.stdout))
         assert ("piece by piece" in result.stderr) == (limit < 1.0)
-    whole, pieces = ({entry["name"]: entry["value"] for entry in one["base_parameters"]} for one in found)
-    assert pieces == pytest.approx(whole, rel=1e-9, abs=1e-9)
+    whole, pieces = ({entry["name"]: entry for entry in one["base_parameters"]} for one in found)
+    for name, entry in whole.items():  # other blocks of time weigh data and prior a little differently
+        assert abs(entry["value"] - pieces[name]["value"]) < 0.5 * entry["std"], name
     assert (bench / "large" / "report.html").exists()
     kept = identify(bench, "--no-check", "--set", "friction=plain", "--hold-out", "30%")  # needs whole logs
     assert "piece by piece" not in kept.output

@@ -56,7 +56,7 @@ def test_intervals_hold_where_a_log_begins_in_the_middle(
     away = np.array([(estimate.values - CHOSEN.values) / estimate.stderr for estimate in found])
     assert np.abs(away.mean(axis=0)).max() < 2.0  # of four: four standard deviations
     assert np.mean(np.abs(away) < 1.96) > 0.88
-    assert not any("law-doubted" in estimate.codes for estimate in found)
+    assert not any("controller" in estimate.codes for estimate in found)
 
 
 def test_the_memory_at_the_start_is_found_from_torques() -> None:

@@ -99,7 +99,7 @@ def test_base_estimates_stand_where_no_robot_is_found(monkeypatch: pytest.Monkey
     monkeypatch.setattr(lifting, "feasible_parameters", refused)
     runs = [planted_run(ROBOT, noise=0.05, motion=k, seed=k) for k in range(2)]
     fit = identify(ROBOT.with_parameters(1.3 * ROBOT.parameter_vector), runs[0], Recipe.bare(), estimator=WLS())
-    assert "no-possible-robot" in fit.estimate.codes
+    assert "impossible-estimate" in fit.estimate.codes
     assert np.sqrt(np.mean((fit.torque(runs[1]) - runs[1].effort) ** 2)) < 0.06
 
 

@@ -47,8 +47,8 @@ BAND_ORDER = 4
 """Order of the low-pass of the comparison, which runs forwards and backwards (as `filter_there_and_back` has it)."""
 
 
-BIASING = frozenset({"delay", "drift", "gain", "load"})
-"""Codes of findings about logs that bias the result."""
+BIASING = frozenset({"controller", "delay", "drift", "gain", "load", "velocity-scale"})
+"""Codes of findings about logs and estimates that mean a biased result."""
 
 
 class KindError(NamedTuple):

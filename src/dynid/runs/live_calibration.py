@@ -53,7 +53,7 @@ def calibrate_live(
         smooth: Whether smoothed motion is watched, because the watched logs hold no velocities.
     """
     if clean:
-        recipe = replace(Recipe(), gate=False, judge_rest=True, friction="plain")
+        recipe = replace(Recipe(), gate=False, dead_band=0.0, friction="plain")
         reader, logs = LogReader(robot=fit.robot, recipe=recipe, channel_map=channel_map), list(clean)
     else:
         reader, paths = open_training(folder, fit)

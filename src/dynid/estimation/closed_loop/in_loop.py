@@ -22,7 +22,7 @@ from dynid.arrays import Floats
 from dynid.checks import check_number
 from dynid.decompositions import eigenvalues, lstsq
 from dynid.errors import ArgumentError, EstimationError, IdentifiabilityError
-from dynid.estimation.closed_loop.law_test import NUDGE, PARTS, follow_law
+from dynid.estimation.closed_loop.law_test import NUDGE, follow_law
 from dynid.estimation.closed_loop.loop_estimator import LoopEstimator
 from dynid.estimation.closed_loop.loop_runs import dry_joints, loop_simulator
 from dynid.estimation.equations import Factors, Samples, build_equations
@@ -284,12 +284,13 @@ class InLoop(Estimator):
                 estimate = self.estimator.solve(self._add_loops(equations, equations.robot, law))
             except (EstimationError, IdentifiabilityError):
                 raise error from None
-        # the usual remedy of a doubted part of the law is to correct it; nobody can correct an assumed law
+        # a doubted law is to be corrected; nobody can correct an assumed one
         findings = [
-            replace(finding, remedy=ASSUMED) if self.law is None and finding.where in PARTS else finding
+            replace(finding, remedy=ASSUMED, severity="note") if self.law is None and is_law else finding
             for finding in estimate.findings
+            for is_law in [finding.code == "controller"]
         ]
-        return replace(estimate, findings=(*self._assumptions(equations), _verdict(estimate), *findings))
+        return replace(estimate, findings=(*self._assumptions(equations), *findings))
 
     @property
     def _simulates_commanded(self) -> bool:
@@ -350,17 +351,17 @@ class InLoop(Estimator):
         found = []
         if self.law is None:
             message = "the control law is unknown; computed torque by a robot near the data, with a bandwidth of "
-            found.append(("assumed-law", f"{message}{BANDWIDTH_HZ:g} Hz, is assumed"))
+            found.append(f"{message}{BANDWIDTH_HZ:g} Hz, is assumed")
         if not self._simulates_commanded:
             reason = "does not help without the control law" if self.motions else "is unknown"
             message = (
                 f"the commanded motion {reason}; the measured motion, low-passed, is assumed; its remaining noise "
             )
-            found.append(("assumed-motion", f"{message}biases the estimate as in least squares, beyond the intervals"))
+            found.append(f"{message}biases the estimate as in least squares, beyond the intervals")
         if self.rate_hz is None:
             rates = " and ".join(f"{rate_hz:g}" for rate_hz in sorted(set(self._control_rates_hz(equations))))
-            found.append(("assumed-rate", f"the control rate is unknown; {rates} Hz are assumed"))
-        return tuple(Finding(code=code, severity="note", where="law", message=message) for code, message in found)
+            found.append(f"the control rate is unknown; {rates} Hz are assumed")
+        return tuple(Finding(code="assumed-loop", severity="note", where="law", message=message) for message in found)
 
 
 def _make_motion(make: MotionMaker, number: int) -> TimeFunction:
@@ -455,13 +456,3 @@ def _check_damping(law: ControlLaw, robot: Robot, equations: Samples, rate_hz: f
             f"{most:.2g} times the speed of a joint",
             remedy="Check kd and its unit (it acts on joints, not on motors), and the control rate.",
         )
-
-
-def _verdict(estimate: Estimate) -> Finding:
-    """The result of the test of the law as one finding; the details are findings of their own."""
-    if "controller" in estimate.codes:
-        message = "the measured torques contradict the control law, so the estimate is doubtful as well"
-        remedy = "Check the law, or use weighted least squares, which needs none."
-        return Finding(code="law-doubted", severity="warning", where="law", message=message, remedy=remedy)
-    message = "the measured torques and positions do not contradict the control law"
-    return Finding(code="law-accepted", severity="note", where="law", message=message)

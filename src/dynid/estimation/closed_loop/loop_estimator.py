@@ -128,9 +128,6 @@ class LoopEstimator(Estimator, ABC):
         check_torque_size(runs, end, beta)
         rate_hz = max(run.run.rate_hz for run in runs.runs)
         spread = score_covariance(slope, end.scores(step), rate_hz)
-        if np.median(end.resolution**2 / np.diagonal(spread)) > 1.0:
-            message = "no noise is left over: the standard deviations are those of the iteration"
-            findings = (*findings, Finding(code="no-noise", severity="note", where="covariance", message=message))
         estimate = Estimate.of(
             equations,
             values=beta,
@@ -147,7 +144,7 @@ class LoopEstimator(Estimator, ABC):
 
     def _iterate(self, runs: LoopRuns, start: Start) -> tuple[LoopRuns, LoopRound, tuple[Finding, ...], int, float]:
         """Simulate and solve in turn; the last entry is the share of a change that the solution repeats."""
-        here, before, findings = self._round(runs, start.beta, start.motions), None, start.findings
+        here, before, findings = self._round(runs, start.beta, start.motions), None, tuple[Finding, ...]()
         count = 0
         for count in range(1, self.iterations + 1):  # noqa: B007 (the number of the last is reported)
             beta, motions = runs.advance(here.beta, here.beta + _extrapolate(here, before), here.motions)

@@ -16,7 +16,6 @@ from dynid.estimation.equations import Factors, LoopedRuns
 from dynid.estimation.estimate import TWO_SIDED_95
 from dynid.estimation.linear.least_squares import weighted_values
 from dynid.estimation.physical.feasible import FeasibleWLS
-from dynid.findings import Finding
 from dynid.loop.arm import Arm
 from dynid.loop.loop import Loop
 from dynid.loop.pace import choose_friction_speed
@@ -165,7 +164,6 @@ class Start:
 
     beta: Floats
     motions: Motions
-    findings: tuple[Finding, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,19 +217,17 @@ class LoopRuns:
         nearest to the measured torques comes first.
         """
         equations = self.equations
-        tries: tuple[tuple[str, Callable[[], Floats]], ...] = (
-            ("", lambda: weighted_values(equations)),
-            ("the robot's own values", lambda: equations.base.project(equations.robot.parameter_vector)),
-            ("a physically possible fit", lambda: FeasibleWLS(prior_weight=1.0).solve(equations).values),
+        tries: tuple[Callable[[], Floats], ...] = (
+            lambda: weighted_values(equations),
+            lambda: equations.base.project(equations.robot.parameter_vector),
+            lambda: FeasibleWLS(prior_weight=1.0).solve(equations).values,
         )
         waiting: list[tuple[float, Start]] = []
-        for (origin, values), enough in zip(tries, ENOUGH, strict=True):
+        for values, enough in zip(tries, ENOUGH, strict=True):
             beta = values()
             motions = self.attempt(beta)
             if motions is not None:
-                message = f"the iteration started from {origin}: least squares gives torques far from the measured ones"
-                found = Finding(code="other-start", severity="note", where="estimate", message=message)
-                waiting.append((self.misfit(motions), Start(beta, motions, (found,) if origin else ())))
+                waiting.append((self.misfit(motions), Start(beta, motions)))
                 waiting.sort(key=lambda entry: entry[0])
             while waiting and waiting[0][0] < enough:
                 yield waiting.pop(0)[1]

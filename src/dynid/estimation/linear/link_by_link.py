@@ -20,7 +20,6 @@ from dynid.estimation.equations import Factors
 from dynid.estimation.estimate import Estimate, Estimator
 from dynid.estimation.linear.column_resolution import resolve_columns
 from dynid.estimation.noise import check_data, correlation_inflation
-from dynid.findings import Finding
 
 SPARE = 10
 """Number of a joint's equations beyond its unknowns from which on its residual tells the noise (derivation: with ten,
@@ -90,7 +89,6 @@ def estimate_links(equations: Factors, matrix_errors: Sequence[Floats] | None = 
         inflation=inflation,
         condition=max(conditions.values()),
         method="link-by-link least squares",
-        findings=_findings(chain),
         extras=conditions,
     )
 
@@ -144,12 +142,3 @@ class _Chain:
             condition=condition,
             noise_std=float(self.noise[joint]),
         )
-
-
-def _findings(chain: _Chain) -> tuple[Finding, ...]:
-    message = "the motion is not persistently exciting"
-    return tuple(
-        Finding(code="not-exciting", severity="warning", where="motion", joint=step.joint, message=message)
-        for step in chain.steps
-        if not step.persistently_exciting
-    )

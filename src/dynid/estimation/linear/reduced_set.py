@@ -52,7 +52,7 @@ class ReducedSet(Estimator):
         plain = least_squares_estimate(equations, weights, "reduced-set least squares")
         names = (*equations.base.layout.names, *(term.name for term in equations.terms))
         found = Finding(
-            code="reduced-set",
+            code="method",
             severity="note",
             where="parameters",
             message=f"{len(columns)} parameters are kept, the others are zero: {' '.join(names[c] for c in columns)}",

@@ -56,7 +56,7 @@ class Ridge(Estimator):
         smallest = standard.smallest_eigenvalue
         share = d / (d + smallest)
         found = Finding(
-            code="ridge-bias",
+            code="method",
             severity="note",
             where="estimate",
             message=f"d = {d:.3g} is {d / smallest:.2g} times the smallest eigenvalue {smallest:.4g}: "

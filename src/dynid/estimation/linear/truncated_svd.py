@@ -54,7 +54,7 @@ class TruncatedSVD(Estimator):
         values = standard.singular_values
         extras = {"rank": float(kept), "largest": float(values[0]), "smallest_kept": float(values[kept - 1])}
         found = Finding(
-            code="singular-values",
+            code="method",
             severity="note",
             where="estimate",
             message=f"{kept} of {values.size} singular values are kept, from {values[0]:.3g} to {values[kept - 1]:.3g}",

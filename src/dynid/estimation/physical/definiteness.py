@@ -43,7 +43,7 @@ def check_inertia(equations: Factors, theta: Floats, values: Floats) -> tuple[Fi
         return ()
     return (
         Finding(
-            code="indefinite-inertia",
+            code="impossible-estimate",
             severity="warning",
             where="inertia matrix",
             message=f"the inertia matrix is not positive definite at {int(wrong.sum())} of {len(poses)} poses",

@@ -253,7 +253,7 @@ def _distance_findings(equations: Factors, estimate: Estimate, theta: Floats, ro
 
 
 def _not_found(message: str) -> Finding:
-    return Finding(code="no-possible-robot", severity="warning", where="standard parameters", message=message)
+    return Finding(code="impossible-estimate", severity="warning", where="standard parameters", message=message)
 
 
 def with_possible_links(robot: Robot, theta: Floats) -> Robot:

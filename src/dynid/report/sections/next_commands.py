@@ -13,18 +13,16 @@ from dynid.report.page import Chapter
 FLAGS = frozenset({"--force", "--json", "--check", "--no-check"})
 """Options of ``dynid identify`` without a value."""
 AGAIN = {
-    "assumed-law": "--set law=law.toml",
+    "assumed-loop": "--set law=law.toml",
     "bounds-cost": "--estimator wls",
     "controller": "--set law=law.toml",
     "impossible-estimate": "--estimator feasible",
-    "indefinite-inertia": "--estimator feasible",
-    "law-doubted": "--set law=law.toml",
     "negative-friction": "--estimator feasible",
     "not-validated": "--hold-out 30%",
     "delay": "--set delay_s=auto",
 }
 """Code -> option with which the identification is repeated."""
-EXCITE = frozenset({"low-excitation", "no-acceleration", "not-exciting", "open-parameters", "slow-joint"})
+EXCITE = frozenset({"low-excitation", "no-acceleration", "open-parameters", "slow-joint"})
 """Codes that ask for a better motion."""
 
 
