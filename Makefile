@@ -71,20 +71,16 @@ campaigns:
 	@echo "fleet-cluster           1e8 samples on a Dask cluster of this machine: speed-up, memory, killed workers"
 	@echo "fleet-kills             dynid fleet killed 60 times goes on and leaves nothing behind (minutes)"
 	@echo "fleet-workers           a small fleet by 1, 2 and 8 workers: the same bits"
-	@echo "legs-alike              four simulated legs: equal ones called shared, a worn one found"
 	@echo "contacts                contacts on every link and hand guiding, with models that are a little wrong"
-	@echo "tracker-steps           ten million steps of the load tracker in C"
 	@echo "c-observer              the momentum observer in C: 1e6 steps against Python, time beside Pinocchio's C++"
 	@echo "c-speed                 generated C beside Pinocchio's C++ and CasADi's C"
 	@echo "controller              the example controller in C at 1 kHz"
-	@echo "gain-coverage           200 loads by torques with gains of drives that are 10 % wrong"
 	@echo "load-coverage           95 % intervals of loads by a sensor at three noises, by joint torques, and of drive gains"
 	@echo "online-speed            microseconds per sample of the estimators on line"
 	@echo "closed-loops            IV and DIDIM with told and assumed control laws: errors, coverage, bias, time"
 	@echo "compare-real            estimators on real logs"
 	@echo "actuators               servos and legs on real logs without torque: xl330, go2, so101 (minutes)"
 	@echo "actuator-coverage       200 simulated servos and legs: intervals and open combinations (minutes)"
-	@echo "actuator-speed          simulation with derivatives beside MuJoCo with differences"
 	@echo "emps                    every estimator on the slide EMPS, whose control law is known, writes docs/emps.md"
 	@echo "growth                  time and memory over samples, joints and logs, with exponents; writes out/growth.svg"
 	@echo "differentiation-table   default cutoff against the best one"
@@ -140,9 +136,6 @@ watch: $(STAMP)
 contacts: $(STAMP)
 	$(CAMPAIGN)/contacts.py
 
-tracker-steps: $(STAMP)
-	$(CAMPAIGN)/tracker_steps.py
-
 c-observer: $(VENV)/.ready-bench
 	$(CAMPAIGN)/c_observer.py
 
@@ -151,9 +144,6 @@ c-speed: $(VENV)/.ready-bench
 
 controller: $(DEMO_STAMP)
 	$(BIN)/python examples/controller/run.py
-
-gain-coverage: $(STAMP)
-	$(CAMPAIGN)/gain_coverage.py
 
 load-coverage: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/load_coverage.py 200 $(SEED)
@@ -177,17 +167,11 @@ fleet-kills: $(STAMP)
 fleet-workers: $(STAMP)
 	$(CAMPAIGN)/fleet_workers.py
 
-legs-alike: $(STAMP)
-	$(CAMPAIGN)/legs_alike.py
-
 actuators: $(STAMP)
 	$(CAMPAIGN)/actuators_real.py
 
 actuator-coverage: $(STAMP)
 	$(CAMPAIGN)/actuator_coverage.py
-
-actuator-speed: $(STAMP)
-	$(CAMPAIGN)/actuator_speed.py
 
 emps: $(STAMP)
 	$(CAMPAIGN)/emps.py

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynid.actuators import MotorLaw, PositionLaw, ServoModel, ServoParameter, judge_servo_motions, simulate_servos
+from dynid.actuators import MotorLaw, PositionLaw, ServoModel, ServoParameter, simulate_servos
 from dynid.actuators.servo_equations import Normal, search_servos
 from dynid.actuators.servo_identification import fit_servos
 from dynid.actuators.servo_knowledge import OpenDirection
@@ -85,8 +85,6 @@ def test_wrong_models_and_values_are_refused() -> None:
         replace(MODEL, step_s=0.0)
     with pytest.raises(ArgumentError, match="the values are"):
         simulate_servos(MODEL, [0.03], MOTION)
-    with pytest.raises(ArgumentError, match="nothing of the model is free"):
-        judge_servo_motions(ServoModel(pendulum(), LAW, ()), [MOTION])
 
 
 @pytest.mark.parametrize("empty", ["positions", "commands"])

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.actuators import CommandedMotion, PositionLaw, ServoModel, ServoParameter, decide_sharing
+from dynid.actuators import CommandedMotion, PositionLaw, ServoModel, ServoParameter
+from dynid.actuators.alike import decide_sharing
 from dynid.actuators.servo_model import joint_groups
 from dynid.errors import ArgumentError
 from support.planted_servos import chirp, planted
@@ -69,7 +70,7 @@ def test_a_worn_leg_is_found_and_keeps_its_own_friction(stick: float) -> None:
 
 
 def test_equal_legs_are_shared_although_the_law_misses_something() -> None:
-    """Five logs with breakaway friction that the model lacks; the campaign `legs_alike.py` counts a hundred."""
+    """Five logs with breakaway friction that the model lacks."""
     for seed in range(5):
         motion = log(seed, stick=0.1, duration_s=4.0)
         assert all(test.alike for test in decide_sharing(MODEL, [motion]).tests)

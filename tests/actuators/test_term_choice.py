@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dynid.actuators import PositionLaw, ServoModel, ServoParameter, select_terms
+from dynid.actuators import PositionLaw, ServoModel, ServoParameter
+from dynid.actuators.term_choice import select_terms
 from dynid.errors import ArgumentError
 from support.planted_servos import chirp, planted
 from support.servo_logs import pendulum

@@ -1,6 +1,6 @@
 """Servos and legs on real logs without torque: xl330, go2 and so101 of the shared data sets.
 
-Run ``python tests/campaigns/actuators_real.py [xl330] [go2] [xl330-chosen] [legs] [halves] [so101]``; all by default,
+Run ``python tests/campaigns/actuators_real.py [xl330] [go2] [xl330-chosen] [legs] [so101]``; all by default,
 some minutes.
 """
 
@@ -18,18 +18,16 @@ import numpy as np
 
 import dynid
 from dynid.actuators import (
-    ActuatorEstimate,
     CommandedMotion,
     MotorLaw,
     PositionLaw,
     ServoModel,
     ServoParameter,
-    decide_sharing,
-    select_terms,
     simulate_servos,
 )
-from dynid.actuators.servo_identification import fit_servos
-from dynid.actuators.term_choice import LASTING
+from dynid.actuators.alike import decide_sharing
+from dynid.actuators.servo_identification import ActuatorEstimate, fit_servos
+from dynid.actuators.term_choice import LASTING, select_terms
 from support.servo_logs import (
     XL330_DUTY,
     go2_motion,
@@ -122,45 +120,6 @@ def xl330_chosen() -> None:
     print(f"xl330, chosen inside two gains, the third predicted: {np.mean(means):.1f} mrad on average")
 
 
-def agreement(pairs: list[tuple[ActuatorEstimate, ActuatorEstimate]], name: str) -> None:
-    """Print how often the values of two estimates from different data agree within their 95 % intervals."""
-    inside = total = 0
-    for one, two in pairs:
-        spread = np.hypot(one.std, two.std)
-        known = np.isfinite(spread) & (spread > 0.0)
-        inside += int((np.abs(one.values - two.values)[known] < 1.96 * spread[known]).sum())
-        total += int(known.sum())
-    stopped = sum(not found.converged for pair in pairs for found in pair)
-    print(f"{name}: {inside} of {total} comparable values agree within their intervals ({inside / total:.0%}); "
-          f"{stopped} of {2 * len(pairs)} searches stopped")  # fmt: skip
-
-
-def splits(motions: list[CommandedMotion]) -> list[tuple[list[CommandedMotion], list[CommandedMotion]]]:
-    """Twelve motions in two sets of six, three ways."""
-    ways = [[k % 2 == 0 for k in range(12)], [k < 6 for k in range(12)], [k % 4 < 2 for k in range(12)]]
-    return [([m for m, mine in zip(motions, way, strict=True) if mine],
-             [m for m, mine in zip(motions, way, strict=True) if not mine]) for way in ways]  # fmt: skip
-
-
-def halves() -> None:
-    """Parts of real logs fitted alone: how often their values agree within their 95 % intervals."""
-    motion, pairs = go2_motion(), []
-    for share in (0.35, 0.5, 0.55, 0.7):
-        part = int(share * len(motion.time))
-        rows = (slice(0, part), slice(part, None))
-        one, two = (fit_servos(go2_model(), [motion.part(half)], correlation=LASTING) for half in rows)
-        pairs.append((one, two))
-        agreement(pairs[-1:], f"go2, before and after {share:.0%} of the log")
-    agreement(pairs, "go2, all four cuts")
-    motions, model = xl330_motions(), ServoModel(pendulum(), MotorLaw(duty_per_gain=XL330_DUTY), XL330)
-    alone = [(fit_servos(model, [one]), fit_servos(model, [m for m in motions if m is not one])) for one in motions]
-    agreement(alone, "xl330, each motion and the other eleven")
-    agreement([(fit_servos(model, a), fit_servos(model, b)) for a, b in splits(motions)], "xl330, six and six motions")
-    arm = [so101_motion(name).of_joints([0, 1, 2, 3, 4]).part(slice(0, 1200)) for name in so101_names()]
-    whole = so101_model((1.0, 1.0, 1.0))
-    agreement([(fit_servos(whole, a), fit_servos(whole, b)) for a, b in splits(arm)], "so101, six and six motions")
-
-
 def so101_model(signs: tuple[float, float, float]) -> ServoModel:
     """A generic chain with zeros, gains, friction and delays to find; jaw left out."""
     parameters = (
@@ -198,7 +157,7 @@ def so101() -> None:
 
 
 if __name__ == "__main__":
-    cases = {"xl330": xl330, "go2": go2, "xl330-chosen": xl330_chosen, "legs": go2_legs, "halves": halves,
+    cases = {"xl330": xl330, "go2": go2, "xl330-chosen": xl330_chosen, "legs": go2_legs,
              "so101": so101}  # fmt: skip
     for name in sys.argv[1:] or cases:
         cases[name]()

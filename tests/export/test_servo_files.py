@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.actuators import ActuatorEstimate, CommandedMotion, MotorLaw, PositionLaw, ServoModel, ServoParameter
-from dynid.actuators.servo_identification import fit_servos
+from dynid.actuators import CommandedMotion, MotorLaw, PositionLaw, ServoModel, ServoParameter
+from dynid.actuators.servo_identification import ActuatorEstimate, fit_servos
 from dynid.errors import ExportError
 from dynid.export.servos.servo_notes import FileNotes, notes_text
 from dynid.robot.parts import JointLimits

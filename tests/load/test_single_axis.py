@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import dynid
-from campaigns.load_single_axis import RATE_HZ, arm_with_sensor, sensor_trial, torque_trial, turning_run
 from dynid.kernels import wrench_regressor
 from dynid.load import OnlineLoad, read_load
 from dynid.load.load import NAMES, Load, make_possible
@@ -19,6 +18,7 @@ from dynid.load.load_study import study_load
 from dynid.load.wrist import Sensing, identify_load, wrench_data
 from dynid.processing.experiment import Experiment
 from dynid.robot.inertia import Inertia
+from support.single_axis_loads import RATE_HZ, arm_with_sensor, sensor_trial, torque_trial, turning_run
 
 BAR = Inertia.from_com(1.2, [0.0, 0.01, 0.04], np.diag([0.0244, 0.0007, 0.0242]))
 """The bar of [Atkeson1986] Table 2; its mass and place are not printed."""

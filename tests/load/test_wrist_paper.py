@@ -1,10 +1,10 @@
-"""[Atkeson1986] Tables 1 and 2 in simulation, one imperfect rig each; many in ``tests/campaigns/load_paper.py``."""
+"""[Atkeson1986] Tables 1 and 2 in simulation, one imperfect rig each."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from campaigns.load_paper import BAR_TENSOR, table_1, table_2
+from support.paper_loads import BAR_TENSOR, table_1, table_2
 
 
 def test_table_1_mass_and_change_of_centre_of_mass() -> None:

@@ -7,7 +7,6 @@ from functools import cache
 import numpy as np
 import pytest
 
-from campaigns.load_yumi import FRAME, LOG, TRUSTED, WEIGHED, guessed_arm, log, yumi
 from dynid.load.load_study import study_payload
 from dynid.load.payload import ArmUncertainty, identify_end_link
 from dynid.load.sensor_faults import check_wrench
@@ -15,6 +14,7 @@ from dynid.load.wrist import Sensing, identify_load
 from dynid.processing.experiment import Experiment
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import Offset
+from support.yumi_log import FRAME, LOG, TRUSTED, WEIGHED, guessed_arm, log, yumi
 
 pytestmark = pytest.mark.skipif(not LOG.exists(), reason=f"the real data set is not at {LOG}")
 

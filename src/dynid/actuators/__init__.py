@@ -5,17 +5,13 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
-    "alike": ["Sharing", "decide_sharing"],
-    "command_design": ["refine_commands"],
-    "drive_laws": ["DriveLaw", "MotorLaw", "PositionLaw"],
-    "servo_identification": ["ActuatorEstimate", "identify_actuators"],
+    "drive_laws": ["MotorLaw", "PositionLaw"],
+    "servo_identification": ["identify_actuators"],
     "motion": ["CommandedMotion"],
     "recorded_motion": ["commanded_motion"],
     "servo_files": ["read_servo_model"],
-    "servo_knowledge": ["judge_servo_motions"],
     "servo_model": ["ServoModel", "ServoParameter"],
     "servo_simulator": ["simulate_servos"],
-    "term_choice": ["TermChoice", "select_terms"],
 }
 """Module -> its public names, loaded at first use."""
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import chi2, t
+from scipy.stats import t
 
 from dynid.actuators.motion import CommandedMotion, stretches_of
 from dynid.actuators.servo_equations import ServoEquations
@@ -30,28 +30,6 @@ LEVEL = 0.05
 """Probability that anything is called different where all is alike. Convention."""
 OF_ASSEMBLY = ("zero", "offset")
 """Kinds that depend on how a joint was put together, not on its type: by default nothing is shared of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class AlikeTest:
-    """Whether the values of an entry in several runs are equal within what the intervals say."""
-
-    kind: str
-    names: tuple[str, ...]
-    """The runs that were compared."""
-    mean: float
-    """Their common value, weighted by their covariance."""
-    spread: float
-    """Standard deviation of the values around it."""
-    expected: float
-    """Mean standard deviation that the intervals state."""
-    p_value: float
-    """Probability of differences as large as these if the true values are equal."""
-
-    @property
-    def alike(self) -> bool:
-        """Whether one value serves all."""
-        return self.p_value >= LEVEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +111,6 @@ def decide_sharing(
 
     Raises:
         ArgumentError: A joint is not known, or no joints have similar names and no groups are given.
-
-    Example:
-        >>> sharing = dynid.actuators.decide_sharing(servo, [sensed], [pendulum.joint_names])
-        >>> sharing.tests, len(sharing.decided.values)
-        ((), 3)
     """
     names = model.robot.joint_names
     listed = [tuple(group) for group in (model.alike or joint_groups(names) if groups is None else groups)]
@@ -270,27 +243,3 @@ def _farthest(values: Floats, moved: Floats, places: Sequence[int]) -> tuple[int
         freedom = max(1.0, float(gaps @ gaps) ** 2 / (float(np.sum(gaps**4)) + 1e-300))  # few blocks may tell most
         found.append((place, size, 2.0 * float(t.sf(abs(size), freedom))))
     return max(found, key=lambda one: abs(one[1]))
-
-
-def compare_repeats(runs: Sequence[ActuatorEstimate]) -> tuple[AlikeTest, ...]:
-    """Whether estimates from repeated recordings differ by more than their intervals say; one Wald test per entry.
-
-    Args:
-        runs: Two estimates or more of the same model, each from its own recording.
-    """
-    tests = []
-    for k, name in enumerate(runs[0].names):
-        values, std = np.array([run.values[k] for run in runs]), np.array([run.std[k] for run in runs])
-        if not np.isfinite(std).all():
-            continue
-        weight = 1.0 / (std**2 + np.maximum(1e-12 * values**2, 1e-300))
-        mean = float(weight @ values / weight.sum())
-        tests.append(AlikeTest(
-            kind=name,
-            names=tuple(run.errors[0].name for run in runs),
-            mean=mean,
-            spread=float(np.std(values, ddof=1)),
-            expected=float(np.sqrt(np.mean(std**2))),
-            p_value=float(chi2.sf(weight @ (values - mean) ** 2, len(values) - 1)),
-        ))  # fmt: skip
-    return tuple(tests)

@@ -16,15 +16,14 @@ from scipy.linalg import qr
 from scipy.stats import norm, t
 
 from dynid.actuators.kinds import LINKS
-from dynid.actuators.motion import CommandedMotion, stretches_of
 from dynid.actuators.servo_equations import ServoEquations
-from dynid.actuators.servo_model import Entry, ServoModel
+from dynid.actuators.servo_model import Entry
 from dynid.arrays import Bools, Floats, Ints
 from dynid.decompositions import eigh
 
 BLOCKS = 48
 """Blocks of time of all motions together. Experiment: with 12, 24 and 48 blocks equal simulated legs are called shared
-as often (tests/campaigns/legs_alike.py); 48 tell most."""
+as often; 48 tell most."""
 FEWEST_MOTIONS = 3
 """Motions from which on each is left out in turn. Convention: two moves have no spread to speak of."""
 NO_SIGNAL = 1e-12
@@ -228,18 +227,3 @@ def find_open_directions(
         lone = len(group) == 1
         found.append(OpenDirection(tuple(entries[k].name for k in group), VAGUE if lone else "", is_vague=lone))
     return tuple(found)
-
-
-def judge_servo_motions(model: ServoModel, motions: Sequence[CommandedMotion]) -> tuple[OpenDirection, ...]:
-    """What these motions cannot tell, before any fit: from the derivatives at the model's first guess.
-
-    Args:
-        model: The robot and its servos.
-        motions: The motions; of their readings only the first are used.
-
-    Example:
-        >>> dynid.actuators.judge_servo_motions(servo, [sensed])
-        ()
-    """
-    equations = ServoEquations(model, stretches_of(motions))
-    return find_open_directions(model.entries, model.start, equations.normal(model.start).information)

@@ -84,11 +84,6 @@ def select_terms(
     Raises:
         ArgumentError: A motion is too short.
         EstimationError: The model alone cannot be simulated.
-
-    Example:
-        >>> choice = dynid.actuators.select_terms(servo, [sensed], ["offset"])
-        >>> choice.chosen.kinds
-        ()
     """
     names = tuple(model.candidates if candidates is None else candidates)
     model, folds = replace(model, candidates=()), _make_folds(motions)

@@ -106,8 +106,8 @@ def design_commands(
 ) -> CommandPlan:
     """Design commands for a first log without torque, within position, velocity and acceleration limits.
 
-    No model of the drives is needed. With one, `dynid.actuators.refine_commands` chooses commands that reveal its
-    parameters best.
+    No model of the drives is needed. With one (``--set law=FILE``), the commands that reveal its parameters best are
+    chosen.
 
     Args:
         limits: The limits; walls, torques and collisions are not checked.

@@ -132,8 +132,8 @@ class LoadTracker:
         R.ravel()[self._upper] = self._state
         return R
 
-    def update(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, torque: ArrayLike) -> bool:
-        """Take one sample; returns whether the load was found to have changed.
+    def update(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, torque: ArrayLike) -> None:
+        """Take one sample, in place; `jumps` counts how often the load was found to have changed.
 
         Args:
             q: (n,) joint positions [rad or m].
@@ -153,20 +153,18 @@ class LoadTracker:
         friction = np.column_stack([motion[1], np.sign(motion[1])])
         missing = measured - np.asarray(self._torque(*motion))
         sample = (rows, friction, missing)
-        has_jumped = self._watch(float(self._surprise(self._state, *sample, self._white)[0]))
+        self._watch(float(self._surprise(self._state, *sample, self._white)[0]))
         self._state = np.asarray(self._step(self._state, *sample, self._scale, *self._shrink))
         self.samples += 1
-        return has_jumped
 
-    def _watch(self, surprise: float) -> bool:
+    def _watch(self, surprise: float) -> None:
         """Take the surprise of a sample; forget the load where a fifth of a second is improbable."""
         self._errors.append(surprise)
         if len(self._errors) < (self._errors.maxlen or 1) or sum(self._errors) < JUMP * len(self._errors):
-            return False
+            return
         self._forget_load()
         self._errors.clear()
         self.jumps += 1
-        return True
 
     def _forget_load(self) -> None:
         """Let the standard deviations of the load grow towards those of the prior; the estimate stays."""

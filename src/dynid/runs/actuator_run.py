@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dynid.actuators.alike import AlikeTest, Sharing, compare_repeats, decide_sharing
+from dynid.actuators.alike import Sharing, decide_sharing
 from dynid.actuators.drive_laws import MotorLaw, PositionLaw
 from dynid.actuators.joint_assignment import check_assignments
 from dynid.actuators.kinds import milli
@@ -19,7 +19,6 @@ from dynid.actuators.motion import CommandedMotion, stretches_of
 from dynid.actuators.recorded_motion import commanded_motion, lost_samples
 from dynid.actuators.servo_files import read_servo_model
 from dynid.actuators.servo_identification import ActuatorEstimate, MotionError, fit_servos
-from dynid.actuators.servo_knowledge import OpenDirection, judge_servo_motions
 from dynid.actuators.term_choice import TermChoice, select_terms
 from dynid.checks import as_number
 from dynid.diagnosis.commands import check_commands
@@ -37,7 +36,6 @@ from dynid.logs.reading import read_recording
 from dynid.logs.recording import Recording
 from dynid.report.page import Chapter, Page
 from dynid.report.sections.servo_sections import (
-    agreement_of,
     open_sentences,
     servo_page,
     servo_table,
@@ -60,10 +58,6 @@ class ActuatorRun:
     found: ActuatorEstimate
     findings: tuple[Finding, ...]
     """What is to be known before the values are used: of the logs, then of the estimate."""
-    before: tuple[OpenDirection, ...]
-    """What the motions could not tell, judged before the fit."""
-    repeats: tuple[AlikeTest, ...]
-    """Whether the recordings, or the halves of a single one, each fitted alone, agree within their intervals."""
     sharing: Sharing | None
     """Which parameters alike joints share; None where the model names no alike joints."""
     choice: TermChoice | None
@@ -175,7 +169,6 @@ class IdentifyServos(Task[ActuatorRun]):
         choice = select_terms(model, motions, starts=self.starts) if _can_be_cut(motions) else None
         model = replace(model, candidates=()) if choice is None else choice.model
         correlation = 0.0 if choice is None else choice.chosen.correlation
-        before = judge_servo_motions(model, motions)
         sharing = decide_sharing(model, motions, held_out=others, correlation=correlation) if model.alike else None
         found = sharing.decided if sharing is not None else fit_servos(
             model, motions, others, correlation=correlation, starts=self.starts
@@ -183,7 +176,7 @@ class IdentifyServos(Task[ActuatorRun]):
         findings = (*told, *more, *_massless(self.robot), *found.findings, *check_assignments(found, motions))
         desk.findings.extend(findings)
         return ActuatorRun(
-            found=found, findings=findings, before=before, repeats=_repeats(found, motions), sharing=sharing,
+            found=found, findings=findings, sharing=sharing,
             choice=choice, motions=motions, shown=stretches_of(others or motions)[:3],
         )  # fmt: skip
 
@@ -192,7 +185,7 @@ class IdentifyServos(Task[ActuatorRun]):
         return result
 
     def page(self, result: ActuatorRun, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page:
-        return servo_page(result.found, result.shown, result.before, result.repeats, settings, result.sharing,
+        return servo_page(result.found, result.shown, settings, result.sharing,
                           result.choice, result.findings)  # fmt: skip
 
 
@@ -279,14 +272,6 @@ def _check_reach(recording: Recording, robot: Robot) -> Iterator[Finding]:
         yield from check_limits(robot, Recording(time=recording.time, q=q, joint_names=robot.joint_names))
 
 
-def _repeats(found: ActuatorEstimate, motions: Sequence[CommandedMotion]) -> tuple[AlikeTest, ...]:
-    """Each recording, or each half of a single one, fitted alone from what all gave, and compared."""
-    if not _can_be_cut(motions):
-        return ()
-    parts = motions[0].hold_out(0.5) if len(motions) == 1 else motions
-    return compare_repeats([fit_servos(found.model, [motion], correlation=found.correlation) for motion in parts])
-
-
 def _text(run: ActuatorRun) -> str:
     """Verdict, table of the parameters, findings, open combinations, errors of the motions."""
     found, table = run.found, servo_table(run.found)
@@ -301,7 +286,6 @@ def _text(run: ActuatorRun) -> str:
             f"{error.name} ({seen}): mean error {1e3 * error.mean_absolute:.3g} {unit}, rms {1e3 * error.rms:.3g} "
             f"{unit}; the commands themselves are off by {1e3 * error.command_rms:.3g} {unit}"
         )
-    lines += [agreement_of(run.repeats)] if run.repeats else []
     if run.sharing is not None:
         for rows in (sharing_tests(run.sharing), sharing_errors(run.sharing)):
             lines += ["", str(Table.of(rows.header, rows.rows))]

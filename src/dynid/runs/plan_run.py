@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, ClassVar, Literal
 
-import numpy as np
 from msgspec import Meta
 
 from dynid.actuators.command_design import refine_commands
@@ -16,7 +15,7 @@ from dynid.actuators.servo_files import read_servo_model
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.excitation.collision.geometry import urdf_hulls
 from dynid.excitation.collision.hulls import Hull
-from dynid.excitation.command_motion import CommandPlan, Stretch, design_commands
+from dynid.excitation.command_motion import CommandPlan, design_commands
 from dynid.excitation.constraints import build_constraints
 from dynid.excitation.design import design_excitation
 from dynid.excitation.design_settings import SearchSettings
@@ -253,24 +252,7 @@ def _design_points(robot: Robot, limits: MotionLimits, recipe: PlanRecipe, desk:
 def _design_commands(robot: Robot, limits: MotionLimits, recipe: PlanRecipe, desk: Desk) -> CommandPlan:
     if recipe.law is None:
         return design_commands(limits, rate_hz=recipe.rate)
-    return _revealing_commands(robot, recipe, recipe.law)
-
-
-def _revealing_commands(robot: Robot, recipe: PlanRecipe, law: str) -> CommandPlan:
-    """Commands that reveal the parameters of a law best."""
-    model = read_servo_model(law, robot)
-    design = refine_commands(model, duration_s=recipe.period_s, rate_hz=recipe.rate)
-    told = [f"Open whatever the log: {direction}." for direction in design.open_directions]
-    told = told or ["Every parameter of the law can be told."]
-    gain = f"the parameters of the law; variances {design.gain:.3g} times smaller than under the mean candidate"
-    return CommandPlan(
-        joint_names=robot.joint_names,
-        time=design.motion.time,
-        position=design.motion.command,
-        enabled=np.ones(design.motion.command.shape, dtype=bool),
-        stretches=(Stretch("revealing", 0.0, float(design.motion.time[-1]), gain),),
-        notes=tuple(told),
-    )
+    return refine_commands(read_servo_model(recipe.law, robot), limits, rate_hz=recipe.rate)
 
 
 METHODS: Mapping[str, Callable[[Robot, MotionLimits, PlanRecipe, Desk], Excitation | CommandPlan]] = {

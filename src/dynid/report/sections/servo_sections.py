@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynid.actuators.alike import LEVEL, AlikeTest, Sharing
+from dynid.actuators.alike import LEVEL, Sharing
 from dynid.actuators.kinds import KINDS, milli, squared
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.servo_identification import ActuatorEstimate
@@ -59,7 +59,7 @@ def servo_table(found: ActuatorEstimate) -> Rows:
     return Rows(("parameter", "value", "standard deviation", "95 % from", "to", "unit", ""), tuple(rows))
 
 
-def _values(found: ActuatorEstimate, before: Sequence[OpenDirection], findings: Sequence[Finding]) -> Chapter:
+def _values(found: ActuatorEstimate, findings: Sequence[Finding]) -> Chapter:
     """The parameters with their intervals, and what the motions leave open: at the first guess, and now."""
     held = [error for error in found.errors if not error.trained]
     judged = held or list(found.errors)
@@ -76,7 +76,6 @@ def _values(found: ActuatorEstimate, before: Sequence[OpenDirection], findings: 
     )
     remarks = [(finding.severity.capitalize(), f"{finding.where}: {finding.sentence}") for finding in findings]
     remarks += [("Open", sentence) for sentence in open_sentences(found.open_directions)]
-    remarks += [("Open before the fit", sentence) for sentence in open_sentences(before)]
     remarks += [("Next", step) for step in next_steps(found)]
     kinds = dict.fromkeys(entry.kind for entry in found.model.entries)
     meaning = "; ".join(f"{kind}: {KINDS[kind].meaning}" for kind in kinds)
@@ -198,29 +197,6 @@ def sharing_errors(sharing: Sharing) -> Rows:
     return Rows(header, tuple(rows))
 
 
-def _repeats(tests: Sequence[AlikeTest]) -> Chapter:
-    """How much estimates from single recordings disagree, beside what their intervals say."""
-    rows = tuple((t.kind, t.mean, t.spread, t.expected, t.p_value, "agree" if t.alike else "disagree") for t in tests)
-    header = ("parameter", "common value", "spread", "as the intervals state", "p", "")
-    hint = (
-        "Spread: standard deviation of the values of the single fits, beside the one that their intervals state. "
-        "p: probability of such differences by chance; below 5 % they disagree, and the model misses something. "
-        "Units as in the first table."
-    )
-    blocks = (Text(agreement_of(tests)), Text(hint, "hint"), Rows(header, rows)) if rows else ()
-    return Chapter("Each recording alone", blocks)
-
-
-def agreement_of(tests: Sequence[AlikeTest]) -> str:
-    """How many values of recordings, or halves of one, agree within their intervals, as a sentence."""
-    odd = [test.kind for test in tests if not test.alike]
-    parts = " and ".join(f"'{name}'" for name in dict.fromkeys(name for test in tests for name in test.names))
-    told = (
-        f"{len(tests) - len(odd)} of {len(tests)} values agree within their 95 % intervals if {parts} are fitted alone"
-    )
-    return f"{told}; these differ by more: {', '.join(odd)}." if odd else f"{told}."
-
-
 def choice_table(choice: TermChoice) -> Rows:
     """One row per model that was tried: what it has beyond the model, its error on parts that it was not fitted to."""
     rows = tuple(
@@ -243,8 +219,6 @@ def _chosen_terms(choice: TermChoice | None) -> Chapter:
 def servo_page(
     found: ActuatorEstimate,
     shown: Sequence[CommandedMotion] = (),
-    before: tuple[OpenDirection, ...] = (),
-    repeats: Sequence[AlikeTest] = (),
     extra: Sequence[Chapter] = (),
     sharing: Sharing | None = None,
     choice: TermChoice | None = None,
@@ -252,6 +226,6 @@ def servo_page(
 ) -> Page:
     """The page of identified servos."""
     shown_findings = found.findings if findings is None else findings
-    chapters = [_values(found, before, shown_findings), _motions(found, shown), _chosen_terms(choice),
-                _alike_joints(sharing), _repeats(repeats), *extra]  # fmt: skip
+    chapters = [_values(found, shown_findings), _motions(found, shown), _chosen_terms(choice),
+                _alike_joints(sharing), *extra]  # fmt: skip
     return Page.of(f"{found.model.robot.name}: identified servos", chapters)

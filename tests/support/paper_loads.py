@@ -2,13 +2,10 @@
 
 The sensor is noisy (vibration included) and has small gain errors, joint angles are quantised and carry offsets; levels
 are chosen so that the errors are those of the paper. The gripper is identified alone and subtracted.
-
-Run: ``python tests/campaigns/load_paper.py [trials]``.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,7 +21,6 @@ from dynid.load.wrist import identify_load
 from dynid.logs.recording import Recording
 from dynid.processing.experiment import Experiment
 from dynid.robot.inertia import Inertia
-from dynid.tables import Table
 
 Floats = NDArray[np.float64]
 ROBOT = dynid.robots.puma560()
@@ -155,28 +151,3 @@ def table_2(rng: np.random.Generator) -> tuple[Floats, Floats]:
         load = dynamic(rig, GRIPPER + bar, paths, rng).minus(tare)
         found.append(Inertia.from_vector(load.vector).about_com[np.triu_indices(3)])
     return found[0], found[1]
-
-
-def main(trials: int = 20) -> None:
-    """Print both tables of one rig, and the errors over many."""
-    rng = np.random.default_rng(0)
-    first = table_1(rng)
-    print(Table.of(["actual kg", "static", "dynamic", "actual change m", "static", "dynamic"], first))
-    many = np.array([table_1(rng) for _ in range(trials)])
-    print(f"largest errors, static: {worst(many, 1, 0):.0f} g, {worst(many, 4, 3):.1f} mm")
-    print(f"largest errors, dynamic: {worst(many, 2, 0):.0f} g, {worst(many, 5, 3):.1f} mm")
-    names = ("Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
-    pairs = np.array([table_2(rng) for _ in range(trials)])
-    truth = BAR_TENSOR[np.triu_indices(3)]
-    errors = np.sqrt(((pairs - truth) ** 2).mean(axis=0))
-    rows = [(n, *map(float, r)) for n, *r in zip(names, truth, *pairs[0], *errors, strict=True)]
-    print(Table.of(["", "actual", "all joints", "special", "rms error all joints", "rms error special"], rows))
-
-
-def worst(rows: Floats, found: int, actual: int) -> float:
-    """Largest error of a column [g or mm]."""
-    return float(1e3 * np.abs(rows[..., found] - rows[..., actual]).max())
-
-
-if __name__ == "__main__":
-    main(*(int(argument) for argument in sys.argv[1:]))

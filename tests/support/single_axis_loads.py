@@ -4,13 +4,10 @@ A rotation about axis k of the sensor's frame shows the three moments of column 
 section 3.1.3); the other three must stay open. The load turns by one quintic move of the last joint and back; the arm's
 posture, the load, the sensor's frame and the noise are random. The rounded angles of the sensor's frame (1.5708) turn
 it by microradians against the joint's axis, as in real robot files.
-
-Run: ``python tests/campaigns/load_single_axis.py [loads]`` (about ten seconds for 200).
 """
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,24 +113,3 @@ def judged(load: Load, truth: Inertia, axis: int) -> Trial:
         covered=np.abs(load.vector - truth.vector) < 1.96 * load.stderr,
         is_physical=load.inertia.is_physical,
     )
-
-
-def report(name: str, trials: list[Trial]) -> None:
-    """Print which moments showed, and the share of their intervals that hold the truth."""
-    right = sum(bool(np.array_equal(t.determined, t.expected)) for t in trials)
-    moments = np.concatenate([t.covered[:6][t.determined] for t in trials])
-    others = np.array([t.covered[6:] for t in trials])
-    print(f"{name}: {right} of {len(trials)} loads show exactly the moments of the axis")
-    print(f"  95 % intervals of {len(moments)} determined moments hold the truth: {100 * moments.mean():.1f} %")
-    print(f"  bodies for robot files that are possible: {sum(t.is_physical for t in trials)} of {len(trials)}")
-    print("  of MX MY MZ M:", np.round(100 * others.mean(axis=0), 1), "%")
-
-
-def main(loads: int = 200) -> None:
-    """Both ways of sensing."""
-    report("wrist sensor", [sensor_trial(seed) for seed in range(loads)])
-    report("joint torques", [torque_trial(seed) for seed in range(loads)])
-
-
-if __name__ == "__main__":
-    main(*(int(argument) for argument in sys.argv[1:]))

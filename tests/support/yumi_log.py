@@ -1,0 +1,75 @@
+"""The YuMi log: a tool on a wrist sensor, weighed on scales, and an arm whose masses are guesses."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+import dynid
+from dynid.load.payload import ArmUncertainty
+from dynid.processing.experiment import Experiment
+from dynid.robot.formats.dh import StandardDH, from_dh
+from dynid.robot.inertia import Inertia
+from dynid.robot.model import Robot
+from dynid.spatial import rotation_about
+from dynid.terms.friction import Coulomb, Viscous
+from dynid.terms.motors import Offset
+
+ROOT = Path(__file__).parents[2]
+LOG = Path(os.environ.get("DYNID_DATASETS", ROOT.parent / "shared" / "datasets")) / "yumi_ft" / "gravitylog.mat"
+WEIGHED = 0.2205
+"""Mass of the tool on scales [kg]."""
+FRAME = "link7"
+_ROWS = (
+    (-0.03, -90, 0.11, 0),
+    (0.03, 90, 0, 0),
+    (0.0405, -90, 0.2465, 0),
+    (-0.0405, 90, 0, 90),
+    (0.0135, -90, 0.265, 0),
+    (-0.027, 90, 0, 0),
+    (0, 0, 0.032, 0),
+)
+
+
+def yumi() -> Robot:
+    """The arm's geometry on its tilted base."""
+    x, y, z = np.eye(3)
+    base = rotation_about(x, -0.63) @ rotation_about(y, 0.95) @ rotation_about(z, -0.18)
+    rows = [StandardDH(a=a, alpha=alpha, d=d, theta=theta) for a, alpha, d, theta in _ROWS]
+    return from_dh(rows, convention="standard", degrees=True, name="yumi").with_base_orientation(base)
+
+
+GUESSED = (2.0, 2.0, 1.5, 1.5, 1.0, 0.8, 0.4)
+"""Masses of the links [kg]: the whole arm with its base weighs 9.6 kg by the maker's data sheet."""
+TRUSTED = ArmUncertainty(mass=0.5, com=0.05)
+"""What such a guess is worth."""
+
+
+def guessed_arm(along: float) -> Robot:
+    """The arm with guessed masses, each a part of the way along its link (1: at its far end), and unknown friction."""
+    robot = yumi().with_terms(Viscous(), Coulomb(), Offset())
+    bodies = [
+        Inertia.from_com(mass, [along * a, 0.0, (along - 1.0) * d], 0.4 * mass * 0.08**2 * np.eye(3)).vector
+        for mass, (a, _, d, _) in zip(GUESSED, _ROWS, strict=True)
+    ]
+    return robot.with_parameters(np.concatenate([*bodies, robot.parameter_vector[70:]]))
+
+
+def log() -> Experiment:
+    """Rows of slow motion: velocities measured, accelerations taken as zero."""
+    recording = dynid.read_recording(LOG, channel_map=ROOT / "channel_maps" / "yumi_ft.toml")
+    assert recording.dq is not None
+    assert recording.effort is not None
+    return Experiment(
+        time=recording.time,
+        q=recording.q,
+        dq=recording.dq,
+        ddq=np.zeros_like(recording.q),
+        effort=recording.effort,
+        valid=np.abs(recording.dq) > 0.01,
+        segment=np.zeros(len(recording.time), dtype=np.int64),
+        rate_hz=1 / 4.032e-3,
+        wrench=recording.wrench,
+    )
