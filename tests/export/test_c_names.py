@@ -67,9 +67,9 @@ def test_reserved_words_are_avoided(name):
 def test_names_of_the_c_library_do_no_harm(tmp_path, name, compiler):
     package = generate_c(zoo.scara(), ["gravity"], name=name, two_rate=False)
     package.write(tmp_path)
-    headers = ["cmath", "ctime", "csignal", "cstdint", "strings.h", "unistd.h", f"{package.name}.hpp"]
+    headers = ["cmath", "ctime", "csignal", "cstdint", "strings.h", "unistd.h", f"{package.name}.h"]
     program = "".join(f"#include <{header}>\n" for header in headers)
-    program += f"int main() {{ return dynid::{package.name}::gravity({{}})[0] > 1e9; }}\n"
+    program += f"int main() {{ double q[4] = {{}}, t[4]; {package.name}_gravity(q, t); return t[0] > 1e9; }}\n"
     (tmp_path / "use.cpp").write_text(program)
     subprocess.run([compiler, "-std=c++11", "-Wall", "-Werror", "-I.", "-c", "use.cpp"], cwd=tmp_path, check=True)
 

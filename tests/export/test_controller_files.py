@@ -42,7 +42,6 @@ def test_the_program_sets_the_body() -> None:
     assert mass == 2.5
     np.testing.assert_allclose(com, BODY.com, atol=1e-5)
     np.testing.assert_allclose([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], BODY.about_com, atol=1e-7)
-    assert payload_of(ur_payload_script(LOAD, transition_s=0.5).text)[3] == 0.5
 
 
 def test_the_flange_frame_counts_and_open_moments_are_named() -> None:
@@ -50,8 +49,8 @@ def test_the_flange_frame_counts_and_open_moments_are_named() -> None:
     np.testing.assert_allclose(
         payload_of(ur_payload_script(LOAD, T_flange_frame=T).text)[1], BODY.in_frame(T).com, atol=1e-5
     )
-    file = ur_payload_script(without_inertia(), transition_s=1.0)
-    assert payload_of(file.text)[2:] == ([0, 0, 0, 0, 0, 0], 1.0)
+    file = ur_payload_script(without_inertia())
+    assert len(payload_of(file.text)) == 2
     assert [finding.code for finding in file.findings] == ["not-in-format"]
     assert "XY, YY, YZ, ZZ are known" in file.findings[0].message
     assert not ur_payload_script(LOAD).findings
@@ -111,11 +110,9 @@ def test_what_no_controller_accepts_is_refused() -> None:
     for write in (ur_payload_script, ros2_gravity_compensation):
         with pytest.raises(ExportError, match="not determined"):
             write(no_mass)
-    for wrong in ({"target": "moveit"}, {"gravity": [0.0, 0.0]}, {"node": "a: b"}):
+    for wrong in ({"target": "moveit"}, {"gravity": [0.0, 0.0]}):
         with pytest.raises(ArgumentError):
             ros2_gravity_compensation(LOAD, **wrong)  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="letters"):
-        ur_payload_script(LOAD, name="a b")
 
 
 @pytest.mark.parametrize(("kind", "name"), [("urscript", "payload.script"), ("ros2", "gravity_compensation.yaml")])

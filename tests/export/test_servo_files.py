@@ -168,23 +168,12 @@ def test_limits_hold_the_motion_where_zeros_move_it_beyond_them(source: str, tmp
     assert urdf.moving_joints[0].limits.upper > highest
 
 
-def test_the_text_says_what_is_missing_and_what_that_costs() -> None:
-    found, motion = _found(ServoParameter("delay", start=0.02), ServoParameter("zero", start=0.0, free=False))
+def test_the_text_says_what_is_missing() -> None:
     files = (FileNotes("servos.xml", ("delay: send commands later by this time",)), FileNotes("a.json", refused="why"))
-    text = notes_text(found, files, [motion], ["DO NOT USE"])
+    text = notes_text(files, ["DO NOT USE"])
     assert text.startswith("DO NOT USE\n")
     assert "a.json\n  is not written: why" in text
-    without = found.simulate(motion) - np.array(
-        dynid.actuators.simulate_servos(
-            replace(found.model, parameters=tuple(p for p in found.model.parameters if p.kind != "delay")),
-            found.values[:-2],
-            motion,
-        )
-    )
-    expected = 1e3 * np.sqrt(np.mean(without**2))  # far above the noise of the encoders
-    shown = float(re.search(r"Error without it: ([\d.]+) mrad", text)[1])
-    assert shown == pytest.approx(expected, rel=0.05)
-    assert expected > 5.0
+    assert "  - delay: send commands later" in text
 
 
 def test_what_a_format_cannot_hold_is_said(tmp_path: Path) -> None:

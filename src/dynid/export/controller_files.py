@@ -1,7 +1,7 @@
 """A load as files that controllers read: a URScript program, and ROS 2 parameters of two gravity compensations.
 
 URScript
-    ``set_target_payload(m, cog, inertia, transition_time)``: see `dynid.export.controller_dialogs`.
+    ``set_target_payload(m, cog, inertia)``: see `dynid.export.controller_dialogs`.
 Filter GravityCompensation of ``control_filters`` (package ``control_toolbox``)
     ``CoG.pos`` (3,) [m] in ``sensor_frame``; ``CoG.force`` (3,) [N], mass times gravity along the axes of
     ``world_frame``, which is subtracted from a wrench.
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +25,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
-from dynid.checks import as_number
 from dynid.errors import ArgumentError, ExportError
 from dynid.export.controller_dialogs import require_body, ur_set_target_payload
 from dynid.files import write_atomically
@@ -61,16 +59,12 @@ class ControllerFile:
         return write_atomically(path, self.text, force=force)
 
 
-def ur_payload_script(
-    load: Load, *, T_flange_frame: ArrayLike | None = None, transition_s: float = 0.0, name: str = "set_dynid_payload"
-) -> ControllerFile:
+def ur_payload_script(load: Load, *, T_flange_frame: ArrayLike | None = None) -> ControllerFile:
     """Write a URScript program that sets a load as the payload of a Universal Robots arm.
 
     Args:
         load: The load; its mass must be positive, and its mass and centre of mass determined.
         T_flange_frame: (4, 4) pose of the load's frame in the flange frame; the same frame by default.
-        transition_s: Time in which the controller goes over to the new payload [s]; 0 at once.
-        name: Name of the program.
 
     Raises:
         ExportError: The mass or the centre of mass is not determined, no physical body has these parameters, or the
@@ -80,9 +74,6 @@ def ur_payload_script(
         >>> print(dynid.export.ur_payload_script(load).text.splitlines()[-2][2:57])
         set_target_payload(2.0000, [0.00000, 0.00000, 0.10000],
     """
-    if not name.isidentifier() or not name.isascii():
-        raise ArgumentError(f"the program's name is {name!r}", remedy="Use letters, digits and underscores.")
-    transition = as_number("transition_s", transition_s, least=0.0)
     held = load if T_flange_frame is None else load.in_frame(T_flange_frame, "flange")
     _, _, tensor = require_body(held)
     if tensor is not None and np.abs(tensor).max() > UR_LARGEST_MOMENT:
@@ -92,13 +83,13 @@ def ur_payload_script(
             remedy="Check the units of the load's logs.",
         )
     call = ur_set_target_payload(held)
-    text = call.text
-    if transition > 0.0:
-        inertia = "" if tensor is not None else ", [0, 0, 0, 0, 0, 0]"
-        text = f"{text[:-1]}{inertia}, {transition:.3f})"
-    findings = _without_moments(held, "URScript") if tensor is None else ()
+    findings: tuple[Finding, ...] = ()
+    if tensor is None:
+        what = f"{', '.join(held.known_moments)} are known, and are not written: " if held.known_moments else ""
+        message = f"{what}URScript takes all moments of inertia or none, and not all are certain"
+        findings = (_not_held(message, "Identify the load with rotations about all axes of its frame."),)
     remarks = [f"load of frame {held.frame}, which must be the tool flange", *_spread(held), *call.notes]
-    lines = [*(f"# {_line(remark)}" for remark in remarks), f"def {name}():", f"  {text}", "end"]
+    lines = [*(f"# {_line(remark)}" for remark in remarks), "def set_dynid_payload():", f"  {call.text}", "end"]
     return ControllerFile(text="\n".join(lines) + "\n", ending=".script", findings=findings)
 
 
@@ -106,7 +97,6 @@ def ros2_gravity_compensation(
     load: Load,
     target: Target = "filter",
     *,
-    node: str | None = None,
     frame: str | None = None,
     world_frame: str = "world",
     gravity: ArrayLike = GRAVITY,
@@ -120,7 +110,6 @@ def ros2_gravity_compensation(
         load: The load that the sensor carries; its mass and centre of mass must be determined.
         target: ``filter`` for GravityCompensation of ``control_filters`` (package ``control_toolbox``, whose documented
             parameters are these), or ``admittance_controller`` of ``ros2_controllers``.
-        node: Name of the node that has the parameters; by default ``gravity_compensation``, or that of the controller.
         frame: Name of the sensor's frame in the robot description; the load's frame by default. The load must be in it.
         world_frame: Name of a frame that does not move, in whose axes gravity is given (filter only).
         gravity: (3,) gravity in the axes of that frame [m/s^2].
@@ -133,33 +122,32 @@ def ros2_gravity_compensation(
         >>> dynid.export.ros2_gravity_compensation(load, frame="tool0").text.splitlines()[-1].strip()
         'force: [0.0, 0.0, -19.62]'
     """
-    if target not in ("filter", "admittance_controller"):
-        raise ArgumentError(f"there is no target {target!r}", remedy="Choose 'filter' or 'admittance_controller'.")
     mass, com, _ = require_body(load)
     g = np.array(gravity, dtype=float).reshape(-1)
     if g.shape != (3,) or not np.isfinite(g).all() or not g.any():
         raise ArgumentError(f"gravity is {gravity!r}", remedy="Give three numbers in m/s^2.")
     place = json.dumps(frame or load.frame)
     if target == "filter":
+        node, world = "gravity_compensation", f"the axes of {world_frame}"
         own = [f"world_frame: {json.dumps(world_frame)}", f"sensor_frame: {place}", "CoG:"]
         own += [f"  pos: {_row(com)}", f"  force: {_row(mass * g)}"]
-    else:
+    elif target == "admittance_controller":
         _check_down(g)
+        node, world = "admittance_controller", "the controller's world frame"
         own = ["gravity_compensation:", f"  frame: {{id: {place}}}", "  CoG:", f"    pos: {_row(com)}"]
         own += [f"    force: {_number(mass * -g[2])}"]
-    name = node or ("gravity_compensation" if target == "filter" else "admittance_controller")
-    if not re.fullmatch(r"[A-Za-z0-9_/*]+", name):
-        raise ArgumentError(f"the node's name is {name!r}", remedy="Use letters, digits, underscores and slashes.")
+    else:
+        raise ArgumentError(f"there is no target {target!r}", remedy="Choose 'filter' or 'admittance_controller'.")
     remarks = [f"load of frame {load.frame}", *_spread(load), "the inertia has no place here: right at rest only"]
-    world = f"the axes of {world_frame}" if target == "filter" else "the controller's world frame"
     remarks.append(f"weight under gravity ({', '.join(f'{value:.6g}' for value in g)}) m/s^2 in {world}")
-    lines = [*(f"# {_line(remark)}" for remark in remarks), f"{name}:", "  ros__parameters:"]
+    lines = [*(f"# {_line(remark)}" for remark in remarks), f"{node}:", "  ros__parameters:"]
     lines += [f"    {line}" for line in own]
-    finding = Finding(
-        code="not-in-format", severity="note", where="load",
-        message="the gravity compensation of ROS 2 has no place for the load's inertia, so it is right at rest only",
-    )  # fmt: skip
-    return ControllerFile(text="\n".join(lines) + "\n", ending=".yaml", findings=(finding,))
+    message = "the gravity compensation of ROS 2 has no place for the load's inertia, so it is right at rest only"
+    return ControllerFile(text="\n".join(lines) + "\n", ending=".yaml", findings=(_not_held(message),))
+
+
+def _not_held(message: str, remedy: str = "") -> Finding:
+    return Finding(code="not-in-format", severity="note", where="load", message=message, remedy=remedy)
 
 
 def _check_down(g: Floats) -> None:
@@ -169,19 +157,6 @@ def _check_down(g: Floats) -> None:
             place="gravity",
             remedy="Use the filter, or give gravity in a frame whose z axis points up.",
         )
-
-
-def _without_moments(load: Load, format_name: str) -> tuple[Finding, ...]:
-    """The finding about moments of inertia that are known but not written, because others are open."""
-    known = load.known_moments
-    what = f"{', '.join(known)} are known, and are not written: " if known else ""
-    return (
-        Finding(
-            code="not-in-format", severity="note", where="load",
-            message=f"{what}{format_name} takes all moments of inertia or none, and not all are certain",
-            remedy="Identify the load with rotations about all axes of its frame.",
-        ),
-    )  # fmt: skip
 
 
 def _spread(load: Load) -> list[str]:

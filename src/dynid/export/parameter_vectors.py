@@ -60,7 +60,7 @@ def with_pinocchio_parameters(robot: Robot, rows: ArrayLike) -> Robot:
         >>> np.allclose(heavier.inertial_vector, 2.0 * robot.inertial_vector)
         True
     """
-    return _with_rows(robot, _finite_rows(robot, rows), PINOCCHIO)
+    return _with_rows(robot, rows, PINOCCHIO)
 
 
 def with_drake_parameters(robot: Robot, rows: ArrayLike) -> Robot:
@@ -71,23 +71,16 @@ def with_drake_parameters(robot: Robot, rows: ArrayLike) -> Robot:
         >>> np.allclose(dynid.export.with_drake_parameters(robot, rows).inertial_vector, robot.inertial_vector)
         True
     """
-    found = _finite_rows(robot, rows)
-    found[:, 1:] *= found[:, :1]
-    return _with_rows(robot, found, DRAKE)
+    return _with_rows(robot, rows, DRAKE)
 
 
-def _finite_rows(robot: Robot, rows: ArrayLike) -> Floats:
-    found = np.array(rows, dtype=float)
-    what = f"shape {found.shape}" if found.size != 10 * robot.dof else "numbers that are not finite"
+def _with_rows(robot: Robot, rows: ArrayLike, order: list[int]) -> Robot:
+    found, theta = np.array(rows, dtype=float), robot.parameter_vector.copy()
     if found.size != 10 * robot.dof or not np.isfinite(found).all():
-        raise ArgumentError(
-            f"rows have {what}",
-            remedy=f"Give ten finite numbers for each of the {robot.dof} moving bodies.",
-        )
-    return found.reshape(-1, 10)
-
-
-def _with_rows(robot: Robot, rows: Floats, order: list[int]) -> Robot:
-    theta = robot.parameter_vector.copy()
-    theta[: rows.size] = rows[:, np.argsort(order)].ravel()
+        remedy = f"Give ten finite numbers for each of the {robot.dof} moving bodies."
+        raise ArgumentError(f"rows of shape {found.shape} do not fit, or are not finite", remedy=remedy)
+    found = found.reshape(-1, 10)
+    if order is DRAKE:
+        found[:, 1:] *= found[:, :1]
+    theta[: found.size] = found[:, np.argsort(order)].ravel()
     return robot.with_parameters(theta)

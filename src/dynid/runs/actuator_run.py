@@ -379,9 +379,7 @@ def _write(run: RunFolder, result: ActuatorRun) -> None:
             written.append(FileNotes(name, make()))
         except ExportError as error:
             written.append(FileNotes(name, refused=f"{error.reason}. {error.remedy}"))
-    run.write(
-        "not_in_the_files.txt", notes_text(found, written, result.shown, [] if result.is_usable else [result.verdict])
-    )
+    run.write("not_in_the_files.txt", notes_text(written, [] if result.is_usable else [result.verdict]))
 
 
 def _robot_file(run: RunFolder, name: str, write: Callable[..., ServoFile], found: ActuatorEstimate) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from dynid.decompositions import eigvalsh
 from dynid.dynamics.inertia_matrix import composite_inertia_matrix
 from dynid.errors import ArgumentError, DescriptionError, ExportError
 from dynid.export.c.c_check import check_code
-from dynid.export.c.c_extras import cmake_text, cpp_text, readme_text, selftest_text
+from dynid.export.c.c_extras import cmake_text, readme_text, selftest_text
 from dynid.export.c.c_functions import FUNCTIONS, OBSERVER, TWO_RATE, record_function, record_synchronous
 from dynid.export.c.c_model import CodeModel, build_model
 from dynid.export.c.c_preparation import Preparation
@@ -334,7 +334,6 @@ def _files(text: CodeText) -> dict[str, str]:
     files = {
         f"{name}.h": header_text(text),
         f"{name}.c": source_text(text),
-        f"{name}.hpp": cpp_text(text),
         f"{name}_selftest.c": selftest_text(text, answers, tolerance),
     }
     if text.tasks:
@@ -345,7 +344,7 @@ def _files(text: CodeText) -> dict[str, str]:
     if text.observer is not None:
         files |= observer_files(text.observer, name, text.precision)
     sources = [entry for entry in files if entry.endswith(".c") and "selftest" not in entry]
-    headers = [entry for entry in files if entry.endswith((".h", ".hpp"))]
+    headers = [entry for entry in files if entry.endswith(".h")]
     files["CMakeLists.txt"] = cmake_text(text, sources, headers)
     files["README.md"] = readme_text(text, tolerance)
     return files

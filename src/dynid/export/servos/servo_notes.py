@@ -1,23 +1,14 @@
-"""What files of identified servos cannot hold and what that costs, as a text for people; wider joint limits."""
+"""What files of identified servos cannot hold, as a text for people; wider joint limits."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-import numpy as np
-
-from dynid.actuators.kinds import KINDS, milli
-from dynid.actuators.motion import CommandedMotion, compared
 from dynid.actuators.servo_identification import ActuatorEstimate
-from dynid.actuators.servo_model import ServoParameter
-from dynid.actuators.servo_simulator import simulate_servos
-from dynid.errors import EstimationError
 
 SLACK = 0.1
 """Share of the range of a motion by which a joint limit is set beyond it. Convention: a simulated motion overshoots."""
-SAME = 0.02
-"""Relative change of the error that counts as none. Convention."""
 USE = {
     "servos.xml": "MuJoCo: joints and one position actuator each",
     "servos.urdf": "URDF: damping and friction of joints",
@@ -63,66 +54,20 @@ def widened_limits(found: ActuatorEstimate) -> dict[str, tuple[float, float]]:
     return wider
 
 
-def error_without(found: ActuatorEstimate, kind: str, motions: Sequence[CommandedMotion]) -> float:
-    """Error of the simulated motions without one kind of parameter, rms [rad or m]; infinite where they run away.
-
-    Args:
-        found: Identified servos.
-        kind: The kind; an empty string leaves none out.
-        motions: Motions to simulate.
-    """
-    parameters = [p for p in found.model.parameters if isinstance(p, ServoParameter) and p.kind != kind]
-    model = replace(found.model, parameters=tuple(parameters), alike=(), candidates=())
-    values = [value for entry, value in zip(found.model.entries, found.values, strict=True) if entry.kind != kind]
-    squares, count = 0.0, 0
-    for motion in motions:
-        try:
-            error = compared(motion.position - simulate_servos(model, np.array(values), motion), motion.counted)
-        except EstimationError:
-            return float("inf")
-        squares, count = squares + float(np.sum(error**2)), count + int(motion.counts.sum())
-    return float(np.sqrt(squares / max(1, count)))
-
-
-def notes_text(
-    found: ActuatorEstimate, files: Sequence[FileNotes], motions: Sequence[CommandedMotion], warnings: Sequence[str]
-) -> str:
+def notes_text(files: Sequence[FileNotes], warnings: Sequence[str]) -> str:
     """The text of ``not_in_the_files.txt``.
 
     Args:
-        found: Identified servos.
         files: The files, in the order of the text.
-        motions: Motions on which the cost of what is missing is measured.
         warnings: What comes first, such as that the law does not fit.
     """
-    kinds = dict.fromkeys(text.partition(":")[0] for file in files for text in file.missing)
-    errors = {kind: error_without(found, kind, motions) for kind in ("", *kinds) if kind in ("", *KINDS)}
     lines = [*warnings, *([""] if warnings else [])]
     lines += ["What the files of this folder cannot hold, and what to do about it. servos.txt has all values."]
-    if len(errors) > 1:
-        names = ", ".join(motion.name for motion in motions)
-        lines += [f"Errors are those of the simulated motion of {names}, rms; with all values it is off by "
-                  f"{_shown(found, errors[''])}."]  # fmt: skip
     for file in files:
-        use = USE.get(file.name, "")
-        lines += ["", f"{file.name} ({use})" if use else file.name]
+        lines += ["", f"{file.name} ({USE[file.name]})" if file.name in USE else file.name]
         if file.refused:
             lines.append(f"  is not written: {file.refused}")
         elif not file.missing:
             lines.append("  holds everything.")
-        lines += [f"  - {text}{_cost(found, text.partition(':')[0], errors)}" for text in file.missing]
+        lines += [f"  - {text}" for text in file.missing]
     return "\n".join(lines) + "\n"
-
-
-def _cost(found: ActuatorEstimate, kind: str, errors: Mapping[str, float]) -> str:
-    """What a file without a kind costs, as a half sentence."""
-    if not kind or kind not in errors:
-        return ""
-    if abs(errors[kind] - errors[""]) <= SAME * errors[""]:
-        return ". Makes no difference on these motions"
-    return f". Error without it: {_shown(found, errors[kind])}"
-
-
-def _shown(found: ActuatorEstimate, error: float) -> str:
-    """An error with its unit."""
-    return f"{1e3 * error:.3g} {milli(found.model.unit)}" if np.isfinite(error) else "the motion cannot be simulated"
