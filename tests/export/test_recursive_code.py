@@ -7,8 +7,8 @@ import pytest
 
 import dynid
 from dynid.export.c.c_check import find_compiler
-from dynid.export.running.recursive_code import run_recursive
 from dynid.processing.simulation import sum_of_sines
+from support.c_drivers import run_recursive
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
 STD = np.array([1.0, 0.5, 0.2, 0.1, 0.1, 0.05])

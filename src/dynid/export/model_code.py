@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from dynid.export.c.c_printer import called_functions, fast_function, printed_count
+from dynid.export.c.c_printer import printed_count, static_functions
 from dynid.links.rich.models import Model
 
 _HEADER = """/*
@@ -86,15 +86,6 @@ def model_files(model: Model, name: str, precision: Literal["double", "float"] =
         File name -> text.
     """
     tapes = {"start": model.start, "step": model.step}
-    functions = [
-        *called_functions(f"{name}_model", tapes.values(), precision),
-        *(
-            fast_function(
-                tape, f"{name}_model_{part}_values", precision=precision, linkage="static", package=f"{name}_model"
-            )
-            for part, tape in tapes.items()
-        ),
-    ]
     words = {
         "name": name,
         "upper": name.upper(),
@@ -105,6 +96,6 @@ def model_files(model: Model, name: str, precision: Literal["double", "float"] =
         "remembered": sum(term.has_memory for term in model.terms),
         "terms": "\n".join(f" *   {term.name} = {term.value:.6g} {term.unit}" for term in model.terms),
         "cost": str(printed_count(tapes["step"])),
-        "functions": "\n".join(functions),
+        "functions": static_functions(f"{name}_model", tapes, precision),
     }
     return {f"{name}_model.h": _HEADER.format(**words), f"{name}_model.c": _SOURCE.format(**words)}

@@ -152,9 +152,15 @@ def compile_c(folder: str, sources: Sequence[str], program: str, flags: Sequence
     return target
 
 
-def run_program(program: str, stdin: bytes, words: Sequence[str] = ()) -> bytes:
-    """Run a compiled program on some bytes, with arguments; returns what it wrote."""
-    return _execute([program, *words], stdin)
+def run_sources(
+    files: Mapping[str, str], driver: str, stdin: bytes, words: Sequence[str] = (), flags: Sequence[str] = FLAGS
+) -> bytes:
+    """Compile C files with a driver program in a temporary folder, run it on some bytes; returns what it wrote."""
+    with tempfile.TemporaryDirectory(prefix="dynid_") as folder:
+        for file, content in {**files, "driver.c": driver}.items():
+            Path(folder, file).write_text(content)
+        sources = [file for file in files if file.endswith(".c")]
+        return _execute([compile_c(folder, [*sources, "driver.c"], "driver", flags), *words], stdin)
 
 
 def _execute(command: list[str], stdin: bytes, folder: str | None = None, remedy: str | None = None) -> bytes:

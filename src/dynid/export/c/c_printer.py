@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from dynid.tape import Tape
@@ -232,3 +232,12 @@ def _literal(value: float, suffix: str) -> str:
     digits = f"{value:.17g}"
     digits = digits if any(mark in digits for mark in ".en") else f"{digits}.0"
     return f"({digits}{suffix})" if value < 0 else f"{digits}{suffix}"
+
+
+def static_functions(package: str, tapes: Mapping[str, Tape], precision: str) -> str:
+    """The text of tapes as static functions ``package_NAME_values`` of one file, after what they call."""
+    own = [
+        fast_function(tape, f"{package}_{name}_values", precision=precision, linkage="static", package=package)
+        for name, tape in tapes.items()
+    ]
+    return "\n".join([*called_functions(package, tapes.values(), precision), *own])

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -12,8 +10,8 @@ import numpy as np
 from dynid.arrays import Floats
 from dynid.checks import LARGEST_SIGNAL
 from dynid.errors import GeneratedCodeMismatch
-from dynid.export.c.c_check import FLAGS, compile_c, run_program
-from dynid.export.c.c_printer import called_functions, fast_function, printed_count
+from dynid.export.c.c_check import FLAGS, run_sources
+from dynid.export.c.c_printer import printed_count, static_functions
 from dynid.monitor.observer import MomentumObserver
 from dynid.monitor.observer_model import ObserverModel
 
@@ -137,14 +135,6 @@ def observer_files(model: ObserverModel, name: str, precision: Precision = "doub
         File name -> text.
     """
     tapes = {"start": model.start, "step": model.step}
-    package = f"{name}_observer"
-    functions = [
-        *called_functions(package, tapes.values(), precision),
-        *(
-            fast_function(tape, f"{package}_{part}_values", precision=precision, linkage="static", package=package)
-            for part, tape in tapes.items()
-        ),
-    ]
     words = {
         "name": name,
         "upper": name.upper(),
@@ -157,7 +147,7 @@ def observer_files(model: ObserverModel, name: str, precision: Precision = "doub
         "most": f"{LARGEST_SIGNAL**2:.1e}{'f' if precision == 'float' else ''}",
         "terms": ", ".join(term.name for term in model.terms) or "none",
         "cost": str(printed_count(tapes["step"])),
-        "functions": "\n".join(functions),
+        "functions": static_functions(f"{name}_observer", tapes, precision),
     }
     return {f"{name}_observer.h": _HEADER.format(**words), f"{name}_observer.c": _SOURCE.format(**words)}
 
@@ -211,11 +201,7 @@ def run_observer(
         name=name, type=precision, n=n, inputs=3 * n + 1, twice=2 * n, thrice=3 * n, gain=repr(CHECKED_GAIN)
     )
     kind = np.float64 if precision == "double" else np.float32
-    with tempfile.TemporaryDirectory(prefix="dynid_") as folder:
-        for file, content in {**observer_files(model, name, precision), "observer_driver.c": driver}.items():
-            Path(folder, file).write_text(content)
-        program = compile_c(folder, [f"{name}_observer.c", "observer_driver.c"], "observer_driver", flags)
-        answer = run_program(program, rows.astype(kind).tobytes())
+    answer = run_sources(observer_files(model, name, precision), driver, rows.astype(kind).tobytes(), flags=flags)
     return np.frombuffer(answer, dtype=kind).astype(float).reshape(len(rows), n)
 
 

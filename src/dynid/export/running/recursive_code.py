@@ -6,15 +6,8 @@ into a triangle ([GautierKhalil1992] section 2). No function allocates memory or
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
-import numpy as np
-
-from dynid.arrays import Floats
 from dynid.checks import LARGEST_SIGNAL
-from dynid.export.c.c_check import FLAGS, compile_c, run_program
-from dynid.export.c.c_printer import called_functions, fast_function
+from dynid.export.c.c_printer import static_functions
 from dynid.kernels import kernel
 from dynid.parameters.base import choose_base
 from dynid.parameters.base_set import BaseParameters, require_kept_columns
@@ -178,33 +171,6 @@ int {name}_recursive_now(const {name}_recursive *state, double values[{k}])
     return known;
 }}
 """
-_DRIVER = """#include <stdio.h>
-#include <stdlib.h>
-
-#include "{name}_recursive.h"
-
-/* Argument: forgetting. Input: standard deviations, samples. Output: values, how many are known, refused. */
-int main(int count, char **words)
-{{
-    static {name}_recursive state;
-    double std[{n}];
-    double in[{inputs}];
-    double answer[{k} + 2];
-    double refused = 0.0;
-    if ((count != 2) || (fread(std, sizeof(double), {n}, stdin) != {n})
-        || ({name}_recursive_begin(&state, std, strtod(words[1], NULL)) != 0)) {{
-        return 1;
-    }}
-    while (fread(in, sizeof(double), {inputs}, stdin) == {inputs}) {{
-        if ({name}_recursive_update(&state, in, in + {n}, in + {twice}, in + {thrice}) != 0) {{
-            refused += 1.0;
-        }}
-    }}
-    answer[{k}] = (double){name}_recursive_now(&state, answer);
-    answer[{k} + 1] = refused;
-    return (fwrite(answer, sizeof(double), {k} + 2, stdout) == ({k} + 2)) ? 0 : 1;
-}}
-"""
 
 
 def recursive_files(robot: Robot, name: str, base: BaseParameters | None = None) -> dict[str, str]:
@@ -224,28 +190,9 @@ def recursive_files(robot: Robot, name: str, base: BaseParameters | None = None)
     """
     chosen, n, package = require_kept_columns(choose_base(robot, base)), robot.dof, f"{name}_recursive"
     tape = kernel(robot, "regressor", columns=chosen.columns).tape
-    functions = [
-        *called_functions(package, [tape], "double"),
-        fast_function(tape, f"{package}_rows_values", precision="double", linkage="static", package=package),
-    ]
     words = {
         "name": name, "upper": name.upper(), "n": n, "k": chosen.rank, "size": chosen.rank + 1,
-        "cells": n * chosen.rank, "functions": "\n".join(functions), "largest": LARGEST_SIGNAL,
-        "most": f"{LARGEST_SIGNAL**2:.1e}", "names": " ".join(chosen.names),
+        "cells": n * chosen.rank, "functions": static_functions(package, {"rows": tape}, "double"),
+        "largest": LARGEST_SIGNAL, "most": f"{LARGEST_SIGNAL**2:.1e}", "names": " ".join(chosen.names),
     }  # fmt: skip
     return {f"{package}.h": _HEADER.format(**words), f"{package}.c": _SOURCE.format(**words)}
-
-
-def run_recursive(
-    robot: Robot, samples: Floats, torque_std: Floats, forgetting: float = 1.0
-) -> tuple[Floats, int, int]:
-    """Compile the code and run it over samples (N, 4 n): values (b,), how many are determined, samples refused."""
-    n, k, name = robot.dof, choose_base(robot, None).rank, "arm"
-    driver = _DRIVER.format(name=name, n=n, k=k, inputs=4 * n, twice=2 * n, thrice=3 * n)
-    with tempfile.TemporaryDirectory(prefix="dynid_") as folder:
-        for file, content in {**recursive_files(robot, name), "recursive_driver.c": driver}.items():
-            Path(folder, file).write_text(content)
-        program = compile_c(folder, [f"{name}_recursive.c", "recursive_driver.c"], "recursive_driver", FLAGS)
-        answer = run_program(program, np.concatenate([torque_std, samples.ravel()]).tobytes(), [repr(forgetting)])
-    found = np.frombuffer(answer)
-    return found[:k], int(found[k]), int(found[k + 1])

@@ -6,16 +6,8 @@ rows of the load and the torques of the model are straight-line code from the ta
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Sequence
-from pathlib import Path
-
-import numpy as np
-
-from dynid.arrays import Floats
 from dynid.checks import LARGEST_SIGNAL
-from dynid.export.c.c_check import FLAGS, compile_c, run_program
-from dynid.export.c.c_printer import called_functions, fast_function
+from dynid.export.c.c_printer import static_functions
 from dynid.kernels import kernel
 from dynid.monitor.load_tracker import FRICTION, JUMP, LOAD, MOST_WINDOW, PRIOR, WINDOW_S
 from dynid.robot.model import Robot
@@ -300,54 +292,6 @@ void {name}_tracker_now(const {name}_tracker *tracker, double values[{k}], doubl
 }}
 """
 
-_DRIVER = """#include <stdio.h>
-#include <stdlib.h>
-
-#include "{name}_tracker.h"
-
-/*
- * Arguments: times to go through the samples, rate, memories. Input: noise, then samples.
- * Output: values, variances, the first jumps.
- */
-int main(int count, char **words)
-{{
-    static {name}_tracker tracker;
-    static double in[{most}][{inputs}];
-    double noise[{n}];
-    double answer[(2 * {k}) + {shown}];
-    long rounds;
-    long r;
-    size_t samples;
-    size_t s;
-    int shown = 0;
-    if ((count != 5) || (fread(noise, sizeof(double), {n}, stdin) != {n})) {{
-        return 1;
-    }}
-    rounds = strtol(words[1], NULL, 10);
-    samples = fread(in, sizeof(in[0]), {most}, stdin);
-    if ({name}_tracker_begin(&tracker, noise, strtod(words[2], NULL), strtod(words[3], NULL), strtod(words[4], NULL))
-        != 0) {{
-        return 1;
-    }}
-    for (r = 0; r < rounds; r++) {{
-        for (s = 0; s < samples; s++) {{
-            if (({name}_tracker_update(&tracker, &in[s][0], &in[s][{n}], &in[s][{twice}], &in[s][{thrice}]) == 1)
-                && (shown < {shown})) {{
-                answer[(2 * {k}) + shown] = ((double)r * (double)samples) + (double)s;
-                shown++;
-            }}
-        }}
-    }}
-    {name}_tracker_now(&tracker, answer, answer + {k});
-    s = (2 * {k}) + (size_t)shown;
-    return (fwrite(answer, sizeof(double), s, stdout) == s) ? 0 : 1;
-}}
-"""
-MOST = 10000
-"""Samples that the driver holds (convention)."""
-SHOWN = 64
-"""Jumps that the driver tells (convention)."""
-
 
 def tracker_files(model: Robot, name: str) -> dict[str, str]:
     """Write the header and the source file of a load tracker.
@@ -369,56 +313,13 @@ def tracker_files(model: Robot, name: str) -> dict[str, str]:
         "rows": kernel(model, "regressor", columns=range(LOAD * (n - 1), LOAD * n)).tape,
         "torque": kernel(model, "inverse_dynamics").tape,
     }
-    functions = [
-        *called_functions(package, tapes.values(), "double"),
-        *(
-            fast_function(tape, f"{package}_{part}_values", precision="double", linkage="static", package=package)
-            for part, tape in tapes.items()
-        ),
-    ]
     k = LOAD + 2 * n
     prior = ", ".join(repr(float(value)) for value in (*PRIOR, *[FRICTION] * (2 * n)))
     words = {
         "name": name, "upper": name.upper(), "n": n, "k": k, "size": k + 1, "load": LOAD, "cells": LOAD * n,
-        "prior": prior, "functions": "\n".join(functions), "span": repr(WINDOW_S), "jump": repr(JUMP),
+        "prior": prior, "functions": static_functions(package, tapes, "double"),
+        "span": repr(WINDOW_S), "jump": repr(JUMP),
         "window": MOST_WINDOW, "fastest": MOST_WINDOW / WINDOW_S, "largest": LARGEST_SIGNAL,
         "most": f"{LARGEST_SIGNAL**2:.1e}",
     }  # fmt: skip
     return {f"{name}_tracker.h": _HEADER.format(**words), f"{name}_tracker.c": _SOURCE.format(**words)}
-
-
-def run_tracker(
-    model: Robot,
-    samples: Floats,
-    noise_std: Floats,
-    rate_hz: float,
-    *,
-    memories_s: tuple[float, float] = (0.0, 0.0),
-    rounds: int = 1,
-    flags: Sequence[str] = FLAGS,
-) -> tuple[Floats, Floats, list[int]]:
-    """Compile the tracker and run it over samples, several times over.
-
-    Args:
-        model: The identified robot without a load.
-        samples: (N, 4 n) positions, velocities, accelerations, torques.
-        noise_std: (n,) standard deviations of the torques [N m or N].
-        rate_hz: Samples per second.
-        memories_s: Of load and friction [s]; zero forgets nothing.
-        rounds: Times that the samples are taken.
-        flags: Options of the compiler.
-
-    Returns:
-        Values (k,), variances (k,), and the indices of the samples at which the load jumped, 64 at most.
-    """
-    n, name = model.dof, "arm"
-    k = LOAD + 2 * n
-    driver = _DRIVER.format(name=name, n=n, k=k, inputs=4 * n, twice=2 * n, thrice=3 * n, most=MOST, shown=SHOWN)
-    with tempfile.TemporaryDirectory(prefix="dynid_") as folder:
-        for file, content in {**tracker_files(model, name), "tracker_driver.c": driver}.items():
-            Path(folder, file).write_text(content)
-        program = compile_c(folder, [f"{name}_tracker.c", "tracker_driver.c"], "tracker_driver", flags)
-        words = [str(rounds), repr(float(rate_hz)), *(repr(float(memory)) for memory in memories_s)]
-        answer = run_program(program, np.concatenate([noise_std, samples[:MOST].ravel()]).tobytes(), words)
-    found = np.frombuffer(answer)
-    return found[:k], found[k : 2 * k], [int(index) for index in found[2 * k :]]
