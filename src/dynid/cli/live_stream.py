@@ -25,6 +25,8 @@ SAID = 3
 BLIND = 1000
 """Lines of which none was of use, most because of their times, after which a watch ends: it cannot do what it is for
 (convention)."""
+CHECKED = 1000
+"""Samples in which faults of the stream are looked for (convention: some seconds)."""
 USEFUL = 0.1
 """Least part of the lines that must have been of use (convention)."""
 MANY = 3
@@ -144,7 +146,7 @@ def watch_stream(
         show_finding(finding)
     alarms = 0
     try:
-        for alarm in _alarms(guard, stream):
+        for alarm in _alarms(fit, guard, stream):
             alarms += 1
             _print_alarm(alarm, as_json)
     except KeyboardInterrupt:
@@ -159,17 +161,18 @@ def watch_stream(
     return 1 if alarms else 0
 
 
-def _alarms(guard: LiveWatch, stream: _Stream) -> Iterator[Alarm]:
-    """The alarms of a stream; doubts about its samples are said on the way."""
-    from dynid.monitor.live_checks import LiveChecks
+def _alarms(fit: Identification, guard: LiveWatch, stream: _Stream) -> Iterator[Alarm]:
+    """The alarms of a stream; doubts about its first samples are said on the way."""
+    from dynid.runs.live_calibration import check_samples
 
-    checks = LiveChecks(guard.calibration)
+    first: list[Sample] = []
     for sample in stream:
-        alarms = guard.step(*sample)
+        yield from guard.step(*sample)
         stream.useful += guard.is_judging
-        for doubt in checks.step(sample, guard.external if guard.is_judging else None):
-            echo(f"warning: {doubt}", err=True)
-        yield from alarms
+        if len(first) < CHECKED:
+            first.append(sample)
+            for finding in check_samples(fit, first) if len(first) == CHECKED else ():
+                show_finding(finding)
 
 
 def _print_alarm(alarm: Alarm, as_json: bool) -> None:

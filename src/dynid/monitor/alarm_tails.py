@@ -52,8 +52,6 @@ class Tail:
     """(K,) their shapes."""
     weights: Floats
     """(K,) their probabilities after the peaks."""
-    peaks: int
-    """Number of peaks that the law was fitted to."""
 
     def rates(self, level: float) -> Floats:
         """(K,) rate of events above a level by each plausible law [1/s]; above the threshold only."""
@@ -67,15 +65,6 @@ class Tail:
     def rate(self, level: float) -> float:
         """The rate of events above a level, on average over the plausible laws [1/s]."""
         return float(self.rates(level) @ self.weights)
-
-    def interval(self, level: float, share: float = 0.95) -> tuple[float, float]:
-        """Rates at a level between which the plausible laws lie with a probability [1/s]."""
-        rates = self.rates(level)
-        order = np.argsort(rates)
-        below = np.cumsum(self.weights[order])
-        ends = np.searchsorted(below, [0.5 * (1.0 - share), 0.5 * (1.0 + share)])
-        low, high = rates[order][np.minimum(ends, len(order) - 1)]
-        return float(low), float(high)
 
     def level(self, rate_hz: float) -> float:
         """The level that events exceed at a rate [1/s]; the threshold for all rates above its own."""
@@ -149,6 +138,5 @@ def fit_tail(statistics: Sequence[Floats], rate_hz: float) -> Tail:
     weights = np.exp(likely - likely.max())
     kept = weights > 1e-8 * weights.max()
     return Tail(
-        threshold, max(excess.size, 0.5) / seconds, scale[kept], shape[kept], weights[kept] / weights[kept].sum(),
-        excess.size,
+        threshold, max(excess.size, 0.5) / seconds, scale[kept], shape[kept], weights[kept] / weights[kept].sum()
     )  # fmt: skip

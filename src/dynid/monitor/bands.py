@@ -1,8 +1,8 @@
 """How far the torque from outside strays without any push: a standard deviation for every joint and instant.
 
 ``sqrt(Y S Y^T + noise)``: the covariance S of the identified parameters gives the first part. The noise is a sum of
-squares fitted to residuals: a constant, parts of a joint that moves at all, parts that grow with the speed, with the
-torque and with the jerk of the arm, some near rest and shortly after, and shares of every break of the expected torque.
+squares fitted to residuals: a constant, a part of a joint that moves at all, parts that grow with the speed, with the
+torque and with the jerk of the arm, some near rest and shortly after, a share of every break of the expected torque.
 Friction that changes its sign makes such a break, of the joint itself or of a drive that moves several joints; the true
 friction changes a little earlier, later or more slowly.
 
@@ -14,50 +14,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import minimum_filter1d
+from scipy.ndimage import maximum_filter1d, minimum_filter1d
 from scipy.optimize import nnls
 from scipy.special import chdtri, fdtrc
 
 from dynid.arrays import Floats
 from dynid.monitor.watched_signals import WatchedStretch
 
-WIDTHS = (0.003, 0.01, 0.03, 0.1, 0.3)
+WIDTHS = (0.01, 0.1)
 """Widths of the ranges of speeds near rest, as parts of a joint's high speed (convention)."""
-MOVING = (0.003, 0.03, 0.3)
-"""Speeds about which the noise of motion sets in, as parts of a joint's high speed (convention)."""
-TURNING = 0.03
-"""Part of a joint's high speed below which it turns or rests (convention)."""
-HOLDS_S = (0.0, 0.06)
-"""Times for which a reversal is remembered [s]: one period, in which the friction of the model changes its sign, and
-(derivation) memory of the noise and window of a jump."""
-BREAK_AGES = (0, 1, 2)
-"""Ages of breaks of the expected torque that have variances of their own [periods] (derivation: the raw torque is a
-mean over two samples, and a break is seen in second differences over three)."""
+HOLD_S = 0.06
+"""Time for which a reversal is remembered [s] (derivation: memory of the noise and window of a jump)."""
 HIGH = 0.95
 """Quantile of the speed, torque or friction of a joint that counts as high (convention)."""
 ROUNDS = 6
 """Times that the weights of the fit are renewed (convention: they hardly change then)."""
 LEAST = 1e-4
 """Smallest part of a joint's mean square residual that the constant may have (convention: no band is zero)."""
-STILL_S = 0.1
-"""Time for which a joint must stay near rest to be still, where any friction up to the dry one is possible [s]
-(convention: longer than a reversal)."""
-STILL = 0.01
-"""Part of a joint's high speed up to which it is near rest in this sense (convention)."""
-SLOW = 0.3
-"""Part of a joint's high speed up to which its friction counts as dry (convention)."""
+STILL, STILL_S = 0.01, 0.1
+"""Part of a joint's high speed below which it is near rest, and for how long it must be to stand still [s], where any
+friction up to the dry one is possible (convention: longer than a reversal)."""
 PARTS = 4
 """Parts of a run whose mean residuals tell how well its offset is known (convention)."""
 SURPRISE = 3.0
 """Standard deviations beyond which a residual says no more about the offset of a run (convention)."""
-CHANCE = 1e-3
-"""Chance that runs which agree count as runs whose offsets differ (convention)."""
-MORE_SPREAD = 0.01
-"""Chance that offsets are spread more widely than is assumed (convention). Three runs may by chance be alike: their
-variance counts 100-fold. A spread that is too wide costs the time in which an offset is learnt, and no more."""
+CHANCE, WIDER = 1e-3, 1e-2
+"""Chance that runs which agree count as runs whose offsets differ, and that offsets are spread more widely than is
+assumed (levels). A spread that is too wide costs the time in which an offset is learnt, and no more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,37 +64,8 @@ class Band:
 
     def noise(self, stretch: WatchedStretch) -> Floats:
         """(N, n) variance of the noise, without the spread of the model and without open friction."""
-        return self.variance(stretch.dq, stretch.torque, stretch.expected, stretch.rate_hz)
-
-    def variance(self, dq: Floats, torque: Floats, expected: Floats, rate_hz: float) -> Floats:
-        """(N, n) the same from velocities, measured and expected torques (N, n)."""
-        columns = _features(dq, torque, expected, rate_hz, self._high)
-        return np.asarray(sum(part * column for part, column in zip(self.variances, columns, strict=True)))
-
-    def last_variance(self, dq: Floats, torque: Floats, expected: Floats, slowest: Sequence[Floats]) -> Floats:
-        """(n,) the last row of `variance`, from a few last samples; (k, n) for `side_by_side` bands.
-
-        Args:
-            dq: (5 or more, n) velocities.
-            torque: (5 or more, n) measured torques.
-            expected: (5 or more, n) expected torques.
-            slowest: (n,) the last row of `slowest_speed` for each of `HOLDS_S`.
-        """
-        breaks = np.square((expected[2:] - 2.0 * expected[1:-1] + expected[:-2])[::-1])
-        jolt = dq[-1] - 2.0 * dq[-2] + dq[-3]
-        columns = _columns(dq[-1], torque[-1], slowest, [breaks[age] for age in BREAK_AGES], jolt, self._high)
-        return np.asarray(np.einsum("f...,f...->...", self.variances, columns))
-
-    @classmethod
-    def side_by_side(cls, *bands: Band) -> Band:
-        """Several bands as one, whose `last_variance` is that of each (k, n)."""
-        variances = np.stack([band.variances for band in bands], axis=1)
-        names = ("high_speed", "high_torque", "high_jerk", "dry_friction")
-        return cls(variances, *(np.stack([getattr(band, name) for band in bands]) for name in names))
-
-    @property
-    def _high(self) -> tuple[Floats, Floats, Floats]:
-        return self.high_speed, self.high_torque, self.high_jerk
+        high = self.high_speed, self.high_torque, self.high_jerk
+        return np.asarray(np.einsum("fj,fkj->kj", self.variances, _features(stretch, *high)))
 
     def still(self, stretch: WatchedStretch) -> NDArray[np.bool_]:
         """(N, n) whether a joint was near rest during the whole time `STILL_S` before: its friction is open then."""
@@ -116,10 +74,6 @@ class Band:
         count = np.vstack([np.zeros((1, len(self.high_speed)), dtype=np.int64), np.cumsum(near, axis=0)])
         ends = np.arange(1, len(near) + 1)
         return np.asarray(count[ends] - count[np.maximum(ends - window, 0)] == window)
-
-    def turning(self, dq: Floats, rate_hz: float) -> NDArray[np.bool_]:
-        """(N, n) whether a joint turns or rests, or did shortly before: errors of friction come as steps there."""
-        return np.asarray(slowest_speed(dq, rate_hz, HOLDS_S[-1]) < TURNING * self.high_speed)
 
     @property
     def most_open(self) -> Floats:
@@ -130,6 +84,15 @@ class Band:
         """(N, n) standard deviation of the torque from outside while nothing pushes [N m or N]."""
         open_friction = np.where(self.still(stretch), self.dry_friction, 0.0)
         return np.sqrt(stretch.spread + self.noise(stretch) + np.square(open_friction))
+
+
+class Learnt(NamedTuple):
+    """What is known of the offset of a run along it."""
+
+    offset: Floats
+    """(N, n) [N m or N]"""
+    seconds: Floats
+    """(N, n) time for which each joint moved so far [s]."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,19 +129,23 @@ class RunOffsets:
         most = SURPRISE * std
         return np.asarray(offset + share * np.clip(raw - offset, -most, most))
 
-    def learn_along(self, stretch: WatchedStretch, band: Band) -> tuple[Floats, Floats]:
-        """The offset (N, n) along a stretch [N m or N], and the variance that is left to it."""
-        offsets, doubt = np.zeros((2, *stretch.raw.shape))
+    def learn_along(self, stretch: WatchedStretch, band: Band, before: Learnt | None = None) -> Learnt:
+        """The offset along a stretch; what is known already of its first rows is taken over."""
+        first = 0 if before is None else len(before.offset)
+        offset, seconds = np.zeros((2, *stretch.raw.shape))
         if not self.differ.any():
-            return offsets, doubt
+            return Learnt(offset, seconds)
+        if before is not None:
+            offset[:first], seconds[:first] = before
+        now, passed = (part[first - 1].copy() if first else np.zeros(len(self.variance)) for part in (offset, seconds))
         period = np.where(band.still(stretch), 0.0, 1.0 / stretch.rate_hz)
-        seconds = np.cumsum(period, axis=0)
-        known = self.beside(stretch)
-        std = band.std(replace(known, spread=known.spread + self.doubt(seconds - period)))
-        offset = np.zeros(len(self.variance))
-        for k, raw in enumerate(stretch.raw):
-            offsets[k] = offset = self.learn(offset, raw, std[k], seconds[k], period[k])
-        return offsets, self.doubt(seconds)
+        variance = np.square(band.std(self.beside(stretch)))
+        for k in range(first, len(offset)):
+            std = np.sqrt(variance[k] + self.doubt(passed))
+            passed = passed + period[k]
+            offset[k] = now = self.learn(now, stretch.raw[k], std, passed, period[k])
+            seconds[k] = passed
+        return Learnt(offset, seconds)
 
     def beside(self, stretch: WatchedStretch) -> WatchedStretch:
         """The stretch whose model is uncertain without the offsets that differ."""
@@ -190,51 +157,21 @@ class RunOffsets:
         return np.maximum(known, 0.0)
 
 
-def slowest_speed(dq: Floats, rate_hz: float, hold_s: float) -> Floats:
-    """(N, n) smallest speed of each joint during some time before, one period at least; zero after a reversal."""
-    speed = np.abs(dq)
-    speed[1:][dq[1:] * dq[:-1] < 0.0] = 0.0
-    window = 1 + max(1, round(hold_s * rate_hz))
-    return np.asarray(minimum_filter1d(speed, window, axis=0, origin=(window - 1) // 2, mode="nearest"))
-
-
-def _features(
-    dq: Floats, torque: Floats, expected: Floats, rate_hz: float, high: tuple[Floats, Floats, Floats]
-) -> Floats:
+def _features(stretch: WatchedStretch, high_speed: Floats, high_torque: Floats, high_jerk: Floats) -> Floats:
     """(features, N, n) what each of the variances is multiplied by, in the scale of high speed, torque and jerk."""
-    slowest = [slowest_speed(dq, rate_hz, hold) for hold in HOLDS_S]
-    breaks = np.square(_bend(expected))
-    aged = [np.vstack([np.zeros_like(breaks[:age]), breaks[: len(breaks) - age]]) for age in BREAK_AGES]
-    return _columns(dq, torque, slowest, aged, _bend(dq), high)
-
-
-def _columns(
-    dq: Floats,
-    torque: Floats,
-    slowest: Sequence[Floats],
-    breaks: Sequence[Floats],
-    jolt: Floats,
-    high: tuple[Floats, Floats, Floats],
-) -> Floats:
-    """(features, ..., n) what each of the variances is multiplied by, at one instant (n,) or many (N, n).
-
-    Args:
-        dq: Velocities.
-        torque: Measured torques.
-        slowest: Smallest speeds for each of `HOLDS_S`.
-        breaks: Squared second differences of the expected torque for each of `BREAK_AGES`.
-        jolt: Second differences of the velocity.
-        high: (n,) high values of speed, torque and jerk.
-    """
-    speed, high_torque, jerk = high
-    relative = np.abs(dq) / speed
-    lead = (-1, *(1,) * relative.ndim)
-    moving = 1.0 - np.exp(-np.square(relative / np.reshape(MOVING, lead)))
-    near = [np.exp(-np.square(slow / speed / np.reshape(WIDTHS, lead))) for slow in slowest]
-    shaken = np.square(jolt / jerk).mean(axis=-1, keepdims=True)
-    rest = [np.broadcast_to(column, relative.shape) for column in (*breaks, shaken)]
-    first = [np.ones_like(relative)], moving, [np.square(relative), np.square(torque / high_torque)]
-    return np.concatenate([*first, *near, rest])
+    dq, turned = stretch.dq, np.abs(stretch.dq)
+    turned[1:][dq[1:] * dq[:-1] < 0.0] = 0.0
+    window = 1 + max(1, round(HOLD_S * stretch.rate_hz))
+    slowest = minimum_filter1d(turned, window, axis=0, origin=(window - 1) // 2, mode="nearest") / high_speed
+    # a break is seen in second differences over three samples, and the raw torque is a mean over two
+    breaks = maximum_filter1d(np.square(_bend(stretch.expected)), 3, axis=0, origin=1, mode="nearest")
+    shaken = np.square(_bend(dq) / high_jerk).mean(axis=1, keepdims=True)
+    speed = np.abs(dq) / high_speed
+    return np.stack([
+        np.ones_like(dq), 1.0 - np.exp(-np.square(speed / WIDTHS[0])), np.square(speed),
+        np.square(stretch.torque / high_torque), *(np.exp(-np.square(slowest / width)) for width in WIDTHS), breaks,
+        np.broadcast_to(shaken, dq.shape),
+    ])  # fmt: skip
 
 
 def _bend(x: Floats) -> Floats:
@@ -263,10 +200,7 @@ def fit_band(stretches: Sequence[WatchedStretch], least: Floats | None = None) -
     features, square, spread = (
         np.concatenate([part[rows] for part, rows in zip(parts, fresh, strict=True)])
         for parts in (
-            [
-                np.moveaxis(_features(s.dq, s.torque, s.expected, s.rate_hz, (speed, torque, jerk)), 0, 2)
-                for s in stretches
-            ],
+            [np.moveaxis(_features(s, speed, torque, jerk), 0, 2) for s in stretches],
             [np.square(s.raw) for s in stretches],
             [s.spread for s in stretches],
         )
@@ -308,7 +242,7 @@ def fit_offsets(
         between = PARTS * float(np.square(mean).sum()) / freedom
         within = max(float(np.square(parts - mean[:, None]).sum()) / (count * (PARTS - 1)), 1e-300)
         if fdtrc(freedom, count * (PARTS - 1), between / within) < CHANCE:
-            widest = freedom / float(chdtri(freedom, 1.0 - MORE_SPREAD))
+            widest = freedom / float(chdtri(freedom, 1.0 - WIDER))
             variance[j] = between / PARTS * widest * (1.0 + 1.0 / count if of_fit else 1.0)
             noise[j] = within * float(np.mean([residual.size for residual in residuals])) / PARTS / stretches[0].rate_hz
             means[:, j] = mean
@@ -318,7 +252,7 @@ def fit_offsets(
 def _dry_friction(stretches: Sequence[WatchedStretch], speed: Floats) -> Floats:
     """(n,) size of the model's friction at low speed [N m or N]."""
     friction = np.abs(np.concatenate([s.friction for s in stretches]))
-    slow = np.abs(np.concatenate([s.dq for s in stretches])) < SLOW * speed
+    slow = np.abs(np.concatenate([s.dq for s in stretches])) < 0.3 * speed
     columns = [friction[slow[:, j], j] for j in range(speed.size)]
     return np.array([np.quantile(column, HIGH) if column.size else 0.0 for column in columns])
 

@@ -24,17 +24,9 @@ from dynid.estimation.linear.least_squares import WLS
 from dynid.findings import Finding
 from dynid.links.common.run_differences import settle_runs
 from dynid.links.identify import Identification, identify_equations
-from dynid.monitor.alarm_tails import FEWEST_S, Tail, fit_tail, usual_peaks
-from dynid.monitor.bands import Band, RunOffsets, fit_band, fit_offsets
-from dynid.monitor.jumps import (
-    Whitening,
-    excuse_steps,
-    fit_correlation,
-    fit_whitening,
-    jump_statistic,
-    project_steps,
-    take_news,
-)
+from dynid.monitor.alarm_tails import Tail, fit_tail, usual_peaks
+from dynid.monitor.bands import Band, Learnt, RunOffsets, fit_band, fit_offsets
+from dynid.monitor.jumps import Whitening, fit_whitening, project_steps
 from dynid.monitor.observer import GAIN
 from dynid.monitor.watched_signals import WatchedStretch, common_rate, slowest_rate, watched_stretches
 from dynid.processing.experiment import Experiment
@@ -47,8 +39,6 @@ ROUNDS = 2
 """Times that the memory of the noise and the band of what is new are fitted in turn (convention: they settle)."""
 KINDS = 2
 """Statistics that share the rate of false alarms: jumps and levels."""
-LEAST_SHARE = 1e-3
-"""Smallest part of the joints' time that a law of jumps gets (convention: no level is infinite)."""
 NEARLY_ALL = 1.645
 """Standard deviations beyond a level at which normal noise hides a push in one of twenty instants (derivation)."""
 UNCLEAN = 18.0
@@ -65,9 +55,7 @@ class Levels(NamedTuple):
     """What the statistics must exceed for an alarm."""
 
     jump: float
-    """Sudden torques of a joint that moves."""
-    turn: float
-    """Sudden torques of a joint that turns or rests; see `dynid.monitor.bands.Band.turning`."""
+    """Sudden torques."""
     band: float
     """Torque from outside over its band."""
 
@@ -153,15 +141,17 @@ class Statistics:
     """(N, n) torque from outside by the observer, less what is known of the run's offset [N m or N]."""
     jump: Floats
     """(N, n) projection on a sudden torque, in standard deviations; see `dynid.monitor.jumps`."""
-    turning: NDArray[np.bool_]
-    """(N, n) whether a joint turns or rests."""
+    step: Floats
+    """(N, n) the sudden torque itself [N m or N]."""
     level: Floats
     """(N, n) size of the torque from outside over its band."""
+    learnt: Learnt
+    """What is known of the run's offset."""
 
     def excess(self, levels: Levels) -> dict[Kind, Floats]:
         """(N, n) jumps (contacts) and levels (disturbances) over those of alarms; above one is an alarm."""
         return {
-            "contact": self.jump / np.where(self.turning, levels.turn, levels.jump),
+            "contact": self.jump / levels.jump,
             "disturbance": self.level / levels.band,
         }
 
@@ -176,14 +166,9 @@ class Calibration:
     news: Band
     """Band of what is new in the residuals; its noise is one on average."""
     scale: Floats
-    """(2, 2 windows, n) size of the projections on steps of each age and joint, by their usual peaks [-]: each joint by
-    itself, then given the others; while it moves, and while it turns or rests."""
+    """(windows, n) size of the projections on steps of each age and joint, by their usual peaks [-]."""
     jump: Tail
-    """Tail of half the squares of the jump statistics of joints that move: that of normal noise is exponential."""
-    turn: Tail
-    """The same of joints that turn or rest."""
-    turn_share: float
-    """Part of the joints' time in which they turn or rest."""
+    """Tail of half the squares of the jump statistics: that of normal noise is exponential."""
     level: Tail
     """Tail of the level statistics."""
     seconds: float
@@ -220,16 +205,10 @@ class Calibration:
     def levels(self, per_hour: float) -> Levels:
         """Levels of the statistics for a rate of false alarms of the whole arm [1/h].
 
-        Both kinds get the same share of the rate, and both laws of jumps a share by the time for which they hold.
+        Both kinds get the same share of the rate.
         """
         share = as_number("per_hour", per_hour, above=0.0) / 3600.0 / KINDS
-        jump, turn = self.jump.level(share * (1.0 - self.turn_share)), self.turn.level(share * self.turn_share)
-        return Levels(float(np.sqrt(2.0 * jump)), float(np.sqrt(2.0 * turn)), self.level.level(share))
-
-    def rate(self, levels: Levels) -> float:
-        """Rate of false alarms of the whole arm at some levels [1/h]."""
-        jumps = self.jump.rate(0.5 * levels.jump**2) + self.turn.rate(0.5 * levels.turn**2)
-        return 3600.0 * (jumps + self.level.rate(levels.band))
+        return Levels(float(np.sqrt(2.0 * self.jump.level(share))), self.level.level(share))
 
     def sight(self, per_hour: float) -> Sight:
         """The smallest pushes that are seen at a rate of false alarms of the whole arm [1/h]."""
@@ -260,32 +239,30 @@ class Calibration:
         return np.asarray(maximum_filter1d(allowed, periods, axis=0, origin=(periods - 1) // 2, mode="nearest"))
 
     def project(self, stretch: WatchedStretch) -> tuple[Floats, Floats]:
-        """Projections on steps of all ages, and those of a unit step; see `dynid.monitor.jumps.project_steps`."""
-        return project_steps(self.whitening, stretch.sudden, self.news_std(stretch))
+        """Projections on steps of all ages, less those that need no push, and those of a unit step."""
+        projected, sharp = project_steps(self.whitening, stretch.sudden, self.news_std(stretch))
+        excused = sharp * self.allowed(stretch)
+        return np.sign(projected) * np.maximum(np.abs(projected) - excused, 0.0), sharp
 
-    def excuse(self, stretch: WatchedStretch, sharp: Floats) -> Floats:
-        """Projections that need no push; see `dynid.monitor.jumps.excuse_steps`."""
-        return excuse_steps(self.whitening, sharp, self.allowed(stretch))
-
-    def scale_at(self, turning: NDArray[np.bool_]) -> Floats:
-        """(2 windows, N, n) size of the projections, by whether joints (N, n) turn or rest."""
-        return np.asarray(np.where(turning, self.scale[1][:, None], self.scale[0][:, None]))
-
-    def statistics(self, stretch: WatchedStretch) -> Statistics:
-        """Both statistics along a stretch."""
-        offset, doubt = self.offsets.learn_along(stretch, self.band)
-        known = self.offsets.beside(stretch)
+    def statistics(self, stretch: WatchedStretch, before: Learnt | None = None) -> Statistics:
+        """Both statistics along a stretch, with what is known of the run's offset in its first rows."""
+        learnt, known = self.offsets.learn_along(stretch, self.band, before), self.offsets.beside(stretch)
+        doubt = np.where(self.offsets.differ, self.offsets.doubt(learnt.seconds), 0.0)
         std = self.band.std(replace(known, spread=known.spread + doubt))
-        external = follow(stretch.raw - offset, float(np.exp(-self.gain / stretch.rate_hz)))
+        external = follow(stretch.raw - learnt.offset, float(np.exp(-self.gain / stretch.rate_hz)))
         projected, sharp = self.project(stretch)
-        turning = self.band.turning(stretch.dq, stretch.rate_hz)
+        jumps = np.abs(projected) / self.scale[:, None]
+        best = jumps.argmax(axis=0)[None]
+        jump, step = (np.take_along_axis(part, best, axis=0)[0] for part in (jumps, projected))
+        unit = np.take_along_axis(sharp, best, axis=0)[0]
         return Statistics(
             stretch=stretch,
             std=std,
             external=external,
-            jump=jump_statistic(projected, self.excuse(stretch, sharp), self.scale_at(turning)),
-            turning=turning,
+            jump=jump,
+            step=np.divide(step, unit, out=np.zeros_like(step), where=unit > 0.0),
             level=np.abs(external / (self.level_scale * std)),
+            learnt=learnt,
         )
 
 
@@ -377,16 +354,15 @@ def calibrate_stretches(
         std = [np.where(part.stale[:, None], np.inf, np.sqrt(news.noise(part))) for part in parts]
         whitening = fit_whitening(sudden, rate, std)
     news = fit_band([_news(whitening, stretch) for stretch in clean], whitening.least(sudden))
-    none = Tail(0.0, 1.0, np.ones(1), np.zeros(1), np.ones(1), 0)
+    none = Tail(0.0, 1.0, np.ones(1), np.zeros(1), np.ones(1))
     spread = np.median(np.concatenate([stretch.spread for stretch in settled]), axis=0)
     std = np.median(np.concatenate([band.std(stretch) for stretch in settled]), axis=0)
     positive = as_number("gain", gain, above=0.0)
-    even = np.ones((2, 2 * len(whitening.windows), band.high_speed.size))
+    even = np.ones((len(whitening.windows), band.high_speed.size))
     draft = Calibration(
-        fit.robot.joint_names, band, whitening, news, even, none, none, 0.5, none, 0.0, spread, offsets, std,
+        fit.robot.joint_names, band, whitening, news, even, none, none, 0.0, spread, offsets, std,
         std, np.ones(std.size), np.ones((2, std.size)), positive,
     )  # fmt: skip
-    draft = replace(draft, whitening=replace(whitening, precision=_fit_precision(draft, clean)))
     draft = _fit_jumps(draft, clean)
     levels = [draft.statistics(stretch).level for stretch in clean]
     usual = usual_peaks(levels, rate)
@@ -419,49 +395,23 @@ def _usual_steps(draft: Calibration, clean: Sequence[WatchedStretch]) -> Floats:
     for stretch in clean:
         rows = slice(draft.whitening.settling, None)
         sharp = np.maximum(draft.project(stretch)[1][:, rows], 1e-300)
-        unit = draft.scale[0][:, None] / sharp
+        unit = draft.scale[:, None] / sharp
         best = unit.argmin(axis=0)[None]
         found = np.concatenate([np.take_along_axis(part, best, axis=0) for part in (unit, 1.0 / sharp)])
-        counts = ~draft.band.turning(stretch.dq, stretch.rate_hz)[rows] & ~stretch.stale[rows, None]
-        steps.append(np.where(counts, found, np.nan))
+        moves = ~draft.band.still(stretch)[rows] & ~stretch.stale[rows, None]
+        steps.append(np.where(moves, found, np.nan))
     all_times = np.concatenate(steps, axis=1)
     moved = np.isfinite(all_times[0]).any(axis=0)
     return np.where(moved, np.nanmedian(np.where(moved, all_times, 0.0), axis=1), np.inf)
 
 
-def _fit_precision(draft: Calibration, clean: Sequence[WatchedStretch]) -> Floats:
-    """(n, n) inverse of the correlation of what is new on the joints."""
-    news = [take_news(draft.whitening, stretch.sudden, draft.news_std(stretch))[0] for stretch in clean]
-    return np.asarray(np.linalg.inv(fit_correlation(news, draft.rate_hz)))
-
-
 def _fit_jumps(draft: Calibration, clean: Sequence[WatchedStretch]) -> Calibration:
-    """The scales and laws of jumps: one law for joints that move and one for those that turn or rest.
-
-    Where either has too few data, one law of all times serves both.
-    """
-    parts = []
-    for stretch in clean:
-        projected, sharp = draft.project(stretch)
-        turning = draft.band.turning(stretch.dq, stretch.rate_hz)
-        parts.append((projected, draft.excuse(stretch, sharp), turning))
-    all_times = np.concatenate([turning.ravel() for _, _, turning in parts])
-    share = float(np.clip(all_times.mean(), LEAST_SHARE, 1.0 - LEAST_SHARE))
-    is_short = min(share, 1.0 - share) * all_times.size / draft.rate_hz < FEWEST_S
-    scales, tails = [], []
-    for state, part in enumerate((1.0 - share, share)):
-        own = [(p * counts, excused) for p, excused, turns in parts for counts in [is_short | (turns == bool(state))]]
-        even = np.ones_like(draft.scale[state])
-        usual = np.array(
-            [
-                usual_peaks([jump_statistic(p[[w]], e[[w]], even[[w], None]) for p, e in own], draft.rate_hz)
-                for w in range(len(even))
-            ]
-        )
-        scales.append(usual / np.exp(np.log(usual[len(usual) // 2 - 1]).mean()))
-        tail = fit_tail([0.5 * np.square(jump_statistic(p, e, scales[-1][:, None])) for p, e in own], draft.rate_hz)
-        tails.append(replace(tail, events_hz=part * tail.events_hz) if is_short else tail)
-    return replace(draft, scale=np.stack(scales), jump=tails[0], turn=tails[1], turn_share=share)
+    """The scales and the law of jumps."""
+    jumps = [np.abs(draft.project(stretch)[0]) for stretch in clean]
+    usual = np.array([usual_peaks([one[w] for one in jumps], draft.rate_hz) for w in range(len(draft.scale))])
+    scale = usual / np.exp(np.log(usual[-1]).mean())
+    tail = fit_tail([0.5 * np.square((one / scale[:, None]).max(axis=0)) for one in jumps], draft.rate_hz)
+    return replace(draft, scale=scale, jump=tail)
 
 
 def _news(whitening: Whitening, stretch: WatchedStretch) -> WatchedStretch:

@@ -5,16 +5,12 @@ small, and a push stands out of it long before it leaves the band. The step that
 after the whitening; the statistic is the largest projection on these shapes, in standard deviations, for w up to
 `WINDOW_S`. Steps that friction may make by itself while a joint stands still are taken off. So is what the residual was
 on average before the window: a slow disturbance is no jump.
-
-What is new on one joint may be known from what is new on others at the same time. Each joint is therefore judged twice:
-by itself, and given the others (``S^-1 r``, the best projection for a push on one joint in correlated noise). A push
-that reaches several joints as their noise does shows only in the first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -22,7 +18,6 @@ from numpy.typing import NDArray
 
 from dynid.arrays import Floats
 from dynid.estimation.noisy.autoregression import Autoregression, autocovariance
-from dynid.monitor.alarm_tails import CLEAR_S
 from dynid.terms.memory import lag_exponentially
 
 WINDOW_S = 0.02
@@ -52,18 +47,6 @@ class Whitening:
     """(n,)"""
     rate_hz: float
     """Rate of the residuals [Hz]."""
-    precision: Floats
-    """(n, n) inverse of the correlation of what is new on the joints at the same time [-]."""
-
-    @property
-    def given(self) -> Floats:
-        """(n, n) what is new on each joint given the others, in standard deviations, from what is new by itself."""
-        return np.asarray(self.precision / np.sqrt(np.diag(self.precision)))
-
-    @property
-    def uncoupled(self) -> Whitening:
-        """The same, with all other joints held: how a push on each joint alone shows."""
-        return replace(self, precision=np.diag(np.diag(self.precision)))
 
     @property
     def windows(self) -> tuple[int, ...]:
@@ -134,7 +117,7 @@ def fit_whitening(sudden: Sequence[Floats], rate_hz: float, std: Sequence[Floats
             _weighted([u[order - model.order :, j] for u in sudden], [s[:, j] for s in std], model)
             for j, model in enumerate(models)
         ]
-    return Whitening(tuple(models), rate_hz, np.eye(len(models)))
+    return Whitening(tuple(models), rate_hz)
 
 
 def _weighted(parts: Sequence[Floats], std: Sequence[Floats], model: Autoregression) -> Autoregression:
@@ -154,100 +137,32 @@ def _weighted(parts: Sequence[Floats], std: Sequence[Floats], model: Autoregress
     return Autoregression(taps, variance + own * float(np.square(taps).sum()))
 
 
-def take_news(whitening: Whitening, sudden: Floats, std: Floats, known: Floats | None = None) -> tuple[Floats, Floats]:
-    """What is new by itself (N - order, n), in standard deviations [-], and one over these, as sizes of the whitening.
+def project_steps(whitening: Whitening, sudden: Floats, std: Floats) -> tuple[Floats, Floats]:
+    """Projections (windows, N, n) on steps, in standard deviations, and those of a unit step [1/(N m) or 1/N].
 
     Args:
         whitening: The memory of the noise.
         sudden: (N, n) sudden parts of residuals [N m or N]; see `sudden_part`.
         std: (N, n) standard deviation of what is new in them over that of the whitening; one on average.
-        known: (N, n) sudden parts whose unrest counts, where it is not that of the same ones.
     """
-    white = whitening.innovations(sudden)
-    own = white if known is None else whitening.innovations(known)
-    root = 1.0 / std[whitening.order :]
+    new, root = whitening.innovations(sudden), 1.0 / std[whitening.order :]
     for j in range(root.shape[1]):
-        root[:, j] /= np.sqrt(unrest(np.square(own[:, j] * root[:, j]), root[:, j] > 0.0, whitening))
-    return white * root, root
-
-
-def fit_correlation(news: Sequence[Floats], rate_hz: float) -> Floats:
-    """(n, n) correlation of what is new on the joints, shrunk towards none by what its own uncertainty asks for.
-
-    The share that is taken off is the sum of the variances of all correlations over the sum of their squares (Ledoit
-    and Wolf, with the correlation as the matrix that is shrunk). The variances are those of means over blocks of
-    `dynid.monitor.alarm_tails.CLEAR_S`, so that samples that resemble their neighbours do not count as many.
-
-    Args:
-        news: (N, n) what is new, in standard deviations.
-        rate_hz: Samples per second.
-    """
-    n, length = news[0].shape[1], max(1, round(CLEAR_S * rate_hz))
-    whole = [one[: len(one) // length * length].reshape(-1, length, n) for one in news]
-    blocks = np.concatenate([np.einsum("bki,bkj->bij", one, one) / length for one in whole])
-    if len(blocks) < 2:
-        return np.eye(n)
-    size = np.sqrt(np.maximum(np.diag(blocks.mean(axis=0)), 1e-300))
-    blocks = blocks / np.outer(size, size)
-    correlation, apart = blocks.mean(axis=0), ~np.eye(n, dtype=bool)
-    doubt = blocks.var(axis=0, ddof=1)[apart].sum() / len(blocks)
-    kept = max(0.0, 1.0 - doubt / max(float(np.square(correlation[apart]).sum()), 1e-300))
-    return np.where(apart, kept * correlation, 1.0)
-
-
-def project_steps(
-    whitening: Whitening, sudden: Floats, std: Floats, known: Floats | None = None
-) -> tuple[Floats, Floats]:
-    """Projections (2 windows, N, n) on steps, in standard deviations, and those of a unit step [1/(N m) or 1/N].
-
-    The first half is each joint by itself, for all ages of steps, the second half each joint given the others. For the
-    arguments see `take_news`.
-    """
-    new, root = take_news(whitening, sudden, std, known)
-    given, count = new @ whitening.given, len(whitening.windows)
-    projected, sharp = np.zeros((2, 2 * count, *sudden.shape))
+        root[:, j] /= np.sqrt(_unrest(np.square(new[:, j] * root[:, j]), root[:, j] > 0.0, whitening))
+    projected, sharp = np.zeros((2, len(whitening.windows), *sudden.shape))
     for place, window in enumerate(whitening.windows):
         if len(new) < window:
             continue
         rows = slice(whitening.order + window - 1, None)
         for j in range(sudden.shape[1]):
-            shape = whitening.shape(j, window)[::-1]
-            size = np.sqrt(np.maximum(np.convolve(np.square(root[:, j]), np.square(shape), mode="valid"), 1e-300))
+            shape, square = whitening.shape(j, window)[::-1], np.square(root[:, j])
+            size = np.sqrt(np.maximum(np.convolve(square, np.square(shape), mode="valid"), 1e-300))
             sharp[place, rows, j] = size
-            projected[place, rows, j] = np.convolve(new[:, j] * root[:, j], shape, mode="valid") / size
-            projected[place + count, rows, j] = np.convolve(given[:, j] * root[:, j], shape, mode="valid") / size
-    sharp[count:] = sharp[:count] * np.sqrt(np.diag(whitening.precision))
+            projected[place, rows, j] = np.convolve(new[:, j] * square, shape, mode="valid") / size
     projected[:, : whitening.settling] = 0.0
     return projected, sharp
 
 
-def excuse_steps(whitening: Whitening, sharp: Floats, allowed: Floats) -> Floats:
-    """(2 windows, N, n) largest projections of steps that need no push, of the joint itself and of those it is given.
-
-    Two steps of one age overlap at most as much as their sizes permit (Cauchy and Schwarz).
-
-    Args:
-        whitening: The correlation of the joints.
-        sharp: (2 windows, N, n) projection of a unit step [1/(N m) or 1/N].
-        allowed: (N, n) steps that need no push [N m or N].
-    """
-    alone = sharp[: len(sharp) // 2] * allowed
-    return np.concatenate([alone, alone @ np.abs(whitening.given)])
-
-
-def jump_statistic(projected: Floats, excused: Floats, scale: Floats) -> Floats:
-    """(N, n) largest projection on a step that began within the window [-]; zero while the memory fills.
-
-    Args:
-        projected: (2 windows, N, n) projections; see `project_steps`.
-        excused: (2 windows, N, n) part of them that needs no push; see `excuse_steps`.
-        scale: (2 windows, N or 1, n) size of the projections of each age and joint [-].
-    """
-    beyond = (np.abs(projected) - excused) / scale
-    return np.asarray(np.maximum(beyond, 0.0).max(axis=0))
-
-
-def unrest(square: Floats, known: NDArray[np.bool_], whitening: Whitening) -> Floats:
+def _unrest(square: Floats, known: NDArray[np.bool_], whitening: Whitening) -> Floats:
     """(N,) variance of what is new over its expectation, by what was new shortly before the window of a jump.
 
     Args:

@@ -35,14 +35,12 @@ from dynid.report.sections.drift_section import drift_page
 from dynid.runs.moved_parameters import Moved, MovedLoad, find_load, find_moved
 from dynid.runs.protocol import Desk, Task
 from dynid.runs.validation_run import Contest, common_cutoff, is_run, judge_alike
+from dynid.runs.watch_checks import NOTHING_EXPLAINED, unexplained_share
 
 NORMAL_95 = 1.96
 """Standard deviations of a 95 % interval of the normal distribution."""
 WITHOUT_GATE = "--no-check, or gate=False in Python"
 """How a person compares a log that is refused."""
-NOTHING_EXPLAINED = 1.0
-"""Error of the stored model's torques in a log, over the torques, from which on the log is refused (derivation: a model
-without any torque is as good)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -268,8 +266,7 @@ def _occasion(stored: Identification, path: Path, reader: LogReader, cutoff: flo
 
 def _refuse_other_torques(stored: Identification, run: Experiment, path: Path) -> None:
     """Refuse a log of whose torques the stored model explains nothing: no wear does that."""
-    left = np.where(run.valid, run.effort - stored.torque(run), 0.0)
-    error = float(np.linalg.norm(left) / np.linalg.norm(np.where(run.valid, run.effort, 0.0)))
+    error = unexplained_share(stored, run)
     if error > NOTHING_EXPLAINED:
         raise DataError(
             f"the stored model explains nothing of the torques (error {100.0 * error:.3g} %), which wear does not do",

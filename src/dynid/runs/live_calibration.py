@@ -7,13 +7,14 @@ calmer: levels that hold for them do not hold live.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.errors import ArgumentError, DataError
+from dynid.errors import ArgumentError, DataError, DynidError
 from dynid.export.result_file import read_result
 from dynid.files import file_digest
 from dynid.findings import Finding
@@ -25,8 +26,10 @@ from dynid.logs.recording import Recording
 from dynid.monitor.calibration import Calibration, calibrate
 from dynid.monitor.live_lines import SET_CLOCK_S, Sample
 from dynid.processing.experiment import Experiment
+from dynid.processing.process import process
 from dynid.runs.run_folder import read_run
 from dynid.runs.validation_run import common_cutoff
+from dynid.runs.watch_checks import check_log
 
 FEWEST_SAMPLES = 100
 """Fewest samples of a stream that calibrate a watch (convention; their length is judged, too)."""
@@ -96,6 +99,16 @@ def calibrate_samples(fit: Identification, samples: Sequence[Sample]) -> Calibra
     time = np.concatenate([[0.0], np.cumsum(steps)])
     q, dq, torque = (np.array([getattr(sample, name) for sample in samples]) for name in ("q", "dq", "torque"))
     return calibrate(fit, [_unsmoothed(time, q, dq, torque, fit.robot.joint_names, "live")])
+
+
+def check_samples(fit: Identification, samples: Sequence[Sample]) -> list[Finding]:
+    """Look for faults of a stream in its first samples, as `dynid.runs.watch_checks.check_log` does in logs."""
+    time, q, dq, torque = (np.array(part) for part in zip(*samples, strict=True))
+    names = fit.robot.joint_names
+    with suppress(DynidError):  # the clock was set, or the robot stands
+        seen = Recording(time=time, q=q, dq=dq, effort=torque, joint_names=names, source="live")
+        return list(check_log(fit, process(seen)))
+    return []
 
 
 def _as_seen(recording: Recording) -> Experiment | None:

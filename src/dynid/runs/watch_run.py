@@ -17,8 +17,6 @@ from dynid.links.recipe import Recipe
 from dynid.logs.channel_map import ChannelMapSource
 from dynid.monitor.alarms import Watch, watch_experiment
 from dynid.monitor.calibration import Calibration, Sight, calibrate
-from dynid.monitor.planted_pushes import PushCurve, plant_pushes
-from dynid.monitor.watched_signals import watched_stretches
 from dynid.processing.experiment import Experiment
 from dynid.report.page import Chapter, Page
 from dynid.report.sections.watch_sections import watch_page
@@ -29,8 +27,6 @@ from dynid.runs.validation_run import common_cutoff
 from dynid.runs.watch_checks import check_log, refuse_watched, tell_fitted, watched_samples
 
 OTHER_LOGS = "Calibrate with other logs than those that are watched: a push in the log would set its own threshold."
-PUSHES = 40
-"""Pushes per size that the report plants into the watched logs (convention: shares to some per cent)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,8 +40,6 @@ class WatchRun:
     """The smallest pushes that the watch sees."""
     findings: tuple[Finding, ...] = ()
     """Doubts about the logs and the calibration."""
-    curve: PushCurve | None = None
-    """Planted pushes that are found in the watched logs; None where they are too short."""
 
     @property
     def exit_code(self) -> int:
@@ -111,14 +105,13 @@ class WatchLogs(Task[WatchRun]):
         tell_fitted(fit, runs, desk.tell)
         known, seen = self._calibrate(fit, runs, reader, cutoff, desk)
         sight = known.sight(self.per_hour)
-        for finding in (*sight.findings, *(doubt for one in runs for doubt in check_log(fit, one, known))):
+        for finding in (*sight.findings, *(doubt for one in runs for doubt in check_log(fit, one))):
             desk.tell(finding)
         return WatchRun(
             watches=tuple(watch_experiment(fit, one, known, per_hour=self.per_hour) for one in seen),
             calibration=known,
             sight=sight,
             findings=tuple(desk.findings),
-            curve=_curve(fit, known, seen, self.per_hour),
         )
 
     def _calibrate(
@@ -140,7 +133,7 @@ class WatchLogs(Task[WatchRun]):
         return known, runs if seen is None or known.is_smooth else seen
 
     def page(self, result: WatchRun, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page:
-        return watch_page(result.watches, result.sight, result.curve, result.findings, settings)
+        return watch_page(result.watches, result.sight, result.findings, settings)
 
 
 def watch(
@@ -192,12 +185,3 @@ def _experiments(reader: LogReader, logs: Sequence[Log | Experiment], cutoff: fl
         log if isinstance(log, Experiment) else reader.experiments([log], for_validation=True, cutoff_hz=cutoff)[0]
         for log in logs
     ]
-
-
-def _curve(fit: Identification, known: Calibration, runs: Sequence[Experiment], per_hour: float) -> PushCurve | None:
-    parts = (watched_stretches(fit, run, known.rate_hz, log_hz=known.log_hz) for run in runs)
-    statistics = [known.statistics(part) for some in parts for part in some]
-    longest = max((len(one.std) / one.stretch.rate_hz for one in statistics), default=0.0)
-    if longest < 1.0:  # [s] too short for the time before a push
-        return None
-    return plant_pushes(known, statistics, rates=(60.0 * per_hour, per_hour), pushes=PUSHES)
