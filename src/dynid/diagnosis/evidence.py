@@ -34,9 +34,9 @@ WIDER = 3.0
 frequencies of the motion, and the columns of the links are not filtered)."""
 RATE = 3.0
 """Rate of the samples over this cutoff (derivation: the low-pass leaves next to nothing at half of it)."""
-WIDTHS, LAG_S = (0.02, 0.1, 0.4), 0.03
-"""Harmless friction: speeds at which it saturates, over a joint's rms speed, and its lag behind a reversal [s]
-(convention)."""
+SLOW, WIDE, LAG_S = 0.2, 0.5, 0.03
+"""Harmless friction: speed over a joint's rms speed below which it is that of a joint at rest, which no samples are
+taken of, and speed at which it saturates; its lag behind a reversal [s] (convention)."""
 
 Column = dict[int, Floats]
 """Joint index -> (N,) torque per unit of a suspect's amount."""
@@ -78,12 +78,17 @@ def take_excerpt(run: Experiment, delay_s: float = 0.0) -> Excerpt:
         valid = valid & (
             run.by_segment(lambda part: _move_back(part, delay_s * run.rate_hz), valid.astype(float)) > 0.9
         )
-    valid = valid & ~_near_reversals(run, hz)
-    slope = run.by_segment(lambda part: np.gradient(part, axis=0) if len(part) > 1 else np.zeros_like(part), torque)
     speed = np.maximum(np.sqrt(np.mean(run.dq**2, axis=0)), 1e-12)
+    valid = valid & ~_near_reversals(run, hz) & (np.abs(run.dq) >= SLOW * np.sqrt(np.mean(run.dq**2, axis=0)))
+    slope = run.by_segment(lambda part: np.gradient(part, axis=0) if len(part) > 1 else np.zeros_like(part), torque)
     sign = np.sign(run.dq)
     lagged = run.by_segment(lambda part: lag_signal(part, LAG_S, run.rate_hz), sign)
-    shapes = [sign, lagged, *(np.tanh(run.dq / (width * speed)) for width in WIDTHS), sign * np.sqrt(np.abs(run.dq))]
+    shapes = [
+        sign,
+        lagged,
+        *(np.tanh(run.dq / (width * speed)) for width in (SLOW, WIDE)),
+        sign * np.sqrt(np.abs(run.dq)),
+    ]
     smooth = [low_pass(shape) for shape in shapes]
     harmless = [*smooth, run.dq * np.abs(run.dq)]
     rows = np.arange(0, run.samples, step)

@@ -16,9 +16,9 @@ import numpy as np
 from scipy import stats
 
 from dynid.arrays import Floats, Ints
-from dynid.diagnosis.evidence import Excerpt, gather
+from dynid.diagnosis.evidence import BLOCKS, Evidence, Excerpt, gather
 from dynid.diagnosis.suspects import Model, trusted_values
-from dynid.diagnosis.verdicts import Fit
+from dynid.diagnosis.verdicts import Fit, test_columns
 from dynid.findings import Finding
 from dynid.kernels import inverse_dynamics, regressor
 from dynid.parameters.base import choose_base
@@ -36,6 +36,8 @@ TORQUE_UNITS = {1e3: "N mm or mN m", 1e2: "N cm or percent", 10.197: "kgf cm", 8
 OTHER_UNIT, ALIKE = 5.0, 2.0
 """Factor of all torques over those of the model's masses from which on they are in another unit, and factor within
 which most joints must have it (effect)."""
+NOTABLE = 0.05
+"""Share of a joint's torque that the masses of the model file must make for it to be compared with them (effect)."""
 _AXES = {name: 9.81 * sign * axis for sign in (1.0, -1.0) for name, axis in zip(
     ("+x", "+y", "+z") if sign > 0.0 else ("-x", "-y", "-z"), np.eye(3), strict=True)}  # fmt: skip
 
@@ -56,20 +58,25 @@ class Change:
 def find_change(model: Model, level: float) -> Finding | None:
     """The change that explains runs best, at a rate of false alarms for all changes together; None where none does."""
     robot, excerpts = model.robot, [_thin(excerpt, ROWS) for excerpt in model.excerpts]
-    before = _left_out(robot, excerpts)
     screen, changes = _Screen.of(robot, model.excerpts), list(_list_changes(robot, excerpts))
-    best, found = None, (1.0, HALF)
-    for change in sorted(changes, key=screen.unexplained)[:TRIED]:
+    usual = screen.unexplained(Change("", "", None, "", ""))
+    screened = [(float(left.mean()), place) for place, change in enumerate(changes)
+                if (left := screen.unexplained(change) - usual).min(initial=0.0) < np.log(HALF)]  # fmt: skip
+    if not screened:
+        return None
+    before, best, found, most = _left_out(robot, excerpts), None, (1.0, 1.0), 0.0
+    for change in (changes[place] for _, place in sorted(screened)[:TRIED]):
         other = robot if change.gravity is None else robot.with_gravity(change.gravity)
         after = _left_out(other, [change.apply(excerpt) for excerpt in excerpts])
         ratio = np.log(np.maximum(after, 1e-20)) - np.log(np.maximum(before, 1e-20))
         known = np.isfinite(ratio)
         ratio = np.where(known, ratio, 0.0)
-        most = float(np.min(ratio.sum(axis=1) / np.maximum(known.sum(axis=1), 1)))
-        left = float(np.exp(0.5 * most))  # at the joint that gains most
+        each = ratio.sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+        left = np.exp(0.5 * each)  # at each joint
         p = float(stats.ttest_1samp(ratio.sum(axis=0), 0.0, alternative="less").pvalue)
-        if left < found[1] and p * len(changes) < level:
-            best, found = change, (p, left)
+        is_likely = left.min() < HALF and left.max() < 1.0 / HALF and p * len(changes) < level
+        if is_likely and each.sum() < most:
+            best, found, most = change, (p, float(left.min())), float(each.sum())
     if best is None:
         return None
     return Finding(
@@ -96,26 +103,32 @@ class _Screen:
     """The links alone, without gravity and under 1 m/s^2 along x, y and z: torques are linear in gravity."""
     gravity: Floats
     excerpts: tuple[Excerpt, ...]
+    tables: tuple[tuple[Floats, ...], ...]
+    """For each excerpt the regressor of every robot."""
 
     @classmethod
     def of(cls, robot: Robot, excerpts: Sequence[Excerpt]) -> _Screen:
         """The screen of some excerpts."""
         plain = replace(robot, couplings=()).with_terms()
         robots = tuple(plain.with_gravity(direction) for direction in (np.zeros(3), *np.eye(3)))
-        return cls(robots, robot.gravity, tuple(_thin(excerpt, SCREENED) for excerpt in excerpts))
+        thin = tuple(_thin(excerpt, SCREENED) for excerpt in excerpts)
+        tables = tuple(tuple(regressor(arm, e.run.q, e.run.dq, e.run.ddq) for arm in robots) for e in thin)
+        return cls(robots, robot.gravity, thin, tables)
 
-    def unexplained(self, change: Change) -> float:
-        """Mean logarithm of the share of the joints' torques that a change leaves unexplained."""
+    def unexplained(self, change: Change) -> Floats:
+        """(n,) logarithm of the share of each joint's torque that a change leaves unexplained."""
         gravity = self.gravity if change.gravity is None else change.gravity
         n = self.robots[0].dof
-        products = np.zeros((n, 10 * n + 6, 10 * n + 6))
-        counts = np.zeros(n)
-        for excerpt in map(change.apply, self.excerpts):
-            run = excerpt.run
-            still, *along = (regressor(arm, run.q, run.dq, run.ddq) for arm in self.robots)
-            Y = still + sum(g * (Yg - still) for g, Yg in zip(gravity, along, strict=True))
+        products, counts = np.zeros((n, 10 * n + 6, 10 * n + 6)), np.zeros(n)
+        for excerpt, tables in zip(self.excerpts, self.tables, strict=True):
+            changed = change.apply(excerpt)
+            run, smooth = changed.run, changed.harmless
+            if run.q is not excerpt.run.q:
+                tables = [table if k and not gravity[k - 1] else regressor(arm, run.q, run.dq, run.ddq)
+                          for k, (arm, table) in enumerate(zip(self.robots, tables, strict=True))]  # fmt: skip
+            Y = tables[0] + sum(g * (Yg - tables[0]) for g, Yg in zip(gravity, tables[1:], strict=True) if g)
             for j in range(n):
-                rows, smooth = run.valid[:, j], excerpt.harmless
+                rows = run.valid[:, j]
                 own = [np.ones(run.samples), run.dq[:, j], run.ddq[:, j], smooth[0][:, j], smooth[3][:, j]]
                 table = np.column_stack([Y[:, j], *own, np.where(rows, run.effort[:, j], 0.0)])[rows]
                 products[j] += table.T @ table
@@ -127,7 +140,7 @@ class _Screen:
             ridge = 1e-8 * np.diagonal(H)[:-1] + 1e-12 * max(float(np.max(np.diagonal(H)[:-1])), 1e-300)
             values = np.append(np.linalg.solve(H[:-1, :-1] + np.diag(ridge), H[:-1, -1]), -1.0)
             left = np.maximum(np.einsum("p,jpq,q->j", values, products, values), 1e-8 * size) + (size <= 0.0)
-        return float(np.mean(np.log(left[moving] / size[moving]))) if moving.any() else 0.0
+        return np.log(np.where(moving, left / np.where(moving, size, 1.0), 1.0))
 
 
 def _thin(excerpt: Excerpt, most: int) -> Excerpt:
@@ -211,40 +224,83 @@ def _list_changes(robot: Robot, excerpts: Sequence[Excerpt]) -> Iterator[Change]
 
 
 def check_scale(model: Model) -> Iterator[Finding]:
-    """Compare all torques with those of the model file's masses: another unit, or the opposite sign."""
-    robot, ratios = model.robot, []
-    masses = np.where(np.arange(robot.parameter_vector.size) < 10 * robot.dof, robot.parameter_vector, 0.0)
+    """Compare torques with those of the model file's masses: another unit, or the opposite sign, of all or of one."""
+    robot = model.robot
     if not has_masses(robot):
         return
-    plain = robot.with_parameters(masses)
-    for excerpt in model.excerpts:
-        run = excerpt.run
-        own = inverse_dynamics(plain, run.q, run.dq, run.ddq)
-        for j in range(robot.dof):
-            rows = run.valid[:, j]
-            if np.count_nonzero(rows) < 20:
-                continue
-            friction = [shape[rows, j] for shape in excerpt.harmless[:-1]]
-            basis, _ = np.linalg.qr(
-                np.column_stack([np.ones(rows.sum()), run.dq[rows, j], run.ddq[rows, j], *friction])
-            )
-            x, y = (v - basis @ (basis.T @ v) for v in (own[rows, j], run.effort[rows, j]))
-            if x @ x > 0.01 * np.sum(own[rows, j] ** 2):  # elsewhere friction decides
-                ratios.append(float(x @ y / (x @ x)))
-    factor = float(np.median(ratios)) if ratios else 1.0
-    alike = [ratio for ratio in ratios if abs(factor) / ALIKE < ratio * np.sign(factor) < abs(factor) * ALIKE]
-    if len(ratios) > 1 and np.mean(np.array(ratios) < 0.0) > 0.8:
-        says, code, remedy = "have the opposite sign of", "flipped", "Flip their sign in the channel map."
-    elif not 1.0 / OTHER_UNIT < factor < OTHER_UNIT and factor > 0.0 and 2 * len(alike) > len(ratios) > 1:
+    ratios, lifting = _mass_ratios(model)
+    middle = np.array([np.mean(ratio) for ratio in ratios.values()])
+    factor = float(np.median(middle)) if ratios else 1.0
+    alike = np.mean(np.abs(np.log(np.maximum(middle, 1e-300) / max(factor, 1e-300))) < np.log(ALIKE)) if ratios else 0.0
+    if len(ratios) > 1 and np.mean(middle < 0.0) > 0.8:
+        yield _scale_finding(robot, "flipped", None, factor, "all torques have the opposite sign of")
+    elif len(ratios) > 1 and not 1.0 / OTHER_UNIT < factor < OTHER_UNIT and factor > 0.0 and alike > HALF:
         unit = min(TORQUE_UNITS, key=lambda value: abs(np.log(factor / value)))
         near = abs(np.log(factor / unit)) < np.log(ALIKE)
-        code, remedy = "unit", "Declare the unit of torque in the channel map."
-        says = f"are {factor:.3g} times" + (f" (as in {TORQUE_UNITS[unit]})" if near else " (currents, motor torques?)")
-    else:
-        return
-    yield Finding(code=code, severity="error", where="effort",
-                  message=f"all torques {says} those of the model's masses",
-                  evidence={"torque over the model's": factor}, remedy=remedy, strength=10.0)  # fmt: skip
+        which = f"as in {TORQUE_UNITS[unit]}" if near else "currents, motor torques?"
+        yield _scale_finding(robot, "unit", None, factor, f"all torques are {factor:.3g} times ({which})")
+    else:  # of a single link the mass is known less
+        for j, (low, high) in ratios.items():
+            if -OTHER_UNIT < low < high < -1.0 / OTHER_UNIT:
+                yield _scale_finding(robot, "flipped", j, low, "torque or position has the opposite sign of")
+            elif -1.0 / OTHER_UNIT < low < high < 1.0 / OTHER_UNIT and j in lifting:
+                yield _scale_finding(robot, "gravity", j, high, "the torque does not hold the weight of the links, by")
+            elif low > OTHER_UNIT**2 or -1.0 / OTHER_UNIT < low < high < 1.0 / OTHER_UNIT:
+                yield _scale_finding(robot, "unit", j, high, f"the torque is {low:.2g} to {high:.2g} times")
+
+
+_SCALE_REMEDIES = {
+    "flipped": "Flip the sign in the channel map; or are the masses of the robot file wrong?",
+    "unit": "Declare the unit of torque in the channel map; or are the masses of the robot file wrong?",
+    "gravity": "Does the controller or a spring hold the weight? Log the full torque, or state --gravity 0,0,0.",
+}
+
+
+def _scale_finding(robot: Robot, code: str, joint: int | None, factor: float, says: str) -> Finding:
+    return Finding(
+        code=code,
+        severity="error",
+        where="effort",
+        joint=None if joint is None else robot.joint_names[joint],
+        message=f"{says} that of the model's masses",
+        evidence={"torque over the model's": factor},
+        remedy=_SCALE_REMEDIES[code],
+        strength=10.0,
+    )
+
+
+def _mass_ratios(model: Model) -> tuple[dict[int, tuple[float, float]], set[int]]:
+    """Joint -> interval of the measured torque over that of the model's masses, where the log shows it.
+
+    Friction and rotor inertia are free, and the offset once free and once not: joints that lift links straight up,
+    which are returned as well, show nothing but an offset.
+    """
+    robot, n = model.robot, model.robot.dof
+    plain = robot.with_parameters(
+        np.where(np.arange(robot.parameter_vector.size) < 10 * n, robot.parameter_vector, 0.0)
+    )
+    own, torque, valid, *free = (np.concatenate(parts) for parts in zip(*(
+        (inverse_dynamics(plain, e.run.q, e.run.dq, e.run.ddq), e.run.effort, e.run.valid, e.run.dq, e.run.ddq,
+         *e.harmless[:-1]) for e in model.excerpts), strict=True))  # fmt: skip
+    found: dict[int, tuple[float, float]] = {}
+    lifting = set()
+    for j in range(n):
+        rows = np.flatnonzero(valid[:, j])
+        if rows.size < 10 * BLOCKS:
+            continue
+        x, y, one = own[rows, j][:, None], torque[rows, j], np.zeros(rows.size, dtype=int)
+        columns, ends = np.column_stack([part[rows, j] for part in free]), []
+        for table in (columns, np.column_stack([columns, one + 1.0])):
+            fit = Fit.of(Evidence.of_rows(table, y, one, np.arange(rows.size) * BLOCKS // rows.size))
+            verdict, length = test_columns(fit, [x])[0], float(fit.beyond(x)[2][0])
+            value, spread = float(verdict.value[0]), float(verdict.half_width[0])
+            if length * max(abs(value), 1.0) > NOTABLE * float(np.linalg.norm(y)) * fit.weights[0] and spread < np.inf:
+                ends += [value - spread, value + spread]
+        if ends:
+            found[j] = (min(ends), max(ends))
+        if len(ends) == 2:
+            lifting.add(j)
+    return found, lifting
 
 
 def check_friction(model: Model, fit: Fit, level: float) -> Iterator[Finding]:
@@ -253,7 +309,7 @@ def check_friction(model: Model, fit: Fit, level: float) -> Iterator[Finding]:
     In other fits such a joint shows nothing, where hardly anything but its friction acts on it.
     """
     robot, evidence, places = model.robot, fit.evidence, {column: k for k, column in enumerate(model.base.columns)}
-    values = trusted_values(fit, model.base, robot)
+    values = trusted_values(evidence, fit.weights, model.base, robot)
     for column, placed in enumerate(robot.terms, start=10 * robot.dof):
         if not isinstance(placed.term, Viscous) or column not in places or len(placed.joints) != 1:
             continue

@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 
 from dynid.arrays import Bools, Floats
-from dynid.diagnosis.evidence import Evidence, gather
+from dynid.diagnosis.evidence import FEWEST_BLOCKS, Evidence, gather
 from dynid.diagnosis.log_changes import check_friction, check_scale, find_change
 from dynid.diagnosis.suspects import (
     KINDS,
@@ -40,6 +40,7 @@ from dynid.terms.motors import Offset
 
 MOST_NAMED = 3
 """Largest number of suspects that are named one after the other (convention)."""
+
 HALF = 0.5
 """Share of what is unexplained in a part of a log that a load or a push there must explain (effect)."""
 
@@ -62,7 +63,7 @@ class Case:
         fit = Fit.of(evidence)
         own = [evidence.suspects[:, [k]] for k in range(evidence.suspects.shape[1])]
         late = evidence.suspects[:, len(placed) : len(placed) + dof].sum(axis=1, keepdims=True)
-        gains = gain_columns(evidence, trusted_values(fit, model.base, model.robot), dof)
+        gains = gain_columns(evidence, trusted_values(evidence, fit.weights, model.base, model.robot), dof)
         windows = _windows(evidence.runs)
         load = evidence.columns[:, : model.base.rank] @ model.base.grouping[:, 10 * dof - 4 : 10 * dof]
         terms = friction_columns(evidence, model.base, model.robot)
@@ -72,7 +73,7 @@ class Case:
             fit,
             (*placed, *channels(model.robot), Suspect("delay", None), *(Suspect("gain", j) for j in range(dof)),
              Suspect("load", None), Suspect("push", None)),
-            (*map(Tried, (*own, late, *gains)), Tried(load, windows), Tried(push, windows)),
+            (*map(Tried, (*own, late, *gains)), Tried(load, windows), Tried(push, windows, general=True)),
         )  # fmt: skip
 
     def matters(self, place: int, verdict: Verdict) -> bool:
@@ -86,7 +87,9 @@ class Case:
         if groups is None or verdict.group is None:
             return True
         held = groups[verdict.group][self.fit.evidence.block]
-        return verdict.gain > HALF * float(np.sum(self.fit.residual[held] ** 2))
+        if self.suspects[place].kind == "load" and abs(verdict.value[-1]) < verdict.half_width[-1]:
+            return False  # it has no mass
+        return verdict.left_out > HALF * float(np.sum(self.fit.residual[held] ** 2))
 
     def columns(self, place: int, verdict: Verdict) -> Floats:
         """(R, d) where a suspect acts by its verdict."""
@@ -94,12 +97,12 @@ class Case:
 
 
 def _windows(runs: Sequence[int] | Floats) -> Bools:
-    """(G, B) all sequences of blocks of one run, at most half as long as all runs."""
+    """(G, B) all sequences of blocks of one run that leave some blocks."""
     run, count = np.asarray(runs), len(runs)
     block = np.arange(count)
     return np.array([
         (block >= start) & (block < start + length)
-        for length in range(1, count // 2 + 1)
+        for length in range(1, count - FEWEST_BLOCKS + 1)
         for start in range(count - length + 1)
         if run[start] == run[start + length - 1]
     ])  # fmt: skip
@@ -133,10 +136,12 @@ def _name_suspects(case: Case, runs: Sequence[Experiment], level: float) -> Iter
         # what the edges of a load leave accuses nothing else
         return (verdict.group is not None or not is_local) and case.matters(place, verdict)
 
-    for verdict in islice(judge_suspects(case.fit, case.tried, level=level, is_worth=is_worth), MOST_NAMED):
+    first = test_suspects(case.fit, case.tried)
+    judged = judge_suspects(case.fit, case.tried, level=level, is_worth=is_worth, first=first)
+    for verdict in islice(judged, MOST_NAMED):
         is_local = verdict.group is not None
         yield _finding(case, runs, verdict)
-    names = dict.fromkeys(_hidden(case))
+    names = dict.fromkeys(_hidden(case, first))
     if names:
         yield Finding(
             code="untestable",
@@ -147,9 +152,9 @@ def _name_suspects(case: Case, runs: Sequence[Experiment], level: float) -> Iter
         )
 
 
-def _hidden(case: Case) -> Iterator[str]:
+def _hidden(case: Case, verdicts: Sequence[Verdict]) -> Iterator[str]:
     """Names of what may be wrong by several times the effect worth telling."""
-    for suspect, verdict in zip(case.suspects, test_suspects(case.fit, case.tried), strict=True):
+    for suspect, verdict in zip(case.suspects, verdicts, strict=True):
         kind = KINDS[suspect.kind]
         if np.isfinite(kind.most) and not verdict.half_width[0] < 3.0 * kind.least:
             yield suspect.name(case.robot)

@@ -13,7 +13,7 @@ import numpy as np
 
 from dynid.arrays import Floats
 from dynid.diagnosis.evidence import Column, Evidence, Excerpt, gather, take_excerpt
-from dynid.diagnosis.verdicts import Fit
+from dynid.diagnosis.verdicts import joint_weights
 from dynid.estimation.rows import torque_along
 from dynid.information.displacements import displacement_columns
 from dynid.parameters.base import choose_base
@@ -56,9 +56,9 @@ _ZERO = "Calibrate the zero, set the offset in the channel map, or estimate it (
 KINDS: dict[str, Kind] = {
     "delay": Kind("delay", "ms", 1e3, 0.002, 1.0, "the torques are {size} {more}", ("late", "early"),
                   "Take it out: --set delay_s={seconds:.4f}."),
-    "late": Kind("delay", "ms", 1e3, 0.004, 1.0, "the torque of this joint alone is {size} {more}", ("late", "early"),
+    "late": Kind("delay", "ms", 1e3, 0.005, 1.0, "the torque of this joint alone is {size} {more}", ("late", "early"),
                  "Record all torques at the same instants, or shift this channel."),
-    "gain": Kind("gain", "%", 100.0, 0.08, 0.5, "the torque is measured {size} too {more} beside the other joints",
+    "gain": Kind("gain", "%", 100.0, 0.1, 0.5, "the torque is measured {size} too {more} beside the other joints",
                  ("large", "small"), "Check gain, torque constant and gear of this joint in the channel map."),
     "zero": Kind("geometry", "deg", _DEGREES, 0.01, 0.6, "the encoder reads {size} too {more}", ("little", "much"),
                  _ZERO),
@@ -71,7 +71,7 @@ KINDS: dict[str, Kind] = {
                   ("", ""), "Compare the model's axes with the drawing, or estimate them (--set free=angles)."),
     "tilt": Kind("gravity", "deg", _DEGREES, 0.01, 0.6, "the base is tilted by {size} about {axis}", ("", ""),
                  "Level the base, state gravity (--gravity x,y,z), or estimate it (--set free=tilt)."),
-    "spring": Kind("spring", "N m/rad or N/m", 1.0, 0.05, np.inf, "a spring of {signed} acts on the joint", ("", ""),
+    "spring": Kind("spring", "N m/rad or N/m", 1.0, 0.1, np.inf, "a spring of {signed} acts on the joint", ("", ""),
                    "A cable or a counterbalance? Add it to the model (--set springs={joint})."),
     "drift": Kind("drift", "N m/min or N/min", 1.0, 0.05, np.inf, "the offset of the torque drifts by {signed}",
                   ("", ""), "Does the sensor or the gear warm up? Warm up first, or cut the log (--time)."),
@@ -163,7 +163,8 @@ class Model:
         model = add_terms(robot)
         base = choose_base(model)
         excerpts = [take_excerpt(run, delay_s) for run in matched_runs(robot, runs)]
-        values = trusted_values(Fit.of(gather(model, base, excerpts)), base, model)
+        evidence = gather(model, base, excerpts)
+        values = trusted_values(evidence, joint_weights(evidence), base, model)
         theta = model.parameter_vector.copy()
         theta[list(base.columns)] += values[: base.rank] - base.grouping @ model.parameter_vector
         links = np.where(np.arange(theta.size) < 10 * model.dof, theta, 0.0)
@@ -201,10 +202,9 @@ def channel_columns(robot: Robot, excerpt: Excerpt) -> Iterator[Column]:
     yield from ({j: run.q[:, j]} for j in range(robot.dof))
 
 
-def trusted_values(fit: Fit, base: BaseParameters, robot: Robot) -> Floats:
+def trusted_values(evidence: Evidence, weights: Floats, base: BaseParameters, robot: Robot) -> Floats:
     """(h,) values of the harmless columns, held near the model file's where the log leaves them open."""
-    evidence = fit.evidence
-    scale = fit.weights[evidence.joint]
+    scale = weights[evidence.joint]
     X = evidence.columns[:, : evidence.harmless] * scale[:, None]
     prior = np.zeros(evidence.harmless)
     prior[: base.rank] = base.grouping @ robot.parameter_vector

@@ -7,8 +7,9 @@ fleet. All harmless columns are fitted together with the suspect's.
   sandwich whose residuals may be correlated within a block, with the jackknife's correction for few blocks), and the
   block that was left out shows whether the suspect predicts it better than harmless columns alone, friction of any
   shape among them. Several amounts are judged by Hotelling's T^2, one by Student's t.
-* In one group: what the suspect gains there is compared with what it gains in single blocks elsewhere, where it does
-  not act and model error alone makes it gain (F test, times the number of groups).
+* In one group: what the suspect gains there is compared with what it gains in as long parts elsewhere, where it does
+  not act and model error alone makes it gain (F test, times the number of groups; its degrees of freedom are those
+  that the scatter of these gains shows).
 
 A column that harmless ones nearly explain is not judged: there the errors of the model decide.
 """
@@ -20,18 +21,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import stats
+from scipy.ndimage import binary_dilation
 
 from dynid.arrays import Bools, Floats
-from dynid.decompositions import eigh, svd
-from dynid.diagnosis.evidence import Evidence
+from dynid.decompositions import eigh, lstsq, svd
+from dynid.diagnosis.evidence import FEWEST_BLOCKS, Evidence
 
 LEVEL = 0.01
 """Probability that faultless data are accused, over all suspects (level)."""
 EQUAL = 0.8
 """Share of what a suspect explains from which on another explains the data equally well (effect)."""
-SHOWN = 0.03
-"""Share of a suspect's column that harmless ones must leave for it to be judged (effect: columns are wrong by a few
-percent themselves)."""
+SHOWN = 0.02
+"""Share of a suspect's column that harmless ones must leave for it to be judged (effect: columns are wrong by one
+or two percent themselves)."""
 RESOLUTION = 1e-7
 """Singular value of scaled columns, over the largest, below which a combination of columns is rounding noise."""
 
@@ -44,6 +46,8 @@ class Tried:
     """(R, d) torque per unit of each of its amounts."""
     groups: Bools | None = None
     """(G, B) blocks of time in one of which it may act; None where it acts in all blocks."""
+    general: bool = False
+    """Whether it explains almost anything, so that it is named only where nothing special explains as much."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +63,8 @@ class Verdict:
     gain: float
     """By how much it lowers the squares of the residual, in units of its variance."""
     left_out: float
-    """The same for data that were not fitted; negative where it predicts worse. Of a group by Akaike's correction."""
+    """The same for data that were not fitted; negative where it predicts worse. Of a single block by Akaike's
+    correction."""
     freedom: int
     """Degrees of freedom of the standard errors."""
     suspect: int = 0
@@ -97,25 +102,17 @@ class Fit:
     @classmethod
     def of(cls, evidence: Evidence) -> Fit:
         """Fit the harmless columns, each joint weighted by its residual."""
-        count = len(evidence.counts)
-        samples = np.maximum(evidence.counts, 1)
-        size = np.sqrt(np.bincount(evidence.joint, evidence.torque**2, count) / samples)
-        spread = size
-        for _ in range(3):
-            weights = np.divide(1.0, spread, out=np.zeros(count), where=spread > 0.0)
-            scale = weights[evidence.joint]
-            X, y = evidence.columns[:, : evidence.harmless] * scale[:, None], evidence.torque * scale
-            length = np.linalg.norm(X, axis=0)
-            length = np.where(length > 0.0, length, 1.0)
-            Q, R = np.linalg.qr(X / length)
-            U, s, Vt = svd(R, full_matrices=False)
-            there = s > RESOLUTION * s[0]
-            basis = Q @ U[:, there]
-            along = basis.T @ y
-            residual = y - basis @ along
-            left = np.bincount(evidence.joint, residual**2, count) / samples
-            spread = np.maximum(np.sqrt(left) * np.where(weights > 0.0, spread, 0.0), RESOLUTION * size)
-        return cls(evidence, weights, basis, Vt[there].T @ (along / s[there]) / length, residual)
+        weights = joint_weights(evidence)
+        scale = weights[evidence.joint]
+        X, y = evidence.columns[:, : evidence.harmless] * scale[:, None], evidence.torque * scale
+        length = np.linalg.norm(X, axis=0)
+        length = np.where(length > 0.0, length, 1.0)
+        Q, R = np.linalg.qr(X / length)
+        U, s, Vt = svd(R, full_matrices=False)
+        there = s > RESOLUTION * s[0]
+        basis = Q @ U[:, there]
+        along = basis.T @ y
+        return cls(evidence, weights, basis, Vt[there].T @ (along / s[there]) / length, y - basis @ along)
 
     def with_harmless(self, columns: Floats) -> Fit:
         """The fit with further harmless columns (R, d)."""
@@ -156,12 +153,32 @@ class Fit:
             yield rows, rest[:, :-1], rest[:, -1]
 
 
+def joint_weights(evidence: Evidence) -> Floats:
+    """(n,) one over the standard deviation of each joint's residual of the harmless columns; zero without torques."""
+    count, width = len(evidence.counts), evidence.harmless
+    table = np.column_stack([evidence.columns[:, :width], evidence.torque])
+    small = [np.linalg.qr(table[evidence.joint == j], mode="r") for j in range(count)]  # each joint has one weight
+    joint = np.repeat(np.arange(count), [len(rows) for rows in small])
+    rows = np.concatenate(small)
+    samples = np.maximum(evidence.counts, 1)
+    size = spread = np.sqrt(np.bincount(joint, rows[:, -1] ** 2, count) / samples)
+    for _ in range(3):
+        weights = np.divide(1.0, spread, out=np.zeros(count), where=spread > 0.0)
+        weighted = rows * weights[joint][:, None]
+        length = np.linalg.norm(weighted[:, :-1], axis=0)
+        values = lstsq(weighted[:, :-1] / np.where(length > 0.0, length, 1.0), weighted[:, -1], rcond=RESOLUTION)
+        left = weighted[:, -1] - (weighted[:, :-1] / np.where(length > 0.0, length, 1.0)) @ values
+        spread = np.maximum(np.sqrt(np.bincount(joint, left**2, count) / samples) * spread, RESOLUTION * size)
+    return np.divide(1.0, spread, out=np.zeros(count), where=spread > 0.0)
+
+
 def judge_suspects(
     fit: Fit,
     suspects: Sequence[Tried],
     *,
     level: float = LEVEL,
     is_worth: Callable[[int, Verdict], bool] = lambda suspect, verdict: True,
+    first: Sequence[Verdict] | None = None,
 ) -> Iterator[Verdict]:
     """Say which suspects the data show, the strongest first; what was named is harmless for the next.
 
@@ -175,20 +192,25 @@ def judge_suspects(
         suspects: What is tried.
         level: Probability that faultless data are accused, over all suspects and groups.
         is_worth: Called with the place of a suspect and its verdict: whether its effect is worth telling.
+        first: What `test_suspects` says of them, where that is known.
     """
-    open_ones = list(range(len(suspects)))
+    open_ones, verdicts = list(range(len(suspects))), first
     while open_ones:
         likely = {}
-        for k, verdict in zip(open_ones, test_suspects(fit, [suspects[k] for k in open_ones]), strict=True):
+        verdicts = verdicts or test_suspects(fit, [suspects[k] for k in open_ones])
+        for k, verdict in zip(open_ones, verdicts, strict=True):
             if verdict.p * len(suspects) < level and verdict.left_out > 0.0 and is_worth(k, verdict):
                 likely[k] = verdict
         if not likely:
             return
         order = sorted(likely, key=lambda k: -likely[k].left_out)
-        best, found = order[0], likely[order[0]]
-        rivals = tuple(k for k in order[1:] if likely[k].gain > EQUAL * found.gain)
+        special = [k for k in order if not suspects[k].general]
+        best = special[0] if special and likely[special[0]].gain > EQUAL * likely[order[0]].gain else order[0]
+        found = likely[best]
+        rivals = tuple(k for k in order if k != best and likely[k].gain > EQUAL * found.gain)
         yield replace(found, suspect=best, rivals=rivals)
         fit = fit.with_harmless(columns_in_group(fit.evidence, suspects[best], found))
+        verdicts = None
         if found.group is None:
             open_ones.remove(best)
 
@@ -260,18 +282,33 @@ def _solve(products: Floats, right: Floats) -> Floats:
 
 
 def _test_groups(fit: Fit, columns: Floats, groups: Bools) -> Verdict:
-    """The group of blocks in which a suspect gains most, judged by what it gains in single blocks elsewhere."""
+    """The group of blocks in which a suspect gains most, judged by what it gains elsewhere."""
     d = columns.shape[1]
     gains, values, inverses = _group_gains(fit, columns, groups)
     best = int(np.argmax(gains))
     inside = groups[best]
-    beside = fit.with_harmless(columns * inside[fit.evidence.block][:, None])
-    outside = np.flatnonzero(~inside)
-    usual, _, _ = _group_gains(beside, columns, np.eye(len(inside), dtype=bool)[outside])
-    scale = max(float(np.mean(usual)) / d if outside.size else np.inf, 1.0)  # no residual is less than independent
-    freedom, gain = d * max(outside.size, 1), float(gains[best])
-    p = min(1.0, len(groups) * float(stats.f.sf(gain / d / scale, d, freedom)))
-    return Verdict(values[best], scale * inverses[best], p, gain, gain - 2.0 * d * scale, freedom, group=best)
+    edge = binary_dilation(inside) & ~inside  # it may begin and end within blocks
+    block = fit.evidence.block
+    beside = fit.with_harmless(np.hstack([columns * part[block][:, None] for part in (inside, edge)]))
+    outside = np.flatnonzero(~inside & ~edge)
+    # errors of the model last longer than a block, so parts elsewhere are as long, as far as there are several
+    length = max(1, min(int(inside.sum()), -(-outside.size // FEWEST_BLOCKS)))
+    starts = range(0, outside.size - length + 1, length)
+    parts = np.zeros((len(starts), len(inside)), dtype=bool)
+    for part, start in zip(parts, starts, strict=True):
+        part[outside[start : start + length]] = True
+    usual, _, _ = _group_gains(beside, columns, parts)
+    mean, spread = (float(np.mean(usual)), float(np.var(usual))) if len(parts) else (np.inf, 0.0)
+    scale = max(mean / d, 1.0)  # no residual is less than independent
+    # gains that differ more between blocks than those of d normal amounts are those of fewer, larger ones
+    few = min(float(d), 2.0 * mean**2 / spread) if spread > 0.0 else float(d)
+    freedom, gain = few * max(len(parts), 1), float(gains[best])
+    p = min(1.0, len(groups) * float(stats.f.sf(gain / d / scale, few, freedom)))
+    left_out = gain - 2.0 * d * scale
+    if inside.sum() > 1 and p < 1.0:
+        own = columns * inside[block][:, None]
+        left_out = test_columns(fit, [own[:, fit.beyond(own)[1]]])[0].left_out
+    return Verdict(values[best], scale * inverses[best], p, gain, left_out, int(freedom), group=best)
 
 
 def _group_gains(fit: Fit, columns: Floats, groups: Bools) -> tuple[Floats, Floats, Floats]:
