@@ -454,7 +454,7 @@ def _kinematics(robot: Robot, link: str, axes: Axes | None, q: ArrayLike, thread
         return _kinematic_kernel(RobotKey(robot, _Carrier(link, index, T_body_link.tobytes())), axes)
 
     evaluate = _remember(robot, ("link", link, axes), make)
-    if threads == 1 and _are_few(q):
+    if threads == 1 and _is_one(q):
         key = (id(robot), link, axes)
         _QUICK["link"][key] = evaluate.single
         _CALLS[key] = (ref(robot, lambda _: (_QUICK["link"].pop(key, None), _CALLS.pop(key, None))), 1)
@@ -495,8 +495,8 @@ def function(robot: Robot, quantity: str) -> Callable[..., Floats]:
     """A quantity of a robot as a function of one state, for control loops and simulators.
 
     Calling it costs some hundred nanoseconds beside the computation: nothing is looked up, and arguments that are
-    C-contiguous float64 arrays (n,), or (N, n) of a few states, are read in place. Lists, other types and long batches
-    work too, more slowly. It is safe to call from several threads.
+    C-contiguous float64 arrays (n,) are read in place. Lists, other types and batches work too, more slowly.
+    It is safe to call from several threads.
 
     Args:
         robot: The robot; its parameter values are constants of the function.
@@ -516,9 +516,7 @@ def function(robot: Robot, quantity: str) -> Callable[..., Floats]:
 
 
 _HOT = 3
-"""Calls for a few states after which a function for one state is compiled (convention: a loop, not a question)."""
-_FEW = 48
-"""States that such a function takes one by one (experiment: see `dynid.tape.llvm.single_call.FEW`)."""
+"""Calls for one state after which a function for it is compiled (convention: a loop, not a question)."""
 
 _QUICK: dict[str, dict[Hashable, Callable[..., Floats]]] = {quantity: {} for quantity in (*_QUANTITIES, "link")}
 """Quantity -> identity of a robot, and what else a quantity depends on -> its function of one state.
@@ -527,15 +525,15 @@ Robots are not looked up by their content here: hashing it would take longer tha
 robot, before another object can have the same identity.
 """
 _CALLS: dict[Hashable, tuple[ReferenceType[Robot], int]] = {}
-"""Identity of a robot and what is computed -> the robot and its calls for few states so far."""
+"""Identity of a robot and what is computed -> the robot and its calls for one state so far."""
 
 
-def _are_few(states: Any) -> bool:
-    return type(states) is np.ndarray and (states.ndim == 1 or (states.ndim == 2 and len(states) <= _FEW))
+def _is_one(states: Any) -> bool:
+    return type(states) is np.ndarray and states.ndim == 1
 
 
 def _count_call(robot: Robot, quantity: str) -> None:
-    """Compile the function of one state, or of a few, after some calls."""
+    """Compile the function of one state after some calls."""
     key = (id(robot), quantity)
     known = _CALLS.get(key)
     calls = known[1] + 1 if known is not None and known[0]() is robot else 1
@@ -578,6 +576,6 @@ def _evaluate(
         else kernel(robot, quantity, columns=columns)
     )
     result: Floats = evaluate(*states, out=out, threads=threads)
-    if columns is None and out is None and _are_few(states[0]):
+    if columns is None and out is None and _is_one(states[0]):
         _count_call(robot, quantity)
     return result

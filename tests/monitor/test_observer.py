@@ -15,7 +15,7 @@ from dynid.kernels import kernel
 from dynid.links.rich.models import Model
 from dynid.monitor.observer import MomentumObserver, energy_residual, external_torque, observe
 from dynid.monitor.observer_model import ObserverModel
-from dynid.tape import Tape, compile_tape, gradient, record
+from dynid.tape import Tape, compile_tape, record, vjp
 from dynid.terms.memory import Hysteresis, LaggedSign
 from support.pinocchio_oracle import pinocchio_model, relative_error, symmetric
 from support.random_robots import random_robot, random_states
@@ -47,9 +47,8 @@ def test_the_pass_back_is_the_adjoint_of_the_energy() -> None:
     robot = random_robot(3, joints=4, terms=True)
     q, dq, _ = random_states(robot, 1)
     energy = kernel(robot, "energy").tape
-    by_adjoint = gradient(energy, "output")
-    still = gradient(record_at_rest(robot), "output")
-    whole, weight = compile_tape(by_adjoint)(q[0], dq[0]), compile_tape(still)(q[0])
+    by_adjoint, still = vjp(energy, "output"), vjp(record_at_rest(robot), "output", ["q"])
+    whole, weight = compile_tape(by_adjoint)(q[0], dq[0], [1.0]), compile_tape(still)(q[0], [1.0])
     ours = kernel(robot, "momentum_balance")(q[0], dq[0])
     np.testing.assert_allclose(ours["momentum"], whole["dq"], rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(ours["force"], whole["q"] - 2.0 * weight, rtol=1e-10, atol=1e-10)

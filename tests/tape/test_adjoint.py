@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dynid.errors import ArgumentError
-from dynid.tape import compile_tape, count, gradient, jvp, record, vjp
+from dynid.tape import compile_tape, count, jvp, record, vjp
 from dynid.tape.llvm.backend import BlockKernel
 
 
@@ -89,16 +89,14 @@ def test_cotangents_in_blocks_against_complex_step(puma: Any, samples: int) -> N
 
 def test_gradient_of_a_scalar_and_choice_of_inputs() -> None:
     tape = record(lambda x, y: {"energy": np.sum(x * x) * y, "other": x}, x=(3,), y=())
-    run = compile_tape(gradient(tape, "energy", wrt=["x"]), "numpy")
-    np.testing.assert_allclose(run([1.0, 2.0, 3.0], 2.0), [4.0, 8.0, 12.0])
-    assert [output.name for output in gradient(tape, "energy").outputs] == ["x", "y"]
-    with pytest.raises(ArgumentError, match="3 elements"):
-        gradient(tape, "other")
+    run = compile_tape(vjp(tape, "energy", wrt=["x"]), "numpy")
+    np.testing.assert_allclose(run([1.0, 2.0, 3.0], 2.0, 1.0), [4.0, 8.0, 12.0])
+    assert [output.name for output in vjp(tape, "energy").outputs] == ["x", "y"]
     with pytest.raises(ArgumentError, match="no input"):
         vjp(tape, "other", wrt=["z"])
 
 
 def test_second_derivatives() -> None:
     tape = record(lambda x: np.sin(x[0]) * x[1] ** 2, x=(2,))
-    hessian_row = compile_tape(jvp(gradient(tape, "output"), "x"), "numpy")
-    np.testing.assert_allclose(hessian_row([0.3, 2.0], [0.0, 1.0]), [2 * 2.0 * np.cos(0.3), 2 * np.sin(0.3)])
+    hessian_row = compile_tape(jvp(vjp(tape, "output"), "x", wrt=["x"]), "numpy")
+    np.testing.assert_allclose(hessian_row([0.3, 2.0], 1.0, [0.0, 1.0]), [2 * 2.0 * np.cos(0.3), 2 * np.sin(0.3)])

@@ -6,7 +6,6 @@ import builtins
 import dataclasses
 import math
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -224,20 +223,3 @@ def test_arrays_with_gaps_in_memory_are_refused() -> None:
         fixed.flags.writeable = False
         kernel.run([fixed, y], 0, 4, work, block)
     np.testing.assert_array_equal(y, 2.0 * x)
-
-
-def test_a_long_tape_is_interpreted_until_compiling_pays(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("DYNID_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(llvm_backend, "LARGE", 3)
-    monkeypatch.setattr(llvm_backend, "PATIENCE", 100)
-    tape = record(lambda q: {"output": np.sin(q) * np.cos(q) + q * q * 3.5}, q=(2,))
-    q = np.random.default_rng(0).normal(size=(60, 2))
-    expected = np.sin(q) * np.cos(q) + q * q * 3.5
-    compiled: Any = compile_tape(tape)
-    kinds = []
-    for _ in range(3):
-        np.testing.assert_allclose(compiled(q), expected, rtol=1e-12)
-        kinds.append(type(compiled._executor._executor).__name__)
-    assert kinds == ["NumpyExecutor", "LlvmExecutor", "LlvmExecutor"]
-    again: Any = compile_tape(tape)  # another process would find the machine code in the cache
-    assert type(again._executor._executor).__name__ == "LlvmExecutor"

@@ -17,8 +17,7 @@ import numpy as np
 from dynid.arrays import Floats
 from dynid.excitation.trajectories.trajectory import Motion
 from dynid.lazy import cached_property
-from dynid.tape import Program, compile_tape, record
-from dynid.tape.adjoint import gradient
+from dynid.tape import Program, compile_tape, record, vjp
 
 
 class Differentiable:
@@ -37,9 +36,7 @@ class Differentiable:
             *states: The states it depends on, named like its arguments.
         """
         self.states = states
-        self._function = function
-        self._shapes: dict[str, tuple[int, ...]] = {state: (dof,) for state in states}
-        self._forward = compile_tape(record(function, **self._shapes))
+        self._forward = compile_tape(record(function, **{state: (dof,) for state in states}))
         self._memory: dict[Program, dict[str, Floats]] = {}
 
     def __call__(self, *states: Floats) -> Floats:
@@ -52,13 +49,7 @@ class Differentiable:
 
     @cached_property
     def _backward(self) -> Program:
-        (output,) = self._forward.tape.outputs
-
-        def weighted_sum(cotangent: Any, **states: Any) -> Any:
-            return np.sum(cotangent * self._function(**states))
-
-        tape = record(weighted_sum, **self._shapes, cotangent=output.shape)
-        return compile_tape(gradient(tape, "output", self.states))
+        return compile_tape(vjp(self._forward.tape, "output", self.states))
 
     def _run(self, program: Program, inputs: tuple[Floats, ...]) -> dict[str, Floats]:
         samples = len(inputs[0])

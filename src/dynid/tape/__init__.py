@@ -1,6 +1,6 @@
 """A program as data: record it once, then run, count, differentiate or print it."""
 
-from dynid.tape.adjoint import gradient, jacobian, jvp, vjp
+from dynid.tape.adjoint import jacobian, jvp, vjp
 from dynid.tape.count import OperationCount, count
 from dynid.tape.program import Program, compile_single, compile_tape
 from dynid.tape.record import Scalar, record
@@ -14,7 +14,6 @@ __all__ = [
     "compile_single",
     "compile_tape",
     "count",
-    "gradient",
     "jacobian",
     "jvp",
     "record",

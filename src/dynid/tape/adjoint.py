@@ -32,33 +32,29 @@ def vjp(tape: Tape, output: str, wrt: Sequence[str] | None = None, cotangent: st
     Returns:
         Tape with the inputs of ``tape`` and the cotangent, and one output per differentiated input, of its name.
     """
-    recorder = Recorder()
+    recorder, chosen = Recorder(), _choose_inputs(tape, wrt)
     inputs = _declare_inputs(recorder, tape)
     elements = tape.output(output).elements
     weights = recorder.input(cotangent, elements.shape)
-    return recorder.tape(
-        _differentiate_backwards(tape, recorder, inputs, elements.ravel().tolist(), weights.ravel().tolist(), wrt)
-    )
-
-
-def gradient(tape: Tape, output: str, wrt: Sequence[str] | None = None) -> Tape:
-    """Tape of the gradient of an output that has one element.
-
-    Args:
-        tape: the program to differentiate.
-        output: the output.
-        wrt: names of the inputs to differentiate with respect to; all of them if None.
-
-    Returns:
-        Tape with the inputs of ``tape`` and one output per differentiated input, of its name and shape.
-    """
-    elements = tape.output(output).elements
-    if elements.size != 1:
-        raise ArgumentError(f"output {output!r} has {elements.size} elements, not one", remedy="Use vjp or select one")
-    recorder = Recorder()
-    return recorder.tape(
-        _differentiate_backwards(tape, recorder, _declare_inputs(recorder, tape), elements.ravel().tolist(), [1.0], wrt)
-    )
+    value = replay(tape, recorder, inputs)
+    adjoints: dict[int, Value] = {}
+    for element, weight in zip(elements.ravel().tolist(), weights.ravel().tolist(), strict=True):
+        adjoints[element] = adjoints.get(element, 0.0) + weight
+    for number, code, left, right in reversed(list(tape.steps())):
+        adjoint = adjoints.pop(number, 0.0)
+        if isinstance(adjoint, float) and adjoint == 0.0:
+            continue
+        partials = _partials(code, value(number), value(left), value(right) if is_binary(code) else None)
+        for partial, operand in zip(partials, (left, right), strict=False):
+            if operand >= 0:
+                adjoints[operand] = adjoints.get(operand, 0.0) + adjoint * partial
+    results: dict[str, Any] = {}
+    first = 0
+    for entry in tape.inputs:
+        column = [adjoints.get(first + position, 0.0) for position in range(entry.size)]
+        results[entry.name] = _as_objects(column).reshape(entry.shape)
+        first += entry.size
+    return recorder.tape({name: results[name] for name in chosen})
 
 
 def jvp(tape: Tape, output: str, wrt: Sequence[str] | None = None, prefix: str = "d_") -> Tape:
@@ -89,9 +85,8 @@ def jvp(tape: Tape, output: str, wrt: Sequence[str] | None = None, prefix: str =
         partials = _partials(code, value(number), value(left), value(right) if is_binary(code) else None)
         rates[number] = sum((p * rates[operand] for p, operand in zip(partials, (left, right), strict=False)), 0.0)
     elements = tape.output(output).elements
-    result = np.empty(elements.size, dtype=object)
-    result[:] = [rates[element] for element in elements.ravel().tolist()]
-    return recorder.tape({output: result.reshape(elements.shape)})
+    found = _as_objects([rates[element] for element in elements.ravel().tolist()])
+    return recorder.tape({output: found.reshape(elements.shape)})
 
 
 def jacobian(tape: Tape, output: str, wrt: str, at: float) -> Tape:
@@ -119,9 +114,7 @@ def jacobian(tape: Tape, output: str, wrt: str, at: float) -> Tape:
             values += [at] * entry.size
         else:
             values += recorder.input(entry.name, entry.shape).ravel().tolist()
-    flat = np.empty(len(values), dtype=object)
-    flat[:] = values
-    value = replay(tape, recorder, flat)
+    value = replay(tape, recorder, _as_objects(values))
     partials = [
         (number, _partials(code, value(number), value(left), value(right) if is_binary(code) else None), (left, right))
         for number, code, left, right in tape.steps()
@@ -143,8 +136,13 @@ def jacobian(tape: Tape, output: str, wrt: str, at: float) -> Tape:
 def _declare_inputs(recorder: Recorder, tape: Tape) -> npt.NDArray[np.object_]:
     """Declare a tape's inputs once more; all their elements in one vector."""
     arrays = [recorder.input(entry.name, entry.shape).ravel().tolist() for entry in tape.inputs]
-    flat = np.empty(tape.input_size, dtype=object)
-    flat[:] = [scalar for array in arrays for scalar in array]
+    return _as_objects([scalar for array in arrays for scalar in array])
+
+
+def _as_objects(values: Sequence[Value]) -> npt.NDArray[np.object_]:
+    """Scalars and floats in a vector; NumPy itself would look into scalars for elements."""
+    flat = np.empty(len(values), dtype=object)
+    flat[:] = values
     return flat
 
 
@@ -154,39 +152,6 @@ def _choose_inputs(tape: Tape, wrt: Sequence[str] | None) -> list[str]:
     if unknown:
         raise ArgumentError(f"the tape has no input {sorted(unknown)}", remedy=f"Choose among {names}")
     return names if wrt is None else list(wrt)
-
-
-def _differentiate_backwards(
-    tape: Tape,
-    recorder: Recorder,
-    inputs: npt.NDArray[np.object_],
-    elements: Sequence[int],
-    weights: Sequence[Value],
-    wrt: Sequence[str] | None,
-) -> dict[str, Any]:
-    """Gradients of the weighted sum of some elements, by input name."""
-    chosen = _choose_inputs(tape, wrt)
-    value = replay(tape, recorder, inputs)
-    adjoints: dict[int, Value] = {}
-    for element, weight in zip(elements, weights, strict=True):
-        adjoints[element] = adjoints.get(element, 0.0) + weight
-    for number, code, left, right in reversed(list(tape.steps())):
-        adjoint = adjoints.pop(number, 0.0)
-        if isinstance(adjoint, float) and adjoint == 0.0:
-            continue
-        partials = _partials(code, value(number), value(left), value(right) if is_binary(code) else None)
-        for partial, operand in zip(partials, (left, right), strict=False):
-            if operand >= 0:
-                adjoints[operand] = adjoints.get(operand, 0.0) + adjoint * partial
-    results: dict[str, Any] = {}
-    first = 0
-    for entry in tape.inputs:
-        if entry.name in chosen:
-            column = np.empty(entry.size, dtype=object)
-            column[:] = [adjoints.get(first + position, 0.0) for position in range(entry.size)]
-            results[entry.name] = column.reshape(entry.shape)
-        first += entry.size
-    return {name: results[name] for name in chosen}
 
 
 def _partials(code: int, result: Value, left: Value, right: Value) -> tuple[Value, ...]:

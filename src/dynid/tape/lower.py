@@ -1,36 +1,25 @@
-"""From a tape to instructions in an order that keeps registers and pipelines busy.
+"""From a tape to instructions in an order that keeps values in registers.
 
 Lowering: a sum that only another sum reads is merged into it, so that ``a*b + c*d - (e*f + g)`` is one signed sum of
 four terms and costs one instruction per term; each product that only sums read becomes a fused multiply-add.
 Transcendental functions are left to separate passes over whole columns; their results are leaves here.
 
-Scheduling: the order keeps few values alive at a time, and no instruction waits for the one just before it.
+Scheduling: the order keeps few values alive at a time.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
-
-import numpy as np
 
 from dynid.tape.operations import TRANSCENDENTAL, Operation, is_binary
 from dynid.tape.tape import Tape
 
 FAR = 30
 """Operands touched this many instructions ago have probably left the registers (convention: 16 to 32 registers)."""
-
-WINDOW = 24
-"""Instructions among which to look for one that need not wait: more would keep too many values alive (convention)."""
-
-LATENCY = {"fma": 4, "fnma": 4, "mul": 3, "store": 0}
-"""Cycles until a result can be used, as on recent x86 and ARM processors; 2 for all other instructions."""
-
-PER_CYCLE = 2
-"""Instructions that begin in one cycle, as on recent x86 and ARM processors."""
 
 
 class Instruction(NamedTuple):
@@ -61,7 +50,7 @@ def schedule(instructions: Sequence[Instruction], targets: Sequence[int]) -> lis
         [*given, *(i for k in order for i in (instructions[k], *_stores(instructions[k].result, slots)))]
         for order in orders
     ]
-    return _spread(min(complete, key=_distant_uses))
+    return min(complete, key=_distant_uses)
 
 
 def _store(value: int, slot: int) -> Instruction:
@@ -102,28 +91,6 @@ def _target_after_target(instructions: Sequence[Instruction], targets: Sequence[
             else:
                 done.add(place)
                 order.append(place)
-    return order
-
-
-def _spread(instructions: Sequence[Instruction]) -> list[Instruction]:
-    """Nearly the same order, but an instruction that would have to wait lets later ones pass that need not.
-
-    Processors do so themselves, but see only a few dozen instructions ahead.
-    """
-    known_at = {step.result: float("inf") for step in instructions if step.name != "store"}
-    following = iter(instructions)
-    waiting = [step for _, step in zip(range(WINDOW), following, strict=False)]
-    order: list[Instruction] = []
-    now = 0.0
-    while waiting:
-        starts = [max((known_at.get(operand, 0.0) for operand in step.operands), default=0.0) for step in waiting]
-        chosen = next((k for k, start in enumerate(starts) if start <= now), starts.index(min(starts)))
-        step = waiting.pop(chosen)
-        waiting.extend(step for _, step in zip(range(1), following, strict=False))
-        now = max(now, starts[chosen]) + 1.0 / PER_CYCLE
-        if step.name != "store":
-            known_at[step.result] = now + LATENCY.get(step.name, 2)
-        order.append(step)
     return order
 
 
@@ -175,20 +142,9 @@ class _Backwards:
             self._offer(operand)
 
 
-Order = Callable[[Sequence[Instruction], Sequence[int]], list[Instruction]]
-"""Like `schedule`."""
-
 _SUMS = frozenset({Operation.ADD, Operation.SUB, Operation.NEG})
 _PRODUCTS = frozenset({Operation.MUL, Operation.DIV})
 _NAMES = {int(operation): operation.name.lower() for operation in Operation}
-
-
-@dataclass(frozen=True, slots=True)
-class Lowered:
-    """A straight-line piece of a tape as instructions."""
-
-    instructions: tuple[Instruction, ...]
-    """In the order in which they should be printed; operands are numbered like the tape's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,11 +163,6 @@ class FunctionPass:
 
 def stages(tape: Tape) -> list[FunctionPass]:
     """The transcendental functions of a tape as passes; each needs only the results of earlier ones."""
-    called = np.flatnonzero(np.isin(tape.opcodes, list(TRANSCENDENTAL)))
-    if np.all(tape.operands[called, 0] < tape.input_size):  # the usual case: angles, known before anything else
-        codes, arguments = tape.opcodes[called].tolist(), tape.operands[called, 0].tolist()
-        places = (tape.input_size + called).tolist()
-        return list(_passes(dict(zip(places, zip(codes, arguments, strict=True), strict=True))))
     depth: dict[int, int] = {}
     calls: dict[int, dict[int, tuple[int, int]]] = {}
     for value, code, left, right in tape.steps():
@@ -239,21 +190,20 @@ def _passes(calls: dict[int, tuple[int, int]]) -> Iterable[FunctionPass]:
             yield FunctionPass(name, tuple(arguments), results)
 
 
-def lower(
-    tape: Tape, targets: Sequence[int], fused: bool = True, order: Order = schedule, repeated: bool = True
-) -> Lowered:
-    """Instructions that compute some values of a tape.
+def lower(tape: Tape, targets: Sequence[int], fused: bool = True, repeated: bool = True) -> list[Instruction]:
+    """Instructions that compute some values of a tape, in the order in which they should be printed.
+
+    Operands are numbered like the tape's.
 
     Args:
         tape: the program.
         targets: the operands wanted; number k of them goes to output slot k.
         fused: form fused multiply-adds; without them every product is an instruction of its own.
-        order: puts the instructions in order and adds the stores of the targets.
         repeated: a product that several sums read becomes part of each; otherwise it is computed once.
     """
     lowering = _Lowering(tape, targets, fused, repeated)
     numbers = [lowering.plain(target) for target in targets]
-    return Lowered(tuple(order(lowering.instructions, numbers)))
+    return schedule(lowering.instructions, numbers)
 
 
 class _Lowering:

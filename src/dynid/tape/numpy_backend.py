@@ -100,30 +100,19 @@ def _constant_row(tape: Tape, output: Output) -> Floats:
 
 def _assign_rows(tape: Tape) -> tuple[list[int], int]:
     """A memory row for each operation's result, reused after its last reader, and the number of rows."""
-    first, count = tape.input_size, len(tape.opcodes)
-    values = np.arange(first, first + count)
-    left, right = tape.operands.astype(np.int64).T
-    reads_right = np.isin(tape.opcodes, list(_BINARY)) & (right >= first) & (right != left)
-    last = np.arange(first + count)  # a value that is never read is done with when it is made
-    for operands, reads in ((left, left >= first), (right, reads_right)):
-        np.maximum.at(last, operands[reads], values[reads])
-    ends_left = ((left >= first) & (last[left] == values)).tolist()
-    ends_right = (reads_right & (last[right] == values)).tolist()
-    ends_itself = (last[values] == values).tolist()
-    lefts, rights = (left - first).tolist(), (right - first).tolist()
+    last: dict[int, int] = {}
+    for value, code, left, right in tape.steps():
+        last[value] = last[left] = value  # a value that is never read is done with when it is made
+        if code in _BINARY:
+            last[right] = value
+    rows: dict[int, int] = {}
     free: list[int] = []
-    rows: list[int] = []
     total = 0
-    for k in range(count):
-        if free:
-            row = free.pop()
-        else:
-            row, total = total, total + 1
-        rows.append(row)
-        if ends_left[k]:
-            free.append(rows[lefts[k]])
-        if ends_right[k]:
-            free.append(rows[rights[k]])
-        if ends_itself[k]:
-            free.append(row)
-    return rows, total
+    for value, code, left, right in tape.steps():
+        if not free:
+            free.append(total)
+            total += 1
+        rows[value] = free.pop()
+        read = {value, left, right} if code in _BINARY else {value, left}
+        free += [rows[operand] for operand in sorted(read) if operand in rows and last[operand] == value]
+    return list(rows.values()), total

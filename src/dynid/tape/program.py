@@ -205,16 +205,13 @@ def compile_tape(tape: Tape, backend: Backend = "auto") -> Program:
     Args:
         tape: the program.
         backend: ``"llvm"`` compiles it for this processor, ``"numpy"`` interprets it; ``"auto"`` compiles where
-            llvmlite can be loaded and otherwise interprets, with one warning per process. A very long tape is
-            interpreted until so many samples have come that compiling pays.
+            llvmlite can be loaded and otherwise interprets, with one warning per process.
     """
     if not compiles(backend):
         return Program(tape, NumpyExecutor(tape), "numpy")
-    from dynid.tape.llvm import backend as compiled
+    from dynid.tape.llvm.backend import LlvmExecutor
 
-    if backend == "auto" and len(tape.opcodes) > compiled.LARGE:
-        return Program(tape, compiled.PatientExecutor(tape), "llvm")
-    return Program(tape, compiled.LlvmExecutor(tape), "llvm")
+    return Program(tape, LlvmExecutor(tape), "llvm")
 
 
 def compile_single(tape: Tape, backend: Backend = "auto") -> Callable[..., Floats]:

@@ -6,11 +6,11 @@ An entry's name holds everything the program depends on: what was recorded and t
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,35 +42,36 @@ def recorded_once(key: str, sources: Sequence[Path], make: Callable[[], Tape]) -
     return tape
 
 
+class _Stored(msgspec.Struct, array_like=True):
+    """A program in plain types; numbers as bytes, the lowest first."""
+
+    inputs: list[tuple[str, tuple[int, ...]]]
+    outputs: list[tuple[str, tuple[int, ...], bytes]]
+    constants: bytes
+    operands: bytes
+    opcodes: bytes
+
+
 def _pack(tape: Tape) -> bytes:
-    """A line of JSON with the names and shapes, then the numbers."""
-    header = {
-        "inputs": [(entry.name, entry.shape) for entry in tape.inputs],
-        "outputs": [(output.name, output.shape) for output in tape.outputs],
-        "steps": len(tape.opcodes),
-        "constants": len(tape.constants),
-    }
-    elements = [output.elements.astype("<i4").tobytes() for output in tape.outputs]
-    numbers = [tape.constants.astype("<f8").tobytes(), tape.operands.astype("<i4").tobytes(), *elements]
-    return b"".join([json.dumps(header).encode(), b"\n", *numbers, tape.opcodes.tobytes()])
+    outputs = [(output.name, output.shape, output.elements.astype("<i4").tobytes()) for output in tape.outputs]
+    constants, operands = tape.constants.astype("<f8").tobytes(), tape.operands.astype("<i4").tobytes()
+    inputs = [(entry.name, entry.shape) for entry in tape.inputs]
+    return msgspec.msgpack.encode(_Stored(inputs, outputs, constants, operands, tape.opcodes.tobytes()))
 
 
 def _unpack(content: bytes) -> Tape:
     """The program that `_pack` wrote; the cache has checked that nothing is damaged."""
-    line, _, numbers = content.partition(b"\n")
-    header = json.loads(line)
-    place = 0
+    stored = msgspec.msgpack.decode(content, type=_Stored)
 
-    def take(kind: str, shape: Sequence[int]) -> NDArray[Any]:
-        nonlocal place
-        count = int(np.prod(shape, dtype=int))
-        array = np.frombuffer(numbers, kind, count, place).astype(np.dtype(kind).newbyteorder("=")).reshape(shape)
+    def read(data: bytes, kind: str, shape: tuple[int, ...]) -> NDArray[Any]:
+        array = np.frombuffer(data, kind).astype(np.dtype(kind).newbyteorder("=")).reshape(shape)
         array.setflags(write=False)
-        place += count * np.dtype(kind).itemsize
         return array
 
-    constants, operands = take("<f8", [header["constants"]]), take("<i4", [header["steps"], 2])
-    outputs = tuple(Output(name, take("<i4", shape)) for name, shape in header["outputs"])
-    opcodes = take("u1", [header["steps"]])
-    inputs = tuple(Input(name, tuple(shape)) for name, shape in header["inputs"])
-    return Tape(opcodes, operands, constants, inputs, outputs)
+    return Tape(
+        read(stored.opcodes, "u1", (-1,)),
+        read(stored.operands, "<i4", (-1, 2)),
+        read(stored.constants, "<f8", (-1,)),
+        tuple(Input(name, shape) for name, shape in stored.inputs),
+        tuple(Output(name, read(data, "<i4", shape)) for name, shape, data in stored.outputs),
+    )

@@ -9,7 +9,7 @@ from dataclasses import replace
 from dynid.tape import Tape
 from dynid.tape.c_backend import CStyle, c_declaration, c_function, idle_inputs
 from dynid.tape.count import OperationCount, count
-from dynid.tape.lower import Lowered, lower
+from dynid.tape.lower import Instruction, lower
 from dynid.tape.operations import Operation
 
 _SINCOS = """/* Sines and cosines of {n} angles [rad], with an error of at most 2.5e-16 each: reduction by multiples of
@@ -114,7 +114,7 @@ def fast_function(tape: Tape, symbol: str, *, precision: str, linkage: str, pack
     lines += _library_lines(tape, names) if suffix else _sincos_lines(tape, names, package)
     targets = _targets(tape)
     stores = []
-    for step in _lowered(tape).instructions:
+    for step in _lowered(tape):
         if step.name == "store":
             stores.append((step.result, step.operands[0]))
             continue
@@ -132,7 +132,7 @@ def printed_count(tape: Tape) -> OperationCount:
     recorded = count(tape)
     if not _is_plain(tape):
         return recorded
-    found = Counter(step.name for step in _lowered(tape).instructions)
+    found = Counter(step.name for step in _lowered(tape))
     fused = found["fma"] + found["fms"] + found["fnma"]
     return replace(
         recorded,
@@ -147,7 +147,7 @@ def _targets(tape: Tape) -> list[int]:
     return [e for output in tape.outputs for e in output.elements.ravel().tolist()]
 
 
-def _lowered(tape: Tape) -> Lowered:
+def _lowered(tape: Tape) -> list[Instruction]:
     """Lower the tape with every product once: compilers fuse it into several sums by themselves."""
     return lower(tape, _targets(tape), repeated=False)
 

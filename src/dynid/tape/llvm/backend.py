@@ -16,7 +16,6 @@ from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.tape.llvm.blocks import BlockLayout, BlockPrinter
 from dynid.tape.llvm.engine import host, load_code
-from dynid.tape.numpy_backend import NumpyExecutor
 from dynid.tape.tape import Tape
 
 STORE_BLOCK = 16
@@ -30,11 +29,6 @@ An odd multiple of a cache line, so that columns do not share cache sets (measur
 CHUNK = 2400
 """Samples a thread takes at a time: a multiple of both block lengths; the result does not depend on it (convention)."""
 
-LARGE = 20_000
-"""Operations of a tape from which on it is compiled only for many samples (about 27 joints of a regressor)."""
-PATIENCE = 100_000
-"""Samples from which on compiling a large tape pays (measured with 30 joints: 4.4 s, as long as NumPy takes for so
-many; both grow with the number of operations)."""
 OPTIMISATION_LEVEL = 0
 """Level of LLVM's code generator, 0 to 3. Higher levels compile more than twice as long and run 10 to 20 % faster
 (measured on the regressor of a robot with seven joints: 0.45 s against 1.1 s, and 1.2 against 1.0 us a sample)."""
@@ -64,7 +58,6 @@ class BlockKernel:
         block_samples: int = REDUCE_BLOCK,
         dense: bool = False,
         tiled: Sequence[str] = (),
-        only_cached: bool = False,
     ) -> None:
         """Compile, or load from the cache.
 
@@ -74,10 +67,6 @@ class BlockKernel:
             dense: True: write the outputs as (N, size) arrays; False: the caller reads each computed block.
             tiled: names of the inputs that come in blocks, (N / B, size, B); the unused lanes of the last block may
                 hold anything.
-            only_cached: do not compile.
-
-        Raises:
-            NotCompiled: the cache does not have it, and it must not be compiled.
         """
         if block_samples % 8:
             raise ArgumentError(f"a block of {block_samples} samples is not a multiple of 8")
@@ -89,12 +78,9 @@ class BlockKernel:
         # load_code adds the processor, the versions of LLVM and the sources of the printers to the key (_object)
         key = f"{tape.fingerprint}|block {block_samples}|dense {dense}|tiled {tuple(tiled)}"
 
-        def text() -> tuple[str, int]:
-            if only_cached:
-                raise NotCompiled
-            return BlockPrinter(layout, block_samples, host()).text(dense), OPTIMISATION_LEVEL
-
-        self._code = load_code(key, text)
+        self._code = load_code(
+            key, lambda: (BlockPrinter(layout, block_samples, host()).text(dense), OPTIMISATION_LEVEL)
+        )
         self.address = self._code.address("run")
         self._entry = _ENTRY(self.address)
         self._idle: list[tuple[Floats, Floats]] = []
@@ -137,37 +123,11 @@ class BlockKernel:
         self._entry(pointer_table(arrays), start, stop, address(work), address(block))
 
 
-class PatientExecutor:
-    """Runs a tape that takes long to compile: by NumPy at first, compiled when many samples have come.
-
-    The rule counts samples and knows no clock, so that the same calls always give the same numbers.
-    """
-
-    def __init__(self, tape: Tape) -> None:
-        self._tape, self._seen = tape, 0
-        self._executor: LlvmExecutor | NumpyExecutor
-        try:
-            self._executor = LlvmExecutor(tape, only_cached=True)
-        except NotCompiled:
-            self._executor = NumpyExecutor(tape)
-
-    def run(self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1) -> None:
-        """Fill the outputs; see `LlvmExecutor.run`."""
-        self._seen += outputs[0].shape[0] if outputs else 0
-        if self._seen > PATIENCE and isinstance(self._executor, NumpyExecutor):
-            self._executor = LlvmExecutor(self._tape)
-        self._executor.run(inputs, outputs, threads)
-
-
-class NotCompiled(Exception):  # noqa: N818 (not an error, a finding)
-    """A kernel is not in the cache."""
-
-
 class LlvmExecutor:
     """Runs one tape on batches of samples."""
 
-    def __init__(self, tape: Tape, only_cached: bool = False) -> None:
-        self._kernel = BlockKernel(tape, STORE_BLOCK, dense=True, only_cached=only_cached)
+    def __init__(self, tape: Tape) -> None:
+        self._kernel = BlockKernel(tape, STORE_BLOCK, dense=True)
 
     def run(self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1) -> None:
         """Fill the outputs.

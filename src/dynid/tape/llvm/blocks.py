@@ -8,7 +8,7 @@ input that comes in such blocks itself, ``[block][element][B]``, is read where i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from dynid.tape.llvm.engine import Host
 from dynid.tape.llvm.functions import PASSES, pass_call
 from dynid.tape.llvm.ir import Writer, constant_table, declarations
 from dynid.tape.llvm.registers import print_allocated
-from dynid.tape.llvm.row_blocks import EARLY, early_offsets, print_clear, print_load, print_store, rows_of
+from dynid.tape.llvm.row_blocks import print_clear, print_load, print_store, rows_of
 from dynid.tape.lower import FunctionPass, lower, stages
 from dynid.tape.operations import is_binary
 from dynid.tape.tape import Tape
@@ -97,7 +97,6 @@ class BlockPrinter:
         self._layout, self._block, self._host = layout, block, host
         self._calls: list[str] = []
         self._tiles = {place: f"%tile{place}" for place, _ in layout.tiles.values()}
-        self._rows: dict[int, str] = {}
 
     def text(self, dense: bool) -> str:
         """The module.
@@ -110,8 +109,6 @@ class BlockPrinter:
         layout, block, lanes = self._layout, self._block, self._host.lanes
         finish = print_clear(len(layout.outputs), block)
         if dense:
-            outputs = enumerate(layout.tape.outputs, len(layout.tape.inputs))
-            self._rows = {place: f"%rows{place}" for place, o in outputs if early_offsets(o.size, block, lanes)}
             finish = print_store(layout.tape, layout.outputs | layout.constants, block, lanes)
         return "\n".join(
             [
@@ -141,7 +138,7 @@ class BlockPrinter:
     def _piece(self, targets: Sequence[int], base: str, first_column: int) -> str:
         """A function that computes some operands for every lane of a block."""
         name = f"piece{len(self._calls)}"
-        arrays = ["%work", "%block", *self._tiles.values(), *self._rows.values()]
+        arrays = ["%work", "%block", *self._tiles.values()]
         self._calls.append(f"call void @{name}({', '.join(f'ptr {array}' for array in arrays)}, ptr @constants)")
         lanes, stride, w = self._host.lanes, 8 * self._block, Writer(self._host.lanes)
         here = {p: w.value(f"getelementptr inbounds double, ptr {p}, i64 %i") for p in arrays}
@@ -169,7 +166,7 @@ entry:
 br label %loop
 loop:
 %i = phi i64 [ 0, %entry ], [ %next, %loop ]
-{self._with_prefetches(w.text(), base == "%block")}
+{self._with_prefetches(w.text())}
 %next = add i64 %i, {lanes}
 %more = icmp ult i64 %next, {self._block}
 br i1 %more, label %loop, label %end
@@ -178,40 +175,30 @@ ret void
 }}
 """
 
-    def _with_prefetches(self, body: str, is_last: bool) -> str:
-        """The body of a piece's loop with instructions that fetch memory which is needed later.
+    def _with_prefetches(self, body: str) -> str:
+        """The body of a piece's loop with instructions that fetch the blocks after those which are being read.
 
-        That is the blocks after those which are being read and, in the last piece, the rows to be written next. The
-        processor does not do so itself: it sees a few numbers from every column or row, all far apart. Each turn of
-        the loop fetches a share, spread evenly over it, as only few lines can be on their way at a time.
+        The processor does not do so itself: it sees a few numbers from every column, all far apart. Each turn of the
+        loop fetches a share, spread evenly over it, as only few lines can be on their way at a time.
         """
-        w = Writer(self._host.lanes)
+        block, lanes = self._block, self._host.lanes
+        lines: list[str] = []
         fetched: list[str] = []
-        for pointer, step, offsets, intent in self._later_memory(is_last):
-            name = pointer.removeprefix("%")
-            w.line(f"%share_{name} = mul i64 %i, {step}")
-            w.line(f"%line_{name} = getelementptr i8, ptr {pointer}, i64 %share_{name}")
-            for offset in offsets:
-                address = f"%fetched_{name}_{offset}"
-                fetched.append(f"{address} = getelementptr i8, ptr %line_{name}, i64 {offset}")
-                fetched[-1] += f"\ncall void @llvm.prefetch.p0(ptr {address}, i32 {intent}, i32 3, i32 1)"
-        lines = body.splitlines()
-        step = max(1, len(lines) // max(1, len(fetched)))
-        for place, line in enumerate(lines):
-            if place % step == 0 and fetched:
-                w.line(fetched.pop(0))
-            w.line(line)
-        return "\n".join([w.text(), *fetched])
-
-    def _later_memory(self, is_last: bool) -> Iterator[tuple[str, int, Sequence[int], int]]:
-        """What to fetch: a pointer, its step from sample to sample, offsets [bytes], and 1 where it will be written."""
-        tape, block, lanes = self._layout.tape, self._block, self._host.lanes
         for place, tile in self._tiles.items():
-            size = 8 * tape.inputs[place].size  # bytes per sample
-            yield tile, size, range(size * block, size * (block + lanes), CACHE_LINE), 0
-        for place, rows in self._rows.items() if is_last else ():
-            size = tape.outputs[place - len(tape.inputs)].size
-            yield rows, 8 * EARLY, early_offsets(size, block, lanes), 1
+            size = 8 * self._layout.tape.inputs[place].size  # bytes per sample
+            lines.append(f"%share{place} = mul i64 %i, {size}")
+            lines.append(f"%line{place} = getelementptr i8, ptr {tile}, i64 %share{place}")
+            for offset in range(size * block, size * (block + lanes), CACHE_LINE):
+                address = f"%fetched{place}_{offset}"
+                fetched.append(f"{address} = getelementptr i8, ptr %line{place}, i64 {offset}")
+                fetched[-1] += f"\ncall void @llvm.prefetch.p0(ptr {address}, i32 0, i32 3, i32 1)"
+        printed = body.splitlines()
+        step = max(1, len(printed) // max(1, len(fetched)))
+        for place, line in enumerate(printed):
+            if place % step == 0 and fetched:
+                lines.append(fetched.pop(0))
+            lines.append(line)
+        return "\n".join([*lines, *fetched])
 
     def _run(self, dense: bool) -> str:
         """The function that goes from block to block."""
@@ -219,9 +206,8 @@ ret void
         begin = "call void @fill(ptr %block)" if dense else ""
         calls = "\n".join(self._calls)
         w, tape = Writer(1), self._layout.tape
-        sizes = [*(entry.size for entry in tape.inputs), *(output.size for output in tape.outputs)]
-        for place, name in (self._tiles | self._rows).items():
-            w.line(f"{name} = bitcast ptr {rows_of(w, place, sizes[place])} to ptr")
+        for place, name in self._tiles.items():
+            w.line(f"{name} = bitcast ptr {rows_of(w, place, tape.inputs[place].size)} to ptr")
         return f"""
 define void @run(ptr %table, i64 %first, i64 %stop, ptr %work, ptr %block) {{
 entry:

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
-
-from dynid.tape.lower import Lowered
-
-RELOAD = 24
-"""A loaded value read again after more instructions than this is loaded again: loads are free, spills are not."""
+from collections.abc import Sequence
 
 _PLAIN = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "neg": "fneg"}
 
@@ -106,39 +101,6 @@ def constant_table(constants: Sequence[float], lanes: int) -> str:
     """The global ``@constants``: each constant once per lane, so that using it is a plain load."""
     values = ", ".join(f"double {number(value)}" for value in [*constants, 0.0] for _ in range(lanes))
     return f"@constants = private constant [{lanes * (len(constants) + 1)} x double] [{values}], align 64\n"
-
-
-def print_instructions(
-    writer: Writer,
-    lowered: Lowered,
-    source: Callable[[int], tuple[str, int]],
-    destination: Callable[[int], tuple[str, int]],
-) -> None:
-    """Print a straight-line piece.
-
-    Args:
-        writer: the function to append to; its lanes are the samples computed at once.
-        lowered: the instructions.
-        source: base pointer and byte offset of an operand that the instructions do not compute.
-        destination: base pointer and byte offset of an output slot.
-    """
-    names: dict[int, str] = {}
-    last_use: dict[int, int] = {}
-    computed = {instruction.result for instruction in lowered.instructions if instruction.name != "store"}
-
-    def operand(value: int, place: int) -> str:
-        if value not in computed:
-            if value not in names or place - last_use[value] > RELOAD:
-                names[value] = writer.load(*source(value))
-            last_use[value] = place
-        return names[value]
-
-    for place, instruction in enumerate(lowered.instructions):
-        operands = [operand(value, place) for value in instruction.operands]
-        if instruction.name == "store":
-            writer.store(operands[0], *destination(instruction.result))
-        else:
-            names[instruction.result] = print_instruction(writer, instruction.name, operands)
 
 
 def print_instruction(writer: Writer, name: str, operands: list[str]) -> str:

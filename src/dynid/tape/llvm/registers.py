@@ -7,10 +7,10 @@ away leaves. Inputs, constants and results that have been stored leave for nothi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from dynid.tape.llvm.ir import Writer, print_instruction
-from dynid.tape.lower import Lowered
+from dynid.tape.lower import Instruction
 
 STORED = 4
 """A value that is in memory already leaves first, unless the next use of another is this many times further away."""
@@ -23,7 +23,7 @@ Place = tuple[str, int]
 
 def print_allocated(
     writer: Writer,
-    lowered: Lowered,
+    lowered: Sequence[Instruction],
     source: Callable[[int], Place],
     destination: Callable[[int], Place],
     spill: Callable[[int], Place],
@@ -43,7 +43,7 @@ def print_allocated(
         The number of slots used.
     """
     allocation = _Allocation(writer, lowered, source, spill, registers)
-    for place, (name, operands, result) in enumerate(lowered.instructions):
+    for place, (name, operands, result) in enumerate(lowered):
         if name == "store":
             allocation.store(place, operands[0], destination(result))
         else:
@@ -57,7 +57,7 @@ class _Allocation:
     def __init__(
         self,
         writer: Writer,
-        lowered: Lowered,
+        lowered: Sequence[Instruction],
         source: Callable[[int], Place],
         spill: Callable[[int], Place],
         registers: int,
@@ -65,10 +65,10 @@ class _Allocation:
         self.slots = 0
         self._writer, self._source, self._spill, self._registers = writer, source, spill, registers
         self._uses: dict[int, list[int]] = {}  # of each value, those to come; the next is the last
-        for place in reversed(range(len(lowered.instructions))):
-            for operand in lowered.instructions[place].operands:
+        for place in reversed(range(len(lowered))):
+            for operand in lowered[place].operands:
                 self._uses.setdefault(operand, []).append(place)
-        self._computed = {step.result for step in lowered.instructions if step.name != "store"}
+        self._computed = {step.result for step in lowered if step.name != "store"}
         self._names: dict[int, str] = {}  # values in registers
         self._count: dict[int, int] = {}  # uses since the value came into its register
         self._homes: dict[int, Place] = {}  # computed values in memory

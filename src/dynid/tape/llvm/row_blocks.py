@@ -19,9 +19,6 @@ AHEAD = 4
 """Squares from the one that is written to the one whose memory is fetched (experiment: 2 to 6 are best; farther on, the
 first-level cache loses lines again before they are written)."""
 
-EARLY = 6
-"""Squares that are fetched while as many samples as a register holds are computed (experiment: 5 to 8)."""
-
 
 class Element(NamedTuple):
     """One element of an output's rows."""
@@ -174,14 +171,6 @@ def _plan_squares(elements: Sequence[Element], stride: int, lanes: int) -> list[
         plan += [8 * start, 8 * (turns * lanes * size + starts[later])]
         plan += [-1 if is_zero else stride * element.column for element in group]
     return plan
-
-
-def early_offsets(size: int, block: int, lanes: int) -> list[int]:
-    """Places, from the first row on, of the squares to fetch while a block is computed [bytes]; none in short rows."""
-    if lanes <= STREAMED or size < AHEAD * lanes + EARLY * block:
-        return []
-    squares = range(AHEAD, AHEAD + EARLY)
-    return [8 * (lanes * square + size * lane) for square in squares for lane in range(lanes)]
 
 
 def _store_squares(w: Writer, plan: str, row: str, source: str, size: int) -> None:

@@ -1,11 +1,10 @@
-"""One sample or a few, called from Python with as little overhead as CPython allows.
+"""One sample, called from Python with as little overhead as CPython allows.
 
 The compiled code is itself a built-in function (METH_FASTCALL with METH_KEYWORDS): it reads the fields of the NumPy
 arrays it is given where NumPy's own headers let every C extension read them, computes, and returns the result array.
 That these fields are where they should be is checked on a probe before any function is made. Arguments that are
-anything else than aligned, C-contiguous float64 arrays of the right shapes (lists, other types, views, long batches) go
-to an ordinary Python function that converts or refuses them. A short batch runs sample by sample, which is over before
-the code for whole vectors of samples would have begun.
+anything else than aligned, C-contiguous float64 arrays of the right shapes (lists, other types, views, batches) go to
+an ordinary Python function that converts or refuses them.
 """
 
 from __future__ import annotations
@@ -13,16 +12,17 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
-import math
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from dynid.tape.llvm.blocks import SPARE
 from dynid.tape.llvm.engine import host, load_code, provide
 from dynid.tape.llvm.functions import GROUP, PASSES, pass_call
-from dynid.tape.llvm.ir import Writer, constant_table, declarations, print_instructions
+from dynid.tape.llvm.ir import Writer, constant_table, declarations
+from dynid.tape.llvm.registers import print_allocated
 from dynid.tape.lower import lower, stages
 from dynid.tape.tape import Tape
 
@@ -37,10 +37,6 @@ _READABLE, _WRITEABLE = 0x0101, 0x0501
 
 OPTIMISED = 2000
 """Tapes of up to this many operations are worth the optimising code generator."""
-
-FEW = 48
-"""Largest batch that runs sample by sample (experiment: `make bench`, the functions of a robot for 10 states; beyond
-some 80 the code for vectors of samples is as fast)."""
 
 _NUMPY_INTERFACES = (0x01000009, 0x02000000)
 """Versions of NumPy's binary interface in which slot `_NEW_ARRAY` makes arrays."""
@@ -158,7 +154,6 @@ class _Printer:
         w.line("%is_fine = or i1 %is_new, %is_given\nbr i1 %is_fine, label %begin, label %otherwise\nbegin:")
         w.line("%array_type = call ptr @dynid_PyTuple_GetItem(ptr %self, i64 1)")
         w.line("%double_type = call ptr @dynid_PyTuple_GetItem(ptr %self, i64 2)")
-        self._begin_batch()
         for place in range(self._count):
             self._check_argument(place)
         w.line("br i1 %is_new, label %new, label %given\nnew:")
@@ -175,7 +170,6 @@ class _Printer:
         arrays = [*(f"%argument{place}" for place in range(self._count)), "%result"]
         data = [w.value(f"load ptr, ptr {w.address(array, _DATA)}, align 8") for array in arrays]
         w.line(f"call void @compute({', '.join(f'ptr {pointer}' for pointer in data)})\nret ptr %result")
-        self._compute_batch()
         w.line("otherwise:")
         w.line("%function = call ptr @dynid_PyTuple_GetItem(ptr %self, i64 0)")
         w.line("%converted = call ptr @dynid_PyObject_Vectorcall(ptr %function, ptr %args, i64 %count, ptr %names)")
@@ -185,79 +179,27 @@ class _Printer:
         table += f"@shape = private constant [{len(shape) + 1} x i64] [{sizes}]\n"
         return "\n".join([declarations(1), PASSES, _PYTHON, table, self._compute_function(), w.text()])
 
-    def _begin_batch(self) -> None:
-        """Go to the code for a batch where the first argument has one dimension more than a sample."""
-        w = self._writer
-        if self._count == 0:
-            return
-        w.line("%first = load ptr, ptr %args, align 8")
-        found = w.value(f"load ptr, ptr {w.address('%first', _TYPE)}, align 8")
-        is_array = w.value(f"icmp eq ptr {found}, %array_type")
-        w.line(f"br i1 {is_array}, label %look, label %otherwise\nlook:")
-        dimensions = w.value(f"load i32, ptr {w.address('%first', _DIMENSIONS)}, align 4")
-        is_batch = w.value(f"icmp eq i32 {dimensions}, {1 + len(self._shapes[0])}")
-        w.line(f"%is_new_batch = and i1 {is_batch}, %is_new")
-        w.line("br i1 %is_new_batch, label %batch, label %one\none:")
-
-    def _compute_batch(self) -> None:
-        """Compute one sample after the other of arguments that all have one dimension more than a sample."""
-        w = self._writer
-        if self._count == 0:
-            return
-        w.line("batch:")
-        for place in range(self._count):
-            self._check_argument(place, is_batch=True)
-        few = w.value(f"icmp ule i64 %samples0, {FEW}")
-        same = [w.value(f"icmp eq i64 %samples{place}, %samples0") for place in range(1, self._count)]
-        w.line(f"br i1 {self._all([few, *same])}, label %make, label %otherwise\nmake:")
-        shape = self._shapes[-1]
-        w.line(f"%sizes = alloca [{1 + len(shape)} x i64], align 8\nstore i64 %samples0, ptr %sizes, align 8")
-        for axis, size in enumerate(shape, start=1):
-            w.line(f"store i64 {size}, ptr {w.address('%sizes', 8 * axis)}, align 8")
-        w.line("call void @dynid_Py_IncRef(ptr %double_type)")  # the new array takes over this reference
-        arguments = (
-            f"ptr %array_type, ptr %double_type, i32 {1 + len(shape)}, ptr %sizes, ptr null, ptr null, i32 0, ptr null"
-        )
-        w.line(f"%table = call ptr @dynid_PyArray_NewFromDescr({arguments})\n%no_table = icmp eq ptr %table, null")
-        w.line("br i1 %no_table, label %error, label %loaded\nloaded:")
-        arrays = [*(f"%several{place}" for place in range(self._count)), "%table"]
-        data = [w.value(f"load ptr, ptr {w.address(array, _DATA)}, align 8") for array in arrays]
-        w.line("br label %sample\nsample:\n%row = phi i64 [ 0, %loaded ], [ %next, %another ]")
-        w.line("%is_left = icmp ult i64 %row, %samples0\nbr i1 %is_left, label %another, label %finished\nanother:")
-        rows = []
-        for pointer, entry in zip(data, self._shapes, strict=True):
-            offset = w.value(f"mul i64 %row, {8 * math.prod(entry)}")
-            rows.append(w.value(f"getelementptr inbounds i8, ptr {pointer}, i64 {offset}"))
-        w.line(f"call void @compute({', '.join(f'ptr {row}' for row in rows)})\n%next = add i64 %row, 1")
-        w.line("br label %sample\nfinished:\nret ptr %table")
-
-    def _check_argument(self, place: int, *, is_batch: bool = False) -> None:
-        """Go on only if an argument is an array that can be used as it is; of a batch, name its number of samples."""
-        w = self._writer
-        argument, label = (f"%several{place}", "several") if is_batch else (f"%argument{place}", "")
-        shape = self._shapes[place]
+    def _check_argument(self, place: int) -> None:
+        """Go on only if an argument is an array that can be used as it is."""
+        w, argument, shape = self._writer, f"%argument{place}", self._shapes[place]
         w.line(f"{argument} = load ptr, ptr {w.address('%args', 8 * place)}, align 8")
         found = w.value(f"load ptr, ptr {w.address(argument, _TYPE)}, align 8")
         is_array = w.value(f"icmp eq ptr {found}, %array_type")
-        w.line(f"br i1 {is_array}, label %{label}array{place}, label %otherwise\n{label}array{place}:")
+        w.line(f"br i1 {is_array}, label %array{place}, label %otherwise\narray{place}:")
         kind = w.value(f"load ptr, ptr {w.address(argument, _DTYPE)}, align 8")
         dimensions = w.value(f"load i32, ptr {w.address(argument, _DIMENSIONS)}, align 4")
         flags = w.value(f"load i32, ptr {w.address(argument, _FLAGS)}, align 4")
         needed = _WRITEABLE if place == self._count else _READABLE
         tests = [
             w.value(f"icmp eq ptr {kind}, %double_type"),
-            w.value(f"icmp eq i32 {dimensions}, {len(shape) + is_batch}"),
+            w.value(f"icmp eq i32 {dimensions}, {len(shape)}"),
             w.value(f"icmp eq i32 {w.value(f'and i32 {flags}, {needed}')}, {needed}"),
         ]
-        w.line(f"br i1 {self._all(tests)}, label %{label}kind{place}, label %otherwise\n{label}kind{place}:")
+        w.line(f"br i1 {self._all(tests)}, label %kind{place}, label %otherwise\nkind{place}:")
         sizes = w.value(f"load ptr, ptr {w.address(argument, _SHAPE)}, align 8")
-        if is_batch:
-            w.line(f"%samples{place} = load i64, ptr {sizes}, align 8")
-        places = range(is_batch, len(shape) + is_batch)
-        axes = [w.value(f"load i64, ptr {w.address(sizes, 8 * axis)}, align 8") for axis in places]
+        axes = [w.value(f"load i64, ptr {w.address(sizes, 8 * axis)}, align 8") for axis in range(len(shape))]
         tests = [w.value(f"icmp eq i64 {axis}, {size}") for axis, size in zip(axes, shape, strict=True)]
-        w.line(f"br i1 {self._all(tests or ['true'])}, label %{label}right{place}, label %otherwise")
-        w.line(f"{label}right{place}:")
+        w.line(f"br i1 {self._all(tests or ['true'])}, label %right{place}, label %otherwise\nright{place}:")
 
     def _all(self, tests: Sequence[str]) -> str:
         result = tests[0]
@@ -279,29 +221,32 @@ class _Printer:
         padded = [len(entry.arguments) + -len(entry.arguments) % GROUP for entry in passes]
         work_size = sum(size * (1 + len(entry.results)) for size, entry in zip(padded, passes, strict=True))
         w.line(f"%work = alloca [{max(work_size, 1)} x double], align 64")
+        w.line("%spilled = alloca [%spilled_slots x double], align 64")
         w.line(f"%local = alloca [{max(tape.outputs[0].size, 1)} x double], align 64")
         w.line(f"call void @llvm.memset.p0.i64(ptr %work, i8 0, i64 {8 * work_size}, i1 false)")
 
         def source(operand: int) -> tuple[str, int]:
             return ("@constants", 8 * ~operand) if operand < 0 else locations[operand]
 
-        base = 0
+        slots = base = 0
+
+        def piece(targets: Sequence[int], to: str, first: int) -> None:
+            """Print straight-line code that leaves some operands side by side, from a number on behind a pointer."""
+            nonlocal slots
+            lowered = lower(tape, targets, host().fused)
+            slots = max(slots, print_allocated(
+                w, lowered, source, lambda slot: (to, 8 * (first + slot)), lambda slot: ("%spilled", 8 * slot),
+                host().registers - SPARE,
+            ))  # fmt: skip
+
         for entry, size in zip(passes, padded, strict=True):
-            _print_piece(w, tape, entry.arguments, source, "%work", base)
+            piece(entry.arguments, "%work", base)
             columns = [base + place * size for place in range(1 + len(entry.results))]
             w.line(pass_call(entry.name, columns, 8, size))
             for column, results in zip(columns[1:], entry.results, strict=True):
                 locations.update({value: ("%work", 8 * (column + k)) for value, k in results.items()})
             base = columns[-1] + size
-        _print_piece(w, tape, tape.outputs[0].elements.ravel().tolist(), source, "%local", 0)
+        piece(tape.outputs[0].elements.ravel().tolist(), "%local", 0)
         bytes_out = 8 * tape.outputs[0].size
         w.line(f"call void @llvm.memcpy.p0.p0.i64(ptr %out, ptr %local, i64 {bytes_out}, i1 false)\nret void\n}}\n")
-        return w.text()
-
-
-def _print_piece(
-    w: Writer, tape: Tape, targets: Sequence[int], source: Callable[[int], tuple[str, int]], base: str, first: int
-) -> None:
-    """Print straight-line code that leaves some operands side by side, from number ``first`` behind a pointer."""
-    lowered = lower(tape, targets, host().fused)
-    print_instructions(w, lowered, source, lambda slot: (base, 8 * (first + slot)))
+        return w.text().replace("%spilled_slots", str(max(slots, 1)))
