@@ -14,7 +14,7 @@ from dynid.dynamics.inertia_matrix import move_origin, rotate_composite, turn_co
 from dynid.dynamics.kinematics import spin
 from dynid.dynamics.minimal_inertia import Parts, vary
 from dynid.dynamics.minimal_recursion import minimal_steps, minimal_values
-from dynid.parameters.minimal_dynamics import SYMMETRIC_STANFORD, count_inverse_dynamics, count_steps, general_robot
+from dynid.parameters.minimal_dynamics import count_inverse_dynamics, count_steps
 from dynid.parameters.numeric import random_states
 from dynid.spatial import rotation_about, skew
 from dynid.tables import Table
@@ -33,6 +33,16 @@ _EXTERNAL = "printed for an external force at the last link, which we leave out"
 _LAST = "R, i = n"
 _OBLIQUE = (1.0, 2.0, -9.0)
 """Gravity along no axis [m/s^2]."""
+
+
+SYMMETRIC_STANFORD = ("ZZ1", "XX2", "ZZ2", "MY2", "MZ3", "M3", "XX4", "ZZ4", "MY4", "XX5", "ZZ5", "MY5", "XX6", "ZZ6")
+"""Base parameters of the Stanford arm that are not zero when its links are symmetric."""
+
+
+def general_robot(joints: int) -> Robot:
+    """A robot of revolute joints with neither right angles nor zero lengths, on an upright base."""
+    rows = [DH(alpha=0.3 + 0.1 * j, d=0.2 + 0.03 * j, r=0.3 + 0.05 * j) for j in range(1, joints)]
+    return from_dh([DH(), *rows], name=f"{joints} general revolute joints")
 
 
 def _bodies(rng: np.random.Generator, number: int) -> list[Inertia]:

@@ -283,5 +283,5 @@ def test_a_robot_without_masses_is_warned_of(folder: Path, tmp_path: Path) -> No
     dynid.write_urdf(robot.with_parameters(np.zeros(20)), tmp_path / "bare.urdf")
     start = ["actuate", str(tmp_path / "bare.urdf"), str(folder / "log1.csv"), "--law", str(folder / "law.toml")]
     done = CliRunner().invoke(main, [*start, "--map", str(folder / "map.toml"), "--json"])
-    found = [finding for finding in json.loads(done.output)["findings"] if finding["code"] == "massless-body"]
+    found = [finding for finding in json.loads(done.output)["findings"] if finding["code"] == "unusual-inertia"]
     assert [finding["message"].split(";")[0][-13:] for finding in found] == ["first, second"]

@@ -11,18 +11,12 @@ from dynid.dynamics.inverse_dynamics import newton_euler
 from dynid.kernels import record_quantity
 from dynid.parameters.base import BaseParameters, base_parameters
 from dynid.parameters.base_set import base_vector
-from dynid.parameters.minimal_dynamics import (
-    SYMMETRIC_STANFORD,
-    count_inertia_matrix,
-    count_inverse_dynamics,
-    count_steps,
-    counts_table,
-    general_robot,
-)
+from dynid.parameters.minimal_dynamics import count_inverse_dynamics, count_steps
 from dynid.parameters.numeric import random_states
 from dynid.robot import zoo
 from dynid.robot.model import Robot
 from dynid.tape import Tape, compile_tape, record
+from papers.lin1995_dynamics import SYMMETRIC_STANFORD, general_robot
 
 
 @pytest.mark.parametrize("joints", range(2, 9))
@@ -79,12 +73,6 @@ def test_program_gives_the_torques_of_the_standard_parameters(build):
     np.testing.assert_allclose(full(states.q, states.dq, states.ddq, base_vector(base, theta)), expected, atol=1e-9)
 
 
-def test_table_stands_beside_the_papers():
-    text = counts_table().to_text()
-    assert "PUMA 560" in text
-    assert "Lin 231/219, Gautier-Khalil 232/218" in text
-
-
 TABLE_3 = {  # [Lin1995] Table III, the row "present"
     "Stanford": (zoo.stanford, None, (231, 219)),
     "Stanford, symmetric links": (zoo.stanford, SYMMETRIC_STANFORD, (139, 101)),
@@ -116,9 +104,3 @@ def test_a_revolute_joint_costs_what_table_2_says_where_we_do_the_same():
     assert {equation: costs[3, equation] for equation in printed} == printed
     for equation, theirs in {62: (17, 13), 65: (22, 19)}.items():
         assert all(ours <= one for ours, one in zip(costs[3, equation], theirs, strict=True))
-
-
-@pytest.mark.parametrize("build", [zoo.puma560, zoo.stanford])
-def test_inertia_matrix_costs_about_the_same_in_both_forms(build):
-    standard, minimal = (count_inertia_matrix(build(), form=form).flops for form in ("standard", "minimal"))
-    assert abs(minimal - standard) <= 0.05 * standard

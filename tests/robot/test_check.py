@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -59,8 +60,14 @@ def test_a_sound_robot_has_nothing_to_report() -> None:
     assert str(check) == "arm: no objections"
 
 
+COPIED = Robot(
+    name="r",
+    links=tuple(Link(name=f"link{k}", inertia=body()) for k in range(1, 4)),
+    joints=tuple(Joint(name=f"j{k}", kind="fixed", parent=f"link{k}", child=f"link{k + 1}") for k in (1, 2)),
+)
+MASSLESS = replace(arm(body()), links=(*arm(body()).links[:3], Link(name="link3")))
 MISTAKES = [
-    ("impossible-mass", arm(body(mass=-1.0)), "error", "link 'link2'", "negative"),
+    ("impossible-inertia", arm(body(mass=-1.0)), "error", "link 'link2'", "negative"),
     (
         "unusual-inertia",
         arm(Inertia(mass=0.0, first_moment=np.zeros(3), about_origin=np.eye(3))),
@@ -82,22 +89,15 @@ MISTAKES = [
     ("joint-limits", arm(body(), limits=JointLimits(velocity=1)), "note", "joint2", "no effort limit"),
     ("joint-limits", arm(body(), limits=JointLimits(lower=1, upper=1)), "warning", "joint2", "no motion"),
     ("negative-friction", arm(body(), terms=(Viscous(-0.1),)), "error", "joint 'joint2'", "negative"),
-    ("rounded-angle", arm(body(), roll=1.5708), "note", "joints joint1, joint2, joint3", "rounded"),
-    ("unusual-gravity", arm(body(), gravity=(0, 0, 0)), "note", "robot", "gravity"),
-    ("copied-inertia", arm(body(5.0)), "warning", "robot", "links link1, link2, link3 have the same mass"),
-    ("massless-body", arm(body()), "warning", "joint 'joint3'", "without mass"),
+    ("unusual-geometry", arm(body(), roll=1.5708), "note", "joints joint1, joint2, joint3", "rounded"),
+    ("unusual-geometry", arm(body(), gravity=(0, 0, 0)), "note", "robot", "gravity"),
+    ("unusual-inertia", COPIED, "warning", "robot", "links link1, link2, link3 have the same mass"),
+    ("unusual-inertia", MASSLESS, "warning", "joint 'joint3'", "without mass"),
 ]
 
 
 @pytest.mark.parametrize(("code", "robot", "severity", "where", "message"), MISTAKES)
 def test_mistakes_are_found(code: str, robot: Robot, severity: str, where: str, message: str) -> None:
-    if code == "copied-inertia":
-        robot = Robot(name="r", links=tuple(Link(name=f"link{k}", inertia=body()) for k in range(1, 4)),
-                      joints=tuple(Joint(name=f"j{k}", kind="fixed", parent=f"link{k}", child=f"link{k + 1}")
-                                   for k in (1, 2)))  # fmt: skip
-    if code == "massless-body":
-        last = Link(name="link3")
-        robot = Robot(name="r", links=(*robot.links[:3], last), joints=robot.joints)
     check = check_robot(robot)
     found = [f for f in check.about(code) if f.severity == severity and where in f.where and message in f.message]
     assert len(found) == 1

@@ -41,7 +41,7 @@ def test_without_snapping_there_are_more_parameters_and_a_note() -> None:
     assert dynid.base_parameters(as_written).rank > dynid.base_parameters(parse_urdf(text)).rank
     assert not snapped_joints(as_written)
     for robot, words in ((as_written, "adds terms"), (parse_urdf(text), "taken as exact")):
-        (finding,) = dynid.check_robot(robot).about("rounded-angle")
+        (finding,) = dynid.check_robot(robot).about("unusual-geometry")
         assert words in finding.message
 
 

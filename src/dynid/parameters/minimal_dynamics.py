@@ -9,29 +9,22 @@ counted and constants are folded, as in the papers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dynid.arrays import Floats
 from dynid.dynamics.chain import place_chain
-from dynid.dynamics.inertia_matrix import composite_inertia_matrix
 from dynid.dynamics.inverse_dynamics import rigid_body_torque
-from dynid.dynamics.minimal_inertia import minimal_inertia_matrix
 from dynid.dynamics.minimal_recursion import minimal_steps, minimal_torque, minimal_values
 from dynid.kernels import Form
 from dynid.parameters.base import base_parameters
 from dynid.parameters.layout import parameter_layout
-from dynid.robot import zoo
-from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot
 from dynid.tables import Table
 from dynid.tape import OperationCount, count, record
 from dynid.tape.count import count_by_output
-
-SYMMETRIC_STANFORD = ("ZZ1", "XX2", "ZZ2", "MY2", "MZ3", "M3", "XX4", "ZZ4", "MY4", "XX5", "ZZ5", "MY5", "XX6", "ZZ6")
-"""Base parameters of the Stanford arm that are not zero when its links are symmetric."""
 
 
 def count_inverse_dynamics(
@@ -55,16 +48,6 @@ def count_inverse_dynamics(
     return count(
         record(lambda q, dq, ddq: minimal_torque(placed.chain, values, q, dq, ddq), q=shape, dq=shape, ddq=shape)
     )
-
-
-def count_inertia_matrix(robot: Robot, *, form: Form = "standard") -> OperationCount:
-    """Cost of the inertia matrix of the links; see `count_inverse_dynamics`."""
-    plain, theta = _known_values(robot, None, form)
-    if form == "standard":
-        return count(record(lambda q: composite_inertia_matrix(plain, theta, q), q=(robot.dof,)))
-    placed = place_chain(plain)
-    values = minimal_values(placed, theta)
-    return count(record(lambda q: minimal_inertia_matrix(placed.chain, values, q), q=(robot.dof,)))
 
 
 def _known_values(robot: Robot, kept: Sequence[str] | None, form: str) -> tuple[Robot, Floats]:
@@ -110,49 +93,3 @@ def steps_table(robot: Robot) -> Table:
         for equation in equations
     ]
     return Table.of(("equation", *robot.joint_names), rows)
-
-
-def general_robot(joints: int) -> Robot:
-    """A robot of revolute joints with neither right angles nor zero lengths, on an upright base."""
-    rows = [DH(alpha=0.3 + 0.1 * j, d=0.2 + 0.03 * j, r=0.3 + 0.05 * j) for j in range(1, joints)]
-    return from_dh([DH(), *rows], name=f"{joints} general revolute joints")
-
-
-@dataclass(frozen=True, slots=True)
-class _Case:
-    name: str
-    robot: Robot
-    best_known: tuple[int, int]
-    printed: str = ""
-    kept: tuple[str, ...] | None = None
-
-
-def _cases() -> list[_Case]:
-    general = [
-        _Case(f"{n}R, general", general_robot(n), (82 * n - 100, 70 * n - 91), f"Lin {89 * n - 82}/{77 * n - 71}")
-        for n in (3, 6, 7)
-    ]
-    symmetric = "Lin 139/101, Gautier-Khalil 142/99"
-    return [
-        *general,
-        _Case("PUMA 560", zoo.puma560(), (257, 240)),
-        _Case("Stanford", zoo.stanford(), (224, 209), "Lin 231/219, Gautier-Khalil 232/218"),
-        _Case("Stanford, symmetric links", zoo.stanford(), (136, 99), symmetric, SYMMETRIC_STANFORD),
-        _Case("PUMA 260", zoo.puma260(), (252, 235)),
-        _Case("3R of Gautier and Khalil", zoo.gautier_khalil_3r(), (91, 82)),
-        _Case("direct-drive arm, modified DH", zoo.ddarm(frames="modified-dh"), (92, 84)),
-        _Case("direct-drive arm, paper's frames", zoo.ddarm(), (92, 84)),
-        _Case("SCARA", zoo.scara(), (41, 30)),
-    ]
-
-
-def counts_table() -> Table:
-    """Cost of inverse dynamics in base parameters, beside the best known counts and the papers'."""
-    rows = []
-    for case in _cases():
-        cost = count_inverse_dynamics(case.robot, case.kept)
-        minimal = count_inverse_dynamics(case.robot, case.kept, form="minimal")
-        best = f"{case.best_known[0]}/{case.best_known[1]}"
-        short = f"{minimal.multiplications}/{minimal.additions}"
-        rows.append((case.name, cost.multiplications, cost.additions, short, best, case.printed))
-    return Table.of(("robot", "multiplications", "additions", "minimal form", "best known", "papers"), rows)

@@ -256,7 +256,7 @@ def _massless(robot: Robot) -> Iterator[Finding]:
     names = [name for name, carried in zip(robot.joint_names, mass, strict=True) if carried == 0.0]
     if names:
         yield Finding(
-            code="massless-body", severity="warning", where="robot",
+            code="unusual-inertia", severity="warning", where="robot",
             message=f"the robot's file gives no mass to what these joints carry: {', '.join(names)}; the fit has no "
                     "weight and no inertia of links, and armature and friction stand for both",
             remedy="Give the links masses and inertias: without them gains, zeros and friction cannot be told apart.",

@@ -68,7 +68,7 @@ def base(
     from dynid.export.torque_formulas import torque_expressions
     from dynid.parameters.base import base_parameters
     from dynid.parameters.dh_frames import distal_base_parameters, has_closed_form
-    from dynid.parameters.minimal_dynamics import count_inverse_dynamics, counts_table, steps_table
+    from dynid.parameters.minimal_dynamics import count_inverse_dynamics, steps_table
     from dynid.robot.term_names import add_terms
 
     style = "json" if as_json else style
@@ -102,4 +102,3 @@ def base(
         if has_closed_form(robot.with_terms()):
             cost = count_inverse_dynamics(robot, form="minimal")
             echo(f"In minimal linear combinations: {cost}\n\n{steps_table(robot)}")
-        echo(f"\n{counts_table()}")
