@@ -88,7 +88,6 @@ campaigns:
 	@echo "leave-one-robot-out     constants of rich friction chosen on five real robots, judged on the sixth (minutes)"
 	@echo "simulated-friction      200 arms that move unlike their training; coverage of intervals (half an hour)"
 	@echo "excitation-robots       100 random robots under tight limits"
-	@echo "own-robot               the way of a newcomer: an own arm in MuJoCo, from its URDF to C code"
 	@echo "report-speed            size and times of a 50 000-sample report in a browser"
 	@echo "pythons                 the wheel on every Python that is here, oldest and newest packages, all commands (10 minutes)"
 
@@ -175,9 +174,6 @@ actuator-coverage: $(STAMP)
 
 emps: $(STAMP)
 	$(CAMPAIGN)/emps.py
-
-own-robot: $(STAMP)
-	$(CAMPAIGN)/own_robot.py
 
 
 growth: $(STAMP)

@@ -158,31 +158,3 @@ def test_a_turned_world_turns_nothing(seed: int) -> None:
     np.testing.assert_allclose(
         kernels.inverse_dynamics(turned, q, dq, ddq), kernels.inverse_dynamics(robot, q, dq, ddq), rtol=1e-9, atol=1e-9
     )
-
-
-def test_one_state_and_a_batch_agree() -> None:
-    robot, q, dq, ddq = robot_and_state(3, terms=True)
-    batch = {
-        "tau": kernels.inverse_dynamics(robot, q, dq, ddq),
-        "Y": kernels.regressor(robot, q, dq, ddq),
-        "h": kernels.energy_regressor(robot, q, dq),
-        "M": kernels.inertia_matrix(robot, q),
-        "g": kernels.gravity_torque(robot, q),
-        "c": kernels.velocity_torque(robot, q, dq),
-        "ddq": kernels.forward_dynamics(robot, q, dq, ddq),
-    }
-    n, p = robot.dof, robot.parameter_vector.size
-    assert {name: value.shape[1:] for name, value in batch.items()} == {
-        "tau": (n,), "Y": (n, p), "h": (10 * n,), "M": (n, n), "g": (n,), "c": (n,), "ddq": (n,)
-    }  # fmt: skip
-    one = {
-        "tau": kernels.inverse_dynamics(robot, q[2], dq[2], ddq[2]),
-        "Y": kernels.regressor(robot, q[2], dq[2], ddq[2]),
-        "h": kernels.energy_regressor(robot, q[2], dq[2]),
-        "M": kernels.inertia_matrix(robot, q[2]),
-        "g": kernels.gravity_torque(robot, q[2]),
-        "c": kernels.velocity_torque(robot, q[2], dq[2]),
-        "ddq": kernels.forward_dynamics(robot, q[2], dq[2], ddq[2]),
-    }
-    for name, value in one.items():
-        np.testing.assert_allclose(value, batch[name][2], rtol=1e-12, atol=1e-12, err_msg=name)

@@ -9,7 +9,6 @@ import dynid
 from dynid.dynamics.kinematics import link_poses
 from dynid.errors import ArgumentError
 from dynid.kernels import link_jacobian, link_pose
-from dynid.robot.inertia import Inertia
 from dynid.robot.model import Robot
 from support.pinocchio_oracle import pinocchio_model
 from support.random_robots import random_robot, random_states
@@ -57,29 +56,6 @@ def test_batches_and_single_states_agree_with_the_plain_recursion() -> None:
     np.testing.assert_allclose(link_pose(robot, name, q)[3], link_poses(robot, q[3])[name], atol=1e-12)
     np.testing.assert_allclose(link_pose(robot, name, q)[3], link_pose(robot, name, q[3]), atol=1e-14)
     np.testing.assert_allclose(link_jacobian(robot, name, q)[3], link_jacobian(robot, name, q[3]), atol=1e-14)
-
-
-def test_the_jacobian_is_the_derivative_of_the_pose() -> None:
-    robot = dynid.robots.stanford()
-    name, step = robot.links[-1].name, 1e-6
-    q, dq = np.random.default_rng(1).normal(size=(2, robot.dof))
-    J = link_jacobian(robot, name, q)
-    after, before = (link_pose(robot, name, q + sign * step * dq) for sign in (1, -1))
-    change = (after - before) / (2 * step)
-    np.testing.assert_allclose(J[:3] @ dq, change[:3, 3], atol=1e-8)
-    spin = change[:3, :3] @ link_pose(robot, name, q)[:3, :3].T
-    np.testing.assert_allclose(J[3:] @ dq, [spin[2, 1], spin[0, 2], spin[1, 0]], atol=1e-8)
-
-
-def test_the_transpose_holds_a_weight() -> None:
-    """Virtual work: the torque that carries a point mass at a link's origin is ``-J^T (m g, 0)``."""
-    robot, mass = dynid.robots.puma560(), 2.0
-    name = robot.bodies[-1].joint.child
-    loaded = robot.with_body("weight", parent=name, inertia=Inertia.from_com(mass, np.zeros(3), np.zeros((3, 3))))
-    q = np.random.default_rng(2).normal(size=robot.dof)
-    more = dynid.gravity_torque(loaded, q) - dynid.gravity_torque(robot, q)
-    wrench = np.append(-mass * robot.gravity, np.zeros(3))
-    np.testing.assert_allclose(link_jacobian(robot, name, q).T @ wrench, more, atol=1e-11)
 
 
 def test_fixed_links_do_not_move_and_wrong_names_are_refused() -> None:

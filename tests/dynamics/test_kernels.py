@@ -46,16 +46,6 @@ def test_parameters_as_an_input() -> None:
     np.testing.assert_allclose(torque, kernels.regressor(ROBOT, Q, DQ, DDQ) @ theta, rtol=1e-9, atol=1e-9)
 
 
-def test_single_calls_equal_batches() -> None:
-    single = kernels.kernel(ROBOT, "inverse_dynamics").single
-    out = np.empty(ROBOT.dof)
-    for k in range(3):
-        expected = kernels.inverse_dynamics(ROBOT, Q[k], DQ[k], DDQ[k])
-        np.testing.assert_allclose(single(Q[k], DQ[k], DDQ[k]), expected, rtol=1e-13, atol=1e-13)
-        single(Q[k], DQ[k], DDQ[k], out)
-        np.testing.assert_allclose(out, expected, rtol=1e-13, atol=1e-13)
-
-
 def test_threads_change_nothing() -> None:
     q, dq, ddq = random_states(ROBOT, 20_000)
     one, two = (kernels.regressor(ROBOT, q, dq, ddq, threads=threads) for threads in (1, 2))

@@ -6,10 +6,6 @@ import numpy as np
 import pytest
 
 from dynid.parameters.base import base_parameters
-from dynid.parameters.inertia_maps import transport
-from dynid.parameters.layout import parameter_layout
-from dynid.parameters.numeric import random_states, sample_regressor
-from dynid.parameters.row_space import row_space, successive_columns
 from dynid.robot import zoo
 from dynid.robot.formats.dh import StandardDH, from_dh
 
@@ -126,50 +122,6 @@ LINK_PARAMETERS = (
 )
 TABLE_1 = [*(f"ia{j}" for j in range(1, 7)), *LINK_PARAMETERS.split()]
 TABLE_1 += [f"{friction}{j}" for friction in ("fs", "ds") for j in range(1, 7)]
-PAPER_SYMBOLS = {
-    "m": "M",
-    "x": "MX",
-    "y": "MY",
-    "z": "MZ",
-    "a": "XX",
-    "b": "YY",
-    "c": "ZZ",
-    "d": "XY",
-    "e": "YZ",
-    "f": "XZ",
-}
-
-
-def _puma260_in_distal_frames() -> tuple[np.ndarray, list[str]]:
-    """Sampled regressor on the paper's parameters: link moments about the distal standard DH frames."""
-    robot = zoo.puma260()
-    layout = parameter_layout(robot)
-    Y = sample_regressor(robot, random_states(robot, 100))
-    Y = Y.reshape(-1, len(layout))
-    for j, body in enumerate(robot.bodies):
-        T = dict(body.members)[f"link{j + 1}"]
-        block = slice(10 * j, 10 * j + 10)
-        Y[:, block] = Y[:, block] @ transport(T[:3, :3], T[:3, 3])
-    return Y, list(layout.names)
-
-
-def _column(paper_name: str, names: list[str]) -> int:
-    symbols = PAPER_SYMBOLS | {"ia": "IA", "fs": "FC", "ds": "FV"}
-    return names.index(symbols[paper_name[:-1]] + paper_name[-1])
-
-
-def test_puma260_keeps_the_list_of_table_1():
-    Y, names = _puma260_in_distal_frames()
-    space = row_space(Y)
-    motors = [f"ia{j}" for j in range(1, 7)]
-    links = [f"{symbol}{j}" for j in range(6, 0, -1) for symbol in PAPER_SYMBOLS]
-    friction = [f"{symbol}{j}" for symbol in ("fs", "ds") for j in range(1, 7)]
-    order = [_column(name, names) for name in motors + links + friction]
-    columns, _ = successive_columns(space, order)
-    assert len(names) == 78
-    assert space.rank == 52
-    assert {names[column] for column in columns} == {names[_column(name, names)] for name in TABLE_1}
-    assert sum(name in links for name in TABLE_1) == 34
 
 
 @pytest.mark.parametrize("method", METHODS)

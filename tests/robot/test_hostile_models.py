@@ -17,12 +17,7 @@ from click.testing import CliRunner
 
 from attacks.own_files import ARM, MJCF
 from campaigns.differential_models import (
-    AFTER_EMPTY,
-    AFTER_END,
-    BEFORE_ROOT,
-    FORMATS,
     compare,
-    place_outside,
     unexplained,
 )
 from dynid.cli import main
@@ -387,30 +382,3 @@ def test_random_and_mutated_files_mean_the_same_elsewhere(name: str, library: st
 
 DRY = 'frictionloss="0.1"'
 """Dry friction, which the campaign's comparison with MuJoCo leaves out."""
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "place"),
-    [
-        ("urdf", f'<mass value="2"/>{ARM}', BEFORE_ROOT),
-        ("urdf", f"{ARM}<link/>", AFTER_END),
-        ("urdf", f"<mass>{ARM}", ""),
-        ("urdf", ARM.replace("</link>", "", 1), ""),
-        ("mjcf", MJCF.replace(DRY, "") + "</mujoco>", AFTER_END),
-        ("mjcf", MJCF.replace("<compiler", "</mujoco><compiler", 1), AFTER_EMPTY),
-        ("mjcf", f"<option/>{MJCF}", ""),
-    ],
-)
-def test_campaign_tells_what_stands_outside_of_the_root(name: str, text: str, place: str, tmp_path: Path) -> None:
-    """Only a fault that the other program does not read may be explained by its place."""
-    pytest.importorskip({"urdf": "pinocchio", "mjcf": "mujoco"}[name])
-    suffix, _, read, torques = FORMATS[name]
-
-    def written(xml: str) -> Robot:
-        path = tmp_path / f"arm{suffix}"
-        path.write_text(xml)
-        return read(path)
-
-    with pytest.raises(DescriptionError):
-        written(text)
-    assert place_outside(text, written, torques) == place

@@ -138,15 +138,6 @@ def one_body(inside: str = "<joint name='j'/>", around: str = "", body: str = ""
     return f"<mujoco>{around}{world}</mujoco>"
 
 
-def test_inertiafromgeom() -> None:
-    geom, compiler = '<geom size="0.1" mass="3"/>', '<compiler inertiafromgeom="{}"/>'
-    masses = {choice: parse_mjcf(one_body(geom, compiler.format(choice))).link("b").inertia.mass for choice in
-              ("true", "false", "auto")}  # fmt: skip
-    assert masses == {"true": 3.0, "false": 1.0, "auto": 1.0}
-    assert parse_mjcf(one_body(geom, inertial="")).link("b").inertia.mass == 3.0
-    assert parse_mjcf(one_body(geom, compiler.format("false"), inertial="")).link("b").inertia.mass == 0.0
-
-
 def test_defaults_follow_class_and_childclass() -> None:
     default = """<default><joint damping="1"/><default class="a"><joint armature="2"/>
         <default class="b"><joint damping="3"/></default></default></default>"""

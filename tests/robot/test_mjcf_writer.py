@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynid.errors import ArgumentError, ExportError
+from dynid.errors import ExportError
 from dynid.kernels import inertia_matrix
 from dynid.robot.formats.mjcf.read import parse_mjcf, read_mjcf
 from dynid.robot.formats.mjcf.write import mjcf_text, write_mjcf
@@ -150,14 +150,6 @@ def test_locked_robot_is_written_into_its_file() -> None:
 # --- fresh files ------------------------------------------------------------------------------------------------------
 
 
-def test_fresh_file_from_mjcf(renewed: Robot, mujoco: Any) -> None:
-    text = mjcf_text(replace(renewed, source=None))
-    assert_same_numbers(renewed, mujoco, mujoco.MjModel.from_xml_string(text), ["upper", "fore", "hand", "tip", "side"])
-    again = parse_mjcf(text)
-    assert again.joint_names == renewed.joint_names
-    np.testing.assert_allclose(again.parameter_vector, renewed.parameter_vector, rtol=1e-12, atol=1e-14)
-
-
 def test_fresh_file_from_urdf(mujoco: Any) -> None:
     robot = read_urdf(DATA / "arm.urdf", hold={"gripper": 0.0}, gravity=(1.0, 2.0, -9.0))
     robot = with_new_numbers(robot.with_terms(RotorInertia(), Viscous(), Coulomb()))
@@ -168,20 +160,6 @@ def test_fresh_file_from_urdf(mujoco: Any) -> None:
     again = parse_mjcf(text)
     np.testing.assert_allclose(again.parameter_vector, robot.parameter_vector, rtol=1e-12, atol=1e-14)
     assert again.moving_joints[2].limits.effort == 300.0
-
-
-def test_existing_file_is_kept_unless_forced(arm: Robot, tmp_path: Path) -> None:
-    target = tmp_path / "out.xml"
-    target.write_text("precious")
-    with pytest.raises(ExportError, match="exists"):
-        write_mjcf(arm, target)
-    write_mjcf(arm, target, force=True)
-    assert target.read_bytes() == ARM.read_bytes()
-
-
-def test_nan_is_never_written(arm: Robot) -> None:
-    with pytest.raises(ArgumentError, match="finite"):
-        mjcf_text(arm.with_terms(Coulomb(float("nan"))))
 
 
 @pytest.mark.parametrize("option", ["", '<option gravity="0 0 -9"/>', '<option timestep="0.001"/>'])
