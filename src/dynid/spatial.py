@@ -21,6 +21,13 @@ Array = NDArray[Any]
 """An array of floats or of recorded scalars."""
 ROUNDING = 1e-14
 """Distance of an entry of a rotation from -1, 0 or 1 that is rounding (convention: some tens of machine precisions)."""
+EXACT = 1e-12
+"""Part of a number that is rounding of a chain of sums and products (convention)."""
+SAME = 1e-9
+"""Angle [rad], length [m] or share by which geometry may differ and still be the same, such as one that was written
+and read again (convention: far above rounding, far below what anybody measures)."""
+TINY = 1e-300
+"""Stands for zero in a denominator (near the smallest double)."""
 
 
 def skew(v: Array) -> Array:

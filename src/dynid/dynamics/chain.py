@@ -17,13 +17,7 @@ from dynid.arrays import Floats
 from dynid.robot.formats.dh import DH
 from dynid.robot.formats.modified_dh import modified_dh
 from dynid.robot.model import Robot
-
-PARALLEL = 1e-9
-"""Sine of an angle, or distance [m], below which axes are parallel or meet; convention: far above rounding."""
-EXACT = 1e-12
-"""Distance of a length [m], sine or cosine from 0 or 1 that is rounding of double precision (convention)."""
-TINY = 1e-300
-"""Keeps the length of gravity, which may be zero, away from zero (near the smallest double)."""
+from dynid.spatial import EXACT, SAME, TINY
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,7 +125,7 @@ def _first_axis_in_frames(rotations: Sequence[Floats], r: int) -> list[Floats]:
 
 def is_along_z(direction: Floats) -> bool:
     """Whether a unit vector (3,) is parallel to the z axis."""
-    return bool(np.hypot(direction[0], direction[1]) <= PARALLEL)
+    return bool(np.hypot(direction[0], direction[1]) <= SAME)
 
 
 def _first_moment_acts(
@@ -142,7 +136,7 @@ def _first_moment_acts(
     for k in range(r + 1):
         z = z @ rotations[k]
     direction = z[:, 2]
-    if np.linalg.norm(np.cross(gravity, direction)) > PARALLEL * max(float(np.linalg.norm(gravity)), TINY):
+    if np.linalg.norm(np.cross(gravity, direction)) > SAME * max(float(np.linalg.norm(gravity)), TINY):
         return True
     if any(not is_along_z(axes[k]) for k in range(r, j)) or not _are_earlier_parallel(rotations, r):
         return True
@@ -170,7 +164,7 @@ def _are_coincident(rows: Sequence[DH], r: int, j: int) -> bool:
         place = np.array([place[0], flip * place[1]])
         c, s = np.cos(row.theta), np.sin(row.theta)
         place = np.array([c * place[0] + s * place[1], c * place[1] - s * place[0]])
-        if not row.sigma and np.hypot(*place) > PARALLEL:
+        if not row.sigma and np.hypot(*place) > SAME:
             return False
     return True
 
@@ -184,8 +178,8 @@ def _meeting_points(rows: Sequence[DH]) -> tuple[float | None, ...]:
         if j == 0:
             place = None if row.sigma else 0.0
         elif place is not None:
-            parallel = abs(np.sin(row.alpha)) <= PARALLEL
-            meets = not row.sigma and abs(row.d) <= PARALLEL and (line or parallel or abs(place) <= PARALLEL)
+            parallel = abs(np.sin(row.alpha)) <= SAME
+            meets = not row.sigma and abs(row.d) <= SAME and (line or parallel or abs(place) <= SAME)
             place = (place * np.cos(row.alpha) * (parallel and not line) - row.r) if meets else None
             line = line and parallel
         points.append(place)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.dynamics.chain import EXACT, Chain, PlacedChain, place_chain
+from dynid.dynamics.chain import Chain, PlacedChain, place_chain
 from dynid.dynamics.inertia_matrix import change_frame
 from dynid.dynamics.inverse_dynamics import term_torque
 from dynid.dynamics.kinematics import spin
@@ -28,7 +28,7 @@ from dynid.dynamics.wrench import euler_moment
 from dynid.errors import ArgumentError
 from dynid.robot.formats.dh import DH
 from dynid.robot.model import Robot
-from dynid.spatial import Array, cross, inverse_transform, rotation_about, skew, snap
+from dynid.spatial import EXACT, Array, cross, inverse_transform, rotation_about, skew, snap
 
 _UPPER = np.triu_indices(3, 1)
 CANCELLED = 4.0 * float(np.finfo(float).eps)

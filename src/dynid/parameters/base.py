@@ -25,10 +25,7 @@ from dynid.parameters.regrouping import read_combinations
 from dynid.parameters.row_space import RowSpace, row_space, successive_columns
 from dynid.parameters.structural import AttainableSpan, attainable_spans, knows_terms, structural_row_space
 from dynid.robot.model import Robot, require_robot
-
-EXACT = 1e-9
-"""Distance of a direction cosine from 1, and of frames from axes [1 or m], that rounding explains (convention: far
-above it)."""
+from dynid.spatial import SAME
 
 
 def explain_hidden(
@@ -89,7 +86,7 @@ def _link_reason(parameter: Parameter, span: AttainableSpan, robot: Robot) -> st
 
 
 def _is_axis(cosine: float) -> bool:
-    return abs(cosine) > 1.0 - EXACT
+    return abs(cosine) > 1.0 - SAME
 
 
 def _axis_words(direction: Floats) -> str:
@@ -266,7 +263,7 @@ def _find(robot: Robot, layout: ParameterLayout, method: Method, motion: _Motion
 def _find_in_dh_frames(robot: Robot, layout: ParameterLayout, method: Method) -> _Found:
     """Find the base parameters by closed form or minimal combinations, in modified DH frames."""
     chain, to_dh, deviation = chain_in_dh_frames(robot, method)
-    remark = f", axes taken as parallel within {deviation:.0e}" if deviation > EXACT else ""
+    remark = f", axes taken as parallel within {deviation:.0e}" if deviation > SAME else ""
     if method == "minimal-combinations":
         minimal = minimal_combinations(robot)
         space = row_space(minimal.matrix)

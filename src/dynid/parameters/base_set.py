@@ -18,14 +18,13 @@ from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.parameters.expression import Combination
 from dynid.parameters.layout import ParameterLayout
+from dynid.spatial import EXACT
 
 SAME_SPACE = 1e-8
 """Part of a set's largest coefficient by which another set may miss it and still span the same combinations
 (convention: far above rounding, far below a coefficient that matters)."""
 EVERY_MOTION = "every motion"
 """Word for a motion without restriction, in `BaseParameters.motion`."""
-ROUNDING = 1e-13
-"""Part of the largest coefficient that is rounding of a product of matrices (convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -105,7 +104,7 @@ class BaseParameters:
         if self.mixing is None:
             return self.grouping
         rows = self.mixing @ self.grouping
-        rows[np.abs(rows) <= ROUNDING * np.abs(rows).max()] = 0.0
+        rows[np.abs(rows) <= EXACT * np.abs(rows).max()] = 0.0
         return np.asarray(rows)
 
     @property

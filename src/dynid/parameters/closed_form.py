@@ -13,18 +13,17 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dynid.dynamics.chain import PARALLEL, Chain, is_along_z
-from dynid.parameters.expression import Combination, Polynomial, Term
+from dynid.dynamics.chain import Chain, is_along_z
+from dynid.parameters.expression import ONE, Combination, Polynomial, Term
 from dynid.parameters.layout import INERTIAL_SYMBOLS, ParameterLayout
 from dynid.parameters.symbols import DHSymbols, dh_symbols
+from dynid.spatial import EXACT, SAME
 from dynid.terms.base import Dependence
 
 Linear = dict[str, Polynomial]
 """A linear combination of standard parameters, by name."""
 
 XX, XY, XZ, YY, YZ, ZZ, MX, MY, MZ, M = range(10)
-_PARALLEL_COSINE = 1.0 - 1e-12
-"""Cosine of an angle above which two axes are parallel: within 1.4e-6 rad (convention: far above rounding)."""
 _TENSOR = ((XX, XY, XZ), (XY, YY, YZ), (XZ, YZ, ZZ))
 
 
@@ -41,14 +40,14 @@ def closed_form(
         The kept columns, the base parameters as combinations, and the values of the geometric symbols in them.
     """
     table, values = dh_symbols(chain.rows)
-    links = [[{f"{symbol}{j}": _ONE} for symbol in INERTIAL_SYMBOLS] for j in range(1, len(chain.rows) + 1)]
-    models = {p.name: {p.name: _ONE} for p in layout if p.kind == "term"}
+    links = [[{f"{symbol}{j}": ONE} for symbol in INERTIAL_SYMBOLS] for j in range(1, len(chain.rows) + 1)]
+    models = {p.name: {p.name: ONE} for p in layout if p.kind == "term"}
     for rotor, substitutes in rotor_substitutes(chain, table, layout).items():
         del models[rotor]
         for name, coefficient in substitutes.items():
             parameter = layout[layout.index(name)]
             target = models[name] if name in models else links[parameter.number - 1][_position(parameter.symbol)]
-            _add(target, {rotor: _ONE}, coefficient)
+            _add(target, {rotor: ONE}, coefficient)
     for j in reversed(range(len(links))):  # [GautierKhalil1990] section V, steps 2 and 3
         before = links[j - 1] if j else [{} for _ in range(10)]
         _regroup(chain, table[j], j, links[j], before)
@@ -57,9 +56,6 @@ def closed_form(
     names = [name for name in layout.names if name in kept]
     columns = tuple(layout.index(name) for name in names)
     return columns, tuple(_combination(layout, name, kept[name]) for name in names), values
-
-
-_ONE = Polynomial.constant(1.0)
 
 
 def _position(symbol: str) -> int:
@@ -103,7 +99,7 @@ def _regroup_revolute(row: DHSymbols, link: list[Linear], before: list[Linear]) 
     yy, mz, m = dict(link[YY]), dict(link[MZ]), dict(link[M])
     _add(link[XX], yy, -1.0)
     for k, in_yy, in_mz, in_m in (
-        (XX, _ONE, r * 2.0, r * r),
+        (XX, ONE, r * 2.0, r * r),
         (XY, _ZERO, d * s, d * r * s),
         (XZ, _ZERO, -d * c, -d * r * c),
         (YY, c * c, r * c * c * 2.0, d * d + r * r * c * c),
@@ -112,7 +108,7 @@ def _regroup_revolute(row: DHSymbols, link: list[Linear], before: list[Linear]) 
         (MX, _ZERO, _ZERO, d),
         (MY, _ZERO, -s, -r * s),
         (MZ, _ZERO, c, r * c),
-        (M, _ZERO, _ZERO, _ONE),
+        (M, _ZERO, _ZERO, ONE),
     ):
         _add(before[k], yy, in_yy)
         _add(before[k], mz, in_mz)
@@ -185,15 +181,15 @@ def rotor_substitutes(chain: Chain, table: Sequence[DHSymbols], layout: Paramete
             continue
         if not row.sigma:
             if j == chain.r or (j == chain.s and _is_s_perpendicular(chain)):
-                found[rotor] = {f"ZZ{number}": _ONE}
+                found[rotor] = {f"ZZ{number}": ONE}
             continue
         pull = _pull_along(chain, j)
         if pull is None or (pull != 0.0 and offset is None):
             continue
-        substitutes = {f"M{number}": _ONE}
+        substitutes = {f"M{number}": ONE}
         if j > 0:
             d = table[j].d
-            carried = {"M": _ONE, "MX": d, "YY": d * d, "ZZ": d * d}
+            carried = {"M": ONE, "MX": d, "YY": d * d, "ZZ": d * d}
             substitutes |= {f"{symbol}{j}": -factor for symbol, factor in carried.items() if factor}
         if offset is not None and pull != 0.0:
             substitutes[offset] = Polynomial.constant(pull)
@@ -204,7 +200,7 @@ def rotor_substitutes(chain: Chain, table: Sequence[DHSymbols], layout: Paramete
 def _is_s_perpendicular(chain: Chain) -> bool:
     axis = chain.rows[chain.s].T_previous_joint[:3, :3].T
     before = chain.first_axis[chain.s - 1]
-    return abs(float((axis @ before)[2])) <= PARALLEL
+    return abs(float((axis @ before)[2])) <= SAME
 
 
 def _pull_along(chain: Chain, j: int) -> float | None:
@@ -213,7 +209,7 @@ def _pull_along(chain: Chain, j: int) -> float | None:
     for k in range(j, 0, -1):
         direction = chain.rows[k].T_previous_joint[:3, :3] @ direction  # axis j in frame k - 1
         along = abs(float(direction[2]))
-        if along > PARALLEL if chain.rows[k - 1].sigma else along < _PARALLEL_COSINE:
+        if along > SAME if chain.rows[k - 1].sigma else along < 1.0 - EXACT:
             return None
     pull = float(chain.gravity @ (chain.rows[0].T_previous_joint[:3, :3] @ direction))
-    return 0.0 if abs(pull) <= PARALLEL * max(1.0, float(np.linalg.norm(chain.gravity))) else pull
+    return 0.0 if abs(pull) <= SAME * max(1.0, float(np.linalg.norm(chain.gravity))) else pull

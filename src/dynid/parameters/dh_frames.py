@@ -26,11 +26,9 @@ from dynid.parameters.structural import knows_terms, structural_row_space
 from dynid.robot.formats.modified_dh import modified_dh
 from dynid.robot.model import Body, Robot, require_robot
 from dynid.robot.parts import is_rotation
-from dynid.spatial import inverse_transform, rotation_about, transform
+from dynid.spatial import SAME, inverse_transform, rotation_about, transform
 from dynid.terms.base import Dependence
 
-ON_AXIS = 1e-9
-"""Distance [m] and sine of an angle within which a frame lies on a joint's axis (convention: far above rounding)."""
 LINK_ORDER = ("M", "MX", "MY", "MZ", "XX", "YY", "ZZ", "XY", "YZ", "XZ")
 """Order in which the parameters of a link are kept: the letters m x y z a b c d e f of [Izaguirre1992] Table 1."""
 
@@ -156,7 +154,7 @@ def _lies_on_axis(T: Floats, following: Body) -> bool:
     """Whether a frame in the body has its origin and z axis on the next joint's axis."""
     axis = following.R_parent_joint @ following.axis
     away = np.cross(T[:3, 3] - following.p_parent_joint, axis)
-    return bool(np.abs(away).max() <= ON_AXIS and np.abs(np.cross(T[:3, 2], axis)).max() <= ON_AXIS)
+    return bool(np.abs(away).max() <= SAME and np.abs(np.cross(T[:3, 2], axis)).max() <= SAME)
 
 
 def distal_base_parameters(

@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
 
+from dynid.spatial import EXACT, ROUNDING
+
 Monomial = tuple[tuple[str, int], ...]
 """Symbols with their powers."""
 
-_VANISHING = 1e-14
-"""Coefficients up to this size are rounding of sums that cancel, and vanish (convention)."""
 _DENOMINATOR = 12
 """Largest denominator of a coefficient that is written as a fraction (convention)."""
-_SAME = 1e-12
-"""Relative difference within which a coefficient is that fraction (convention: far above rounding)."""
 
 
 def _cosine_of(sine: str) -> str | None:
@@ -46,7 +44,7 @@ class Polynomial:
 
     @classmethod
     def _of(cls, terms: Mapping[Monomial, float]) -> Self:
-        kept = {monomial: value for monomial, value in terms.items() if abs(value) > _VANISHING}
+        kept = {monomial: value for monomial, value in terms.items() if abs(value) > ROUNDING}
         if len(kept) < 2:
             return cls(tuple(kept.items()))
         return cls(tuple(sorted(kept.items(), key=lambda item: (-_degree(item[0]), item[0]))))
@@ -120,6 +118,10 @@ class Polynomial:
 _UNIT: tuple[tuple[Monomial, float], ...] = (((), 1.0),)
 
 
+ONE = Polynomial.constant(1.0)
+"""The factor of a parameter that stands alone."""
+
+
 def _as_polynomial(value: Polynomial | float) -> Polynomial:
     return value if isinstance(value, Polynomial) else Polynomial.constant(value)
 
@@ -160,7 +162,7 @@ def _symbol_text(name: str, power: int, latex: bool) -> str:
 
 def _number(size: float, latex: bool) -> str:
     fraction = Fraction(size).limit_denominator(_DENOMINATOR)
-    if abs(float(fraction) - size) > _SAME * size:
+    if abs(float(fraction) - size) > EXACT * size:
         return f"{size:.6g}"
     if fraction.denominator == 1:
         return str(fraction.numerator)

@@ -7,12 +7,13 @@ import numpy as np
 from dynid.arrays import Floats
 from dynid.spatial import skew
 
-_UPPER = np.triu_indices(3)
+UPPER = np.triu_indices(3)
+"""Places of XX, XY, XZ, YY, YZ, ZZ in a tensor."""
 _CROSS = np.array([skew(unit) for unit in np.eye(3)])
 """(3, 3, 3): the cross-product matrix of each coordinate axis."""
 _SYMMETRIC = np.zeros((6, 3, 3))
 """(6, 3, 3): the tensor that each of XX XY XZ YY YZ ZZ stands for."""
-_SYMMETRIC[range(6), _UPPER[0], _UPPER[1]] = _SYMMETRIC[range(6), _UPPER[1], _UPPER[0]] = 1.0
+_SYMMETRIC[range(6), UPPER[0], UPPER[1]] = _SYMMETRIC[range(6), UPPER[1], UPPER[0]] = 1.0
 
 
 def transport(R: Floats, p: Floats) -> Floats:
@@ -23,9 +24,9 @@ def transport(R: Floats, p: Floats) -> Floats:
     P = skew(p)
     H = np.tensordot(R.T, _CROSS, axes=1)  # [h x] of the turned unit first moments
     S = np.zeros((10, 10))
-    S[:6, :6] = (R @ _SYMMETRIC @ R.T)[:, *_UPPER].T  # [GautierKhalil1990] eq. (A3)
-    S[:6, 6:9] = -(P @ H + H @ P)[:, *_UPPER].T  # [GautierKhalil1990] eq. (A4)
-    S[:6, 9] = -(P @ P)[_UPPER]  # [GautierKhalil1990] eq. (A5)
+    S[:6, :6] = (R @ _SYMMETRIC @ R.T)[:, *UPPER].T  # [GautierKhalil1990] eq. (A3)
+    S[:6, 6:9] = -(P @ H + H @ P)[:, *UPPER].T  # [GautierKhalil1990] eq. (A4)
+    S[:6, 9] = -(P @ P)[UPPER]  # [GautierKhalil1990] eq. (A5)
     S[6:9, 6:9], S[6:9, 9], S[9, 9] = R, p, 1.0
     return S
 

@@ -22,6 +22,7 @@ from dynid.parameters.expression import Combination, Polynomial, Term
 from dynid.parameters.layout import INERTIAL_SYMBOLS, ParameterLayout, parameter_layout
 from dynid.parameters.symbols import dh_symbols
 from dynid.robot.model import Robot
+from dynid.spatial import ROUNDING
 
 _OWN = {
     "U11-U22": "XX",
@@ -35,9 +36,6 @@ _OWN = {
     "MC": "M",
 }
 """Symbol of a member -> the parameter of its own link that it contains with factor one."""
-_VANISHING = 1e-14
-"""A coefficient up to this part of the robot's longest lever, to the power of length in the coefficient's unit, is
-rounding of sums that cancel, and vanishes (convention)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +98,7 @@ def minimal_combinations(robot: Robot) -> MinimalCombinations:
     in_symbols = replace(chain, rows=tuple(table)) if to_dh is None else None  # type: ignore[arg-type]
     reach = max(float(np.abs(body.p_parent_joint).max()) for body in robot.bodies)
     lengths = np.array([_degree(unit) for unit in units])[:, None] - [_degree(unit) for unit in layout.units]
-    matrix[np.abs(matrix) <= _VANISHING * reach ** np.maximum(lengths, 0)] = 0.0
+    matrix[np.abs(matrix) <= ROUNDING * reach ** np.maximum(lengths, 0)] = 0.0
     return MinimalCombinations(
         names=tuple(names),
         units=tuple(units),

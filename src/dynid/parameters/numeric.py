@@ -16,13 +16,13 @@ from dynid.arrays import Floats
 from dynid.dynamics.regressor import torque_regressor
 from dynid.errors import ArgumentError
 from dynid.kernels import record_quantity
-from dynid.parameters.row_space import RANK_TOLERANCE, SILENT, TINY, RowSpace, row_space
+from dynid.parameters.row_space import RowSpace, row_space
 from dynid.robot.model import Robot
+from dynid.robot.parts import SMALLEST_LINK_M
+from dynid.spatial import EXACT, SAME, TINY
 from dynid.tape import compile_tape
 from dynid.terms.base import Dependence, ScaledTerm
 
-SHORTEST_STROKE_M = 0.1
-"""Shortest stroke of a prismatic joint in random states [m] (convention)."""
 FASTEST = 3.0
 """Largest velocity and acceleration in random states [SI units]: their torques match those of gravity (convention)."""
 SLOW = 2.0
@@ -70,7 +70,7 @@ def random_states(
         seed: Seed of the random numbers.
     """
     random = np.random.default_rng(seed)
-    size = max([float(np.abs(body.p_parent_joint).max()) for body in robot.bodies] + [SHORTEST_STROKE_M])
+    size = max([float(np.abs(body.p_parent_joint).max()) for body in robot.bodies] + [SMALLEST_LINK_M])
     stroke = np.array([size if body.is_prismatic else np.pi for body in robot.bodies])
     moving = np.ones(robot.dof)
     moving[list(unmoved or {})] = 0.0
@@ -111,7 +111,7 @@ def numeric_row_space(
     unmoved: Mapping[int, float] | None = None,
     static: bool = False,
     states: States | None = None,
-    tolerance: float = RANK_TOLERANCE,
+    tolerance: float = SAME,
     seed: int = 0,
 ) -> RowSpace:
     """The combinations of parameters on which the torques of the free joints depend, from regressors at states.
@@ -137,7 +137,7 @@ def explains_torques(robot: Robot, space: RowSpace, tolerance: float = EXPLAINED
     state = random_states(robot, 1)
     Y = torque_regressor(robot, state.q[0], state.dq[0], state.ddq[0])  # plain: quicker than compiling for one state
     length = np.linalg.norm(Y, axis=0)
-    acts = length > SILENT * float(length.max(initial=0.0))
+    acts = length > EXACT * float(length.max(initial=0.0))
     scale = np.where(acts, length, 1.0)
     scaled = np.where(acts, Y / scale, 0.0)
     rows = space.rows / scale

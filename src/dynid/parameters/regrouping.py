@@ -16,22 +16,19 @@ from numpy.typing import NDArray
 
 from dynid.arrays import Floats
 from dynid.decompositions import lstsq
-from dynid.dynamics.chain import EXACT, dh_rows
-from dynid.parameters.expression import Combination, Polynomial, Term
+from dynid.dynamics.chain import dh_rows
+from dynid.parameters.expression import ONE, Combination, Polynomial, Term
+from dynid.parameters.inertia_maps import UPPER
 from dynid.parameters.layout import ParameterLayout
+from dynid.parameters.row_space import HALF
 from dynid.parameters.symbols import dh_symbols
 from dynid.robot.model import Robot
+from dynid.spatial import EXACT, SAME
 
 Objects = NDArray[np.object_]
 """Arrays of polynomials."""
-_UPPER = np.triu_indices(3)
-_ONE = Polynomial.constant(1.0)
 _OPEN = "?"
 """Symbol that marks a number whose formula is not known."""
-_SAME = 1e-9
-"""Part of a coefficient by which its formula may miss it and still be its formula (convention: far above rounding)."""
-_HALF = 1e-11
-"""Distance of a factor from a multiple of one half that is rounding (convention)."""
 
 
 def read_combinations(
@@ -58,9 +55,9 @@ def read_combinations(
 def _formula(found: Polynomial | None, value: float, symbols: Mapping[str, float]) -> Polynomial:
     """A formula that has the value, or the number itself."""
     if found is not None:
-        tidy = found.rounded(_HALF)
+        tidy = found.rounded(HALF)
         is_known = all(name != _OPEN for monomial, _ in tidy.terms for name, _ in monomial)
-        if is_known and abs(tidy.value(symbols) - value) <= _SAME * max(abs(value), EXACT):
+        if is_known and abs(tidy.value(symbols) - value) <= SAME * max(abs(value), EXACT):
             return tidy
     return Polynomial.constant(value)
 
@@ -80,13 +77,13 @@ def _relations(
         for place, column in enumerate(dropped):
             wanted = np.eye(len(dropped))[place]
             shares = lstsq(own[:, dropped].T, wanted)
-            if np.abs(own[:, dropped].T @ shares - wanted).max(initial=0.0) > _SAME:
+            if np.abs(own[:, dropped].T @ shares - wanted).max(initial=0.0) > SAME:
                 relations[first + column] = _numbers(layout, columns, grouping, first + column)
                 continue
             total = {first + k: Polynomial.constant(-float(shares @ own[:, k])) for k in range(10) if first + k in kept}
             for m in range(10) if body.parent >= 0 else ():
                 factor = sum((share * poly for share, poly in zip(shares, beyond[:, m], strict=True)), Polynomial())
-                known = {before + m: _ONE} if before + m in kept else relations.get(before + m, {})
+                known = {before + m: ONE} if before + m in kept else relations.get(before + m, {})
                 for k, coefficient in known.items():
                     total[k] = total.get(k, Polynomial()) + factor * coefficient
             relations[first + column] = total
@@ -112,7 +109,7 @@ def _unnoticed(axis: Floats, is_prismatic: bool) -> Floats:
     changes = np.zeros((3, 10))
     changes[0, 9] = 1.0
     changes[1, 6:9] = axis
-    changes[2, :6] = (np.eye(3) - np.outer(axis, axis))[_UPPER]
+    changes[2, :6] = (np.eye(3) - np.outer(axis, axis))[UPPER]
     return changes
 
 
@@ -122,15 +119,15 @@ def _transported(own: Floats, axis: Floats, is_prismatic: bool, R: Objects, p: O
     if is_prismatic:
         for row, change in enumerate(own):
             tensor = np.zeros((3, 3))
-            tensor[_UPPER] = change[:6]
-            changes[row, :6] = (R @ np.maximum(tensor, tensor.T) @ R.T)[_UPPER]  # [GautierKhalil1990] eq. (A3)
+            tensor[UPPER] = change[:6]
+            changes[row, :6] = (R @ np.maximum(tensor, tensor.T) @ R.T)[UPPER]  # [GautierKhalil1990] eq. (A3)
         return changes
     h = R @ axis
     changes[0, 9], changes[0, 6:9] = Polynomial.constant(1.0), p
-    changes[0, :6] = (np.eye(3) * (p @ p) - np.outer(p, p))[_UPPER]  # [GautierKhalil1990] eq. (A5)
+    changes[0, :6] = (np.eye(3) * (p @ p) - np.outer(p, p))[UPPER]  # [GautierKhalil1990] eq. (A5)
     changes[1, 6:9] = h
-    changes[1, :6] = (2.0 * np.eye(3) * (p @ h) - np.outer(p, h) - np.outer(h, p))[_UPPER]  # eq. (A4)
-    changes[2, :6] = (np.eye(3) - np.outer(h, h))[_UPPER]
+    changes[1, :6] = (2.0 * np.eye(3) * (p @ h) - np.outer(p, h) - np.outer(h, p))[UPPER]  # eq. (A4)
+    changes[2, :6] = (np.eye(3) - np.outer(h, h))[UPPER]
     return changes
 
 

@@ -15,18 +15,8 @@ import numpy as np
 
 from dynid.arrays import Floats
 from dynid.decompositions import svd
+from dynid.spatial import EXACT, SAME, TINY
 
-RANK_TOLERANCE = 1e-9
-"""Scaled singular values below this fraction of the largest count as zero.
-
-Experiment: on the robots of the papers and on random ones the smallest that counts is above 0.06 of the largest, and
-the largest that does not is below 1e-11 of it."""
-SILENT = 1e-12
-"""Length of a column, relative to the longest, up to which it is rounding and counts as zero (convention)."""
-TINY = 1e-300
-"""Keeps a product or quotient of numbers that may all be zero away from zero (near the smallest double)."""
-COEFFICIENT_ROUNDING = 1e-9
-"""Scaled coefficients are of order one; those below this part of the largest are rounding (convention)."""
 INDEPENDENT = (1e-3, 1e-7)
 """Part of a column outside the kept ones from which it is independent, in the first and in the second round: clearly
 independent columns are preferred (convention)."""
@@ -66,7 +56,7 @@ class RowSpace:
         return self.basis * self.scale
 
 
-def row_space(matrix: Floats, tolerance: float = RANK_TOLERANCE, rounding: float = 0.0) -> RowSpace:
+def row_space(matrix: Floats, tolerance: float = SAME, rounding: float = 0.0) -> RowSpace:
     """The row space of a matrix (m, p), found after scaling its columns to equal length.
 
     Args:
@@ -75,7 +65,7 @@ def row_space(matrix: Floats, tolerance: float = RANK_TOLERANCE, rounding: float
         rounding: Columns no longer than this are taken for zero, besides those far shorter than the longest.
     """
     norms = np.linalg.norm(matrix, axis=0)
-    silent = norms <= max(SILENT * float(norms.max(initial=0.0)), rounding, TINY)
+    silent = norms <= max(EXACT * float(norms.max(initial=0.0)), rounding, TINY)
     scale = np.where(silent, 1.0, norms)
     scaled = np.where(silent, 0.0, matrix / scale)
     if len(scaled) > scaled.shape[1]:
@@ -103,7 +93,7 @@ def successive_columns(space: RowSpace, order: Sequence[int]) -> tuple[tuple[int
     # every other column as a combination of the kept ones: [Izaguirre1992] eqs. (27)-(29)
     grouping = np.linalg.solve(space.basis[:, kept], space.basis) if kept else np.zeros((0, space.basis.shape[1]))
     # scaled coefficients are of order one, so what is far below is rounding
-    grouping[np.abs(grouping) < COEFFICIENT_ROUNDING * max(1.0, float(np.abs(grouping).max(initial=0.0)))] = 0.0
+    grouping[np.abs(grouping) < SAME * max(1.0, float(np.abs(grouping).max(initial=0.0)))] = 0.0
     grouping = grouping * space.scale / space.scale[kept, None]
     grouping[:, kept] = np.eye(len(kept))
     return columns, _round_halves(grouping)

@@ -32,13 +32,9 @@ from dynid.parameters.layout import parameter_layout
 from dynid.parameters.row_space import RowSpace, row_space
 from dynid.robot.model import Body, Robot
 from dynid.robot.parts import PlacedTerm
-from dynid.spatial import rotation_about, skew
+from dynid.spatial import EXACT, SAME, rotation_about, skew
 from dynid.terms.base import Dependence
 
-ROUNDING = 1e-12
-"""Size of a column that is rounding; in the robot's own units all that acts is of order one (convention)."""
-SPAN_ROUNDING = 1e-10
-"""Singular values of spanning rows up to this size, or this part of the largest, are rounding (convention)."""
 RATIO_DIGITS = 12
 """Decimals to which the ratios of a coupling are compared (convention)."""
 _DIMENSIONS = {
@@ -122,7 +118,7 @@ def structural_row_space(robot: Robot, *, unmoved: Mapping[int, float] | None = 
         if body.parent >= 0:
             carried[body.parent] += constant @ carried[j]
     rows.extend(_friction_rows(robot, terms, unmoved, static))
-    space = row_space(np.vstack(rows), rounding=ROUNDING)
+    space = row_space(np.vstack(rows), rounding=EXACT)
     return replace(space, scale=space.scale * scaled.factors)
 
 
@@ -317,4 +313,4 @@ def _orthonormal_rows(rows: Floats) -> Floats:
     if rows.size == 0:
         return np.zeros((0, rows.shape[1]))
     _, values, Vt = svd(rows, full_matrices=False)
-    return np.asarray(Vt[values > SPAN_ROUNDING * max(1.0, float(values[0]))])
+    return np.asarray(Vt[values > SAME * max(1.0, float(values[0]))])

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynid.dynamics.chain import EXACT
 from dynid.parameters.expression import Polynomial
 from dynid.robot.formats.dh import DH
+from dynid.spatial import EXACT
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from dynid.findings import Finding, QualityReport, Severity
 from dynid.robot.formats.urdf import joints_in_degrees, snapped_joints
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import ROUNDED_ANGLE, STANDARD_GRAVITY, Robot
-from dynid.robot.parts import Joint, Link
+from dynid.robot.parts import SMALLEST_LINK_M, Joint, Link
+from dynid.spatial import EXACT
 
 LIGHTEST_KG, HEAVIEST_KG, IMPOSSIBLE_KG = 1e-6, 1e3, 1e6
 """Masses of links below the first and above the second are more likely in another unit; above the third they are
@@ -28,10 +29,6 @@ ROUNDING, FEW_DIGITS = 1e-6, 0.01
 FAR, NARROW = 3.0, 0.005
 """Distance of the centre of mass and radius of gyration at most, and radius of gyration at least, as multiples of the
 link's size, beyond which a unit or a frame is probably wrong (convention)."""
-SMALLEST_LINK_M = 0.1
-"""Smallest size of a link that sizes are judged by [m] (convention)."""
-TINY = 1e-12
-"""Part of a number that is rounding of float64 (convention)."""
 
 Rule = Iterator[tuple[str, Severity, str, str, str]]
 """Code, severity, place, message and remedy of what a rule finds."""
@@ -66,7 +63,7 @@ def _at(names: list[str]) -> str:
 
 def _check_links(robot: Robot) -> Rule:
     lengths = [float(np.linalg.norm(joint.T_parent_joint[:3, 3])) for joint in robot.joints]
-    typical = max(np.median([length for length in lengths if length > TINY] or [SMALLEST_LINK_M]), SMALLEST_LINK_M)
+    typical = max(np.median([length for length in lengths if length > EXACT] or [SMALLEST_LINK_M]), SMALLEST_LINK_M)
     for link in _links_with_inertia(robot):
         where = f"link '{link.name}'"
         if fault := _mass_fault(link.inertia) or _tensor_fault(link.inertia, ROUNDING):
@@ -237,7 +234,7 @@ def _check_rounded_angles(robot: Robot) -> Rule:
     for joint in robot.joints:
         entries = np.abs(np.concatenate([joint.T_parent_joint[:3, :3].ravel(), joint.axis]))
         off = np.minimum(np.abs(entries - 1.0), entries)
-        if np.any((off > TINY) & (off <= ROUNDED_ANGLE)):
+        if np.any((off > EXACT) & (off <= ROUNDED_ANGLE)):
             names.append(joint.name)
     if names:
         text = "right angles are rounded (1.5708 for pi/2), which adds terms to the equations"
@@ -280,7 +277,7 @@ def _links_with_inertia(robot: Robot) -> list[Link]:
 def _principal_moments(inertia: Inertia) -> Floats:
     """(3,) about the centre of mass, ascending [kg m^2]."""
     about_com, about_origin = inertia.about_com, inertia.about_origin
-    if np.linalg.norm(about_com) <= TINY * np.linalg.norm(about_origin):
+    if np.linalg.norm(about_com) <= EXACT * np.linalg.norm(about_origin):
         return np.zeros(3)  # what is left of a point mass after rounding
     return np.array(eigvalsh(about_com))
 

@@ -13,7 +13,7 @@ from dynid.arrays import Floats
 from dynid.decompositions import eigvalsh
 from dynid.errors import ArgumentError, DescriptionError, ExportError
 from dynid.robot.copying import ReadOnly
-from dynid.spatial import skew
+from dynid.spatial import EXACT, ROUNDING, TINY, skew
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -92,7 +92,7 @@ class Inertia(ReadOnly):
     def pseudo(self) -> Floats:
         """Pseudo-inertia (4, 4): positive semidefinite exactly when some mass distribution has these ten numbers."""
         pseudo = np.empty((4, 4))
-        pseudo[:3, :3] = 0.5 * self.about_origin.trace() * _EYE - self.about_origin
+        pseudo[:3, :3] = 0.5 * self.about_origin.trace() * np.eye(3) - self.about_origin
         pseudo[:3, 3] = pseudo[3, :3] = self.first_moment
         pseudo[3, 3] = self.mass
         return pseudo
@@ -101,15 +101,15 @@ class Inertia(ReadOnly):
     def is_physical(self) -> bool:
         """Whether a real body can have these numbers (pseudo-inertia positive semidefinite within rounding)."""
         eigenvalues = eigvalsh(self.pseudo)
-        return bool(eigenvalues[0] >= -_SEMIDEFINITE * max(abs(eigenvalues[-1]), _TINY))
+        return bool(eigenvalues[0] >= -EXACT * max(abs(eigenvalues[-1]), TINY))
 
     def is_physical_beside(self, whole: Inertia) -> bool:
         """Whether a part of a body can have these numbers, within the rounding of those of the whole body."""
-        return bool(eigvalsh(self.pseudo)[0] >= -_SEMIDEFINITE * float(np.trace(whole.pseudo)))
+        return bool(eigvalsh(self.pseudo)[0] >= -EXACT * float(np.trace(whole.pseudo)))
 
     def in_frame(self, T_new_old: Floats) -> Inertia:
         """The same body described in another frame; ``T_new_old`` (4, 4) maps old to new coordinates."""
-        if T_new_old.tolist() == _SAME_FRAME:
+        if np.array_equal(T_new_old, np.eye(4)):
             return self
         R, p = T_new_old[:3, :3], T_new_old[:3, 3]
         h = R @ self.first_moment
@@ -150,17 +150,8 @@ def _about_origin(mass: float, com: ArrayLike, about_com: ArrayLike) -> dict[str
     return {"mass": mass, "first_moment": mass * c, "about_origin": about_origin}
 
 
-_EYE = np.eye(3)
 _UPPER = np.array([0, 1, 2, 4, 5, 8])
 """Places of XX, XY, XZ, YY, YZ, ZZ in a tensor, row by row."""
-_SAME_FRAME = np.eye(4).tolist()
-"""Pose of a frame in itself."""
-_TINY = 1e-300
-"""Stands for the largest eigenvalue of a body without mass, which would be zero (near the smallest double)."""
-_ROUNDING = 1e-14
-"""Relative rounding of sums of parameters in a robot that was rebuilt from its parameter vector (convention)."""
-_SEMIDEFINITE = 1e-12
-"""Part of the largest eigenvalue that a smallest one may be below zero by rounding alone (convention)."""
 
 
 def centre_of_mass(inertia: Inertia, link: str) -> Floats:
@@ -181,4 +172,4 @@ def centre_of_mass(inertia: Inertia, link: str) -> Floats:
 def is_same_inertia(a: Inertia, b: Inertia) -> bool:
     """Whether two inertias are equal within rounding: mass, first moment and tensor each on its own scale."""
     pairs = ((a.mass, b.mass), (a.first_moment, b.first_moment), (a.about_origin, b.about_origin))
-    return all(np.linalg.norm(np.subtract(x, y)) <= _ROUNDING * np.linalg.norm(y) for x, y in pairs)
+    return all(np.linalg.norm(np.subtract(x, y)) <= ROUNDING * np.linalg.norm(y) for x, y in pairs)

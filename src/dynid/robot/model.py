@@ -24,7 +24,7 @@ from dynid.lazy import cached_property
 from dynid.robot.copying import ReadOnly
 from dynid.robot.inertia import Inertia
 from dynid.robot.parts import Joint, JointLimits, Link, PlacedTerm, freeze_array, is_rotation
-from dynid.spatial import inverse_transform, snap, transform
+from dynid.spatial import EXACT, inverse_transform, snap, transform
 from dynid.tables import Table, html_card
 from dynid.terms.base import StateTerm
 from dynid.terms.coupling import Coupling
@@ -33,8 +33,6 @@ STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Acceleration of free fall for an upright base [m/s^2]."""
 ROUNDED_ANGLE = 1e-4
 """Distance of an entry of a rotation from -1, 0 or 1 that comes from a written angle such as 1.5708 (convention)."""
-_EXACT_ROTATION = 1e-12
-"""Largest entry by which ``R R'`` may differ from the identity after entries were replaced (convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -355,7 +353,7 @@ class Robot(ReadOnly):
         joints = []
         for joint in self.joints:
             R = snap(joint.T_parent_joint[:3, :3], tolerance)
-            if not np.allclose(R @ R.T, np.eye(3), atol=_EXACT_ROTATION):
+            if not np.allclose(R @ R.T, np.eye(3), atol=EXACT):
                 R = joint.T_parent_joint[:3, :3]
             T = transform(R, joint.T_parent_joint[:3, 3])
             joints.append(replace(joint, T_parent_joint=T, axis=snap(joint.axis, tolerance)))

@@ -14,22 +14,22 @@ from dynid.arrays import Floats
 from dynid.errors import ArgumentError, DescriptionError
 from dynid.robot.copying import ReadOnly
 from dynid.robot.inertia import Inertia
-from dynid.spatial import rotation_about, snap, transform
+from dynid.spatial import SAME, rotation_about, snap, transform
 from dynid.terms.base import RecordableTerm, StateTerm
 
 JointKind = Literal["revolute", "continuous", "prismatic", "fixed"]
 
-_EYE = np.eye(3)
-_ROTATION = 1e-6 + 1e-5 * _EYE
-"""(3, 3) by how much ``R R'`` of a rotation in a file may differ from the identity (convention: six digits, and five
-for the lengths of the axes)."""
-_SHORTEST_AXIS = 1e-9
-"""Length of an axis below which it has no direction (convention)."""
+UNBOUNDED = 1e9
+"""A limit this large, in SI units, says that there is none: URDF has no word for infinite."""
+ROUNDED_RAD = 1e-5
+"""Angle [rad] by which rounding of a written right angle, such as 1.5708, turns an axis at most (convention)."""
+SMALLEST_LINK_M = 0.1
+"""Smallest size of a link that sizes are judged by [m] (convention)."""
 
 
 def is_rotation(R: Floats) -> bool:
     """Whether a matrix (3, 3) is a rotation, within the rounding of files."""
-    return bool((np.abs(R @ R.T - _EYE) <= _ROTATION).all() and np.linalg.det(R) >= 0)
+    return bool(np.allclose(R @ R.T, np.eye(3), atol=1e-6) and np.linalg.det(R) >= 0)
 
 
 def freeze_array(values: ArrayLike, shape: tuple[int, ...]) -> Floats:
@@ -109,12 +109,12 @@ class Joint(ReadOnly):
         R = T[:3, :3] if T.shape == (4, 4) else np.zeros((3, 3))
         if not np.isfinite(T).all() or not is_rotation(R):
             raise DescriptionError("placement is not a rigid transform (4, 4)", place=f"joint '{self.name}'")
-        if self.kind != "fixed" and not np.linalg.norm(axis) > _SHORTEST_AXIS:
+        if self.kind != "fixed" and not np.linalg.norm(axis) > SAME:
             raise DescriptionError("the axis has no direction", place=f"joint '{self.name}'")
         length = float(np.linalg.norm(axis))
         T[:3, :3] = snap(R)
         object.__setattr__(self, "T_parent_joint", freeze_array(T, (4, 4)))
-        object.__setattr__(self, "axis", freeze_array(snap(axis / length) if length > _SHORTEST_AXIS else axis, (3,)))
+        object.__setattr__(self, "axis", freeze_array(snap(axis / length) if length > SAME else axis, (3,)))
 
     def with_terms(self, terms: tuple[StateTerm, ...]) -> Joint:
         """The same joint with other terms; its geometry was checked before."""

@@ -21,12 +21,10 @@ from dynid.errors import ArgumentError, DescriptionError
 from dynid.robot.inertia import Inertia
 from dynid.robot.model import STANDARD_GRAVITY, Robot
 from dynid.robot.parts import Joint, JointKind, JointLimits, Link
-from dynid.spatial import transform, turn_about
+from dynid.spatial import EXACT, transform, turn_about
 from dynid.terms.base import StateTerm
 
 _T = TypeVar("_T")
-RIGHT_ANGLE = 1e-12
-"""Distance of an angle from a multiple of 90 degrees [rad] up to which it is exactly that (convention: rounding)."""
 ROUNDED_ANGLE = 5e-4
 """Distance from a multiple of 90 degrees [rad] up to which a number that is called degrees looks like radians: 1.571,
 1.5708, 3.1416 (convention: rounded to three digits)."""
@@ -203,7 +201,7 @@ def _check_angles(rows: Sequence[DH] | Sequence[StandardDH], degrees: bool) -> N
     for number, row in enumerate(rows, start=1):
         for name, angle in (("alpha", row.alpha), ("theta", row.theta)):
             turns = round(angle / (np.pi / 2))
-            if not degrees and abs(angle) > 2.0 * np.pi + RIGHT_ANGLE:
+            if not degrees and abs(angle) > 2.0 * np.pi + EXACT:
                 raise DescriptionError(
                     f"{name} is {angle:g} rad, which is more than a whole turn",
                     place=f"row {number}",
@@ -229,7 +227,7 @@ def _one_per_joint(what: str, given: Sequence[_T] | None, default: Sequence[_T])
 def _screw(axis: Floats, angle: float, length: float) -> Floats:
     """Pose (4, 4) after a turn about an axis through the origin and a shift along it; exact at right angles."""
     quarter_turns = round(angle / (np.pi / 2))
-    if abs(angle - quarter_turns * (np.pi / 2)) <= RIGHT_ANGLE * max(1, abs(quarter_turns)):
+    if abs(angle - quarter_turns * (np.pi / 2)) <= EXACT * max(1, abs(quarter_turns)):
         cosine, sine = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[quarter_turns % 4]
     else:
         cosine, sine = float(np.cos(angle)), float(np.sin(angle))

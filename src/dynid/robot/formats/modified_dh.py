@@ -17,16 +17,13 @@ from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.robot.formats.dh import DH, from_dh
 from dynid.robot.model import Robot
-from dynid.spatial import inverse_transform, transform
+from dynid.robot.parts import ROUNDED_RAD
+from dynid.spatial import SAME, inverse_transform, transform
 
 _Vector = Floats
 _Line = tuple[_Vector, _Vector]
 """A point and a unit direction."""
 
-PARALLEL_RAD = 1e-5
-"""Angle [rad] within which axes are taken as parallel: 1.5708 for a right angle is off by 4e-6 (convention)."""
-ROUNDING = 1e-9
-"""Angle [rad], length [m] or cosine that is rounding of the axes' geometry and becomes zero (convention)."""
 ALONG_X = 0.9
 """Cosine of the angle to the x axis from which an axis lies along it, so that y serves instead (convention)."""
 STEEP = 0.2
@@ -51,7 +48,7 @@ class ModifiedDH:
     taken as parallel that are not quite."""
 
 
-def modified_dh(robot: Robot, *, tolerance: float = PARALLEL_RAD) -> ModifiedDH:
+def modified_dh(robot: Robot, *, tolerance: float = ROUNDED_RAD) -> ModifiedDH:
     """Find modified DH parameters of a serial robot with any axes and frames.
 
     Args:
@@ -148,16 +145,16 @@ def _common_perpendicular(
     across, way = np.cross(z, z_next), b - a
     if np.linalg.norm(across) > tolerance:
         x = across
-    elif np.linalg.norm(way) > ROUNDING:
+    elif np.linalg.norm(way) > SAME:
         x = way
     else:
         x = x_before
     x = x - z * (z @ x)
     x = x / np.linalg.norm(x)
     side = x @ x_before
-    if abs(side) <= ROUNDING:  # a right angle to both sides: let d be positive
+    if abs(side) <= SAME:  # a right angle to both sides: let d be positive
         side = way @ x
-    return x if side >= -ROUNDING else -x
+    return x if side >= -SAME else -x
 
 
 def _perpendicular(z: _Vector) -> _Vector:
@@ -185,11 +182,11 @@ def _rows(frames: Sequence[Floats], sigmas: Sequence[int], tolerance: float) -> 
 def _snap_right_angle(angle: float) -> float:
     """The angle, made an exact multiple of 90 degrees when it is one within rounding."""
     nearest = round(angle / (np.pi / 2)) * (np.pi / 2)
-    return nearest if abs(angle - nearest) <= ROUNDING else angle
+    return nearest if abs(angle - nearest) <= SAME else angle
 
 
 def _snap_zero(length: np.float64) -> float:
-    return 0.0 if abs(length) <= ROUNDING else float(length)
+    return 0.0 if abs(length) <= SAME else float(length)
 
 
 def _express_in_frames(robot: Robot, rows: Sequence[DH], T_base_0: Floats, T_body_mdh: Sequence[Floats]) -> Robot:

@@ -16,14 +16,12 @@ from dynid.errors import ArgumentError
 from dynid.robot.formats.mjcf.write import mjcf_text
 from dynid.robot.inertia import Inertia, inertia_about_com
 from dynid.robot.model import Robot
-from dynid.robot.parts import Joint, JointLimits, Link
+from dynid.robot.parts import UNBOUNDED, Joint, JointLimits, Link
 from dynid.spatial import rotation_about, rotation_from_quaternion, transform
 from dynid.terms.base import StateTerm
 from dynid.terms.friction import Coulomb, Viscous
 from dynid.terms.motors import RotorInertia
 
-_NO_LIMIT = 1e9
-"""A bound this large, in SI units, says that there is none (convention of both libraries' files)."""
 _SLIDE, _HINGE = 2, 3
 """MuJoCo's numbers of joint types, mjtJoint."""
 
@@ -36,10 +34,10 @@ def _terms(viscous: float, coulomb: float, rotor: float) -> tuple[StateTerm, ...
 
 def _limits(lower: float, upper: float, velocity: float, effort: float) -> JointLimits:
     """Limits without the large numbers that stand for none; zero speed or effort means that none is stated."""
-    low, high = (bound if abs(bound) < _NO_LIMIT else np.copysign(np.inf, bound) for bound in (lower, upper))
+    low, high = (bound if abs(bound) < UNBOUNDED else np.copysign(np.inf, bound) for bound in (lower, upper))
     if not low < high:
         low, high = -np.inf, np.inf
-    most = [bound if 0.0 < bound < _NO_LIMIT else np.inf for bound in (velocity, effort)]
+    most = [bound if 0.0 < bound < UNBOUNDED else np.inf for bound in (velocity, effort)]
     return JointLimits(lower=float(low), upper=float(high), velocity=most[0], effort=most[1])
 
 

@@ -34,9 +34,9 @@ from dynid.robot.formats.xml import (
     start_tag,
 )
 from dynid.robot.inertia import Inertia, centre_of_mass, inertia_about_com, is_same_inertia
-from dynid.robot.model import STANDARD_GRAVITY, ModelFile, Robot
-from dynid.robot.parts import Joint, JointKind, JointLimits, Link, check_held
-from dynid.spatial import rotation_from_rpy, rpy_from_rotation, transform
+from dynid.robot.model import ROUNDED_ANGLE, STANDARD_GRAVITY, ModelFile, Robot
+from dynid.robot.parts import ROUNDED_RAD, UNBOUNDED, Joint, JointKind, JointLimits, Link, check_held
+from dynid.spatial import SAME, rotation_from_rpy, rpy_from_rotation, transform
 from dynid.terms import TERMS
 from dynid.terms.base import StateTerm
 from dynid.terms.motors import RotorInertia
@@ -47,14 +47,6 @@ DYNAMICS: dict[str, type[StateTerm]] = {
     term.urdf_attribute: term for term in TERMS if term.urdf_attribute and issubclass(term, StateTerm)
 }
 """Attribute of ``<dynamics>`` -> the term it becomes."""
-TINY_ANGLE = 1e-5
-"""Angle of a joint's origin that counts as zero [rad]: three times the rounding of 1.5708 (convention)."""
-WHOLE_TURN = 6.3
-"""Angle of a joint's origin beyond which it is hardly in radians [rad] (convention: a turn, rounded to two digits)."""
-MOVED = 1e-9
-"""Entry of a placement [1 or m] that differs by more is no rounding: the joint was moved (convention)."""
-UNBOUNDED = 1e9
-"""A limit this large, in SI units, says that there is none: URDF has no word for infinite."""
 
 _GRAVITY_COMMENT = re.compile(rf"\r?\n[ \t]*<!-- gravity [^>]*, {LOST_GRAVITY} -->")
 _KINDS: dict[str, JointKind] = {kind: kind for kind in get_args(JointKind)}
@@ -132,21 +124,25 @@ def joints_in_degrees(robot: Robot) -> dict[str, str]:
     document = parse_document(robot.source.text, robot.source.path)
     origins = {element.name: document.optional_child(element, "origin") for element in document.root.all("joint")}
     turned = {name: document.numbers(origin, "rpy", 3, np.zeros(3)) for name, origin in origins.items() if origin}
-    return {name: " ".join(f"{a:g}" for a in rpy) for name, rpy in turned.items() if np.abs(rpy).max() > WHOLE_TURN}
+    return {
+        name: " ".join(f"{a:g}" for a in rpy)
+        for name, rpy in turned.items()
+        if np.abs(rpy).max() > 2.0 * np.pi + ROUNDED_ANGLE
+    }
 
 
 def exact_angle(text: str, value: float) -> float:
     """The multiple of pi/2 that a written angle stands for [rad], or the angle itself.
 
     A multiple is meant if it has the same digits as the text, rounded or cut off, with two digits or more behind the
-    point: 1.57, 1.5707, 1.5708, -3.14159. Angles within `TINY_ANGLE` of zero are zero: conversions leave them behind.
+    point: 1.57, 1.5707, 1.5708, -3.14159. Angles within `ROUNDED_RAD` of zero are zero: conversions leave them behind.
     A calibrated angle such as 1.571432 has other digits than pi/2 and stays.
 
     Args:
         text: The angle as the file has it.
         value: Its value [rad].
     """
-    if abs(value) <= TINY_ANGLE:
+    if abs(value) <= ROUNDED_RAD:
         return 0.0
     turns = round(value / (0.5 * np.pi))
     exact = 0.5 * np.pi * turns
@@ -380,7 +376,7 @@ def _set_origin(edits: TextEdits, document: XmlDocument, element: Element, joint
     """Put a placement in place that is not the one of the file, with rounded angles or exact ones."""
     written = [read_origin(document, element, snap=snap) for snap in (False, True)]
     T = joint.T_parent_joint
-    if any(np.abs(T - present).max() <= MOVED for present in written):
+    if any(np.abs(T - present).max() <= SAME for present in written):
         return
     placement = {"xyz": format_numbers(T[:3, 3]), "rpy": format_numbers(rpy_from_rotation(T[:3, :3]))}
     origin = document.optional_child(element, "origin")

@@ -23,8 +23,6 @@ from dynid.errors import DescriptionError, ExportError
 
 MAX_BYTES = 16 * 2**20
 """Size of the largest description that is read [bytes] (convention; the largest humanoids stay below 1 MB)."""
-SHOWN_TEXT = 80
-"""Characters of a text in place of a path that an error shows (convention: the sentence stays readable)."""
 MAX_DEPTH = 64
 """Deepest nesting of elements (convention)."""
 MAX_ELEMENTS = 100_000
@@ -169,9 +167,8 @@ def read_document(path: str | os.PathLike[str]) -> XmlDocument:
     """
     path = os.fspath(path)  # a number would be taken for an open file
     if isinstance(path, str) and path.lstrip().startswith("<"):
-        start = " ".join(path[:SHOWN_TEXT].split())
         raise DescriptionError(
-            f"the path is the text of a description, which begins with '{start}'",
+            f"the path is the text of a description, which begins with '{_short(' '.join(path[:200].split()))}'",
             remedy="Write the text to a file, and give the path of that file.",
         )
     try:

@@ -127,13 +127,12 @@ def ddarm(
             ``estimated`` for Table 4 (what is not identifiable is zero, so these are no possible bodies).
         frames: Frames in which the links are described.
     """
-    tables = {"cad": _DDARM_CAD, "estimated": _DDARM_ESTIMATED}
-    if parameters not in tables:
+    if parameters not in _DDARM:
         raise ArgumentError(f"parameters {parameters!r} are not known", remedy="Use 'cad' or 'estimated'.")
     if frames not in ("paper", "modified-dh"):
         raise ArgumentError(f"frames {frames!r} are not known", remedy="Use 'paper' or 'modified-dh'.")
     l2 = 0.45
-    inertias = [_atkeson(column) for column in zip(*tables[parameters], strict=True)]
+    inertias = [_atkeson(column) for column in zip(*_DDARM[parameters], strict=True)]
     if frames == "modified-dh":
         inertias[1] = inertias[1].in_frame(shift(0, 0, -l2))
     robot = from_dh(
@@ -159,32 +158,33 @@ def _with_frame_2_at_axis_1(robot: Robot, l2: float) -> Robot:
 
 
 # rows m, mcx, mcy, mcz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz (about the frame's origin); columns links 1 to 3
-_DDARM_CAD = (
-    (67.13, 53.01, 19.67),
-    (0.0, 0.0, 0.3108),
-    (2.432, 3.4081, 0.0),
-    (35.8257, 16.6505, 0.3268),
-    (23.1568, 7.9088, 0.1825),
-    (0.0, 0.0, 0.0),
-    (-0.3145, 0.0, -0.0166),
-    (20.4472, 7.6766, 0.4560),
-    (-1.2948, -1.5036, 0.0),
-    (0.7418, 0.6807, 0.3900),
-)
-"""Parameters of the direct-drive arm from its drawings ([Atkeson1986] Table 3)."""
-_DDARM_ESTIMATED = (
-    (0.0, 0.0, 1.8920),
-    (0.0, -0.1591, 0.4676),
-    (0.0, 0.6776, 0.0315),
-    (0.0, 0.0, -1.0087),
-    (0.0, 4.1562, 1.5276),
-    (0.0, 0.3894, -0.0256),
-    (0.0, 0.0118, 0.0143),
-    (0.0, 5.2129, 1.8967),
-    (0.0, -0.6050, -0.0160),
-    (9.33598, -0.8194, 0.3568),
-)
-"""Parameters of the direct-drive arm, estimated ([Atkeson1986] Table 4)."""
+_DDARM = {
+    "cad": (
+        (67.13, 53.01, 19.67),
+        (0.0, 0.0, 0.3108),
+        (2.432, 3.4081, 0.0),
+        (35.8257, 16.6505, 0.3268),
+        (23.1568, 7.9088, 0.1825),
+        (0.0, 0.0, 0.0),
+        (-0.3145, 0.0, -0.0166),
+        (20.4472, 7.6766, 0.4560),
+        (-1.2948, -1.5036, 0.0),
+        (0.7418, 0.6807, 0.3900),
+    ),
+    "estimated": (
+        (0.0, 0.0, 1.8920),
+        (0.0, -0.1591, 0.4676),
+        (0.0, 0.6776, 0.0315),
+        (0.0, 0.0, -1.0087),
+        (0.0, 4.1562, 1.5276),
+        (0.0, 0.3894, -0.0256),
+        (0.0, 0.0118, 0.0143),
+        (0.0, 5.2129, 1.8967),
+        (0.0, -0.6050, -0.0160),
+        (9.33598, -0.8194, 0.3568),
+    ),
+}
+"""Parameters of the direct-drive arm from its drawings ([Atkeson1986] Table 3), and estimated (Table 4)."""
 
 
 def _atkeson(column: tuple[float, ...]) -> Inertia:

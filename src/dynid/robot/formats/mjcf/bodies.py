@@ -12,11 +12,11 @@ from dataclasses import replace
 import numpy as np
 
 from dynid.arrays import Floats
-from dynid.robot.formats.mjcf.mjcf_settings import ORIENTATIONS, SHORTEST, MjcfSettings, rotation_to_z_axis
+from dynid.robot.formats.mjcf.mjcf_settings import ORIENTATIONS, MjcfSettings, rotation_to_z_axis
 from dynid.robot.formats.xml import Element
 from dynid.robot.inertia import Inertia, inertia_about_com
 from dynid.robot.parts import Joint, JointKind, JointLimits
-from dynid.spatial import rotation_about, transform
+from dynid.spatial import ROUNDING, rotation_about, transform
 from dynid.terms import TERMS
 from dynid.terms.base import StateTerm
 
@@ -139,7 +139,7 @@ def _size_and_pose(settings: MjcfSettings, geom: Element, kind: str) -> tuple[Fl
     ends = document.numbers(geom, "fromto", 6)
     along, middle = ends[3:] - ends[:3], (ends[:3] + ends[3:]) / 2.0
     half = np.linalg.norm(along) / 2.0
-    if not half > SHORTEST or not size.size:
+    if not half > ROUNDING or not size.size:
         raise document.error(geom, "'fromto' has no length or 'size' is empty", "Give two different points and a size.")
     # a box or ellipsoid drawn between two points is as deep as it is wide
     sizes = np.array([*np.repeat(size[0], count - 1), half])

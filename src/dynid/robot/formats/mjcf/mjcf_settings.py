@@ -13,7 +13,7 @@ import numpy as np
 from dynid.arrays import Floats
 from dynid.robot.formats.xml import Element, XmlDocument
 from dynid.robot.model import STANDARD_GRAVITY
-from dynid.spatial import rotation_about, rotation_from_quaternion, transform
+from dynid.spatial import EXACT, ROUNDING, rotation_about, rotation_from_quaternion, transform
 
 ACTUATORS = (
     *("general", "motor", "position", "velocity", "intvelocity", "orientation", "pid"),
@@ -33,10 +33,6 @@ _NEUTRAL = {
 }
 _UNSUPPORTED_FLAGS = ("damper", "frictionloss", "passive", "constraint")
 
-SHORTEST = 1e-14
-"""Length of a vector below which it has no direction, (convention: near the rounding of a unit vector)."""
-_STRAIGHT = 1e-10
-"""Sine of an angle below which two directions are the same or opposite (convention)."""
 
 Defaults = dict[str, dict[str, dict[str, str]]]
 """Class -> element tag -> attributes, inherited ones included."""
@@ -92,7 +88,7 @@ class MjcfSettings:
 
 
 def _from_quaternion(_: MjcfSettings, q: Floats) -> Floats | None:
-    return rotation_from_quaternion(q) if np.linalg.norm(q) > SHORTEST else None
+    return rotation_from_quaternion(q) if np.linalg.norm(q) > ROUNDING else None
 
 
 def _from_euler(settings: MjcfSettings, angles: Floats) -> Floats:
@@ -105,16 +101,16 @@ def _from_euler(settings: MjcfSettings, angles: Floats) -> Floats:
 
 def _from_axis_angle(settings: MjcfSettings, values: Floats) -> Floats | None:
     length = np.linalg.norm(values[:3])
-    return rotation_about(values[:3] / length, settings.radians(values[3])) if length > SHORTEST else None
+    return rotation_about(values[:3] / length, settings.radians(values[3])) if length > ROUNDING else None
 
 
 def _from_xy_axes(_: MjcfSettings, values: Floats) -> Floats | None:
     x, y = values[:3], values[3:]
-    if np.linalg.norm(x) < SHORTEST:
+    if np.linalg.norm(x) < ROUNDING:
         return None
     x = x / np.linalg.norm(x)
     y = y - x * (x @ y)
-    if np.linalg.norm(y) < SHORTEST:
+    if np.linalg.norm(y) < ROUNDING:
         return None
     y = y / np.linalg.norm(y)
     return np.column_stack([x, y, np.cross(x, y)])
@@ -122,13 +118,13 @@ def _from_xy_axes(_: MjcfSettings, values: Floats) -> Floats | None:
 
 def _from_z_axis(_: MjcfSettings, z: Floats) -> Floats | None:
     length = np.linalg.norm(z)
-    return rotation_to_z_axis(z / length) if length > SHORTEST else None
+    return rotation_to_z_axis(z / length) if length > ROUNDING else None
 
 
 def rotation_to_z_axis(z: Floats) -> Floats:
     """The smallest turn (3, 3) that brings the z axis to a unit vector (3,); about x when it is half a turn."""
     axis, sine = np.array([-z[1], z[0], 0.0]), float(np.hypot(z[0], z[1]))
-    return rotation_about(axis / sine if sine > _STRAIGHT else np.array([1.0, 0.0, 0.0]), np.arctan2(sine, z[2]))
+    return rotation_about(axis / sine if sine > EXACT else np.array([1.0, 0.0, 0.0]), np.arctan2(sine, z[2]))
 
 
 _Build = Callable[[MjcfSettings, Floats], Floats | None]

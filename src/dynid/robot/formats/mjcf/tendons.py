@@ -22,7 +22,7 @@ from dynid.robot.formats.mjcf.mjcf_settings import MjcfSettings
 from dynid.robot.formats.xml import Element, format_numbers, start_tag
 from dynid.robot.model import Robot
 from dynid.robot.parts import PlacedTerm
-from dynid.spatial import inverse_transform, rotation_about
+from dynid.spatial import EXACT, SAME, inverse_transform, rotation_about
 from dynid.terms.base import StateTerm
 from dynid.terms.coupling import CoupledTerm, Coupling
 from dynid.terms.friction import Viscous
@@ -34,15 +34,9 @@ Site = tuple[str, Floats]
 FAR = 1e6
 """Length at which the spring of a constant torque ends [rad or m]: over 1 rad its torque changes by a millionth
 (convention)."""
-FAR_ENOUGH = 1e5
-"""Length beyond which a spring counts as a constant torque [rad or m] (convention)."""
 RADII = (0.1, 0.2)
 """Distances from the axis of the two ends of a spring about a joint [m] (convention); different ones, so that the
 spring never has the length zero, at which it has no direction."""
-SAME = 1e-9
-"""Difference up to which numbers that were written and read again are the same, relative and in m (convention)."""
-NEGLIGIBLE = 1e-12
-"""Share of an armature or damping below which the difference of two is rounding (convention)."""
 
 
 def holds_as_tendon(robot: Robot, placed: PlacedTerm) -> bool:
@@ -291,7 +285,7 @@ def _read_offset(settings: MjcfSettings, robot: Robot, terms: _TermsByJoint, ten
     lengths = settings.document.number_list(element, "springlength") if "springlength" in element.attributes else [0.0]
     if len(tendon.joints) != 1 or set(tendon.numbers) != {"stiffness"} or len(set(lengths)) != 1:
         raise _unsupported(settings, element, "stiffness")
-    if abs(lengths[0]) < FAR_ENOUGH:
+    if abs(lengths[0]) < 0.1 * FAR:
         raise _unsupported(settings, element, "stiffness")
     ((name, coef),) = tendon.joints.items()
     _add(terms, name, Offset(float(-coef * tendon.numbers["stiffness"] * lengths[0])))
@@ -341,7 +335,7 @@ def _add(terms: _TermsByJoint, joint: str, term: StateTerm, *, first: bool = Fal
     kind = term.with_value(0.0)
     present = [t for t in held if t.with_value(0.0) == kind]
     total = sum(t.value for t in present) + term.value
-    if abs(total) <= NEGLIGIBLE * abs(term.value):
+    if abs(total) <= EXACT * abs(term.value):
         terms[joint] = tuple(t for t in held if t not in present)
     elif present:
         terms[joint] = tuple(t.with_value(total) if t is present[0] else t for t in held if t not in present[1:])

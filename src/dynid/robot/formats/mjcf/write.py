@@ -19,18 +19,16 @@ from dynid.robot.formats.mesh_paths import follow_assets
 from dynid.robot.formats.mjcf.bodies import JOINT_TERMS
 from dynid.robot.formats.mjcf.mjcf_settings import ORIENTATIONS, MjcfSettings
 from dynid.robot.formats.mjcf.read import MjcfModel, read_model, tendon_terms
-from dynid.robot.formats.mjcf.tendons import SAME, TendonText, tendon_text
+from dynid.robot.formats.mjcf.tendons import TendonText, tendon_text
 from dynid.robot.formats.xml import Element, TextEdits, format_numbers, parse_document, start_tag
 from dynid.robot.inertia import Inertia, centre_of_mass, is_same_inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint
-from dynid.spatial import inverse_transform
+from dynid.spatial import ROUNDING, SAME, inverse_transform
 from dynid.terms.motors import Offset
 from dynid.terms.springs import AngleHarmonic
 
 _UPPER = ([0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2])  # MuJoCo's order: M11 M22 M33 M12 M13 M23
-_DIAGONAL = 1e-15
-"""Part of a tensor outside the diagonal that is rounding: the file's orientation can stay (convention)."""
 
 
 _SMALLEST_MOMENT, _SMALLEST_MASS = 1e-12, 1e-12
@@ -210,7 +208,7 @@ def _set_inertial(edits: TextEdits, settings: MjcfSettings, body: Element, name:
         return
     R = settings.rotation(inertial)
     moments = R.T @ tensor @ R
-    if np.linalg.norm(moments - np.diag(np.diag(moments))) > _DIAGONAL * np.linalg.norm(moments):
+    if np.linalg.norm(moments - np.diag(np.diag(moments))) > ROUNDING * np.linalg.norm(moments):
         moments, R = _principal(tensor)
         for orientation in ORIENTATIONS:
             if orientation != "quat":
