@@ -144,12 +144,13 @@ def test_text_is_refused_with_its_place(text: str, place: str, tmp_path: Path) -
         ),
         ([*["1,2"] * 80, "3,4,5", "1,2"], "1 rows have more than 2 fields (line 82) and were left out"),
         ([*["err,err"] * 10, *["1,2"] * 80], "10 rows hold no numbers (lines 2 to 11) and were left out"),
+        ([*["##,@@"] * 10, *["1,2"] * 80], "10 rows hold no numbers (lines 2 to 11) and were left out"),
     ],
 )
 @pytest.mark.parametrize("pieces", [0, 30])
 def test_corrupt_rows_are_missing_and_named(rows: list[str], names: str, pieces: int, tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
-    path.write_text("\n".join(["a,b", *rows]) + "\n")
+    path.write_text("\n".join(["t,q", *rows]) + "\n")
     tables = list(read_pieces(path, rows=pieces))
     assert names in " ".join(loss for table in tables for loss in table.salvaged)
     values = np.concatenate([np.column_stack(list(table.columns.values())) for table in tables])

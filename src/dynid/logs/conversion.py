@@ -94,12 +94,13 @@ class _Conversion:
         """The arguments of `Recording`."""
         picked = self._pick_all()
         main = {name: item for name, item in picked.items() if name in _FIELDS}
-        self._check_counts(main)
+        raw = {name: self._side_by_side(name, self._signals[name], item) for name, item in picked.items()}
+        self._check_counts(main, raw)
         orders = self._orders(picked)
         with np.errstate(all="ignore"):  # infinities and NaN of the log are kept, so that the quality gate finds them
-            values = {name: self._values(name, item, orders.get(name)) for name, item in picked.items()}
+            values = {name: self._values(name, item, raw[name], orders.get(name)) for name, item in picked.items()}
             times = {name: self._time(name, item, len(values[name])) for name, item in picked.items()}
-            self._check_widths({name: values[name] for name in main})
+            self._check_alike({name: values[name] for name in main if name != "wrench"})
             gains = self._torque_from_current(values, times)
         orders.setdefault("effort", orders.get("current"))
         for name in values:
@@ -149,17 +150,27 @@ class _Conversion:
                 )
         return picked
 
-    def _check_counts(self, picked: Mapping[str, Picked]) -> None:
-        """Refuse a log with other joints than the robot has, before anything is said about units."""
+    def _check_counts(self, picked: Mapping[str, Picked], raw: Mapping[str, Floats]) -> None:
+        """Refuse a log with other joints than the robot or the map has, before anything is said about units."""
+        joints = raw["position"].shape[1]
         for quantity, item in picked.items():
-            signal = self._signals[quantity]
-            if self._robot is None or quantity == "wrench" or signal.width is not None:
-                continue
-            widths = [array.shape[0 if signal.transpose else 1] if array.ndim == 2 else 1 for array in item.arrays]
-            if sum(widths) != self._robot.dof:
-                names = self._joint_words(item) if len(widths) == sum(widths) else ()
-                hint = f" {_orientation_note(signal)}." if any(array.ndim == 2 for array in item.arrays) else ""
-                raise count_mismatch(quantity, sum(widths), names, self._robot, hint)
+            width, hint = raw[quantity].shape[1], f"{_orientation_note(self._signals[quantity])}."
+            if self._robot is not None and quantity != "wrench" and width != self._robot.dof:
+                names = self._joint_words(item) if len(item.names) == width else ()
+                wide = any(array.ndim == 2 for array in item.arrays)
+                raise count_mismatch(quantity, width, names, self._robot, f" {hint}" if wide else "")
+        if self._map.joints and len(self._map.joints) != joints:
+            reason = f"{len(self._map.joints)} joints are named for {joints} columns of position"
+            raise DataError(reason, place="joints", remedy="Name every joint of the log once, in the robot's order.")
+
+    def _check_alike(self, values: Mapping[str, Floats]) -> None:
+        """Refuse signals of joints with different numbers of columns."""
+        joints = values["position"].shape[1]
+        for quantity, array in values.items():
+            if array.shape[1] != joints:
+                reason = f"{quantity} has {array.shape[1]} columns, position has {joints}"
+                remedy = f"Name one column per joint. {_orientation_note(self._signals[quantity])}."
+                raise DataError(reason, place=f"[{quantity}]", remedy=remedy)
 
     def _joint_words(self, item: Picked) -> tuple[str, ...]:
         """The names that say which column belongs to which joint: the log's, the map's, or the columns' own."""
@@ -186,10 +197,9 @@ class _Conversion:
 
     # --- values ----------------------------------------------------------------------------------------------------
 
-    def _values(self, quantity: str, picked: Picked, order: Ints | None) -> Floats:
+    def _values(self, quantity: str, picked: Picked, values: Floats, order: Ints | None) -> Floats:
         """One quantity, (N, n), in SI units on the joint side, in the log's order."""
         signal = self._signals[quantity]
-        values = self._side_by_side(quantity, signal, picked)
         width = values.shape[1]
         units = self._units(quantity, signal, picked, width)
         if signal.gear is None:  # a motor turns even if its joint slides
@@ -432,25 +442,6 @@ class _Conversion:
         if not names and self._map.effort is None and self._map.reference is not None:
             names = names_in_columns(picked.names)
         return names if len(names) == width else ()
-
-    def _check_widths(self, values: Mapping[str, Floats]) -> None:
-        """Every joint signal must have the robot's number of joints, and each a name where names are given."""
-        columns = values["position"].shape[1]
-        if self._map.joints and len(self._map.joints) != columns:
-            raise DataError(
-                f"{len(self._map.joints)} joints are named for {columns} columns of position",
-                place="joints",
-                remedy="Name every joint of the log once, in the robot's order.",
-            )
-        width = self._robot.dof if self._robot else columns
-        whose = f"the robot '{self._robot.name}' has {width} joints" if self._robot else f"position has {width}"
-        for quantity, array in values.items():
-            if quantity != "wrench" and array.shape[1] != width:
-                raise DataError(
-                    f"{quantity} has {array.shape[1]} columns, {whose}",
-                    place=f"[{quantity}]",
-                    remedy=f"Name one column per joint. {_orientation_note(self._signals[quantity])}.",
-                )
 
     def _note_conversion(self, quantity: str, signal: Signal, units: list[Unit]) -> None:
         """Note how a quantity was converted."""

@@ -54,33 +54,6 @@ NEAR = 1.3
 """... but at most this factor below the best cutoff. Both are conventions."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CutoffChoice:
-    """A cutoff, and the predicted errors for which it was chosen."""
-
-    hz: float
-    """Cutoff [Hz]."""
-    relative_error: float
-    """Predicted rms acceleration error over rms acceleration, of all joints that move."""
-    bias: float
-    """Part of the relative error that is lost signal."""
-    noise: float
-    """Part of the relative error that is passed noise."""
-    signal_noise: Floats
-    """(n,) standard deviation of white noise with the noise's density in the band of the motion [rad, m, or per s]."""
-
-    @property
-    def reason(self) -> str:
-        """One sentence on the choice, for `Experiment.processing_steps`."""
-        if not np.isfinite(self.relative_error):
-            return f"cutoff {self.hz:.3g} Hz: no motion above the noise floor, a tenth of the sampling rate is used"
-        return (
-            f"cutoff {self.hz:.3g} Hz, chosen from the spectrum: predicted acceleration error "
-            f"{100 * self.relative_error:.2g} % (lost signal {100 * self.bias:.2g} %, noise {100 * self.noise:.2g} %), "
-            f"noise floor {np.min(self.signal_noise):.2g} to {np.max(self.signal_noise):.2g} rms"
-        )
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Spectrum:
     """Power of a signal in bands that widen with frequency."""
@@ -93,7 +66,7 @@ class _Spectrum:
 
 def choose_common_cutoff(
     logs: Sequence[tuple[Sequence[Floats], float]], *, differentiation: CentralDifferences, low_pass: Butterworth
-) -> CutoffChoice:
+) -> tuple[float, str, float]:
     """Choose one cutoff for several logs: the mean of the errors that it leaves in them is smallest.
 
     Args:
@@ -101,6 +74,9 @@ def choose_common_cutoff(
             that differentiates those.
         differentiation: The strategy.
         low_pass: The filter of the strategy.
+
+    Returns:
+        The cutoff [Hz], the reason in words, and the predicted rms acceleration error over rms acceleration.
     """
     longest = [max(stretches, key=len) for stretches, _ in logs]
     middles = [max(0, (len(x) - LONGEST) // 2) for x in longest]
@@ -116,21 +92,20 @@ def choose_common_cutoff(
         if _moves(spectrum).any()
     ]
     if not tables:
-        return CutoffChoice(
-            hz=DEFAULT * slowest, relative_error=np.inf, bias=np.inf, noise=np.inf, signal_noise=noise_std
-        )
+        hz = DEFAULT * slowest
+        return hz, f"cutoff {hz:.3g} Hz: no motion above the noise floor, a tenth of the sampling rate is used", np.inf
     table = np.mean(tables, axis=0)
     total = table.sum(axis=1)
     near = candidates >= candidates[np.argmin(total)] / NEAR
     best = int(np.flatnonzero(near & (total <= SLACK * total.min()))[0])
     bias, noise = np.sqrt(np.maximum(table[best], 0.0))
-    return CutoffChoice(
-        hz=float(candidates[best]),
-        relative_error=float(np.hypot(bias, noise)),
-        bias=float(bias),
-        noise=float(noise),
-        signal_noise=noise_std,
+    hz, error = float(candidates[best]), float(np.hypot(bias, noise))
+    reason = (
+        f"cutoff {hz:.3g} Hz, chosen from the spectrum: predicted acceleration error {100 * error:.2g} % "
+        f"(lost signal {100 * bias:.2g} %, noise {100 * noise:.2g} %), "
+        f"noise floor {noise_std.min():.2g} to {noise_std.max():.2g} rms"
     )
+    return hz, reason, error
 
 
 def _errors(

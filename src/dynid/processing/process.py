@@ -354,7 +354,7 @@ def share_cutoff(chains: Sequence[Chain]) -> tuple[float, str]:
 def _choose_cutoff(logs: Sequence[UniformRecording], options: Processing) -> tuple[float, str, float]:
     """Cutoff of some logs [Hz], the reason for it, and the accuracy that transients must not spoil."""
     signals = [[s.q if options.differentiation.source == "q" else s.dq for s in log.stretches] for log in logs]
-    choice = choose_common_cutoff(
+    hz, reason, error = choose_common_cutoff(
         [
             ([s for s in parts if s is not None] or [s.q for s in log.stretches], log.rate_hz)
             for parts, log in zip(signals, logs, strict=True)
@@ -362,12 +362,12 @@ def _choose_cutoff(logs: Sequence[UniformRecording], options: Processing) -> tup
         differentiation=options.differentiation,
         low_pass=options.low_pass,
     )
-    accuracy = float(np.clip(ACCURACY_SHARE * choice.relative_error, *ACCURACY_RANGE))
-    hz, reason = choice.hz, choice.reason
+    accuracy = float(np.clip(ACCURACY_SHARE * error, *ACCURACY_RANGE))
     if (band := options.band_hz) is not None:
+        free = hz
         hz = float(np.clip(hz, LOWEST_IN_BAND * band, HIGHEST_IN_BAND * band))
         hz = min(hz, HIGHEST_CUTOFF * min(log.rate_hz for log in logs))
-        if hz != choice.hz:
+        if hz != free:
             reason = f"cutoff {hz:.4g} Hz for a band of {band:g} Hz; without the band: {reason}"
     return hz, reason, accuracy
 

@@ -94,9 +94,6 @@ def read_clock(time: Floats, *, max_gap_s: float | None = None, period_s: float 
         DataError: The stamps show no sampling period, or too many run backwards.
     """
     whole = np.asarray(time, dtype=float)
-    steps = np.diff(whole)
-    if period_s is not None and _orderly(steps, period_s, max_gap_s):
-        return _orderly_clock(whole, steps, period_s)
     rows = np.flatnonzero(np.isfinite(time))
     stamps = whole[rows]
     steps = np.diff(stamps)
@@ -129,22 +126,6 @@ def read_clock(time: Floats, *, max_gap_s: float | None = None, period_s: float 
         period_s=period if period_s is None else period_s,
         jitter_s=jitter,
         faults={name: count for name, count in faults.items() if count},
-    )
-
-
-def _orderly(steps: Floats, period_s: float, max_gap_s: float | None) -> bool:
-    """Whether stamps are distinct, in order and without gaps, as nearly all chunks of a long log are."""
-    gap = GAP_PERIODS * period_s if max_gap_s is None else max_gap_s
-    return bool(steps.size and steps.min() > REPEATED * period_s and steps.max() <= gap)
-
-
-def _orderly_clock(stamps: Floats, steps: Floats, period_s: float) -> Clock:
-    return Clock(
-        time=stamps,
-        rows=np.arange(stamps.size),
-        stretches=(slice(0, stamps.size),),
-        period_s=period_s,
-        jitter_s=_regularity([steps], period_s)[1],
     )
 
 

@@ -132,7 +132,7 @@ def make_uniform(
         )
     stretches = []
     for piece in clock.stretches:
-        stamps, chosen = clock.time[piece], _as_slice(rows[clock.rows[piece]])
+        stamps, chosen = clock.time[piece], rows[clock.rows[piece]]
         if stamps.size < 4:
             dropped[Dropped.SHORT_STRETCH] += joints * stamps.size
             continue
@@ -252,16 +252,6 @@ def _describe(clock: Clock) -> str:
     )
 
 
-Rows = slice | NDArray[np.int64]
-
-
-def _as_slice(rows: NDArray[np.int64]) -> Rows:
-    """Consecutive rows as a slice, which copies nothing."""
-    if rows.size and rows[-1] - rows[0] == rows.size - 1 and bool((rows[1:] > rows[:-1]).all()):
-        return slice(int(rows[0]), int(rows[-1]) + 1)
-    return rows
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Channel:
     """A channel with its clock: the log's own (rows go with the positions' rows) or a foreign one."""
@@ -296,7 +286,7 @@ def _stretch(
     recording: Recording,
     grid: Floats,
     stamps: Floats,
-    rows: Rows,
+    rows: NDArray[np.int64],
     q: Floats,
     channels: dict[str, _Channel | None],
     gap_s: float,

@@ -20,6 +20,7 @@ import numpy as np
 
 from dynid.arrays import Floats, Ints
 from dynid.errors import LogReadError
+from dynid.logs.column_names import quantity_in, words_of
 from dynid.logs.readers.base import MAX_COLUMNS, Options, Table, note_left_out
 from dynid.logs.units import declared_unit
 
@@ -370,8 +371,8 @@ def _header(
 ) -> tuple[tuple[str, ...], tuple[str | None, ...], tuple[int, ...]] | None:
     """Names, units and the lines of rows without numbers below the names.
 
-    The names are the lowest line above the numbers with the right number of different fields; a line of units may
-    follow.
+    The names are the line above the numbers with the right number of different fields that says most quantities, the
+    lowest of several; a line of units may follow.
     """
     fitting = []
     for number, line in reversed(list(enumerate(above, start=1))):
@@ -387,7 +388,8 @@ def _header(
         for number, fields in fitting
         if len(fitting) == 1 or not all(unit or not field for unit, field in zip(spelled[number], fields))
     ] or fitting[-1:]
-    place, fields = next(((n, words) for n, words in named if len(set(words)) == width), named[0])
+    distinct = [(number, words) for number, words in named if len(set(words)) == width] or named[:1]
+    place, fields = max(distinct, key=lambda line: sum(quantity_in(words_of(word)) is not None for word in line[1]))
     below = [number for number, _ in reversed(fitting) if number > place]
     listed = next((spelled[number] for number in below if number not in dict(named)), None)
     names: list[str] = []
