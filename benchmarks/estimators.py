@@ -18,7 +18,8 @@ import dynid
 from dynid import DynidError
 from dynid.arrays import Bools, Floats
 from dynid.estimation import build_equations, estimator
-from dynid.loop import PD, Loop, LoopSimulation, ReferenceMotion, assumed_law, simulate_loop
+from dynid.loop import PD, Loop, ReferenceMotion, assumed_law, simulate_loop
+from dynid.loop.simulator import LoopSimulation
 from dynid.processing.simulation import sum_of_sines
 from dynid.tables import Table
 

@@ -24,7 +24,7 @@ from support.closed_loops import EVERY, Scene, scene
 NOISES = (1e-5, 1e-4, 1e-3)
 
 
-def methods(chosen: Scene, law: dynid.loop.ControlLaw) -> dict[str, dynid.estimation.Estimator]:
+def methods(chosen: Scene, law: dynid.loop.laws.ControlLaw) -> dict[str, dynid.estimation.Estimator]:
     """Least squares, and both closed-loop estimators with the law and the commanded motion told, and without."""
     reference = chosen.loop.reference
     motion = SplinedMotion([(np.arange(len(reference.q)) / reference.rate_hz, reference.q)])
@@ -36,7 +36,7 @@ def methods(chosen: Scene, law: dynid.loop.ControlLaw) -> dict[str, dynid.estima
     return found
 
 
-def laws(chosen: Scene) -> dict[str, dynid.loop.ControlLaw]:
+def laws(chosen: Scene) -> dict[str, dynid.loop.laws.ControlLaw]:
     """A soft and a stiff one, and one that knows the robot roughly."""
     stiff = dynid.loop.assumed_law(chosen.robot, 20.0)
     kp = np.asarray(stiff.kp)
@@ -48,7 +48,7 @@ def laws(chosen: Scene) -> dict[str, dynid.loop.ControlLaw]:
     }
 
 
-def log(truth: dynid.loop.LoopSimulation, noise: float, seed: int) -> dynid.Experiment:
+def log(truth: dynid.loop.simulator.LoopSimulation, noise: float, seed: int) -> dynid.Experiment:
     """What is logged of a run."""
     rng = np.random.default_rng(seed)
     q = truth.q + noise * rng.normal(size=truth.q.shape)

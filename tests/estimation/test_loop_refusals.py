@@ -53,7 +53,7 @@ def test_settings_without_meaning_are_refused(make: Callable[[], object], reason
         (dynid.loop.PD(np.asarray(LAW.kp), 1e6), "not stable at 500 Hz: in one period its derivative part"),  # type: ignore[attr-defined]
     ],
 )
-def test_laws_that_no_robot_follows_are_refused(law: dynid.loop.ControlLaw, reason: str) -> None:
+def test_laws_that_no_robot_follows_are_refused(law: dynid.loop.laws.ControlLaw, reason: str) -> None:
     equations = CHOSEN.equations(CHOSEN.noisy(0))
     with pytest.raises(dynid.errors.ArgumentError, match=reason):
         InLoop(estimator=dynid.estimation.DIDIM(), law=law, rate_hz=500.0, motions=(lambda: MOTION,)).solve(equations)

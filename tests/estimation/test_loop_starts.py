@@ -21,7 +21,7 @@ REMEMBERING = dynid.loop.PID(CHOSEN.loop.law.kp, 2.0 * np.asarray(CHOSEN.loop.la
 
 
 @cache
-def truth(integral: bool) -> dynid.loop.LoopSimulation:
+def truth(integral: bool) -> dynid.loop.simulator.LoopSimulation:
     law = REMEMBERING if integral else CHOSEN.loop.law
     return dynid.loop.simulate_loop(CHOSEN.robot, replace(CHOSEN.loop, law=law), every=EVERY)
 

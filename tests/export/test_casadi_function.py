@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dynid
-from dynid.export import casadi_from_tape, casadi_function
+from dynid.export.casadi_tape import casadi_from_tape, casadi_function
 from dynid.kernels import kernel
 from dynid.tape import record
 

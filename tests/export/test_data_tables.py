@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import dynid
 from dynid.cli import main
-from dynid.export import (
+from dynid.export.data_tables import (
     experiment_table,
     load_table,
     parameter_table,

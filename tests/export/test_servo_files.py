@@ -14,6 +14,7 @@ import dynid
 from dynid.actuators import CommandedMotion, MotorLaw, PositionLaw, ServoModel, ServoParameter
 from dynid.actuators.servo_identification import ActuatorEstimate, fit_servos
 from dynid.errors import ExportError
+from dynid.export.servos.servo_config import servo_friction_json
 from dynid.export.servos.servo_notes import FileNotes, notes_text
 from dynid.robot.parts import JointLimits
 from support.planted_servos import chirp, planted
@@ -206,9 +207,9 @@ def test_the_json_of_a_servo_needs_one_servo() -> None:
     parameters = (*KINDS, ServoParameter("kt", start=0.6), ServoParameter("resistance", start=2.0, free=False))
     model = ServoModel(pendulum(), law, (*parameters, ServoParameter("load_drive", start=0.1)))
     found = fit_servos(model, [planted(model, model.start, chirp(pendulum(), duration_s=3.0), 1e-4, seed=1)])
-    constants = dynid.export.servo_friction_json(found)
+    constants = servo_friction_json(found)
     assert constants["model"] == "m3"
     assert constants["R"] == 2.0
     assert constants["kt"] == pytest.approx(0.6, rel=0.05)
     with pytest.raises(ExportError):
-        dynid.export.servo_friction_json(_found()[0])
+        servo_friction_json(_found()[0])

@@ -24,7 +24,7 @@ class Scene:
     prior: dynid.Robot
     """The same with parameters up to 20 % off"""
     loop: dynid.loop.Loop
-    truth: dynid.loop.LoopSimulation
+    truth: dynid.loop.simulator.LoopSimulation
     base: dynid.BaseParameters
 
     @property

@@ -59,11 +59,6 @@ def casadi_from_tape(tape: Tape, name: str = "function") -> Any:
     Args:
         tape: The program.
         name: Name of the function: letters, digits and single underscores.
-
-    Example:
-        >>> tape = dynid.kernels.kernel(robot, "inertia_matrix").tape
-        >>> dynid.export.casadi_from_tape(tape, "inertia").size_out(0)
-        (3, 3)
     """
     if not isinstance(name, str) or not name.isidentifier() or "__" in name:
         raise ArgumentError(f"name is {name!r}", remedy="Give letters, digits and single underscores, as in inertia_2.")

@@ -94,13 +94,7 @@ def standard_parameter_table(fit: Identification | SavedResult) -> pd.DataFrame:
 
 
 def load_table(load: Load) -> pd.DataFrame:
-    """The ten parameters of a load with their uncertainty, one row each; columns as in `parameter_table`.
-
-    Example:
-        >>> load = dynid.Load.of(dynid.Inertia.from_com(1.5, [0, 0, 0.1], np.eye(3) * 1e-3), "tool0", stderr=0.01)
-        >>> dynid.export.load_table(load).shape
-        (10, 7)
-    """
+    """The ten parameters of a load with their uncertainty, one row each; columns as in `parameter_table`."""
     status = ["unidentifiable" if unknown else "data" for unknown in load.undetermined.tolist()]
     columns = _parameter_columns(NAMES, load.vector, UNITS, load.stderr, status)
     return _frame(columns, {"frame": load.frame, "method": load.method})
@@ -261,10 +255,6 @@ def write_tables(
 
     Returns:
         The paths of the files.
-
-    Example:
-        >>> [path.name for path in dynid.export.write_tables(fit, folder / "tables", [run], ending="csv")]
-        ['parameters.csv', 'standard_parameters.csv', 'prediction_1.csv']
     """
     place, kind = make_folder(folder), table_ending(ending)
     tables = {"parameters": parameter_table(fit), "standard_parameters": standard_parameter_table(fit)}

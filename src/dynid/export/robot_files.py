@@ -156,10 +156,6 @@ def write_robot_files(
 
     Raises:
         ExportError: A file exists or cannot be written.
-
-    Example:
-        >>> [file.format for file in dynid.export.write_robot_files(fit, folder)]
-        ['URDF', 'MJCF']
     """
     robot, files = fit.identified, []
     for name, kind in FORMATS.items():

@@ -6,9 +6,9 @@ from dynid.lazy import lazy_names
 
 NAMES = {
     "law_files": ["read_law"],
-    "laws": ["Cascade", "ComputedTorqueLaw", "ControlLaw", "PD", "PID", "UserLaw", "assumed_law"],
+    "laws": ["Cascade", "ComputedTorqueLaw", "PD", "PID", "UserLaw", "assumed_law"],
     "loop": ["Loop", "ReferenceMotion"],
-    "simulator": ["LoopSimulation", "simulate_loop"],
+    "simulator": ["simulate_loop"],
 }
 """Module -> its public names, loaded at first use."""
 

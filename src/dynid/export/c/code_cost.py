@@ -17,10 +17,6 @@ def count_code(source: Source) -> Mapping[str, OperationCount]:
 
     Args:
         source: As for `generate_c`.
-
-    Example:
-        >>> "inverse_dynamics" in dynid.export.count_code(robot)
-        True
     """
     return generate_c(source, ["inverse_dynamics"], two_rate=True).counts
 

@@ -90,13 +90,6 @@ def servo_friction_json(found: ActuatorEstimate) -> dict[str, Any]:
 
     Raises:
         ExportError: There are several joints, or another law.
-
-    Example:
-        >>> motor = dynid.actuators.MotorLaw(kp=2.0, voltage=24.0)
-        >>> known = dynid.actuators.ServoParameter("kt", start=1.0, free=False)
-        >>> found = dynid.identify_actuators(pendulum, [sensed], law=motor, parameters=("armature", "coulomb", known))
-        >>> dynid.export.servo_friction_json(found)["model"]
-        'm1'
     """
     if not isinstance(found.model.law, MotorLaw) or found.model.dof != 1:
         raise ExportError(
