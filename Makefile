@@ -67,8 +67,8 @@ campaigns:
 	@echo "excitation-panda        designs, speed and predictions"
 	@echo "c-robots                generated C of 200 random robots and the built-in ones through all tools (an hour; resumes)"
 	@echo "watch-hours             false alarms on 20 clean logs with friction that the model lacks (minutes)"
-	@echo "watch                   watches over the real logs: false alarms and planted pushes, beside the usual practice"
-	@echo "fleet-cluster           1e8 samples on a Dask cluster of this machine: speed-up, memory, killed workers"
+	@echo "watch                   watches over the real logs: false alarms and planted pushes"
+	@echo "fleet-cluster           1e8 samples on a Dask cluster of this machine: speed-up, memory, kills; SIZE=\"--samples 2e6 --files 16\" is short"
 	@echo "fleet-kills             dynid fleet killed 60 times goes on and leaves nothing behind (minutes)"
 	@echo "fleet-workers           a small fleet by 1, 2 and 8 workers: the same bits"
 	@echo "contacts                contacts on every link and hand guiding, with models that are a little wrong"
@@ -158,7 +158,7 @@ compare-real: $(STAMP)
 	$(CAMPAIGN)/compare_real.py
 
 fleet-cluster: $(STAMP)
-	$(CAMPAIGN)/fleet_cluster.py
+	$(CAMPAIGN)/fleet_cluster.py $(SIZE)
 
 fleet-kills: $(STAMP)
 	$(CAMPAIGN)/fleet_kills.py

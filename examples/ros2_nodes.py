@@ -184,7 +184,7 @@ class Watcher:
 
     def __init__(self, guard: dynid.monitor.LiveWatch, robot: dynid.Robot) -> None:
         self.guard, self.states = guard, JointStates(robot)
-        self.alarms: list[dynid.monitor.Alarm] = []
+        self.alarms: list[object] = []
         self.last = -np.inf
 
     @classmethod

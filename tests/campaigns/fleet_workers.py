@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from dynid.fleet import Fleet, identify_fleet
+from dynid.fleet.fleet import Fleet, identify_fleet
 from fleet.small_fleet import MAP, RECIPE, ROBOT, arm, write_log
 
 ARMS, LOGS = 4, 4

@@ -13,6 +13,7 @@ import dynid
 from dynid.actuators import PositionLaw, ServoModel, ServoParameter
 from dynid.cli import main
 from dynid.robot.parts import JointLimits
+from dynid.runs.run_folder import read_run
 from support.planted_servos import chirp, planted
 from support.servo_logs import double_pendulum
 
@@ -86,7 +87,7 @@ def test_the_folder_holds_report_and_files_for_simulators(folder: Path, tmp_path
     report = (out / "report.md").read_text()
     assert "Simulated and measured" in report
     assert report.split("Each recording alone")[1].count("agree") >= 7
-    assert dynid.runs.read_run(out)["finished"]
+    assert read_run(out)["finished"]
     again = CliRunner().invoke(main, ["rerun", str(out), "--out", str(tmp_path / "again")])
     assert again.exit_code == 0, again.output
     assert (tmp_path / "again" / "servos.json").read_bytes() == (out / "servos.json").read_bytes()

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dynid.fleet import Fleet, identify_fleet
 from dynid.fleet.differences import Difference, is_clear_of_zero, percent
+from dynid.fleet.fleet import Fleet, identify_fleet
 from dynid.logs.recording import Recording
 from dynid.processing.simulation import Noise, simulate_experiment, sum_of_sines
 from dynid.robot.model import Robot

@@ -14,9 +14,10 @@ import pytest
 from dynid.engines import make_engine
 from dynid.engines.base import Local, Outcome
 from dynid.errors import ArgumentError, DataError, EngineError, ExportError
-from dynid.fleet import Fleet, find_logs, identify_fleet
 from dynid.fleet import fleet as fleet_module
 from dynid.fleet import store as store_module
+from dynid.fleet.fleet import Fleet, identify_fleet
+from dynid.fleet.fleet_logs import find_logs
 from dynid.links.common import leaves
 from dynid.links.common.leaves import leaf_tasks, make_leaf
 from dynid.links.identify import identify

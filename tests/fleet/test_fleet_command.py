@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from dynid.cli import main
-from dynid.fleet import find_logs, identify_fleet
+from dynid.fleet import identify_fleet
+from dynid.fleet.fleet_logs import find_logs
 from dynid.report.sections.fleet_sections import fleet_page
 from dynid.robot.formats.urdf import write_urdf
 from dynid.runs.fleet_run import fleet_content

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from campaigns.fleet_kills import go_on, kill, prepare
 from dynid.cli import main
 from dynid.errors import EngineError
-from dynid.fleet import Fleet, identify_fleet
+from dynid.fleet.fleet import Fleet, identify_fleet
 from dynid.fleet.fleet_logs import FleetLog
 from dynid.fleet.store import LeafStore
 from dynid.logs.readers.formats import log_read_error

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynid.fleet import Fleet, identify_fleet
+from dynid.fleet.fleet import Fleet, identify_fleet
 from dynid.fleet.trends import excess_scatter, fit_trend
 from dynid.logs.reading import read_recording, read_stream
 from dynid.logs.recording import Recording, Temperatures

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dynid.lazy import lazy_names
 
-NAMES = {
-    "fleet": ["Arm", "Fleet", "identify_fleet"],
-    "fleet_logs": ["find_logs"],
-}
+NAMES = {"fleet": ["identify_fleet"]}
 """Module -> its public names, loaded at first use."""
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, NAMES)

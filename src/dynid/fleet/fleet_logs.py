@@ -54,10 +54,6 @@ def find_logs(
     Raises:
         ArgumentError: A pattern does not say where the arm's name stands.
         DataError: No file fits a pattern, or none of them has a date where the pattern says so.
-
-    Example:
-        >>> [log.arm for log in dynid.fleet.find_logs(str(folder / "{arm}1.csv"))]
-        ['run']
     """
     found: dict[str, FleetLog] = {}
     for pattern in [patterns] if isinstance(patterns, str) else patterns:

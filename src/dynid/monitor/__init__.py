@@ -5,8 +5,8 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
-    "alarms": ["Alarm", "Watch", "watch_experiment"],
-    "calibration": ["Calibration", "calibrate"],
+    "alarms": ["watch_experiment"],
+    "calibration": ["calibrate"],
     "contact": ["contact_wrench", "find_touched_link"],
     "hand_guiding": ["HandGuiding"],
     "live_watch": ["LiveWatch"],

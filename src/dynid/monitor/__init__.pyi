@@ -1,9 +1,6 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
-from dynid.monitor.alarms import Alarm as Alarm
-from dynid.monitor.alarms import Watch as Watch
 from dynid.monitor.alarms import watch_experiment as watch_experiment
-from dynid.monitor.calibration import Calibration as Calibration
 from dynid.monitor.calibration import calibrate as calibrate
 from dynid.monitor.contact import contact_wrench as contact_wrench
 from dynid.monitor.contact import find_touched_link as find_touched_link

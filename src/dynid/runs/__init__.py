@@ -5,16 +5,13 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
-    "actuator_run": ["ActuatorRun", "IdentifyServos"],
-    "drift_run": ["CompareRuns", "Drift"],
+    "actuator_run": ["IdentifyServos"],
+    "drift_run": ["CompareRuns"],
     "drives_run": ["calibrate_drives"],
-    "export_run": ["run_export"],
-    "fleet_run": ["IdentifyFleet"],
-    "identification_run": ["IdentificationRun", "Identify"],
-    "load_run": ["IdentifyLoad", "LoadRecipe", "LoadRun"],
+    "identification_run": ["Identify"],
+    "load_run": ["IdentifyLoad", "LoadRecipe"],
     "plan_run": ["DesignMotion", "PlanRecipe"],
-    "protocol": ["Task", "run"],
-    "run_folder": ["RunRequest", "read_run"],
+    "protocol": ["run"],
     "validation_run": ["Validate"],
 }
 """Module -> its public names, loaded at first use."""

@@ -109,11 +109,6 @@ def run_export(
         ArgumentError: There is no such kind, or it has no use for logs.
         DataError: The result or a log cannot be read.
         ExportError: A file exists or cannot be written.
-
-    Example:
-        >>> saved = dynid.write_result(fit, folder / "exported.json")
-        >>> [path.name for path in dynid.runs.run_export(saved, "csv", folder / "csv")]
-        ['parameters.csv', 'standard_parameters.csv']
     """
     if kind not in KINDS:
         raise ArgumentError(f"there is no export '{kind}'", remedy=f"Choose from {', '.join(KINDS)}.")

@@ -386,12 +386,6 @@ def read_run(folder: str | Path) -> dict[str, Any]:
 
     Raises:
         DataError: There is none, or it is something else.
-
-    Example:
-        >>> recipe = dynid.Recipe(friction="plain", estimator="wls")
-        >>> found = dynid.runs.run(dynid.runs.Identify(robot, log, recipe), folder / "run")
-        >>> dynid.runs.read_run(folder / "run")["finished"]
-        True
     """
     folder = Path(folder)
     if folder.is_file():
