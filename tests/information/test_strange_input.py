@@ -1,8 +1,7 @@
-"""Numbers, columns and preconditioners that cannot be used are refused by name, before they reach a factor."""
+"""Numbers and columns that cannot be used are refused by name, before they reach a factor."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,8 @@ import pytest
 
 from dynid.errors import ArgumentError, DataError
 from dynid.information import chunks as chunking
-from dynid.information import precondition, reduce_samples, reduce_stream
-from dynid.information.methods import METHODS, Preconditioner
+from dynid.information import reduce_samples, reduce_stream
+from dynid.information.methods import METHODS
 
 from .problems import ROBOTS, random_log
 
@@ -30,8 +29,6 @@ def test_finite_numbers_that_overflow_are_named(method: str, backend: str, chann
     valid = np.arange(300) != 101
     found = reduce_samples(LOG.robot, *arrays, method=method, backend=backend, valid=valid)
     assert all(np.isfinite(matrix).all() for part in found.parts for matrix in part.matrices)
-    with pytest.raises(DataError, match="at sample 101"):
-        precondition(LOG.robot, *arrays, backend=backend)
 
 
 @pytest.mark.parametrize(
@@ -42,50 +39,10 @@ def test_columns_that_are_no_columns(columns: Any) -> None:
     for refused in (
         lambda: reduce_samples(LOG.robot, *LOG.arrays, columns=columns),
         lambda: reduce_stream(LOG.robot, [LOG.arrays], columns=columns),
-        lambda: precondition(LOG.robot, *LOG.arrays, columns=columns),
         lambda: reduce_samples(LOG.robot, *LOG.arrays).select(columns),
     ):
         with pytest.raises(ArgumentError, match="column"):
             refused()
-
-
-def _changed(change: Callable[[np.ndarray], Any]) -> Callable[[Preconditioner], Preconditioner]:
-    def make(given: Preconditioner) -> Preconditioner:
-        matrices = [matrix.copy() for matrix in given.matrices]
-        replaced = change(matrices[1])
-        matrices[1] = matrices[1] if replaced is None else replaced
-        return Preconditioner(tuple(matrices), given.fingerprint, given.columns)
-
-    return make
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        _changed(lambda m: m.__setitem__((0, 0), np.nan)),
-        _changed(lambda m: m.__setitem__((1, 1), 0.0)),
-        _changed(lambda m: m.__setitem__((1, 0), 1.0)),
-        _changed(lambda m: m[:-1, :-1]),
-        _changed(lambda m: m.tolist()),
-        lambda given: Preconditioner(given.matrices[:-1], given.fingerprint, given.columns),
-    ],
-)
-def test_spoilt_preconditioners(spoil: Callable[[Preconditioner], Preconditioner]) -> None:
-    given = precondition(LOG.robot, *LOG.arrays)
-    reduce_samples(LOG.robot, *LOG.arrays, preconditioner=_changed(lambda m: None)(given))
-    with pytest.raises(ArgumentError, match="preconditioner"):
-        reduce_samples(LOG.robot, *LOG.arrays, preconditioner=spoil(given))
-
-
-def test_a_preconditioner_for_other_columns_or_another_robot() -> None:
-    few = precondition(LOG.robot, *LOG.arrays, columns=[1, 2, 3])
-    other = random_log(ROBOTS["no models"], 300)
-    foreign = precondition(other.robot, *other.arrays)
-    for wrong in (few, foreign):
-        with pytest.raises(ArgumentError, match="another robot or other columns"):
-            reduce_samples(LOG.robot, *LOG.arrays, preconditioner=wrong)
-        with pytest.raises(ArgumentError, match="another robot or other columns"):
-            reduce_stream(LOG.robot, [LOG.arrays], preconditioner=wrong)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Significant and essential parameters ([Izaguirre1992] section 7)."""
+"""Significant parameters ([Izaguirre1992] section 7)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from dynid.errors import ArgumentError, EstimationError
+from dynid.errors import ArgumentError
 from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.linear.least_squares import OLS
 from dynid.kernels import inverse_dynamics, regressor
@@ -15,7 +15,6 @@ from dynid.links.significance import (
     Significance,
     TrajectoryStatistics,
     contributions,
-    essential_parameters,
     restrict_equations,
     significant_parameters,
 )
@@ -85,14 +84,6 @@ def test_contributions_are_the_largest_torques() -> None:
     assert contributions(equations, beta) == pytest.approx(100.0 * expected)
 
 
-def test_essential_parameters_are_found_without_the_torques_share() -> None:
-    equations = puma_260(4)
-    result = essential_parameters(equations)
-    assert set(TABLE_2) <= {name for name, keep in zip(equations.names, result.significant, strict=True) if keep}
-    assert result.significant.sum() <= 26
-    assert np.all(result.estimate.relative_stderr < 31.0)
-
-
 def test_the_reduced_problem_is_a_problem() -> None:
     equations = puma_260(2)
     keep = np.zeros(52, dtype=bool)
@@ -128,7 +119,3 @@ def test_wrong_settings_and_empty_sets_are_refused() -> None:
     equations = puma_260(1)
     with pytest.raises(ArgumentError):
         significant_parameters(equations, threshold=1.0)
-    with pytest.raises(ArgumentError):
-        essential_parameters(equations, limit=0.0)
-    with pytest.raises(EstimationError, match="no parameter"):
-        essential_parameters(equations, limit=1e-9)

@@ -198,10 +198,14 @@ def build_equations(
         blocks = TIME_BLOCKS if len(runs) <= MANY_RUNS else FEW_BLOCKS
     parts: list[Information] = []
     for run in runs:
+        numbers = cut_blocks(run, blocks)
         if terms or band_hz is not None:
-            part = reduce_rows(robot, chosen, terms, run, cut_blocks(run, blocks), band_hz)
+            part = reduce_rows(robot, chosen, terms, run, numbers, band_hz)
         else:
-            part = _reduce_run(robot, run, chosen, method, blocks, threads)
+            part = reduce_samples(
+                robot, run.q, run.dq, run.ddq, run.effort, columns=chosen.columns, segments=numbers, valid=run.valid,
+                method=method, threads=threads,
+            )  # fmt: skip
         parts.append(part.renumber(next_segment(parts)))
     kind = LoopedRuns if all(run.loop is not None for run in runs) else Samples
     return kind(
@@ -235,23 +239,6 @@ def merge_information(parts: Sequence[Information]) -> Information:
             remedy="Record the robot while its joints move (see dynid excite); see Experiment.dropped.",
         )
     return total
-
-
-def _reduce_run(
-    robot: Robot, run: Experiment, base: BaseParameters, method: Method, blocks: int, threads: int
-) -> Information:
-    return reduce_samples(
-        robot,
-        run.q,
-        run.dq,
-        run.ddq,
-        run.effort,
-        columns=base.columns,
-        segments=cut_blocks(run, blocks),
-        valid=run.valid,
-        method=method,
-        threads=threads,
-    )
 
 
 def cut_blocks(run: Experiment, blocks: int) -> NDArray[np.int64]:

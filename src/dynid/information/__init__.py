@@ -8,7 +8,7 @@ NAMES = {
     "extension": ["Extension"],
     "factor": ["Factor"],
     "information": ["Information"],
-    "reduction": ["precondition", "reduce_extended", "reduce_samples", "reduce_stream"],
+    "reduction": ["reduce_extended", "reduce_samples", "reduce_stream"],
 }
 """Module -> its public names, loaded at first use."""
 

@@ -158,14 +158,13 @@ def piece(dof: int, arrays: Sequence[ArrayLike], valid: ArrayLike | None, segmen
     return Piece(states, mask, np.broadcast_to(numbers, (samples,)))
 
 
-def cut(pieces: Iterable[Piece], first_chunk: int = 0) -> Iterator[Chunk]:
+def cut(pieces: Iterable[Piece]) -> Iterator[Chunk]:
     """Chunks of consecutive pieces; where the pieces were cut makes no difference.
 
     Args:
         pieces: The samples.
-        first_chunk: Number of the first chunk within its segment.
     """
-    cutter = _Cutter(first_chunk)
+    cutter = _Cutter()
     for whole in pieces:
         for run in _runs(whole):
             yield from cutter.feed(run)
@@ -176,12 +175,11 @@ def cut(pieces: Iterable[Piece], first_chunk: int = 0) -> Iterator[Chunk]:
 class _Cutter:
     """What waits for its chunk to fill."""
 
-    def __init__(self, first_chunk: int) -> None:
+    def __init__(self) -> None:
         self._waiting: list[Piece] = []
         self._kept = 0  # how many of those are copies
         self._length = 0
         self._first = 0
-        self._opening = first_chunk
         self._numbers: dict[int, int] = {}
 
     def feed(self, run: Piece) -> Iterator[Chunk]:
@@ -214,7 +212,7 @@ class _Cutter:
         if self._waiting:
             joined = _join_pieces(self._waiting)
             segment = int(joined.segment[0])
-            number = self._numbers.get(segment, 0 if self._numbers else self._opening)
+            number = self._numbers.get(segment, 0)
             self._numbers[segment] = number + 1
             yield Chunk(segment, number, self._first, joined.arrays, joined.valid)
             self._first += self._length

@@ -21,7 +21,7 @@ from dynid.arrays import Floats
 from dynid.errors import DataError
 from dynid.information.chunks import Chunk, Piece
 from dynid.information.joint_equations import Equations, RowShape
-from dynid.information.methods import Gram, Method, Preconditioner, Reducer
+from dynid.information.methods import Gram
 from dynid.information.triangular import precondition_rows
 
 Masks = NDArray[np.bool_]
@@ -93,14 +93,7 @@ class TableGram:
         return [Z @ Z.T for Z in columns]
 
 
-class TableReducer(Reducer):
-    """Reduces chunks whose rows are in memory."""
-
-    def __init__(self, shape: RowShape, method: Method, preconditioner: Preconditioner | None = None) -> None:
-        super().__init__(shape, method, preconditioner, lambda _: _TABLE_GRAM)
-
-
-_TABLE_GRAM: Gram = TableGram()
+TABLE_GRAM: Gram = TableGram()
 
 
 def extend(equations: Equations, extension: Extension, parameters: int) -> RowShape:

@@ -179,26 +179,6 @@ class Information:
         counts = tuple(int(count) for count in self.samples.sum(axis=0))
         return replace(self, parts=(Part(segment, 0, 0, self._joint_totals, counts),))
 
-    def group(self, numbers: Mapping[int, int]) -> Information:
-        """The same with segments joined to fewer; neither can be merged further with parts of this log.
-
-        Args:
-            numbers: Segment -> number of the one that it becomes a part of.
-        """
-        members: dict[int, list[int]] = {}
-        for segment in self.segments:
-            members.setdefault(numbers[segment], []).append(segment)
-        totals = self._segment_totals
-        places = {segment: place for place, segment in enumerate(self.segments)}
-        parts = []
-        for number, joined in sorted(members.items()):
-            matrices = tuple(
-                total((totals[segment][joint] for segment in joined), self._combine) for joint in range(self.dof)
-            )
-            counts = self.samples[[places[segment] for segment in joined]].sum(axis=0)
-            parts.append(Part(number, 0, 0, matrices, tuple(counts.tolist())))
-        return replace(self, parts=tuple(parts))
-
     def without(self, *segments: int) -> Information:
         """The same without some segments, for cross-validation; nothing is subtracted, the others are taken anew."""
         self._check_segments(segments)
@@ -238,20 +218,6 @@ class Information:
         if "_joint_totals" in self.__dict__:  # what is known of all segments together need not be added up again
             totals = zip(self._joint_totals, picks, strict=True)
             chosen.__dict__["_joint_totals"] = tuple(_frozen(self._picked(R, pick)) for R, pick in totals)
-        return chosen
-
-    def with_scaled_torques(self, factors: ArrayLike) -> Information:
-        """The same equations with every joint's torque multiplied by a factor (n,)."""
-        scale = np.asarray(factors, dtype=float)
-
-        def scaled(matrix: Floats, factor: float) -> Floats:
-            last = np.append(np.ones(len(matrix) - 1), factor)
-            return matrix * (np.outer(last, last) if self.kind == "gram" else last)
-
-        parts = tuple(replace(part, matrices=tuple(map(scaled, part.matrices, scale))) for part in self.parts)
-        chosen = replace(self, parts=parts)
-        if "_joint_totals" in self.__dict__:  # as in `select`
-            chosen.__dict__["_joint_totals"] = tuple(map(_frozen, map(scaled, self._joint_totals, scale)))
         return chosen
 
     def with_moved_torques(self, beta: ArrayLike, gains: ArrayLike | None = None) -> Information:

@@ -11,12 +11,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynid.errors import ArgumentError, DataError
+from dynid.errors import DataError
 from dynid.information.chunks import Chunk, Piece, Run, cut, piece
-from dynid.information.extension import Extension, TableReducer, extend, table_chunks
+from dynid.information.extension import TABLE_GRAM, Extension, extend, table_chunks
 from dynid.information.information import Information, Kind, combination
 from dynid.information.joint_equations import RowShape, equations
-from dynid.information.methods import REPRESENTATIVE, Method, Preconditioner, Reducer, tape_gram
+from dynid.information.methods import REPRESENTATIVE, Method, Reducer, tape_gram
 from dynid.information.partial_results import Forest
 from dynid.robot.model import Robot
 from dynid.tape.program import Backend, check_threads
@@ -37,8 +37,6 @@ def reduce_samples(
     valid: ArrayLike | None = None,
     method: Method = "preconditioned",
     threads: int = 1,
-    preconditioner: Preconditioner | None = None,
-    first_chunk: int = 0,
     backend: Backend = "auto",
 ) -> Information:
     """Reduce samples in memory to one factor per joint and segment.
@@ -55,9 +53,6 @@ def reduce_samples(
         method: ``preconditioned``: as accurate as QR at nearly the speed of cross products; ``gram``: cross products,
             the fastest, loses half of the digits; ``qr``: Householder reflections, the reference.
         threads: How many threads share the chunks; the result is the same, bit for bit, for any number.
-        preconditioner: From `precondition`; made from samples spread over the log by default.
-        first_chunk: Where these samples are not the beginning of their segment but begin `CHUNK` times so many samples
-            later: merging what several workers made of a segment then gives what one would have made of it.
         backend: ``llvm``, ``numpy``, or ``auto`` for the first that works.
 
     Raises:
@@ -69,10 +64,10 @@ def reduce_samples(
     """
     setup = equations(robot, columns)
     whole = piece(robot.dof, (q, dq, ddq, tau), valid, segments)
-    reducer = Reducer(setup, method, preconditioner, tape_gram(setup, backend))
+    reducer = Reducer(method, tape_gram(setup, backend))
     if len(whole.segment):
         reducer.prepare(lambda: _spread(whole))
-    return _reduce_chunks(robot, setup, method, reducer, cut([whole], first_chunk), threads)
+    return _reduce_chunks(robot, setup, method, reducer, cut([whole]), threads)
 
 
 def reduce_stream(
@@ -82,7 +77,6 @@ def reduce_stream(
     columns: Sequence[int] | None = None,
     method: Method = "preconditioned",
     threads: int = 1,
-    preconditioner: Preconditioner | None = None,
     backend: Backend = "auto",
 ) -> Information:
     """Reduce samples that come in pieces, of any size, and need not fit into memory together.
@@ -95,7 +89,6 @@ def reduce_stream(
         columns: Columns of the regressor; all by default.
         method: See `reduce_samples`. The preconditioner is made from the first samples.
         threads: How many threads share the chunks; the result does not depend on it.
-        preconditioner: From `precondition`.
         backend: See `reduce_samples`.
 
     Raises:
@@ -106,7 +99,7 @@ def reduce_stream(
         'ddarm'
     """
     setup = equations(robot, columns)
-    reducer = Reducer(setup, method, preconditioner, tape_gram(setup, backend))
+    reducer = Reducer(method, tape_gram(setup, backend))
     check_threads(threads)
     rest = cut(_pieces(robot.dof, chunks, copy=threads > 1))
     first = list(islice(rest, 1))
@@ -154,48 +147,11 @@ def reduce_extended(
     whole = piece(robot.dof, (run.q, run.dq, run.ddq, run.effort), run.valid, numbers)
     gram = tape_gram(setup, backend)
     chunks = table_chunks(whole, run.segment, extension, lambda chunk: gram(chunk).rows(chunk.inputs()))
-    reducer = TableReducer(shape, method)
+    reducer = Reducer(method, lambda _: TABLE_GRAM)
     first = list(islice(chunks, 1))
     if first:
         reducer.prepare(lambda: first[0])
     return _reduce_chunks(robot, shape, method, reducer, chain(first, chunks), threads)
-
-
-def precondition(
-    robot: Robot,
-    q: ArrayLike,
-    dq: ArrayLike,
-    ddq: ArrayLike,
-    tau: ArrayLike,
-    *,
-    columns: Sequence[int] | None = None,
-    valid: ArrayLike | None = None,
-    backend: Backend = "auto",
-) -> Preconditioner:
-    """A preconditioner from representative samples, for several reductions that are to be merged.
-
-    Args:
-        robot: The robot.
-        q: (N, n) joint positions [rad or m].
-        dq: (N, n) velocities.
-        ddq: (N, n) accelerations.
-        tau: (N, n) joint torques [N m or N].
-        columns: Columns of the regressor; all by default.
-        valid: (N, n) or (N,) which equations count; all by default.
-        backend: See `reduce_samples`.
-
-    Example:
-        >>> type(dynid.information.precondition(robot, run.q, run.dq, run.ddq, run.effort)).__name__
-        'Preconditioner'
-    """
-    setup = equations(robot, columns)
-    whole = piece(robot.dof, (q, dq, ddq, tau), valid, None)
-    if not len(whole.segment):
-        raise ArgumentError("a preconditioner needs samples")
-    made = Reducer(setup, "preconditioned", None, tape_gram(setup, backend)).precondition(_spread(whole).check())
-    if not all(np.isfinite(matrix).all() for matrix in made.matrices):
-        raise Chunk(0, 0, 0, whole.arrays, whole.valid).check().overflow()
-    return made
 
 
 def _pieces(dof: int, chunks: Iterable[Run | tuple[ArrayLike, ...]], copy: bool) -> Iterator[Piece]:

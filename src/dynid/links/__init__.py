@@ -9,7 +9,7 @@ NAMES = {
     "recipe": ["Recipe"],
     "rich.joint_friction": ["JointFriction", "joint_friction"],
     "pruning": ["PrunedRobot", "PruningCost"],
-    "significance": ["Significance", "essential_parameters", "significant_parameters"],
+    "significance": ["Significance", "significant_parameters"],
     "validation": ["Validation", "cross_validate", "validate"],
 }
 """Module -> its public names, loaded at first use."""

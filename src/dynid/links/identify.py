@@ -432,9 +432,10 @@ def fit_rich(equations: Samples, estimator: FeasibleWLS, *, tilt: bool = True) -
         estimator: How each model is fitted.
         tilt: Whether a tilt of the base is looked for.
     """
-    reference = _links_of(estimator.solve(equations))
-    menu = make_menu(equations.robot, equations.experiments, reference)
-    wide, selection = select_mechanisms(equations, [each for each in menu if tilt or each.name != TILT])
+    first = estimator.solve(equations)
+    menu = make_menu(equations.robot, equations.experiments, _links_of(first))
+    tried = [each for each in menu if tilt or each.name != TILT]
+    wide, selection = select_mechanisms(equations, tried, 1.0 / (first.noise_std**2 * first.inflation))
     if TILT in selection.kept:
         turned = _turn_gravity(equations.robot, estimator.solve(wide))
         if turned is not None:

@@ -1,8 +1,8 @@
-"""Significant parameters: those that contribute to the torques ([Izaguirre1992] section 7), or that the data determine.
+"""Significant parameters: those that contribute to the torques ([Izaguirre1992] section 7).
 
 Parameters that contribute less than 1 % of the largest measured torque on every trajectory are dropped, and the rest is
 fitted again: the equations become better conditioned, and the estimates of single trajectories agree better (Tables 1
-and 2 of the paper). The alternative drops, one by one, what has the largest relative standard deviation.
+and 2 of the paper).
 """
 
 from __future__ import annotations
@@ -17,11 +17,9 @@ from dynid.decompositions import eigvalsh, singular_values
 from dynid.errors import ArgumentError, EstimationError
 from dynid.estimation.equations import Samples
 from dynid.estimation.estimate import Estimate, Estimator
-from dynid.estimation.linear.least_squares import WLS, refined_weights, sandwich
+from dynid.estimation.linear.least_squares import WLS, refined_weights
 from dynid.estimation.noise import check_data
 from dynid.estimation.samples import sample_blocks
-from dynid.information import Factor
-from dynid.information.triangular import append_rows
 from dynid.kernels import inertia_matrix
 from dynid.links.pruning import PrunedRobot
 from dynid.processing.experiment import Experiment
@@ -213,42 +211,6 @@ def significant_parameters(
     return _refit(equations, method, share >= 100.0 * threshold, share, rule)
 
 
-def essential_parameters(
-    equations: Samples, *, limit: float = 30.0, estimator: Estimator | None = None
-) -> Significance:
-    """Drop, one by one, the parameter of the largest relative standard deviation, until all are below a limit.
-
-    Args:
-        equations: The equations.
-        limit: Largest relative standard deviation that stays [%]; 30 % means three standard deviations from zero.
-        estimator: How to fit in the end; weighted least squares by default.
-
-    Raises:
-        ArgumentError: The limit is not positive.
-        EstimationError: No parameter stays.
-
-    Example:
-        >>> len(dynid.links.essential_parameters(fit.equations).kept) <= len(fit.estimate.names)
-        True
-    """
-    if not limit > 0.0:
-        raise ArgumentError(f"the limit is {limit} %", remedy="Give a positive percentage.")
-    check_data(equations, spare=1)
-    method = estimator or WLS()
-    full = WLS().solve(equations)
-    weights = refined_weights(equations)
-    factor = equations.information.weight(weights)
-    spread = equations.information.weight(weights**2 * full.noise_std**2 * full.inflation)
-    keep = np.ones(len(full.names), dtype=bool)
-    while keep.any():
-        relative = _relative_stderr(_picked(factor, keep), _picked(spread, keep))
-        if relative.max() <= limit:
-            break
-        keep[np.flatnonzero(keep)[int(np.argmax(relative))]] = False
-    share = contributions(equations, full.values)
-    return _refit(equations, method, keep, share, (f"relative standard deviation at most {limit:g} %", limit / 100.0))
-
-
 def contributions(equations: Samples, beta: Floats) -> Floats:
     """(b,) largest torque that each parameter causes, in percent of the largest measured torque of the same joint."""
     n = equations.robot.dof
@@ -293,25 +255,6 @@ def _ratio(sums: Floats, counts: NDArray[np.int64]) -> Floats:
 
 def _columns(equations: Samples, keep: Mask) -> list[int]:
     return [column for column, kept in zip(equations.information.columns, keep, strict=True) if kept]
-
-
-def _picked(factor: Factor, keep: Mask) -> Factor:
-    """The equations of some parameters, the others zero."""
-    table = np.column_stack([factor.R[:, keep], factor.z])
-    b = table.shape[1] - 1
-    R = append_rows(np.zeros((b + 1, b + 1)), table)
-    columns = tuple(column for column, kept in zip(factor.columns, keep, strict=True) if kept)
-    residual = factor.residual + float(R[b, b] ** 2)
-    return replace(factor, columns=columns, R=R[:b, :b].copy(), z=R[:b, b].copy(), residual=residual)
-
-
-def _relative_stderr(factor: Factor, spread: Factor) -> Floats:
-    """(b,) in percent; infinite where undetermined or zero."""
-    covariance, undetermined = sandwich(factor, spread)
-    stderr = np.sqrt(np.where(undetermined, 0.0, np.diag(covariance)))
-    values = np.abs(factor.solve(minimum_norm=True))
-    relative = np.divide(stderr, values, out=np.full(values.size, np.inf), where=values > 0.0)
-    return np.where(undetermined, np.inf, 100.0 * relative)
 
 
 def _refit(equations: Samples, method: Estimator, keep: Mask, share: Floats, rule: tuple[str, float]) -> Significance:

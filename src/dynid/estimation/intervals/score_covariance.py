@@ -57,27 +57,15 @@ def score_covariance(equations: Factors, beta: Floats, root: Floats, weights: Bl
     Args:
         equations: The equations.
         beta: (b,) the solution.
-        root: (b, r) as for `score_covariances`.
-        weights: Weights and variances of residuals.
-    """
-    return score_covariances(equations, beta, root, weights)[1]
-
-
-def score_covariances(equations: Factors, beta: Floats, root: Floats, weights: BlockWeights) -> tuple[Floats, Floats]:
-    """(b, b) covariances of a solution of weighted equations: one factor of Student's t for all, and each its own.
-
-    See `score_sums`.
-
-    Args:
-        equations: The equations.
-        beta: (b,) the solution.
         root: (b, r) matrix L as of `solution_root`; columns of known directions only, where the solution is restricted.
         weights: Weights and variances of residuals.
     """
     information = equations.information
     counts = information.samples.sum(axis=1).astype(float)
     waves = wave_number(float(np.mean(equations.counts / weights.inflation)))
-    sums = ScoreSums(root, counts, run_numbers(equations), waves)
+    run_of = {segment: run for run, blocks in enumerate(equations.blocks) for segment in blocks}
+    runs = np.array([run_of.get(segment, -1) for segment in information.segments], dtype=np.int64)
+    sums = ScoreSums(root, counts, runs, waves)
     vectors = [np.append(beta[list(support)], -1.0) for support in information.supports]
     rows = [root[list(support)] for support in information.supports]
     noise = weights.joints * weights.variances * weights.inflation
@@ -93,13 +81,7 @@ def score_covariances(equations: Factors, beta: Floats, root: Floats, weights: B
         # a segment of weight w has the variance 1 / w, so that w counts once here
         noisy = Z if by_noise else np.sqrt(np.repeat(noise, lengths))[:, None] * Z
         sums.add(place, bread, bread if by_noise else noisy.T @ noisy, -(Z.T @ residual))
-    return sums.covariances(unknown_kinds(equations))
-
-
-def run_numbers(equations: Factors) -> NDArray[np.int64]:
-    """(S,) number of the run of each segment."""
-    runs = {segment: run for run, blocks in enumerate(equations.blocks) for segment in blocks}
-    return np.array([runs.get(segment, -1) for segment in equations.information.segments], dtype=np.int64)
+    return sums.covariance(unknown_kinds(equations))
 
 
 def unknown_kinds(equations: Factors) -> tuple[str, ...]:

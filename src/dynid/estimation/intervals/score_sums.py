@@ -104,31 +104,20 @@ class ScoreSums:
         self._waiting = []
 
     def covariance(self, kinds: tuple[str, ...]) -> Floats:
-        """(b, b) covariance with one factor of Student's t for all, so that its shape is that of the scores.
+        """(b, b) covariance, such that 1.96 standard deviations are half of a 95 % interval of each parameter.
 
-        1.96 of its standard deviations are half of a 95 % interval, for most parameters of a wider one.
+        Errors of a friction that acts all the time are seen by all waves, those of an inertia by a few that are large
+        while it accelerates: each parameter has its own degrees of freedom.
 
         Args:
             kinds: (b,) kind of each parameter: those of one kind are taken to vary alike from run to run.
-        """
-        return self.covariances(kinds)[0]
-
-    def covariances(self, kinds: tuple[str, ...]) -> tuple[Floats, Floats]:
-        """(b, b) covariances: with one factor of Student's t for all, and with that of each parameter's own freedom.
-
-        Errors of a friction that acts all the time are seen by all waves, those of an inertia by a few that are large
-        while it accelerates. So the second has intervals of 95 % for each parameter; the first is for what is computed
-        from all of them.
-
-        Args:
-            kinds: As for `covariance`.
         """
         L = self._root
         if self._waiting:
             self._add_waiting()
         plain = np.asarray(self._by_whole(L) @ L.T)
         if not self._waves.size or not self._whole.any():
-            return plain, plain
+            return plain
         rescaling, whitening, lost = self._rescaling(self._expected())
         z = self._scores @ rescaling.T  # (m, r)
         average = max(float(np.sum((z @ whitening.T) ** 2)) / max(L.shape[1], 1), QUIETEST)
@@ -137,25 +126,9 @@ class ScoreSums:
         unseen = (L @ lost) @ (L @ lost).T
         covariance = BORROWED * average * plain + (1.0 - BORROWED) * (found @ found.T + average * unseen)
         common = np.nanquantile(freedom, CAUTIOUS) if np.isfinite(freedom).any() else 0.0
-        all_alike = float(student_factor(common)) ** 2 * covariance
         own = student_factor(np.where(np.isnan(freedom), common, freedom))
-        each = np.outer(own, own) * covariance
         between = self._runs.covariance(kinds, covariance, plain) if self._runs is not None else 0.0
-        return np.asarray(all_alike + between), np.asarray(each + between)
-
-    def excess(self) -> tuple[float, int]:
-        """How large the sums are over what independent residuals give, squared, and its degrees of freedom, about.
-
-        It is 1 on average where residuals are independent in time.
-        """
-        if self._waiting:
-            self._add_waiting()
-        if not self._waves.size or not self._whole.any():
-            return 1.0, 0
-        rescaling, whitening, lost = self._rescaling(self._expected())
-        r = self._root.shape[1] - lost.shape[1]
-        z = self._scores @ rescaling.T @ whitening.T
-        return float(np.sum(z**2)) / max(r, 1), r * len(self._waves)
+        return np.asarray(np.outer(own, own) * covariance + between)
 
     @property
     def _is_unit(self) -> bool:

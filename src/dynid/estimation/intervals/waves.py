@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import t as student
 
 from dynid.arrays import Floats
-from dynid.estimation.intervals.quantiles import student_ratio, student_ratios
 
 FEWEST, WAVES = 3, 8
 """Smallest and largest number of waves. Fewer see longer correlations, more give narrower intervals: with eight, an
@@ -37,10 +37,7 @@ def student_factor(freedom: ArrayLike) -> Floats:
 
     Fewer than one count as one.
     """
-    degrees = np.maximum(freedom, 1.0)
-    if degrees.size == 1:
-        return np.full(degrees.shape, student_ratio(float(degrees.item()), TWO_SIDED))
-    return student_ratios(degrees.ravel(), TWO_SIDED).reshape(degrees.shape)
+    return np.asarray(student.ppf(TWO_SIDED, np.maximum(freedom, 1.0)) / student.ppf(TWO_SIDED, np.inf))
 
 
 def has_many_runs(runs: NDArray[np.int64], waves: int = WAVES) -> bool:

@@ -85,12 +85,6 @@ def weighted_values(equations: Factors) -> Floats:
     return equations.information.weight(refined_weights(equations)).solve(minimum_norm=True)
 
 
-def noise_weights(equations: Factors) -> Floats:
-    """(n,) inverse variance of each joint's residuals, raised by their correlation in time, without a covariance."""
-    beta = equations.information.weight(refined_weights(equations)).solve(minimum_norm=True)
-    return np.asarray(1.0 / (np.sqrt(joint_variances(equations, beta)) ** 2 * correlation_inflation(equations, beta)))
-
-
 def least_squares_estimate(equations: Factors, weights: Floats, method: str) -> Estimate:
     """The weighted least-squares estimate with its covariance, undetermined parameters marked.
 

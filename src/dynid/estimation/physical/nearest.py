@@ -112,30 +112,6 @@ def lift_parameters(equations: Factors, estimate: Estimate) -> tuple[Floats, tup
     return theta[: len(equations.base.layout)], _distance_findings(equations, estimate, theta, rows[:, known])
 
 
-def make_possible(equations: Factors, estimate: Estimate, information: Floats) -> Estimate:
-    """The estimate moved to the nearest possible robot, with the standard parameters of that robot.
-
-    Minimises ``(beta - estimate)' information (beta - estimate)`` over possible bodies with friction and rotor inertia
-    that are not negative. Where the estimate is possible already, only the choice among equivalent standard parameters
-    remains.
-
-    Args:
-        equations: The equations; their robot is the prior among equivalent robots.
-        estimate: An estimate of the base parameters.
-        information: (b, b) second derivative of half the weighted squares at the estimate.
-    """
-    root = _root(estimate.values, information)
-    found = _nearest_robot(equations, estimate.values, root, int(estimate.samples.sum()), TIE)
-    return replace(
-        estimate,
-        values=equations.grouping @ found.theta,
-        standard=found.theta[: len(equations.base.layout)],
-        method=f"physically consistent {estimate.method}",
-        findings=(*estimate.findings, *found.findings),
-        at_bound=found.at_bound,
-    )
-
-
 def add_standard(equations: Factors, estimate: Estimate, information: Floats) -> Estimate:
     """The unchanged estimate with the standard parameters of the nearest possible robot, which is written to files.
 
@@ -152,18 +128,6 @@ def add_standard(equations: Factors, estimate: Estimate, information: Floats) ->
     rows = _inverse_root(estimate.covariance[np.ix_(known, known)], estimate.values[known])
     findings = (*estimate.findings, *_distance_findings(equations, estimate, theta, rows))
     return replace(estimate, standard=theta[: len(equations.base.layout)], findings=findings)
-
-
-def find_near_possible(equations: Factors, beta: Floats, information: Floats) -> Floats:
-    """(b,) base parameters of a possible robot near beta (b,), with a prior of weight one.
-
-    The prior keeps it off the border of what is possible, where bodies without inertia cannot be simulated.
-
-    Raises:
-        EstimationError: The convex program is not solved.
-    """
-    found = _nearest_robot(equations, beta, _root(beta, information), int(equations.counts.sum()), 1.0)
-    return np.asarray(equations.grouping @ found.theta)
 
 
 def _nearest_robot(equations: Factors, beta: Floats, root: Floats, samples: int, prior: float) -> FeasibleSolution:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from dynid.arrays import Floats
 from dynid.estimation.equations import Samples, build_equations
 from dynid.estimation.folds import Folds
-from dynid.estimation.linear.least_squares import noise_weights
 from dynid.links.rich.mechanisms import Mechanism
 from dynid.tables import Table
 from dynid.terms.base import Term
@@ -61,12 +61,13 @@ class Selection:
         ]
 
 
-def select_mechanisms(equations: Samples, menu: Sequence[Mechanism]) -> tuple[Samples, Selection]:
+def select_mechanisms(equations: Samples, menu: Sequence[Mechanism], weights: Floats) -> tuple[Samples, Selection]:
     """Choose mechanisms by cross-validation.
 
     Args:
         equations: The equations of the plain model.
         menu: The mechanisms.
+        weights: (n,) inverse variance of each joint's residuals, raised by their correlation in time.
 
     Returns:
         The equations with the terms of the last model, and what was chosen.
@@ -76,7 +77,7 @@ def select_mechanisms(equations: Samples, menu: Sequence[Mechanism]) -> tuple[Sa
     wide = build_equations(
         equations.robot, equations.experiments, base=equations.base, terms=[*present, *tried], band_hz=equations.band_hz
     )
-    folds = Folds(wide, noise_weights(equations))
+    folds = Folds(wide, weights)
     chosen: tuple[Term, ...] = ()
     before = folds.errors(present)
     steps: list[Step] = []

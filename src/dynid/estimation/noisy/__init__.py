@@ -1,1 +1,0 @@
-"""Estimators for noisy positions and coloured torque noise."""

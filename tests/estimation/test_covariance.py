@@ -1,0 +1,41 @@
+"""The covariance of the default estimate is one: correlations within [-1, 1], no negative variance of any sum.
+
+``python tests/estimation/test_covariance.py 100`` counts the short logs of which it is not.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+import dynid
+from dynid.processing.simulation import sum_of_sines
+
+
+def smallest_eigenvalue(seed: int) -> tuple[float, float]:
+    """Smallest eigenvalue and largest entry of the correlation matrix of 3 s of a noisy log, by the default recipe."""
+    friction = (dynid.RotorInertia(0.3), dynid.Viscous(2.0), dynid.Coulomb(3.0))
+    robot, motion = dynid.robots.gautier_khalil_3r().with_terms(*friction), sum_of_sines(3, amplitude=0.6, seed=seed)
+    noise = dynid.Noise(position=2e-5, effort=0.5)
+    log = dynid.simulate_experiment(robot, motion, rate_hz=200, duration_s=3.0, noise=noise, seed=seed)
+    estimate = dynid.identify(robot, dynid.process(log)).estimate
+    known = ~estimate.undetermined
+    covariance = estimate.covariance[np.ix_(known, known)]
+    spread = np.sqrt(np.diag(covariance))
+    correlation = covariance / np.outer(spread, spread)
+    return float(np.linalg.eigvalsh(correlation)[0]), float(np.abs(correlation).max())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_variances_of_sums_are_not_negative(seed: int) -> None:
+    smallest, largest = smallest_eigenvalue(seed)
+    assert smallest > -1e-9
+    assert largest <= 1.0 + 1e-9
+
+
+if __name__ == "__main__":
+    found = [smallest_eigenvalue(seed) for seed in range(int(sys.argv[1]))]
+    wrong = sum(low < -1e-9 or high > 1.0 + 1e-9 for low, high in found)
+    sys.stdout.write(f"{wrong} of {len(found)} covariances are none; smallest eigenvalue {min(found)[0]:.2g}\n")
