@@ -38,6 +38,8 @@ lint: $(STAMP)
 
 types: $(STAMP)
 	$(BIN)/mypy
+	$(BIN)/mypy examples/0*.py
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 architecture: $(STAMP)
 	$(BIN)/python -m pytest tests/test_architecture.py
@@ -196,8 +198,8 @@ simulated-friction: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/simulated_friction.py coverage 200
 
 site: $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check mkdocs
-	$(BIN)/mkdocs build --quiet --strict
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	$(BIN)/python tests/support/gallery.py out/site/gallery
 	@echo "open out/site/index.html, or: $(BIN)/python -m http.server -d out/site"
 

@@ -13,6 +13,7 @@ for seed in range(4):
 *train, held_out = runs
 
 fit = dynid.identify(arm, train, dynid.Recipe.bare(estimator="wls")).with_significant("1%")
+assert fit.significance is not None  # with_significant computes it
 full, short = dynid.validate(fit, held_out), dynid.validate(fit.significance, held_out)
 print(dynid.export.pruning_cost(fit, full, short))  # parameters, errors and operations before and after
 

@@ -161,8 +161,8 @@ class LoadTracker:
         matrix = dynid.kernels.wrench_regressor(self.robot, self.link, q, dq, ddq)
         now = np.column_stack([matrix, middle])
         share = 1.0 - np.exp(-0.5 * (after - before) / self.time_constant_s)
-        self.smooth = now if self.smooth is None else self.smooth + share * (now - self.smooth)
-        self.online.update(np.ascontiguousarray(self.smooth[:, :10]), np.ascontiguousarray(self.smooth[:, 10]))
+        smooth = self.smooth = now if self.smooth is None else self.smooth + share * (now - self.smooth)
+        self.online.update(np.ascontiguousarray(smooth[:, :10]), np.ascontiguousarray(smooth[:, 10]))
 
     def fill(self, message) -> bool:
         """Write the load into a geometry_msgs/InertiaStamped: NaN for what is open. False if there is none yet."""
@@ -196,9 +196,10 @@ class Watcher:
 
     def joint_state(self, message) -> None:
         """Take one message; incomplete, absurd, repeated and late ones are left out."""
-        rows = [self.states.row(message, field) for field in ("position", "velocity", "effort")]
+        found = [self.states.row(message, field) for field in ("position", "velocity", "effort")]
+        rows = [row for row in found if row is not None and np.all(np.abs(row) < 1e12)]
         time = stamp_of(message)
-        if any(row is None or not np.all(np.abs(row) < 1e12) for row in rows) or time <= self.last:
+        if len(rows) < 3 or time <= self.last:
             return
         self.last = time
         for alarm in self.guard.step(time, *rows):
@@ -216,7 +217,7 @@ def make_taker(given: argparse.Namespace) -> Recorder | LoadTracker | Watcher:
 
 def main(words: list[str] | None = None) -> None:
     """Run one of the nodes until it is interrupted."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("node", choices=["record", "load", "watch"])
     parser.add_argument("robot", help="URDF of the robot; for watch a folder that dynid identify wrote")
     parser.add_argument("--joints", default="/joint_states", help="topic of the joint states")
@@ -239,7 +240,7 @@ def main(words: list[str] | None = None) -> None:
     rclpy.init()
     node = rclpy.create_node(f"dynid_{given.node}")
     node.create_subscription(JointState, given.joints, taker.joint_state, qos_profile_sensor_data)
-    if given.wrench and given.node != "watch":
+    if given.wrench and not isinstance(taker, Watcher):
         node.create_subscription(WrenchStamped, given.wrench, taker.wrench, qos_profile_sensor_data)
     if isinstance(taker, LoadTracker):
         publisher = node.create_publisher(InertiaStamped, "~/load", 1)

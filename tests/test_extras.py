@@ -31,7 +31,7 @@ def source() -> str:
     return text_of("src", "examples", "benchmarks")
 
 
-@pytest.mark.parametrize("extra", [name for name in EXTRAS if name not in ("all", "test")])
+@pytest.mark.parametrize("extra", [name for name in EXTRAS if name not in ("all", "docs", "test")])
 def test_every_extra_is_used_by_the_code(extra: str, source: str) -> None:
     for package in packages(extra):
         module = re.escape(MODULES.get(package, package))

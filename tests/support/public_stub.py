@@ -24,15 +24,13 @@ def stubs() -> dict[Path, str]:
 
 def _front_door() -> str:
     packages = [f"from dynid import {name} as {name}" for name in dynid.PACKAGES]
-    names = _imports({**dynid._HOME, "dynid.robot": ["robots"]})
-    return "\n".join([HEAD, "", *packages, *names, "", "PACKAGES: tuple[str, ...]", "__version__: str", ""])
+    names = [*_imports(dynid._HOME), "from dynid.robot import zoo as robots", "", f"__all__ = {sorted(dynid.__all__)}"]
+    return "\n".join([HEAD, "", *packages, *names, "PACKAGES: tuple[str, ...]", "__version__: str", ""])
 
 
 def _imports(modules: dict[str, list[str]]) -> list[str]:
     return [
-        f"from {module} import {'zoo' if name == 'robots' else name} as {name}"
-        for module, names in sorted(modules.items())
-        for name in sorted(names)
+        f"from {module} import {name} as {name}" for module, names in sorted(modules.items()) for name in sorted(names)
     ]
 
 

@@ -223,7 +223,7 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str], *, force: boo
         return write_atomically(path, shown.to_csv(index=False, lineterminator="\n"), force=force)
     if Path(path).suffix.lower() != ".parquet":
         raise ExportError("tables are Parquet or CSV files", path=path, remedy="End the name in .parquet or .csv.")
-    require_library("pyarrow", "dynid[parquet]")
+    require_library("pyarrow", "dynid[readers]")
     stream = io.BytesIO()
     frame.to_parquet(stream, engine="pyarrow", index=False)
     return write_atomically(path, stream.getvalue(), force=force)

@@ -173,9 +173,13 @@ class Identification:
         """
         return self.rich.torque(experiment)
 
-    @cached_property
+    @property
     def training_error(self) -> Floats:
         """(n + 1,) relative torque error of each joint and of all together on the data used [%], by the robot found."""
+        return self._training_error
+
+    @cached_property
+    def _training_error(self) -> Floats:
         squares, total = np.zeros(self.robot.dof), np.zeros(self.robot.dof)
         if not isinstance(self.equations, Samples):
             information = self.equations.information

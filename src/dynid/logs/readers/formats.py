@@ -38,12 +38,12 @@ class Format:
 FORMATS = (
     Format("npy", (".npy",), ((0, b"\x93NUMPY"),), "numpy_files", guarded=False),
     Format("npz", (".npz",), ((0, b"PK\x03\x04"), (0, b"PK\x05\x06")), "numpy_files"),
-    Format("hdf5", (".h5", ".hdf5", ".hdf"), ((0, b"\x89HDF\r\n\x1a\n"), (512, b"\x89HDF\r\n\x1a\n")), extra="hdf5"),
+    Format("hdf5", (".h5", ".hdf5", ".hdf"), ((0, b"\x89HDF\r\n\x1a\n"), (512, b"\x89HDF\r\n\x1a\n")), extra="readers"),
     Format("mat", (".mat",), ((0, b"MATLAB 5.0"),)),
-    Format("arrow", (".parquet", ".arrow", ".feather"), ((0, b"PAR1"), (0, b"ARROW1")), extra="parquet"),
-    Format("mcap", (".mcap",), ((0, b"\x89MCAP"),), "ros", extra="ros"),
-    Format("rosbag1", (".bag",), ((0, b"#ROSBAG V"),), "ros", extra="ros"),
-    Format("rosbag2", (".db3",), ((0, b"SQLite format 3\0"),), "ros", extra="ros"),
+    Format("arrow", (".parquet", ".arrow", ".feather"), ((0, b"PAR1"), (0, b"ARROW1")), extra="readers"),
+    Format("mcap", (".mcap",), ((0, b"\x89MCAP"),), "ros", extra="readers"),
+    Format("rosbag1", (".bag",), ((0, b"#ROSBAG V"),), "ros", extra="readers"),
+    Format("rosbag2", (".db3",), ((0, b"SQLite format 3\0"),), "ros", extra="readers"),
     Format("json", (".json",), (), "json_records"),
     Format("text", (".csv", ".tsv", ".txt", ".dat", ".log", ".asc"), guarded=False),
 )
