@@ -61,6 +61,7 @@ compare: $(STAMP)
 
 campaigns:
 	@echo "attack                  broken files and logs, kills, strangers' records and names, with a fresh seed (SEED=7 repeats one; half an hour)"
+	@echo "mutants                 60 random changes of numeric code, each run against the tests of its folder (COUNT=60 SEED=1; an hour)"
 	@echo "diagnosis               21 faults planted in logs, clean logs, real logs, delays in loops: named, wrongly named, silent, accused"
 	@echo "differential            random and mutated models against Pinocchio and MuJoCo"
 	@echo "throughput              1e7 samples from npy and Parquet to information"
@@ -95,6 +96,9 @@ campaigns:
 
 .PHONY: attack differential
 SEED ?= $(shell date +%s)
+mutants: $(STAMP)
+	$(CAMPAIGN)/mutants.py $(COUNT) $(SEED)
+
 attack: $(STAMP)
 	PYTHONPATH=src $(BIN)/python -m tests.attacks --seed $(SEED)
 
@@ -201,7 +205,7 @@ site: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	$(BIN)/python tests/support/gallery.py out/site/gallery
-	@echo "open out/site/index.html, or: $(BIN)/python -m http.server -d out/site"
+	@echo "$(BIN)/python -m http.server -d out/site"
 
 pictures: $(STAMP)
 	rm -rf out/gallery

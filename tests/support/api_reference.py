@@ -12,7 +12,12 @@ import dynid
 from support.example_names import SHARED
 
 PAGE = Path(__file__).parents[2] / "docs" / "api.md"
-OPENING = """# Public names
+OPENING = """---
+search:
+  boost: 0.1
+---
+
+# Public names
 
 `help(dynid.NAME)` prints the same text. Robots that are built in: `dynid.robots`, listed by `dynid robots`. The
 examples share these objects, and a `folder` with the log `run1.csv` and its channel map `map.toml`:

@@ -76,10 +76,10 @@ class Browser:
             self.events.append(message)
         return message
 
-    def open(self, path: Path) -> None:
-        """Load a page and wait for its load event."""
+    def open(self, page: Path | str) -> None:
+        """Load a file or an address and wait for its load event."""
         self.events.clear()
-        self.call("Page.navigate", url=path.as_uri())
+        self.call("Page.navigate", url=page.as_uri() if isinstance(page, Path) else page)
         while not any(event["method"] == "Page.loadEventFired" for event in self.events):
             self._next()
 

@@ -56,7 +56,7 @@ class Folds:
         """Add the prior's information on base parameters and terms to the cross products of all folds."""
         rank, rigid = equations.base.grouping.shape
         lengths = np.sqrt(np.diagonal(self._weighted.sum(axis=0)))[rank:-1]
-        prior = PriorCoordinates.of(equations.robot, lengths)
+        prior = PriorCoordinates.of(equations, lengths)
         Q = equations.base.grouping @ prior.from_scaled[:rigid, :rigid]
         pull = np.zeros_like(self._weighted[0])
         pull[:rank, :rank] = np.linalg.inv((Q / prior.pull[:rigid]) @ Q.T)

@@ -113,7 +113,7 @@ def feasible_parameters(equations: Factors, factor: Factor, settings: FeasibleWL
         EstimationError: No answer passes the check, or bounds contradict one another.
     """
     robot, terms = equations.robot, all_terms(equations)
-    coordinates = PriorCoordinates.of(robot, factor.scale[equations.base.rank :])
+    coordinates = PriorCoordinates.of(equations, factor.scale[equations.base.rank :])
     from_scaled, bodies = coordinates.from_scaled, robot.dof
     names = (*equations.base.layout.names, *(term.name for term in equations.terms))
     passivity = Passivity.of(robot.joint_names, terms) if settings.signs else Passivity.of(robot.joint_names, ())

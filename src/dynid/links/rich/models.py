@@ -168,7 +168,7 @@ def refit_friction(equations: Factors, links: Floats) -> Floats:
     robot, first = equations.robot, 10 * equations.robot.dof
     data = least_squares_estimate(equations, refined_weights(equations), "")
     factor = noise_factor(equations, data)
-    prior = PriorCoordinates.of(robot, factor.scale[equations.base.rank :])
+    prior = PriorCoordinates.of(equations, factor.scale[equations.base.rank :])
     sizes = np.diagonal(prior.from_scaled)[first:]
     passivity = Passivity.of(robot.joint_names, all_terms(equations))
     program = ConeProgram(
