@@ -48,3 +48,13 @@ def test_the_test_packages_are_used_by_the_tests() -> None:
 def test_every_named_extra_exists(source: str) -> None:
     named = set(re.findall(r"dynid\[([a-z0-9]+)\]", source)) - {"extra"}
     assert {"casadi", "plot"} <= named <= set(EXTRAS)
+
+
+def test_the_conda_recipe_has_the_requirements_of_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    recipe = (ROOT / "conda" / "recipe.yaml").read_text()
+    run = re.findall(r"^ {4}- (.+)$", recipe.split("  run:\n")[1].split("\n\n")[0], re.M)
+    names = {"msgspec": "msgspec-python"}  # what conda-forge calls it
+    wanted = [re.split("(?=[><=])", package, maxsplit=1) for package in project["dependencies"]]
+    assert run == ["python " + project["requires-python"], *(f"{names.get(p, p)} {v}" for p, v in wanted)]
+    assert f'version: "{project["version"]}"' in recipe

@@ -165,6 +165,13 @@ class Identification:
         warnings.warn("a single state has no past: the plain model predicts it", stacklevel=2)
         return np.asarray(self.plain.predict(q, dq, ddq)[0])
 
+    @property
+    def friction(self) -> Table:
+        """The friction of each joint by name: Coulomb and viscous (plain model), and the rich model's at three speeds."""
+        from dynid.links.rich.joint_friction import friction_figures, joint_friction
+
+        return friction_figures(joint_friction(self))
+
     def torque(self, experiment: Experiment) -> Floats:
         """(N, n) torques of an experiment's motion by the rich model [N m or N].
 
@@ -173,13 +180,9 @@ class Identification:
         """
         return self.rich.torque(experiment)
 
-    @property
+    @cached_property
     def training_error(self) -> Floats:
         """(n + 1,) relative torque error of each joint and of all together on the data used [%], by the robot found."""
-        return self._training_error
-
-    @cached_property
-    def _training_error(self) -> Floats:
         squares, total = np.zeros(self.robot.dof), np.zeros(self.robot.dof)
         if not isinstance(self.equations, Samples):
             information = self.equations.information

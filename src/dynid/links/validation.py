@@ -85,7 +85,7 @@ class Fitted(Protocol):
         """The prior model."""
 
     @property
-    def training_error(self) -> Floats:
+    def training_error(self) -> Any:  # Floats; type checkers differ about a property that is kept
         """(n + 1,) relative torque error of each joint and of all together on the data used [%]."""
 
     def torque(self, experiment: Experiment) -> Floats:
