@@ -1,4 +1,4 @@
-"""A log of one's own, cell by cell (VS Code runs the cells between the marks; so does Spyder). Change the first cell."""
+"""A log of one's own, cell by cell, as VS Code and Spyder run them. Change the first cell."""
 
 # %% The robot and its logs: here a simulated arm writes them; put your own URDF, logs and folder in their place
 from pathlib import Path

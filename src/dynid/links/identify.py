@@ -167,7 +167,7 @@ class Identification:
 
     @property
     def friction(self) -> Table:
-        """The friction of each joint by name: Coulomb and viscous (plain model), and the rich model's at three speeds."""
+        """The friction of each joint by name: Coulomb and viscous (plain model), the rich model's at three speeds."""
         from dynid.links.rich.joint_friction import friction_figures, joint_friction
 
         return friction_figures(joint_friction(self))

@@ -170,7 +170,7 @@ def segment_distances(a: Floats, b: Floats) -> Witness:
 
 def _measure_by_coal(corners: Sequence[Floats], pairs: Ints, poses: Floats) -> Floats:
     """Distance, direction and points (M, 10) of pairs of hulls."""
-    coal = require_library("coal", "dynid[collision]")
+    coal = require_library("coal", "dynid[sim]")
     request, result = coal.DistanceRequest(), coal.DistanceResult()
     request.gjk_tolerance = request.epa_tolerance = _TINY_M / 10
     found = np.empty((len(pairs), 10))
@@ -186,7 +186,7 @@ def _measure_by_coal(corners: Sequence[Floats], pairs: Ints, poses: Floats) -> F
 @lru_cache(maxsize=256)
 def _coal_shape(corners: bytes) -> Any:
     """The hull of corners (k, 3) as a shape of coal."""
-    coal = require_library("coal", "dynid[collision]")
+    coal = require_library("coal", "dynid[sim]")
     points = np.frombuffer(corners).reshape(-1, 3)
     if _is_flat(points):  # coal measures solids
         cube = np.array(np.meshgrid(*[[-_THIN_M, _THIN_M]] * 3)).reshape(3, -1).T
