@@ -37,6 +37,7 @@ from dynid.links.identification_view import identification_card, identification_
 from dynid.links.log_reader import Log, LogReader, read_in_pieces, refuse_in_pieces
 from dynid.links.pruning import read_share
 from dynid.links.recipe import Recipe
+from dynid.links.rich.joint_friction import friction_figures, joint_friction
 from dynid.links.rich.mechanisms import TILT, load_friction, make_menu
 from dynid.links.rich.models import Model, refit_friction, valued
 from dynid.links.rich.selection import Selection, select_mechanisms
@@ -168,8 +169,6 @@ class Identification:
     @property
     def friction(self) -> Table:
         """The friction of each joint by name: Coulomb and viscous (plain model), the rich model's at three speeds."""
-        from dynid.links.rich.joint_friction import friction_figures, joint_friction
-
         return friction_figures(joint_friction(self))
 
     def torque(self, experiment: Experiment) -> Floats:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,11 +18,13 @@ from dynid.decompositions import pinv
 from dynid.estimation.estimate import TWO_SIDED_95
 from dynid.estimation.physical.passivity import all_terms, own_terms
 from dynid.estimation.rows import torque_along
-from dynid.links.identify import Identification
 from dynid.processing.experiment import Experiment, matched_runs
 from dynid.tables import Table
 from dynid.terms.base import Reference, SteadyMotion, Surface, Term
 from dynid.terms.friction import Coulomb, Viscous
+
+if TYPE_CHECKING:  # an identification looks down at its friction
+    from dynid.links.identify import Identification
 
 SPEEDS = np.concatenate([np.geomspace(0.01, 0.1, 11)[:-1], np.linspace(0.1, 1.0, 19)])
 """Speeds of a curve, as parts of the joint's highest in the data."""
