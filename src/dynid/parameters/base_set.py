@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from html import escape
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +18,7 @@ from dynid.errors import ArgumentError
 from dynid.parameters.expression import Combination
 from dynid.parameters.layout import ParameterLayout
 from dynid.spatial import EXACT
+from dynid.tables import Table, html_card
 
 SAME_SPACE = 1e-8
 """Part of a set's largest coefficient by which another set may miss it and still span the same combinations
@@ -147,13 +147,14 @@ class BaseParameters:
 
     def _repr_html_(self) -> str:
         """The result as HTML, for notebooks."""
-        rows = "".join(
-            f"<tr><td>{c.name}</td><td>{escape(c.right_side())}</td><td>{escape(u)}</td><td>{escape(o)}</td></tr>"
-            for c, u, o in zip(self.combinations, self.units, self._owner_texts(), strict=True)
-        )
-        head = "<tr><th>base parameter</th><th>is</th><th>unit</th><th>of</th></tr>"
-        hidden = "".join(f"<li>{escape(line)}</li>" for line in self._hidden_lines())
-        return f"<p>{escape(self.headline)}</p><table>{head}{rows}</table><ul>{hidden}</ul>"
+        return html_card(self.headline, self._hidden_lines(), self.table)
+
+    @property
+    def table(self) -> Table:
+        """One row per base parameter: its combination, its unit, and whose properties it lumps together."""
+        parts = zip(self.combinations, self.units, self._owner_texts(), strict=True)
+        rows = [(combination.name, combination.right_side(), unit, owners) for combination, unit, owners in parts]
+        return Table.of(("base parameter", "is", "unit", "of"), rows)
 
     @property
     def headline(self) -> str:
@@ -171,11 +172,8 @@ class BaseParameters:
 
     def to_markdown(self) -> str:
         """The result as Markdown."""
-        lines = [f"**{self.headline}**", "", "| base parameter | is | unit | of |", "|---|---|---|---|"]
-        for combination, unit, owners in zip(self.combinations, self.units, self._owner_texts(), strict=True):
-            lines.append(f"| {combination.name} | {combination.right_side()} | {unit} | {owners} |".replace("*", "\\*"))
-        lines += ["", *(f"{line}  " for line in self._summary()), *self._hidden_lines("- ")]
-        return "\n".join(lines)
+        lines = [f"**{self.headline}**", "", self.table.to_markdown(), ""]
+        return "\n".join([*lines, *(f"{line}  " for line in self._summary()), *self._hidden_lines("- ")])
 
     def to_latex(self) -> str:
         """The regrouping relations as a LaTeX ``align*``; parameters that stand alone are listed in a comment."""

@@ -1,67 +1,40 @@
 """Descriptions of robots as files: one module or folder per format, and the table of them.
 
-A new format is one new module with a reader and a writer, and one row in `FORMATS`; everything that takes a robot file,
+A new format is one new module with a reader, and one row in `FORMATS`; everything that takes a robot file,
 the command line too, asks the table.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
-from dynid.errors import DescriptionError, ExportError
+from dynid.errors import DescriptionError
 
 if TYPE_CHECKING:
     from dynid.robot.model import Robot
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RobotFormat:
-    """One row of the table; the functions are loaded at their first use."""
+class RobotFormat(NamedTuple):
+    """One row of the table; the reader is loaded at its first use."""
 
     name: str
     """Name for people."""
     endings: tuple[str, ...]
     """Endings of such files, in lower case."""
+    module: str
+    """Module of the reader."""
     reader: str
-    """Module and name of the reader, ``read(path, *, hold=None) -> Robot``."""
-    writer: str = ""
-    """Module and name of the writer, ``write(robot, path, *, force=False)``; empty where people write the files."""
-
-    def read(self, path: str | os.PathLike[str], *, hold: Mapping[str, float] | None = None) -> Robot:
-        """Read a robot; see `read_robot`."""
-        robot: Robot = _load(self.reader)(path, hold=hold)
-        return robot
-
-    def write(self, robot: Robot, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write a robot; see `write_robot`."""
-        _load(self.writer)(robot, path, force=force)
-
-
-def _load(place: str) -> Callable[..., Any]:
-    module, _, name = place.rpartition(".")
-    function: Callable[..., Any] = getattr(import_module(module), name)
-    return function
+    """Its name, ``read(path, *, hold=None) -> Robot``."""
 
 
 FORMATS: tuple[RobotFormat, ...] = (
-    RobotFormat(
-        name="URDF",
-        endings=(".urdf",),
-        reader="dynid.robot.formats.urdf.read_urdf",
-        writer="dynid.robot.formats.urdf.write_urdf",
-    ),
-    RobotFormat(
-        name="MJCF",
-        endings=(".xml", ".mjcf"),
-        reader="dynid.robot.formats.mjcf.read.read_mjcf",
-        writer="dynid.robot.formats.mjcf.write.write_mjcf",
-    ),
-    RobotFormat(name="table of DH rows", endings=(".toml",), reader="dynid.robot.formats.dh_table.read_dh"),
+    RobotFormat("URDF", (".urdf",), "dynid.robot.formats.urdf", "read_urdf"),
+    RobotFormat("MJCF", (".xml", ".mjcf"), "dynid.robot.formats.mjcf.read", "read_mjcf"),
+    RobotFormat("table of DH rows", (".toml",), "dynid.robot.formats.dh_table", "read_dh"),
 )
 """Every format of robot files."""
 
@@ -99,8 +72,10 @@ def read_robot(path: str | os.PathLike[str], *, hold: Mapping[str, float] | None
         )
     row = format_of(path)
     if row is None:
-        raise DescriptionError("the ending is not that of a robot file", path=path, remedy=_known_endings("reader"))
-    return row.read(path, hold=hold)
+        known = ", ".join(ending for row in FORMATS for ending in row.endings)
+        raise DescriptionError("the ending is not that of a robot file", path=path, remedy=f"Known endings: {known}.")
+    robot: Robot = getattr(import_module(row.module), row.reader)(path, hold=hold)
+    return robot
 
 
 def joints_in_file(path: str | os.PathLike[str]) -> tuple[str, ...]:
@@ -116,20 +91,3 @@ def joints_in_file(path: str | os.PathLike[str]) -> tuple[str, ...]:
 
     found = (element for element in read_document(path).root.walk() if element.tag == "joint" and element.name)
     return tuple(dict.fromkeys(element.name for element in found if element.attributes.get("type") != "fixed"))
-
-
-def write_robot(robot: Robot, path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Write a robot to a file; its ending tells the format.
-
-    Raises:
-        ExportError: No format has that ending, the file exists and ``force`` is False, or the format cannot describe
-            the robot.
-    """
-    row = format_of(path)
-    if row is None or not row.writer:
-        raise ExportError("no robot is written to a file of this ending", path=path, remedy=_known_endings("writer"))
-    row.write(robot, path, force=force)
-
-
-def _known_endings(use: str) -> str:
-    return f"Known endings: {', '.join(ending for row in FORMATS if getattr(row, use) for ending in row.endings)}."
