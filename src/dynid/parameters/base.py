@@ -174,11 +174,14 @@ def base_parameters(
     chosen = _default_method(robot, motion) if method in (None, "auto") else method
     assert chosen != "auto"
     found = _find(robot, layout, chosen, motion)
-    if found.minimal is not None and not order:
-        return _minimal_set(robot, found.minimal, found.remark)
     columns, combinations, symbols = found.columns, found.combinations, found.symbols
-    grouping = _coefficients(layout, combinations, symbols)
-    if found.space is not None or order:
+    grouping, mixing, units = _coefficients(layout, combinations, symbols), None, tuple[str, ...]()
+    if found.minimal is not None and not order:  # Lin's own members; standard parameters can take their places
+        minimal = found.minimal
+        grouping, combinations, symbols, units = minimal.matrix, minimal.combinations, minimal.symbols, minimal.units
+        columns = minimal.columns or successive_columns(row_space(grouping), keep_order(robot))[0]
+        mixing = np.asarray(np.linalg.inv(grouping[:, list(columns)]), dtype=float)
+    elif found.space is not None or order:
         wanted = [layout.index(name) for name in order or ()]
         rest = [column for column in keep_order(robot) if column not in wanted]
         columns, grouping = successive_columns(found.space or row_space(grouping), wanted + rest)
@@ -196,6 +199,8 @@ def base_parameters(
         references=REFERENCES[chosen],
         motion=motion.words(robot),
         rank_gap=found.gap,
+        mixing=mixing,
+        member_units=units,
         fingerprint=robot.fingerprint,
     )
 
@@ -278,30 +283,6 @@ def _find_in_dh_frames(robot: Robot, layout: ParameterLayout, method: Method) ->
     if to_dh is None:
         return _Found(columns=columns, combinations=combinations, symbols=symbols)
     return _Found(space=space, remark=remark)
-
-
-def _minimal_set(robot: Robot, minimal: MinimalCombinations, remark: str) -> BaseParameters:
-    """Lin's own set, and the standard parameters that can take its members' places."""
-    columns = minimal.columns
-    if columns is None:
-        columns, _ = successive_columns(row_space(minimal.matrix), keep_order(robot))
-    hidden = {
-        name for name, acts in zip(minimal.layout.names, np.any(minimal.matrix != 0.0, axis=0), strict=True) if not acts
-    }
-    return BaseParameters(
-        robot=robot.name,
-        layout=minimal.layout,
-        columns=columns,
-        grouping=minimal.matrix,
-        combinations=minimal.combinations,
-        symbols=minimal.symbols,
-        reasons=_explain(robot, minimal.layout, hidden, _Motion(unmoved={}, static=False, states=None)),
-        method="minimal-combinations" + remark,
-        references=REFERENCES["minimal-combinations"],
-        mixing=np.asarray(np.linalg.inv(minimal.matrix[:, list(columns)]), dtype=float),
-        member_units=minimal.units,
-        fingerprint=robot.fingerprint,
-    )
 
 
 def _coefficients(layout: ParameterLayout, combinations: Sequence[Combination], symbols: Mapping[str, float]) -> Floats:

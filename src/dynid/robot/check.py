@@ -133,7 +133,7 @@ def impossible_inertias(robot: Robot) -> tuple[list[Finding], list[Finding]]:
         links that do not move, and tensors of parts of bodies that are possible as a whole.
     """
     body_of = {name: body for body in robot.bodies for name, _ in body.members}
-    needed, harmless = [], []
+    needed, harmless = list[Finding](), list[Finding]()
     for link in _links_with_inertia(robot):
         light, wide = _mass_fault(link.inertia), _tensor_fault(link.inertia, FEW_DIGITS)
         if light or wide:

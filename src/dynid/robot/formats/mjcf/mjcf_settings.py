@@ -314,9 +314,13 @@ def effort_limits(settings: MjcfSettings) -> dict[str, float]:
     """
     document = settings.document
     efforts: dict[str, float] = {}
-    for element in _section(document, "actuator", ACTUATORS):
-        _check_passive(settings, element, _PASSIVE_ACTUATOR)
+    sections = (section.children for section in document.root.all("actuator"))
+    for element in (child for children in sections for child in children if child.tag in ACTUATORS):
         actuator = settings.resolve(element, "main")
+        for name in _PASSIVE_ACTUATOR:
+            if name in actuator.attributes and document.number_list(actuator, name).any():
+                reason = f"'{name}' of a <{element.tag}> is not supported"
+                raise document.error(element, reason, "Give it to the joint, or remove it.")
         joint = actuator.attributes.get("joint", "")
         name = "forcerange" if "forcerange" in actuator.attributes else "ctrlrange"
         if joint and name in actuator.attributes and (name == "forcerange" or actuator.tag == "motor"):
@@ -324,16 +328,3 @@ def effort_limits(settings: MjcfSettings) -> dict[str, float]:
             effort = float(np.abs(document.numbers(actuator, name, 2)).min() * abs(gear))
             efforts[joint] = efforts.get(joint, 0.0) + effort
     return {joint: effort for joint, effort in efforts.items() if effort > 0.0}
-
-
-def _section(document: XmlDocument, tag: str, kinds: tuple[str, ...]) -> Iterator[Element]:
-    return (child for section in document.root.all(tag) for child in section.children if child.tag in kinds)
-
-
-def _check_passive(settings: MjcfSettings, element: Element, names: tuple[str, ...]) -> None:
-    resolved = settings.resolve(element, "main")
-    for name in names:
-        if name in resolved.attributes and settings.document.number_list(resolved, name).any():
-            raise settings.document.error(
-                element, f"'{name}' of a <{element.tag}> is not supported", "Give it to the joint, or remove it."
-            )
