@@ -91,7 +91,7 @@ def check_and_process(
     findings.extend(_report_rest(run))
     report(0.6, "equations")
     # the equations say nothing useful about a motion in wrong units
-    if robot is not None and not any(f.code in ("unit", "time-unit") and f.where != "effort" for f in findings):
+    if robot is not None and not any(f.code == "unit" and f.where != "effort" for f in findings):
         told = list(_check_equations(robot, recording, run))
         if any(finding.code == "unit" and finding.joint is None for finding in told):  # it explains that of each joint
             findings = [f for f in findings if not (f.code == "unit" and f.where == "effort")]

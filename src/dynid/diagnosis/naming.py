@@ -23,6 +23,7 @@ from dynid.diagnosis.suspects import (
     placements,
     trusted_values,
 )
+from dynid.diagnosis.torque_delay import Delay, find_delay
 from dynid.diagnosis.verdicts import (
     LEVEL,
     Fit,
@@ -126,10 +127,10 @@ def diagnose(robot: Robot, runs: Sequence[Experiment], *, level: float = LEVEL) 
         return (change,)
     case = Case.of(model)
     flipped = [*check_scale(model)] or [*check_friction(model, case.fit, level)]
-    return tuple(flipped or _name_suspects(case, runs, level))
+    return tuple(flipped or _name_suspects(case, robot, runs, level))
 
 
-def _name_suspects(case: Case, runs: Sequence[Experiment], level: float) -> Iterator[Finding]:
+def _name_suspects(case: Case, robot: Robot, runs: Sequence[Experiment], level: float) -> Iterator[Finding]:
     is_local = False
 
     def is_worth(place: int, verdict: Verdict) -> bool:
@@ -140,7 +141,10 @@ def _name_suspects(case: Case, runs: Sequence[Experiment], level: float) -> Iter
     judged = judge_suspects(case.fit, case.tried, level=level, is_worth=is_worth, first=first)
     for verdict in islice(judged, MOST_NAMED):
         is_local = verdict.group is not None
-        yield _finding(case, runs, verdict)
+        is_delay = case.suspects[verdict.suspect].kind == "delay"
+        yield _finding(case, runs, verdict, find_delay(robot, runs) if is_delay else None)
+        if is_delay:  # one column is not all of it, and the rest accuses nothing else
+            break
     names = dict.fromkeys(_hidden(case, first))
     if names:
         yield Finding(
@@ -160,7 +164,7 @@ def _hidden(case: Case, verdicts: Sequence[Verdict]) -> Iterator[str]:
             yield suspect.name(case.robot)
 
 
-def _finding(case: Case, runs: Sequence[Experiment], verdict: Verdict) -> Finding:
+def _finding(case: Case, runs: Sequence[Experiment], verdict: Verdict, delay: Delay | None) -> Finding:
     suspect, robot, evidence = case.suspects[verdict.suspect], case.robot, case.fit.evidence
     columns, told = case.columns(verdict.suspect, verdict), len(verdict.value) - 1
     if suspect.kind == "push":
@@ -168,6 +172,8 @@ def _finding(case: Case, runs: Sequence[Experiment], verdict: Verdict) -> Findin
         told = int(np.argmax(each))
         suspect = Suspect("push", told)
     kind, value, spread = KINDS[suspect.kind], float(verdict.value[told]), float(verdict.half_width[told])
+    if delay is not None:
+        value, spread = delay.seconds, delay.half_width_s
     others = "".join(f"; or {case.suspects[k].name(robot)}, which explains it as well" for k in verdict.rivals[:2])
     groups = case.tried[verdict.suspect].groups
     when, times = "", {}

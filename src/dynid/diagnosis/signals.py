@@ -59,7 +59,7 @@ def check_clock(recording: Recording) -> Iterator[Finding]:
                           remedy=error.remedy or "")  # fmt: skip
             continue
         if not RATES_HZ[0] <= clock.rate_hz <= RATES_HZ[1]:
-            yield Finding(code="time-unit", severity="error", where=name,
+            yield Finding(code="unit", severity="error", where=name,
                           message=f"a sampling rate of {clock.rate_hz:.3g} Hz is not that of a robot log",
                           evidence={"period [s]": clock.period_s},
                           remedy="Declare the unit of time (ms, us, ns) in the channel map.")  # fmt: skip
@@ -235,7 +235,7 @@ def _check_velocities(recording: Recording) -> Iterator[Finding]:
 def _wrong_scale(joint: str | None, scale: VelocityScale) -> Finding:
     whose = "all velocities" if joint is None else "velocities"
     clock = " alike: the clock of the log, or the velocities, are off by one factor" if joint is None else ""
-    return Finding(code="velocity-scale", severity="warning", where="time" if joint is None else "dq", joint=joint,
+    return Finding(code="inconsistent", severity="warning", where="time" if joint is None else "dq", joint=joint,
                    message=f"{whose} are {scale.ratio:.4g} +- {2.0 * scale.stderr:.1g} times the derivatives of the "
                    f"positions{clock}",
                    evidence={"measured / derived": scale.ratio, "standard error": scale.stderr},

@@ -47,7 +47,7 @@ BAND_ORDER = 4
 """Order of the low-pass of the comparison, which runs forwards and backwards (as `filter_there_and_back` has it)."""
 
 
-BIASING = frozenset({"controller", "delay", "drift", "gain", "load", "velocity-scale"})
+BIASING = frozenset({"controller", "delay", "drift", "gain", "load", "inconsistent"})
 """Codes of findings about logs and estimates that mean a biased result."""
 
 
