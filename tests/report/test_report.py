@@ -185,7 +185,7 @@ def test_series_of_known_residuals() -> None:
     middles, counts = bin_residuals(white)
     assert middles[np.argmax(counts)] == pytest.approx(0.0, abs=0.3)
     assert counts.sum() == pytest.approx(0.996 * white.size, rel=1e-3)
-    time, spiky, flat = thin(1, np.arange(1e5), np.where(np.arange(100_000) == 54_321, 7.0, 0.0), np.zeros(100_000))
+    time, spiky, flat = thin(np.arange(1e5), np.where(np.arange(100_000) == 54_321, 7.0, 0.0), np.zeros(100_000))
     assert spiky.max() == 7.0
     assert time.size == flat.size < 6000
 
@@ -225,7 +225,7 @@ def test_thinned_curves_keep_the_extremes_of_every_part(samples):
     time, torque, other, residual = np.arange(float(samples)), *np.cumsum(rng.normal(size=(3, samples)), axis=1)
     torque[rng.random(samples) < 0.1] = np.nan
     residual = residual.round()  # with ties
-    kept, *_ = thin(7, time, torque, other, residual)
+    kept, *_ = thin(time, torque, other, residual)
     if samples <= MOST_POINTS:
         assert kept.size == samples
         return

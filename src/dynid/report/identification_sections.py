@@ -22,14 +22,10 @@ from dynid.report.sections.next_commands import NextCommands
 from dynid.report.series import FEWEST, JointTorque, autocorrelate, bin_residuals, mean_over_speed, thin
 from dynid.tables import Cell, plain_number
 
-WORST = 6
-"""Number of parameters listed as the least known ones; a convention."""
 GOOD_CONDITION, POOR_CONDITION = 100.0, 1000.0
 """Condition numbers of the scaled regressor: excitation is called good below the first and poor beyond the second.
 
 Both are conventions: one hundred is the usual rule of thumb."""
-CREEP = 0.01
-"""Share of a joint's peak speed below which a change of sign does not count as a reversal; a convention."""
 INTRODUCTION = (
     "This report shows the masses, inertias and friction of a robot, identified from logs of its motion. The test is "
     "prediction: the identified model predicts the joint torques of a motion that was not used to identify it, and its "
@@ -86,7 +82,7 @@ def verdict_chapter(
         *([Code(commands.onward(passed=check is not None and check.passed))] if commands else []),
         Bullets(tuple((words, ", ".join(names)) for words, names in bounds.items() if names)),
         Cards(tuple(_figures(fit, check))),
-        *(_joint_errors(check, fit, held_out, noise) if check is not None else []),
+        *(_joint_errors(check, held_out, noise) if check is not None else []),
         Text(INTRODUCTION, "hint"),
     )
     return Chapter("Verdict", blocks)
@@ -160,7 +156,7 @@ def _figures(fit: Identification, check: Validation | None) -> list[tuple[str, s
     ]
 
 
-def _joint_errors(check: Validation, fit: Identification, held_out: Sequence[Experiment], noise: Floats) -> list[Block]:
+def _joint_errors(check: Validation, held_out: Sequence[Experiment], noise: Floats) -> list[Block]:
     """Held-out errors joint by joint beside those of the prior model, and log by log where there are several."""
     rows: list[tuple[Cell, ...]] = [
         (name, float(error), float(prior), float(rms))
@@ -174,16 +170,13 @@ def _joint_errors(check: Validation, fit: Identification, held_out: Sequence[Exp
         "held-out data."
     )
     if held_out:
-        header = (*header, f"limit of {check.limit:g} %", "residual is mostly", "noise in the residual %",
-                  "correlation time [s]")  # fmt: skip
+        header = (*header, f"limit of {check.limit:g} %", "residual is mostly", "noise in the residual %")
         words = [("above" if error > check.limit else "within", "noise" if share >= NOISE_SHARE else "model")
                  for error, share in zip(check.per_joint, noise, strict=True)]  # fmt: skip
-        times = _correlation_times(fit, held_out)
-        rows = [(*row, *words[j], float(noise[j]), times[j]) for j, row in enumerate(rows)]
+        rows = [(*row, *words[j], float(noise[j])) for j, row in enumerate(rows)]
         note += (
             " The share of noise is estimated from the torques above the band of the motion; the rest of the "
-            "residual comes from errors of the model. The correlation time is how long an unfiltered residual "
-            "stays alike."
+            "residual comes from errors of the model."
         )
     title = Heading("Comparison with the prior model")
     blocks: list[Block] = [title, Text(note, "hint"), Rows(header, tuple(rows))]
@@ -191,18 +184,6 @@ def _joint_errors(check: Validation, fit: Identification, held_out: Sequence[Exp
         return blocks
     table = check.log_table()
     return [*blocks, Heading("Held-out logs"), Rows(table.header, table.rows)]
-
-
-def _correlation_times(fit: Identification, runs: Sequence[Experiment]) -> list[float]:
-    """(n,) time after which the autocorrelation of each residual has fallen to 1/e [s], at most one second."""
-    longest = max(runs, key=lambda run: run.samples).matched(fit.robot)
-    residual, found = longest.effort - fit.torque(longest), []
-    for j in range(fit.robot.dof):
-        e = residual[longest.valid[:, j], j]
-        lags, correlation = autocorrelate(e, longest.rate_hz) if e.size >= FEWEST else (np.zeros(1), np.zeros(1))
-        below = np.flatnonzero(correlation < np.exp(-1.0))
-        found.append(float(lags[below[0]] if below.size else lags[-1]))
-    return found
 
 
 def refusal_chapter(error: DynidError, findings: Sequence[Finding], commands: NextCommands) -> Chapter:
@@ -251,7 +232,7 @@ def torques_chapter(joints: Sequence[JointTorque], drawings: Sequence[Block], *,
     plots = []
     for joint in joints:
         channels = (joint.measured, joint.identified, joint.prior, joint.residual)
-        time, *values = thin(len(joints), joint.time, *channels)
+        time, *values = thin(joint.time, *channels)
         curves = list(zip(("measured", "identified", "prior model", "residual"), values, strict=True))
         label = f"torque of {joint.name}: measured, identified, prior model, residual"
         plots.append(
@@ -303,15 +284,15 @@ def friction_chapter(joints: Sequence[JointFriction]) -> Chapter:
 
 
 def excitation_chapter(fit: Identification, runs: Sequence[Experiment]) -> Chapter:
-    """Ranges, speeds and reversals of every joint; condition number; the least known parameters."""
+    """Ranges and speeds of every joint; condition number."""
     runs = [run for run in runs if run.samples]
     if not runs:
         return Chapter("Excitation", ())
     header = (
         "joint", "lowest", "highest", "share of range %", "peak speed +", "peak speed -", "share of speed limit %",
-        "reversals", "valid samples",
+        "valid samples",
     )  # fmt: skip
-    estimate, condition = fit.estimate, fit.estimate.condition
+    condition = fit.estimate.condition
     word = "good" if condition < GOOD_CONDITION else "usable" if condition < POOR_CONDITION else "poor"
     text = (
         f"The condition number of the regressor with scaled columns is {plain_number(condition)}: {word}. It is "
@@ -320,14 +301,9 @@ def excitation_chapter(fit: Identification, runs: Sequence[Experiment]) -> Chapt
         f"{fit.bounds.sentence} [GautierKhalil1992]. Dry friction needs "
         "every joint to move both ways, inertia needs acceleration, and gravity terms need different poses."
     )
-    order = np.argsort(-np.where(np.isfinite(estimate.relative_stderr), estimate.relative_stderr, np.inf))[:WORST]
-    weakest = tuple((estimate.names[k], float(estimate.values[k]), float(estimate.stderr[k]), estimate.units[k])
-                    for k in order)  # fmt: skip
     blocks = (
         Text(text, "hint"),
         Rows(header, tuple(_covered(fit, j, runs) for j in range(fit.robot.dof))),
-        Heading("Parameters with the largest relative uncertainty"),
-        Rows(("parameter", "value", "standard deviation", "unit"), weakest),
     )
     return Chapter("Excitation", blocks)
 
@@ -347,12 +323,5 @@ def _covered(fit: Identification, j: int, runs: Sequence[Experiment]) -> tuple[C
         float(scale * max(dq.max(), 0.0)),
         float(scale * max(-dq.min(), 0.0)),
         float(100.0 * np.abs(dq).max() / limits.velocity) if np.isfinite(limits.velocity) else None,
-        sum(_reversals(run.dq[:, j]) for run in runs),
         int(sum(run.valid[:, j].sum() for run in runs)),
     )
-
-
-def _reversals(speed: Floats) -> int:
-    """Count how often a joint reverses its direction; speeds below `CREEP` of the peak do not count."""
-    signs = np.sign(speed[np.abs(speed) > CREEP * max(float(np.abs(speed).max()), 1e-12)])
-    return int(np.count_nonzero(np.diff(signs)))

@@ -11,18 +11,17 @@ from dynid.kernels import inverse_dynamics
 from dynid.report.html_blocks import Block, Cards, Heading, Plot, Rows, Text
 from dynid.report.page import Chapter
 from dynid.report.replay import play_motion
+from dynid.report.series import MOST_POINTS
 from dynid.robot.model import Robot
 from dynid.tables import plain_number
 
-POINTS = 1000
-"""Samples of the motion that are drawn; a convention, about one per pixel."""
 NEAREST = 12
 """Limits listed as the nearest ones; a convention."""
 
 
 def plan_chapters(plan: Excitation, robot: Robot | None = None) -> list[Chapter]:
     """Key figures, curves, accuracy and margins of a designed motion; with the robot its torques and a player, too."""
-    samples = plan.sample(POINTS / plan.trajectory.duration)
+    samples = plan.sample(MOST_POINTS / plan.trajectory.duration)
     overview = Chapter("Motion to record", (*_figures(plan), *_curves(plan, robot, samples), *_tables(plan)))
     moving = [play_motion(robot, samples.time, samples.q)] if robot is not None else []
     return [overview, *moving, _search(plan)]

@@ -13,14 +13,10 @@ from dynid.links.identify import Identification
 from dynid.links.validation import Validation
 from dynid.processing.experiment import Experiment
 from dynid.report.html_blocks import subtract_start
-from dynid.report.series import FEWEST, autocorrelate, bin_residuals, joint_torques, mean_over_speed
+from dynid.report.series import FEWEST, MOST_POINTS, autocorrelate, bin_residuals, joint_torques, mean_over_speed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-POINTS = 2000
-"""Samples of a designed motion that are drawn; a convention, about one per pixel of a wide screen."""
 
 
 def plot(result: Identification | Validation | Excitation, run: Experiment | None = None) -> Figure:
@@ -125,7 +121,7 @@ def _validation(check: Validation) -> Figure:
 
 
 def _excitation(plan: Excitation) -> Figure:
-    samples = plan.sample(POINTS / plan.trajectory.duration)
+    samples = plan.sample(MOST_POINTS / plan.trajectory.duration)
     figure, axes = _subplots(3, 1, figsize=(9, 7), sharex=True)
     for axis, values, label in zip(
         axes[:, 0], (samples.q, samples.dq, samples.ddq), ("position", "speed", "acceleration"), strict=True

@@ -12,20 +12,14 @@ from dynid.estimation.rows import torque_along
 from dynid.links.identify import Identification
 from dynid.processing.experiment import Experiment
 
-ALL_POINTS = 60_000
-"""Points per channel of a page, over all joints; a convention that bounds the size of the page."""
-MOST_POINTS = 5000
+MOST_POINTS = 4000
 """Points of one curve; a convention, a few per pixel of a wide screen. `thin` keeps the extremes of longer curves."""
 FEWEST = 32
 """Samples of a joint below which its residuals are not drawn; a convention."""
-BINS = 60
-"""Bins of a histogram of residuals; a convention."""
+BINS = 40
+"""Bins of a histogram of residuals, and classes of speed over which they are averaged; a convention."""
 TAIL_PERCENT = 0.2
 """Share of the residuals that a histogram leaves out at each end [%], so that single outliers do not stretch it."""
-SPEED_CLASSES = 40
-"""Classes of equally many samples over which residuals are averaged; a convention."""
-MOST_LAGS = 500
-"""Points of an autocorrelation that are drawn; a convention."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,17 +70,15 @@ def joint_torques(fit: Identification, run: Experiment) -> tuple[JointTorque, ..
     )
 
 
-def thin(joints: int, *channels: Floats) -> list[Floats]:
+def thin(*channels: Floats) -> list[Floats]:
     """Select the same rows of several channels so that the peaks of the second and of the last one stay visible.
 
     Args:
-        joints: Number of joints that share the page.
         channels: Arrays of equal length; time comes first.
     """
-    most = min(MOST_POINTS, ALL_POINTS // max(1, joints))
-    if channels[0].size <= most:
+    if channels[0].size <= MOST_POINTS:
         return list(channels)
-    count, parts = channels[0].size, most // 4
+    count, parts = channels[0].size, MOST_POINTS // 4
     # as numpy.array_split cuts: the first parts are one row longer; shorter ones repeat their last row
     size, longer = divmod(count, parts)
     starts = np.arange(parts) * size + np.minimum(np.arange(parts), longer)
@@ -114,11 +106,10 @@ def autocorrelate(e: Floats, rate_hz: float) -> tuple[Floats, Floats]:
     step = 1 << max(0, (e.size + lags).bit_length() - 4)
     spectrum = np.abs(np.fft.rfft(e - e.mean(), -(-(e.size + lags) // step) * step)) ** 2
     correlation = np.fft.irfft(spectrum)[:lags] / max(float(np.sum((e - e.mean()) ** 2)), 1e-300)
-    step = -(-lags // MOST_LAGS)
-    return np.arange(lags)[::step] / rate_hz, correlation[::step]
+    return np.arange(lags) / rate_hz, correlation
 
 
 def mean_over_speed(e: Floats, speed: Floats) -> tuple[Floats, Floats]:
     """Average speed and residual in classes of similar speed; friction that the model lacks shows here."""
-    parts = [part for part in np.array_split(np.argsort(speed), SPEED_CLASSES) if part.size]
+    parts = [part for part in np.array_split(np.argsort(speed), BINS) if part.size]
     return np.array([speed[part].mean() for part in parts]), np.array([e[part].mean() for part in parts])

@@ -9,9 +9,7 @@ from dynid.monitor.alarms import Watch
 from dynid.monitor.calibration import Sight
 from dynid.report.html_blocks import Block, Plot, Rows, Text
 from dynid.report.page import Chapter, Page
-
-MOST_POINTS = 4000
-"""Samples of a trace that are drawn (convention: some per pixel)."""
+from dynid.report.series import MOST_POINTS
 
 
 def watch_page(
