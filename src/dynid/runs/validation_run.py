@@ -147,6 +147,11 @@ class _Side:
         names = options.get("held_out" if recipe.hold_out is None else "logs") or ()
         return cls(saved, options, recipe, {digests[name]: name for name in names if name in digests})
 
+    def option(self, name: str) -> Any:
+        """An option of the run; None where it was not given."""
+        value = self.options.get(name)
+        return None if value == "none" else value
+
     def proof(self, other: _Side) -> list[str]:
         """Its logs that the other run has not seen, unless both hold out the same part of them."""
         same = self.recipe.hold_out == other.recipe.hold_out and self.logs.keys() == other.logs.keys()
@@ -179,7 +184,8 @@ def judge_alike(first: Path, second: Path) -> Contest:
                     raise DataError("it is missing, or has changed since the run", path=log)
             used.update(logs)
             chosen = replace(recipe, hold_out=side.recipe.hold_out)
-            reader = LogReader(robot=fits[0].robot, recipe=chosen, channel_map=side.options.get("channel_map"))
+            channels, rows, time = (side.option(name) for name in ("channel_map", "rows", "time"))
+            reader = LogReader(robot=fits[0].robot, recipe=chosen, channel_map=channels, rows=rows, time=time)
             if logs and chosen.hold_out is not None:
                 runs += reader.training_and_proof(logs)[1]
             elif logs:
@@ -188,7 +194,7 @@ def judge_alike(first: Path, second: Path) -> Contest:
         return Contest(names, None, str(error), differ)
     if not runs:
         return Contest(names, None, "neither was judged on a log that the other has not seen", differ)
-    one, two = (validate(f, runs, band_hz=recipe.band_hz, trim_s=recipe.trim_s) for f in fits)
+    one, two = (validate(f, runs, band_hz=recipe.band_hz) for f in fits)
     return Contest(names, (one, two), "", differ)
 
 
@@ -197,16 +203,14 @@ def _common_recipe(first: _Side, second: _Side) -> Recipe:
     a, b = first.recipe, second.recipe
     cutoffs = [facts["cutoff_hz"] for side in (first, second) for facts in side.saved.content["data"]]
     known = [cutoff for cutoff in cutoffs if cutoff is not None]
+    widths = [width for width in (a.dead_band, b.dead_band) if width is not None]
+    all_move = len(widths) < 2 and 0.0 not in widths  # None leaves out standstill alone
     return replace(
         a,
         gate=False,
         cutoff_hz=max(known, default="auto"),
         band_hz=None if a.band_hz is None or b.band_hz is None else max(a.band_hz, b.band_hz),
-        trim_s=a.trim_s if a.trim_s == b.trim_s else None,
-        dead_band=min(a.dead_band, b.dead_band),
-        judge_rest=a.judge_rest or b.judge_rest,
-        rows=a.rows if a.rows == b.rows else None,
-        time=a.time if a.time == b.time else None,
+        dead_band=None if all_move else min(widths),
     )
 
 
