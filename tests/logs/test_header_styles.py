@@ -167,15 +167,6 @@ def test_the_template_names_columns_that_are_there(tmp_path: Path) -> None:
     assert '# columns = "c{2..7}"' in inspect_log(path).toml
 
 
-def test_a_unit_spelled_otherwise_overrides_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "run.csv"
-    path.write_text("t [s],q1 (rad),tau1 (Nm)\n0,0,1\n0.01,0.1,2\n0.02,0.2,1\n")
-    for unit, overrides in (("N m", False), ("mN m", True)):
-        channel_map = tomllib.loads(inspect_log(path).toml) | {"effort": {"columns": "tau1 (Nm)", "unit": unit}}
-        notes = read_recording(path, channel_map=channel_map).notes
-        assert any("overrides Nm" in note for note in notes) == overrides
-
-
 def test_a_log_of_another_robot_is_told_by_its_joints(tmp_path: Path) -> None:
     """Names come first: nothing is said of units while the joints differ."""
     style = next(style for style in STYLES if style.name == "by_name")
@@ -231,7 +222,7 @@ def write_shuffled_bag(path: Path, order: list[int], extra: bool) -> Path:
     return path
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_bags_with_shuffled_joints_are_mapped_by_name(seed: int, tmp_path: Path) -> None:
     order = np.random.default_rng(seed).permutation(6).tolist()
     path = write_shuffled_bag(tmp_path / f"run{'.mcap' if seed % 2 else '.db3'}", order, extra=seed % 3 == 0)

@@ -9,7 +9,6 @@ import sqlite3
 import struct
 import sys
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -192,29 +191,6 @@ def test_cut_text_is_salvaged_and_strictly_refused(tmp_path: Path) -> None:
     assert [finding.code for finding in recording.findings] == ["salvaged"] * 2
     with pytest.raises(LogReadError):
         read_recording(path, channel_map=FLAT_MAP, strict=True)
-
-
-def random_decimals() -> Iterator[str]:
-    """Every shape of number a log may hold, halfway cases included."""
-    rng = np.random.default_rng(3)
-    for bits in rng.integers(0, 2**63, 4000):
-        yield repr(float(np.int64(bits).view(np.float64)))
-    for digits, exponent in zip(rng.integers(1, 22, 4000), rng.integers(-345, 312, 4000)):
-        yield f"{rng.integers(0, 9)}{''.join(map(str, rng.integers(0, 10, digits)))}e{exponent}"
-    for digits, value in zip(rng.integers(0, 26, 4000), rng.uniform(-2, 2, 4000)):
-        yield f"{value:.{digits}f}"
-    for mantissa, exponent in zip(rng.integers(2**52, 2**53, 4000), rng.integers(-6, 8, 4000)):
-        yield f"{2 * int(mantissa) + 1}e{exponent}"
-
-
-def test_decimals_are_rounded_correctly(tmp_path: Path) -> None:
-    tokens = list(random_decimals())
-    path = tmp_path / "numbers.txt"
-    path.write_text("x\n" + "\n".join(tokens) + "\n")
-    (found,) = read_table(path).columns.values()
-    wanted = np.array([float(token) for token in tokens])
-    different = (found.view(np.uint64) != wanted.view(np.uint64)) & ~(np.isnan(found) & np.isnan(wanted))
-    assert not [tokens[k] for k in np.flatnonzero(different)]
 
 
 # --- NumPy files ----------------------------------------------------------------------------------------------------
@@ -488,22 +464,6 @@ def test_empty_stamps_and_several_topics(tmp_path: Path) -> None:
         read_recording(tmp_path / "b.db3")
     named = {"position": {"columns": "/left/position/{joint}"}, "joints": list(JOINTS)}
     np.testing.assert_array_equal(read_recording(tmp_path / "b.db3", channel_map=named).q, LOG.q[:20:2])
-
-
-def test_hostile_sqlite_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dynid.logs.readers.guarded.BASE_SECONDS", 1.0)
-    path = tmp_path / "log.db3"
-    write_db3(path, LOG)
-    database = sqlite3.connect(path)
-    database.execute("DROP TABLE messages")
-    database.execute(
-        "CREATE VIEW messages AS WITH RECURSIVE c(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM c) "
-        "SELECT id, 99 AS topic_id, id AS timestamp, zeroblob(8) AS data FROM c"
-    )
-    database.commit()
-    database.close()
-    with pytest.raises(LogReadError):
-        read_table(path)
 
 
 def test_bag_without_useful_messages_says_what_it_holds(tmp_path: Path) -> None:

@@ -74,19 +74,6 @@ def test_a_dialect_that_cannot_be_is_refused_with_those_that_can(text, key, valu
     assert "leave the line out" in str(caught.value.remedy)
 
 
-def test_the_remedy_of_exchanged_axes_tells_the_way_back(tmp_path):
-    np.savez(tmp_path / "log.npz", t=LOG.time, q=LOG.q)
-    np.savez(tmp_path / "wide.npz", t=LOG.time, q=LOG.q.T)
-    for name, transpose, remedy in (("log", True, "Take transpose out"), ("wide", False, "Set transpose = true")):
-        position = {"columns": "q", "unit": "rad", "transpose": transpose}
-        with pytest.raises(DataError) as caught:
-            read_recording(tmp_path / f"{name}.npz", channel_map={**MAP, "position": position})
-        assert remedy in str(caught.value.remedy)
-        read_recording(
-            tmp_path / f"{name}.npz", channel_map={**MAP, "position": {**position, "transpose": not transpose}}
-        )
-
-
 def test_errors_of_a_map_name_the_map(tmp_path, text):
     path = tmp_path / "map.toml"
     path.write_text('[time]\ncolumn = "t"\nunit = "s"\n[position]\ncolumns = "p{1..2}"\nunit = "rad"\n')

@@ -77,19 +77,6 @@ def test_pieces_of_a_file_make_up_the_file(log: Recording, tmp_path: Path, suffi
         np.testing.assert_array_equal(joined, getattr(whole, name))
 
 
-def test_a_fortran_array_and_a_counted_clock(tmp_path: Path) -> None:
-    values = np.random.default_rng(0).normal(size=(1000, 4))
-    np.save(tmp_path / "log.npy", np.asfortranarray(values))
-    channel_map = {
-        "time": {"sample_time": 2, "unit": "ms"},
-        "position": {"columns": "array[{0..1}]", "unit": "rad"},
-        "effort": {"columns": "array[{2..3}]", "unit": "N m"},
-    }
-    parts = list(read_stream(tmp_path / "log.npy", channel_map=channel_map, rows=300))
-    np.testing.assert_array_equal(np.concatenate([part.q for part in parts]), values[:, :2])
-    np.testing.assert_allclose(np.concatenate([part.time for part in parts]), 2e-3 * np.arange(1000))
-
-
 @pytest.mark.parametrize("group", [700, 3000, 50_000])
 def test_pieces_of_a_parquet_file_do_not_depend_on_its_row_groups(tmp_path: Path, group: int) -> None:
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")

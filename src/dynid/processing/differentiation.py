@@ -70,7 +70,7 @@ class CentralDifferences:
         w = 2.0 * np.pi * np.asarray(frequency_hz) / rate_hz
         response = sum(2.0 * weight * np.sin(k * w) for k, weight in enumerate(_STENCILS[self.accuracy], start=1))
         once = np.where(w > 1e-9, response / np.maximum(w, 1e-9), 1.0)
-        return low_pass.gains(frequency_hz, rate_hz, cutoffs_hz) * once**self.times
+        return np.asarray(low_pass.gains(frequency_hz, rate_hz, cutoffs_hz) * once**self.times)
 
     def margin(self) -> int:
         """Samples at each end that no full stencil reaches."""
