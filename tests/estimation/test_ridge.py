@@ -22,6 +22,7 @@ def test_equation_20_on_the_regressor_itself() -> None:
     tau = np.concatenate([run.effort for run in equations.experiments]).ravel()
     expected = np.linalg.solve(K.T @ K + 10.0 * np.eye(30), K.T @ tau)  # (20)
     assert Ridge(10.0).parameters(equations) == pytest.approx(expected, abs=1e-8)
+    assert Ridge(10.0).solve(equations).least_norm == pytest.approx(expected, abs=1e-8)
 
 
 def test_the_papers_figures() -> None:

@@ -243,6 +243,11 @@ class Identification:
             joints.to_text(),
             *parameter_tables(self),
         ]
+        if estimate.least_norm is not None:
+            layout = self.base.layout
+            rows = zip(layout.names, estimate.least_norm.tolist(), (entry.unit for entry in layout), strict=True)
+            lines += ["", "All standard parameters, near the smallest norm ([Atkeson1986] Table 4):"]
+            lines.append(Table.of(["parameter", "value", "unit"], list(rows)).to_text())
         hidden = self.base.unidentifiable
         if hidden:
             lines += ["", f"These parameters never act on the torques and stay unknown: {', '.join(hidden)}."]

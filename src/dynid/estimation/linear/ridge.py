@@ -63,7 +63,8 @@ class Ridge(Estimator):
             f"the relative bias is up to {share:.2g}",
         )
         extras = {"d": d, "smallest_eigenvalue": smallest, "largest_bias_share": share}
-        return replace(estimate, findings=(*estimate.findings, found), extras=extras)
+        whole = standard.solve(_gains(standard, d))[: len(equations.base.layout)]
+        return replace(estimate, least_norm=whole, findings=(*estimate.findings, found), extras=extras)
 
     def parameters(self, equations: Factors) -> Floats:
         """(p,) all standard parameters, as in [Atkeson1986] Table 4: near the smallest norm, seldom possible bodies."""

@@ -63,6 +63,7 @@ class TruncatedSVD(Estimator):
             estimate,
             covariance=covariance,
             undetermined=estimate.undetermined | lost,
+            least_norm=standard.solve(_gains(standard, kept))[: len(equations.base.layout)],
             findings=(*estimate.findings, found),
             extras=extras,
         )
