@@ -10,6 +10,7 @@ import pytest
 
 import dynid
 from dynid.errors import ArgumentError, IdentifiabilityError
+from dynid.estimation.closed_loop.law_test import check_controller
 from support.closed_loops import EVERY, Scene, scene
 
 ESTIMATORS = [
@@ -79,7 +80,7 @@ def test_a_wrong_control_law_is_said(estimator: dynid.estimation.Estimator, shar
 def test_a_right_control_law_is_not_accused() -> None:
     chosen = three()
     for seed in range(6):
-        assert not dynid.estimation.check_controller(chosen.equations(chosen.noisy(seed)), chosen.values)
+        assert not check_controller(chosen.equations(chosen.noisy(seed)), chosen.values)
 
 
 @pytest.mark.parametrize("cutoff_hz", [20.0, None])
@@ -91,14 +92,14 @@ def test_the_control_law_is_judged_whatever_the_parameters(cutoff_hz: float | No
     wrong = chosen.base.project(chosen.prior.parameter_vector)  # up to 20 % off
     for seed in range(4):
         log = chosen.noisy(seed, cutoff_hz=cutoff_hz)
-        assert not dynid.estimation.check_controller(chosen.equations(log), wrong)
+        assert not check_controller(chosen.equations(log), wrong)
         for part, other in (
             ("proportional", dynid.loop.PD(1.05 * kp, kd)),
             ("differs", dynid.loop.PD(kp, 0.6 * kd)),
             ("law does not explain", dynid.loop.PID(kp, 3.0 * kp, kd)),
         ):
             told = replace(log, loop=replace(chosen.loop, law=other))
-            found = dynid.estimation.check_controller(chosen.equations(told), wrong)
+            found = check_controller(chosen.equations(told), wrong)
             assert any(part in finding.message for finding in found)
 
 

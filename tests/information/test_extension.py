@@ -10,8 +10,9 @@ import pytest
 
 import dynid
 from dynid.errors import DataError
-from dynid.information import Extension, reduce_extended, reduce_samples
+from dynid.information.extension import Extension
 from dynid.information.methods import METHODS, Method
+from dynid.information.reduction import reduce_extended, reduce_samples
 
 ROBOT = dynid.robots.gautier_khalil_3r()
 COLUMNS = dynid.base_parameters(ROBOT).columns

@@ -4,7 +4,6 @@ from dynid.estimation.closed_loop.didim import DIDIM as DIDIM
 from dynid.estimation.closed_loop.in_loop import InLoop as InLoop
 from dynid.estimation.closed_loop.in_loop import with_loop as with_loop
 from dynid.estimation.closed_loop.instrumental import InstrumentalVariables as InstrumentalVariables
-from dynid.estimation.closed_loop.law_test import check_controller as check_controller
 from dynid.estimation.equations import Factors as Factors
 from dynid.estimation.equations import LoopedRuns as LoopedRuns
 from dynid.estimation.equations import Samples as Samples
@@ -20,13 +19,10 @@ from dynid.estimation.linear.reduced_set import ReducedSet as ReducedSet
 from dynid.estimation.linear.ridge import Ridge as Ridge
 from dynid.estimation.linear.robust import Huber as Huber
 from dynid.estimation.linear.truncated_svd import TruncatedSVD as TruncatedSVD
-from dynid.estimation.online.link_excitation import LinkExcitation as LinkExcitation
 from dynid.estimation.online.link_excitation import excitation_table as excitation_table
 from dynid.estimation.online.online_energy import OnlineEnergy as OnlineEnergy
 from dynid.estimation.online.online_least_squares import OnlineLeastSquares as OnlineLeastSquares
 from dynid.estimation.online.online_links import OnlineLinkByLink as OnlineLinkByLink
-from dynid.estimation.perturbation import EstimateBounds as EstimateBounds
-from dynid.estimation.perturbation import PerturbationBounds as PerturbationBounds
 from dynid.estimation.perturbation import estimate_bounds as estimate_bounds
 from dynid.estimation.perturbation import perturbation_bounds as perturbation_bounds
 from dynid.estimation.physical.bounds import Bounds as Bounds

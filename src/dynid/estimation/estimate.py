@@ -66,7 +66,7 @@ class Estimate:
     """(p,) standard parameters; None from estimators of base parameters only."""
     least_norm: Floats | None = None
     """(p,) all standard parameters by an estimator that finds them together, near the smallest norm and seldom those of
-    possible bodies ([Atkeson1986] Table 4); None by others."""
+    possible bodies (Table 4 of Atkeson's paper); None by others."""
     findings: tuple[Finding, ...] = ()
     """What a person should know: undetermined parameters, fallbacks, chosen weights, doubts."""
     at_bound: tuple[str, ...] = ()

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynid.arrays import Floats
-from dynid.information import Extension, Information, reduce_extended
-from dynid.information.extension import FilteredColumn
+from dynid.information import Information
+from dynid.information.extension import Extension, FilteredColumn
+from dynid.information.reduction import reduce_extended
 from dynid.kernels import kernel
 from dynid.parameters.base_set import BaseParameters
 from dynid.processing.experiment import Experiment

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dynid.lazy import lazy_names
 
 NAMES = {
-    "extension": ["Extension"],
     "factor": ["Factor"],
     "information": ["Information"],
-    "reduction": ["reduce_extended", "reduce_samples", "reduce_stream"],
+    "reduction": ["reduce_samples", "reduce_stream"],
 }
 """Module -> its public names, loaded at first use."""
 

@@ -1,8 +1,6 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
-from dynid.information.extension import Extension as Extension
 from dynid.information.factor import Factor as Factor
 from dynid.information.information import Information as Information
-from dynid.information.reduction import reduce_extended as reduce_extended
 from dynid.information.reduction import reduce_samples as reduce_samples
 from dynid.information.reduction import reduce_stream as reduce_stream

@@ -134,12 +134,6 @@ def reduce_extended(
 
     Raises:
         DataError: if a number that counts is NaN or infinite, or a shape is wrong.
-
-    Example:
-        >>> from dynid.information import Extension
-        >>> extension = Extension(key="tanh", further=({0: np.tanh(run.dq[:, 0])},))
-        >>> dynid.information.reduce_extended(robot, run, extension).columns[-1] == robot.parameter_vector.size
-        True
     """
     setup = equations(robot, columns)
     shape = extend(setup, extension, robot.parameter_vector.size)

@@ -7,8 +7,7 @@ from dynid.lazy import lazy_names
 NAMES = {
     "identify": ["Identification"],
     "recipe": ["Recipe"],
-    "rich.joint_friction": ["JointFriction", "joint_friction"],
-    "pruning": ["PrunedRobot", "PruningCost"],
+    "rich.joint_friction": ["joint_friction"],
     "significance": ["Significance", "significant_parameters"],
     "validation": ["Validation", "cross_validate", "validate"],
 }

@@ -1,10 +1,7 @@
 # Types of the public names; written by tests/support/public_stub.py.
 
 from dynid.links.identify import Identification as Identification
-from dynid.links.pruning import PrunedRobot as PrunedRobot
-from dynid.links.pruning import PruningCost as PruningCost
 from dynid.links.recipe import Recipe as Recipe
-from dynid.links.rich.joint_friction import JointFriction as JointFriction
 from dynid.links.rich.joint_friction import joint_friction as joint_friction
 from dynid.links.significance import Significance as Significance
 from dynid.links.significance import significant_parameters as significant_parameters

@@ -201,7 +201,7 @@ class Identification:
         return estimate_bounds(self.equations, self.in_columns.estimate)
 
     def with_significant(self, share: str) -> Identification:
-        """The same with a short model, for real-time code ([Izaguirre1992] section 7).
+        """The same with a short model, for real-time code; see `significant_parameters`.
 
         Args:
             share: Share of a joint's largest torque, such as "1%", below which parameters are left out; the others are
@@ -246,7 +246,7 @@ class Identification:
         if estimate.least_norm is not None:
             layout = self.base.layout
             rows = zip(layout.names, estimate.least_norm.tolist(), (entry.unit for entry in layout), strict=True)
-            lines += ["", "All standard parameters, near the smallest norm ([Atkeson1986] Table 4):"]
+            lines += ["", "All standard parameters, near the smallest norm (Table 4 of Atkeson's paper):"]
             lines.append(Table.of(["parameter", "value", "unit"], list(rows)).to_text())
         hidden = self.base.unidentifiable
         if hidden:

@@ -51,11 +51,6 @@ def check_controller(
         equations: With experiments that have a loop.
         beta: (b,) base parameters, estimated.
         motions: Simulated with these parameters, where that was done before.
-
-    Example:
-        >>> looped = dynid.estimation.with_loop(run, motion, law=law, rate_hz=500.0)
-        >>> equations = dynid.estimation.build_equations(robot, looped)
-        >>> findings = dynid.estimation.check_controller(equations, fit.estimate.values)
     """
     runs = equations if isinstance(equations, LoopRuns) else LoopRuns.of(equations)
     if np.shape(beta) != (len(runs.equations.names),):
