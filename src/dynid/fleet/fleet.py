@@ -393,8 +393,8 @@ def _assemble(
         for log, repair in of_logs.items():
             repairs.setdefault(arm, {}).setdefault(log, []).append(repair)
     if repairs:
-        for arm, of_logs in repairs.items():
-            logs[arm] = [_repaired(leaf, of_logs.get(log, ()), pool) for log, leaf in enumerate(logs[arm])]
+        for arm, mended in repairs.items():
+            logs[arm] = [_repaired(leaf, mended.get(log, ()), pool) for log, leaf in enumerate(logs[arm])]
             arms[arm] = _arm(robot, base, names[arm], logs[arm], window_s)
         pool = pool_arms(arms, own_places, [k for k in range(len(arms)) if k not in repairs])
     own_names, own_units = (tuple(of[place] for place in own_places) for of in (base.names, base.units))

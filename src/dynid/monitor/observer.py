@@ -14,12 +14,13 @@ from dynid.arrays import Floats
 from dynid.checks import as_number, as_sample
 from dynid.errors import ArgumentError, DataError
 from dynid.estimation.rows import stretches, torque_of_terms
-from dynid.kernels import Kernel, kernel
+from dynid.kernels import kernel
 from dynid.links.identify import Identification
 from dynid.monitor.observer_model import ObserverModel
 from dynid.processing.experiment import Experiment
 from dynid.robot.model import Robot
 from dynid.tape import compile_single
+from dynid.tape.kernel import Kernel
 from dynid.terms.memory import lag_exponentially
 
 Source = Robot | Identification | ObserverModel

@@ -57,7 +57,8 @@ def check_log(fit: Identification, run: Experiment) -> Iterator[Finding]:
 def unexplained_share(fit: Identification, run: Experiment) -> float:
     """Error of a model's torques along a log over the torques [-]."""
     left = np.where(run.valid, run.effort - fit.torque(run), 0.0)
-    return float(np.linalg.norm(left) / max(np.linalg.norm(np.where(run.valid, run.effort, 0.0)), 1e-300))
+    size = float(np.linalg.norm(np.where(run.valid, run.effort, 0.0)))
+    return float(np.linalg.norm(left)) / max(size, 1e-300)
 
 
 def watched_samples(fit: Identification, clean: Sequence[Log | Experiment], notice: Notice) -> SeenSamples:
