@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
+from functools import partial
 from pathlib import Path
-from types import ModuleType
+from types import SimpleNamespace
 
 import pytest
 
+from dynid.dynamics.regressor import torque_regressor
+from dynid.robot.zoo import puma560
+
 
 @pytest.fixture(scope="session")
-def puma() -> ModuleType:
-    """The realistic workload."""
-    specification = importlib.util.spec_from_file_location("tape_puma", Path(__file__).with_name("puma.py"))
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
+def puma() -> SimpleNamespace:
+    """The PUMA's (6, 60) regressor as a realistic workload, in plain NumPy for numbers of any kind."""
+    return SimpleNamespace(regressor=partial(torque_regressor, puma560().with_terms().with_couplings()))
 
 
 @pytest.fixture(autouse=True)

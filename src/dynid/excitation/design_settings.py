@@ -17,10 +17,8 @@ from dynid.excitation.criteria import Criterion
 from dynid.excitation.limits import MotionLimits
 from dynid.excitation.measured import Measured
 from dynid.excitation.trajectories.fourier import FourierTrajectory
+from dynid.excitation.trajectories.trajectory import ROUNDING
 from dynid.robot.model import Robot
-
-_ROUNDING = 1e-9
-"""Asymmetry and negative eigenvalues of a prior, relative to its largest entry, that count as rounding. Convention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -158,7 +156,7 @@ def _as_information(prior: ArrayLike) -> Floats:
         array = np.empty(0)
     good = array.ndim == 2 and array.shape[0] == array.shape[1] and bool(np.isfinite(array).all())
     if good:
-        rounding = _ROUNDING * float(np.abs(array).max(initial=0.0))
+        rounding = ROUNDING * float(np.abs(array).max(initial=0.0))
         good = np.abs(array - array.T).max(initial=0.0) <= rounding and eigvalsh(array).min(initial=0.0) >= -rounding
     if not good:
         raise ArgumentError(

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from dynid.arrays import Floats
 from dynid.checks import as_row
 from dynid.errors import ArgumentError, ExcitationError
-from dynid.excitation.trajectories.trajectory import Trajectory
+from dynid.excitation.trajectories.trajectory import ROUNDING, Trajectory
 
 _SHORTEST_S = 1e-3
 """Shortest segment that is tried [s]. Convention."""
@@ -25,8 +25,6 @@ _LADDER = np.geomspace(1.0, 1e17, 4000)
 """Segment times that are tried, upwards, as multiples of the shortest possible one: 1 % apart. Convention."""
 _GRID = 64
 """Times of each finer grid: 64 samples of 1 %, six times over, are 1e-13. Convention."""
-_ROUNDING = 1e-9
-"""Share of a limit or of a segment that counts as rounding of the polynomials. Convention."""
 
 
 def quintic_coefficients(q_a: Floats, q_b: Floats, dq_a: Floats, dq_b: Floats, duration: ArrayLike) -> Floats:
@@ -88,12 +86,12 @@ def shortest_segment(
         velocity: (n,) limits, infinite for none [rad/s or m/s].
         acceleration: (n,) limits, infinite for none [rad/s^2 or m/s^2].
     """
-    if np.any(np.abs(dq) > velocity * (1 + _ROUNDING)):
+    if np.any(np.abs(dq) > velocity * (1 + ROUNDING)):
         raise ExcitationError("a point is faster than the velocity limit", remedy="Choose slower points.")
 
     def first_admissible(T: Floats) -> int | None:
         peaks = segment_peaks(quintic_coefficients(*q, *dq, T[:, None]), T[:, None])
-        bounds = (1 + _ROUNDING) * velocity, (1 + _ROUNDING) * acceleration
+        bounds = (1 + ROUNDING) * velocity, (1 + ROUNDING) * acceleration
         good = np.all((peaks[0] <= bounds[0]) & (peaks[1] <= bounds[1]), axis=1)
         return int(np.argmax(good)) if good.any() else None
 
@@ -119,7 +117,7 @@ def _roots_inside(a: Floats, order: int, T: float) -> Floats:
     for _ in range(order):
         a = a[1:] * np.arange(1, len(a))
     roots = np.polynomial.polynomial.polyroots(np.trim_zeros(a, "b"))
-    inside = (np.abs(roots.imag) < _ROUNDING * T) & (roots.real > 0.0) & (roots.real < T)
+    inside = (np.abs(roots.imag) < ROUNDING * T) & (roots.real > 0.0) & (roots.real < T)
     return np.asarray(roots[inside].real, dtype=float)
 
 
@@ -193,7 +191,7 @@ class QuinticTrajectory(Trajectory):
         """
         starts = np.concatenate([[0.0], np.cumsum(self.durations)[:-1]])
         uniform = starts[:, None] + self.durations[:, None] * np.linspace(0.0, 1.0, per_segment, endpoint=False)
-        ends = starts + self.durations * (1.0 - _ROUNDING)  # the jerk jumps at the points
+        ends = starts + self.durations * (1.0 - ROUNDING)  # the jerk jumps at the points
         times = [uniform.ravel(), ends, np.array([self.duration])]
         for start, T, segment in zip(starts, self.durations, self.segments, strict=True):
             for a in segment:

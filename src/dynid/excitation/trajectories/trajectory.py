@@ -13,8 +13,8 @@ from dynid.arrays import Floats
 from dynid.errors import ArgumentError
 from dynid.excitation.trajectories.sampled_motion import Samples
 
-_ROUNDING = 1e-9
-"""Share of the duration that counts as rounding of a time. Convention."""
+ROUNDING = 1e-9
+"""Share of a duration, of a limit or of a matrix that counts as rounding. Convention."""
 
 
 class Motion(NamedTuple):
@@ -72,7 +72,7 @@ class Trajectory(ABC):
 
     def _at(self, t: ArrayLike, order: int) -> Floats:
         times = np.asarray(t, dtype=float)
-        slack = _ROUNDING * self.duration
+        slack = ROUNDING * self.duration
         if not np.all((times >= -slack) & (times <= self.duration + slack)):
             raise ArgumentError(
                 f"a time lies outside the trajectory's 0 to {self.duration:g} s", remedy="Ask within its duration."
@@ -84,7 +84,7 @@ class Trajectory(ABC):
         """Uniform times (N,) from zero to the end; the last may lie up to one step beyond it."""
         if not rate_hz > 0.0:
             raise ArgumentError(f"the rate must be positive, not {rate_hz}", remedy="Give samples per second.")
-        steps = int(np.ceil(self.duration * rate_hz * (1.0 - _ROUNDING)))
+        steps = int(np.ceil(self.duration * rate_hz * (1.0 - ROUNDING)))
         return np.arange(steps + 1) / rate_hz
 
     def sample(self, rate_hz: float, joint_names: Sequence[str] | None = None) -> Samples:

@@ -31,10 +31,8 @@ _DAY_S = 86400.0
 """An entry that is used counts as new again once a day [s]: reading needs no write each time."""
 _MAGIC = b"dynid object 3\n"
 _KEY = ".key"
-_KEY_BYTES = 32
-"""Length of the secret [bytes]: as many as the digest has, which HMAC advises (RFC 2104)."""
 _DIGEST_BYTES = 32
-"""Length of a SHA-256 digest [bytes]."""
+"""Length of a SHA-256 digest and of the secret [bytes]: HMAC advises as many (RFC 2104)."""
 _MAKING_KEY = threading.Lock()
 if hasattr(os, "register_at_fork"):  # the copy of a process must not wait for a thread that it does not have
     os.register_at_fork(
@@ -130,14 +128,14 @@ def _user_key(folder: Path) -> bytes | None:
         path = folder / _KEY
         with _MAKING_KEY:  # of two processes that make one at once, the later wins and the other's entries are not used
             if not path.exists():
-                _write_own(path, os.urandom(_KEY_BYTES))
+                _write_own(path, os.urandom(_DIGEST_BYTES))
             key = _read_own(path)
     except (FileExistsError, PermissionError) as error:
         _warn_unused(folder, f"cannot be used ({error})")
         return None
     except OSError:
         return None
-    return key if len(key) == _KEY_BYTES else None
+    return key if len(key) == _DIGEST_BYTES else None
 
 
 def _warn_unused(folder: Path, fault: str) -> None:
