@@ -42,6 +42,9 @@ from dynid.terms.motors import Offset
 MOST_NAMED = 3
 """Largest number of suspects that are named one after the other (convention)."""
 
+UNEVEN = 0.1
+"""Part of the level at which suspects of a whole log are named: errors of the model are less alike in all blocks of
+time than the test takes them to be (level: of simulated clean logs one in a hundred is accused then)."""
 HALF = 0.5
 """Share of what is unexplained in a part of a log that a load or a push there must explain (effect)."""
 
@@ -134,8 +137,9 @@ def _name_suspects(case: Case, robot: Robot, runs: Sequence[Experiment], level: 
     is_local = False
 
     def is_worth(place: int, verdict: Verdict) -> bool:
-        # what the edges of a load leave accuses nothing else
-        return (verdict.group is not None or not is_local) and case.matters(place, verdict)
+        if verdict.group is None:  # what the edges of a load leave accuses nothing else
+            return not is_local and verdict.p * len(case.tried) < UNEVEN * level and case.matters(place, verdict)
+        return case.matters(place, verdict)
 
     first = test_suspects(case.fit, case.tried)
     judged = judge_suspects(case.fit, case.tried, level=level, is_worth=is_worth, first=first)
