@@ -7,7 +7,6 @@ import pytest
 
 import dynid
 from dynid.actuators import MotorLaw, PositionLaw, ServoModel, ServoParameter
-from dynid.actuators.alike import decide_sharing
 from dynid.actuators.servo_identification import fit_servos
 from dynid.errors import ArgumentError
 from support.planted_servos import chirp, planted
@@ -30,13 +29,6 @@ def test_planted_parameters_are_found_within_their_intervals() -> None:
     assert np.abs((found.values - model.start) / found.std).max() < 4.0
     assert found.errors[1].rms == pytest.approx(2e-4, rel=0.1)
     assert not found.errors[1].trained
-
-
-def test_alike_and_different_joints_are_told_apart() -> None:
-    model = _model()
-    motion = planted(model, model.start, chirp(model.robot), 2e-4, seed=5)
-    sharing = decide_sharing(model, [motion], [("first", "second")])
-    assert {test.kind: test.alike for test in sharing.tests} == {"armature": True, "viscous": True, "coulomb": False}
 
 
 def test_links_are_found_and_a_prior_decides_what_the_motion_does_not_tell() -> None:

@@ -1,4 +1,4 @@
-"""Alike joints: equal legs are called shared, a worn one is found, also where the law misses a term."""
+"""Alike joints: equal legs share their values, a worn one is found, also where the law misses a term."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 
 import dynid
 from dynid.actuators import CommandedMotion, PositionLaw, ServoModel, ServoParameter
-from dynid.actuators.alike import decide_sharing
 from dynid.actuators.servo_model import joint_groups
+from dynid.actuators.term_choice import select_terms
 from dynid.errors import ArgumentError
 from support.planted_servos import chirp, planted
 
@@ -52,32 +52,18 @@ def test_names_that_differ_in_the_first_word_are_alike() -> None:
     assert joint_groups(["joint1", "joint2", "shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint"]) == []
 
 
-@pytest.mark.parametrize("stick", [0.0, 0.1])
-def test_a_worn_leg_is_found_and_keeps_its_own_friction(stick: float) -> None:
-    motion = log(3, worn=1.3, stick=stick)
-    train, rest = motion.hold_out(0.3)
-    sharing = decide_sharing(MODEL, [train], held_out=[rest])
-    odd = {test.kind: test.odd for test in sharing.tests}
-    assert odd == {"armature": (), "viscous": (), "coulomb": ("RL_hip",)}
-    assert len(sharing.separate.values) == 12
-    assert len(sharing.decided.values) == 4
-    assert len(sharing.shared.values) == 3
-    table = sharing.decided.model.table(sharing.decided.values)
-    assert table["coulomb"][2] / table["coulomb"][0] == pytest.approx(1.3, rel=0.1)
-    held = {name: found.errors[1].rms for name, found in sharing.models}
-    assert held["decided by test"] < held["all shared"]
-    assert held["decided by test"] < 1.1 * held["all separate"]
-
-
-def test_equal_legs_are_shared_although_the_law_misses_something() -> None:
-    """Five logs with breakaway friction that the model lacks."""
-    for seed in range(5):
-        motion = log(seed, stick=0.1, duration_s=4.0)
-        assert all(test.alike for test in decide_sharing(MODEL, [motion]).tests)
+@pytest.mark.parametrize(
+    ("worn", "shared"), [(1.0, {"armature", "viscous", "coulomb"}), (1.5, {"armature", "viscous"})]
+)
+def test_equal_legs_share_and_a_worn_one_keeps_its_friction_although_the_law_misses_something(
+    worn: float, shared: set[str]
+) -> None:
+    model = ServoModel(ROBOT, LAW, KINDS, alike=(ROBOT.joint_names,))
+    choice = select_terms(model, [log(3, worn=worn, stick=0.02)])
+    assert set(choice.chosen.shared) == shared
+    assert len(choice.model.entries) == 4 * 3 - 3 * len(shared)
 
 
 def test_groups_that_cannot_be_meant() -> None:
-    with pytest.raises(ArgumentError, match="no joint is called hip"):
-        decide_sharing(MODEL, [log(0)], [("hip", "FL_hip")])
     with pytest.raises(ArgumentError, match="FL_hip comes twice"):
         ServoModel(ROBOT, LAW, KINDS, alike=(("FL_hip", "FR_hip"), ("FL_hip", "RL_hip")))

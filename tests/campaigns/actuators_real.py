@@ -1,6 +1,6 @@
 """Servos and legs on real logs without torque: xl330, go2 and so101 of the shared data sets.
 
-Run ``python tests/campaigns/actuators_real.py [xl330] [go2] [xl330-chosen] [legs] [so101]``; all by default,
+Run ``python tests/campaigns/actuators_real.py [xl330] [go2] [xl330-chosen] [so101]``; all by default,
 some minutes.
 """
 
@@ -25,7 +25,6 @@ from dynid.actuators import (
     ServoParameter,
     simulate_servos,
 )
-from dynid.actuators.alike import decide_sharing
 from dynid.actuators.servo_identification import ActuatorEstimate, fit_servos
 from dynid.actuators.term_choice import LASTING, select_terms
 from support.servo_logs import (
@@ -92,21 +91,6 @@ def go2() -> None:
             print(f"    {direction}")
 
 
-def go2_legs() -> None:
-    """Shared or separate values of four legs, decided on the first 70 % and tried on the last 30 %."""
-    motion = go2_motion()
-    part = int(0.7 * len(motion.time))
-    sharing = decide_sharing(go2_model(), [motion.part(slice(0, part))], correlation=LASTING)
-    for test in sharing.tests:
-        values = ", ".join(f"{value:.3g}" for value in test.values)
-        verdict = "shared" if test.alike else f"separate: {', '.join(name[:2] for name in test.odd)}"
-        print(f"  {test.kind} of {test.joints[0].split('_')[1]}s {values} {test.unit}: {verdict}")
-    for name, found in sharing.models:
-        scores = [score(found, motion, rows) for rows in (slice(0, part), slice(part, None))]
-        print(f"  {name}: {len(found.values)} parameters, {scores[0]:.6f} in training, {scores[1]:.6f} on the last "
-              f"30 %, converged: {found.converged}")  # fmt: skip
-
-
 def xl330_chosen() -> None:
     """The same, with terms chosen inside two gains and tried on the third."""
     motions, means = xl330_motions(), []
@@ -157,7 +141,7 @@ def so101() -> None:
 
 
 if __name__ == "__main__":
-    cases = {"xl330": xl330, "go2": go2, "xl330-chosen": xl330_chosen, "legs": go2_legs,
+    cases = {"xl330": xl330, "go2": go2, "xl330-chosen": xl330_chosen,
              "so101": so101}  # fmt: skip
     for name in sys.argv[1:] or cases:
         cases[name]()

@@ -55,10 +55,10 @@ def read_servo_model(path: str | Path, robot: Robot) -> ServoModel:
     The file has the ``kind`` of law, "position" (kp, kd, ki) or "motor" (kp, voltage, duty_per_gain), the parameters
     that are ``free`` in each joint and those that are ``shared`` by all, and tables ``[start]``, ``[fixed]``,
     ``[lower]``, ``[upper]`` and ``[prior]`` (value and standard deviation) with numbers for parameters. ``candidates``
-    are parameters that are taken up where they predict motions better (`dynid.actuators.select_terms`); without this
+    are parameters that are taken up where they predict motions better (`select_terms`); without this
     key they are all that drives usually have, and an empty list tries none. ``alike`` names joints of one type, such as
     the hips of four legs, as a list of lists; ``alike = true`` stands for joints whose names differ in the first word
-    only. Tests then decide which parameters they share.
+    only. They share what predicts motions as well.
 
     Args:
         path: The file.

@@ -81,7 +81,7 @@ class ServoModel:
     step_s: float = 0.0025
     """Longest time step of the simulation [s]; tests/actuators/test_servo_accuracy.py halves it."""
     alike: tuple[tuple[str, ...], ...] = ()
-    """Groups of joints of one type, such as the hips of four legs: `decide_sharing` finds out what they share."""
+    """Groups of joints of one type, such as the hips of four legs: `select_terms` finds out what they share."""
     candidates: tuple[str, ...] = ()
     """Kinds that `select_terms` may take up, where they predict motions better."""
     _known: dict[str, ServoParameter] = field(init=False, repr=False)

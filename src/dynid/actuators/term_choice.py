@@ -9,7 +9,7 @@ import numpy as np
 
 from dynid.actuators.motion import CommandedMotion, stretches_of
 from dynid.actuators.servo_identification import MotionError, fit_values, motion_error
-from dynid.actuators.servo_model import ServoModel
+from dynid.actuators.servo_model import ServoModel, ServoParameter
 from dynid.errors import EstimationError
 
 FOLDS = 3
@@ -17,6 +17,8 @@ FOLDS = 3
 LEAST_GAIN = 0.1
 """Share by which a choice must lower the squared error of predicted motions. Convention: 5 % of the error. In six
 planted motions terms that are not there lowered its square by up to 4 %."""
+OF_ASSEMBLY = ("zero", "offset")
+"""Kinds that depend on how a joint was put together, not on its type: nothing is shared of them."""
 LASTING = 0.95
 """Correlation of errors that is tried beside none. Chosen in view of the last 30 % of the go2 log, where it predicts as
 the former rule by the lag of the loop did (tests/campaigns/actuators_real.py go2); other values were not compared."""
@@ -30,6 +32,8 @@ class TermTrial:
     """The kinds beyond those of the model."""
     correlation: float
     """Correlation of errors that was filtered out."""
+    shared: tuple[str, ...]
+    """The kinds of which alike joints share one value."""
     errors: tuple[MotionError, ...]
     """Errors of the motions that each fold predicts; empty where one runs away."""
     better: int = 0
@@ -63,7 +67,8 @@ class TermChoice:
         """What was taken up, in words."""
         kinds = ", ".join(self.chosen.kinds) or "no further term"
         filtered = f"errors filtered with a correlation of {self.chosen.correlation:g}"
-        return f"{kinds}; {filtered if self.chosen.correlation else 'errors summed as they are'}"
+        alike = f"; alike joints share {', '.join(self.chosen.shared)}" if self.chosen.shared else ""
+        return f"{kinds}; {filtered if self.chosen.correlation else 'errors summed as they are'}{alike}"
 
 
 def select_terms(
@@ -73,7 +78,7 @@ def select_terms(
 
     Motions with three gains or more are predicted gain by gain, others in three groups; one motion in three parts.
     Each candidate is tried alone; then, the best first, each is taken up if it lowers the squared error by 10 % and
-    improves every fold.
+    improves every fold. Alike joints share the values of a kind unless values of their own do the same.
 
     Args:
         model: The model without candidates.
@@ -86,23 +91,38 @@ def select_terms(
         EstimationError: The model alone cannot be simulated.
     """
     names = tuple(model.candidates if candidates is None else candidates)
-    model, folds = replace(model, candidates=()), _make_folds(motions)
-    here = _Tried.of([model] * len(folds), folds, TermTrial((), 0.0, ()), starts=starts)
+    groups, folds = model.alike, _make_folds(motions)
+    model = replace(model, candidates=(), alike=())
+    here = _Tried.of([model] * len(folds), folds, TermTrial((), 0.0, (), ()), starts=starts)
     trials = [replace(here.trial, kept=True)]
 
     def offer(tried: _Tried) -> _Tried:
-        better = sum(mine < other for mine, other in zip(tried.squares, here.squares, strict=True))
-        gain = 1.0 - (tried.trial.rms / here.trial.rms) ** 2 if here.trial.rms > 0.0 else 0.0
-        kept = bool(gain >= LEAST_GAIN and better == len(folds))
-        trials.append(replace(tried.trial, better=better, kept=kept))
+        kept = tried.is_worth_more(here)
+        trials.append(replace(tried.trial, better=tried.count_better(here), kept=kept))
         return tried if kept else here
 
     alone = {name: _Tried.of(here.models, folds, here.trial, name) for name in names}
     for name in sorted(names, key=lambda name: alone[name].trial.rms):
         here = offer(_Tried.of(here.models, folds, here.trial, name) if here.trial.kinds else alone[name])
     here = offer(_Tried.of(here.models, folds, replace(here.trial, correlation=LASTING)))
+    for kind in dict.fromkeys(entry.kind for entry in here.models[0].entries) if groups else ():
+        if kind in OF_ASSEMBLY:
+            continue
+        trial = replace(here.trial, shared=(*here.trial.shared, kind))
+        tried = _Tried.of([_share(one, (kind,), groups) for one in here.models], folds, trial)
+        kept = not here.is_worth_more(tried)
+        trials.append(replace(tried.trial, better=tried.count_better(here), kept=kept))
+        here = tried if kept else here
     whole = replace(model, parameters=(*model.parameters, *here.trial.kinds))
-    return TermChoice(whole, tuple(trials), len(folds))
+    return TermChoice(_share(whole, here.trial.shared, groups), tuple(trials), len(folds))
+
+
+def _share(model: ServoModel, kinds: Sequence[str], groups: tuple[tuple[str, ...], ...]) -> ServoModel:
+    """The model with one value of these kinds for each group of joints, where each joint had its own."""
+    given = [ServoParameter(one) if isinstance(one, str) else one for one in model.parameters]
+    return replace(model, parameters=tuple(
+        replace(one, share=groups) if one.kind in kinds and one.share == "each" else one for one in given
+    ))  # fmt: skip
 
 
 Folds = list[tuple[list[CommandedMotion], list[CommandedMotion]]]
@@ -117,6 +137,15 @@ class _Tried:
     """With the values that each fold's training gave."""
     squares: list[float]
     """Mean squared error of each fold's held-out motions."""
+
+    def count_better(self, other: _Tried) -> int:
+        """Number of folds that it predicts better than another."""
+        return sum(mine < its for mine, its in zip(self.squares, other.squares, strict=True))
+
+    def is_worth_more(self, other: _Tried) -> bool:
+        """Whether it lowers the squared error of another enough, and in every fold."""
+        lowered = self.trial.rms**2 <= (1.0 - LEAST_GAIN) * other.trial.rms**2
+        return lowered and self.count_better(other) == len(self.squares)
 
     @classmethod
     def of(

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from dynid.actuators.alike import Sharing, decide_sharing
 from dynid.actuators.drive_laws import MotorLaw, PositionLaw
 from dynid.actuators.joint_assignment import check_assignments
 from dynid.actuators.kinds import milli
@@ -39,8 +38,6 @@ from dynid.report.sections.servo_sections import (
     open_sentences,
     servo_page,
     servo_table,
-    sharing_errors,
-    sharing_tests,
 )
 from dynid.robot.model import Robot
 from dynid.runs.protocol import Desk, Task
@@ -58,8 +55,6 @@ class ActuatorRun:
     found: ActuatorEstimate
     findings: tuple[Finding, ...]
     """What is to be known before the values are used: of the logs, then of the estimate."""
-    sharing: Sharing | None
-    """Which parameters alike joints share; None where the model names no alike joints."""
     choice: TermChoice | None
     """What was taken up beyond the law, by predicting parts of the logs; None where they are too short for it."""
     motions: tuple[CommandedMotion, ...]
@@ -167,17 +162,13 @@ class IdentifyServos(Task[ActuatorRun]):
             parts = [motion.hold_out(share) for motion in motions]
             motions, others = tuple(first for first, _ in parts), tuple(rest for _, rest in parts)
         choice = select_terms(model, motions, starts=self.starts) if _can_be_cut(motions) else None
-        model = replace(model, candidates=()) if choice is None else choice.model
+        model = replace(model, candidates=(), alike=()) if choice is None else choice.model
         correlation = 0.0 if choice is None else choice.chosen.correlation
-        sharing = decide_sharing(model, motions, held_out=others, correlation=correlation) if model.alike else None
-        found = sharing.decided if sharing is not None else fit_servos(
-            model, motions, others, correlation=correlation, starts=self.starts
-        )  # fmt: skip
+        found = fit_servos(model, motions, others, correlation=correlation, starts=self.starts)
         findings = (*told, *more, *_massless(self.robot), *found.findings, *check_assignments(found, motions))
         desk.findings.extend(findings)
         return ActuatorRun(
-            found=found, findings=findings, sharing=sharing,
-            choice=choice, motions=motions, shown=stretches_of(others or motions)[:3],
+            found=found, findings=findings, choice=choice, motions=motions, shown=stretches_of(others or motions)[:3],
         )  # fmt: skip
 
     def write(self, folder: RunFolder, result: ActuatorRun) -> ActuatorRun:
@@ -185,8 +176,8 @@ class IdentifyServos(Task[ActuatorRun]):
         return result
 
     def page(self, result: ActuatorRun, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page:
-        return servo_page(result.found, result.shown, settings, result.sharing,
-                          result.choice, result.findings)  # fmt: skip
+        return servo_page(result.found, result.shown, settings, result.choice,
+                          result.findings)  # fmt: skip
 
 
 def _can_be_cut(motions: Sequence[CommandedMotion]) -> bool:
@@ -286,9 +277,6 @@ def _text(run: ActuatorRun) -> str:
             f"{error.name} ({seen}): mean error {1e3 * error.mean_absolute:.3g} {unit}, rms {1e3 * error.rms:.3g} "
             f"{unit}; the commands themselves are off by {1e3 * error.command_rms:.3g} {unit}"
         )
-    if run.sharing is not None:
-        for rows in (sharing_tests(run.sharing), sharing_errors(run.sharing)):
-            lines += ["", str(Table.of(rows.header, rows.rows))]
     return "\n".join(lines)
 
 
@@ -321,8 +309,6 @@ def _content(run: ActuatorRun) -> dict[str, Any]:
             for e in found.errors
         ],
     }  # fmt: skip
-    if run.sharing is not None:
-        content["sharing"] = _sharing_content(run.sharing)
     if run.choice is not None:
         content |= {"chosen": list(run.choice.chosen.kinds), "trials": [
             {"kinds": list(t.kinds), "correlation": t.correlation, "rms": number(t.rms), "folds_better": t.better,
@@ -330,23 +316,6 @@ def _content(run: ActuatorRun) -> dict[str, Any]:
             for t in run.choice.trials
         ]}  # fmt: skip
     return content
-
-
-def _sharing_content(sharing: Sharing) -> dict[str, Any]:
-    """The tests of alike joints and the three models, as JSON holds them."""
-    return {
-        "tests": [
-            {"kind": t.kind, "joints": list(t.joints), "values": list(t.values), "separate": list(t.odd),
-             "standard_deviations": t.deviations, "p": t.p_value}
-            for t in sharing.tests
-        ],
-        "models": [
-            {"name": name, "parameters": len(found.values), "converged": found.converged,
-             "motions": [{"name": e.name, "trained": e.trained, "rms": e.rms, "sum_of_squares": e.sum_of_squares}
-                         for e in found.errors]}
-            for name, found in sharing.models
-        ],
-    }  # fmt: skip
 
 
 def _with_gains(found: ActuatorEstimate, motions: Sequence[CommandedMotion]) -> ActuatorEstimate:

@@ -53,8 +53,8 @@ def actuate(
 
     The logs say where the joints were sent and where they went. The command prints armature, friction, gains, delay and
     the like with their standard deviations, and what the motions do not tell. Terms of the drives are taken up where
-    they predict parts of the logs better (candidates in the law's file names others). With alike = true tests decide
-    which parameters the joints of several legs share. dynid excite --commands designs motions for such logs. The exit
+    they predict parts of the logs better (candidates in the law's file names others). With alike = true the
+    joints of several legs share what predicts as well. dynid excite --commands designs motions for such logs. The exit
     code is 1 if the model is of no use: motions that it was not fitted to are off by more than half of what the
     commands are off by.
     """

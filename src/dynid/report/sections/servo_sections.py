@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dynid.actuators.alike import LEVEL, Sharing
 from dynid.actuators.kinds import KINDS, milli, squared
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.servo_identification import ActuatorEstimate
-from dynid.actuators.servo_knowledge import BLOCKS, OpenDirection
-from dynid.actuators.term_choice import TermChoice
+from dynid.actuators.servo_knowledge import OpenDirection
+from dynid.actuators.term_choice import TermChoice, TermTrial
 from dynid.arrays import Floats
 from dynid.findings import Finding
 from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Notices, Plot, Rows, Text
@@ -150,57 +149,15 @@ def _joint_errors(motion: CommandedMotion, simulated: Floats, units: Sequence[st
     return Rows(("joint", "error, rms", "largest", "mean", "range of the motion", "unit"), rows)
 
 
-def _alike_joints(sharing: Sharing | None) -> Chapter:
-    """Which parameters alike joints share, decided by test, and the errors of the three models."""
-    hint = (
-        f"The estimate is made again without each of {BLOCKS} blocks of time in turn; a joint is separate where "
-        "its difference from its mates is too large for what it varies by when a block is left out. What is least "
-        "contradicted is shared first, and the rest is tested again. The probability that "
-        f"anything is called separate where all is alike is {100.0 * LEVEL:.0f} %, over all joints and parameters."
-    )
-    blocks = () if sharing is None else (
-        Text(hint, "hint"), sharing_tests(sharing), Heading("Three models"), sharing_errors(sharing)
-    )  # fmt: skip
-    return Chapter("Shared or separate", blocks)
-
-
-def sharing_tests(sharing: Sharing) -> Rows:
-    """One row per kind and group of joints."""
-    rows = tuple(
-        (t.kind, _group_name(t.joints), min(t.values), max(t.values), t.unit, t.deviations, t.p_value,
-         "shared" if t.alike else "separate" if not t.shared else f"separate: {', '.join(t.odd)}")
-        for t in sharing.tests
-    )  # fmt: skip
-    header = ("parameter", "joints", "smallest", "largest", "unit", "standard deviations", "p", "")
-    return Rows(header, rows)
-
-
-def _group_name(joints: Sequence[str]) -> str:
-    """Joints whose names differ in the first word only as ``hip_joint of FL, FR``; others one by one."""
-    words = [joint.partition("_") for joint in joints]
-    rest = {end for _, _, end in words}
-    return f"{rest.pop()} of {', '.join(start for start, _, _ in words)}" if len(rest) == 1 and "" not in rest else (
-        ", ".join(joints))  # fmt: skip
-
-
-def sharing_errors(sharing: Sharing) -> Rows:
-    """One row per model: its size, and its errors in training and on held-out motions."""
-    rows = []
-    for name, found in sharing.models:
-        squares = [
-            [error.sum_of_squares for error in found.errors if error.trained == trained] for trained in (True, False)
-        ]
-        means = [float(np.mean(part)) if part else None for part in squares]
-        rows.append((name, len(found.values), *means, "" if found.converged else "not converged"))
-    unit = squared(sharing.separate.model.unit)
-    header = ("model", "parameters", f"squared error, trained [{unit}]", f"held out [{unit}]", "")
-    return Rows(header, tuple(rows))
+def _describe_trial(trial: TermTrial) -> str:
+    words = " + ".join(trial.kinds) or "the law itself"
+    return f"{words}, {', '.join(trial.shared)} shared" if trial.shared else words
 
 
 def choice_table(choice: TermChoice) -> Rows:
     """One row per model that was tried: what it has beyond the model, its error on parts that it was not fitted to."""
     rows = tuple(
-        (" + ".join(t.kinds) or "the law itself", t.correlation, 1e3 * t.rms if np.isfinite(t.rms) else None,
+        (_describe_trial(t), t.correlation, 1e3 * t.rms if np.isfinite(t.rms) else None,
          f"{t.better} of {choice.folds}" if number else "", "taken up" if t.kept and number else "")
         for number, t in enumerate(choice.trials)
     )  # fmt: skip
@@ -220,12 +177,11 @@ def servo_page(
     found: ActuatorEstimate,
     shown: Sequence[CommandedMotion] = (),
     extra: Sequence[Chapter] = (),
-    sharing: Sharing | None = None,
     choice: TermChoice | None = None,
     findings: Sequence[Finding] | None = None,
 ) -> Page:
     """The page of identified servos."""
     shown_findings = found.findings if findings is None else findings
     chapters = [_values(found, shown_findings), _motions(found, shown), _chosen_terms(choice),
-                _alike_joints(sharing), *extra]  # fmt: skip
+                *extra]  # fmt: skip
     return Page.of(f"{found.model.robot.name}: identified servos", chapters)
