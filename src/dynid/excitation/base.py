@@ -101,7 +101,7 @@ class RecordedConstraint(Constraint):
 
     def values(self, motion: Motion) -> Floats:
         """The function along the motion (N, ...)."""
-        return self.function(*self.states(motion))
+        return np.asarray(self.function(*self.states(motion)))
 
     def pull(self, motion: Motion, cotangent: Floats) -> Motion:
         """Gradient of ``sum(cotangent * values)`` with respect to the motion."""

@@ -89,7 +89,8 @@ def build_constraints(robot: Robot, limits: MotionLimits) -> tuple[Constraint, .
 
 def _build_all(robot: Robot, limits: MotionLimits) -> tuple[tuple[Constraint, ...], list[str]]:
     """The constraints, and phrases for bodies that are beyond a wall or near each other by build."""
-    constraints, unchecked = _joint_constraints(robot, limits), []
+    constraints = _joint_constraints(robot, limits)
+    unchecked: list[str] = []
     for workspace in limits.workspaces:
         if workspace.link is not None and robot.link_body(workspace.link)[0] < 0:
             raise ArgumentError(

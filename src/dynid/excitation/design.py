@@ -112,7 +112,7 @@ def _fit_initial(initial: Any, family: FourierTrajectory, robot: Robot) -> Fouri
     """An earlier motion as one of the searched family; None without one."""
     if initial is None:
         return None
-    earlier = initial.trajectory if isinstance(initial, Excitation) else initial
+    earlier: Any = initial.trajectory if isinstance(initial, Excitation) else initial
     check_kind("initial", earlier, FourierTrajectory)
     names = initial.limits.joint_names if isinstance(initial, Excitation) else robot.joint_names
     if names != robot.joint_names or earlier.dof != robot.dof:

@@ -169,7 +169,7 @@ class QuinticTrajectory(Trajectory):
     @property
     def lowest_rate_hz(self) -> float:
         """Two samples per coefficient of the shortest segment [Hz]."""
-        return 2.0 * self.segments.shape[-1] / float(self.durations.min())
+        return float(2.0 * self.segments.shape[-1] / self.durations.min())
 
     @property
     def segments(self) -> Floats:
