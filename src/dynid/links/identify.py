@@ -330,7 +330,7 @@ def identify(
     if logs:
         reader = LogReader(robot=model, recipe=chosen, channel_map=channel_map)
         fit = identify_logs(reader, logs, method, base=solved, terms=terms, threads=threads, engine=engine)[0]
-        return fit if stated is solved else _state_in(fit, stated)
+        return fit if stated is None or stated is solved else _state_in(fit, stated)
     if chosen.hold_out is not None:
         raise ArgumentError(
             "hold_out splits logs before they are processed, and these are processed",
@@ -338,7 +338,7 @@ def identify(
         )
     runs = [item for item in given if isinstance(item, Experiment)]
     fit = identify_experiments(model, runs, chosen, method, base=solved, terms=terms, threads=threads)
-    return fit if stated is solved else _state_in(fit, stated)
+    return fit if stated is None or stated is solved else _state_in(fit, stated)
 
 
 def _state_in(fit: Identification, base: BaseParameters) -> Identification:

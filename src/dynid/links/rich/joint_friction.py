@@ -120,13 +120,14 @@ def friction_figures(joints: Sequence[JointFriction], stated: Sequence[float] = 
     """The same as numbers, each with half of its 95 % interval."""
     header = ["joint", "Coulomb", "Coulomb ±95 %", "unit", "viscous", "viscous ±95 %", "viscous unit"]
     header += [f"at {100 * part:g} % of the speed{width}" for part in stated for width in ("", " ±95 %")]
-    rows = []
+    rows: list[list[str | float]] = []
     for joint in joints:
         dry, viscous, *curve = (
             (figure.value, figure.half_width)
             for figure in (joint.dry, joint.viscous, *(joint.at(part)[1] for part in stated))
         )
-        rows.append((joint.name, *dry, joint.unit, *viscous, joint.viscous_unit, *(x for pair in curve for x in pair)))
+        at_speeds = [number for pair in curve for number in pair]
+        rows.append([joint.name, *dry, joint.unit, *viscous, joint.viscous_unit, *at_speeds])
     return Table.of(header, rows)
 
 
