@@ -124,8 +124,8 @@ class _Screen:
             changed = change.apply(excerpt)
             run, smooth = changed.run, changed.harmless
             if run.q is not excerpt.run.q:
-                tables = [table if k and not gravity[k - 1] else regressor(arm, run.q, run.dq, run.ddq)
-                          for k, (arm, table) in enumerate(zip(self.robots, tables, strict=True))]  # fmt: skip
+                tables = tuple(table if k and not gravity[k - 1] else regressor(arm, run.q, run.dq, run.ddq)
+                          for k, (arm, table) in enumerate(zip(self.robots, tables, strict=True)))  # fmt: skip
             Y = tables[0] + sum(g * (Yg - tables[0]) for g, Yg in zip(gravity, tables[1:], strict=True) if g)
             for j in range(n):
                 rows = run.valid[:, j]

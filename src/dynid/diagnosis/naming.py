@@ -8,7 +8,7 @@ from itertools import islice
 
 import numpy as np
 
-from dynid.arrays import Bools, Floats
+from dynid.arrays import Bools, Floats, Ints
 from dynid.diagnosis.evidence import FEWEST_BLOCKS, Evidence, gather
 from dynid.diagnosis.log_changes import check_friction, check_scale, find_change
 from dynid.diagnosis.suspects import (
@@ -100,7 +100,7 @@ class Case:
         return columns_in_group(self.fit.evidence, self.tried[place], verdict)
 
 
-def _windows(runs: Sequence[int] | Floats) -> Bools:
+def _windows(runs: Sequence[int] | Ints) -> Bools:
     """(G, B) all sequences of blocks of one run that leave some blocks."""
     run, count = np.asarray(runs), len(runs)
     block = np.arange(count)

@@ -23,7 +23,7 @@ import numpy as np
 from scipy import stats
 from scipy.ndimage import binary_dilation
 
-from dynid.arrays import Bools, Floats
+from dynid.arrays import Bools, Floats, Ints
 from dynid.decompositions import eigh, lstsq, svd
 from dynid.diagnosis.evidence import FEWEST_BLOCKS, Evidence
 
@@ -142,7 +142,7 @@ class Fit:
         shown = length > SHOWN * np.maximum(np.linalg.norm(weighted, axis=0), 1e-300)
         return rest / np.where(shown, length, np.inf), shown, length
 
-    def without_each(self, Z: Floats) -> Iterator[tuple[Floats, Floats, Floats]]:
+    def without_each(self, Z: Floats) -> Iterator[tuple[Ints, Floats, Floats]]:
         """For each block its rows, columns (R, m) there less what harmless ones explain elsewhere, and the residual."""
         for b in range(len(self.evidence.runs)):
             rows = np.flatnonzero(self.evidence.block == b)

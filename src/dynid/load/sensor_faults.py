@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Literal
 
 import numpy as np
 from scipy import stats
@@ -172,14 +173,12 @@ def _find_faults(
     for _ in range(MOST_NAMED):
         fit, suspects = _fit(equations(settings), frame, settings)
         least = [suspect.least for suspect in suspects]
-        found = next(
-            judge_suspects(
-                fit,
-                [Tried(suspect.columns) for suspect in suspects],
-                is_worth=lambda k, verdict, least=least: bool(np.linalg.norm(verdict.value) > least[k]),
-            ),
-            None,
-        )
+
+        def is_worth(k: int, verdict: Verdict, least: list[float] = least) -> bool:
+            return bool(np.linalg.norm(verdict.value) > least[k])
+
+        tried = [Tried(suspect.columns) for suspect in suspects]
+        found = next(judge_suspects(fit, tried, is_worth=is_worth), None)
         if found is None:
             break
         suspect = suspects[found.suspect]
@@ -188,7 +187,7 @@ def _find_faults(
             found = replace(found, value=np.array([late.seconds - settings.delay_s]))
             settings = replace(settings, delay_s=late.seconds)
         elif suspect.change is not None:
-            settings = replace(settings, **{suspect.change: True})
+            settings = replace(settings, **{suspect.change: True})  # type: ignore[arg-type]
         yield _describe(suspect, found), settings
         if suspect.code == "gain":  # no setting takes it into account
             break
@@ -201,7 +200,7 @@ def _find_change(
     equations: Callable[[Sensing], WrenchData], frame: str, given: Sensing
 ) -> tuple[Finding, Sensing] | None:
     """Other axes or reversed moments, where they leave at most half of what is unexplained in some channel."""
-    axes = "base" if given.axes == "sensor" else "sensor"
+    axes: Literal["sensor", "base"] = "base" if given.axes == "sensor" else "sensor"
     changes = (
         (f"the wrench is in the axes of the {axes}", replace(given, axes=axes)),
         ("the moments are reversed against the forces", replace(given, moment_unit=-given.moment_unit)),
