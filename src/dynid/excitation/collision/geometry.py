@@ -17,7 +17,7 @@ from dynid.errors import ArgumentError, DescriptionError
 from dynid.excitation.collision.hulls import Hull
 from dynid.files.small_files import open_regular
 from dynid.robot.formats.urdf import read_origin
-from dynid.robot.formats.xml import Element, XmlDocument, parse_document
+from dynid.robot.formats.xml import Element, parse_document
 from dynid.robot.model import Robot
 
 _SIDES = 24
@@ -51,28 +51,28 @@ def urdf_hulls(robot: Robot, meshes: str | os.PathLike[str] | None = None) -> tu
     hulls = []
     for link in document.root.all("link"):
         for collision in link.all("collision"):
-            T = read_origin(document, collision)
-            points = _shape(document, document.child(collision, "geometry"), folder)
+            T = read_origin(collision)
+            points = _shape(collision.child("geometry"), robot.name, folder)
             hulls.append(Hull(link=link.name, corners=points @ T[:3, :3].T + T[:3, 3]))
     return tuple(hulls)
 
 
-def _shape(document: XmlDocument, geometry: Element, folder: Path | None) -> Floats:
+def _shape(geometry: Element, robot: str, folder: Path | None) -> Floats:
     """Points (k, 3) whose hull holds the shape, in its own frame [m]."""
     shape = geometry.children[0] if geometry.children else geometry
     if shape.tag == "box":
-        half = 0.5 * document.numbers(shape, "size", 3)
+        half = 0.5 * shape.numbers("size", 3)
         return np.array(np.meshgrid(*zip(-half, half, strict=True))).reshape(3, -1).T
     if shape.tag == "cylinder":
-        radius, height = document.number(shape, "radius"), 0.5 * document.number(shape, "length")
+        radius, height = shape.number("radius"), 0.5 * shape.number("length")
         angle = 2.0 * np.pi / _SIDES * np.arange(_SIDES)
         ring = radius / np.cos(np.pi / _SIDES) * np.column_stack([np.cos(angle), np.sin(angle)])
         return np.array([[*corner, z] for corner in ring for z in (-height, height)])
     if shape.tag == "sphere":
-        return document.number(shape, "radius") * _about_unit_sphere()
+        return shape.number("radius") * _about_unit_sphere()
     if shape.tag == "mesh":
-        return _mesh(document, shape, folder) * document.numbers(shape, "scale", 3, np.ones(3))
-    raise document.error(shape, f"<{shape.tag[:40]}> is no known shape", "Use box, cylinder, sphere or mesh.")
+        return _mesh(shape, robot, folder) * shape.numbers("scale", 3, np.ones(3))
+    raise shape.error(f"<{shape.tag[:40]}> is no known shape", "Use box, cylinder, sphere or mesh.")
 
 
 def _about_unit_sphere() -> Floats:
@@ -83,20 +83,18 @@ def _about_unit_sphere() -> Floats:
     return np.asarray(points / -ConvexHull(points).equations[:, 3].max())
 
 
-def _mesh(document: XmlDocument, shape: Element, folder: Path | None) -> Floats:
-    name = document.attribute(shape, "filename")
+def _mesh(shape: Element, robot: str, folder: Path | None) -> Floats:
+    name = shape.attribute("filename")
     if folder is None:
-        raise ArgumentError(
-            f"the body of '{document.root.name}' is made of meshes", remedy="Name their folder: meshes=..."
-        )
+        raise ArgumentError(f"the body of '{robot}' is made of meshes", remedy="Name their folder: meshes=...")
     inside = name.split("://", 1)[-1].lstrip("/")
     parts = Path(inside).parts
     for k in range(min(3, len(parts))):  # packages stand in the folder, or the folder is the package or its inside
         path = folder.joinpath(*parts[k:]).resolve()
         if path.is_relative_to(folder) and path.is_file():
-            with document.at(shape):
+            with shape.at():
                 return read_stl(path)
-    raise document.error(shape, f"no mesh '{inside[:80]}' in {folder}", "Name the folder that holds the packages.")
+    raise shape.error(f"no mesh '{inside[:80]}' in {folder}", "Name the folder that holds the packages.")
 
 
 def read_stl(path: Path) -> Floats:

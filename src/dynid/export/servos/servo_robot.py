@@ -239,7 +239,7 @@ def write_servo_urdf(found: ActuatorEstimate, path: str | os.PathLike[str], *, f
     document = parse_document(urdf_text(robot, folder=Path(path).parent), os.fspath(path))
     edits, wider = TextEdits(document), widened_limits(found)
     for joint in document.root.all("joint"):
-        limit = document.optional_child(joint, "limit")
+        limit = joint.optional_child("limit")
         if joint.name in wider and limit is not None:
             for side, value in zip(("lower", "upper"), wider[joint.name], strict=True):
                 edits.set_attribute(limit, side, repr(value))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from dynid.robot.formats.xml import Element, TextEdits, XmlDocument, start_tag
+from dynid.robot.formats.xml import Element, TextEdits, XmlDocument, element_lines
 
 FOLDERS = ("meshdir", "texturedir")
 """Attributes of MuJoCo's ``<compiler>`` that name folders of assets."""
@@ -40,8 +40,8 @@ def follow_meshes(edits: TextEdits, document: XmlDocument, folder: Path | None) 
     if extensions:
         edits.set_attribute(extensions[-1], "strippath", "false")
     else:
-        tag = start_tag("compiler", {"strippath": "false"}) + "/>"
-        edits.insert_first(document.root, ["<mujoco>", f"  {tag}", "</mujoco>"])
+        compiler_lines = element_lines("compiler", {"strippath": "false"})
+        edits.insert_first(document.root, element_lines("mujoco", {}, compiler_lines))
 
 
 def follow_assets(edits: TextEdits, document: XmlDocument, folder: Path | None) -> None:
@@ -58,8 +58,8 @@ def follow_assets(edits: TextEdits, document: XmlDocument, folder: Path | None) 
         for name in missing:
             edits.set_attribute(compilers[-1], name, _lead(origin, folder))
     elif missing:
-        tag = start_tag("compiler", {name: _lead(origin, folder) for name in missing}) + "/>"
-        edits.insert_first(document.root, [tag])
+        lead = _lead(origin, folder)
+        edits.insert_first(document.root, element_lines("compiler", dict.fromkeys(missing, lead)))
 
 
 def _leads(element: Element, compilers: list[Element], origin: Path) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dynid.robot.formats.xml import Element, TextEdits, XmlDocument, format_numbers, start_tag
+from dynid.robot.formats.xml import Element, TextEdits, XmlDocument, element_lines, format_numbers
 from dynid.robot.model import Robot
 from dynid.terms.motors import RotorInertia
 
@@ -44,7 +44,7 @@ def read_transmissions(document: XmlDocument) -> dict[str, Transmission]:
 
 
 def _number(document: XmlDocument, actuator: Element, tag: str, default: float) -> float:
-    child = document.optional_child(actuator, tag)
+    child = actuator.optional_child(tag)
     return default if child is None else document.text_number(child)
 
 
@@ -82,24 +82,20 @@ def _rotors(robot: Robot) -> dict[str, float]:
 
 
 def _lines(joint: str, value: float) -> list[str]:
-    return [
-        start_tag("transmission", {"name": f"{joint}_transmission"}) + ">",
-        "  <type>transmission_interface/SimpleTransmission</type>",
-        "  " + start_tag("joint", {"name": joint}) + ">",
-        "    <hardwareInterface>hardware_interface/EffortJointInterface</hardwareInterface>",
-        "  </joint>",
-        "  " + start_tag("actuator", {"name": f"{joint}_motor"}) + ">",
-        f"    <{REDUCTION}>1</{REDUCTION}>",
-        *(f"    {line}" for line in _actuator_lines(value, 1.0)),
-        "  </actuator>",
-        "</transmission>",
+    interface = "<hardwareInterface>hardware_interface/EffortJointInterface</hardwareInterface>"
+    reduction = f"<{REDUCTION}>1</{REDUCTION}>"
+    inside = [
+        "<type>transmission_interface/SimpleTransmission</type>",
+        *element_lines("joint", {"name": joint}, [interface]),
+        *element_lines("actuator", {"name": f"{joint}_motor"}, [reduction, *_actuator_lines(value, 1.0)]),
     ]
+    return element_lines("transmission", {"name": f"{joint}_transmission"}, inside)
 
 
 def _actuator_lines(value: float, reduction: float) -> list[str]:
-    inertia, ratio = format_numbers([value / reduction**2]), format_numbers([reduction])
+    inertia = value / reduction**2
     return [
-        f"<{INERTIA}>{inertia}</{INERTIA}>",
-        f'<drake:rotor_inertia value="{inertia}"/>',
-        f'<drake:gear_ratio value="{ratio}"/>',
+        f"<{INERTIA}>{format_numbers(inertia)}</{INERTIA}>",
+        *element_lines("drake:rotor_inertia", {"value": inertia}),
+        *element_lines("drake:gear_ratio", {"value": reduction}),
     ]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
@@ -28,10 +28,9 @@ from dynid.robot.formats.xml import (
     Element,
     TextEdits,
     XmlDocument,
-    format_numbers,
+    element_lines,
     parse_document,
     read_document,
-    start_tag,
 )
 from dynid.robot.inertia import Inertia, centre_of_mass, inertia_about_com, is_same_inertia
 from dynid.robot.model import ROUNDED_ANGLE, STANDARD_GRAVITY, ModelFile, Robot
@@ -109,7 +108,7 @@ def snapped_joints(robot: Robot) -> tuple[str, ...]:
     kept = {joint.name: joint for joint in robot.joints if joint.name in elements}
     found = []
     for name, element in elements.items():
-        exact, written = (read_origin(document, element, snap=snap)[:3, :3] for snap in (True, False))
+        exact, written = (read_origin(element, snap=snap)[:3, :3] for snap in (True, False))
         if name in kept and not np.array_equal(exact, written):
             away = [np.abs(kept[name].T_parent_joint[:3, :3] - R).max() for R in (exact, written)]
             if away[0] < away[1] or not kept[name].moves:
@@ -122,8 +121,8 @@ def joints_in_degrees(robot: Robot) -> dict[str, str]:
     if robot.source is None or robot.source.format != "urdf":
         return {}
     document = parse_document(robot.source.text, robot.source.path)
-    origins = {element.name: document.optional_child(element, "origin") for element in document.root.all("joint")}
-    turned = {name: document.numbers(origin, "rpy", 3, np.zeros(3)) for name, origin in origins.items() if origin}
+    origins = {element.name: element.optional_child("origin") for element in document.root.all("joint")}
+    turned = {name: origin.numbers("rpy", 3, np.zeros(3)) for name, origin in origins.items() if origin}
     return {
         name: " ".join(f"{a:g}" for a in rpy)
         for name, rpy in turned.items()
@@ -156,127 +155,118 @@ def _robot(document: XmlDocument, gravity: ArrayLike, hold: Mapping[str, float],
     root = document.root
     if root.tag != "robot":
         remedy = "Use read_mjcf." if root.tag == "mujoco" else "Give a file whose outermost element is <robot>."
-        raise document.error(root, f"this is not a URDF: it starts with <{root.tag[:60]}>", remedy)
+        raise root.error(f"this is not a URDF: it starts with <{root.tag[:60]}>", remedy)
     for child in root.children:
         if child.tag.startswith("xacro:"):
-            raise document.error(child, "this is a xacro file, not yet a URDF", "Expand it: xacro in.xacro > out.urdf.")
+            raise child.error("this is a xacro file, not yet a URDF", "Expand it: xacro in.xacro > out.urdf.")
     if not root.all("link"):
-        raise document.error(root, "the robot has no links", "Expand macros first; give at least one <link>.")
+        raise root.error("the robot has no links", "Expand macros first; give at least one <link>.")
     check_held(hold, [joint.name for joint in root.all("joint")])
-    links = tuple(_link(document, element) for element in root.all("link"))
+    links = tuple(Link(name=link.attribute("name"), inertia=read_inertia(link)) for link in root.all("link"))
     rotors = {name: found.inertia for name, found in read_transmissions(document).items()}
-    joints = tuple(_joint(document, element, hold, snap, rotors) for element in root.all("joint"))
+    joints = tuple(_joint(element, hold, snap, rotors) for element in root.all("joint"))
     source = ModelFile(path=document.path, format="urdf", text=document.data.decode("utf-8"))
-    with document.at(root):
+    with root.at():
         return Robot(name=root.name or "robot", links=links, joints=joints, gravity=np.array(gravity), source=source)
 
 
-def _link(document: XmlDocument, element: Element) -> Link:
-    return Link(name=document.attribute(element, "name"), inertia=read_inertia(document, element))
-
-
-def read_inertia(document: XmlDocument, link: Element) -> Inertia:
+def read_inertia(link: Element) -> Inertia:
     """Mass properties of a ``<link>`` in its own frame; nothing without ``<inertial>``."""
-    inertial = document.optional_child(link, "inertial")
+    inertial = link.optional_child("inertial")
     if inertial is None:
         return Inertia.zero()
-    T_link_inertial = read_origin(document, inertial)
+    T_link_inertial = read_origin(inertial)
     R = T_link_inertial[:3, :3]
-    mass = document.number(document.child(inertial, "mass"), "value")
-    tensor = inertial_tensor(document, inertial)
-    with document.at(inertial):
+    mass = inertial.child("mass").number("value")
+    tensor = inertial_tensor(inertial)
+    with inertial.at():
         return inertia_about_com(mass, T_link_inertial[:3, 3], R @ tensor @ R.T)
 
 
-def read_origin(document: XmlDocument, element: Element, *, snap: bool = False) -> Floats:
+def read_origin(element: Element, *, snap: bool = False) -> Floats:
     """Pose (4, 4) in the ``<origin>`` of an ``<inertial>`` or ``<joint>``; the identity without one.
 
     Args:
-        document: The document.
         element: The element that has the origin.
         snap: Whether rounded right angles are taken as exact; see `exact_angle`.
     """
-    origin = document.optional_child(element, "origin")
+    origin = element.optional_child("origin")
     if origin is None:
         return np.eye(4)
-    rpy = document.numbers(origin, "rpy", 3, np.zeros(3))
+    rpy = origin.numbers("rpy", 3, np.zeros(3))
     words = origin.attributes.get("rpy", "").split()
     if snap and len(words) == 3:
         rpy = np.array([exact_angle(word, value) for word, value in zip(words, rpy.tolist(), strict=True)])
-    return transform(rotation_from_rpy(rpy), document.numbers(origin, "xyz", 3, np.zeros(3)))
+    return transform(rotation_from_rpy(rpy), origin.numbers("xyz", 3, np.zeros(3)))
 
 
-def inertial_tensor(document: XmlDocument, inertial: Element) -> Floats:
+def inertial_tensor(inertial: Element) -> Floats:
     """Tensor (3, 3) [kg m^2] about the centre of mass, in the axes of the ``<inertial>``'s own frame."""
-    values = document.child(inertial, "inertia")
+    values = inertial.child("inertia")
     tensor = np.zeros((3, 3))
     for attribute, (row, column) in TENSOR_ATTRIBUTES.items():
-        tensor[row, column] = tensor[column, row] = document.number(values, attribute)
+        tensor[row, column] = tensor[column, row] = values.number(attribute)
     return tensor
 
 
-def _joint(
-    document: XmlDocument, element: Element, hold: Mapping[str, float], snap: bool, rotors: Mapping[str, float]
-) -> Joint:
-    name = document.attribute(element, "name")
-    kind = _kind(document, element, hold)
-    axis = document.optional_child(element, "axis")
+def _joint(element: Element, hold: Mapping[str, float], snap: bool, rotors: Mapping[str, float]) -> Joint:
+    name = element.attribute("name")
+    kind = _kind(element, hold)
+    axis = element.optional_child("axis")
     moves = kind != "fixed"
-    with document.at(element):
+    with element.at():
         joint = Joint(
             name=name,
             kind=kind,
-            parent=document.attribute(document.child(element, "parent"), "link"),
-            child=document.attribute(document.child(element, "child"), "link"),
-            T_parent_joint=read_origin(document, element, snap=snap),
-            axis=document.numbers(axis, "xyz", 3) if axis and moves else np.array([1.0, 0.0, 0.0]),
-            limits=_limits(document, element, kind) if moves else JointLimits(),
-            terms=_terms(document, element, rotors.get(name, 0.0)) if moves else (),
+            parent=element.child("parent").attribute("link"),
+            child=element.child("child").attribute("link"),
+            T_parent_joint=read_origin(element, snap=snap),
+            axis=axis.numbers("xyz", 3) if axis and moves else np.array([1.0, 0.0, 0.0]),
+            limits=_limits(element, kind) if moves else JointLimits(),
+            terms=_terms(element, rotors.get(name, 0.0)) if moves else (),
         )
         return joint.held_at(hold[name]) if name in hold else joint
 
 
-def _kind(document: XmlDocument, element: Element, hold: Mapping[str, float]) -> JointKind:
-    kind = document.attribute(element, "type")
+def _kind(element: Element, hold: Mapping[str, float]) -> JointKind:
+    kind = element.attribute("type")
     remedy = f"Hold the joint: --hold {element.name}, or read_urdf(path, hold={{{element.name!r}: 0.0}})."
     if kind in ("floating", "planar"):
         if hold.get(element.name) != 0.0:
-            raise document.error(element, f"{kind} joints are not supported", remedy)
+            raise element.error(f"{kind} joints are not supported", remedy)
         return "fixed"
     if kind not in _KINDS:
         known = ", ".join(_KINDS)
-        raise document.error(element, f"the joint type '{kind[:60]}' is not known", f"Use one of {known}.")
+        raise element.error(f"the joint type '{kind[:60]}' is not known", f"Use one of {known}.")
     if element.all("mimic") and kind != "fixed" and element.name not in hold:
-        raise document.error(element, "mimic joints are not supported: their coordinate is not free", remedy)
+        raise element.error("mimic joints are not supported: their coordinate is not free", remedy)
     return _KINDS[kind]
 
 
-def _limits(document: XmlDocument, element: Element, kind: JointKind) -> JointLimits:
+def _limits(element: Element, kind: JointKind) -> JointLimits:
     """Limits of a moving joint; a bound the file does not give is infinite."""
-    limit = document.optional_child(element, "limit")
+    limit = element.optional_child("limit")
     if limit is None:
         return JointLimits()
-    bounds = {
-        name: document.number(limit, name, np.inf, infinite=True) for name in ("velocity", "acceleration", "effort")
-    }
+    bounds = {name: limit.number(name, np.inf, infinite=True) for name in ("velocity", "acceleration", "effort")}
     if kind != "continuous" and not limit.attributes.keys().isdisjoint(("lower", "upper")):
         # the URDF specification: a bound that is left out is 0
-        bounds |= {name: document.number(limit, name, 0.0, infinite=True) for name in ("lower", "upper")}
+        bounds |= {name: limit.number(name, 0.0, infinite=True) for name in ("lower", "upper")}
     unbounded = {name: np.copysign(np.inf, bound) for name, bound in bounds.items() if abs(bound) >= UNBOUNDED}
-    with document.at(limit):
+    with limit.at():
         return JointLimits(**(bounds | unbounded))
 
 
-def _terms(document: XmlDocument, element: Element, rotor: float) -> tuple[StateTerm, ...]:
-    values = read_dynamics(document, element)
+def _terms(element: Element, rotor: float) -> tuple[StateTerm, ...]:
+    values = read_dynamics(element)
     friction = (term(values[attribute]) for attribute, term in DYNAMICS.items() if values[attribute] != 0.0)
     return (RotorInertia(rotor), *friction) if rotor else tuple(friction)
 
 
-def read_dynamics(document: XmlDocument, joint: Element) -> dict[str, float]:
+def read_dynamics(joint: Element) -> dict[str, float]:
     """Damping and friction of a ``<joint>``; 0 where the file gives none."""
-    dynamics = document.optional_child(joint, "dynamics")
-    return {name: 0.0 if dynamics is None else document.number(dynamics, name, 0.0) for name in DYNAMICS}
+    dynamics = joint.optional_child("dynamics")
+    return {name: 0.0 if dynamics is None else dynamics.number(name, 0.0) for name in DYNAMICS}
 
 
 def write_urdf(
@@ -338,64 +328,52 @@ def _update_text(
 ) -> str:
     edits = TextEdits(document)
     follow_meshes(edits, document, folder)
-    if comment := _gravity_comment(robot):
-        edits.insert_first(document.root, comment)
+    edits.insert_first(document.root, _gravity_comment(robot))
     for link in robot.links:
-        element = links[link.name]
-        if not is_same_inertia(link.inertia, read_inertia(document, element)):
-            _set_inertial(edits, document, element, link.inertia)
+        if not is_same_inertia(link.inertia, read_inertia(links[link.name])):
+            _set_inertial(edits, links[link.name], link)
     for joint in robot.moving_joints:
-        _set_origin(edits, document, joints[joint.name], joint)
-        _set_dynamics(edits, document, joints[joint.name], joint)
+        element = joints[joint.name]
+        present = [read_origin(element, snap=snap) for snap in (False, True)]  # with rounded angles or exact ones
+        if all(np.abs(joint.T_parent_joint - T).max() > SAME for T in present):
+            _set_child(edits, element, "origin", _placement(joint))
+        written = read_dynamics(element)
+        friction = {name: value for name, value in _friction(joint).items() if value != written[name]}
+        _set_child(edits, element, "dynamics", friction)
     update_transmissions(edits, document, robot)
     return edits.apply().decode("utf-8")
 
 
-def _set_inertial(edits: TextEdits, document: XmlDocument, link: Element, inertia: Inertia) -> None:
-    """Put an inertia in place, in the axes the file already uses for it."""
-    inertial = document.optional_child(link, "inertial")
-    com = centre_of_mass(inertia, link.name)
+def _set_child(edits: TextEdits, element: Element, tag: str, attributes: Mapping[str, ArrayLike]) -> None:
+    """Put attributes into a child, or a new child into the element."""
+    child = element.optional_child(tag)
+    if child is None and attributes:
+        edits.insert_first(element, element_lines(tag, attributes))
+    elif child is not None:
+        for name, values in attributes.items():
+            edits.set_attribute(child, name, values)
+
+
+def _set_inertial(edits: TextEdits, element: Element, link: Link) -> None:
+    """Put an inertia in place, in the turned frame that the file already has for it."""
+    inertia, com = link.inertia, centre_of_mass(link.inertia, link.name)
+    inertial = element.optional_child("inertial")
     if inertial is None:
-        edits.insert_first(link, _inertial_lines(inertia, com))
+        edits.insert_first(element, _inertial_lines(inertia, com))
         return
-    T_link_inertial = read_origin(document, inertial)
-    R = T_link_inertial[:3, :3]
-    origin = document.optional_child(inertial, "origin")
-    if origin is not None:
-        edits.set_numbers(origin, "xyz", com, T_link_inertial[:3, 3])
-    elif com.any():
-        edits.insert_first(inertial, [start_tag("origin", {"xyz": format_numbers(com), "rpy": "0 0 0"}) + "/>"])
-    mass = document.child(inertial, "mass")
-    edits.set_numbers(mass, "value", [inertia.mass], [document.number(mass, "value")])
-    present, tensor = inertial_tensor(document, inertial), R.T @ inertia.about_com @ R
+    T = read_origin(inertial)
+    if not np.array_equal(com, T[:3, 3]):
+        _set_child(edits, inertial, "origin", {"xyz": com})
+    mass, values = inertial.child("mass"), inertial.child("inertia")
+    edits.set_numbers(mass, "value", inertia.mass, mass.number("value"))
+    present, tensor = inertial_tensor(inertial), T[:3, :3].T @ inertia.about_com @ T[:3, :3]
     for name, place in TENSOR_ATTRIBUTES.items():
-        edits.set_numbers(document.child(inertial, "inertia"), name, [tensor[place]], [present[place]])
+        edits.set_numbers(values, name, tensor[place], present[place])
 
 
-def _set_origin(edits: TextEdits, document: XmlDocument, element: Element, joint: Joint) -> None:
-    """Put a placement in place that is not the one of the file, with rounded angles or exact ones."""
-    written = [read_origin(document, element, snap=snap) for snap in (False, True)]
+def _placement(joint: Joint) -> dict[str, Floats]:
     T = joint.T_parent_joint
-    if any(np.abs(T - present).max() <= SAME for present in written):
-        return
-    placement = {"xyz": format_numbers(T[:3, 3]), "rpy": format_numbers(rpy_from_rotation(T[:3, :3]))}
-    origin = document.optional_child(element, "origin")
-    if origin is None:
-        edits.insert_first(element, [start_tag("origin", placement) + "/>"])
-        return
-    for name, text in placement.items():
-        edits.set_attribute(origin, name, text)
-
-
-def _set_dynamics(edits: TextEdits, document: XmlDocument, element: Element, joint: Joint) -> None:
-    present = read_dynamics(document, element)
-    wanted = {name: value for name, value in _friction(joint).items() if value != present[name]}
-    dynamics = document.optional_child(element, "dynamics")
-    if dynamics is not None:
-        for name, value in wanted.items():
-            edits.set_attribute(dynamics, name, format_numbers([value]))
-    elif wanted:
-        edits.insert_first(element, [_dynamics_tag(wanted)])
+    return {"xyz": T[:3, 3], "rpy": rpy_from_rotation(T[:3, :3])}
 
 
 def _friction(joint: Joint) -> dict[str, float]:
@@ -403,64 +381,49 @@ def _friction(joint: Joint) -> dict[str, float]:
     return {name: term.value for name in DYNAMICS for term in joint.terms if term.urdf_attribute == name}
 
 
-def _dynamics_tag(friction: dict[str, float]) -> str:
-    return start_tag("dynamics", {name: format_numbers([value]) for name, value in friction.items()}) + "/>"
-
-
 def _gravity_comment(robot: Robot) -> list[str]:
     note = describe_lost_gravity(robot.gravity)
     return [f"<!-- {note} -->"] if note else []
 
 
-def _write_lines(robot: Robot) -> Iterator[str]:
-    yield '<?xml version="1.0" encoding="utf-8"?>'
-    rotors = transmission_lines(robot)
-    yield start_tag("robot", {"name": robot.name} | (DRAKE if rotors else {})) + ">"
-    yield from (f"  {line}" for line in _gravity_comment(robot))
+def _write_lines(robot: Robot) -> list[str]:
+    rotors, inside = transmission_lines(robot), _gravity_comment(robot)
     for link in robot.links:
-        tag = start_tag("link", {"name": link.name})
-        if link.inertia.vector.any():
-            lines = _inertial_lines(link.inertia, centre_of_mass(link.inertia, link.name))
-            yield from (f"  {tag}>", *(f"    {line}" for line in lines), "  </link>")
-        else:
-            yield f"  {tag}/>"
+        inertia = link.inertia
+        inertial = _inertial_lines(inertia, centre_of_mass(inertia, link.name)) if inertia.vector.any() else []
+        inside += element_lines("link", {"name": link.name}, inertial)
     for joint in robot.joints:
-        yield from (f"  {line}" for line in _joint_lines(joint))
-    yield from (f"  {line}" for line in rotors)
-    yield "</robot>"
+        inside += _joint_lines(joint)
+    attributes = {"name": robot.name} | (DRAKE if rotors else {})
+    return ['<?xml version="1.0" encoding="utf-8"?>', *element_lines("robot", attributes, [*inside, *rotors])]
 
 
 def _inertial_lines(inertia: Inertia, com: Floats) -> list[str]:
     tensor = inertia.about_com
-    values = {name: format_numbers([tensor[place]]) for name, place in TENSOR_ATTRIBUTES.items()}
-    return [
-        "<inertial>",
-        "  " + start_tag("origin", {"xyz": format_numbers(com), "rpy": "0 0 0"}) + "/>",
-        "  " + start_tag("mass", {"value": format_numbers([inertia.mass])}) + "/>",
-        "  " + start_tag("inertia", values) + "/>",
-        "</inertial>",
-    ]
+    parts: dict[str, Mapping[str, ArrayLike]] = {
+        "origin": {"xyz": com, "rpy": np.zeros(3)},
+        "mass": {"value": inertia.mass},
+        "inertia": {name: tensor[place] for name, place in TENSOR_ATTRIBUTES.items()},
+    }
+    return element_lines("inertial", {}, (line for tag in parts for line in element_lines(tag, parts[tag])))
 
 
-def _joint_lines(joint: Joint) -> Iterator[str]:
-    T, limits = joint.T_parent_joint, joint.limits
+def _joint_lines(joint: Joint) -> list[str]:
+    limits = joint.limits
     unlimited = joint.kind == "revolute" and np.isinf([limits.lower, limits.upper]).all()
     kind = "continuous" if unlimited else joint.kind
-    yield start_tag("joint", {"name": joint.name, "type": kind}) + ">"
-    placement = {"xyz": format_numbers(T[:3, 3]), "rpy": format_numbers(rpy_from_rotation(T[:3, :3]))}
-    yield "  " + start_tag("origin", placement) + "/>"
-    yield "  " + start_tag("parent", {"link": joint.parent}) + "/>"
-    yield "  " + start_tag("child", {"link": joint.child}) + "/>"
+    parts: dict[str, Mapping[str, str | ArrayLike]] = {
+        "origin": _placement(joint),
+        "parent": {"link": joint.parent},
+        "child": {"link": joint.child},
+    }
     if joint.moves:
-        yield "  " + start_tag("axis", {"xyz": format_numbers(joint.axis)}) + "/>"
+        parts["axis"] = {"xyz": joint.axis}
         if kind != "continuous" or limits != JointLimits():
-            yield "  " + start_tag("limit", _limit_attributes(limits, kind)) + "/>"
+            names = ["effort", "velocity"] if kind == "continuous" else ["lower", "upper", "effort", "velocity"]
+            names += ["acceleration"] if np.isfinite(limits.acceleration) else []
+            parts["limit"] = {name: np.clip(getattr(limits, name), -UNBOUNDED, UNBOUNDED) for name in names}
         if _friction(joint):
-            yield "  " + _dynamics_tag(_friction(joint))
-    yield "</joint>"
-
-
-def _limit_attributes(limits: JointLimits, kind: str) -> dict[str, str]:
-    names = ["effort", "velocity"] if kind == "continuous" else ["lower", "upper", "effort", "velocity"]
-    names += ["acceleration"] if np.isfinite(limits.acceleration) else []
-    return {name: format_numbers([np.clip(getattr(limits, name), -UNBOUNDED, UNBOUNDED)]) for name in names}
+            parts["dynamics"] = _friction(joint)
+    inside = (line for tag in parts for line in element_lines(tag, parts[tag]))
+    return element_lines("joint", {"name": joint.name, "type": kind}, inside)

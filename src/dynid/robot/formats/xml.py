@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from dynid.arrays import Floats
 from dynid.errors import DescriptionError, ExportError
+from dynid.files.small_files import read_small
 
 MAX_BYTES = 16 * 2**20
 """Size of the largest description that is read [bytes] (convention; the largest humanoids stay below 1 MB)."""
@@ -31,16 +31,22 @@ MAX_MAGNITUDE = 1e30
 """Largest number that is taken for one: its square and cube are still far from overflow."""
 
 _START_TAG = re.compile(rb"""<(?:[^"'>]++|"[^"]*+"|'[^']*+')*+>""")
+_FORBIDDEN = re.compile(rb"\0|<!(?:DOCTYPE|ENTITY)", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?", re.ASCII)
 _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
 
 
 @dataclass(slots=True, eq=False)
 class Element:
-    """One XML element and the place of its text in the file, in bytes."""
+    """One XML element, the place of its text in the file in bytes, and the readers of its attributes and children.
+
+    Every reader refuses what is missing, double or no number with the file, the place, the reason and the remedy.
+    """
 
     tag: str
     attributes: dict[str, str]
+    path: str
+    """Name of the file for messages."""
     line: int
     """Line of the start tag, counted from 1."""
     start: int
@@ -77,6 +83,72 @@ class Element:
         named = [] if holder is None else [f"{_short(holder.tag)} '{_short(holder.name)}'"]
         return " ".join([*named, *own, f"(line {self.line})"])
 
+    def error(self, reason: str, remedy: str) -> DescriptionError:
+        """An error that names the file and this element."""
+        return DescriptionError(reason, path=self.path, place=self.place, remedy=remedy)
+
+    @contextmanager
+    def at(self) -> Iterator[None]:
+        """Give errors raised inside, which know neither file nor element, both."""
+        try:
+            yield
+        except DescriptionError as error:
+            if error.path is not None:
+                raise
+            remedy = error.remedy or "Correct the element."
+            raise DescriptionError(
+                error.reason, path=self.path, place=error.place or self.place, remedy=remedy
+            ) from None
+
+    def attribute(self, name: str) -> str:
+        """The attribute's text, which must be there and not be empty."""
+        value = self.attributes.get(name, "")
+        if not value:
+            raise self.error(f"the attribute '{name}' is missing", f'Add {name}="...".')
+        return value
+
+    def optional_child(self, tag: str) -> Element | None:
+        """The child with that tag, or None; two of them contradict each other."""
+        found = self.all(tag)
+        if len(found) > 1:
+            raise found[1].error(f"a second <{tag}> in the same <{self.tag}>", "Keep only one of them.")
+        return found[0] if found else None
+
+    def child(self, tag: str) -> Element:
+        """The child with that tag, which must be there."""
+        child = self.optional_child(tag)
+        if child is None:
+            raise self.error(f"<{tag}> is missing", f"Add a <{tag}> to the <{self.tag}>.")
+        return child
+
+    def number_list(self, name: str, default: ArrayLike | None = None) -> Floats:
+        """All finite numbers in an attribute; ``default`` (if given) when the attribute is missing."""
+        if name not in self.attributes and default is not None:
+            return np.array(default, dtype=float)
+        return np.array([self.plain_number(f"'{name}'", word) for word in self.attribute(name).split()])
+
+    def numbers(self, name: str, count: int, default: ArrayLike | None = None) -> Floats:
+        """The ``count`` finite numbers in an attribute; ``default`` as in `number_list`."""
+        values = self.number_list(name, default)
+        if values.size != count:
+            wanted = "one number" if count == 1 else f"{count} numbers"
+            raise self.error(f"'{name}' holds {values.size} values, not {wanted}", f"Give {wanted}.")
+        return values
+
+    def number(self, name: str, default: float | None = None, *, infinite: bool = False) -> float:
+        """The one number in an attribute; ``infinite`` allows ``inf``, as some limits have it."""
+        text = self.attributes.get(name, "").strip()
+        if infinite and _INFINITE.fullmatch(text):
+            return float(text)
+        return float(self.numbers(name, 1, None if default is None else [default])[0])
+
+    def plain_number(self, what: str, word: str) -> float:
+        """A word as a finite number; ``what`` holds it."""
+        if not _NUMBER.fullmatch(word) or abs(float(word)) > MAX_MAGNITUDE:
+            reason = f"{what} holds '{_short(word)}', which is not a finite number below {MAX_MAGNITUDE:g}"
+            raise self.error(reason, "Give plain SI numbers.")
+        return float(word)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class XmlDocument:
@@ -86,77 +158,10 @@ class XmlDocument:
     data: bytes
     root: Element
 
-    def error(self, element: Element, reason: str, remedy: str) -> DescriptionError:
-        """An error that names this file and that element."""
-        return DescriptionError(reason, path=self.path, place=element.place, remedy=remedy)
-
-    @contextmanager
-    def at(self, element: Element) -> Iterator[None]:
-        """Give errors raised inside, which know neither file nor element, both."""
-        try:
-            yield
-        except DescriptionError as error:
-            if error.path is not None:
-                raise
-            place = element.place if error.place is None else error.place
-            remedy = error.remedy or "Correct the element."
-            raise DescriptionError(error.reason, path=self.path, place=place, remedy=remedy) from None
-
-    def attribute(self, element: Element, attribute: str) -> str:
-        """The attribute's text, which must be there and not be empty."""
-        value = element.attributes.get(attribute, "")
-        if not value:
-            raise self.error(element, f"the attribute '{attribute}' is missing", f'Add {attribute}="...".')
-        return value
-
-    def optional_child(self, element: Element, tag: str) -> Element | None:
-        """The child with that tag, or None; two of them contradict each other."""
-        found = element.all(tag)
-        if len(found) > 1:
-            raise self.error(found[1], f"a second <{tag}> in the same <{element.tag}>", "Keep only one of them.")
-        return found[0] if found else None
-
-    def child(self, element: Element, tag: str) -> Element:
-        """The child with that tag, which must be there."""
-        child = self.optional_child(element, tag)
-        if child is None:
-            raise self.error(element, f"<{tag}> is missing", f"Add a <{tag}> to the <{element.tag}>.")
-        return child
-
-    def numbers(self, element: Element, attribute: str, count: int, default: ArrayLike | None = None) -> Floats:
-        """The ``count`` finite numbers in an attribute; ``default`` (if given) when the attribute is missing."""
-        if attribute not in element.attributes and default is not None:
-            return np.array(default, dtype=float)
-        values = self.number_list(element, attribute)
-        if values.size != count:
-            wanted = "one number" if count == 1 else f"{count} numbers"
-            raise self.error(element, f"'{attribute}' holds {values.size} values, not {wanted}", f"Give {wanted}.")
-        return values
-
-    def number_list(self, element: Element, attribute: str) -> Floats:
-        """All finite numbers in an attribute that must be there."""
-        words = self.attribute(element, attribute).split()
-        return np.array([self._plain_number(element, f"'{attribute}'", word) for word in words])
-
     def text_number(self, element: Element) -> float:
         """The one number between the tags of an element."""
         inside = self.data[element.tag_end : element.end].partition(b"<")[0].decode("utf-8").strip()
-        return self._plain_number(element, f"<{element.tag}>", inside)
-
-    def _plain_number(self, element: Element, what: str, word: str) -> float:
-        if not _NUMBER.fullmatch(word) or abs(float(word)) > MAX_MAGNITUDE:
-            reason = f"{what} holds '{_short(word)}', which is not a finite number below {MAX_MAGNITUDE:g}"
-            raise self.error(element, reason, "Give plain SI numbers.")
-        return float(word)
-
-    def number(
-        self, element: Element, attribute: str, default: float | None = None, *, infinite: bool = False
-    ) -> float:
-        """The one number in an attribute; ``infinite`` allows ``inf``, as some limits have it."""
-        text = element.attributes.get(attribute, "").strip()
-        if infinite and _INFINITE.fullmatch(text):
-            return float(text)
-        return float(self.numbers(element, attribute, 1, None if default is None else [default])[0])
+        return element.plain_number(f"<{element.tag}>", inside)
 
 
 def read_document(path: str | os.PathLike[str]) -> XmlDocument:
@@ -171,75 +176,31 @@ def read_document(path: str | os.PathLike[str]) -> XmlDocument:
             f"the path is the text of a description, which begins with '{_short(' '.join(path[:200].split()))}'",
             remedy="Write the text to a file, and give the path of that file.",
         )
-    try:
-        with open(path, "rb", opener=_open_without_waiting) as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise DescriptionError("not a regular file", path=path, remedy="Give the path of a description file.")
-            if status.st_size > MAX_BYTES:
-                raise _too_large(os.fspath(path), status.st_size)
-            data = file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise DescriptionError(
-            f"the file cannot be read: {reason}", path=path, remedy="Check the path and its permissions."
-        ) from None
-    return parse_document(data, os.fspath(path))
+    remedy = "Give the path of a robot description that you may read, with meshes in files of their own."
+    return parse_document(read_small(path, most=MAX_BYTES, error=DescriptionError, remedy=remedy), path)
 
 
 def parse_document(data: bytes | str, path: str) -> XmlDocument:
     """Parse the text of an XML file; ``path`` is only named in messages.
 
     Raises:
-        DescriptionError: The text is too large, not UTF-8, not well-formed, too deep, or declares a document type.
+        DescriptionError: The text is not UTF-8, not well-formed, too deep, or declares a document type.
     """
-    if isinstance(data, str):
-        try:
-            data = data.encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise DescriptionError(
-                "the text holds half a character", path=path, place=f"character {error.start}", remedy="Remove it."
-            ) from None
-    if len(data) > MAX_BYTES:
-        raise _too_large(path, len(data))
-    _check_text(data, path)
-    return XmlDocument(path=path, data=data, root=_TreeBuilder(data, path).build())
-
-
-def _open_without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe without a writer would block for ever
-
-
-def _too_large(path: str, size: int) -> DescriptionError:
-    return DescriptionError(
-        f"the file has {size} bytes, more than the {MAX_BYTES} a robot description may have",
-        path=path,
-        remedy="Give the description itself, with meshes in files of their own.",
-    )
-
-
-def _check_text(data: bytes, path: str) -> None:
-    if b"\0" in data:
-        line = data[: data.index(b"\0")].count(b"\n") + 1
-        raise DescriptionError(
-            "the file holds a NUL byte", path=path, place=f"line {line}", remedy="Save it as UTF-8 text."
-        )
+    data = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+    found = _FORBIDDEN.search(data)
     try:
         data.decode("utf-8")
+        fault, start = (found.group(), found.start()) if found else (b"", 0)
     except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise DescriptionError(
-            "the text is not UTF-8", path=path, place=f"line {line}", remedy="Save the file as UTF-8."
-        ) from None
-    declaration = re.search(rb"<!(?:DOCTYPE|ENTITY)", data, re.IGNORECASE)
-    if declaration:
-        line = data[: declaration.start()].count(b"\n") + 1
-        raise DescriptionError(
-            f"{declaration.group().decode()} is not accepted: entities can hide files and bombs",
-            path=path,
-            place=f"line {line}",
-            remedy="Remove the declaration and write what its entities stand for.",
-        )
+        fault, start = b"\0", error.start
+    if fault:
+        reason, remedy = "the text is not UTF-8", "Save the file as UTF-8."
+        if fault != b"\0":
+            reason = f"{fault.decode()} is not accepted: entities can hide files and bombs"
+            remedy = "Remove the declaration and write what its entities stand for."
+        line = data[:start].count(b"\n") + 1
+        raise DescriptionError(reason, path=path, place=f"line {line}", remedy=remedy)
+    return XmlDocument(path=path, data=data, root=_TreeBuilder(data, path).build())
 
 
 class _TreeBuilder:
@@ -258,30 +219,31 @@ class _TreeBuilder:
         try:
             self._parser.Parse(self._data, True)
         except expat.ExpatError as error:
+            reason = f"the text is not well-formed XML: {expat.ErrorString(error.code)}"
+            remedy = "The file may be cut off or edited by accident: get it again or mend that line."
             if b"<" not in self._data:
-                raise DescriptionError(
-                    "this is no robot description: it has no XML elements",
-                    path=self._path,
-                    place="line 1",
-                    remedy="Give a URDF or MJCF file; a log comes after the robot.",
-                ) from None
-            raise DescriptionError(
-                f"the text is not well-formed XML: {expat.ErrorString(error.code)}",
-                path=self._path,
-                place=f"line {error.lineno}, column {error.offset + 1}",
-                remedy="The file may be cut off or edited by accident: get it again or mend that line.",
-            ) from None
+                reason = "this is no robot description: it has no XML elements"
+                remedy = "Give a URDF or MJCF file; a log comes after the robot."
+            place = f"line {error.lineno}, column {error.offset + 1}"
+            raise DescriptionError(reason, path=self._path, place=place, remedy=remedy) from None
         assert self._root is not None  # expat reports text without an element
         return self._root
 
     def _on_start(self, tag: str, attributes: dict[str, str]) -> None:
         self._count += 1
-        self._check_bounds()
-        start = self._parser.CurrentByteIndex
+        line, start = self._parser.CurrentLineNumber, self._parser.CurrentByteIndex
+        for value, bound, what in ((len(self._open) + 1, MAX_DEPTH, "levels"), (self._count, MAX_ELEMENTS, "elements")):
+            if value > bound:
+                raise DescriptionError(
+                    f"more than {bound} {what} of XML, which no robot description needs",
+                    path=self._path,
+                    place=f"line {line}",
+                    remedy="Check that this is a robot description.",
+                )
         match = _START_TAG.match(self._data, start)
         assert match is not None  # expat has just accepted this tag
         parent = self._open[-1] if self._open else None
-        element = Element(tag, attributes, self._parser.CurrentLineNumber, start, match.end(), match.end(), parent)
+        element = Element(tag, attributes, self._path, line, start, match.end(), match.end(), parent)
         if parent is None:
             self._root = element
         else:
@@ -292,16 +254,6 @@ class _TreeBuilder:
         element = self._open.pop()
         if self._data[element.tag_end - 2 : element.tag_end] != b"/>":
             element.end = self._data.index(b">", self._parser.CurrentByteIndex) + 1
-
-    def _check_bounds(self) -> None:
-        for value, bound, what in ((len(self._open) + 1, MAX_DEPTH, "levels"), (self._count, MAX_ELEMENTS, "elements")):
-            if value > bound:
-                raise DescriptionError(
-                    f"more than {bound} {what} of XML, which no robot description needs",
-                    path=self._path,
-                    place=f"line {self._parser.CurrentLineNumber}",
-                    remedy="Check that this is a robot description.",
-                )
 
 
 def _short(text: str, length: int = 60) -> str:
@@ -327,20 +279,19 @@ class TextEdits:
         self._newline = "\r\n" if b"\r\n" in document.data else "\n"
         self._edits: list[tuple[int, int, str]] = []
 
-    def set_attribute(self, element: Element, name: str, value: str) -> None:
-        """Give an attribute a value, in its place or, if it is new, behind the others."""
+    def set_attribute(self, element: Element, name: str, value: str | ArrayLike) -> None:
+        """Give an attribute a text or numbers, in its place or, if it is new, behind the others."""
         span = self._attribute_span(element, name)
         if span is None:
             end = self._tag_close(element)
-            self._edits.append((end, end, f' {name}="{_escape(value)}"'))
+            self._edits.append((end, end, f" {name}={_quote(value)}"))
         else:
-            self._edits.append((span[1], span[2], f'"{_escape(value)}"'))
+            self._edits.append((span[1], span[2], _quote(value)))
 
-    def set_numbers(self, element: Element, name: str, values: Iterable[float], present: Iterable[float]) -> None:
+    def set_numbers(self, element: Element, name: str, values: ArrayLike, present: ArrayLike) -> None:
         """Give an attribute numbers, unless the ``present`` ones are the same."""
-        values = [float(value) for value in values]
-        if values != [float(value) for value in present]:
-            self.set_attribute(element, name, format_numbers(values))
+        if not np.array_equal(np.atleast_1d(values), np.atleast_1d(present)):
+            self.set_attribute(element, name, values)
 
     def remove_attribute(self, element: Element, name: str) -> None:
         """Take an attribute and the space before it away; nothing happens when it is not there."""
@@ -399,26 +350,29 @@ class TextEdits:
         return line.decode("utf-8") if not line.strip() else ""
 
 
-def start_tag(tag: str, attributes: Mapping[str, str]) -> str:
-    """``<tag name="value" ...`` without its end, names and values escaped."""
-    return f"<{tag}" + "".join(f' {name}="{_escape(value)}"' for name, value in attributes.items())
+def element_lines(tag: str, attributes: Mapping[str, str | ArrayLike], inside: Iterable[str] = ()) -> list[str]:
+    """The lines of an element with texts or numbers as attributes, and other lines inside it."""
+    start = f"<{tag}" + "".join(f" {name}={_quote(value)}" for name, value in attributes.items())
+    inner = [f"  {line}" for line in inside]
+    return [f"{start}>", *inner, f"</{tag}>"] if inner else [f"{start}/>"]
 
 
-def format_numbers(values: Iterable[float]) -> str:
+def format_numbers(values: ArrayLike) -> str:
     """Numbers with all the digits it takes to read back the same bits (17 at most)."""
-    numbers = [float(value) + 0.0 for value in values]  # + 0.0 turns -0.0 into 0.0
+    numbers = np.atleast_1d(np.asarray(values, dtype=float)) + 0.0  # + 0.0 turns -0.0 into 0.0
     if not np.isfinite(numbers).all():
         raise ExportError(
-            f"{numbers} cannot be written: not a finite number", remedy="Estimate the parameter or keep its old value."
+            f"{numbers.tolist()} cannot be written: not a finite number",
+            remedy="Estimate the parameter or keep its old value.",
         )
-    return " ".join(repr(number) for number in numbers)
+    return " ".join(repr(number) for number in numbers.tolist())
 
 
-def _escape(value: str) -> str:
-    bad = re.search(_NOT_XML, value)
+def _quote(value: str | ArrayLike) -> str:
+    text = value if isinstance(value, str) else format_numbers(value)
+    bad = re.search(_NOT_XML, text)
     if bad:
         raise ExportError(
-            f"{value[:60]!a} holds a character that XML cannot hold: {bad.group()!a}",
-            remedy="Rename the link or joint.",
+            f"{text[:60]!a} holds a character that XML cannot hold: {bad.group()!a}", remedy="Rename the link or joint."
         )
-    return value.translate(_ESCAPES)
+    return f'"{text.translate(_ESCAPES)}"'

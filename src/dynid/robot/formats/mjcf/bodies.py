@@ -71,20 +71,19 @@ _WEIGHTLESS = ("plane", "hfield")
 
 def read_inertial(settings: MjcfSettings, inertial: Element) -> Inertia:
     """Mass properties in an ``<inertial>``, in the body frame."""
-    document = settings.document
     full = "fullinertia" in inertial.attributes
     if full and not inertial.attributes.keys().isdisjoint((*ORIENTATIONS, "diaginertia")):
-        raise document.error(
-            inertial, "'fullinertia' cannot stand with an orientation or 'diaginertia'", "Keep one of the forms."
+        raise inertial.error(
+            "'fullinertia' cannot stand with an orientation or 'diaginertia'", "Keep one of the forms."
         )
     if full:
-        xx, yy, zz, xy, xz, yz = document.numbers(inertial, "fullinertia", 6)
+        xx, yy, zz, xy, xz, yz = inertial.numbers("fullinertia", 6)
         tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     else:
-        tensor = np.diag(document.numbers(inertial, "diaginertia", 3, np.zeros(3)))
+        tensor = np.diag(inertial.numbers("diaginertia", 3, np.zeros(3)))
     R = settings.rotation(inertial)
-    mass, com = document.number(inertial, "mass"), document.numbers(inertial, "pos", 3)
-    with document.at(inertial):
+    mass, com = inertial.number("mass"), inertial.numbers("pos", 3)
+    with inertial.at():
         return inertia_about_com(mass, com, R @ tensor @ R.T)
 
 
@@ -99,12 +98,11 @@ def geom_inertia(settings: MjcfSettings, geom: Element, *, moving: bool) -> Iner
     Raises:
         DescriptionError: The mass would depend on a mesh, or a number is wrong.
     """
-    document = settings.document
     kind = geom.attributes.get("type", "mesh" if "mesh" in geom.attributes else "sphere")
-    mass = document.number(geom, "mass") if "mass" in geom.attributes else None
-    density = document.number(geom, "density", _WATER)
+    mass = geom.number("mass") if "mass" in geom.attributes else None
+    density = geom.number("density", _WATER)
     low, high = settings.inertia_groups
-    if kind in _WEIGHTLESS or not low <= document.number(geom, "group", 0.0) <= high:
+    if kind in _WEIGHTLESS or not low <= geom.number("group", 0.0) <= high:
         return Inertia.zero()
     if mass == 0.0 or (mass is None and density == 0.0):
         return Inertia.zero()
@@ -113,34 +111,34 @@ def geom_inertia(settings: MjcfSettings, geom: Element, *, moving: bool) -> Iner
             return Inertia.zero()
         what = "a shell" if kind in _SHAPES and "mesh" not in geom.attributes else f"of type '{kind[:60]}'"
         remedy = 'Give the body an <inertial>, or the geom mass="0"; meshes are never opened.'
-        raise document.error(geom, f"the body's inertia would come from a geom {what}", remedy)
+        raise geom.error(f"the body's inertia would come from a geom {what}", remedy)
     size, T_frame_geom = _size_and_pose(settings, geom, kind)
     if np.any(size <= 0.0) or density < 0.0 or (mass is not None and mass < 0.0):
-        raise document.error(geom, "size, density and mass must be positive", "Correct the geom.")
+        raise geom.error("size, density and mass must be positive", "Correct the geom.")
     volume, moments = _SHAPES[kind][1](size)
     if volume <= _SMALLEST_VOLUME:
         text = f"the geom has a volume of {volume:.3g} m^3, so small that MuJoCo leaves its mass out"
-        raise document.error(geom, text, 'Correct its size, or give it mass="0".')
+        raise geom.error(text, 'Correct its size, or give it mass="0".')
     mass = density * volume if mass is None else mass
     R = T_frame_geom[:3, :3]
-    with document.at(geom):
+    with geom.at():
         return inertia_about_com(mass, T_frame_geom[:3, 3], R @ np.diag(mass * moments) @ R.T)
 
 
 def _size_and_pose(settings: MjcfSettings, geom: Element, kind: str) -> tuple[Floats, Floats]:
-    document, count = settings.document, _SHAPES[kind][0]
-    size = document.number_list(geom, "size")
+    count = _SHAPES[kind][0]
+    size = geom.number_list("size")
     if size.size > 3:
-        raise document.error(geom, f"'size' holds {size.size} numbers", "Give three at most, as MuJoCo takes them.")
+        raise geom.error(f"'size' holds {size.size} numbers", "Give three at most, as MuJoCo takes them.")
     if "fromto" not in geom.attributes or kind == "sphere":
         if size.size < count:
-            raise document.error(geom, f"a {kind} needs {count} sizes, not {size.size}", "Complete 'size'.")
+            raise geom.error(f"a {kind} needs {count} sizes, not {size.size}", "Complete 'size'.")
         return size[:count], settings.pose(geom)
-    ends = document.numbers(geom, "fromto", 6)
+    ends = geom.numbers("fromto", 6)
     along, middle = ends[3:] - ends[:3], (ends[:3] + ends[3:]) / 2.0
     half = np.linalg.norm(along) / 2.0
     if not half > ROUNDING or not size.size:
-        raise document.error(geom, "'fromto' has no length or 'size' is empty", "Give two different points and a size.")
+        raise geom.error("'fromto' has no length or 'size' is empty", "Give two different points and a size.")
     # a box or ellipsoid drawn between two points is as deep as it is wide
     sizes = np.array([*np.repeat(size[0], count - 1), half])
     return sizes, transform(rotation_to_z_axis(along / (2.0 * half)), middle)
@@ -179,14 +177,13 @@ def read_joint(
     Raises:
         DescriptionError: The joint is wrong or not supported.
     """
-    document = settings.document
-    _check_supported(settings, element, name, kind)
+    _check_supported(element, name, kind)
     R = T_body_frame[:3, :3]
-    anchor = R @ document.numbers(element, "pos", 3, np.zeros(3)) + T_body_frame[:3, 3]
-    axis = R @ document.numbers(element, "axis", 3, [0.0, 0.0, 1.0])
+    anchor = R @ element.numbers("pos", 3, np.zeros(3)) + T_body_frame[:3, 3]
+    axis = R @ element.numbers("axis", 3, [0.0, 0.0, 1.0])
     limits = _limits(settings, element, kind, effort)
     turning: JointKind = "revolute" if np.isfinite([limits.lower, limits.upper]).any() else "continuous"
-    with document.at(element):
+    with element.at():
         joint = Joint(
             name=name,
             kind="prismatic" if kind == "slide" else turning,
@@ -194,38 +191,34 @@ def read_joint(
             child="",
             axis=axis,
             limits=limits,
-            terms=_terms(settings, element),
+            terms=_terms(element),
         )
-    zero = -document.number(element, "ref", 0.0)
+    zero = -element.number("ref", 0.0)
     if kind == "slide":  # where a slide is anchored makes no difference
         return replace(joint, T_parent_joint=transform(np.eye(3), zero * joint.axis)), np.zeros(3)
     turned = transform(rotation_about(joint.axis, settings.radians(zero)), np.zeros(3))
     return replace(joint, T_parent_joint=turned), anchor
 
 
-def _check_supported(settings: MjcfSettings, element: Element, name: str, kind: str) -> None:
-    document = settings.document
+def _check_supported(element: Element, name: str, kind: str) -> None:
     if kind in ("ball", "free"):
         remedy = f"Hold the joint: --hold {name}, or read_mjcf(path, hold={{{name!r}: 0.0}})."
-        raise document.error(element, f"{kind} joints are not supported", remedy)
+        raise element.error(f"{kind} joints are not supported", remedy)
     if kind not in ("hinge", "slide"):
-        raise document.error(element, f"the joint type '{kind[:60]}' is not known", "Use hinge or slide.")
+        raise element.error(f"the joint type '{kind[:60]}' is not known", "Use hinge or slide.")
     for spring in ("stiffness", "springdamper"):
-        if spring in element.attributes and document.number_list(element, spring).any():
+        if element.number_list(spring, [0.0]).any():
             remedy = f"Remove '{spring}' and model it elsewhere."
-            raise document.error(element, f"joint springs ('{spring}') are not supported", remedy)
+            raise element.error(f"joint springs ('{spring}') are not supported", remedy)
 
 
-def _terms(settings: MjcfSettings, element: Element) -> tuple[StateTerm, ...]:
+def _terms(element: Element) -> tuple[StateTerm, ...]:
     terms: list[StateTerm] = []
     for attribute, kinds in JOINT_TERMS.items():
-        if attribute in element.attributes:
-            numbers = settings.document.number_list(element, attribute)
-            if numbers.size > len(kinds):
-                raise settings.document.error(
-                    element, f"'{attribute}' holds {numbers.size} numbers", f"Give {len(kinds)} at most."
-                )
-            terms += [kind(float(number)) for kind, number in zip(kinds, numbers, strict=False) if number]
+        numbers = element.number_list(attribute, [0.0])
+        if numbers.size > len(kinds):
+            raise element.error(f"'{attribute}' holds {numbers.size} numbers", f"Give {len(kinds)} at most.")
+        terms += [kind(float(number)) for kind, number in zip(kinds, numbers, strict=False) if number]
     return tuple(terms)
 
 
@@ -234,7 +227,7 @@ def _limits(settings: MjcfSettings, element: Element, kind: str, effort: float) 
     if kind == "hinge":
         lower, upper = settings.radians(lower), settings.radians(upper)
     force = _range(settings, element, "actuatorfrcrange", "actuatorfrclimited")
-    with settings.document.at(element):
+    with element.at():
         return JointLimits(lower=lower, upper=upper, effort=min(map(abs, force)) if force else effort)
 
 
@@ -242,7 +235,7 @@ def _range(settings: MjcfSettings, element: Element, attribute: str, switch: str
     """The range, if the file gives one and it is switched on."""
     if attribute not in element.attributes:
         return None
-    lower, upper = settings.document.numbers(element, attribute, 2)
+    lower, upper = element.numbers(attribute, 2)
     limited = element.attributes.get(switch, "auto")
     applies = limited == "true" or (limited == "auto" and settings.autolimits)
     return (float(lower), float(upper)) if applies else None

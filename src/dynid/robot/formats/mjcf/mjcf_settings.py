@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,7 +31,7 @@ _NEUTRAL = {
     "balanceinertia": ("false",),
     "coordinate": ("local",),
 }
-_UNSUPPORTED_FLAGS = ("damper", "frictionloss", "passive", "constraint")
+_NEUTRAL_FLAGS = {name: ("enable",) for name in ("damper", "frictionloss", "passive", "constraint")}
 
 
 Defaults = dict[str, dict[str, dict[str, str]]]
@@ -61,7 +61,7 @@ class MjcfSettings:
         """The element with the attributes it inherits from its class, or from ``childclass``, filled in."""
         name = element.attributes.get("class", childclass)
         if name not in self.defaults:
-            raise self.document.error(element, f"the default class '{name[:60]}' does not exist", "Define the class.")
+            raise element.error(f"the default class '{name[:60]}' does not exist", "Define the class.")
         inherited = self.defaults[name].get(_DEFAULTS_OF.get(element.tag, element.tag), {})
         return replace(element, attributes=inherited | element.attributes)
 
@@ -71,19 +71,19 @@ class MjcfSettings:
 
     def pose(self, element: Element) -> Floats:
         """Pose (4, 4) in the frame the element stands in."""
-        return transform(self.rotation(element), self.document.numbers(element, "pos", 3, np.zeros(3)))
+        return transform(self.rotation(element), element.numbers("pos", 3, np.zeros(3)))
 
     def rotation(self, element: Element) -> Floats:
         """Rotation (3, 3) from whichever orientation attribute the element has."""
         given = [name for name in ORIENTATIONS if name in element.attributes]
         if len(given) > 1:
-            raise self.document.error(element, f"two orientations: {' and '.join(given[:2])}", "Keep one of them.")
+            raise element.error(f"two orientations: {' and '.join(given[:2])}", "Keep one of them.")
         if not given:
             return np.eye(3)
         count, build = ORIENTATIONS[given[0]]
-        rotation = build(self, self.document.numbers(element, given[0], count))
+        rotation = build(self, element.numbers(given[0], count))
         if rotation is None:
-            raise self.document.error(element, f"'{given[0]}' has no direction", "Give a vector that is not zero.")
+            raise element.error(f"'{given[0]}' has no direction", "Give a vector that is not zero.")
         return rotation
 
 
@@ -144,166 +144,131 @@ def read_settings(document: XmlDocument) -> MjcfSettings:
     Raises:
         DescriptionError: An option is wrong, or changes the dynamics in a way that is not supported.
     """
-    compiler = _merge_sections(document, "compiler")
-    option = _merge_sections(document, "option")
-    for name, neutral in _NEUTRAL.items():
-        if compiler.attributes.get(name, neutral[0]) not in neutral:
-            raise document.error(compiler, f"the compiler option '{name}' is not supported", f"Remove '{name}'.")
+    compiler, option = (_merge_sections(document.root, tag) for tag in ("compiler", "option"))
+    flags = {name: value for flag in option.all("flag") for name, value in flag.attributes.items()}
+    for element, given, neutral in ((compiler, compiler.attributes, _NEUTRAL), (option, flags, _NEUTRAL_FLAGS)):
+        for name, allowed in neutral.items():
+            if given.get(name, allowed[0]) not in allowed:
+                raise element.error(f'{name}="{given[name][:60]}" is not supported', f"Remove '{name}'.")
     for name in ("density", "viscosity"):
-        if document.number(option, name, 0.0) != 0.0:
-            raise document.error(option, f"a surrounding fluid ('{name}') is not supported", f"Remove '{name}'.")
-    groups = document.numbers(compiler, "inertiagrouprange", 2, [0, 5])
+        if option.number(name, 0.0) != 0.0:
+            raise option.error(f"a surrounding fluid ('{name}') is not supported", f"Remove '{name}'.")
+    sequence = compiler.attributes.get("eulerseq", "xyz")
+    if len(sequence) != 3 or not set(sequence) <= set("xyzXYZ"):
+        raise compiler.error(f"'eulerseq' is '{sequence[:60]}'", "Use three of x, y, z, X, Y, Z.")
+    first, last = compiler.numbers("inertiagrouprange", 2, [0, 5])
+    gravity = option.numbers("gravity", 3, STANDARD_GRAVITY)
     return MjcfSettings(
         document=document,
-        degrees=_choice(document, compiler, "angle", ("degree", "radian")) == "degree",
-        euler_sequence=_euler_sequence(document, compiler),
-        autolimits=_choice(document, compiler, "autolimits", ("true", "false")) == "true",
-        inertia_from_geom=_choice(document, compiler, "inertiafromgeom", ("auto", "true", "false")),
-        inertia_groups=(float(groups[0]), float(groups[1])),
-        gravity=_gravity(document, option),
-        defaults=_read_defaults(document),
+        degrees=_choice(compiler, "angle", ("degree", "radian")) == "degree",
+        euler_sequence=sequence,
+        autolimits=_choice(compiler, "autolimits", ("true", "false")) == "true",
+        inertia_from_geom=_choice(compiler, "inertiafromgeom", ("auto", "true", "false")),
+        inertia_groups=(float(first), float(last)),
+        gravity=np.zeros(3) if flags.get("gravity") == "disable" else gravity,
+        defaults=_read_defaults(document.root),
     )
 
 
-def _merge_sections(document: XmlDocument, tag: str) -> Element:
+def _merge_sections(root: Element, tag: str) -> Element:
     """All sections of that tag as one element; the last word counts."""
-    sections = document.root.all(tag)
+    sections = root.all(tag)
     attributes = {name: value for section in sections for name, value in section.attributes.items()}
-    base = sections[-1] if sections else document.root
     children = [child for section in sections for child in section.children]
-    return replace(base, tag=tag, attributes=attributes, children=children)
+    return replace([root, *sections][-1], tag=tag, attributes=attributes, children=children)
 
 
-def _choice(document: XmlDocument, element: Element, attribute: str, allowed: tuple[str, ...]) -> str:
+def _choice(element: Element, attribute: str, allowed: tuple[str, ...]) -> str:
     value = element.attributes.get(attribute, allowed[0])
     if value not in allowed:
-        raise document.error(element, f"'{attribute}' is '{value[:60]}'", f"Use one of {', '.join(allowed)}.")
+        raise element.error(f"'{attribute}' is '{value[:60]}'", f"Use one of {', '.join(allowed)}.")
     return value
 
 
-def _euler_sequence(document: XmlDocument, compiler: Element) -> str:
-    sequence = compiler.attributes.get("eulerseq", "xyz")
-    if len(sequence) != 3 or not set(sequence) <= set("xyzXYZ"):
-        raise document.error(compiler, f"'eulerseq' is '{sequence[:60]}'", "Use three of x, y, z, X, Y, Z.")
-    return sequence
-
-
-def _gravity(document: XmlDocument, option: Element) -> Floats:
-    flags = {name: value for flag in option.all("flag") for name, value in flag.attributes.items()}
-    for name in _UNSUPPORTED_FLAGS:
-        if flags.get(name) == "disable":
-            raise document.error(option, f'the flag {name}="disable" is not supported', "Remove the flag.")
-    gravity = document.numbers(option, "gravity", 3, STANDARD_GRAVITY)
-    return gravity if flags.get("gravity") != "disable" else np.zeros(3)
-
-
-def _read_defaults(document: XmlDocument) -> Defaults:
+def _read_defaults(root: Element) -> Defaults:
     defaults: Defaults = {"main": {}}
-    for section in document.root.all("default"):
+    for section in root.all("default"):
         name = section.attributes.get("class", "main")
-        own = _own_defaults(section)
-        defaults["main"] = {tag: defaults["main"].get(tag, {}) | own.get(tag, {}) for tag in {*defaults["main"], *own}}
-        defaults[name] = defaults["main"]
-        for nested, inherited in _nested_defaults(document, section, defaults["main"]):
-            if nested in defaults:
-                raise document.error(section, f"two default classes are called '{nested[:60]}'", "Rename one.")
-            defaults[nested] = inherited
+        _add_class(defaults, section, name, defaults["main"])
+        defaults["main"] = defaults[name]
     return defaults
 
 
-def _nested_defaults(
-    document: XmlDocument, section: Element, inherited: dict[str, dict[str, str]]
-) -> Iterator[tuple[str, dict[str, dict[str, str]]]]:
-    for child in section.all("default"):
-        own = _own_defaults(child)
-        merged = {tag: inherited.get(tag, {}) | own.get(tag, {}) for tag in {*inherited, *own}}
-        yield document.attribute(child, "class"), merged
-        yield from _nested_defaults(document, child, merged)
-
-
-def _own_defaults(section: Element) -> dict[str, dict[str, str]]:
-    own: dict[str, dict[str, str]] = {}
+def _add_class(defaults: Defaults, section: Element, name: str, inherited: dict[str, dict[str, str]]) -> None:
+    """Add a default class and those inside it."""
+    defaults[name] = dict(inherited)
     for child in section.children:
         if child.tag != "default":
             tag = _DEFAULTS_OF.get(child.tag, child.tag)
-            own[tag] = own.get(tag, {}) | child.attributes
-    return own
+            defaults[name][tag] = defaults[name].get(tag, {}) | child.attributes
+    for child in section.all("default"):
+        nested = child.attribute("class")
+        if nested in defaults:
+            raise child.error(f"two default classes are called '{nested[:60]}'", "Rename one.")
+        _add_class(defaults, child, nested, defaults[name])
 
 
 _EXPANDED = "Load the model in MuJoCo and save it once: the saved file has every body written out."
+_SOFT = "Soft bodies are outside rigid-body dynamics: remove them."
 _REFUSED = {
     "include": "Put the text of the included file in its place; other files are never opened.",
     "replicate": _EXPANDED,
     "attach": _EXPANDED,
     "composite": "Describe its bodies one by one.",
-    "flexcomp": "Soft bodies are outside rigid-body dynamics: remove them.",
-    "flex": "Soft bodies are outside rigid-body dynamics: remove them.",
+    "flexcomp": _SOFT,
+    "flex": _SOFT,
 }
 _IN_BODY = ("body", "frame", "inertial", "joint", "freejoint", "geom", "site", "camera", "light")
-_BODIES = ("worldbody", "body", "frame")
-_PASSIVE_ACTUATOR = ("damping", "armature")
-
-
 _MOVING = ("body", "joint", "freejoint", "inertial", "geom")
 _NOT_IN = {
     "mujoco": _MOVING,
     "default": ("body", "freejoint", "inertial"),
     "worldbody": ("joint", "freejoint", "inertial"),
+    "frame": ("inertial",),
     **dict.fromkeys(("joint", "freejoint", "inertial", "geom", "compiler", "option", "site"), _MOVING),
 }
 """Element -> what would carry mass or motion elsewhere, and is refused there, as MuJoCo does."""
 
 
-def check_scope(document: XmlDocument, hold: Mapping[str, float]) -> None:
+def check_scope(root: Element, hold: Mapping[str, float]) -> None:
     """Refuse what changes the dynamics in a way no tree of links with terms can express.
 
     Raises:
         DescriptionError: Naming the element and what to do about it.
     """
-    for element in document.root.walk():
-        if element.tag in _REFUSED:
-            raise document.error(element, f"<{element.tag}> is not supported", _REFUSED[element.tag])
-        if element.tag in _BODIES:
-            _check_body(document, element)
-        misplaced = next((child for child in element.children if child.tag in _NOT_IN.get(element.tag, ())), None)
-        if misplaced is not None:
-            text = f"<{misplaced.tag}> has no meaning in <{element.tag}>"
-            raise document.error(misplaced, text, "Move it to the body that it describes.")
-        if element.tag == "default":
-            _check_default(document, element)
-    for section in document.root.all("equality"):
+    for element in root.walk():
+        for child in element.children:
+            _check_child(element.tag, child)
+        if element.tag == "body" and element.number("gravcomp", 0.0) != 0.0:
+            raise element.error("gravity compensation ('gravcomp') is not supported", "Remove 'gravcomp'.")
+    for section in root.all("equality"):
         for constraint in section.children:
-            _check_equality(document, constraint, hold)
+            _check_equality(constraint, hold)
 
 
-def _check_default(document: XmlDocument, section: Element) -> None:
-    """Refuse a part of the robot among the defaults: it would act on all parts of its kind."""
-    named = next((child for child in section.children if child.tag in _MOVING and child.name), None)
-    if named is not None:
-        text = f"<{named.tag}> has a name, although it stands in <default>"
-        raise document.error(named, text, "Move it to a body, or remove its name.")
+def _check_child(parent: str, child: Element) -> None:
+    tag = child.tag[:60]
+    if tag in _REFUSED:
+        raise child.error(f"<{tag}> is not supported", _REFUSED[tag])
+    if tag in _NOT_IN.get(parent, ()):
+        raise child.error(f"<{tag}> has no meaning in <{parent}>", "Move it to the body that it describes.")
+    if parent in ("worldbody", "body", "frame") and tag not in _IN_BODY:
+        raise child.error(f"<{tag}> in a body is not supported", "Remove or replace it.")
+    if parent == "default" and tag in _MOVING and child.name:  # it would act on all parts of its kind
+        text = f"<{tag}> has a name, although it stands in <default>"
+        raise child.error(text, "Move it to a body, or remove its name.")
 
 
-def _check_body(document: XmlDocument, body: Element) -> None:
-    for child in body.children:
-        if child.tag not in _IN_BODY:
-            raise document.error(child, f"<{child.tag[:60]}> in a body is not supported", "Remove or replace it.")
-        if child.tag == "inertial" and body.tag == "frame":
-            raise document.error(child, "<inertial> in a <frame> is not supported", "Move it to the body.")
-    if body.tag == "body" and document.number(body, "gravcomp", 0.0) != 0.0:
-        raise document.error(body, "gravity compensation ('gravcomp') is not supported", "Remove 'gravcomp'.")
-
-
-def _check_equality(document: XmlDocument, constraint: Element, hold: Mapping[str, float]) -> None:
+def _check_equality(constraint: Element, hold: Mapping[str, float]) -> None:
     if constraint.attributes.get("active") == "false":
         return
     first = constraint.attributes.get("joint1", "")
     if constraint.tag != "joint":
         remedy = "Cut the loop: remove the constraint; dynid handles serial chains and trees."
-        raise document.error(constraint, f"the equality constraint <{constraint.tag[:60]}> is not supported", remedy)
+        raise constraint.error(f"the equality constraint <{constraint.tag[:60]}> is not supported", remedy)
     if first not in hold and constraint.attributes.get("joint2") not in hold:
         remedy = f"Hold the joint: --hold {first}, or read_mjcf(path, hold={{{first!r}: 0.0}})."
-        raise document.error(constraint, f"joint '{first[:60]}' is bound by an equality constraint", remedy)
+        raise constraint.error(f"joint '{first[:60]}' is bound by an equality constraint", remedy)
 
 
 def effort_limits(settings: MjcfSettings) -> dict[str, float]:
@@ -312,19 +277,17 @@ def effort_limits(settings: MjcfSettings) -> dict[str, float]:
     Raises:
         DescriptionError: An actuator adds friction or inertia of its own.
     """
-    document = settings.document
     efforts: dict[str, float] = {}
-    sections = (section.children for section in document.root.all("actuator"))
+    sections = (section.children for section in settings.document.root.all("actuator"))
     for element in (child for children in sections for child in children if child.tag in ACTUATORS):
         actuator = settings.resolve(element, "main")
-        for name in _PASSIVE_ACTUATOR:
-            if name in actuator.attributes and document.number_list(actuator, name).any():
+        for name in ("damping", "armature"):
+            if actuator.number_list(name, [0.0]).any():
                 reason = f"'{name}' of a <{element.tag}> is not supported"
-                raise document.error(element, reason, "Give it to the joint, or remove it.")
+                raise element.error(reason, "Give it to the joint, or remove it.")
         joint = actuator.attributes.get("joint", "")
         name = "forcerange" if "forcerange" in actuator.attributes else "ctrlrange"
         if joint and name in actuator.attributes and (name == "forcerange" or actuator.tag == "motor"):
-            gear = document.number_list(actuator, "gear")[0] if "gear" in actuator.attributes else 1.0
-            effort = float(np.abs(document.numbers(actuator, name, 2)).min() * abs(gear))
-            efforts[joint] = efforts.get(joint, 0.0) + effort
+            effort = np.abs(actuator.numbers(name, 2)).min() * abs(actuator.number_list("gear", [1.0])[0])
+            efforts[joint] = efforts.get(joint, 0.0) + float(effort)
     return {joint: effort for joint, effort in efforts.items() if effort > 0.0}

@@ -86,11 +86,10 @@ def tendon_terms(model: MjcfModel, hold: Mapping[str, float]) -> TendonTerms:
     """
     document = model.document
     check_held(hold, [joint.name for joint in model.joints])
-    name = document.root.attributes.get("model") or "robot"
     source = ModelFile(path=document.path, format="mjcf", text=document.data.decode("utf-8"))
-    with document.at(document.root):
+    with document.root.at():
         robot = Robot(
-            name=name,
+            name=document.root.attributes.get("model") or "robot",
             links=tuple(model.links),
             joints=tuple(model.joints),
             gravity=model.settings.gravity,
@@ -101,12 +100,11 @@ def tendon_terms(model: MjcfModel, hold: Mapping[str, float]) -> TendonTerms:
 
 def read_model(document: XmlDocument, hold: Mapping[str, float]) -> MjcfModel:
     """Read links and joints together with the elements they came from."""
-    if document.root.tag != "mujoco":
-        remedy = (
-            "Use read_urdf." if document.root.tag == "robot" else "Give a file whose outermost element is <mujoco>."
-        )
-        raise document.error(document.root, f"this is not an MJCF: it starts with <{document.root.tag[:60]}>", remedy)
-    check_scope(document, hold)
+    root = document.root
+    if root.tag != "mujoco":
+        remedy = "Use read_urdf." if root.tag == "robot" else "Give a file whose outermost element is <mujoco>."
+        raise root.error(f"this is not an MJCF: it starts with <{root.tag[:60]}>", remedy)
+    check_scope(root, hold)
     return _Reader(document, hold).read()
 
 
@@ -127,7 +125,7 @@ class _Reader:
         for world in self._document.root.all("worldbody"):
             self._read_children(world, "world", world.attributes.get("childclass", "main"), moving=False)
         if len(self._model.links) == 1:
-            raise self._document.error(self._document.root, "the model has no body", "Add a <body> to <worldbody>.")
+            raise self._document.root.error("the model has no body", "Add a <body> to <worldbody>.")
         return self._model
 
     def _read_children(self, body: Element, link: str, childclass: str, *, moving: bool) -> None:
@@ -136,7 +134,7 @@ class _Reader:
                 self._read_body(member, link, moving=moving)
             elif member.element.tag == "site" and member.element.name:
                 site = self._settings.resolve(member.element, member.childclass)
-                position = np.append(self._document.numbers(site, "pos", 3, np.zeros(3)), 1.0)
+                position = np.append(site.numbers("pos", 3, np.zeros(3)), 1.0)
                 point = (member.T_body_frame @ position)[:3]
                 self._model.sites[site.name] = (link, point), member.element
 
@@ -153,7 +151,7 @@ class _Reader:
         self._count += 1
         name = body.name or self._claim_name(f"body{self._count}")
         if name == "world":
-            raise self._document.error(body, "the name 'world' belongs to the world", "Rename the body.")
+            raise body.error("the name 'world' belongs to the world", "Rename the body.")
         childclass = body.attributes.get("childclass", member.childclass)
         members = list(self._members(body, np.eye(4), childclass))
         joints = [self._joint(m, name, k) for k, m in enumerate(m for m in members if m.element.tag in _JOINTS)]
@@ -203,7 +201,7 @@ class _Reader:
     # --- inertias --------------------------------------------------------------------------------------------------
 
     def _inertia(self, body: Element, members: list[_Member], *, moving: bool) -> Inertia:
-        inertial = self._document.optional_child(body, "inertial")
+        inertial = body.optional_child("inertial")
         source = self._settings.inertia_from_geom
         stated = None if inertial is None else read_inertial(self._settings, inertial)
         if stated is not None and source != "true":

@@ -19,7 +19,7 @@ import numpy as np
 from dynid.arrays import Floats
 from dynid.errors import ExportError
 from dynid.robot.formats.mjcf.mjcf_settings import MjcfSettings
-from dynid.robot.formats.xml import Element, format_numbers, start_tag
+from dynid.robot.formats.xml import Element, element_lines
 from dynid.robot.model import Robot
 from dynid.robot.parts import PlacedTerm
 from dynid.spatial import EXACT, SAME, inverse_transform, rotation_about
@@ -85,12 +85,10 @@ def tendon_text(robot: Robot, claim: Callable[[str], str] = str, carriers: Itera
     return text
 
 
-def _fixed(name: str, joints: Mapping[str, float], **attributes: Iterable[float]) -> list[str]:
-    """Lines of a fixed tendon; attributes that are zero are left out."""
-    given = {key: format_numbers(numbers) for key, numbers in attributes.items() if any(numbers)}
-    lines = [start_tag("fixed", {"name": name} | given) + ">"]
-    lines += ["  " + start_tag("joint", {"joint": j, "coef": format_numbers([c])}) + "/>" for j, c in joints.items()]
-    return [*lines, "</fixed>"]
+def _fixed(name: str, joints: Mapping[str, float], **attributes: float) -> list[str]:
+    """Lines of a fixed tendon over joints with their coefficients."""
+    inside = (element_lines("joint", {"joint": joint, "coef": coef})[0] for joint, coef in joints.items())
+    return element_lines("fixed", {"name": name, **attributes}, inside)
 
 
 def _write_coupling(text: TendonText, robot: Robot, coupling: Coupling, claim: Callable[[str], str]) -> None:
@@ -100,16 +98,16 @@ def _write_coupling(text: TendonText, robot: Robot, coupling: Coupling, claim: C
         "armature": (coupling.rotor_inertia, RotorInertia),
         "damping": (coupling.viscous, Viscous),
     }
-    groups: dict[tuple[float, ...], dict[str, tuple[float]]] = {}
+    groups: dict[tuple[float, ...], dict[str, float]] = {}
     for attribute, (value, kind) in wholes.items():
         if value:
             present = [_own_value(robot, name, kind) for name in ratios]
             coefs = _coefficients(list(ratios.values()), value, present)
-            groups.setdefault(tuple(coefs), {})[attribute] = (value,)
+            groups.setdefault(tuple(coefs), {})[attribute] = value
             for name, coef in zip(ratios, coefs, strict=True):
                 text.own[name][attribute] += value * coef**2
     if coupling.coulomb:
-        groups.setdefault(tuple(ratios.values()), {})["frictionloss"] = (coupling.coulomb,)
+        groups.setdefault(tuple(ratios.values()), {})["frictionloss"] = coupling.coulomb
     for shares, attributes in groups.items():
         name = claim(f"{'+'.join(ratios)}_motor")
         text.lines += _fixed(name, dict(zip(ratios, shares, strict=True)), **attributes)
@@ -135,7 +133,7 @@ def _write_offset(text: TendonText, joint: str, offset: float, claim: Callable[[
     # the spring pulls the joint with stiffness * FAR along the sign of its coefficient; the motor holds against it
     coef = -1.0 if offset > 0.0 else 1.0
     name = claim(f"{joint}_offset")
-    text.lines += _fixed(name, {joint: coef}, stiffness=(abs(offset) / FAR,), springlength=(FAR,))
+    text.lines += _fixed(name, {joint: coef}, stiffness=abs(offset) / FAR, springlength=FAR)
 
 
 def _write_harmonic(
@@ -154,22 +152,18 @@ def _write_harmonic(
         )
     angle = float(np.arctan2(-cosine, sine))
     across = _across(body.axis)
-    T_parent_joint = np.eye(4)
-    T_parent_joint[:3, :3], T_parent_joint[:3, 3] = body.R_parent_joint, body.p_parent_joint
-    points = (
-        T_parent_joint @ np.append(RADII[0] * (rotation_about(body.axis, angle) @ across), 1.0),
-        np.append(RADII[1] * across, 1.0),
-    )
+    start = body.R_parent_joint @ (RADII[0] * (rotation_about(body.axis, angle) @ across)) + body.p_parent_joint
     names = []
-    for (link, T_body_link), point, side in zip((ends[0], ends[1]), points, ("from", "to"), strict=True):
+    for (link, T_body_link), point, side in zip(
+        (ends[0], ends[1]), (start, RADII[1] * across), ("from", "to"), strict=True
+    ):
         names.append(claim(f"{body.joint.name}_spring_{side}"))
-        position = (inverse_transform(T_body_link) @ point)[:3]
-        text.sites[link].append(start_tag("site", {"name": names[-1], "pos": format_numbers(position)}) + "/>")
+        position = (inverse_transform(T_body_link) @ np.append(point, 1.0))[:3]
+        text.sites[link] += element_lines("site", {"name": names[-1], "pos": position})
     stiffness = float(np.hypot(cosine, sine)) / (RADII[0] * RADII[1])
-    attributes = {"stiffness": format_numbers([stiffness]), "springlength": "0"}
-    text.lines.append(start_tag("spatial", {"name": claim(f"{body.joint.name}_spring")} | attributes) + ">")
-    text.lines += ["  " + start_tag("site", {"site": name}) + "/>" for name in names]
-    text.lines.append("</spatial>")
+    spring = claim(f"{body.joint.name}_spring")
+    attributes: dict[str, str | float] = {"name": spring, "stiffness": stiffness, "springlength": "0"}
+    text.lines += element_lines("spatial", attributes, (element_lines("site", {"site": name})[0] for name in names))
 
 
 def springs_fit(robot: Robot, j: int) -> bool:
@@ -225,25 +219,24 @@ def read_tendons(settings: MjcfSettings, robot: Robot, sites: Mapping[str, tuple
     Raises:
         DescriptionError: A tendon has stiffness, damping, friction or inertia that is no term.
     """
-    document = settings.document
     terms = {joint.name: joint.terms for joint in robot.joints}
     motors: list[_Tendon] = []
     used: list[Element] = []
-    for section in document.root.all("tendon"):
+    for section in settings.document.root.all("tendon"):
         for element in section.children:
             tendon = _read_numbers(settings, element)
             if tendon is None:
                 continue
             used.append(element)
             if element.tag == "spatial":
-                used += _read_harmonic(settings, robot, terms, tendon, sites)
+                used += _read_harmonic(robot, terms, tendon, sites)
             elif "stiffness" in tendon.numbers:
-                _read_offset(settings, robot, terms, tendon)
+                _read_offset(robot, terms, tendon)
             elif "springyield" in tendon.numbers:
-                raise _unsupported(settings, element, "springyield", "is friction with memory, which no robot carries")
+                raise _unsupported(element, "springyield", "is friction with memory, which no robot carries")
             else:
                 motors.append(tendon)
-    couplings = _read_motors(settings, robot, terms, motors)
+    couplings = _read_motors(robot, terms, motors)
     held = tuple(joint.with_terms(terms[joint.name]) for joint in robot.joints)
     return TendonTerms(replace(robot, joints=held, couplings=couplings) if used else robot, tuple(used))
 
@@ -252,52 +245,47 @@ def _read_numbers(settings: MjcfSettings, element: Element) -> _Tendon | None:
     """A tendon that has passive numbers; None for one that only transmits forces."""
     if element.tag not in ("fixed", "spatial"):
         return None
-    document, resolved = settings.document, settings.resolve(element, "main")
-    numbers = {}
+    resolved, numbers = settings.resolve(element, "main"), {}
     for name in _NUMBERS:
-        values = document.number_list(resolved, name) if name in resolved.attributes else np.zeros(1)
+        values = resolved.number_list(name, [0.0])
         if values[1:].any():
-            raise _unsupported(settings, element, name, "is a polynomial, which is not supported")
+            raise _unsupported(element, name, "is a polynomial, which is not supported")
         if values[0]:
             numbers[name] = float(values[0])
     if not numbers:
         return None
-    joints = {c.attributes.get("joint", ""): document.number(c, "coef", 1.0) for c in element.all("joint")}
+    joints = {c.attributes.get("joint", ""): c.number("coef", 1.0) for c in element.all("joint")}
     return _Tendon(element=resolved, joints=joints, numbers=numbers)
 
 
-def _unsupported(settings: MjcfSettings, element: Element, attribute: str, what: str = "") -> Exception:
+def _unsupported(element: Element, attribute: str, what: str = "") -> Exception:
     reason = f"'{attribute}' of a <{element.tag}> {what or 'is not supported'}"
-    return settings.document.error(element, reason, "Give it to the joint, or remove it.")
+    return element.error(reason, "Give it to the joint, or remove it.")
 
 
-def _check_joints(settings: MjcfSettings, robot: Robot, tendon: _Tendon, *, least: int, turning: bool) -> None:
+def _check_joints(robot: Robot, tendon: _Tendon, *, least: int, turning: bool) -> None:
     """Refuse a tendon over joints that do not move, over too few, or over slides where only hinges can be."""
     moving = {joint.name: joint for joint in robot.moving_joints}
     fits = len(tendon.joints) >= least and all(coef and name in moving for name, coef in tendon.joints.items())
     if not fits or (turning and any(moving[name].kind == "prismatic" for name in tendon.joints)):
-        raise _unsupported(settings, tendon.element, next(iter(tendon.numbers)))
+        raise _unsupported(tendon.element, next(iter(tendon.numbers)))
 
 
-def _read_offset(settings: MjcfSettings, robot: Robot, terms: _TermsByJoint, tendon: _Tendon) -> None:
-    element = tendon.element
-    _check_joints(settings, robot, tendon, least=1, turning=False)
-    lengths = settings.document.number_list(element, "springlength") if "springlength" in element.attributes else [0.0]
-    if len(tendon.joints) != 1 or set(tendon.numbers) != {"stiffness"} or len(set(lengths)) != 1:
-        raise _unsupported(settings, element, "stiffness")
-    if abs(lengths[0]) < 0.1 * FAR:
-        raise _unsupported(settings, element, "stiffness")
+def _read_offset(robot: Robot, terms: _TermsByJoint, tendon: _Tendon) -> None:
+    _check_joints(robot, tendon, least=1, turning=False)
+    lengths = tendon.element.number_list("springlength", [0.0])
+    is_far = np.ptp(lengths) == 0.0 and abs(lengths[0]) >= 0.1 * FAR
+    if len(tendon.joints) != 1 or set(tendon.numbers) != {"stiffness"} or not is_far:
+        raise _unsupported(tendon.element, "stiffness")
     ((name, coef),) = tendon.joints.items()
     _add(terms, name, Offset(float(-coef * tendon.numbers["stiffness"] * lengths[0])))
 
 
-def _read_motors(
-    settings: MjcfSettings, robot: Robot, terms: _TermsByJoint, tendons: Sequence[_Tendon]
-) -> tuple[Coupling, ...]:
+def _read_motors(robot: Robot, terms: _TermsByJoint, tendons: Sequence[_Tendon]) -> tuple[Coupling, ...]:
     """Couplings of fixed tendons; those over the same joints are one motor where their coefficients allow it."""
     groups: dict[frozenset[str], list[_Tendon]] = {}
     for tendon in tendons:
-        _check_joints(settings, robot, tendon, least=2, turning=True)
+        _check_joints(robot, tendon, least=2, turning=True)
         groups.setdefault(frozenset(tendon.joints), []).append(tendon)
     couplings: list[Coupling] = []
     for group in groups.values():
@@ -344,11 +332,7 @@ def _add(terms: _TermsByJoint, joint: str, term: StateTerm, *, first: bool = Fal
 
 
 def _read_harmonic(
-    settings: MjcfSettings,
-    robot: Robot,
-    terms: _TermsByJoint,
-    tendon: _Tendon,
-    sites: Mapping[str, tuple[Site, Element]],
+    robot: Robot, terms: _TermsByJoint, tendon: _Tendon, sites: Mapping[str, tuple[Site, Element]]
 ) -> list[Element]:
     """A spring of no length between two neighbouring bodies, as the sine and cosine of the joint between them.
 
@@ -357,21 +341,20 @@ def _read_harmonic(
     """
     element = tendon.element
     names = [child.attributes.get("site", "") for child in element.children]
-    lengths = settings.document.number_list(element, "springlength") if "springlength" in element.attributes else [-1.0]
-    is_spring = set(tendon.numbers) == {"stiffness"} and not any(lengths)
+    is_spring = set(tendon.numbers) == {"stiffness"} and not element.number_list("springlength", [-1.0]).any()
     if not is_spring or len(names) != 2 or any(name not in sites for name in names):
-        raise _unsupported(settings, element, next(iter(tendon.numbers)))
+        raise _unsupported(element, next(iter(tendon.numbers)))
     ends = [_point_in_body(robot, *sites[name][0]) for name in names]
     if robot.bodies[ends[1][0]].parent != ends[0][0]:
         ends.reverse()
     (parent, from_point), (j, to_point) = ends
     body = robot.bodies[j] if j >= 0 else None
     if body is None or body.parent != parent or body.is_prismatic:
-        raise _unsupported(settings, element, "stiffness")
+        raise _unsupported(element, "stiffness")
     start = body.R_parent_joint.T @ (from_point - body.p_parent_joint)
     height, along = float(start @ body.axis), float(to_point @ body.axis)
     if abs(height - along) > SAME:
-        raise _unsupported(settings, element, "stiffness")
+        raise _unsupported(element, "stiffness")
     a, b = start - height * body.axis, to_point - along * body.axis
     # k |a| |b| sin(q - angle), with the angle from b to a about the axis
     size = tendon.numbers["stiffness"]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from dynid.arrays import Floats
@@ -20,7 +21,7 @@ from dynid.robot.formats.mjcf.bodies import JOINT_TERMS
 from dynid.robot.formats.mjcf.mjcf_settings import ORIENTATIONS, MjcfSettings
 from dynid.robot.formats.mjcf.read import MjcfModel, read_model, tendon_terms
 from dynid.robot.formats.mjcf.tendons import TendonText, tendon_text
-from dynid.robot.formats.xml import Element, TextEdits, format_numbers, parse_document, start_tag
+from dynid.robot.formats.xml import Element, TextEdits, element_lines, parse_document
 from dynid.robot.inertia import Inertia, centre_of_mass, is_same_inertia
 from dynid.robot.model import Robot
 from dynid.robot.parts import Joint
@@ -100,10 +101,9 @@ def _update_text(robot: Robot, model: MjcfModel, folder: Path | None, held: dict
     for joint in robot.moving_joints:
         element = model.joint_elements[joint.name]
         for attribute, values in _friction(joint, own.get(joint.name, {})).items():
-            text = model.document.number_list(element, attribute) if attribute in element.attributes else np.zeros(1)
-            given = _without_last_zeros(text.tolist())
-            is_rounding = joint.name in own and np.allclose(*_same_length(values, given), rtol=SAME, atol=0.0)
-            edits.set_numbers(element, attribute, given if is_rounding else values, given)
+            given = np.resize([*element.number_list(attribute, [0.0]), *np.zeros(values.size)], values.size)
+            if not np.allclose(values, given, rtol=SAME if joint.name in own else 0.0, atol=0.0):
+                edits.set_attribute(element, attribute, _without_last_zeros(values))
     if not np.array_equal(robot.gravity, model.settings.gravity):
         _set_gravity(edits, model, robot.gravity)
     return edits.apply().decode("utf-8")
@@ -126,39 +126,27 @@ def _update_tendons(
         holder = model.bodies.get(link) or document.root.all("worldbody")[0]
         edits.insert_first(holder, lines)
     if text.lines:
-        edits.insert_last(document.root, ["<tendon>", *(f"  {line}" for line in text.lines), "</tendon>"])
+        edits.insert_last(document.root, element_lines("tendon", {}, text.lines))
     return text.own
 
 
 def _tendon_numbers(robot: Robot) -> list[object]:
     """What the tendons of a robot are made from, rounded so that reading and writing do not change it."""
-    local = [
-        (joint.name, repr(term.with_value(0.0)), _rounded(term.value))
+    found: list[tuple[object, list[float]]] = [
+        ((joint.name, repr(term.with_value(0.0))), [term.value])
         for joint in robot.moving_joints
         for term in joint.terms
         if isinstance(term, Offset | AngleHarmonic) and term.value
     ]
-    motors = [
-        ({name: _rounded(ratio) for name, ratio in c.ratios.items()}, *(_rounded(t.value) for t in c.terms))
-        for c in robot.couplings
-        if any(term.value for term in c.terms)
-    ]
-    return [local, motors]
+    for coupling in robot.couplings:
+        values = [float(term.value) for term in coupling.terms]
+        if any(values):
+            found.append((tuple(coupling.ratios), [*coupling.ratios.values(), *values]))
+    return [(what, [f"{value:.9g}" for value in values]) for what, values in found]
 
 
-def _rounded(value: float) -> str:
-    return f"{value:.9g}"
-
-
-def _without_last_zeros(numbers: list[float]) -> list[float]:
-    while len(numbers) > 1 and not numbers[-1]:
-        numbers = numbers[:-1]
-    return numbers
-
-
-def _same_length(a: list[float], b: list[float]) -> tuple[list[float], list[float]]:
-    size = max(len(a), len(b))
-    return [*a, *[0.0] * (size - len(a))], [*b, *[0.0] * (size - len(b))]
+def _without_last_zeros(numbers: Floats) -> Floats:
+    return numbers[: max(1, np.flatnonzero([1.0, *numbers])[-1])]
 
 
 def _set_gravity(edits: TextEdits, model: MjcfModel, gravity: Floats) -> None:
@@ -166,9 +154,9 @@ def _set_gravity(edits: TextEdits, model: MjcfModel, gravity: Floats) -> None:
     if any(flag.attributes.get("gravity") == "disable" for option in options for flag in option.all("flag")):
         raise ExportError("the file switches gravity off by a flag", remedy="Take the flag out of the MJCF file first.")
     if options:
-        edits.set_attribute(options[-1], "gravity", format_numbers(gravity))
+        edits.set_attribute(options[-1], "gravity", gravity)
     else:
-        edits.insert_first(model.document.root, [start_tag("option", {"gravity": format_numbers(gravity)}) + "/>"])
+        edits.insert_first(model.document.root, element_lines("option", {"gravity": gravity}))
 
 
 def _with_frames(robot: Robot, link: str, frames: list[str]) -> Inertia:
@@ -191,19 +179,18 @@ def _with_frames(robot: Robot, link: str, frames: list[str]) -> Inertia:
 
 def _set_inertial(edits: TextEdits, settings: MjcfSettings, body: Element, name: str, inertia: Inertia) -> None:
     """Put an inertia in place, in the form the file already uses for it."""
-    document = settings.document
     if settings.inertia_from_geom == "true":
         remedy = 'Set inertiafromgeom="auto" in the model file and read it again.'
-        raise ExportError("inertiafromgeom makes MuJoCo ignore <inertial>", path=document.path, remedy=remedy)
+        raise ExportError("inertiafromgeom makes MuJoCo ignore <inertial>", path=body.path, remedy=remedy)
     com, (mass, tensor) = centre_of_mass(inertia, name), _accepted(inertia)
-    inertial = document.optional_child(body, "inertial")
+    inertial = body.optional_child("inertial")
     if inertial is None:
-        edits.insert_first(body, [start_tag("inertial", _inertial_attributes(inertia, com)) + "/>"])
+        edits.insert_first(body, _inertial_lines(inertia, com))
         return
-    edits.set_numbers(inertial, "pos", com, document.numbers(inertial, "pos", 3))
-    edits.set_numbers(inertial, "mass", [mass], [document.number(inertial, "mass")])
+    edits.set_numbers(inertial, "pos", com, inertial.numbers("pos", 3))
+    edits.set_numbers(inertial, "mass", mass, inertial.number("mass"))
     if "fullinertia" in inertial.attributes:
-        present = document.numbers(inertial, "fullinertia", 6)
+        present = inertial.numbers("fullinertia", 6)
         edits.set_numbers(inertial, "fullinertia", tensor[_UPPER], present)
         return
     R = settings.rotation(inertial)
@@ -213,15 +200,14 @@ def _set_inertial(edits: TextEdits, settings: MjcfSettings, body: Element, name:
         for orientation in ORIENTATIONS:
             if orientation != "quat":
                 edits.remove_attribute(inertial, orientation)
-        edits.set_attribute(inertial, "quat", format_numbers(_quaternion(R)))
-    present = document.numbers(inertial, "diaginertia", 3, np.zeros(3))
+        edits.set_attribute(inertial, "quat", _quaternion(R))
+    present = inertial.numbers("diaginertia", 3, np.zeros(3))
     edits.set_numbers(inertial, "diaginertia", np.diag(moments), present)
 
 
-def _inertial_attributes(inertia: Inertia, com: Floats) -> dict[str, str]:
+def _inertial_lines(inertia: Inertia, com: Floats) -> list[str]:
     mass, tensor = _accepted(inertia)
-    numbers: dict[str, Iterable[float]] = {"pos": com, "mass": [mass], "fullinertia": tensor[_UPPER]}
-    return {name: format_numbers(values) for name, values in numbers.items()}
+    return element_lines("inertial", {"pos": com, "mass": mass, "fullinertia": tensor[_UPPER]})
 
 
 def _accepted(inertia: Inertia) -> tuple[float, Floats]:
@@ -244,44 +230,43 @@ def _quaternion(R: Floats) -> Floats:
     return np.asarray(np.roll(Rotation.from_matrix(R).as_quat(canonical=True), 1))
 
 
-def _friction(joint: Joint, elsewhere: Mapping[str, float]) -> dict[str, list[float]]:
+def _friction(joint: Joint, elsewhere: Mapping[str, float]) -> dict[str, Floats]:
     """Attribute of ``<joint>`` -> numbers, for the terms that the joint has, less what its tendons hold."""
-    found: dict[str, list[float]] = {}
+    found: dict[str, Floats] = {}
     for attribute, kinds in JOINT_TERMS.items():
         terms = [term for term in joint.terms if term.mjcf_attribute == attribute]
         if terms or elsewhere.get(attribute):
-            numbers = [sum(term.value for term in terms if type(term) is kind) for kind in kinds]
+            numbers = np.array([sum((term.value for term in terms if type(term) is kind), 0.0) for kind in kinds])
             numbers[0] -= elsewhere.get(attribute, 0.0)
-            found[attribute] = _without_last_zeros([float(number) for number in numbers])
+            found[attribute] = numbers
     return found
 
 
-def _write_lines(robot: Robot, tendons: TendonText) -> Iterator[str]:
-    yield start_tag("mujoco", {"model": robot.name}) + ">"
-    yield '  <compiler angle="radian" autolimits="true" inertiafromgeom="false"/>'
-    yield "  " + start_tag("option", {"gravity": format_numbers(robot.gravity)}) + "/>"
-    yield "  <worldbody>"
-    robot = _with_written_inertias(robot)
+def _write_lines(robot: Robot, tendons: TendonText) -> list[str]:
+    compiler = {"angle": "radian", "autolimits": "true", "inertiafromgeom": "false"}
+    inside = element_lines("compiler", compiler) + element_lines("option", {"gravity": robot.gravity})
+    inside += element_lines("worldbody", {}, _tree_lines(_with_written_inertias(robot), tendons))
+    if tendons.lines:
+        inside += element_lines("tendon", {}, tendons.lines)
+    return element_lines("mujoco", {"model": robot.name}, inside)
+
+
+def _tree_lines(robot: Robot, tendons: TendonText) -> list[str]:
+    """The bodies, from the last to the first, each with those that hang on it."""
     outgoing: dict[str, list[Joint]] = defaultdict(list)
     for joint in robot.joints:
         outgoing[joint.parent].append(joint)
-    # a stack of bodies to open (depth) and to close (-depth): chains may be longer than the call stack
-    waiting: list[tuple[int, str, list[Joint]]] = [(2, robot.root, [])]
-    if robot.root == "world":
-        waiting = [(2, *_joints_to_body(robot, outgoing, joint)) for joint in reversed(outgoing["world"])]
-        yield from (f"    {line}" for line in tendons.sites["world"])
-    while waiting:
-        depth, link, joints = waiting.pop()
-        if depth < 0:
-            yield "  " * -depth + "</body>"
-            continue
-        yield from ("  " * depth + line for line in _body_lines(robot, link, joints, tendons))
-        waiting.append((-depth, link, []))
-        waiting += [(depth + 1, *_joints_to_body(robot, outgoing, joint)) for joint in reversed(outgoing[link])]
-    yield "  </worldbody>"
-    if tendons.lines:
-        yield from ("  <tendon>", *(f"    {line}" for line in tendons.lines), "  </tendon>")
-    yield "</mujoco>"
+    order: list[tuple[str, list[Joint]]] = [(robot.root, [])]
+    following = {}
+    for link, _ in order:  # grows on the way; no recursion, for chains may be longer than the call stack
+        following[link] = [_joints_to_body(robot, outgoing, joint) for joint in outgoing[link]]
+        order += following[link]
+    lines: dict[str, list[str]] = {}
+    for link, joints in reversed(order):
+        inside = [*tendons.sites.get(link, ()), *(line for child, _ in following[link] for line in lines.pop(child))]
+        is_world = link == robot.root == "world"
+        lines[link] = inside if is_world else _body_lines(robot, link, joints, tendons, inside)
+    return lines[robot.root]
 
 
 def _with_written_inertias(robot: Robot) -> Robot:
@@ -315,32 +300,32 @@ def _joints_to_body(robot: Robot, outgoing: dict[str, list[Joint]], first: Joint
     return joints[-1].child, joints
 
 
-def _body_lines(robot: Robot, link: str, joints: list[Joint], tendons: TendonText) -> Iterator[str]:
-    """Start of a body: its tag, inertial, joints and the ends of springs."""
-    T_body_joint, attributes = np.eye(4), []
+def _body_lines(robot: Robot, link: str, joints: list[Joint], tendons: TendonText, inside: list[str]) -> list[str]:
+    """A body with its inertial, its joints and other lines."""
+    T_body_joint, joint_lines = np.eye(4), list[str]()
     for joint in reversed(joints):
-        attributes.append(_joint_attributes(joint, T_body_joint, tendons.own.get(joint.name, {})))
+        if joint.moves:
+            attributes = _joint_attributes(joint, T_body_joint, tendons.own.get(joint.name, {}))
+            joint_lines = element_lines("joint", attributes) + joint_lines
         T_body_joint = T_body_joint @ inverse_transform(joint.T_parent_joint)
-    T_parent_body = inverse_transform(T_body_joint)
-    pose = {"pos": T_parent_body[:3, 3], "quat": _quaternion(T_parent_body[:3, :3])} if joints else {}
-    yield start_tag("body", {"name": link} | {name: format_numbers(values) for name, values in pose.items()}) + ">"
+    T = inverse_transform(T_body_joint)
+    pose = {"pos": T[:3, 3], "quat": _quaternion(T[:3, :3])} if joints else {}
     inertia = robot.link(link).inertia
-    if inertia.vector.any():
-        yield "  " + start_tag("inertial", _inertial_attributes(inertia, centre_of_mass(inertia, link))) + "/>"
-    moving = [values for joint, values in zip(joints, reversed(attributes), strict=True) if joint.moves]
-    yield from ("  " + start_tag("joint", values) + "/>" for values in moving)
-    yield from (f"  {line}" for line in tendons.sites.get(link, ()))
+    inertial = _inertial_lines(inertia, centre_of_mass(inertia, link)) if inertia.vector.any() else []
+    return element_lines("body", {"name": link, **pose}, [*inertial, *joint_lines, *inside])
 
 
-def _joint_attributes(joint: Joint, T_body_joint: Floats, elsewhere: Mapping[str, float]) -> dict[str, str]:
+def _joint_attributes(joint: Joint, T_body_joint: Floats, elsewhere: Mapping[str, float]) -> dict[str, str | ArrayLike]:
     limits = joint.limits
-    kind = "slide" if joint.kind == "prismatic" else "hinge"
-    numbers: dict[str, Iterable[float]] = {"axis": T_body_joint[:3, :3] @ joint.axis}
+    found: dict[str, str | ArrayLike] = {
+        "name": joint.name,
+        "type": "slide" if joint.kind == "prismatic" else "hinge",
+        "axis": T_body_joint[:3, :3] @ joint.axis,
+    }
     if T_body_joint[:3, 3].any():
-        numbers["pos"] = T_body_joint[:3, 3]
+        found["pos"] = T_body_joint[:3, 3]
     if np.isfinite([limits.lower, limits.upper]).all() and joint.kind != "continuous":
-        numbers["range"] = [limits.lower, limits.upper]
+        found["range"] = [limits.lower, limits.upper]
     if np.isfinite(limits.effort) and limits.effort > 0.0:
-        numbers["actuatorfrcrange"] = [-limits.effort, limits.effort]
-    numbers |= _friction(joint, elsewhere)
-    return {"name": joint.name, "type": kind} | {name: format_numbers(values) for name, values in numbers.items()}
+        found["actuatorfrcrange"] = [-limits.effort, limits.effort]
+    return found | {name: _without_last_zeros(values) for name, values in _friction(joint, elsewhere).items()}
