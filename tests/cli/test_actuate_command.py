@@ -86,7 +86,6 @@ def test_the_folder_holds_report_and_files_for_simulators(folder: Path, tmp_path
     assert "delay" in (out / "not_in_the_files.txt").read_text()
     report = (out / "report.md").read_text()
     assert "Simulated and measured" in report
-    assert report.split("Each recording alone")[1].count("agree") >= 7
     assert read_run(out)["finished"]
     again = CliRunner().invoke(main, ["rerun", str(out), "--out", str(tmp_path / "again")])
     assert again.exit_code == 0, again.output

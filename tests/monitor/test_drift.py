@@ -76,8 +76,8 @@ def test_friction_that_several_terms_share_is_compared_as_a_whole(folder: Path, 
     path = dynid.write_result(fit, tmp_path / "result.json")
     drift = compare_runs(path, [folder / "same.csv", folder / "worn.csv"], channel_map=folder / "map.toml")
     same, worn = drift.later
-    assert drift.moved(same) == ()
-    (dry,) = drift.moved(worn)
+    assert same.moved == ()
+    (dry,) = worn.moved
     assert (dry.name, dry.joint, dry.unit) == ("dry friction", "joint2", "N m")
     assert dry.after - dry.before == pytest.approx(0.6, abs=0.1)
     assert dry.sentence.startswith("dry friction of joint2 grew from 0.")
@@ -150,11 +150,11 @@ def test_a_load_is_named_where_it_explains_what_moved(tmp_path: Path) -> None:
         fit = dynid.identify(ROBOT, dynid.process(log, cutoff_hz=10), dynid.Recipe.bare(), estimator=dynid.WLS())
         fits[name] = dynid.write_result(fit, tmp_path / f"{name}.json")
     found = compare_runs(fits["empty"], [fits["loaded"]])
-    load = found.load(found.later[0])
+    load = found.later[0].load
     assert load is not None
     assert load.mass == pytest.approx(1.2, abs=4.0 * load.stderr)
     assert load.stderr < 0.1
     assert found.verdict.startswith("a load of 1.")
     worn = compare_runs(fits["empty"], [fits["worn"]])
-    assert worn.load(worn.later[0]) is None
+    assert worn.later[0].load is None
     assert worn.has_moved

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +39,12 @@ from dynid.report.sections.servo_sections import (
     servo_table,
 )
 from dynid.robot.model import Robot
-from dynid.runs.protocol import Desk, Task
+from dynid.runs.protocol import Desk, Task, pick, plain
 from dynid.runs.run_folder import RunFolder
 from dynid.tables import Table
 
 SHORTEST = 200
-"""Samples of a single recording from which on its halves are fitted alone. Convention."""
+"""Samples of a single recording from which on parts of it are predicted from the others (convention)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -64,12 +63,50 @@ class ActuatorRun:
 
     @property
     def text(self) -> str:
-        """Verdict, table and remarks."""
-        return _text(self)
+        """Verdict, table of the parameters, findings, open combinations, errors of the motions."""
+        found, table = self.found, servo_table(self.found)
+        lines = [f"{found.model.robot.name}: {self.verdict}"]
+        lines += [] if self.choice is None else [f"Taken up by predicting parts of the logs: {self.choice.sentence}."]
+        lines += ["", str(Table.of(table.header, table.rows)), ""]
+        lines += [str(finding) for finding in self.findings]
+        lines += [f"Open: {sentence}" for sentence in open_sentences(found.open_directions)]
+        for error in found.errors:
+            seen, unit = "trained" if error.trained else "held out", milli(error.unit)
+            lines.append(
+                f"{error.name} ({seen}): mean error {1e3 * error.mean_absolute:.3g} {unit}, rms {1e3 * error.rms:.3g} "
+                f"{unit}; the commands themselves are off by {1e3 * error.command_rms:.3g} {unit}"
+            )
+        return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
-        """Contents of ``servos.json``."""
-        return _content(self)
+        """Contents of ``servos.json``: None for what is not known."""
+        found, names = self.found, self.found.model.robot.joint_names
+        content: dict[str, Any] = {
+            "robot": found.model.robot.name,
+            "verdict": self.verdict,
+            "usable": self.is_usable,
+            "law": type(found.model.law).__name__,
+            "parameters": [
+                pick(e, "name", "kind", "unit", "lower", "upper")
+                | {"joints": [names[j] for j in e.joints], "value": float(value), "std": plain(std),
+                   "at_bound": e.name in found.at_bound}
+                for e, value, std in zip(found.model.entries, found.values, found.std, strict=True)
+            ],
+            "open": [pick(d, "names", "at_least") | {"says": str(d)} for d in found.open_directions],
+            **pick(found, "at_bound", "correlation", "converged"),
+            "findings": [finding.to_dict() for finding in self.findings],
+            "motions": [
+                pick(error, "name", "trained", "unit", "mean_absolute", "rms", "command_rms", "noise", "sum_of_squares")
+                for error in found.errors
+            ],
+        }  # fmt: skip
+        if self.choice is not None:
+            content["chosen"] = list(self.choice.chosen.kinds)
+            content["trials"] = [
+                pick(trial, "kinds", "correlation", "rms", "kept") | {"folds_better": trial.better}
+                for trial in self.choice.trials
+            ]
+        return content
 
     @property
     def judged(self) -> tuple[MotionError, ...]:
@@ -129,6 +166,8 @@ class IdentifyServos(Task[ActuatorRun]):
 
     verb = "actuate"
     files = ("servos.json", "servos.txt")
+    reads = ("logs", "held_out", "law", "channel_map")
+    states = ("starts",)
 
     robot: Robot
     """The robot on a fixed base."""
@@ -141,12 +180,6 @@ class IdentifyServos(Task[ActuatorRun]):
     channel_map: ChannelMapSource | None = None
     starts: int = 1
     """Number of first guesses."""
-
-    def inputs(self) -> Sequence[object]:
-        return [*self.logs, *_held_out(self.held_out)[1], self.law, self.channel_map]
-
-    def options(self) -> Mapping[str, Any]:
-        return {"starts": self.starts}
 
     def check(self) -> None:
         remedy = "Hold out a log that the fit does not see."
@@ -172,12 +205,19 @@ class IdentifyServos(Task[ActuatorRun]):
         )  # fmt: skip
 
     def write(self, folder: RunFolder, result: ActuatorRun) -> ActuatorRun:
-        _write(folder, result)
+        folder.write("servos.txt", result.text + "\n")
+        written, stated = [], _with_gains(result.found, result.motions)
+        for name in (*ROBOT_FILES, *DATA_FILES):
+            try:
+                written.append(FileNotes(name, _write_file(folder, name, stated)))
+            except ExportError as error:  # the format cannot hold the law
+                written.append(FileNotes(name, refused=f"{error.reason}. {error.remedy}"))
+        notes = notes_text(written, [] if result.is_usable else [result.verdict])
+        folder.write("not_in_the_files.txt", notes)
         return result
 
-    def page(self, result: ActuatorRun, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page:
-        return servo_page(result.found, result.shown, settings, result.choice,
-                          result.findings)  # fmt: skip
+    def page(self, result: ActuatorRun, settings: Sequence[Chapter]) -> Page:
+        return servo_page(result.found, result.shown, settings, result.choice, result.findings)
 
 
 def _can_be_cut(motions: Sequence[CommandedMotion]) -> bool:
@@ -263,101 +303,29 @@ def _check_reach(recording: Recording, robot: Robot) -> Iterator[Finding]:
         yield from check_limits(robot, Recording(time=recording.time, q=q, joint_names=robot.joint_names))
 
 
-def _text(run: ActuatorRun) -> str:
-    """Verdict, table of the parameters, findings, open combinations, errors of the motions."""
-    found, table = run.found, servo_table(run.found)
-    lines = [f"{found.model.robot.name}: {run.verdict}"]
-    lines += [] if run.choice is None else [f"Taken up by predicting parts of the logs: {run.choice.sentence}."]
-    lines += ["", str(Table.of(table.header, table.rows)), ""]
-    lines += [str(finding) for finding in run.findings]
-    lines += [f"Open: {sentence}" for sentence in open_sentences(found.open_directions)]
-    for error in found.errors:
-        seen, unit = "trained" if error.trained else "held out", milli(error.unit)
-        lines.append(
-            f"{error.name} ({seen}): mean error {1e3 * error.mean_absolute:.3g} {unit}, rms {1e3 * error.rms:.3g} "
-            f"{unit}; the commands themselves are off by {1e3 * error.command_rms:.3g} {unit}"
-        )
-    return "\n".join(lines)
-
-
-def _content(run: ActuatorRun) -> dict[str, Any]:
-    """The result as JSON holds it: None for what is not known."""
-    found = run.found
-
-    def number(value: float) -> float | None:
-        return float(value) if np.isfinite(value) else None
-
-    content = {
-        "robot": found.model.robot.name,
-        "verdict": run.verdict,
-        "usable": run.is_usable,
-        "law": type(found.model.law).__name__,
-        "parameters": [
-            {"name": e.name, "kind": e.kind, "joints": [found.model.robot.joint_names[j] for j in e.joints],
-             "value": float(v), "std": number(s), "unit": e.unit, "at_bound": e.name in found.at_bound,
-             "lower": e.lower, "upper": e.upper}
-            for e, v, s in zip(found.model.entries, found.values, found.std, strict=True)
-        ],
-        "open": [{"names": list(d.names), "at_least": d.at_least, "says": str(d)} for d in found.open_directions],
-        "at_bound": list(found.at_bound),
-        "correlation": found.correlation,
-        "converged": found.converged,
-        "findings": [finding.to_dict() for finding in run.findings],
-        "motions": [
-            {"name": e.name, "trained": e.trained, "unit": e.unit, "mean_absolute": e.mean_absolute, "rms": e.rms,
-             "command_rms": e.command_rms, "noise": e.noise, "sum_of_squares": e.sum_of_squares}
-            for e in found.errors
-        ],
-    }  # fmt: skip
-    if run.choice is not None:
-        content |= {"chosen": list(run.choice.chosen.kinds), "trials": [
-            {"kinds": list(t.kinds), "correlation": t.correlation, "rms": number(t.rms), "folds_better": t.better,
-             "kept": t.kept}
-            for t in run.choice.trials
-        ]}  # fmt: skip
-    return content
-
-
 def _with_gains(found: ActuatorEstimate, motions: Sequence[CommandedMotion]) -> ActuatorEstimate:
     """The estimate with the gains and the voltage of its logs in the law, where it states none and all logs agree."""
     law, taken = found.model.law, {}
-    for field, name in (("kp", "kp"), ("kd", "kd"), ("ki", "ki"), ("voltage", "voltage")):
-        given = [getattr(motion, field) for motion in motions]
-        if getattr(law, name, 0.0) is None and all(
-            value is not None and np.array_equal(value, given[0]) for value in given
-        ):
-            taken[name] = given[0]
-    if not taken or not isinstance(law, (PositionLaw, MotorLaw)):
+    if not isinstance(law, (PositionLaw, MotorLaw)):
         return found
+    for name in ("kp", "kd", "ki", "voltage"):
+        first, *others = (getattr(motion, name) for motion in motions)
+        if getattr(law, name, 0.0) is None and first is not None and all(np.array_equal(first, v) for v in others):
+            taken[name] = first
     return replace(found, model=replace(found.model, law=replace(law, **taken)))
 
 
-def _write(run: RunFolder, result: ActuatorRun) -> None:
-    """Write the servos and the files for simulators; a format that cannot hold the law is left out."""
-    found = result.found
-    run.write("servos.txt", result.text + "\n")
-    written, stated = [], _with_gains(found, result.motions)
-    makers: dict[str, Callable[[], tuple[str, ...]]] = {}
-    robots: dict[str, Callable[..., ServoFile]] = {"servos.xml": write_servo_mjcf, "servos.urdf": write_servo_urdf}
-    for name, write in robots.items():
-        makers[name] = partial(_robot_file, run, name, write, stated)
-    makers["isaac_actuators.json"] = partial(_data_file, run, "isaac_actuators.json", isaac_actuators, stated)
-    makers["servo_model.json"] = partial(_data_file, run, "servo_model.json", servo_friction_json, stated)
-    for name, make in makers.items():
-        try:
-            written.append(FileNotes(name, make()))
-        except ExportError as error:
-            written.append(FileNotes(name, refused=f"{error.reason}. {error.remedy}"))
-    run.write("not_in_the_files.txt", notes_text(written, [] if result.is_usable else [result.verdict]))
+ROBOT_FILES: Mapping[str, Callable[..., ServoFile]] = {"servos.xml": write_servo_mjcf, "servos.urdf": write_servo_urdf}
+DATA_FILES: Mapping[str, Callable[[ActuatorEstimate], dict[str, Any]]] = {
+    "isaac_actuators.json": isaac_actuators,
+    "servo_model.json": servo_friction_json,
+}
 
 
-def _robot_file(run: RunFolder, name: str, write: Callable[..., ServoFile], found: ActuatorEstimate) -> tuple[str, ...]:
-    return write(found, run.path / name, force=True).missing
-
-
-def _data_file(
-    run: RunFolder, name: str, make: Callable[[ActuatorEstimate], dict[str, Any]], found: ActuatorEstimate
-) -> tuple[str, ...]:
-    content = make(found)
+def _write_file(run: RunFolder, name: str, found: ActuatorEstimate) -> tuple[str, ...]:
+    """Write the servos for a simulator; returns what the file cannot hold."""
+    if name in ROBOT_FILES:
+        return ROBOT_FILES[name](found, run.path / name, force=True).missing
+    content = DATA_FILES[name](found)
     run.write(name, json.dumps(content, indent=1) + "\n")
     return tuple(content["missing"]) if "missing" in content else missing_in(found, SERVO_MODEL)

@@ -8,7 +8,7 @@ allow, for all parameters together.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,8 @@ from dynid.errors import ArgumentError, DataError
 from dynid.estimation.equations import build_equations
 from dynid.estimation.linear.least_squares import WLS
 from dynid.export.result_file import read_result
-from dynid.findings import Finding
 from dynid.fleet.history import DAY_S, EARLIEST_S
 from dynid.fleet.trends import Trend, excess_scatter, fit_trend
-from dynid.lazy import cached_property
 from dynid.links.identify import Identification, identify_equations
 from dynid.links.log_reader import LogReader
 from dynid.links.recipe import Recipe
@@ -33,7 +31,7 @@ from dynid.processing.experiment import Experiment
 from dynid.report.page import Chapter, Page
 from dynid.report.sections.drift_section import drift_page
 from dynid.runs.moved_parameters import Moved, MovedLoad, find_load, find_moved
-from dynid.runs.protocol import Desk, Task
+from dynid.runs.protocol import Desk, Task, pick, plain
 from dynid.runs.validation_run import Contest, common_cutoff, is_run, judge_alike
 from dynid.runs.watch_checks import NOTHING_EXPLAINED, unexplained_share
 
@@ -51,8 +49,12 @@ class Occasion:
     time_s: float
     """First stamp of the log where it is a Unix time, else the time of the file [s, Unix time]."""
     fit: Identification
-    friction: tuple[JointFriction, ...]
+    friction: tuple[JointFriction, ...] = ()
     """Of every joint; empty for a stored result whose logs are not read."""
+    moved: tuple[Moved, ...] = ()
+    """The parameters that moved since the stored result, by joint."""
+    load: MovedLoad | None = None
+    """The load that explains how the links moved since."""
 
     @property
     def date(self) -> str:
@@ -89,7 +91,7 @@ class FrictionTrend:
         return self.trend.slope * DAY_S, NORMAL_95 * self.trend.std * DAY_S * float(np.sqrt(self.scatter))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Drift:
     """A stored identification beside later occasions."""
 
@@ -98,46 +100,21 @@ class Drift:
     contests: tuple[Contest, ...] = ()
     """The stored run beside each later run that has a folder, judged on identical samples."""
 
-    @cached_property
-    def _moved(self) -> dict[Occasion, tuple[Moved, ...]]:
-        return {later: find_moved(self.stored.fit, later.fit) for later in self.later}
-
-    def moved(self, later: Occasion) -> tuple[Moved, ...]:
-        """The parameters that moved until a later occasion, by joint."""
-        return self._moved[later]
-
-    @cached_property
-    def _loads(self) -> dict[Occasion, MovedLoad | None]:
-        return {later: find_load(self.stored.fit, later.fit) for later in self.later}
-
-    def load(self, later: Occasion) -> MovedLoad | None:
-        """The load that explains how the links moved until a later occasion."""
-        return self._loads[later]
-
     @property
     def trends(self) -> tuple[FrictionTrend, ...]:
         """Lines through the friction of every joint over time and temperature; empty without enough temperatures."""
-        occasions = [one for one in (self.stored, *self.later) if one.friction]
-        found = []
-        for joint in dict.fromkeys(friction.name for one in occasions for friction in one.friction):
-            pairs = [
-                (one, friction)
-                for one in occasions
-                for friction in one.friction
-                if friction.name == joint and np.isfinite(one.temperature(joint))
-            ]
-            times, warmth = (
-                np.array([one.time_s for one, _ in pairs]), np.array([one.temperature(joint) for one, _ in pairs])
-            )  # fmt: skip
-            for place, kind in enumerate(("dry", "viscous")):
-                figures = [friction.line[place] for _, friction in pairs]
-                values, std = np.array([f.value for f in figures]), np.array([f.stderr for f in figures])
-                trend = fit_trend(times, warmth, values, std) if np.isfinite(std).all() else None
-                if trend is not None and np.isfinite(trend.per_kelvin):
-                    unit = pairs[0][1].unit if kind == "dry" else pairs[0][1].viscous_unit
-                    found.append((joint, kind, unit, trend))
-        scatter = excess_scatter([trend for *_, trend in found])
-        return tuple(FrictionTrend(*one, scatter) for one in found)
+        points: dict[tuple[str, str, str], list[tuple[float, ...]]] = {}
+        for one in (self.stored, *self.later):
+            for friction in one.friction:
+                warmth, units = one.temperature(friction.name), (friction.unit, friction.viscous_unit)
+                for kind, unit, figure in zip(("dry", "viscous"), units, friction.line, strict=True):
+                    if np.isfinite(warmth):
+                        row = (one.time_s, warmth, figure.value, figure.stderr)
+                        points.setdefault((friction.name, kind, unit), []).append(row)
+        lines = {key: fit_trend(*np.array(rows).T) for key, rows in points.items() if np.isfinite(rows).all()}
+        found = {key: line for key, line in lines.items() if line is not None and np.isfinite(line.per_kelvin)}
+        scatter = excess_scatter(list(found.values()))
+        return tuple(FrictionTrend(*key, trend, scatter) for key, trend in found.items())
 
     @property
     def exit_code(self) -> int:
@@ -147,15 +124,15 @@ class Drift:
     @property
     def has_moved(self) -> bool:
         """Whether any parameter moved."""
-        return any(self.moved(later) for later in self.later)
+        return any(later.moved for later in self.later)
 
     @property
     def verdict(self) -> str:
         """What moved, as one sentence."""
-        joints = {one.joint for later in self.later for one in self.moved(later)}
+        joints = {one.joint for later in self.later for one in later.moved}
         if not joints:
             return "no parameter moved beyond its interval"
-        loads = [load.sentence for later in self.later if (load := self.load(later)) is not None]
+        loads = [later.load.sentence for later in self.later if later.load is not None]
         if loads:
             return "; ".join(dict.fromkeys(loads))
         names = [joint for joint in self.stored.fit.robot.joint_names if joint in joints]
@@ -166,30 +143,22 @@ class Drift:
         return {
             "verdict": self.verdict,
             "same_samples": [contest.sentence for contest in self.contests],
-            "stored": {"name": self.stored.name, "date": self.stored.date},
+            "stored": pick(self.stored, "name", "date"),
             "later": [
-                {
-                    "name": later.name,
-                    "date": later.date,
-                    "load_kg": None if (load := self.load(later)) is None else load.mass,
-                    "moved": [
-                        {"parameter": one.name, "joint": one.joint, "unit": one.unit, "before": one.before,
-                         "after": one.after, "sigmas": one.sigmas}
-                        for one in self.moved(later)
-                    ],
+                pick(later, "name", "date") | {
+                    "load_kg": None if later.load is None else later.load.mass,
+                    "moved": [{"parameter": one.name} | pick(one, "joint", "unit", "before", "after", "sigmas")
+                              for one in later.moved],
                 }
                 for later in self.later
             ],
         } | ({} if not self.trends else {"friction_and_temperature": [
-            {"joint": one.joint, "kind": one.kind, "unit": one.unit, "per_kelvin": one.per_kelvin[0],
-             "per_kelvin_half_width": one.per_kelvin[1], "per_day": _finite(one.per_day[0]),
-             "per_day_half_width": _finite(one.per_day[1])}
+            pick(one, "joint", "kind", "unit") | {
+                name: plain(value) for change in ("per_kelvin", "per_day")
+                for name, value in zip((change, f"{change}_half_width"), getattr(one, change), strict=True)
+            }
             for one in self.trends
         ]})  # fmt: skip
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,6 +167,7 @@ class CompareRuns(Task[Drift]):
 
     verb = "compare-runs"
     files = ("drift.json",)
+    reads = ("stored", "later", "channel_map")
 
     stored: str | Path
     """A folder that `Identify` wrote, or its ``result.json``."""
@@ -206,9 +176,6 @@ class CompareRuns(Task[Drift]):
     channel_map: ChannelMapSource | None = None
     gate: bool = True
     """Whether logs are checked first, and refused when the check finds an error."""
-
-    def inputs(self) -> Sequence[object]:
-        return [self.stored, *self.later, self.channel_map]
 
     def check(self) -> None:
         if not all(isinstance(item, str | Path) for item in (self.stored, *self.later)):
@@ -219,17 +186,18 @@ class CompareRuns(Task[Drift]):
 
     def compute(self, desk: Desk) -> Drift:
         saved = read_result(self.stored)
-        fit, cutoff = saved.identification(), common_cutoff(saved.content["data"])
+        fit, cutoff = saved.identification(), common_cutoff(saved)
         reader = LogReader(robot=fit.robot, recipe=Recipe.bare(gate=self.gate), channel_map=self.channel_map,
                            notice=desk.tell, without_gate=WITHOUT_GATE)  # fmt: skip
-        occasions = tuple(_occasion(fit, Path(path), reader, cutoff) for path in self.later)
+        found = [_occasion(fit, Path(path), reader, cutoff) for path in self.later]
+        occasions = tuple(replace(one, moved=find_moved(fit, one.fit), load=find_load(fit, one.fit)) for one in found)
         runs = [run for one in occasions for run in one.fit.equations.excerpts if run.samples]
         place = Path(self.stored)
         first = Occasion(place.name, _file_time(place), fit, joint_friction(fit, runs) if runs else ())
         folders = [Path(path) for path in self.later if is_run(path)] if is_run(self.stored) else []
         return Drift(first, occasions, tuple(judge_alike(place, folder) for folder in folders))
 
-    def page(self, result: Drift, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page:
+    def page(self, result: Drift, settings: Sequence[Chapter]) -> Page:
         return drift_page(result, settings)
 
 
@@ -252,7 +220,7 @@ def _occasion(stored: Identification, path: Path, reader: LogReader, cutoff: flo
         if fit.robot.joint_names != stored.robot.joint_names:
             raise ArgumentError("the result is that of a robot with other joints", path=path,
                                 remedy="Compare results of one robot.")  # fmt: skip
-        return Occasion(path.name, _file_time(path), fit, ())
+        return Occasion(path.name, _file_time(path), fit)
     run = reader.experiments([path], for_validation=False, cutoff_hz=cutoff)[0]
     if reader.recipe.gate:
         _refuse_other_torques(stored, run, path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,8 @@ class Identify(Task[IdentificationRun]):
 
     verb = "identify"
     files = ("result.json", "summary.txt")
+    reads = ("logs", "held_out", "channel_map")
+    states = ("held_out", "rows", "time", "significant", "base")
 
     robot: Robot
     """The robot; the recipe adds terms to it."""
@@ -96,13 +98,6 @@ class Identify(Task[IdentificationRun]):
     def given(self) -> list[Log]:
         """The logs as a list."""
         return [self.logs] if isinstance(self.logs, str | Path | Recording) else list(self.logs)
-
-    def inputs(self) -> Sequence[object]:
-        return [*self.given, *self.held_out, self.channel_map]
-
-    def options(self) -> Mapping[str, Any]:
-        named = {key: getattr(self, key) for key in ("rows", "time", "significant", "base")}
-        return {"held_out": [str(log) for log in self.held_out if not isinstance(log, Recording)], **named}
 
     def check(self) -> None:
         _refuse_unclear(self.given, self.held_out, self.recipe)
@@ -156,7 +151,7 @@ class Identify(Task[IdentificationRun]):
         folder.note(note)
         return replace(result, files=files, note=note)
 
-    def page(self, result: IdentificationRun, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page:
+    def page(self, result: IdentificationRun, settings: Sequence[Chapter]) -> Page:
         extra = [] if result.cost is None else [significance_chapter(result.fit, result.cost)]
         return identification_page(result.fit, result.validation, result.held_out, [*extra, *settings],
                                    findings=result.findings, files=result.files)  # fmt: skip

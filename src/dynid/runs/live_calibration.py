@@ -6,7 +6,7 @@ calmer: levels that hold for them do not hold live.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,6 @@ import numpy as np
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError, DataError, DynidError
 from dynid.export.result_file import read_result
-from dynid.files import file_digest
 from dynid.findings import Finding
 from dynid.links.identify import Identification
 from dynid.links.log_reader import Log, LogReader, Notice, log_finding
@@ -27,8 +26,7 @@ from dynid.monitor.calibration import Calibration, calibrate
 from dynid.monitor.live_lines import SET_CLOCK_S, Sample
 from dynid.processing.experiment import Experiment
 from dynid.processing.process import process
-from dynid.runs.run_folder import read_run
-from dynid.runs.validation_run import common_cutoff
+from dynid.runs.validation_run import PastRun, common_cutoff, is_run
 from dynid.runs.watch_checks import check_log
 
 FEWEST_SAMPLES = 100
@@ -70,7 +68,7 @@ def calibrate_live(
     elif seen is not None:
         known = calibrate(fit, seen)
     else:
-        cutoff = common_cutoff(read_result(folder).content["data"])
+        cutoff = common_cutoff(read_result(folder))
         known = calibrate(fit, reader.experiments(logs, for_validation=True, cutoff_hz=cutoff))
     return replace(known, is_smooth=seen is None)
 
@@ -148,33 +146,21 @@ def _warn_smooth() -> Finding:
     )
 
 
-def open_training(folder: Path, fit: Identification) -> tuple[LogReader, list[Path]]:
+def open_training(folder: Path, fit: Identification) -> tuple[LogReader, list[str]]:
     """The logs of a run folder, and what reads them as they were fitted; parts are left out in turn.
 
     Raises:
         ArgumentError: The folder does not say which logs it was made from, or they or their map are gone or changed.
     """
     remedy = "Give clean logs for the calibration (clean=, --clean)."
-    if not folder.is_dir() or not (folder / "run.json").exists():
+    if not is_run(folder):
         raise ArgumentError("the result does not say where its logs are", path=folder, remedy=remedy)
-    facts = read_run(folder)
-    options = facts["options"]
-    logs = [Path(log) for log in options.get("logs", ())]
-    if not logs or not all(log.exists() for log in logs):
+    past = PastRun.read(folder)
+    logs, recipe = past.option("logs") or [], replace(past.recipe, gate=False)
+    if not logs:
         raise ArgumentError("the logs of the result are not there", path=folder, remedy=remedy)
-    recipe = replace(Recipe.read(folder / "recipe.toml"), gate=False)
-    used = options.get("channel_map")
-    _refuse_changed(facts["inputs"], [*logs, used], remedy)
-    cutoff = common_cutoff(read_result(folder).content["data"])
-    exact = recipe if cutoff is None else replace(recipe, cutoff_hz=cutoff)
-    return LogReader(robot=fit.robot, recipe=exact, channel_map=None if used in (None, "none") else used), logs
-
-
-def _refuse_changed(inputs: Sequence[Mapping[str, str]], used: Sequence[object], remedy: str) -> None:
-    """Refuse files of a run that are no longer as the run has read them."""
-    wanted = {str(name) for name in used}
-    for entry in inputs:
-        path = Path(entry["path"])
-        if entry["path"] in wanted and (not path.exists() or file_digest(path) != entry["sha256"]):
-            what = "has changed since" if path.exists() else "is gone"
-            raise ArgumentError(f"{path.name}, which the result was identified with, {what}", path=path, remedy=remedy)
+    cutoff = common_cutoff(past.saved)
+    try:
+        return past.reader(fit.robot, recipe if cutoff is None else replace(recipe, cutoff_hz=cutoff), logs), logs
+    except DataError as error:
+        raise ArgumentError(error.reason, path=error.path, remedy=remedy) from error

@@ -182,6 +182,7 @@ class IdentifyLoad(Task[LoadRun]):
 
     verb = "load"
     files = ("load.json", "load.txt")
+    reads = ("logs", "unloaded", "channel_map")
 
     robot: Robot
     """The robot; for joint torques it gets rotor inertia, friction and offset in every joint without them."""
@@ -191,9 +192,6 @@ class IdentifyLoad(Task[LoadRun]):
     unloaded: Sequence[str | Path] = ()
     """The logs without the load, for joint torques."""
     channel_map: ChannelMapSource | None = None
-
-    def inputs(self) -> Sequence[object]:
-        return [*self.logs, *self.unloaded, self.channel_map]
 
     def check(self) -> None:
         _refuse_unclear(self.recipe, self.logs, self.unloaded)
@@ -222,7 +220,7 @@ class IdentifyLoad(Task[LoadRun]):
             write_urdf(study.robot_with_load, folder.path / name, force=True, allow_unphysical=True)
         return result
 
-    def page(self, result: LoadRun, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page:
+    def page(self, result: LoadRun, settings: Sequence[Chapter]) -> Page:
         return load_page(result.study, result.held, settings, self.recipe.flange)
 
 

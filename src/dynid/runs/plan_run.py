@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -38,7 +37,6 @@ from dynid.links.log_reader import Notice
 from dynid.report.page import Chapter, Page
 from dynid.report.report import plan_page
 from dynid.robot.model import Robot
-from dynid.robot.parts import Joint
 from dynid.robot.term_names import add_terms
 from dynid.runs.protocol import Desk, Task
 from dynid.runs.run_folder import CACHE, RunFolder
@@ -120,8 +118,8 @@ class PlanRecipe(TomlSettings):
         limits = MotionLimits.from_robot(
             robot,
             scale=self.scale,
-            acceleration=per_joint("acceleration", self.acceleration, robot.dof),
-            jerk=per_joint("jerk", self.jerk, robot.dof) or math.inf,
+            acceleration=self.acceleration or None,
+            jerk=self.jerk or math.inf,
         )
         spaces = []
         if self.box is not None or self.tool_speed is not None:
@@ -184,9 +182,6 @@ class DesignMotion(Task[DesignRun]):
     robot: Robot
     recipe: PlanRecipe = field(default_factory=PlanRecipe)
 
-    def inputs(self) -> Sequence[object]:
-        return []
-
     def check(self) -> None:
         _prepare(self, lambda finding: None)
 
@@ -203,10 +198,9 @@ class DesignMotion(Task[DesignRun]):
         else:
             plan.write_csv(folder.path / "commands.csv", force=True)
             folder.write("plan.txt", plan.summary() + "\n")
-            folder.write("plan.json", json.dumps(plan.contents(), indent=1) + "\n")
         return result
 
-    def page(self, result: DesignRun, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page | None:
+    def page(self, result: DesignRun, settings: Sequence[Chapter]) -> Page | None:
         return plan_page(result.plan, settings, result.robot) if isinstance(result.plan, Excitation) else None
 
 
@@ -234,18 +228,16 @@ def _family(robot: Robot, recipe: PlanRecipe) -> FourierTrajectory:
 def _design_series(robot: Robot, limits: MotionLimits, recipe: PlanRecipe, desk: Desk) -> Excitation:
     best, family = _Best(desk.folder), _family(robot, recipe)
     settings = SearchSettings(initial=best.read(family), time_limit_s=recipe.time_limit_s)
-    report = desk.progress or (lambda share, note: None)
     return design_excitation(
         robot, limits, period_s=recipe.period_s, harmonics=HARMONICS, settings=settings,
-        progress=lambda step: report(min(step.elapsed_s / recipe.time_limit_s, 1.0), best.keep(step)),
+        progress=lambda step: desk.advance(min(step.elapsed_s / recipe.time_limit_s, 1.0), best.keep(step)),
     )  # fmt: skip
 
 
 def _design_points(robot: Robot, limits: MotionLimits, recipe: PlanRecipe, desk: Desk) -> Excitation:
-    report = desk.progress or (lambda share, note: None)
     return design_energy_points(
         robot, limits, count=check_count(robot, recipe.points),
-        progress=lambda share, value: report(share, f"cost {value:.4g}"),
+        progress=lambda share, value: desk.advance(share, f"cost {value:.4g}"),
     )  # fmt: skip
 
 
@@ -284,22 +276,6 @@ class _Best:
         return f"start {step.start + 1}, condition {self.value:.1f}"
 
 
-def per_joint(name: str, values: tuple[float, ...], count: int) -> list[float] | None:
-    """Positive numbers, one for each joint, from one for all or one each; None where none is given.
-
-    Raises:
-        ArgumentError: The numbers do not fit.
-    """
-    if not values:
-        return None
-    if len(values) not in (1, count) or not all(math.isfinite(value) and value > 0.0 for value in values):
-        raise ArgumentError(
-            f"{name}: {list(values)} is neither one positive number nor one for each of the {count} joints",
-            remedy=f"Write {name}=5 or {name}={','.join(['5'] * min(count, 7))}.",
-        )
-    return list(values) * (count if len(values) == 1 else 1)
-
-
 def _corners(box: str | None) -> tuple[list[float], list[float]]:
     """Corners from ``X:X,Y:Y,Z:Z``; a missing number is no wall."""
     sides = [side.split(":") for side in (":,:,:" if box is None else box).split(",")]
@@ -325,7 +301,11 @@ def _with_limits(robot: Robot, recipe: PlanRecipe, notice: Notice) -> Robot:
             f"no velocity limit is known for {', '.join(joint.name for joint in free)}",
             remedy='Give --set velocity=LIMIT, or write <limit velocity="..."/> into the file.',
         )
-    turning = [j.name for j in robot.moving_joints if j.kind != "prismatic" and not _has_range(j)]
+    turning = [
+        joint.name
+        for joint in robot.moving_joints
+        if joint.kind != "prismatic" and math.inf in (-joint.limits.lower, joint.limits.upper)
+    ]
     if turning:
         message = (
             f"position limits are missing, and -180 to 180 deg are assumed for {', '.join(turning)}, of which "
@@ -334,10 +314,6 @@ def _with_limits(robot: Robot, recipe: PlanRecipe, notice: Notice) -> Robot:
         _note(notice, "assumed-limits", message)
     unlimited = {joint.name: replace(joint.limits, velocity=recipe.velocity or math.inf) for joint in free}
     return robot.with_limits(unlimited)
-
-
-def _has_range(joint: Joint) -> bool:
-    return math.isfinite(joint.limits.lower) and math.isfinite(joint.limits.upper)
 
 
 def _note(notice: Notice, code: str, message: str) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -44,6 +45,11 @@ class Desk:
     folder: RunFolder | None = None
     """Where the run is written; None without a folder."""
 
+    def advance(self, share: float, note: str) -> None:
+        """Report progress, where anybody listens."""
+        if self.progress is not None:
+            self.progress(share, note)
+
     def tell(self, finding: Finding) -> None:
         """Keep a finding, and pass it on."""
         self.findings.append(finding)
@@ -56,17 +62,13 @@ class Task(ABC, Generic[Result]):
     verb: ClassVar[str]
     files: ClassVar[tuple[str, ...]]
     """Names of the files that the run writes beside report and recipe; the first one holds the numbers."""
+    reads: ClassVar[tuple[str, ...]] = ()
+    """Fields whose files are listed with their digests."""
+    states: ClassVar[tuple[str, ...]] = ()
+    """Fields that the record of the run states beside the recipe."""
     can_continue: ClassVar[bool] = False
     """Whether an interrupted run leaves what it has so far for the next one."""
     recipe: TomlSettings | None = None
-
-    @abstractmethod
-    def inputs(self) -> Sequence[object]:
-        """What the task reads; files among it are listed with their digests."""
-
-    def options(self) -> Mapping[str, Any]:
-        """Settings beside those of the recipe, as JSON holds them."""
-        return {}
 
     def check(self) -> None:
         """Refuse arguments that exclude each other, before a folder is made."""
@@ -84,8 +86,22 @@ class Task(ABC, Generic[Result]):
         return result
 
     @abstractmethod
-    def page(self, result: Result, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page | None:
-        """The report; None without one."""
+    def page(self, result: Result, settings: Sequence[Chapter]) -> Page | None:
+        """The report, which ends with the chapters about the settings; None without one."""
+
+
+def pick(item: object, *names: str) -> dict[str, Any]:
+    """Fields of a value as JSON holds them."""
+    return {name: plain(getattr(item, name)) for name in names}
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON holds it: None for a number that is not finite."""
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if value is None or isinstance(value, str | int):
+        return value
+    return [plain(item) for item in value] if isinstance(value, Iterable) else str(value)
 
 
 def run(
@@ -118,8 +134,10 @@ def run(
     if out is None:
         return task.compute(Desk(progress=progress, notice=notice))
     settings = {} if task.recipe is None else task.recipe.to_dict()
-    inputs = [*task.inputs(), *([] if task.recipe is None else task.recipe.input_files())]
-    origin = Origin.of_call(task.verb, {**settings, **task.options()}, inputs)
+    given = [getattr(task, name) for name in task.reads]
+    inputs = [item for value in given for item in (value if isinstance(value, list | tuple) else [value])]
+    files = [] if task.recipe is None else task.recipe.input_files()
+    origin = Origin.of_call(task.verb, {**settings, **pick(task, *task.states)}, [*inputs, *files])
     with open_run(RunRequest.of(out), origin, [*task.files, "recipe.toml"], can_continue=task.can_continue) as folder:
         desk = Desk(progress=progress, notice=notice, folder=folder)
         try:
@@ -136,7 +154,7 @@ def run(
             folder.write(task.files[0], json.dumps(result.to_json(), indent=1) + "\n")
         if task.recipe is not None:
             folder.write("recipe.toml", task.recipe.to_toml())
-        if page := task.page(result, desk.findings, [folder.settings()]):
+        if page := task.page(result, [folder.settings()]):
             folder.write_page(page)
         folder.finish(task.files[0], result.exit_code, desk.findings)
     return result

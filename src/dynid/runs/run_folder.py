@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Any, Literal, Self
@@ -40,6 +40,7 @@ LOG_TEXT: dict[str, Any] = {"encoding": "utf-8", "errors": "backslashreplace"}
 LARGEST = 2**24
 """Size of the largest ``run.json`` [bytes] (convention: ten thousand inputs fit)."""
 _REMEDY = "Run the command again."
+_FOLDER = "Give a folder that dynid identify, load, excite or validate wrote with --out."
 
 
 class Input(Struct, forbid_unknown_fields=True):
@@ -102,16 +103,9 @@ class Origin:
         return cls(verb=verb, command=f"Python: {verb}", options=dict(options), inputs=files)
 
     def facts(self) -> dict[str, Any]:
-        """The origin as part of ``run.json``, its inputs not yet digested."""
-        return {
-            "schema": SCHEMA,
-            "verb": self.verb,
-            "command": self.command,
-            "arguments": None if self.arguments is None else list(self.arguments),
-            "options": dict(self.options),
-            "inputs": [],
-            "versions": versions(),
-        }
+        """The origin as part of ``run.json``."""
+        inputs = [{"path": str(path), "sha256": file_digest(path)} for path in self.inputs]
+        return {"schema": SCHEMA, **vars(self), "inputs": inputs, "versions": versions()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,9 +132,7 @@ class RunFolder:
     """Folder of the run, as it was asked for; its files appear there when the run finishes."""
     transaction: Transaction
     facts: dict[str, Any]
-    """Content of ``run.json``, its inputs not yet digested."""
-    digests: Mapping[Path, str]
-    """File that the run reads -> its digest before anything was read."""
+    """How the run was asked for, as ``run.json`` holds it; its inputs as they were before anything was read."""
     earlier: frozenset[str] = frozenset()
     """Names of the files that an earlier run left in the folder."""
     force: bool = False
@@ -156,11 +148,6 @@ class RunFolder:
     def path(self) -> Path:
         """The hidden folder to which the files are written."""
         return self.transaction.stage
-
-    @property
-    def inputs(self) -> list[dict[str, str]]:
-        """The files that the run reads, as ``run.json`` lists them."""
-        return [{"path": str(path), "sha256": digest} for path, digest in self.digests.items()]
 
     def __enter__(self) -> Self:
         return self
@@ -201,7 +188,7 @@ class RunFolder:
     def settings(self) -> Chapter:
         """The chapter of the report that says how the run was made."""
         options = {name: _words(value) for name, value in self.facts["options"].items()}
-        inputs = [(entry["path"], entry["sha256"]) for entry in self.inputs]
+        inputs = [(entry["path"], entry["sha256"]) for entry in self.facts["inputs"]]
         return settings_chapter(self.facts["command"], options, inputs, self.facts["versions"])
 
     def refuse(self) -> None:
@@ -227,15 +214,14 @@ class RunFolder:
         seconds = round(time.monotonic() - self.started, 3)
         keys = ("code", "severity", "where", "joint", "message", "remedy")
         told = [{key: getattr(finding, key) for key in keys} for finding in findings]
-        end = {"finished": True, "result": result, "exit_code": code, "seconds": seconds, "findings": told}
-        self._publish(end)
+        self._publish({"finished": True, "result": result, "exit_code": code, "seconds": seconds, "findings": told})
 
     def _publish(self, end: Mapping[str, Any]) -> None:
         files = {file.name: file for file in sorted(self.path.iterdir()) if file.is_file()}
         outputs = {name: file_digest(file) for name, file in files.items() if name not in (LOG, MANIFEST, LOCK)}
         if not self.force:
             _refuse_taken(self.folder, set(outputs) - self.earlier)
-        facts = {**self.facts, "inputs": self.inputs, "finished": False, **end, "outputs": outputs}
+        facts = {**self.facts, "finished": False, **end, "outputs": outputs}
         self.write(MANIFEST, json.dumps(facts, indent=1) + "\n")
         self.transaction.commit([*outputs, LOG, MANIFEST], self.earlier - {LOG, MANIFEST})
 
@@ -256,7 +242,7 @@ def open_run(request: RunRequest, origin: Origin, files: Sequence[str], *, can_c
     names = {*files, *REPORTS, LOG, MANIFEST}
     check_targets(out, names)
     asked = request.origin or origin
-    facts, digests = asked.facts(), {path: file_digest(path) for path in asked.inputs}
+    facts = asked.facts()
     transaction = begin(out)
     is_left = (transaction.stage / MANIFEST).exists()  # by an interrupted run
     try:
@@ -265,13 +251,11 @@ def open_run(request: RunRequest, origin: Origin, files: Sequence[str], *, can_c
         if not force:
             _refuse_taken(out, names - earlier)
         run = RunFolder(
-            folder=out, transaction=transaction, facts=facts, digests=digests, earlier=earlier, force=force,
-            can_continue=can_continue,
+            folder=out, transaction=transaction, facts=facts, earlier=earlier, force=force,
+            is_resumed=can_continue and _is_same(transaction, facts), can_continue=can_continue,
         )  # fmt: skip
-        started = {**facts, "inputs": run.inputs}
-        run = replace(run, is_resumed=can_continue and _is_same(transaction, started))
         transaction.clear(keep=CACHE if run.is_resumed else None)
-        started |= {"finished": False, "stage": transaction.identity}
+        started = {**facts, "finished": False, "stage": transaction.identity}
         run.write(MANIFEST, json.dumps(started, indent=1) + "\n")
     except BaseException:
         (transaction.release if is_left else transaction.discard)()
@@ -366,19 +350,14 @@ def claim_folder(out: Path, owner: str, *, force: bool) -> None:
     Raises:
         ExportError: The folder holds files that this command did not write.
     """
-    mark = out / ".dynid"
-    is_foreign = out.is_dir() and any(out.iterdir()) and not (mark.is_file() and _owner(mark) == f"{owner}\n")
-    if is_foreign and not force:
+    mark, is_own = out / ".dynid", not out.is_dir() or not any(out.iterdir())
+    with suppress(DataError):
+        is_own = is_own or read_small_text(mark, most=1000) == f"{owner}\n"
+    if not (is_own or force):
         remedy = "Choose an empty or new one, or add --force."
         raise ExportError(f"the folder holds files that dynid {owner} did not write", path=out, remedy=remedy)
     make_folder(out)
     write_atomically(mark, f"{owner}\n", force=True)
-
-
-def _owner(mark: Path) -> str:
-    with suppress(DataError):
-        return read_small_text(mark, most=1000)
-    return ""
 
 
 def read_run(folder: str | Path) -> dict[str, Any]:
@@ -389,16 +368,14 @@ def read_run(folder: str | Path) -> dict[str, Any]:
     """
     folder = Path(folder)
     if folder.is_file():
-        remedy = "Give a folder that dynid identify, load, excite or validate wrote with --out."
-        raise DataError("this is a file, not the folder of a run", path=folder, remedy=remedy)
+        raise DataError("this is a file, not the folder of a run", path=folder, remedy=_FOLDER)
     path = folder / MANIFEST
     recover(folder)
     if not os.path.lexists(path):
         if (stage_of(folder) / MANIFEST).exists():
             remedy = "Give its command again."
             raise DataError("the run was interrupted, or is not finished yet", path=folder, remedy=remedy)
-        remedy = "Give a folder that dynid identify, load, excite or validate wrote with --out."
-        raise DataError("no run is here", path=path, remedy=remedy)
+        raise DataError("no run is here", path=path, remedy=_FOLDER)
     facts = read_json(path, most=LARGEST, remedy=_REMEDY, odd_names=True)
     as_record(facts, RunRecord, path=path, remedy=_REMEDY)
     if facts.get("finished") and not {"result", "exit_code"} <= facts.keys():

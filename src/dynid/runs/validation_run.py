@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from dynid.errors import ArgumentError, DataError, DynidError
 from dynid.export.result_file import SavedResult, read_result
+from dynid.files import file_digest
 from dynid.findings import Finding
 from dynid.links.common.copies import SeenSamples, check_copies
 from dynid.links.common.held_out_causes import explain_failure
@@ -22,6 +23,7 @@ from dynid.logs.reading import log_digest
 from dynid.processing.experiment import Experiment
 from dynid.report.page import Chapter, Page
 from dynid.report.report import identification_page
+from dynid.robot.model import Robot
 from dynid.runs.protocol import Desk, Task
 from dynid.runs.run_folder import read_run
 
@@ -39,6 +41,8 @@ class ValidationRun:
     saved: SavedResult
     fit: Identification
     runs: tuple[Experiment, ...]
+    findings: tuple[Finding, ...]
+    """What the gate reported, and causes of a failure."""
 
     @property
     def exit_code(self) -> int:
@@ -56,6 +60,8 @@ class Validate(Task[ValidationRun]):
 
     verb = "validate"
     files = ("validation.json",)
+    reads = ("result", "logs", "channel_map")
+    states = ("rows", "time")
 
     result: str | Path
     """A folder that `Identify` wrote, or its ``result.json``."""
@@ -66,12 +72,6 @@ class Validate(Task[ValidationRun]):
     rows: str | None = None
     """As for `dynid.runs.Identify`."""
     time: str | None = None
-
-    def options(self) -> Mapping[str, Any]:
-        return {"rows": self.rows, "time": self.time}
-
-    def inputs(self) -> Sequence[object]:
-        return [self.result, *self.logs, self.channel_map]
 
     def check(self) -> None:
         check_copies(self.logs)
@@ -88,7 +88,7 @@ class Validate(Task[ValidationRun]):
         fitted = [(facts["source"], facts.get("stretch_keys", ())) for facts in data]
         reader = LogReader(robot=fit.robot, recipe=recipe, channel_map=self.channel_map, rows=self.rows, time=self.time,
                            progress=desk.progress, notice=desk.tell, seen=SeenSamples(fitted))  # fmt: skip
-        runs = reader.experiments(self.logs, for_validation=True, cutoff_hz=common_cutoff(data))
+        runs = reader.experiments(self.logs, for_validation=True, cutoff_hz=common_cutoff(saved))
         for log, experiment in zip(self.logs, runs, strict=True):
             # a folder whose files a map names is known only once it is read
             _check_unseen(log, experiment.sha256, _logs_of(saved))
@@ -98,11 +98,11 @@ class Validate(Task[ValidationRun]):
         if recipe.band_hz is not None and recipe.band_hz == fit.equations.band_hz:  # a result holds no samples
             verdict = replace(verdict, training_error=saved.training_error_in_band)
         desk.findings.extend(verdict.causes)
-        return ValidationRun(verdict, saved, fit, tuple(runs))
+        return ValidationRun(verdict, saved, fit, tuple(runs), tuple(desk.findings))
 
-    def page(self, result: ValidationRun, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page:
+    def page(self, result: ValidationRun, settings: Sequence[Chapter]) -> Page:
         data = result.saved.content["data"]
-        return identification_page(result.fit, result.verdict, result.runs, settings, data, findings)
+        return identification_page(result.fit, result.verdict, result.runs, settings, data, result.findings)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,33 +130,50 @@ class Contest:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Side:
-    """One run of `judge_alike`."""
+class PastRun:
+    """The folder of an identification: enough to read its logs as it did."""
 
     saved: SavedResult
     options: Mapping[str, Any]
     recipe: Recipe
-    logs: Mapping[str, str]
-    """Digest -> path of the logs that judged it, wholly or by their held-out part."""
+    digests: Mapping[str, str]
+    """Path -> digest of what the run read."""
 
     @classmethod
-    def read(cls, folder: Path) -> _Side:
-        facts, saved, recipe = read_run(folder), read_result(folder), Recipe.read(folder / "recipe.toml")
+    def read(cls, folder: Path) -> PastRun:
+        """Read the record, the result and the recipe of a folder."""
+        facts = read_run(folder)
         digests = {entry["path"]: entry["sha256"] for entry in facts["inputs"]}
-        options = facts["options"]
-        names = options.get("held_out" if recipe.hold_out is None else "logs") or ()
-        return cls(saved, options, recipe, {digests[name]: name for name in names if name in digests})
+        return cls(read_result(folder), facts["options"], Recipe.read(folder / "recipe.toml"), digests)
 
     def option(self, name: str) -> Any:
         """An option of the run; None where it was not given."""
         value = self.options.get(name)
         return None if value == "none" else value
 
-    def proof(self, other: _Side) -> list[str]:
-        """Its logs that the other run has not seen, unless both hold out the same part of them."""
-        same = self.recipe.hold_out == other.recipe.hold_out and self.logs.keys() == other.logs.keys()
+    def reader(self, robot: Robot, recipe: Recipe, paths: Iterable[str]) -> LogReader:
+        """What reads logs of the run as it did, but for the recipe.
+
+        Raises:
+            DataError: One of the paths, or the channel map, is gone or has changed.
+        """
+        channel_map, rows, time = (self.option(name) for name in ("channel_map", "rows", "time"))
+        for path in (*paths, channel_map):
+            if path in self.digests and (not Path(path).exists() or file_digest(path) != self.digests[path]):
+                raise DataError("the file is gone, or has changed since the run", path=path)
+        return LogReader(robot=robot, recipe=recipe, channel_map=channel_map, rows=rows, time=time)
+
+    @property
+    def judged(self) -> dict[str, str]:
+        """Digest -> path of the logs that judged the result, wholly or by their held-out part."""
+        names = self.options.get("held_out" if self.recipe.hold_out is None else "logs") or ()
+        return {self.digests[name]: name for name in names if name in self.digests}
+
+    def proof(self, other: PastRun) -> list[str]:
+        """Logs that judged the result and that the other run has not seen, or of which both hold out the same part."""
+        same = self.recipe.hold_out == other.recipe.hold_out and self.judged.keys() == other.judged.keys()
         seen = _logs_of(other.saved)
-        return [path for digest, path in self.logs.items() if same or digest not in seen]
+        return [path for digest, path in self.judged.items() if same or digest not in seen]
 
 
 def is_run(path: str | Path) -> bool:
@@ -170,7 +187,7 @@ def judge_alike(first: Path, second: Path) -> Contest:
     The errors that the runs state cannot be compared where one leaves out samples that the other predicts, such as
     those within a dead band.
     """
-    sides = _Side.read(first), _Side.read(second)
+    sides = PastRun.read(first), PastRun.read(second)
     names = (first.name, second.name) if first.name != second.name else (str(first), str(second))
     a, b = (side.options for side in sides)
     differ = tuple((key, str(a.get(key)), str(b.get(key))) for key in {**a, **b} if a.get(key) != b.get(key))
@@ -179,13 +196,9 @@ def judge_alike(first: Path, second: Path) -> Contest:
     try:
         for side, other in (sides, sides[::-1]):
             logs = [log for log in side.proof(other) if log not in used]
-            for digest, log in side.logs.items():
-                if log in logs and (not Path(log).exists() or log_digest(log) != digest):
-                    raise DataError("it is missing, or has changed since the run", path=log)
             used.update(logs)
             chosen = replace(recipe, hold_out=side.recipe.hold_out)
-            channels, rows, time = (side.option(name) for name in ("channel_map", "rows", "time"))
-            reader = LogReader(robot=fits[0].robot, recipe=chosen, channel_map=channels, rows=rows, time=time)
+            reader = side.reader(fits[0].robot, chosen, logs)
             if logs and chosen.hold_out is not None:
                 runs += reader.training_and_proof(logs)[1]
             elif logs:
@@ -198,7 +211,7 @@ def judge_alike(first: Path, second: Path) -> Contest:
     return Contest(names, (one, two), "", differ)
 
 
-def _common_recipe(first: _Side, second: _Side) -> Recipe:
+def _common_recipe(first: PastRun, second: PastRun) -> Recipe:
     """Settings under which no sample is left out that either run was judged on."""
     a, b = first.recipe, second.recipe
     cutoffs = [facts["cutoff_hz"] for side in (first, second) for facts in side.saved.content["data"]]
@@ -228,9 +241,9 @@ def _note_unused(recipe: Recipe, notice: Notice) -> None:
         notice(Finding(code="unused-setting", severity="note", where="recipe", message=f"{message}finished"))
 
 
-def common_cutoff(data: Sequence[Mapping[str, Any]]) -> float | None:
+def common_cutoff(saved: SavedResult) -> float | None:
     """The cutoff of all logs that a result was identified from [Hz]; None where they have none, or several."""
-    found = {facts.get("cutoff_hz") for facts in data}
+    found = {facts.get("cutoff_hz") for facts in saved.content["data"]}
     return found.pop() if len(found) == 1 else None
 
 

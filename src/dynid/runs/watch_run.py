@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -70,18 +70,14 @@ class WatchLogs(Task[WatchRun]):
 
     verb = "watch"
     files = ("watch.json",)
+    reads = ("result", "logs", "clean", "channel_map")
+    states = ("per_hour",)
 
     result: Identification | str | Path
     logs: Sequence[Log | Experiment]
     clean: Sequence[Log | Experiment] = ()
     per_hour: float = 1.0
     channel_map: ChannelMapSource | None = None
-
-    def inputs(self) -> Sequence[object]:
-        return [self.result, *self.logs, *self.clean, self.channel_map]
-
-    def options(self) -> Mapping[str, Any]:
-        return {"per_hour": self.per_hour}
 
     def check(self) -> None:
         if not isinstance(self.result, Identification | str | Path):
@@ -96,7 +92,7 @@ class WatchLogs(Task[WatchRun]):
     def compute(self, desk: Desk) -> WatchRun:
         saved = None if isinstance(self.result, Identification) else read_result(self.result)
         fit = self.result if isinstance(self.result, Identification) else saved.identification()  # type: ignore[union-attr]
-        cutoff = None if saved is None else common_cutoff(saved.content["data"])
+        cutoff = None if saved is None else common_cutoff(saved)
         reader = LogReader(
             robot=fit.robot, recipe=_recipe(self.result), channel_map=self.channel_map, progress=desk.progress,
             notice=desk.tell, seen=watched_samples(fit, self.clean, desk.tell),
@@ -132,7 +128,7 @@ class WatchLogs(Task[WatchRun]):
         known = calibrate_live(folder, fit, clean, given, desk.tell, smooth=seen is None)
         return known, runs if seen is None or known.is_smooth else seen
 
-    def page(self, result: WatchRun, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page:
+    def page(self, result: WatchRun, settings: Sequence[Chapter]) -> Page:
         return watch_page(result.watches, result.sight, result.findings, settings)
 
 

@@ -120,7 +120,7 @@ def compare_runs(
 
 def show_drift(drift: Drift) -> Screen:
     """The verdict, what moved, and which run predicts better."""
-    moved = [(one.date, one.name, part.sentence) for one in drift.later for part in drift.moved(one)]
+    moved = [(one.date, one.name, part.sentence) for one in drift.later for part in one.moved]
     lines = [f"{date} {name}: {sentence}" for date, name, sentence in moved]
     return Screen(
         verdict="\n".join([drift.verdict, *lines[:MOST_LINES], *(contest.sentence for contest in drift.contests)]),

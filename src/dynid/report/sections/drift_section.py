@@ -36,7 +36,7 @@ def _moved(drift: Any) -> Chapter:
     for later in drift.later:
         rows = tuple(
             (one.joint, one.name, one.before, one.after, one.after - one.before, one.sigmas, one.unit)
-            for one in drift.moved(later)
+            for one in later.moved
         )
         blocks += [Heading(f"{later.name} of {later.date}"), Rows(header, rows) if rows else Text("Nothing.")]
     return Chapter("What moved", tuple(blocks))
