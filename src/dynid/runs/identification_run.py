@@ -186,14 +186,8 @@ def _gather_checks(gathered: list[Finding]) -> Check:
 def _refuse_unclear(logs: Sequence[Log], held_out: Sequence[Log], recipe: Recipe) -> None:
     """Refuse two kinds of proof, and a log that is given twice or is its own proof."""
     if held_out and recipe.hold_out is not None:
-        raise ArgumentError(
-            "--validate and --hold-out are mutually exclusive",
-            remedy="Use one: separate logs, or parts of the logs.",
-        )
+        remedy = "Use one: separate logs, or parts of the logs."
+        raise ArgumentError("--validate and --hold-out are mutually exclusive", remedy=remedy)
     check_copies(held_out)
-    check_copies(
-        logs,
-        held_out,
-        why="which is identified from",
-        remedy="Hold out another run, or a part of the run with --hold-out: what was fitted proves nothing.",
-    )
+    remedy = "Hold out another run, or a part of the run with --hold-out: what was fitted proves nothing."
+    check_copies(logs, held_out, why="which is identified from", remedy=remedy)

@@ -39,6 +39,9 @@ from dynid.settings import Number, Positive, TomlSettings
 DELAY_DIGITS = 5
 """Decimals of a proposed delay in seconds (convention: 0.01 ms, below what a log can tell)."""
 
+TORQUES_ALONE = "is for loads from joint torques; a sensor feels the load alone"
+NO_SENSOR = "Leave it out, or leave --sensor out."
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadRecipe(TomlSettings):
@@ -87,19 +90,13 @@ class LoadRecipe(TomlSettings):
         check_part(None, self.time, self.gravity)
         self.arm_knowledge()
         if self.sensor is None and (self._sensing() != Sensing() or self.form is not None):
-            raise ArgumentError(
-                "find, axes, form and sign are about a wrist sensor",
-                remedy="Name its link with sensor (--sensor).",
-            )
+            remedy = "Name its link with sensor (--sensor)."
+            raise ArgumentError("find, axes, form and sign are about a wrist sensor", remedy=remedy)
         if self.sensor is not None and self.link is not None:
-            raise ArgumentError(
-                "link is for joint torques, and a sensor's link is sensor (--sensor)", remedy="Leave one of them out."
-            )
+            reason = "link is for joint torques, and a sensor's link is sensor (--sensor)"
+            raise ArgumentError(reason, remedy="Leave one of them out.")
         if self.sensor is not None and self.arm != "known":
-            raise ArgumentError(
-                "arm (--arm) is for loads from joint torques; a sensor feels the load alone",
-                remedy="Leave it out, or leave --sensor out.",
-            )
+            raise ArgumentError(f"arm (--arm) {TORQUES_ALONE}", remedy=NO_SENSOR)
 
     def arm_knowledge(self) -> ArmUncertainty | Literal["known", "unknown"]:
         """Knowledge of the arm: a word as it is, two numbers as an `ArmUncertainty`."""
@@ -274,10 +271,7 @@ def _proposed_settings(proposals: Sequence[Proposal], given: Sensing) -> list[st
 def _refuse_unclear(recipe: LoadRecipe, logs: Sequence[str | Path], unloaded: Sequence[str | Path]) -> None:
     """Refuse unloaded logs where they mean nothing, logs with and without the load at once, and a load as its tare."""
     if unloaded and recipe.sensor is not None:
-        raise ArgumentError(
-            "--unloaded is for loads from joint torques; a sensor feels the load alone",
-            remedy="Leave it out, or leave --sensor out.",
-        )
+        raise ArgumentError(f"--unloaded {TORQUES_ALONE}", remedy=NO_SENSOR)
     if unloaded and recipe.arm != "known":
         raise ArgumentError("with --unloaded the arm's model does not matter", remedy="Leave --arm or --unloaded out.")
     check_copies(unloaded)

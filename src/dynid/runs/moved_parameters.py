@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 from scipy.stats import chi2, norm
 
 from dynid.decompositions import svd
 from dynid.links.identify import Identification
-from dynid.links.rich.joint_friction import Figure, JointFriction, joint_friction
+from dynid.links.rich.joint_friction import Figure, joint_friction
 
 RESOLUTION, OPEN = 1e-8, 1e-3
 """Relative singular value below which a direction of a load is not told, and share of its mass that may be so."""
@@ -60,8 +59,13 @@ class MovedLoad:
     def sentence(self) -> str:
         """The load with its 95 % interval."""
         what = "a load of" if self.mass > 0.0 else "a load that was taken off, of"
-        half = norm.ppf(0.975) * self.stderr
-        return f"{what} {abs(self.mass):.3g} ± {half:.2g} kg on {self.link} explains what moved in the links"
+        mass = f"{abs(self.mass):.3g} ± {half_width(self.stderr):.2g} kg"
+        return f"{what} {mass} on {self.link} explains what moved in the links"
+
+
+def half_width(stderr: float) -> float:
+    """Half of the 95 % interval of a normal value."""
+    return float(norm.ppf(0.975) * stderr)
 
 
 def find_load(before: Identification, after: Identification) -> MovedLoad | None:
@@ -96,7 +100,7 @@ def find_load(before: Identification, after: Identification) -> MovedLoad | None
         told = abs((inverse @ D)[9, 9] - 1.0) < OPEN
         stderr = float(np.linalg.norm(inverse[9]))
         explains = left < UNEXPLAINED * whole or (freedom > 0 and chi2.sf(left, freedom) > FALSE_MOVES)
-        if told and explains and abs(x[9]) > norm.ppf(0.975) * stderr and (best is None or left < best[0]):
+        if told and explains and abs(x[9]) > half_width(stderr) and (best is None or left < best[0]):
             best = left, MovedLoad(body.joint.child, float(x[9]), stderr)
     return None if best is None else best[1]
 
@@ -109,12 +113,11 @@ def find_moved(before: Identification, after: Identification) -> tuple[Moved, ..
         after: The later one; friction is compared at the speeds, positions and loads of its data, or up to the speed
             limits of the joints where it has none.
     """
-    compared = [*_friction(before, after)]
-    as_a_whole = {name for _, terms in compared for name in terms}
-    every = [one for one, _ in compared] + [
-        one for one in _single_parameters(before, after) if one.name not in as_a_whole
-    ]
-    level = NormalDist().inv_cdf(1.0 - FALSE_MOVES / max(1, len(every)) / 2.0)
+    friction = list(_friction(before, after))
+    carried = {name for _, terms in friction for name in terms}
+    every = [one for one, _ in friction]
+    every += [one for one in _single_parameters(before, after) if one.name not in carried]
+    level = norm.isf(FALSE_MOVES / max(1, len(every)) / 2.0)
     found = [one for one in every if one.sigmas > level]
     order = {joint: place for place, joint in enumerate(before.robot.joint_names)}
     return tuple(sorted(found, key=lambda one: (order.get(one.joint, len(order)), -one.sigmas)))
@@ -127,17 +130,11 @@ def _friction(before: Identification, after: Identification) -> Iterator[tuple[M
     for new in joint_friction(after, runs):
         if (old := known.get(new.name)) is None:
             continue
-        pairs = zip(_figures(old), _figures(new), strict=True)
-        changes = [_change(name, new.name, unit, a, b) for (name, unit, a), (_, _, b) in pairs]
-        found = [one for one in changes if one is not None]
-        is_known = {"dry friction", "viscous friction"} <= {one.name for one in found}
-        yield from ((one, (*old.terms, *new.terms)) for one in found if is_known)
-
-
-def _figures(friction: JointFriction) -> list[tuple[str, str, Figure]]:
-    """Name, unit and value of the parts of a joint's friction."""
-    dry, viscous = friction.line
-    return [("dry friction", friction.unit, dry), ("viscous friction", friction.viscous_unit, viscous)]
+        dry, viscous = (_change(name, new.name, unit, a, b) for name, unit, a, b in zip(
+            ("dry friction", "viscous friction"), (new.unit, new.viscous_unit), old.line, new.line, strict=True
+        ))  # fmt: skip
+        if dry is not None and viscous is not None:
+            yield from ((one, (*old.terms, *new.terms)) for one in (dry, viscous))
 
 
 def _single_parameters(before: Identification, after: Identification) -> Iterator[Moved]:

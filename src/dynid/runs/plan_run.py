@@ -44,7 +44,7 @@ from dynid.settings import Count, NotNegative, Positive, TomlSettings
 
 Height = Annotated[float, Meta(ge=-100.0, le=100.0, description="a height of the base frame [m]")]
 Scale = Annotated[float, Meta(gt=0.0, le=1.0, description="a share above 0, at most 1")]
-METHOD_KEYS = {"fourier": ("time_limit_s",), "energy-points": ("points",), "commands": ("law",)}
+METHOD_KEYS = {"fourier": ("period_s", "time_limit_s"), "energy-points": ("points",), "commands": ("law",)}
 """Settings that only one method reads."""
 HARMONICS = 5
 """Harmonics of a Fourier series (convention)."""
@@ -67,7 +67,7 @@ class PlanRecipe(TomlSettings):
     """File with the law of the drives, as for ``dynid actuate``: "commands" are then those that reveal its parameters
     best; None for stretches that need no model."""
     period_s: Positive = 10.0
-    """Period of a Fourier series, length of the commands for a law [s]."""
+    """Period of a Fourier series [s]."""
     scale: Scale = 0.8
     """Share of the robot's limits that may be used."""
     velocity: Positive | None = None
@@ -154,7 +154,8 @@ class PlanRecipe(TomlSettings):
                 raise
             hulls, reason = (), error.reason
         if not hulls:
-            _note(notice, "assumed-shape", f"floor: joint origins stand for the bodies: {reason}")
+            message = f"floor: joint origins stand for the bodies: {reason}"
+            notice(Finding(code="assumed-shape", severity="note", where="recipe", message=message))
         return hulls
 
 
@@ -311,10 +312,6 @@ def _with_limits(robot: Robot, recipe: PlanRecipe, notice: Notice) -> Robot:
             f"position limits are missing, and -180 to 180 deg are assumed for {', '.join(turning)}, of which "
             f"{180 * recipe.scale:g} deg either way are used"
         )
-        _note(notice, "assumed-limits", message)
+        notice(Finding(code="assumed-limits", severity="note", where="recipe", message=message))
     unlimited = {joint.name: replace(joint.limits, velocity=recipe.velocity or math.inf) for joint in free}
     return robot.with_limits(unlimited)
-
-
-def _note(notice: Notice, code: str, message: str) -> None:
-    notice(Finding(code=code, severity="note", where="recipe", message=message))

@@ -19,8 +19,8 @@ from dynid.processing.experiment import Experiment
 NOTHING_EXPLAINED = 1.0
 """Error of a model's torques in a log, over the torques, from which on it explains nothing (derivation: a model without
 any torque is as good)."""
+OTHER_LOGS = "Calibrate with other logs than those that are watched: a push in the log would set its own threshold."
 _WORTHLESS = "the alarms say nothing about pushes"
-_REMEDY = "Correct the channel map (units, signs, order of the columns), or watch with the result of this robot."
 
 
 def check_log(fit: Identification, run: Experiment) -> Iterator[Finding]:
@@ -50,7 +50,7 @@ def check_log(fit: Identification, run: Experiment) -> Iterator[Finding]:
         yield Finding(
             code="unexplained", severity="warning", where=f"{run.source}: model",
             message=f"the model explains nothing of the torques (error {100.0 * share:.3g} %); {_WORTHLESS}",
-            remedy=_REMEDY,
+            remedy="Correct the channel map (units, signs, order of the columns), or use the result of this robot.",
         )  # fmt: skip
 
 
@@ -113,6 +113,5 @@ def refuse_watched(clean: Sequence[Experiment], watched: Sequence[Experiment]) -
         if any(run is other or np.array_equal(run.effort, other.effort, equal_nan=True) for other in watched):
             raise ArgumentError(
                 f"{run.source} is watched, and is a log in which nothing touched the robot (clean)",
-                remedy="Calibrate with other logs than those that are watched: a push in the log would set its own "
-                "threshold.",
+                remedy=OTHER_LOGS,
             )

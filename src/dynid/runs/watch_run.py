@@ -24,9 +24,7 @@ from dynid.runs.live_calibration import calibrate_live, recorded_runs
 from dynid.runs.protocol import Desk, Task, run
 from dynid.runs.run_folder import RunRequest
 from dynid.runs.validation_run import common_cutoff
-from dynid.runs.watch_checks import check_log, refuse_watched, tell_fitted, watched_samples
-
-OTHER_LOGS = "Calibrate with other logs than those that are watched: a push in the log would set its own threshold."
+from dynid.runs.watch_checks import OTHER_LOGS, check_log, refuse_watched, tell_fitted, watched_samples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
