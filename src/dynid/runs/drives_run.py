@@ -57,22 +57,19 @@ def calibrate_drives(
         logs, unloaded, why="with the load", remedy="Give a log of the robot without the load: --unloaded empty.csv."
     )
     model = add_terms(robot)
-    recordings = [[read_recording(log, model, channel_map=channel_map) for log in group] for group in (logs, unloaded)]
-    held, empty = (
-        [_currents(recording, log) for recording, log in zip(group, names, strict=True)]
-        for group, names in zip(recordings, (logs, unloaded), strict=True)
-    )
-    stated = _stated_gains([recording for group in recordings for recording in group])
+    recordings = {log: read_recording(log, model, channel_map=channel_map) for log in (*logs, *unloaded)}
+    held, empty = ([_currents(recordings[log], log) for log in group] for group in (logs, unloaded))
+    stated = _stated_gains(recordings[logs[0]])
     found = identify_drive_gains(model, loaded=held, unloaded=empty, mass_kg=mass_kg, com=com, link=link, stated=stated)
-    of_torques = all(recording.current is None for group in recordings for recording in group)
+    of_torques = all(recording.current is None for recording in recordings.values())
     kinds = {joint.kind == "prismatic" for joint in robot.moving_joints}
     unit = "N/A" if kinds == {True} else "N m/A" if kinds == {False} else "N m/A or N/A"
     return replace(found, unit="1" if of_torques else unit)
 
 
-def _stated_gains(recordings: Sequence[Recording]) -> CurrentGains | None:
+def _stated_gains(recording: Recording) -> CurrentGains | None:
     """The gains of the channel map, which all logs share."""
-    gain, std = recordings[0].gain, recordings[0].gain_std
+    gain, std = recording.gain, recording.gain_std
     return None if gain is None or std is None else CurrentGains(gain, stderr=std * np.abs(gain))
 
 

@@ -165,9 +165,7 @@ def _pruning_cost(
         return None
     from dynid.export.c.code_cost import pruning_cost  # prints C code: slow to load
 
-    if verdict is None:
-        return pruning_cost(fit)
-    pruned = validate(fit.significance, proof, limit=recipe.limit_percent)
+    pruned = validate(fit.significance, proof, limit=recipe.limit_percent) if proof else None
     return pruning_cost(fit, verdict, pruned)
 
 

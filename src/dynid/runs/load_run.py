@@ -36,9 +36,6 @@ from dynid.runs.run_folder import RunFolder
 from dynid.safe_text import safe_name
 from dynid.settings import Number, Positive, TomlSettings
 
-DELAY_DIGITS = 5
-"""Decimals of a proposed delay in seconds (convention: 0.01 ms, below what a log can tell)."""
-
 TORQUES_ALONE = "is for loads from joint torques; a sensor feels the load alone"
 NO_SENSOR = "Leave it out, or leave --sensor out."
 
@@ -260,7 +257,7 @@ def _proposed_settings(proposals: Sequence[Proposal], given: Sensing) -> list[st
         f"find={','.join(name for name, is_wanted in find.items() if is_wanted)}": new,
         f"axes={better.axes}": better.axes != given.axes,
         f"sign={better.sign}": better.sign != given.sign,
-        f"delay_s={round(better.delay_s, DELAY_DIGITS):g}": better.delay_s != given.delay_s,
+        f"delay_s={better.delay_s:.3g}": better.delay_s != given.delay_s,
     }
     chosen = [f"--set {setting}" for setting, is_needed in settings.items() if is_needed]
     if better.moment_unit != given.moment_unit:

@@ -95,14 +95,12 @@ class PlanRecipe(TomlSettings):
         """Refuse values of a wrong kind or size, and settings of another method."""
         self.settle_kinds()
         _corners(self.box)
-        for other in (name for name in METHOD_KEYS if name != self.method):
-            defaults = {entry.name: entry.default for entry in fields(self)}
-            if odd := [key for key in METHOD_KEYS[other] if getattr(self, key) != defaults[key]]:
+        changed = {entry.name for entry in fields(self) if getattr(self, entry.name) != entry.default}
+        for other, keys in METHOD_KEYS.items():
+            if other != self.method and (odd := [key for key in keys if key in changed]):
                 choice = "--commands" if other == "commands" else f"--method {other}"
-                raise ArgumentError(
-                    f'{", ".join(odd)} belongs to method "{other}", not to "{self.method}"',
-                    remedy=f"Leave it out, or choose {choice}.",
-                )
+                reason = f'{", ".join(odd)} belongs to method "{other}", not to "{self.method}"'
+                raise ArgumentError(reason, remedy=f"Leave it out, or choose {choice}.")
 
     @property
     def rate(self) -> float:

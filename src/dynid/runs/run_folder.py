@@ -37,8 +37,6 @@ LOG = "log.txt"
 """Name of the log of a run."""
 LOG_TEXT: dict[str, Any] = {"encoding": "utf-8", "errors": "backslashreplace"}
 """Encoding of the log: names of files may hold any bytes."""
-LARGEST = 2**24
-"""Size of the largest ``run.json`` [bytes] (convention: ten thousand inputs fit)."""
 _REMEDY = "Run the command again."
 _FOLDER = "Give a folder that dynid identify, load, excite or validate wrote with --out."
 
@@ -376,7 +374,7 @@ def read_run(folder: str | Path) -> dict[str, Any]:
             remedy = "Give its command again."
             raise DataError("the run was interrupted, or is not finished yet", path=folder, remedy=remedy)
         raise DataError("no run is here", path=path, remedy=_FOLDER)
-    facts = read_json(path, most=LARGEST, remedy=_REMEDY, odd_names=True)
+    facts = read_json(path, remedy=_REMEDY, odd_names=True)
     as_record(facts, RunRecord, path=path, remedy=_REMEDY)
     if facts.get("finished") and not {"result", "exit_code"} <= facts.keys():
         raise DataError("a finished run states its result and its exit code", path=path, remedy=_REMEDY)
