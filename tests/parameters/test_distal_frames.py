@@ -51,7 +51,7 @@ def test_frames_of_a_standard_table_are_found_without_their_links(seed: int) -> 
     random = np.random.default_rng(seed)
     rows = [StandardDH(alpha=a, a=x, d=d, theta=t) for a, x, d, t in random.uniform(0.2, 1.2, (4, 4))]
     body = Inertia(mass=1.0, first_moment=np.array([0.1, 0.2, 0.3]), about_origin=np.eye(3))
-    robot = from_dh(rows, convention="standard", inertias=[body] * 4)
+    robot = from_dh(rows, inertias=[body] * 4)
     given, found = distal_frames(robot), distal_frames(modified_dh(robot).robot)
     T_body_mdh = modified_dh(robot).T_body_mdh
     for j in range(3):  # the last frame is free

@@ -140,5 +140,5 @@ def test_standard_dh_gives_the_same_base_as_modified():
         StandardDH(alpha=-90),
         StandardDH(),
     ]
-    robot = from_dh(rows, convention="standard", degrees=True)
+    robot = from_dh(rows, degrees=True)
     assert base_parameters(robot).rank == 36

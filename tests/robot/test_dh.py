@@ -65,7 +65,7 @@ def test_modified_row_is_its_textbook_product(sigma: int) -> None:
 @pytest.mark.parametrize("sigma", [0, 1])
 def test_standard_row_is_its_textbook_product(sigma: int) -> None:
     row = StandardDH(a=0.2, alpha=0.3, d=0.4, theta=-0.7, sigma=sigma)
-    robot, q = from_dh([row], convention="standard"), 0.9
+    robot, q = from_dh([row]), 0.9
     theta, d = row.theta + q * (1 - sigma), row.d + q * sigma
     expected = screw(Z, theta, d) @ screw(X, row.alpha, row.a)
     np.testing.assert_allclose(link_poses(robot, np.array([q]))["link1"], expected, atol=1e-15)
@@ -86,10 +86,9 @@ def test_a_row_refuses_what_is_no_number(field: str, value: object) -> None:
 
 @pytest.mark.parametrize("row", [DH(alpha=-90), DH(theta=180), StandardDH(alpha=90)])
 def test_degrees_in_place_of_radians_are_refused(row: DH | StandardDH) -> None:
-    convention = "modified" if isinstance(row, DH) else "standard"
     with pytest.raises(DescriptionError, match=r"row 1: .* rad, which is more than a whole turn.*degrees=True"):
-        from_dh([row], convention=convention)  # type: ignore[arg-type]
-    assert from_dh([row], convention=convention, degrees=True).dof == 1  # type: ignore[arg-type]
+        from_dh([row])  # type: ignore[arg-type]
+    assert from_dh([row], degrees=True).dof == 1  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("angle", [np.pi / 2, -1.5708, 3.1416, 1.571])
@@ -103,9 +102,8 @@ def test_radians_in_place_of_degrees_are_refused(angle: float) -> None:
     ("call", "message"),
     [
         (lambda: from_dh([]), "no row"),
-        (lambda: from_dh([DH()], convention="craig"), "not known"),  # type: ignore[arg-type]
-        (lambda: from_dh([DH()], convention="standard"), "StandardDH"),
-        (lambda: from_dh([StandardDH()]), "needs DH rows"),
+        (lambda: from_dh([DH(), StandardDH()]), "the rows are DH and StandardDH"),  # type: ignore[arg-type]
+        (lambda: from_dh([{"a": 0.3}]), "the rows are dict"),  # type: ignore[arg-type]
         (lambda: from_dh([DH(), DH()], inertias=[Inertia.zero()]), "1 inertias for 2"),
         (lambda: from_dh([DH()], limits=[JointLimits()] * 2), "2 limits for 1"),
         (lambda: from_dh([DH()], terms=[]), "0 terms"),

@@ -92,8 +92,7 @@ def test_the_conventions_are_those_of_from_dh(tmp_path: Path, convention: str, a
     else:
         own = [DH(alpha=alpha, d=a, theta=theta, r=d, sigma=s) for alpha, a, theta, d, s in ROWS]  # type: ignore[misc]
     inertia = robot.link("link1").inertia
-    name = "standard" if convention == "standard" else "modified"
-    expected = from_dh(own, convention=name, degrees=True, gravity=(0, -9.8, 0), inertias=[inertia] * 3)  # type: ignore[arg-type]
+    expected = from_dh(own, degrees=True, gravity=(0, -9.8, 0), inertias=[inertia] * 3)
     np.testing.assert_allclose(inertia.vector, body)
     np.testing.assert_allclose(torque(robot), torque(expected), rtol=1e-12)
 

@@ -38,7 +38,7 @@ def yumi() -> Robot:
     x, y, z = np.eye(3)
     base = rotation_about(x, -0.63) @ rotation_about(y, 0.95) @ rotation_about(z, -0.18)
     rows = [StandardDH(a=a, alpha=alpha, d=d, theta=theta) for a, alpha, d, theta in _ROWS]
-    return from_dh(rows, convention="standard", degrees=True, name="yumi").with_base_orientation(base)
+    return from_dh(rows, degrees=True, name="yumi").with_base_orientation(base)
 
 
 GUESSED = (2.0, 2.0, 1.5, 1.5, 1.0, 0.8, 0.4)

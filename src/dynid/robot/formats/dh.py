@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Literal, Self, TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -113,7 +113,6 @@ class StandardDH(_Row):
 def from_dh(
     rows: Sequence[DH] | Sequence[StandardDH],
     *,
-    convention: Literal["modified", "standard"] = "modified",
     gravity: ArrayLike = STANDARD_GRAVITY,
     name: str = "robot",
     inertias: Sequence[Inertia] | None = None,
@@ -130,8 +129,7 @@ def from_dh(
     modified DH frame; ``inertia.in_frame(row.T_joint_link)`` is the exact map.
 
     Args:
-        rows: One `DH` (or `StandardDH`) per joint, from the base outwards.
-        convention: Which rows these are.
+        rows: One `DH` (modified) per joint, from the base outwards; or one `StandardDH` per joint.
         gravity: (3,) acceleration of free fall in frame 0 [m/s^2].
         name: The robot's name.
         inertias: One per link, in link frame j; no mass by default.
@@ -143,7 +141,7 @@ def from_dh(
     Angles within 1e-12 rad of a multiple of 90 degrees give exact zeros and ones.
 
     Raises:
-        ArgumentError: Rows of the other convention, or another number of inertias, limits, terms or names than of rows.
+        ArgumentError: Rows of both conventions, or another number of inertias, limits, terms or names than of rows.
         DescriptionError: An angle above a whole turn without ``degrees``, or a right angle in radians with it.
 
     Example:
@@ -151,7 +149,13 @@ def from_dh(
         Robot('robot', 2 joints RR, 3 links, gravity (0, 0, -9.81) m/s^2)
     """
     n = len(rows)
-    _check_rows(rows, convention)
+    if not rows:
+        raise DescriptionError("the DH table has no row", remedy="Give one row per joint.")
+    kinds = sorted({type(row).__name__ for row in rows})
+    if kinds not in (["DH"], ["StandardDH"]):
+        raise ArgumentError(
+            f"the rows are {' and '.join(kinds)}", remedy="Give DH rows alone, or StandardDH rows alone."
+        )
     _check_angles(rows, degrees)
     inertias = _one_per_joint("inertias", inertias, [Inertia.zero()] * n)
     limits = _one_per_joint("limits", limits, [JointLimits()] * n)
@@ -178,22 +182,6 @@ def from_dh(
             joints.append(Joint(name=f"frame{j}", kind="fixed", parent=moving, child=f"link{j}", T_parent_joint=T))
         links.append(Link(name=f"link{j}", inertia=inertias[j - 1]))
     return Robot(name=name, links=tuple(links), joints=tuple(joints), gravity=np.asarray(gravity, dtype=float))
-
-
-def _check_rows(rows: Sequence[DH] | Sequence[StandardDH], convention: str) -> None:
-    row_types: dict[str, type[DH] | type[StandardDH]] = {"modified": DH, "standard": StandardDH}
-    expected = row_types.get(convention)
-    if expected is None:
-        raise ArgumentError(f"convention {convention!r} is not known", remedy="Use 'modified' or 'standard'.")
-    if not rows:
-        raise DescriptionError("the DH table has no row", remedy="Give one row per joint.")
-    for index, row in enumerate(rows):
-        if not isinstance(row, expected):
-            raise ArgumentError(
-                f"the {convention} convention needs {expected.__name__} rows, not {type(row).__name__}",
-                place=f"row {index + 1}",
-                remedy="Use DH rows with convention='modified', StandardDH rows with convention='standard'.",
-            )
 
 
 def _check_angles(rows: Sequence[DH] | Sequence[StandardDH], degrees: bool) -> None:

@@ -159,7 +159,6 @@ def _build(table: DHTable, name: str) -> Robot:
     degrees = table.angles == "degrees"
     return from_dh(
         [row.geometry(table.convention) for row in table.joint],  # type: ignore[arg-type]
-        convention="standard" if table.convention == "standard" else "modified",
         degrees=degrees,
         gravity=table.gravity,
         name=name,

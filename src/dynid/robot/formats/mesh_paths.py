@@ -18,13 +18,13 @@ ASSETS = ("mesh", "hfield", "texture", "skin")
 """Elements of an MJCF that name a file."""
 
 
-def follow_meshes(edits: TextEdits, document: XmlDocument, folder: Path | None) -> None:
-    """Keep the meshes of a URDF that is written to a folder; nothing happens where the folder is the same or unknown.
+def follow_meshes(edits: TextEdits, document: XmlDocument, folder: Path) -> None:
+    """Keep the meshes of a URDF that is written to a folder; nothing happens where the folder is the same.
 
     MuJoCo takes the last part of a mesh's name only, unless ``strippath`` is off: its extension of URDF says so.
     """
     origin = _other_folder(document, folder)
-    if origin is None or folder is None:
+    if origin is None:
         return
     extensions = [compiler for part in document.root.all("mujoco") for compiler in part.all("compiler")]
     for compiler in extensions:
@@ -44,11 +44,11 @@ def follow_meshes(edits: TextEdits, document: XmlDocument, folder: Path | None) 
         edits.insert_first(document.root, element_lines("mujoco", {}, compiler_lines))
 
 
-def follow_assets(edits: TextEdits, document: XmlDocument, folder: Path | None) -> None:
+def follow_assets(edits: TextEdits, document: XmlDocument, folder: Path) -> None:
     """Keep the assets of an MJCF that is written to a folder, as `follow_meshes` does."""
     origin = _other_folder(document, folder)
     compilers = document.root.all("compiler")
-    if origin is None or folder is None or not any(_leads(part, compilers, origin) for part in document.root.walk()):
+    if origin is None or not any(_leads(part, compilers, origin) for part in document.root.walk()):
         return
     for compiler in compilers:
         _follow_folders(edits, compiler, origin, folder)
@@ -76,10 +76,10 @@ def _follow_folders(edits: TextEdits, compiler: Element, origin: Path, folder: P
             edits.set_attribute(compiler, name, _lead(origin / given, folder))
 
 
-def _other_folder(document: XmlDocument, folder: Path | None) -> Path | None:
+def _other_folder(document: XmlDocument, folder: Path) -> Path | None:
     """The folder that a description came from, if it is there and another one."""
     source = Path(document.path)
-    if folder is None or not source.is_file() or source.parent.resolve() == folder.resolve():
+    if not source.is_file() or source.parent.resolve() == folder.resolve():
         return None
     return source.parent.resolve()
 

@@ -101,13 +101,8 @@ def snapped_joints(robot: Robot) -> tuple[str, ...]:
         >>> dynid.robot.snapped_joints(robot)  # it does not come from a file
         ()
     """
-    if robot.source is None or robot.source.format != "urdf":
-        return ()
-    document = parse_document(robot.source.text, robot.source.path)
-    elements = {element.name: element for element in document.root.all("joint")}
-    kept = {joint.name: joint for joint in robot.joints if joint.name in elements}
-    found = []
-    for name, element in elements.items():
+    kept, found = {joint.name: joint for joint in robot.joints}, []
+    for name, element in _joints_of_source(robot).items():
         exact, written = (read_origin(element, snap=snap)[:3, :3] for snap in (True, False))
         if name in kept and not np.array_equal(exact, written):
             away = [np.abs(kept[name].T_parent_joint[:3, :3] - R).max() for R in (exact, written)]
@@ -118,16 +113,21 @@ def snapped_joints(robot: Robot) -> tuple[str, ...]:
 
 def joints_in_degrees(robot: Robot) -> dict[str, str]:
     """Joint -> its ``rpy`` in the robot's URDF, where an angle is beyond a whole turn: it is hardly in radians."""
-    if robot.source is None or robot.source.format != "urdf":
-        return {}
-    document = parse_document(robot.source.text, robot.source.path)
-    origins = {element.name: element.optional_child("origin") for element in document.root.all("joint")}
+    origins = {name: element.optional_child("origin") for name, element in _joints_of_source(robot).items()}
     turned = {name: origin.numbers("rpy", 3, np.zeros(3)) for name, origin in origins.items() if origin}
     return {
         name: " ".join(f"{a:g}" for a in rpy)
         for name, rpy in turned.items()
         if np.abs(rpy).max() > 2.0 * np.pi + ROUNDED_ANGLE
     }
+
+
+def _joints_of_source(robot: Robot) -> dict[str, Element]:
+    """Joint -> its element in the URDF that the robot was read from."""
+    if robot.source is None or robot.source.format != "urdf":
+        return {}
+    document = parse_document(robot.source.text, robot.source.path)
+    return {element.name: element for element in document.root.all("joint")}
 
 
 def exact_angle(text: str, value: float) -> float:
@@ -327,7 +327,8 @@ def _update_text(
     robot: Robot, document: XmlDocument, links: dict[str, Element], joints: dict[str, Element], folder: Path | None
 ) -> str:
     edits = TextEdits(document)
-    follow_meshes(edits, document, folder)
+    if folder is not None:
+        follow_meshes(edits, document, folder)
     edits.insert_first(document.root, _gravity_comment(robot))
     for link in robot.links:
         if not is_same_inertia(link.inertia, read_inertia(links[link.name])):

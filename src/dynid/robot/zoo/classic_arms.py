@@ -39,7 +39,6 @@ def stanford() -> Robot:
     ]
     return from_dh(
         rows,
-        convention="standard",
         degrees=True,
         name="stanford",
         inertias=[

@@ -91,7 +91,6 @@ def _ur(name: str, lengths: tuple[float, ...], masses: tuple[float, ...], wrist_
     ]
     return from_dh(
         rows,
-        convention="standard",
         degrees=True,
         name=name,
         inertias=[body(m, com, moments) for m, (com, moments) in zip(masses, bodies, strict=True)],

@@ -104,7 +104,6 @@ def puma260() -> Robot:
     viscous = (0.575662, 0.944670, 0.417502, 0.066791, 0.101721, 0.030363)
     return from_dh(
         rows,
-        convention="standard",
         degrees=True,
         name="puma260",
         inertias=inertias,

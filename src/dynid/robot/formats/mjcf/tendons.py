@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -53,6 +53,10 @@ def holds_as_tendon(robot: Robot, placed: PlacedTerm) -> bool:
 class TendonText:
     """What a robot's tendons need in a file."""
 
+    claim: Callable[[str], str]
+    """Makes a name that no other tendon or site has."""
+    bodies: Collection[str]
+    """Links that are bodies of the file."""
     lines: list[str] = field(default_factory=list)
     """Lines of ``<tendon>``."""
     sites: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -61,27 +65,20 @@ class TendonText:
     """Joint -> attribute -> what tendons add to the joint's own number, which its attribute must not have again."""
 
 
-def tendon_text(robot: Robot, claim: Callable[[str], str] = str, carriers: Iterable[str] = ()) -> TendonText:
-    """The tendons of a robot.
-
-    Args:
-        robot: The robot.
-        claim: Makes a name that no other tendon or site has.
-        carriers: Links that are bodies of the file; all links by default.
-    """
-    text = TendonText()
+def tendon_text(robot: Robot, claim: Callable[[str], str], bodies: Collection[str]) -> TendonText:
+    """The tendons of a robot; `TendonText` has the arguments."""
+    text = TendonText(claim, bodies)
     for coupling in robot.couplings:
-        _write_coupling(text, robot, coupling, claim)
-    bodies = set(carriers) or {link.name for link in robot.links}
+        _write_coupling(text, robot, coupling)
     for j, joint in enumerate(robot.moving_joints):
         offset = sum(term.value for term in joint.terms if isinstance(term, Offset))
         if offset:
-            _write_offset(text, joint.name, float(offset), claim)
+            _write_offset(text, joint.name, float(offset))
         waves = [t for t in joint.terms if isinstance(t, AngleHarmonic) and t.order == 1 and t.value]
         if waves:
             sine = sum(term.value for term in waves if term.sine)
             cosine = sum(term.value for term in waves if not term.sine)
-            _write_harmonic(text, robot, j, float(cosine), float(sine), (claim, bodies))
+            _write_harmonic(text, robot, j, float(cosine), float(sine))
     return text
 
 
@@ -91,7 +88,7 @@ def _fixed(name: str, joints: Mapping[str, float], **attributes: float) -> list[
     return element_lines("fixed", {"name": name, **attributes}, inside)
 
 
-def _write_coupling(text: TendonText, robot: Robot, coupling: Coupling, claim: Callable[[str], str]) -> None:
+def _write_coupling(text: TendonText, robot: Robot, coupling: Coupling) -> None:
     """A motor: one tendon, or one for each quantity whose share of a joint must be less than its ratio squared."""
     ratios = dict(coupling.ratios)
     wholes: dict[str, tuple[float, type[StateTerm]]] = {
@@ -109,7 +106,7 @@ def _write_coupling(text: TendonText, robot: Robot, coupling: Coupling, claim: C
     if coupling.coulomb:
         groups.setdefault(tuple(ratios.values()), {})["frictionloss"] = coupling.coulomb
     for shares, attributes in groups.items():
-        name = claim(f"{'+'.join(ratios)}_motor")
+        name = text.claim(f"{'+'.join(ratios)}_motor")
         text.lines += _fixed(name, dict(zip(ratios, shares, strict=True)), **attributes)
 
 
@@ -129,21 +126,18 @@ def _coefficients(ratios: list[float], value: float, present: list[float]) -> li
     return [a * scale, b / scale]
 
 
-def _write_offset(text: TendonText, joint: str, offset: float, claim: Callable[[str], str]) -> None:
+def _write_offset(text: TendonText, joint: str, offset: float) -> None:
     # the spring pulls the joint with stiffness * FAR along the sign of its coefficient; the motor holds against it
     coef = -1.0 if offset > 0.0 else 1.0
-    name = claim(f"{joint}_offset")
+    name = text.claim(f"{joint}_offset")
     text.lines += _fixed(name, {joint: coef}, stiffness=abs(offset) / FAR, springlength=FAR)
 
 
-def _write_harmonic(
-    text: TendonText, robot: Robot, j: int, cosine: float, sine: float, place: tuple[Callable[[str], str], set[str]]
-) -> None:
+def _write_harmonic(text: TendonText, robot: Robot, j: int, cosine: float, sine: float) -> None:
     """A spring between the link and the link before: ``k a b sin(q - angle) = cosine cos q + sine sin q``."""
-    claim, bodies = place
     body = robot.bodies[j]
     before = robot.bodies[body.parent].members if body.parent >= 0 else ((robot.root, np.eye(4)),)
-    ends = [next(((n, T) for n, T in members if n in bodies), None) for members in (before, body.members)]
+    ends = [next(((n, T) for n, T in members if n in text.bodies), None) for members in (before, body.members)]
     if ends[0] is None or ends[1] is None or not springs_fit(robot, j):
         raise ExportError(
             "a spring about one of several joints between two bodies cannot be written",
@@ -157,11 +151,11 @@ def _write_harmonic(
     for (link, T_body_link), point, side in zip(
         (ends[0], ends[1]), (start, RADII[1] * across), ("from", "to"), strict=True
     ):
-        names.append(claim(f"{body.joint.name}_spring_{side}"))
+        names.append(text.claim(f"{body.joint.name}_spring_{side}"))
         position = (inverse_transform(T_body_link) @ np.append(point, 1.0))[:3]
         text.sites[link] += element_lines("site", {"name": names[-1], "pos": position})
     stiffness = float(np.hypot(cosine, sine)) / (RADII[0] * RADII[1])
-    spring = claim(f"{body.joint.name}_spring")
+    spring = text.claim(f"{body.joint.name}_spring")
     attributes: dict[str, str | float] = {"name": spring, "stiffness": stiffness, "springlength": "0"}
     text.lines += element_lines("spatial", attributes, (element_lines("site", {"site": name})[0] for name in names))
 

@@ -73,7 +73,9 @@ def mjcf_text(robot: Robot, folder: Path | None = None) -> str:
         model = read_model(parse_document(robot.source.text, robot.source.path), held)
         if {link.name for link in model.links} == {link.name for link in robot.links}:
             return _update_text(robot, model, folder, held)
-    return "\n".join(_write_lines(robot, tendon_text(robot, _name_maker(())))) + "\n"
+    return (
+        "\n".join(_write_lines(robot, tendon_text(robot, _name_maker(()), [link.name for link in robot.links]))) + "\n"
+    )
 
 
 def _name_maker(taken: Iterable[str]) -> Callable[[str], str]:
@@ -91,7 +93,8 @@ def _name_maker(taken: Iterable[str]) -> Callable[[str], str]:
 
 def _update_text(robot: Robot, model: MjcfModel, folder: Path | None, held: dict[str, float]) -> str:
     edits = TextEdits(model.document)
-    follow_assets(edits, model.document, folder)
+    if folder is not None:
+        follow_assets(edits, model.document, folder)
     present = {link.name: link.inertia for link in model.links}
     for name, body in model.bodies.items():
         inertia = _with_frames(robot, name, model.frames[name])
