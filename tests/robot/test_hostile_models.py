@@ -178,36 +178,9 @@ def test_only_the_given_file_is_opened(tmp_path: Path) -> None:
 # --- mutated files ----------------------------------------------------------------------------------------------------
 
 TOKENS = (
-    *(
-        b"nan",
-        b"inf",
-        b"-1",
-        b"0",
-        b"1e400",
-        b"1e30",
-        b"-1e30",
-        b"1e-320",
-        b"",
-        b"&amp;",
-        b"&x;",
-        b"\xff",
-        b"\0",
-        b"\xc3\xa9",
-    ),
-    *(b'"', b"'", b"<", b">", b"/>", b"</link>", b"<inertial/>", b"<!--", b"-->", b"<![CDATA[", b"]]>", b"<?x?>", b" "),
-    *(
-        b"floating",
-        b"ball",
-        b"free",
-        b"slide",
-        b"mesh",
-        b"true",
-        b"world",
-        b"base",
-        b"<joint/>",
-        b"<geom/>",
-        b"<frame/>",
-    ),
+    *b"nan inf -1 0 1e400 1e30 -1e30 1e-320 &amp; &x; \xff \0 \xc3\xa9 floating ball free slide mesh true".split(),
+    *b"\" ' < > /> </link> <inertial/> <!-- --> <![CDATA[ ]]> <?x?> base world <joint/> <geom/> <frame/>".split(),
+    *(b"", b" "),
 )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynid.arrays import Floats
+from dynid.errors import DescriptionError
 from dynid.robot.formats.xml import Element, XmlDocument
 from dynid.robot.model import STANDARD_GRAVITY
 from dynid.spatial import EXACT, ROUNDING, rotation_about, rotation_from_quaternion, transform
@@ -81,14 +82,16 @@ class MjcfSettings:
         if not given:
             return np.eye(3)
         count, build = ORIENTATIONS[given[0]]
-        rotation = build(self, element.numbers(given[0], count))
-        if rotation is None:
-            raise element.error(f"'{given[0]}' has no direction", "Give a vector that is not zero.")
-        return rotation
+        numbers = element.numbers(given[0], count)
+        with element.at():
+            return build(self, numbers)
 
 
-def _from_quaternion(_: MjcfSettings, q: Floats) -> Floats | None:
-    return rotation_from_quaternion(q) if np.linalg.norm(q) > ROUNDING else None
+def _unit(vector: Floats) -> Floats:
+    length = np.linalg.norm(vector)
+    if length <= ROUNDING:
+        raise DescriptionError("the orientation has no direction", remedy="Give a vector that is not zero.")
+    return np.asarray(vector / length)
 
 
 def _from_euler(settings: MjcfSettings, angles: Floats) -> Floats:
@@ -99,26 +102,10 @@ def _from_euler(settings: MjcfSettings, angles: Floats) -> Floats:
     return R
 
 
-def _from_axis_angle(settings: MjcfSettings, values: Floats) -> Floats | None:
-    length = np.linalg.norm(values[:3])
-    return rotation_about(values[:3] / length, settings.radians(values[3])) if length > ROUNDING else None
-
-
-def _from_xy_axes(_: MjcfSettings, values: Floats) -> Floats | None:
-    x, y = values[:3], values[3:]
-    if np.linalg.norm(x) < ROUNDING:
-        return None
-    x = x / np.linalg.norm(x)
-    y = y - x * (x @ y)
-    if np.linalg.norm(y) < ROUNDING:
-        return None
-    y = y / np.linalg.norm(y)
+def _from_xy_axes(_: MjcfSettings, values: Floats) -> Floats:
+    x = _unit(values[:3])
+    y = _unit(values[3:] - x * (x @ values[3:]))
     return np.column_stack([x, y, np.cross(x, y)])
-
-
-def _from_z_axis(_: MjcfSettings, z: Floats) -> Floats | None:
-    length = np.linalg.norm(z)
-    return rotation_to_z_axis(z / length) if length > ROUNDING else None
 
 
 def rotation_to_z_axis(z: Floats) -> Floats:
@@ -127,15 +114,14 @@ def rotation_to_z_axis(z: Floats) -> Floats:
     return rotation_about(axis / sine if sine > EXACT else np.array([1.0, 0.0, 0.0]), np.arctan2(sine, z[2]))
 
 
-_Build = Callable[[MjcfSettings, Floats], Floats | None]
-ORIENTATIONS: dict[str, tuple[int, _Build]] = {
-    "quat": (4, _from_quaternion),
+ORIENTATIONS: dict[str, tuple[int, Callable[[MjcfSettings, Floats], Floats]]] = {
+    "quat": (4, lambda _, q: rotation_from_quaternion(_unit(q))),
     "euler": (3, _from_euler),
-    "axisangle": (4, _from_axis_angle),
+    "axisangle": (4, lambda settings, turn: rotation_about(_unit(turn[:3]), settings.radians(turn[3]))),
     "xyaxes": (6, _from_xy_axes),
-    "zaxis": (3, _from_z_axis),
+    "zaxis": (3, lambda _, z: rotation_to_z_axis(_unit(z))),
 }
-"""Attribute -> how many numbers it holds and the rotation they make (None: no direction)."""
+"""Attribute -> how many numbers it holds and the rotation they make."""
 
 
 def read_settings(document: XmlDocument) -> MjcfSettings:
