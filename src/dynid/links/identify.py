@@ -437,7 +437,7 @@ def identify_experiments(
         fit = fit_rich(equations, estimator)
     else:
         fit = identify_equations(equations, estimator)
-    added = (*(freed.findings if freed else ()), *(settled.findings if settled else ()))
+    added = (*(freed.findings if freed else ()), *(settled.findings if settled else ()), *_note_gains(runs))
     return replace(fit, estimate=replace(fit.estimate, findings=(*added, *fit.estimate.findings)))
 
 
@@ -547,6 +547,14 @@ def _has_base(equations: Factors, estimate: Estimate, standard: Floats) -> bool:
     values = estimate.values[: equations.base.rank]
     away = np.abs(equations.base.grouping @ standard - values)
     return not np.any(away > SAME * (np.abs(values) + np.abs(values).max(initial=0.0)))
+
+
+def _note_gains(runs: Sequence[Experiment]) -> tuple[Finding, ...]:
+    if all(run.gain_std is None for run in runs):
+        return ()
+    message = "torques are computed from currents: masses and friction scale with gains that these logs cannot test"
+    remedy = "Weigh a mass that the arm then holds: dynid drives."
+    return (Finding(code="gain", severity="note", where="torques", message=message, remedy=remedy),)
 
 
 def _note_selection(selection: Selection | None) -> tuple[Finding, ...]:

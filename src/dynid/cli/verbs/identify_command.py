@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -93,8 +94,8 @@ class EstimatorOption(click.Option):
 @click.option("--significant", metavar="PERCENT",
               help="Also fit a short model without the parameters that contribute less than this part of a joint's "
               "largest torque, such as 1%, and print what it costs.")  # fmt: skip
-@click.option("--base", type=click.Choice(["closed-form", "minimal-combinations", "numeric", "structural"]),
-              help="Set of base parameters in which the result is stated; Lin's is minimal-combinations.")  # fmt: skip
+@click.option("--base", type=click.Choice(["closed-form", "lin", "minimal-combinations", "numeric", "structural"]),
+              help="Set of base parameters in which the result is stated; lin is minimal-combinations.")  # fmt: skip
 @ROWS
 @TIME
 @GRAVITY
@@ -111,7 +112,7 @@ def identify(
     hold_out: str | None,  # rule that holds out a part of every log
     friction: str | None,
     significant: str | None,
-    base: Method | None,
+    base: Method | Literal["lin"] | None,
     rows: str | None,
     time: str | None,
     gravity: str | None,
@@ -127,10 +128,20 @@ def identify(
     from dynid.links.recipe import Recipe
     from dynid.runs.identification_run import Identify
 
+    base = "minimal-combinations" if base == "lin" else base
     recipe = read_recipe(Recipe, estimator=estimator, friction=friction, hold_out=hold_out, gate=gate)
     placed = place_robot(robot, gravity)
     task = Identify(placed, logs, recipe, held_out, channel_map, rows, time, significant, engine or "auto", base)
     execute(task, "identifying", show_identification)
+
+
+def _next_commands(out: Path, *, passed: bool) -> list[str]:
+    """What to do with a result, or about it."""
+    given = click.get_current_context().params
+    chart = f" --map {given['channel_map']}" if given["channel_map"] else ""
+    if not passed:
+        return [f"dynid check {given['logs'][0]}{chart} --robot {given['robot']}"]
+    return [f"dynid validate {out} NEW_LOG{chart}", f"dynid codegen {out} --out {out}_c"]
 
 
 def show_identification(run: IdentificationRun) -> Screen:
@@ -146,6 +157,6 @@ def show_identification(run: IdentificationRun) -> Screen:
         tables=[friction_table(friction, stated=(0.5,))] if friction else [],
         findings=[*(() if check is None else check.causes), *run.fit.estimate.findings],
         files=run.note.splitlines(),
-        commands=[f"dynid validate {out} NEW_LOG --map MAP", f"dynid codegen {out} --out {out}_c"],
+        commands=_next_commands(out, passed=check is None or check.passed),
         details="\n\n".join(filter(None, details)),
     )

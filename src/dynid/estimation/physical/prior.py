@@ -18,8 +18,8 @@ from dynid.findings import Finding
 
 IDENTITY = svec(np.eye(4))
 """(10,) the scaled unknowns of a body that is the prior."""
-FRICTION_PULL = 1e-2
-"""Pull of a friction that the prior states (convention): it is known to a factor, not to a percent."""
+ROUGH = 1e-2
+"""Pull of what is known to a factor, not to a percent (convention): friction, and a body that the prior leaves out."""
 FURTHER_TERM_SIZE = 1000.0
 """Torque of a further term, over all samples and in units of the noise, from which on the prior holds it back."""
 
@@ -52,11 +52,13 @@ class PriorCoordinates:
         from_scaled[range(links, count), range(links, count)] = size
         # further terms compete with one another: what the data cannot tell apart stays small
         centre = np.concatenate([own, np.zeros(lengths.size)]) / size
-        pull = np.concatenate([np.where(own != 0.0, FRICTION_PULL, 1.0), np.ones(lengths.size)])
+        pull = np.concatenate([np.where(own != 0.0, ROUGH, 1.0), np.ones(lengths.size)])
         return cls(
             from_scaled=from_scaled,
             centre=np.concatenate([np.tile(IDENTITY, len(bodies)), centre]),
-            pull=np.concatenate([np.ones(links), pull]),
+            pull=np.concatenate(
+                [np.repeat([1.0 if body.inertia.mass > 0.0 else ROUGH for body in robot.bodies], 10), pull]
+            ),
             findings=tuple(finding for body in bodies for finding in body.findings),
         )
 
