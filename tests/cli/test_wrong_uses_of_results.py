@@ -169,7 +169,3 @@ def test_a_wrong_use(
     if code > 1:
         assert len([line for line in result.stderr.splitlines() if line.startswith(("dynid:", "Error:"))]) == 1
     assert not (desk / "new").exists()
-
-
-def test_there_are_sixty_of_them() -> None:
-    assert len(WRONG) >= 60
