@@ -5,7 +5,6 @@ Nothing is written to disk. The libraries are imported when a function needs the
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -41,16 +40,9 @@ def _limits(lower: float, upper: float, velocity: float, effort: float) -> Joint
     return JointLimits(lower=float(low), upper=float(high), velocity=most[0], effort=most[1])
 
 
-def _no_model(given: Any, wanted: str, way: str) -> ArgumentError:
-    """The error for an argument that is no model of a library."""
-    if isinstance(given, Robot):
-        return ArgumentError("model is a dynid Robot already", remedy="Use it as it is.")
-    if isinstance(given, str | os.PathLike):
-        name = str(given)
-        shown = repr(name) if len(name) <= 60 else "a text"
-        reader = "dynid.read_urdf(path) or dynid.read_mjcf(path)"
-        return ArgumentError(f"model is {shown}", remedy=f"Read the file with {reader}, or give {wanted}: {way}.")
-    return ArgumentError(f"model is of the kind {type(given).__name__}", remedy=f"Give {wanted}: {way}.")
+def _no_model(given: Any, wanted: str) -> ArgumentError:
+    remedy = f"Give a {wanted}. A file is read by dynid.robot.read_robot(path), and a dynid Robot is used as it is."
+    return ArgumentError(f"model is of the kind {type(given).__name__}", remedy=remedy)
 
 
 def from_pinocchio(model: Any) -> Robot:
@@ -68,7 +60,7 @@ def from_pinocchio(model: Any) -> Robot:
         ('joint1', 'joint2', 'joint3')
     """
     if not hasattr(model, "createData"):
-        raise _no_model(model, "a pinocchio.Model", "pinocchio.buildModelFromUrdf(path)")
+        raise _no_model(model, "pinocchio.Model")
     pin = require_library("pinocchio", "pin")
     data = model.createData()
     pin.computeJointJacobians(model, data, pin.neutral(model))
@@ -180,7 +172,7 @@ def from_mujoco(model: Any) -> Robot:
         ('joint1', 'joint2', 'joint3', 'joint4')
     """
     if not hasattr(model, "opt"):
-        raise _no_model(model, "a mujoco.MjModel", "mujoco.MjModel.from_xml_path(path)")
+        raise _no_model(model, "mujoco.MjModel")
     gravity = np.array(model.opt.gravity)
     name_of = {body: model.body(body).name or f"body{body}" for body in range(model.nbody)}
     links, joints = [Link(name=name_of[0])], []
@@ -205,11 +197,8 @@ def from_mujoco(model: Any) -> Robot:
                 links.append(Link(name=child))
             pose, above, place = np.eye(4), child, np.array(model.jnt_pos[joint])
         if not count:
-            joints.append(
-                Joint(
-                    name=f"{name_of[body]}_fixed", kind="fixed", parent=above, child=name_of[body], T_parent_joint=pose
-                )
-            )
+            name = name_of[body]
+            joints.append(Joint(name=f"{name}_fixed", kind="fixed", parent=above, child=name, T_parent_joint=pose))
         anchor[body] = place
         links.append(Link(name=name_of[body], inertia=_mujoco_inertia(model, body, place)))
     return Robot(name="robot", links=tuple(links), joints=tuple(joints), gravity=gravity)
