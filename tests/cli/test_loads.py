@@ -226,7 +226,7 @@ def test_a_late_wrench_is_named_with_the_option_that_mends_it(folder: Path) -> N
     late = ("load", "puma560", folder / "late.csv", "--map", folder / "map.toml", "--sensor", LINK)
     doubtful = run(*late)
     assert doubtful.exit_code == 1
-    assert "the wrench is late by 40" in doubtful.output
+    assert "warning [delay]: wrench: the wrench is late by +40" in doubtful.output
     assert "Try: --set delay_s=0.04" in doubtful.output
     reversed_sign = run("load", "puma560", folder / "both.csv", *late[3:], "--set", "sign=-1")
     assert (reversed_sign.exit_code, "Try: --set sign=1." in reversed_sign.output) == (1, True)
@@ -266,4 +266,7 @@ def test_a_load_by_uncertain_gains_says_so(folder: Path) -> None:
     done = run("load", folder / "arm.urdf", folder / "held.csv", "--unloaded", folder / "empty.csv", "--json",
                "--map", folder / "gain_map.toml", "--set", "link=tool", "--set", "gate=false")  # fmt: skip
     assert done.exit_code in (0, 1), done.output  # so light a can is doubtful then
-    assert "the gains of the drives are known within 10 %" in done.output
+    said = json.loads(done.stdout)
+    assert [note["code"] for note in said["notes"]] == ["drive-gains"]
+    assert said["mass_stderr_kg"] > 0.05 * said["mass_kg"]  # exact gains: 0.1 %
+    assert abs(said["mass_kg"] - CAN.mass) < 4 * said["mass_stderr_kg"]

@@ -143,7 +143,7 @@ def test_a_missing_dask_is_told_before_anything_else(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr("dynid.engines.engine_names.find_spec", lambda name: None)
     with pytest.raises(ArgumentError, match="Dask is not installed"):
-        identify_fleet(ddarm(), "no/such/{arm}.csv", Recipe.bare(engine="dask"))
+        identify_fleet(ddarm(), "no/such/{arm}.csv", Recipe.bare(), engine="dask")
 
 
 ORPHANS = """

@@ -258,8 +258,9 @@ def _mass_problems(load: Load) -> Iterator[Finding]:
         (np.isfinite(mass) and worst > UNCERTAIN_COM, f"the centre of mass is uncertain by {100 * worst:.2g} cm"),
     ):
         if is_so:
+            code = "load-open" if load.undetermined[9] else "load-uncertain"
             numbers = {"mass [kg]": mass, "std [kg]": stderr, "largest std [m]": worst}
-            yield remark("load-uncertain", message, severity="warning", evidence=numbers)
+            yield remark(code, message, severity="warning", evidence=numbers)
 
 
 def _advise(load: Load) -> Iterator[Finding]:
