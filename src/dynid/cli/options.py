@@ -123,6 +123,9 @@ GRAVITY = click.option("--gravity", metavar="X,Y,Z",
                        "by default.")  # fmt: skip
 ROWS = click.option("--rows", metavar="A:B", help="Use rows A to B - 1 of the log, counted from 0.")
 TIME = click.option("--time", metavar="A:B", help="Use the time from A to B since the start of the log [s].")
+TRIM = click.option("--trim", "trim_s", type=click.FloatRange(min=0.0), metavar="SECONDS",
+                    help="Time left out at both ends of every compared stretch [s]; the filter's settling time by "
+                    "default.")  # fmt: skip
 ENGINE = click.option("--engine", metavar="NAME",
                       help="Where logs are reduced: processes, processes:4, dask, or the address of a Dask cluster "
                       "(tcp://HOST:8786); docs/scaling.md says when it pays.")  # fmt: skip

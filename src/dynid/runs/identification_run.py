@@ -72,7 +72,7 @@ class Identify(Task[IdentificationRun]):
     verb = "identify"
     files = ("result.json", "summary.txt")
     reads = ("logs", "held_out", "channel_map")
-    states = ("held_out", "rows", "time", "significant", "base")
+    states = ("held_out", "rows", "time", "significant", "base", "trim_s")
 
     robot: Robot
     """The robot; the recipe adds terms to it."""
@@ -93,6 +93,8 @@ class Identify(Task[IdentificationRun]):
     """How logs are read, as for `dynid.identify`."""
     base: Method | None = None
     """Set of base parameters in which the result is stated, by its method; that of the equations if None."""
+    trim_s: float | None = None
+    """Time left out at both ends of every compared stretch [s]; None for the settling time of the filter."""
 
     @property
     def given(self) -> list[Log]:
@@ -123,14 +125,26 @@ class Identify(Task[IdentificationRun]):
             fit = fit.with_significant(self.significant)
         if self.base is not None:
             fit = fit.in_set(base_parameters(fit.robot, self.base))
-        verdict = validate(fit, proof, limit=recipe.limit_percent) if proof else None
+        verdict = validate(fit, proof, limit=recipe.limit_percent, trim_s=self.trim_s) if proof else None
         if verdict is not None:
             verdict = replace(verdict, doubts=name_doubts([*desk.findings, *fit.estimate.findings]))
             verdict = replace(verdict, causes=explain_failure(fit, verdict, proof))
-        cost = _pruning_cost(fit, verdict, proof, recipe)
+        cost = self._pruning_cost(fit, verdict, proof)
         found = tuple(desk.findings)
         desk.findings.extend([*(() if verdict is None else verdict.causes), *fit.estimate.findings])
         return IdentificationRun(fit=fit, validation=verdict, held_out=tuple(proof), cost=cost, findings=found)
+
+    def _pruning_cost(
+        self, fit: Identification, verdict: Validation | None, proof: Sequence[Experiment]
+    ) -> PruningCost | None:
+        """Judge the significant parameters alone on the same held-out data, and count the operations of their code."""
+        if fit.significance is None:
+            return None
+        from dynid.export.c.code_cost import pruning_cost  # prints C code: slow to load
+
+        limit, trim_s = self.recipe.limit_percent, self.trim_s
+        pruned = validate(fit.significance, proof, limit=limit, trim_s=trim_s) if proof else None
+        return pruning_cost(fit, verdict, pruned)
 
     def refusal(self, error: DataError, findings: Sequence[Finding], settings: Sequence[Chapter]) -> Page | None:
         is_refused = any(finding.severity == "error" for finding in findings)
@@ -155,18 +169,6 @@ class Identify(Task[IdentificationRun]):
         extra = [] if result.cost is None else [significance_chapter(result.fit, result.cost)]
         return identification_page(result.fit, result.validation, result.held_out, [*extra, *settings],
                                    findings=result.findings, files=result.files)  # fmt: skip
-
-
-def _pruning_cost(
-    fit: Identification, verdict: Validation | None, proof: Sequence[Experiment], recipe: Recipe
-) -> PruningCost | None:
-    """Judge the significant parameters alone on the same held-out data, and count the operations of their code."""
-    if fit.significance is None:
-        return None
-    from dynid.export.c.code_cost import pruning_cost  # prints C code: slow to load
-
-    pruned = validate(fit.significance, proof, limit=recipe.limit_percent) if proof else None
-    return pruning_cost(fit, verdict, pruned)
 
 
 def _gather_checks(gathered: list[Finding]) -> Check:

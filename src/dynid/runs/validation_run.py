@@ -61,7 +61,7 @@ class Validate(Task[ValidationRun]):
     verb = "validate"
     files = ("validation.json",)
     reads = ("result", "logs", "channel_map")
-    states = ("rows", "time")
+    states = ("rows", "time", "trim_s")
 
     result: str | Path
     """A folder that `Identify` wrote, or its ``result.json``."""
@@ -72,6 +72,7 @@ class Validate(Task[ValidationRun]):
     rows: str | None = None
     """As for `dynid.runs.Identify`."""
     time: str | None = None
+    trim_s: float | None = None
 
     def check(self) -> None:
         check_copies(self.logs)
@@ -92,7 +93,7 @@ class Validate(Task[ValidationRun]):
         for log, experiment in zip(self.logs, runs, strict=True):
             # a folder whose files a map names is known only once it is read
             _check_unseen(log, experiment.sha256, _logs_of(saved))
-        verdict = validate(fit, runs, limit=recipe.limit_percent, band_hz=recipe.band_hz)
+        verdict = validate(fit, runs, limit=recipe.limit_percent, band_hz=recipe.band_hz, trim_s=self.trim_s)
         verdict = replace(verdict, doubts=name_doubts([*desk.findings, *fit.estimate.findings]))
         verdict = replace(verdict, causes=explain_failure(fit, verdict, runs))
         if recipe.band_hz is not None and recipe.band_hz == fit.equations.band_hz:  # a result holds no samples

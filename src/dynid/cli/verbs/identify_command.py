@@ -16,6 +16,7 @@ from dynid.cli.options import (
     MAP,
     ROWS,
     TIME,
+    TRIM,
     command,
     logs_argument,
     output_options,
@@ -98,6 +99,7 @@ class EstimatorOption(click.Option):
               help="Set of base parameters in which the result is stated; lin is minimal-combinations.")  # fmt: skip
 @ROWS
 @TIME
+@TRIM
 @GRAVITY
 @ENGINE
 @recipe_options(example="band_hz=30, delay_s=auto or springs=joint2", page="docs/recipes.md")
@@ -115,6 +117,7 @@ def identify(
     base: Method | Literal["lin"] | None,
     rows: str | None,
     time: str | None,
+    trim_s: float | None,
     gravity: str | None,
     engine: str | None,
     gate: bool | None,
@@ -131,7 +134,9 @@ def identify(
     base = "minimal-combinations" if base == "lin" else base
     recipe = read_recipe(Recipe, estimator=estimator, friction=friction, hold_out=hold_out, gate=gate)
     placed = place_robot(robot, gravity)
-    task = Identify(placed, logs, recipe, held_out, channel_map, rows, time, significant, engine or "auto", base)
+    task = Identify(
+        placed, logs, recipe, held_out, channel_map, rows, time, significant, engine or "auto", base, trim_s
+    )
     execute(task, "identifying", show_identification)
 
 

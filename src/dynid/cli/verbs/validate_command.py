@@ -15,6 +15,7 @@ from dynid.cli.options import (
     POSITIVE,
     ROWS,
     TIME,
+    TRIM,
     command,
     logs_argument,
     output_options,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
               help="Largest relative torque error that passes [%]; 15 by default.")  # fmt: skip
 @ROWS
 @TIME
+@TRIM
 @recipe_options("cutoff_hz=10 or delay_s=0.004")
 @GATE
 @output_options("the verdict and a report")
@@ -49,6 +51,7 @@ def validate(
     limit_percent: float | None,
     rows: str | None,
     time: str | None,
+    trim_s: float | None,
     gate: bool | None,
     **recipe_words: Any,
 ) -> None:
@@ -61,7 +64,7 @@ def validate(
 
     _refuse_unused(recipe_words["settings"])
     recipe = read_recipe(Recipe, limit_percent=limit_percent, gate=gate)
-    execute(Validate(result, logs, recipe, channel_map, rows, time), "validating", show_validation)
+    execute(Validate(result, logs, recipe, channel_map, rows, time, trim_s), "validating", show_validation)
 
 
 def show_validation(run: ValidationRun) -> Screen:
