@@ -137,7 +137,7 @@ def test_matching_takes_time_in_proportion(tmp_path: Path) -> None:
     assert not is_number("1" * 1000 + "x", ".")
     assert not is_number("1" * 50_000, ".")
     bad = {"columns": "q", "unit": "rad", "gear": "1e99999999999"}
-    with pytest.raises(DataError, match=r"\[position\]: gear"):
+    with pytest.raises(DataError, match=r"\[position\] gear"):
         read_channel_map({"position": bad})
     (tmp_path / "law.toml").write_text(f'kind = "pd"\nkp = [[1.0]]\nkd = {10**18}')
     with pytest.raises(ArgumentError, match=r"law.toml: .*kp"):

@@ -243,14 +243,26 @@ def test_no_map_proposes_one(tmp_path: Path) -> None:
         read_recording(path, profile="ur_rtde", channel_map={})
 
 
-def test_ur_with_torque_constants_over_the_profile(tmp_path: Path) -> None:
+def test_a_map_changes_single_keys_of_its_profile(tmp_path: Path) -> None:
     path = tmp_path / "ur.csv"
     names = ["timestamp", *(f"actual_{part}_{j}" for part in ("q", "qd", "current") for j in range(6))]
     values = RNG.normal(size=(20, 19))
     np.savetxt(path, values, delimiter=" ", header=" ".join(names), comments="", fmt="%.17g")
-    current = {"columns": "actual_current_{0..5}", "unit": "A", "torque_constant": 10}
-    recording = read_recording(path, channel_map={"profile": "ur_rtde", "current": current})
+    changes = {"profile": "ur_rtde", "position": {"unit": "deg"}, "current": {"torque_constant": 10}}
+    recording = read_recording(path, channel_map=changes)
+    np.testing.assert_allclose(recording.q, np.radians(values[:, 1:7]), rtol=1e-14)
     np.testing.assert_allclose(recording.effort, 10 * values[:, 13:], rtol=1e-14)
+    with pytest.raises(DataError, match="no column 'joint_temperatures_0'"):  # optional in the profile alone
+        read_recording(path, channel_map={**changes, "temperature": {"unit": "K"}})
+    without_column = {"profile": "ur_rtde", "time": {"sample_time": 2, "unit": "ms"}}
+    np.testing.assert_allclose(np.diff(read_recording(path, channel_map=without_column).time), 0.002)
+
+
+def test_a_number_needs_a_zero_before_its_point(tmp_path: Path) -> None:
+    path = tmp_path / "map.toml"
+    path.write_text("[current]\r\ntorque_constant = [1.5, -.126]\r\n", newline="")
+    with pytest.raises(DataError, match=r"line 2.*Write -0\.126\."):
+        read_channel_map(path)
 
 
 def test_libfranka_profile(tmp_path: Path) -> None:

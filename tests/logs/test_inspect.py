@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import dynid
 from campaigns.log_writers import JOINTS, planted, write_db3, write_text
 from dynid import check_recording, process
 from dynid.errors import DataError, LogReadError
 from dynid.logs.inspect import inspect_log
 from dynid.logs.reading import read_recording
+from dynid.robot.parts import JointLimits
 
 LOG = planted(60)
 
@@ -77,7 +79,11 @@ def test_unit_of_time(factor: float, unit: str, tmp_path: Path) -> None:
 def test_profiles_wide_arrays_several_files_and_wrench(tmp_path: Path) -> None:
     names = ["timestamp", *(f"actual_q_{j}" for j in range(6))]
     np.savetxt(tmp_path / "ur.csv", np.ones((5, 7)), delimiter=",", header=",".join(names), comments="")
-    assert propose(tmp_path / "ur.csv") == {"profile": "ur_rtde"}
+    assert propose(tmp_path / "ur.csv") == {
+        "profile": "ur_rtde",
+        "time": {"column": "timestamp", "unit": "s"},
+        "position": {"columns": "actual_q_{0..5}", "unit": "rad"},
+    }
     np.savez(tmp_path / "wide.npz", t=LOG.time, q=LOG.q.T, w=LOG.wrench)
     np.savez(tmp_path / "plain.npz", t=LOG.time, q=LOG.q.T)
     assert propose(tmp_path / "wide.npz")["position"]["transpose"]  # type: ignore[index]
@@ -127,10 +133,42 @@ def test_the_map_of_a_profile_leaves_places_for_torque_constants(tmp_path: Path)
     toml = inspect_log(tmp_path / "ur.csv").toml
     assert 'profile = "ur_rtde"' in toml
     assert 'torque_constant = ["?", "?", "?", "?", "?", "?"]' in toml
-    with pytest.raises(DataError, match=r"torque_constant: it should be a number .* to be filled in"):
-        read_recording(tmp_path / "ur.csv", channel_map=tomllib.loads(toml))
+    (tmp_path / "map.toml").write_text(toml)
+    place = r"map\.toml: \[current\] torque_constant: fill in torque_constant \(N m/A\) of the 6 joints"
+    with pytest.raises(DataError, match=place):
+        read_recording(tmp_path / "ur.csv", channel_map=tmp_path / "map.toml")
     filled = tomllib.loads(toml.replace('"?"', "10.0"))
     assert read_recording(tmp_path / "ur.csv", channel_map=filled).effort is not None
+
+
+def test_a_profile_does_not_hide_missing_columns(tmp_path: Path) -> None:
+    names = ["timestamp", *(f"actual_{part}_{j}" for part in ("q", "current") for j in range(6))]
+    names.remove("actual_current_2")
+    np.savetxt(tmp_path / "ur.csv", np.zeros((20, 12)), delimiter=",", header=",".join(names), comments="")
+    proposal = inspect_log(tmp_path / "ur.csv")
+    assert "5 of 6 currents: actual_current_2 is missing (check)" in proposal.explanation
+    assert "# no [current]: 5 of 6 currents" in proposal.toml
+    assert "current" not in tomllib.loads(proposal.toml)
+
+
+@pytest.mark.parametrize(
+    ("reach", "unit", "doubt"), [(1.0, "rad", None), (8.0, "rad", "reaches 8, its limit"), (172.0, "deg", "has rad")]
+)
+def test_values_are_compared_with_the_unit_of_a_profile(
+    reach: float, unit: str, doubt: str | None, tmp_path: Path
+) -> None:
+    names = ["timestamp", *(f"actual_{part}_{j}" for part in ("q", "qd") for j in range(6))]
+    time = np.linspace(0.0, 3.0, 301)
+    values = np.column_stack([time, *[reach * np.sin(np.pi * time)] * 6, *[np.pi * reach * np.cos(np.pi * time)] * 6])
+    np.savetxt(tmp_path / "ur.csv", values, delimiter=",", header=",".join(names), comments="")
+    robot = dynid.robots.puma560()
+    robot = robot.with_limits(dict.fromkeys(robot.joint_names, JointLimits(lower=-6.28, upper=6.28)))
+    proposal = inspect_log(tmp_path / "ur.csv", robot)
+    found = tomllib.loads(proposal.toml)
+    assert (found["position"]["unit"], found["velocity"]["unit"]) == (unit, f"{unit}/s")
+    doubts = [guess.reason for guess in proposal.guesses if guess.section == "position" and not guess.certain]
+    assert len(doubts) == (doubt is not None)
+    assert all(str(doubt) in one and "6.28" in one for one in doubts)
 
 
 def test_german_headers(tmp_path: Path) -> None:

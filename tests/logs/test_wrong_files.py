@@ -83,7 +83,7 @@ def test_errors_of_a_map_name_the_map(tmp_path, text):
         read_recording(text, profile="ur_rtde")
     with pytest.raises(DataError, match=r"\[position\] columns of the channel map"):
         read_recording(text, channel_map={**MAP, "position": {"columns": "p", "unit": "rad"}})
-    with pytest.raises(DataError, match=r"^channel map: \[position\]: sign: "):
+    with pytest.raises(DataError, match=r"^channel map: \[position\] sign: "):
         read_recording(text, channel_map={**MAP, "position": {"columns": "q1", "unit": "rad", "sign": 2}})
 
 

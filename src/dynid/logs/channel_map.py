@@ -95,6 +95,14 @@ class Clock(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, eq=Fa
             raise ValueError("it names a fraction but no column with the whole seconds")
 
 
+class _ValueOfKeyError(ValueError):
+    """A value that `Signal` refuses, with its key."""
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(reason)
+        self.key = key
+
+
 class StatedGain(Struct, frozen=True, eq=False):
     """Gains as a channel map states them."""
 
@@ -143,6 +151,10 @@ class Signal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, eq=F
         for key in ("columns", "unit"):
             value = getattr(self, key)
             structs.force_setattr(self, key, (value,) if isinstance(value, str) else value)
+        constants = self.torque_constant
+        if isinstance(constants, str | list) and (unfilled := constants.count("?")):
+            joints = "joint" if unfilled == 1 else f"{unfilled} joints"
+            raise _ValueOfKeyError("torque_constant", f"fill in torque_constant (N m/A) of the {joints}")
         for key in ("sign", "gear", "offset", "rated", "torque_constant"):
             if (value := getattr(self, key)) is not None and not isinstance(value, np.ndarray):
                 structs.force_setattr(self, key, _numbers(key, value))
@@ -159,7 +171,9 @@ class Signal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, eq=F
             matrix = self.gear if self.gear.ndim == 2 else np.diag(np.atleast_1d(self.gear))
             square = matrix.shape[0] == matrix.shape[1]
             if not square or matrix_rank(matrix, tol=1e-9 * float(np.abs(matrix).max())) < len(matrix):
-                raise ValueError("gear: it is zero or singular, so that motions or torques of some joint are lost")
+                raise _ValueOfKeyError(
+                    "gear", "it is zero or singular, so that motions or torques of some joint are lost"
+                )
 
 
 class Reader(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -262,8 +276,8 @@ def _as_map(content: Mapping[str, Any], source: str | None = None) -> ChannelMap
     """The map of some content, over that of its profile; errors name the place."""
     path = source or "channel map"
     try:
-        base = _profile(str(content["profile"])) if "profile" in content else {}
-        found = as_record({**base, **content}, ChannelMap)
+        base = profile_content(str(content["profile"])) if "profile" in content else {}
+        found = as_record({**base, **{key: _over(base.get(key), own) for key, own in content.items()}}, ChannelMap)
         for quantity, signal in {**found.signals, **found._named((*DRIVE_QUANTITIES, "reference"))}.items():
             _check_signal(quantity, signal)
         if found.reference is None and (drive := found._named(DRIVE_QUANTITIES)):
@@ -272,12 +286,22 @@ def _as_map(content: Mapping[str, Any], source: str | None = None) -> ChannelMap
         parse_unit(found.time.fraction_unit, "time")
     except DataError as error:
         section, _, key = (error.place or "").partition(".")
+        origin = error.__cause__ and error.__cause__.__cause__
+        key = origin.key if isinstance(origin, _ValueOfKeyError) else key
         place = f"[{section}] {key}".strip() if section in ChannelMap.__struct_fields__ else error.place
-        keys = ", ".join(sorted(_KINDS.get(section, Signal).__struct_fields__))
-        wanted = _WANTED.get(section.partition("[")[0], f"Known keys: {keys}")
-        remedy = error.remedy or f"Mend this line of the channel map. {wanted}."
-        raise DataError(error.reason, path=path, place=place, remedy=remedy) from error
+        keys = f"Known keys: {', '.join(sorted(_KINDS.get(section, Signal).__struct_fields__))}"
+        wanted = _WANTED.get(section.partition("[")[0], "" if key else keys)
+        remedy = f"Mend this {'line' if key else 'part'} of the channel map. {wanted}.".removesuffix(" .")
+        raise DataError(error.reason, path=path, place=place, remedy=error.remedy or remedy) from error
     return found if source is None else structs.replace(found, source=source)
+
+
+def _over(base: Any, own: Any) -> Any:
+    """A table of a map over that of its profile: it is required, and has the profile's columns unless it names some."""
+    sources = {"columns", "column", "sample_time"}
+    if isinstance(base, Mapping) and isinstance(own, Mapping) and sources & base.keys() and not sources & own.keys():
+        return {**{key: value for key, value in base.items() if key != "optional"}, **own}
+    return own
 
 
 _OTHER_FILES = {
@@ -318,10 +342,11 @@ def map_names() -> tuple[str, ...]:
 
 def read_profile(name: str) -> ChannelMap:
     """The ready profile of that name."""
-    return _as_map(_profile(name), f"profile {name}")
+    return _as_map(profile_content(name), f"profile {name}")
 
 
-def _profile(name: str) -> dict[str, Any]:
+def profile_content(name: str) -> dict[str, Any]:
+    """The tables of a ready profile as its file has them."""
     if name not in profile_names():
         raise DataError(f"there is no profile '{name}'", remedy=f"The profiles are: {', '.join(profile_names())}.")
     import tomllib
@@ -333,15 +358,14 @@ def _profile(name: str) -> dict[str, Any]:
 def _require(holds: bool, key: str, wanted: str, value: object) -> None:
     if not holds:
         shown = value.tolist() if isinstance(value, np.ndarray) else value
-        raise ValueError(f"{key}: it should be {wanted}, not {repr(shown)[:200]}")
+        raise _ValueOfKeyError(key, f"it should be {wanted}, not {repr(shown)[:200]}")
 
 
 def _number(key: str, value: object) -> float:
     """A number, or a fraction as text: gear ratios are often known as 1798/7."""
     known = isinstance(value, int | float) and not isinstance(value, bool)
     known = known or (isinstance(value, str) and _NUMBER_TEXT.fullmatch(value.strip()) is not None)
-    wanted = 'a number or a fraction such as "1798/7"'
-    _require(known, key, f"{wanted}; ? marks what is to be filled in" if value == "?" else wanted, value)
+    _require(known, key, 'a number or a fraction such as "1798/7"', value)
     try:
         number = float(Fraction(value) if isinstance(value, str) else value)  # type: ignore[arg-type]
     except (ZeroDivisionError, OverflowError):

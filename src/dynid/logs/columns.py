@@ -96,7 +96,7 @@ def _pick_from(table: Table, signal: Signal, quantity: str, joints: tuple[str, .
                 )
             names, joint_names = names + expanded, joints_here
         else:
-            names += [_resolve(table, name, quantity) for name in _expand_numbers(pattern, quantity)]
+            names += [_resolve(table, name, quantity) for name in expand_numbers(pattern, quantity)]
         if len(names) > MAX_COLUMNS:
             raise DataError(f"more than {MAX_COLUMNS} columns are named", place=f"[{quantity}] columns")
     twice = [name for name, count in Counter(names).items() if count > 1]
@@ -118,7 +118,7 @@ def _column(table: Table, name: str) -> Floats:
     return column
 
 
-def _expand_numbers(pattern: str, quantity: str) -> list[str]:
+def expand_numbers(pattern: str, quantity: str) -> list[str]:
     """``q_{0..2}`` as q_0, q_1, q_2."""
     ranges = list(_NUMBER_RANGE.finditer(pattern))
     if not ranges:

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dynid.errors import DataError
-from dynid.logs.channel_map import Signal, read_profile
+from dynid.arrays import Floats
+from dynid.logs.channel_map import profile_content, read_profile
 from dynid.logs.column_names import JointNames, quantity_in, words_of
-from dynid.logs.columns import pick
+from dynid.logs.columns import expand_numbers
 from dynid.logs.conversion import fits
 from dynid.logs.joint_order import other_joints, shortened
 from dynid.logs.lerobot import is_lerobot
@@ -168,11 +168,11 @@ def _describe(name: str, values: np.ndarray[tuple[int, ...], np.dtype[np.float64
 
 def _from_profile(name: str, tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, list[Guess]]:
     """The proposal for a log that a ready profile explains."""
-    guess = Guess(section="profile", text=name, reason="every column the profile needs is there", certain=True)
+    guess = Guess(section="profile", text=name, reason="every column that it requires is there", certain=True)
     lines, guesses = [f'profile = "{name}"'], [guess]
-    profile = read_profile(name)
-    if profile.effort is None and profile.current is not None:
-        lines += ["", *_constants_to_fill_in(profile.current, tables, robot)]
+    if read_profile(name).time.column is not None:  # messages of bags declare units and times
+        more, doubts = _profile_tables(name, tables, robot)
+        return "\n".join(lines + more) + "\n", guesses + doubts
     columns = [column for table in tables.values() for column in table.clocks if "/position/" in column]
     if joints := tuple(dict.fromkeys(column.rsplit("/", 1)[1] for column in columns)):
         names = JointNames(robot.joint_names if robot else ())
@@ -186,20 +186,56 @@ def _from_profile(name: str, tables: Mapping[str, Table], robot: Robot | None) -
     return "\n".join(lines) + "\n", guesses
 
 
-def _constants_to_fill_in(signal: Signal, tables: Mapping[str, Table], robot: Robot | None) -> list[str]:
-    """The section of currents with a place for every torque constant, which no log states."""
-    try:
-        names = pick(signal, "current", tables, robot.joint_names if robot else ()).names
-    except DataError:  # the log has none
-        return []
-    places = ", ".join(['"?"'] * len(names))
-    return [
-        "[current]",
-        f"columns = {_listed(signal.columns)}",
-        f"unit = {_listed(signal.unit)}",
-        f"torque_constant = [{places}]  # fill in: torque of the motor per current [N m/A]",
-        "# gear = [...]  # where the constants are those of the motors, not of the joints",
-    ]
+def _profile_tables(name: str, tables: Mapping[str, Table], robot: Robot | None) -> tuple[list[str], list[Guess]]:
+    """The tables of a profile that the log has, and a guess wherever columns are missing or values fit no unit."""
+    survey, content = Survey(tables, robot), profile_content(name)
+    found = survey.find()
+    lines: list[str] = []
+    guesses: list[Guess] = []
+    for section, keys in content.items():
+        if not isinstance(keys, dict):
+            continue
+        key = "column" if section == "time" else "columns"
+        names = expand_numbers(keys[key], section)
+        missing = [name for name in names if all(table.column(name) is None for table in tables.values())]
+        if missing and (section == "time" or len(missing) < len(names)):
+            plural = {"velocity": "velocities"}.get(section, f"{section}s")
+            verb = "is" if len(missing) == 1 else "are"
+            reason = f"{len(names) - len(missing)} of {len(names)} {plural}: {', '.join(missing)} {verb} missing"
+            guesses.append(Guess(section=section, text="not mapped", reason=reason, certain=False))
+            lines += ["", f"# no [{section}]: {reason}"]
+        if missing:
+            continue
+        units: tuple[str, ...] = (keys["unit"],)
+        doubt = ""
+        one = found.get(section) if section in ("position", "velocity") else None
+        if one is not None and set(one.columns) == set(names):
+            doubt = _beyond_limits(survey.values(one), robot) if section == "position" else ""
+            if one.units != units:
+                doubt = "; ".join(filter(None, (one.reason, doubt, f"the profile has {units[0]}")))
+                units = one.units
+        if doubt:
+            guesses.append(Guess(section=section, text=f"unit {', '.join(units)}", reason=doubt, certain=False))
+        check = f"  # check: {doubt}" if doubt else ""
+        lines += ["", f"[{section}]", f"{key} = {_quoted(keys[key])}", f"unit = {_listed(units)}{check}"]
+        if section == "current" and "effort" not in content:  # no log states torque constants
+            places = ", ".join(['"?"'] * len(names))
+            lines.append(f"torque_constant = [{places}]  # fill in: torque of the motor per current [N m/A]")
+            lines.append("# gear = [...]  # where the constants are those of the motors, not of the joints")
+    return lines, guesses
+
+
+def _beyond_limits(q: Floats, robot: Robot | None) -> str:
+    """The first joint whose positions (N, n), taken as SI units, pass the limits of the robot file, in words."""
+    if robot is None or robot.dof != q.shape[1]:
+        return ""
+    for joint, reach in zip(
+        robot.moving_joints, np.where(np.isfinite(q), np.abs(q), 0.0).max(axis=0, initial=0.0), strict=True
+    ):
+        limit = max(abs(joint.limits.lower), abs(joint.limits.upper))
+        if joint.kind != "continuous" and reach > limit > 0.0:
+            return f"joint {joint.name!r} reaches {reach:.4g}, its limit in the robot file is {limit:.4g}"
+    return ""
 
 
 def _from_names(tables: Mapping[str, Table], robot: Robot | None) -> tuple[str, list[Guess]]:
