@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ load = dynid.Load.of(dynid.Inertia.from_com(2.0, (0.0, 0.0, 0.1), 0.01 * np.eye(
 limits = dynid.MotionLimits.from_robot(robot, acceleration=5.0)
 bounds = dynid.robot.JointLimits(lower=-1.0, upper=1.0, velocity=2.0, effort=50.0)
 bar = dynid.Inertia.from_com(1.0, (0.5, 0.0, 0.0), np.diag([1e-3, 0.08, 0.08]))
-pendulum = dynid.robot.from_dh([dynid.robot.DH(alpha=np.pi / 2)], inertias=[bar], limits=[bounds], name="pendulum")
+pendulum = dynid.from_dh([dynid.DH(alpha=np.pi / 2)], inertias=[bar], limits=[bounds], name="pendulum")
 swing = dynid.MotionLimits.from_robot(pendulum, acceleration=5.0)
 move = dynid.excitation.minimum_jerk(np.zeros(3), np.full(3, 0.5), duration_s=1.0)
 carrying = robot.with_body("load", parent="link3", inertia=load.inertia)
@@ -41,7 +42,7 @@ sensed = replace(sensed, position=dynid.actuators.simulate_servos(servo, [0.05, 
 servos = dynid.identify_actuators(pendulum, [sensed], law=servo.law)
 """
 """Besides, ``folder`` has the logs ``run1.csv`` and ``held.csv`` with their channel map ``map.toml``, the data set
-``lerobot``, the robot ``box.urdf`` and the USD asset ``arm.usda``."""
+``lerobot``, the load ``load.json``, the robot ``box.urdf`` and the USD asset ``arm.usda``."""
 _LINK = """    def Xform "link{0}"
     {{
         def PhysicsRevoluteJoint "joint{0}"
@@ -80,8 +81,6 @@ URDF = """<robot name="box">
 
 def write_lerobot(folder: Path, log: Any) -> None:
     """Write a log as a LeRobot data set of one episode, where pyarrow is installed."""
-    import json
-
     import numpy as np
 
     try:
@@ -104,6 +103,8 @@ def shared_names(folder: Path) -> dict[str, Any]:
     """Make the objects by name, and the files in a folder."""
     import numpy as np
 
+    from dynid.load.load import NAMES
+
     names: dict[str, Any] = {}
     exec(SHARED, names)
     log = names["log2"]
@@ -116,5 +117,9 @@ def shared_names(folder: Path) -> dict[str, Any]:
     (folder / "map.toml").write_text(MAP)
     (folder / "arm.usda").write_text(ASSET)
     (folder / "box.urdf").write_text(URDF)
+    load = names["load"]
+    file = {"parameters": dict(zip(NAMES, load.vector.tolist(), strict=True)), "frame": load.frame,
+            "covariance": load.covariance.tolist(), "method": load.method}  # fmt: skip
+    (folder / "load.json").write_text(json.dumps(file))
     write_lerobot(folder / "lerobot", log)
     return {**names, "folder": folder}

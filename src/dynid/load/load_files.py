@@ -65,7 +65,9 @@ def read_load(path: str | PathLike[str]) -> Load:
         DataError: The file cannot be read or has other content.
 
     Example:
-        >>> tare = dynid.load.read_load(folder / "load.json")  # doctest: +SKIP
+        >>> tare = dynid.load.read_load(folder / "load.json")
+        >>> tare.mass
+        2.0
     """
     data = _read(path)
     if missing := set(NAMES) - set(data.parameters):
