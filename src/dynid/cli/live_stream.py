@@ -117,7 +117,13 @@ class _Stream:
 
 
 def watch_stream(
-    fit: Identification, calibrated: Callable[[], Calibration], *, learn: float, per_hour: float, as_json: bool
+    fit: Identification,
+    calibrated: Callable[[], Calibration],
+    *,
+    learn: float,
+    per_hour: float,
+    as_json: bool,
+    cutoff_hz: float | None = None,
 ) -> int:
     """Watch standard input until it ends or is interrupted; the exit code is 1 if there was an alarm.
 
@@ -127,6 +133,7 @@ def watch_stream(
         learn: Seconds of the stream to calibrate from; zero for none [s].
         per_hour: Rate of false alarms of the whole arm [1/h].
         as_json: Whether alarms are JSON, one line each.
+        cutoff_hz: Cutoff of the logs of the result, by which the stream is checked [Hz]; None for one by its noise.
     """
     from dynid.monitor.live_watch import LiveWatch
     from dynid.runs.live_calibration import calibrate_samples
@@ -146,7 +153,7 @@ def watch_stream(
         show_finding(finding)
     alarms = 0
     try:
-        for alarm in _alarms(fit, guard, stream):
+        for alarm in _alarms(fit, guard, stream, cutoff_hz):
             alarms += 1
             _print_alarm(alarm, as_json)
     except KeyboardInterrupt:
@@ -161,7 +168,7 @@ def watch_stream(
     return 1 if alarms else 0
 
 
-def _alarms(fit: Identification, guard: LiveWatch, stream: _Stream) -> Iterator[Alarm]:
+def _alarms(fit: Identification, guard: LiveWatch, stream: _Stream, cutoff_hz: float | None) -> Iterator[Alarm]:
     """The alarms of a stream; doubts about its first samples are said on the way."""
     from dynid.runs.live_calibration import check_samples
 
@@ -171,7 +178,7 @@ def _alarms(fit: Identification, guard: LiveWatch, stream: _Stream) -> Iterator[
         stream.useful += guard.is_judging
         if len(first) < CHECKED:
             first.append(sample)
-            for finding in check_samples(fit, first) if len(first) == CHECKED else ():
+            for finding in check_samples(fit, first, cutoff_hz) if len(first) == CHECKED else ():
                 show_finding(finding)
 
 

@@ -294,7 +294,8 @@ def _mass_ratios(model: Model) -> tuple[dict[int, tuple[float, float]], set[int]
             fit = Fit.of(Evidence.of_rows(table, y, one, np.arange(rows.size) * BLOCKS // rows.size))
             verdict, length = test_columns(fit, [x])[0], float(fit.beyond(x)[2][0])
             value, spread = float(verdict.value[0]), float(verdict.half_width[0])
-            if length > NOTABLE * float(np.linalg.norm(y)) * fit.weights[0] and spread < np.inf:
+            share = max(1.0, abs(value) - spread) * length  # also of torques in a far smaller unit
+            if share > NOTABLE * float(np.linalg.norm(y)) * fit.weights[0] and spread < np.inf:
                 ends += [value - spread, value + spread]
         if ends:
             found[j] = (min(ends), max(ends))

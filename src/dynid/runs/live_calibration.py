@@ -99,13 +99,13 @@ def calibrate_samples(fit: Identification, samples: Sequence[Sample]) -> Calibra
     return calibrate(fit, [_unsmoothed(time, q, dq, torque, fit.robot.joint_names, "live")])
 
 
-def check_samples(fit: Identification, samples: Sequence[Sample]) -> list[Finding]:
+def check_samples(fit: Identification, samples: Sequence[Sample], cutoff_hz: float | None) -> list[Finding]:
     """Look for faults of a stream in its first samples, as `dynid.runs.watch_checks.check_log` does in logs."""
     time, q, dq, torque = (np.array(part) for part in zip(*samples, strict=True))
     names = fit.robot.joint_names
     with suppress(DynidError):  # the clock was set, or the robot stands
         seen = Recording(time=time, q=q, dq=dq, effort=torque, joint_names=names, source="live")
-        return list(check_log(fit, process(seen)))
+        return list(check_log(fit, process(seen, cutoff_hz=cutoff_hz or "auto")))
     return []
 
 

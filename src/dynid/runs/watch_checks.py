@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dynid.diagnosis.log_changes import OTHER_UNIT
 from dynid.diagnosis.naming import diagnose
 from dynid.errors import ArgumentError
 from dynid.findings import Finding
@@ -16,9 +17,9 @@ from dynid.links.identify import Identification
 from dynid.links.log_reader import Log, Notice
 from dynid.processing.experiment import Experiment
 
-NOTHING_EXPLAINED = 1.0
-"""Error of a model's torques in a log, over the torques, from which on it explains nothing (derivation: a model without
-any torque is as good)."""
+NOTHING_EXPLAINED = 1.0 - 1.0 / OTHER_UNIT
+"""Error of a model's torques in a log, over the torques, from which on it explains nothing (derivation: of right
+torques in another unit at least so much remains)."""
 OTHER_LOGS = "Calibrate with other logs than those that are watched: a push in the log would set its own threshold."
 _WORTHLESS = "the alarms say nothing about pushes"
 

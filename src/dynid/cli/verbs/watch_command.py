@@ -65,16 +65,19 @@ def watch(
     from dynid.cli.live_stream import watch_stream
     from dynid.export.result_file import read_result
     from dynid.runs.live_calibration import calibrate_live
+    from dynid.runs.validation_run import common_cutoff
     from dynid.runs.watch_run import WatchLogs
 
     if live:
         if logs or out is not None:
             raise errors.ArgumentError("--live reads samples, not logs", remedy="Omit the logs and --out.")
-        fit = read_result(result).identification()
+        saved = read_result(result)
+        fit = saved.identification()
         known = partial(
             calibrate_live, Path(result), fit, clean=clean, channel_map=channel_map, notice=show_finding
         )  # fmt: skip
-        sys.exit(watch_stream(fit, known, learn=learn, per_hour=per_hour, as_json=as_json))
+        cutoff = common_cutoff(saved)
+        sys.exit(watch_stream(fit, known, learn=learn, per_hour=per_hour, as_json=as_json, cutoff_hz=cutoff))
     if learn:
         raise errors.ArgumentError("--learn needs --live", remedy="Give --clean for logs.")
     if not logs:
