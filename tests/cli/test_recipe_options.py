@@ -15,7 +15,7 @@ from dynid.runs.load_run import LoadRecipe
 from dynid.runs.plan_run import PlanRecipe
 
 MOST_OPTIONS = 13
-MOST_OPTIONS_OF_IDENTIFY = 18  # what belongs to one run (rows, time, gravity, engine, base) is no setting of a recipe
+MOST_OPTIONS_OF_IDENTIFY = 19  # what belongs to one run (rows, time, trim, gravity, base) is no setting
 MOST_ARGUMENTS = 9
 
 
