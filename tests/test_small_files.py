@@ -61,8 +61,8 @@ def test_what_grows_without_bound_is_bounded(tmp_path: Path) -> None:
     for read in (read_toml, read_json):
         with pytest.raises(DataError, match=r"nested too deeply|not TOML"):
             read(file)
-    file.write_text("[" + "[]," * 2_000_001)
-    with pytest.raises(DataError, match="more than 4000000 values"):
+    file.write_text("[" + "[]," * 2_100_001)
+    with pytest.raises(DataError, match="more than 4194304 values"):
         read_json(file)
 
 

@@ -202,7 +202,8 @@ def _per_joint(name: str, value: ArrayLike, count: int) -> Floats:
         return np.broadcast_to(np.asarray(value, dtype=float), (count,))
     except (TypeError, ValueError):
         raise ArgumentError(
-            f"{name} needs one number, or one for each of the {count} joints, not {value!r}", remedy="Correct it."
+            f"{name} needs one number, or one for each of the {count} joints, not {value!r}",
+            remedy=f"Write 5, or {count} numbers such as {', '.join(['5'] * count)}.",
         ) from None
 
 
