@@ -35,7 +35,7 @@ def test_parts_cover_the_motion_and_start_with_its_velocity() -> None:
     time = np.arange(0.0, 2.0, 0.01)
     position = np.stack([np.sin(3.0 * time), 0.5 * time], axis=1)
     motion = CommandedMotion(joint_names=("a", "b"), time=time, command=position, position=position)
-    windows = motion.cut_into(4)
+    windows = motion.cut_at(0.25, 0.5, 0.75)
     assert [len(window.time) for window in windows] == [50, 50, 50, 50]
     np.testing.assert_array_equal(np.concatenate([window.position for window in windows]), position)
     for window in windows[1:]:

@@ -119,19 +119,6 @@ def test_equal_effects_are_partners_in_any_unit() -> None:
     assert (np.abs(_split_directions(J.T @ J)[1]) > 1e-4).tolist() == [[False, True, True]]
 
 
-@pytest.mark.parametrize("prior", [1e-3, 0.02])
-def test_a_wide_prior_keeps_its_interval(prior: float) -> None:
-    """What the motions do not show is known as well as before; the armature is known no better than the body."""
-    known = ("viscous", "coulomb", "delay")
-    model = ServoModel(pendulum(), POSITION, ("armature", *known))
-    log = planted(model, [0.012, 0.08, 0.1, 0.007], chirp(pendulum(), amplitude=0.8), 2e-4, seed=0)
-    parameters = ("armature", *known, ServoParameter("link_yy", prior=(0.0, prior)))
-    found = dynid.identify_actuators(pendulum(), [log], law=POSITION, parameters=parameters)
-    std = dict(zip(found.names, found.std, strict=True))
-    assert std["link_yy servo"] == pytest.approx(prior, rel=0.05)
-    assert std["armature servo"] == (pytest.approx(prior, rel=0.05) if prior < 0.01 else np.inf)
-
-
 @pytest.mark.parametrize("bound", [0.05, 0.1])
 def test_a_value_at_a_bound_does_not_make_its_partner_known(bound: float) -> None:
     """The zero is planted beyond its bound; the constant torque, which looks alike, must not be known wrongly."""

@@ -64,7 +64,6 @@ def test_a_law_that_does_not_fit_is_named() -> None:
         ({"correlation": 1.0}, "correlation is 1.0"),
         ({"correlation": float("nan")}, "correlation is nan"),
         ({"correlation": "guessed"}, "correlation is 'guessed'"),
-        ({"starts": 0}, "starts"),
         ({"held_out": [replace(MOTION)]}, "is fitted and held out"),
         ({"motions": [MOTION, replace(MOTION, name="copy")]}, "'copy' is given twice"),
         ({"model": ServoModel(pendulum(), LAW, ())}, "nothing of the model is free"),

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from dynid.actuators.drive_laws import MotorLaw, PositionLaw
-from dynid.actuators.stepping.servo_run import ServoRun
-from dynid.actuators.stepping.servo_step import ServoPlant, _signs
+from dynid.actuators.servo_run import ServoRun
+from dynid.actuators.servo_step import ServoPlant, _signs, step_tape
 from dynid.robot.model import Robot
+from dynid.tape import compile_tape
 from support.servo_logs import double_pendulum, pendulum
 
 KINDS = ("armature", "viscous", "coulomb", "breakaway", "stribeck_speed", "load_drive", "load_external", "zero")
@@ -53,32 +54,31 @@ def test_derivatives_are_those_of_the_steps(law: PositionLaw | MotorLaw, kinds: 
     run, (start, samples, given, parameters) = _run(plant)
     trace = run.trace(start, samples, given, parameters)
     moves = np.ones((len(samples), dof))
-    found = run.derivatives(trace, samples, given, parameters, (moves, moves), np.ones(len(samples), dtype=np.int64))
+    noted = np.arange(len(samples), dtype=np.int64) % 2  # after every second step
+    found = run.derivatives(trace, samples, given, parameters, (moves, moves), noted)
     moving = np.abs(trace[1:, dof : 2 * dof]).max()
     assert moving > 0.3
     e = 1e-7
     for column in range(plant.cells):
         unit = np.eye(plant.cells)[column] * e
-        ends = [run.trace(start, samples, given, parameters + sign * unit)[1:, :dof] for sign in (1.0, -1.0)]
+        ends = [run.trace(start, samples, given, parameters + sign * unit)[2::2, :dof] for sign in (1.0, -1.0)]
         np.testing.assert_allclose(found[:, :, column], (ends[0] - ends[1]) / (2 * e), atol=2e-5)
     for j in range(dof):
         shifted = []
         for sign in (1.0, -1.0):
             other = samples.copy()
             other[:, [1 + j, 1 + dof + j]] += sign * e  # the command and the commanded velocity
-            shifted.append(run.trace(start, other, given, parameters)[1:, :dof])
+            shifted.append(run.trace(start, other, given, parameters)[2::2, :dof])
         np.testing.assert_allclose(found[:, :, plant.cells + j], (shifted[0] - shifted[1]) / (2 * e), atol=2e-5)
 
 
 def test_numpy_and_machine_code_agree() -> None:
     plant = ServoPlant(_arm(2).with_terms(), *LAWS[0])
-    run, arguments = _run(plant, steps=60)
-    plain = ServoRun(plant, "numpy")
-    trace = plain.trace(*arguments)
-    np.testing.assert_allclose(run.trace(*arguments), trace, atol=1e-12)
-    moves, noted = np.ones((60, 2)), np.arange(60, dtype=np.int64) % 2
-    one, other = (r.derivatives(trace, *arguments[1:], (moves, moves), noted) for r in (run, plain))
-    np.testing.assert_allclose(one, other, atol=1e-12)
+    run, (state, samples, *rest) = _run(plant, steps=60)
+    step = compile_tape(step_tape(plant), "numpy")
+    for sample, expected in zip(samples, run.trace(state, samples, *rest)[1:], strict=True):
+        state = step(state, sample, *rest)
+        np.testing.assert_allclose(expected, state, atol=1e-12)
 
 
 def test_a_joint_within_its_friction_does_not_creep() -> None:

@@ -73,5 +73,5 @@ def test_joints_that_turn_and_slide_share_nothing_but_times_and_factors() -> Non
     assert shared == ["delay"]
     with pytest.raises(ArgumentError, match="'viscous' is shared by turning and sliding joints: slide, hinge"):
         ServoModel(robot, law, (ServoParameter("viscous", share="all"),))
-    with pytest.raises(ArgumentError, match="do not all turn or all slide"):
-        ServoModel(robot, law, ("viscous",), alike=(("slide", "hinge"),))
+    with pytest.raises(ArgumentError, match="hinge comes twice"):
+        ServoModel(robot, law, (ServoParameter("viscous", share=(("hinge", "hinge"),)),))

@@ -166,12 +166,13 @@ def test_wrong_files_are_refused(folder: Path, tmp_path: Path, text: str, reason
     assert reason in output
 
 
-def test_alike_joints_share_what_predicts_as_well(folder: Path, tmp_path: Path) -> None:
+def test_alike_joints_share_their_values(folder: Path, tmp_path: Path) -> None:
     (folder / "alike.toml").write_text('alike = [["first", "second"]]\n' + LAW)
     out = tmp_path / "alike"
     code, output = _run(folder, "log1.csv", "--law", "alike.toml", "--held-out", "25%", "--out", str(out))
     assert code == 0, output
-    assert "alike joints share" in output
+    entries = json.loads((out / "servos.json").read_text())["parameters"]
+    assert {tuple(entry["joints"]) for entry in entries} == {("first", "second")}
     (folder / "named.toml").write_text("alike = true\n" + LAW)
     code, output = _run(folder, "log1.csv", "--law", "named.toml")
     assert code == 2

@@ -173,28 +173,16 @@ class CommandedMotion:
         cut: dict[str, Any] = {field: _cut(getattr(self, field), rows) for field in fields}
         return replace(self, **cut, name=self.name if name is None else name)
 
-    def cut_into(self, parts: int) -> tuple[CommandedMotion, ...]:
-        """The motion in consecutive parts of equal length, each with its own first state."""
-        cuts = [self._known_row(len(self.time) * k // parts) for k in range(parts)]
-        if len(self.time) < parts * 2 * AROUND:
-            raise ArgumentError(f"'{self.name}' has {len(self.time)} samples", remedy="Give more motions, or longer.")
+    def cut_at(self, *shares: float) -> tuple[CommandedMotion, ...]:
+        """Consecutive parts, cut at shares of the samples between 0 and 1, each with its own first state."""
+        N = len(self.time)
+        cuts = [0, *(self._known_row(round(share * N)) for share in shares), N]
+        if min(np.diff(cuts)) <= AROUND:
+            raise ArgumentError(f"'{self.name}' has {N} samples", remedy="Give more motions, or longer ones.")
         return tuple(
-            self._begin_at(start, slice(0, stop), f"{self.name} {number}")
-            for number, (start, stop) in enumerate(pairwise([*cuts, len(self.time)]), start=1)
+            self._begin_at(start, slice(0, stop), f"{self.name}, part {number}")
+            for number, (start, stop) in enumerate(pairwise(cuts), start=1)
         )
-
-    def hold_out(self, share: float) -> tuple[CommandedMotion, CommandedMotion]:
-        """The beginning, and the rest with its own first state.
-
-        Args:
-            share: Share of the samples at the end, above 0 and at most 0.9.
-        """
-        as_number("share", share, above=0.0, most=0.9)
-        cut = self._known_row(round((1.0 - share) * len(self.time)))
-        if min(cut, len(self.time) - cut) <= AROUND:
-            raise ArgumentError(f"'{self.name}' has {len(self.time)} samples", remedy="Hold out a log of its own.")
-        rest = self._begin_at(cut, slice(0, len(self.time)), f"{self.name}, last {100.0 * share:.3g} %")
-        return self.part(slice(0, cut), f"{self.name}, first {100.0 * (1.0 - share):.3g} %"), rest
 
     def of_joints(self, columns: list[int]) -> CommandedMotion:
         """The same motion of some joints only, in the given order."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +20,6 @@ LONGEST_S = 0.1
 packets of usual robots."""
 CHANGE = 1e-6
 """Relative change of a gain during a motion that is rounding. Convention."""
-UNEVEN, MOSTLY = 0.2, 0.8
-"""Share of a period by which a step may differ from whole periods, and share of such steps from which the clock is
-even, so that longer steps are lost rows. Conventions."""
 MOST_PLACES = 4
 """Gaps of which a finding tells the times. Convention."""
 
@@ -32,10 +28,9 @@ def commanded_motion(recording: Recording, robot: Robot, name: str | None = None
     """The commands and readings of a recording, in the order of the robot's joints.
 
     A missing reading counts for nothing; the commands of its row stay. A missing command is the one before it, or on
-    the straight line where such lines join the commands. Where rows are lost from an even clock, the commands in
-    between are taken on straight lines; `CommandedMotion.stretches` cuts the motion at longer gaps. Commands on a clock
-    of their own are averaged over the time until the next reading, or interpolated where straight lines join them, so
-    that a delay counts from the time of the command.
+    the straight line where such lines join the commands. `CommandedMotion.stretches` cuts the motion at long gaps.
+    Commands on a clock of their own are averaged over the time until the next reading, or interpolated where straight
+    lines join them, so that a delay counts from the time of the command.
 
     Args:
         recording: A log that says where the joints were sent.
@@ -64,21 +59,24 @@ def commanded_motion(recording: Recording, robot: Robot, name: str | None = None
             "positions", order.size, recording.joint_names, robot, "Hold the joints that are not logged."
         )
     sent = commands.columns(order)
-    rows = _Rows.of(recording, sent, order)
-    told = np.isfinite(sent.position[_sent_rows(sent, recording.time)])
+    q, dq, last = recording.q[:, order], recording.dq, _sent_rows(sent, recording.time)
+    told = np.isfinite(sent.position[last])
     _check_gaps(recording, np.asarray(told.all(axis=1)))
-    supply = None if sent.supply is None else float(np.nanmedian(sent.supply))
+    usable = np.isfinite(recording.time) & (np.cumsum(told, axis=0) > 0).all(axis=1)
+    usable &= np.concatenate([[True], np.diff(recording.time) > 0.0])
+    usable &= np.cumsum(usable & np.isfinite(q).all(axis=1)) > 0  # the motion starts from a reading of every joint
+    rows, time = last[usable], recording.time[usable]
     return CommandedMotion(
         joint_names=robot.joint_names,
-        time=rows.time,
-        command=rows.command,
-        position=rows.position,
-        command_velocity=None if sent.velocity is None else np.nan_to_num(sent.velocity[rows.sent]),
-        velocity=rows.velocity,
-        enabled=None if sent.enabled is None else sent.enabled[rows.sent],
+        time=time,
+        command=np.stack([_column_at(sent.time, column, time, sent.held) for column in sent.position.T], axis=1),
+        position=q[usable],
+        command_velocity=None if sent.velocity is None else np.nan_to_num(sent.velocity[rows]),
+        velocity=None if dq is None or not np.isfinite(dq[usable]).all() else dq[usable][:, order],
+        enabled=None if sent.enabled is None else sent.enabled[rows],
         kp=_constant(sent.kp, "kp", recording),
         kd=_constant(sent.kd, "kd", recording),
-        voltage=supply,
+        voltage=None if sent.supply is None else float(np.nanmedian(sent.supply)),
         held=sent.held,
         name=recording.source if name is None else name,
     )
@@ -102,66 +100,11 @@ def _check_gaps(recording: Recording, told: NDArray[np.bool_]) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Rows:
-    """The rows of a log that make a motion, with lost ones put back without readings."""
-
-    time: Floats
-    """(N,) [s]"""
-    command: Floats
-    """(N, n)"""
-    position: Floats
-    """(N, n) NaN where there is no reading."""
-    velocity: Floats | None
-    """(N, n) None where some are missing."""
-    sent: NDArray[np.int64]
-    """(N,) the command that counts at each row."""
-
-    @classmethod
-    def of(cls, recording: Recording, sent: Commands, order: NDArray[np.int64]) -> _Rows:
-        q, dq = recording.q[:, order], recording.dq
-        held = _sent_rows(sent, recording.time)
-        started = np.isfinite(sent.position[held]) if len(held) else np.zeros((0, 0), dtype=bool)
-        usable = np.isfinite(recording.time) & (np.cumsum(started, axis=0) > 0).all(axis=1)
-        usable &= np.concatenate([[True], np.diff(recording.time) > 0.0])
-        usable &= np.cumsum(usable & np.isfinite(q).all(axis=1)) > 0  # the motion starts from a reading of every joint
-        kept = np.flatnonzero(usable)
-        time = recording.time[kept]
-        command = _at_readings(sent, time)
-        own = sent.time.shape == recording.time.shape and np.array_equal(sent.time, recording.time)
-        lost = _lost_rows(time) if own else np.zeros(max(0, time.size - 1), dtype=np.int64)
-        velocity = None if dq is None or not np.isfinite(dq[kept]).all() or lost.any() else dq[:, order][kept]
-        if not lost.any():
-            return cls(time, command, q[kept], velocity, held[kept])
-        source = np.repeat(np.arange(time.size), np.append(1 + lost, 1))
-        place = np.arange(source.size) - np.searchsorted(source, source)
-        steps = np.append(np.diff(time) / (1 + lost), 0.0)
-        filled = time[source] + place * steps[source]
-        position = np.where((place == 0)[:, None], q[kept][source], np.nan)
-        joined = np.stack([np.interp(filled, time, column) for column in command.T], axis=1)
-        return cls(filled, joined, position, velocity, held[kept][source])
-
-
-def _lost_rows(time: Floats) -> NDArray[np.int64]:
-    """(N-1,) rows that are lost after each row: none where the clock is uneven, and none in gaps."""
-    steps = np.diff(time)
-    if steps.size < 2:
-        return np.zeros(steps.size, dtype=np.int64)
-    period = float(np.median(steps))
-    whole = np.round(steps / period)
-    even = np.abs(steps - whole * period) < UNEVEN * period
-    bridged = even & (whole > 1.0) & (steps <= longest_hole(period))
-    return np.where(bridged, whole - 1.0, 0.0).astype(np.int64) * int(even.mean() > MOSTLY)
-
-
-def _at_readings(sent: Commands, time: Floats) -> Floats:
-    """(N, n) commands at the times of readings (N,): means until the next reading, or points of straight lines."""
-    columns = [_column_at(sent.time, column, time, sent.held) for column in sent.position.T]
-    return np.stack(columns, axis=1)
-
-
 def _column_at(own: Floats, column: Floats, time: Floats, held: bool) -> Floats:
-    """(N,) commands of one joint; a missing one is that before it, or on the straight line."""
+    """(N,) commands of one joint at the times of readings: means until the next reading, or points of straight lines.
+
+    A missing command is the one before it, or on the straight line.
+    """
     known = np.isfinite(column) & np.isfinite(own)
     own, position = own[known], column[known]
     if not own.size:
@@ -176,13 +119,8 @@ def _column_at(own: Floats, column: Floats, time: Floats, held: bool) -> Floats:
     return np.concatenate([np.where(same, position[here[:-1]], means), position[here[-1:]]])
 
 
-def lost_samples(recording: Recording, motion: CommandedMotion) -> Iterator[Finding]:
-    """What the log of a motion lacks: gaps, lost rows, missing readings; with number and place.
-
-    Args:
-        recording: The log.
-        motion: The motion that was made of it.
-    """
+def lost_samples(motion: CommandedMotion) -> Iterator[Finding]:
+    """What the log of a motion lacks: gaps and missing readings; with number and place."""
     time, steps = motion.time, np.diff(motion.time)
     gaps = np.flatnonzero(steps > longest_hole(motion.period_s))
     if gaps.size:
@@ -194,21 +132,8 @@ def lost_samples(recording: Recording, motion: CommandedMotion) -> Iterator[Find
             remedy="Handled: the motion is cut there, and each stretch starts from a reading of its own.",
             evidence={"gaps": gaps.size, "time lost [s]": float(steps[gaps].sum())},
         )  # fmt: skip
-    counted = motion.counted
-    if counted is None:
-        return
-    lost = ~np.isin(time, recording.time)
-    if lost.any():
-        longest = float(np.diff(time[~lost])[np.diff(time[~lost]) <= longest_hole(motion.period_s)].max())
-        yield Finding(
-            code="missing", severity="warning", where=motion.name,
-            message=f"{lost.sum()} rows of {time.size} are lost, the first at {time[lost][0]:.4g} s",
-            remedy="Handled: commands are taken on straight lines meanwhile, as if the robot had got them. Where the "
-                   "robot did not get them either, the delay comes out too long.",
-            evidence={"rows": int(lost.sum()), "longest step [s]": longest},
-        )  # fmt: skip
     for j, name in enumerate(motion.joint_names):
-        empty = np.flatnonzero(~counted[:, j] & ~lost)
+        empty = np.flatnonzero([] if motion.counted is None else ~motion.counted[:, j])
         if empty.size:
             yield Finding(
                 code="missing", severity="warning", where=motion.name, joint=name,

@@ -71,8 +71,6 @@ class ServoEquations:
     motions: tuple[CommandedMotion, ...]
     correlation: float = 0.0
     """Correlation of errors from sample to sample, which is filtered out."""
-    variance: float = 0.0
-    """Variance of a filtered residual, by which priors weigh; zero leaves priors out."""
 
     def __post_init__(self) -> None:
         """Refuse a model of which nothing is to be found."""
@@ -82,7 +80,7 @@ class ServoEquations:
     def cost(self, values: Floats) -> float:
         """Sum of squared residuals; infinite where a motion runs away."""
         try:
-            return sum(float(np.sum(e**2)) for e in self.residuals(values)) + self._prior(values)[0]
+            return sum(float(np.sum(e**2)) for e in self.residuals(values))
         except EstimationError:
             return float("inf")
 
@@ -96,9 +94,7 @@ class ServoEquations:
     def normal(self, values: Floats) -> Normal:
         """The normal equations."""
         parts = [self.linearise(values, motion, 1) for motion in self.motions]
-        cost, information, score = (sum(part[k][0] for part in parts) for k in range(3))
-        extra, weight, way = self._prior(values)
-        return Normal(float(cost) + extra, information + np.diag(weight), score + way)
+        return Normal(*(sum(part[k][0] for part in parts) for k in range(3)))
 
     def linearise(self, values: Floats, motion: CommandedMotion, blocks: int) -> tuple[Floats, Floats, Floats]:
         """Sums of squares (B,), ``J' J`` (B, P, P) and ``J' residuals`` (B, P) of a motion in blocks of time."""
@@ -115,18 +111,6 @@ class ServoEquations:
                     information[b][np.ix_(chain.entries, chain.entries)] += J.T @ J
                     score[b, chain.entries] += J.T @ error
         return cost, information, score
-
-    @property
-    def prior_weights(self) -> Floats:
-        """(P,) weights of priors in ``J' J``."""
-        return self._prior(self.model.start)[1]
-
-    def _prior(self, values: Floats) -> tuple[float, Floats, Floats]:
-        """Cost, weights (P,) and way back (P,) of what is known before."""
-        known = [entry.prior for entry in self.model.entries]
-        weight = np.array([0.0 if prior is None else self.variance / prior[1] ** 2 for prior in known])
-        back = np.array([0.0 if prior is None else prior[0] for prior in known]) - values
-        return float(np.sum(weight * back**2)), weight, weight * back
 
 
 @dataclass(frozen=True, slots=True, eq=False)

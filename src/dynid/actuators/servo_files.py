@@ -9,7 +9,7 @@ import msgspec
 
 from dynid.actuators.drive_laws import MotorLaw, PositionLaw
 from dynid.actuators.kinds import kind_of
-from dynid.actuators.servo_model import ServoModel, ServoParameter, joint_groups
+from dynid.actuators.servo_model import ServoModel, ServoParameter
 from dynid.errors import ArgumentError
 from dynid.files.records import as_record
 from dynid.files.small_files import read_toml
@@ -27,6 +27,8 @@ LAWS: dict[str, tuple[type[PositionLaw | MotorLaw], tuple[str, ...]]] = {
 """Kinds of laws: the class, and the numbers that it takes."""
 USUAL = ("load_drive", "load_external", "offset", "delay", "gain_scale", "breakaway")
 """Terms of drives that are tried where a file states no candidates."""
+OF_ASSEMBLY = ("zero", "offset")
+"""Kinds that depend on how a joint was put together, not on its type: alike joints do not share them."""
 
 
 class LawFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -46,7 +48,6 @@ class LawFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     fixed: dict[str, Numbers] = {}
     lower: dict[str, Number] = {}
     upper: dict[str, Number] = {}
-    prior: dict[str, tuple[Number, Number]] = {}
 
 
 def read_servo_model(path: str | Path, robot: Robot) -> ServoModel:
@@ -54,11 +55,10 @@ def read_servo_model(path: str | Path, robot: Robot) -> ServoModel:
 
     The file has the ``kind`` of law, "position" (kp, kd, ki) or "motor" (kp, voltage, duty_per_gain), the parameters
     that are ``free`` in each joint and those that are ``shared`` by all, and tables ``[start]``, ``[fixed]``,
-    ``[lower]``, ``[upper]`` and ``[prior]`` (value and standard deviation) with numbers for parameters. ``candidates``
-    are parameters that are taken up where they predict motions better (`select_terms`); without this
-    key they are all that drives usually have, and an empty list tries none. ``alike`` names joints of one type, such as
-    the hips of four legs, as a list of lists; ``alike = true`` stands for joints whose names differ in the first word
-    only. They share what predicts motions as well.
+    ``[lower]`` and ``[upper]`` with numbers for parameters. ``candidates`` are parameters that are taken up where they
+    predict motions better (`select_terms`); without this key they are all that drives usually have, and an empty list
+    tries none. ``alike`` names joints of one type, such as the hips of four legs, as a list of lists; ``alike = true``
+    stands for joints whose names differ in the first word only. They share all parameters but zeros and offsets.
 
     Args:
         path: The file.
@@ -89,10 +89,8 @@ def read_servo_model(path: str | Path, robot: Robot) -> ServoModel:
     try:
         if foreign := set(given) - set(names):
             raise ArgumentError(f"a {file.kind} law has no {sorted(foreign)[0]}", remedy=f"It has {', '.join(names)}.")
-        parameters = _parameters(file)
-        law = make(**given)
-        return ServoModel(robot, law, parameters, alike=_alike(file.alike, robot),
-                          candidates=_candidates(file, parameters))  # fmt: skip
+        parameters = _parameters(file, _alike(file.alike, robot))
+        return ServoModel(robot, make(**given), parameters, candidates=_candidates(file, parameters))
     except ArgumentError as error:
         raise ArgumentError(error.reason, path=path, remedy=error.remedy) from error
 
@@ -109,34 +107,33 @@ def _alike(given: bool | list[list[str]], robot: Robot) -> tuple[tuple[str, ...]
     """Groups of alike joints as a file states them."""
     if not isinstance(given, bool):
         return tuple(tuple(group) for group in given)
-    units = dict(zip(robot.joint_names, robot.position_units, strict=True))
-    named = joint_groups(robot.joint_names) if given else []
-    kinds = [tuple(name for name in group if units[name] == unit) for group in named for unit in ("rad", "m")]
-    found = tuple(group for group in kinds if len(group) > 1)
+    groups: dict[tuple[str, str], list[str]] = {}
+    for name, unit in zip(robot.joint_names, robot.position_units, strict=True):
+        groups.setdefault((name.replace("-", "_").partition("_")[2], unit), []).append(name)
+    found = tuple(tuple(group) for (rest, _), group in groups.items() if rest and len(group) > 1)
     if given and not found:
         raise ArgumentError(
             "alike is true, and no joints have names that differ in the first word only",
             remedy='List them: alike = [["left_hip", "right_hip"], ...].',
         )
-    return found
+    return found if given else ()
 
 
-def _parameters(file: LawFile) -> tuple[ServoParameter, ...]:
-    """The parameters of a file, in its order."""
+def _parameters(file: LawFile, alike: tuple[tuple[str, ...], ...]) -> tuple[ServoParameter, ...]:
+    """The parameters of a file, in its order; alike joints share them."""
     named = [*file.free, *file.shared]
     for name in (*named, *file.fixed):
         kind_of(name)
-    for name in (*file.start, *file.prior, *file.lower, *file.upper):
+    for name in (*file.start, *file.lower, *file.upper):
         if name not in named:
             raise ArgumentError(f"'{name}' has numbers but is not free", remedy="Name it under free or shared.")
     found = [
         ServoParameter(
             name,
             start=file.start.get(name),
-            share="all" if name in file.shared else "each",
+            share="all" if name in file.shared else "each" if name in OF_ASSEMBLY else alike or "each",
             lower=file.lower.get(name),
             upper=file.upper.get(name),
-            prior=file.prior.get(name),
         )
         for name in named
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import norm
@@ -12,20 +12,22 @@ from dynid.actuators.drive_laws import DriveLaw
 from dynid.actuators.kinds import DELAY
 from dynid.actuators.motion import CommandedMotion, compared, stretches_of
 from dynid.actuators.servo_equations import Search, ServoEquations, search_servos
-from dynid.actuators.servo_knowledge import SIGNED, Blocks, OpenDirection, judge_knowledge, told_inverse
-from dynid.actuators.servo_limits import judge_limits
+from dynid.actuators.servo_knowledge import (
+    SIGNED,
+    Blocks,
+    OpenDirection,
+    judge_knowledge,
+    judge_limits,
+    told_inverse,
+)
 from dynid.actuators.servo_model import ServoModel, ServoParameter
 from dynid.actuators.servo_simulator import simulate_servos
 from dynid.arrays import Floats
-from dynid.checks import as_number, as_whole
-from dynid.errors import ArgumentError, EstimationError
+from dynid.checks import as_number
+from dynid.errors import ArgumentError
 from dynid.findings import Finding
 from dynid.robot.model import Robot
 
-START_SPREAD = 0.7
-"""Standard deviation of the logarithm by which further starts of a search differ from the first. Convention."""
-FIRST_STEPS = 12
-"""Steps that each of several starts gets before the best one goes on. Convention."""
 USABLE = 0.5
 """Share of the error of the commands themselves above which a simulated motion is of no use. Convention: half."""
 MANY_NOISES = 10.0
@@ -147,7 +149,7 @@ class ActuatorEstimate:
             found.insert(0, Finding(
                 code="not-converged", severity="warning", where="search",
                 message=f"the search stopped after {self.iterations} steps without reaching a minimum",
-                remedy="The values are no estimates and have no intervals: start from other values (--starts 8).",
+                remedy="The values are no estimates and have no intervals: start from other values ([start]).",
             ))  # fmt: skip
         return tuple(found)
 
@@ -174,7 +176,6 @@ def identify_actuators(
     parameters: Sequence[ServoParameter | str] = ("armature", "viscous", "coulomb"),
     held_out: Sequence[CommandedMotion] = (),
     correlation: float = 0.0,
-    starts: int = 1,
 ) -> ActuatorEstimate:
     """Find armature, friction, gains, delay and the like of a robot's drives from commands and encoders.
 
@@ -186,7 +187,6 @@ def identify_actuators(
         held_out: Motions that the result is tried on.
         correlation: Correlation of the errors of the simulated motion from sample to sample, which is filtered out,
             from 0 (none) to below 1: fast errors then count more than slow ones.
-        starts: Number of first guesses, for laws with several minima.
 
     Raises:
         ArgumentError: A number is out of range, or the same motion comes twice.
@@ -197,9 +197,7 @@ def identify_actuators(
         >>> found.values.round(3).tolist()
         [0.05, 0.4, 0.3]
     """
-    return fit_servos(
-        ServoModel(robot, law, tuple(parameters)), motions, held_out, correlation=correlation, starts=starts
-    )
+    return fit_servos(ServoModel(robot, law, tuple(parameters)), motions, held_out, correlation=correlation)
 
 
 def fit_servos(
@@ -208,10 +206,9 @@ def fit_servos(
     held_out: Sequence[CommandedMotion] = (),
     *,
     correlation: float = 0.0,
-    starts: int = 1,
 ) -> ActuatorEstimate:
     """Fit a model; arguments and errors as for `identify_actuators`."""
-    equations, found = fit_values(model, motions, correlation=correlation, starts=starts)
+    equations, found = fit_values(model, motions, correlation=correlation)
     for motion in motions:
         if any(_same(motion, other) for other in held_out):
             remedy = "Hold out a motion that the fit does not see."
@@ -220,51 +217,24 @@ def fit_servos(
 
 
 def fit_values(
-    model: ServoModel, motions: Sequence[CommandedMotion], *, correlation: float = 0.0, starts: int = 1
+    model: ServoModel, motions: Sequence[CommandedMotion], *, correlation: float = 0.0
 ) -> tuple[ServoEquations, Search]:
     """The values alone, without judging what is known of them."""
     if not motions:
         raise ArgumentError("there is no motion to fit", remedy="Give one motion or more.")
     as_number("correlation", correlation, least=0.0, most=0.999)
-    as_whole("starts", starts, least=1)
     for place, motion in enumerate(motions):
         if any(_same(motion, other) for other in motions[:place]):
             remedy = "Give each motion once: a copy adds no knowledge."
             raise ArgumentError(f"the motion '{motion.name}' is given twice", remedy=remedy)
     equations = ServoEquations(model, stretches_of(motions), correlation)
-    found = _search(equations, model.start, starts)
-    if all(entry.prior is None for entry in model.entries):
-        return equations, found
-    residuals = equations.residuals(found.values)  # once more with priors, which weigh by the variance that is left
-    variance = sum(float(np.sum(e**2)) for e in residuals) / max(1, sum(e.size for e in residuals) - found.values.size)
-    equations = replace(equations, variance=variance)
-    return equations, _search(equations, found.values, 1)
-
-
-def _bounds(model: ServoModel) -> tuple[Floats, Floats]:
-    entries = model.entries
-    return np.array([entry.lower for entry in entries]), np.array([entry.upper for entry in entries])
-
-
-def _search(equations: ServoEquations, start: Floats, starts: int) -> Search:
-    """The search from the start, or from the best of several."""
-    bounds = _bounds(equations.model)
-    best, cost, rng = start, np.inf, np.random.default_rng(0)
-    for k in range(starts if starts > 1 else 0):
-        factor = np.exp(START_SPREAD * rng.normal(size=start.size)) if k else 1.0
-        try:
-            guess = np.where(bounds[0] >= 0.0, start * factor, start)
-            tried = search_servos(equations.normal, equations.cost, guess, bounds, iterations=FIRST_STEPS)
-        except EstimationError:
-            continue
-        best, cost = (tried.values, tried.cost) if tried.cost < cost else (best, cost)
-    return search_servos(equations.normal, equations.cost, best, bounds)
+    return equations, search_servos(equations.normal, equations.cost, model.start, model.bounds)
 
 
 def _judge(equations: ServoEquations, found: Search, held_out: Sequence[CommandedMotion]) -> ActuatorEstimate:
     """The estimate with its covariance, open directions and errors."""
     model, values, entries = equations.model, found.values, equations.model.entries
-    lower, upper = _bounds(model)
+    lower, upper = model.bounds
     blocks = Blocks.of(equations, values)
     at_bound = (values <= lower) | (values >= upper)
     whole, open_directions = judge_knowledge(blocks, entries, values, at_bound)

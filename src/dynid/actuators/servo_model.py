@@ -22,16 +22,6 @@ EVERYWHERE = ("armature", "viscous", "coulomb", "breakaway", "stribeck_speed", "
 """Kinds that every law allows."""
 
 
-def joint_groups(names: Sequence[str]) -> list[tuple[str, ...]]:
-    """Joints whose names differ in the first word only, such as FL_hip_joint and RR_hip_joint."""
-    groups: dict[str, list[str]] = {}
-    for name in names:
-        _, mark, rest = name.replace("-", "_").partition("_")
-        if mark:
-            groups.setdefault(rest, []).append(name)
-    return [tuple(group) for group in groups.values() if len(group) > 1]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ServoParameter:
     """One kind of parameter of a model: one value for each joint, for groups of joints, or for all."""
@@ -48,8 +38,6 @@ class ServoParameter:
     """Smallest value; the kind's own by default."""
     upper: float | None = None
     """Largest value; the kind's own by default."""
-    prior: tuple[float, float] | None = None
-    """What is known before: value and standard deviation, the same for every joint; None for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +53,6 @@ class Entry:
     lower: float
     upper: float
     scale: float
-    prior: tuple[float, float] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +67,6 @@ class ServoModel:
     """The kinds that the servos have; a bare name is free in each joint."""
     step_s: float = 0.0025
     """Longest time step of the simulation [s]; tests/actuators/test_servo_accuracy.py halves it."""
-    alike: tuple[tuple[str, ...], ...] = ()
-    """Groups of joints of one type, such as the hips of four legs: `select_terms` finds out what they share."""
     candidates: tuple[str, ...] = ()
     """Kinds that `select_terms` may take up, where they predict motions better."""
     _known: dict[str, ServoParameter] = field(init=False, repr=False)
@@ -104,7 +89,6 @@ class ServoModel:
             table[missing] = ServoParameter(missing, free=False)
         object.__setattr__(self, "_known", table)
         as_number("step_s", self.step_s, above=0.0)
-        self._check_alike()
         for name in self.candidates:
             if name in table or name not in (*EVERYWHERE, *self.law.kinds):
                 reason = "is a parameter of the model already" if name in table else "is no parameter of the law"
@@ -128,23 +112,6 @@ class ServoModel:
                     f"{upper:g}",
                     remedy="Start within the bounds, or give other bounds (lower, upper).",
                 )
-        if parameter.prior is not None and not parameter.prior[1] > 0.0:
-            raise ArgumentError(
-                f"the prior of '{parameter.kind}' is {parameter.prior}", remedy="Give (value, spread above 0)."
-            )
-
-    def _check_alike(self) -> None:
-        """Refuse groups of alike joints that name unknown joints, or one joint twice."""
-        named = [name for group in self.alike for name in group]
-        for place, name in enumerate(named):
-            if name not in self.robot.joint_names or name in named[:place]:
-                reason = f"no joint is called {name}" if name not in self.robot.joint_names else f"{name} comes twice"
-                remedy = f"Give each joint once, of {', '.join(self.robot.joint_names)}."
-                raise ArgumentError(f"alike joints: {reason}", remedy=remedy)
-        for group in self.alike:
-            if len({self._slides[self.robot.joint_names.index(name)] for name in group}) > 1:
-                reason = f"alike joints: {', '.join(group)} do not all turn or all slide"
-                raise ArgumentError(reason, remedy="Give groups of joints of one kind.")
 
     def _needed(self, table: dict[str, ServoParameter]) -> list[str]:
         """Kinds without which others of the model have no meaning."""
@@ -195,9 +162,7 @@ class ServoModel:
                 )
             shown = "" if len(group) == self.dof > 1 else " " + "+".join(names[j] for j in group)
             start = float(np.clip(starts[list(group)].mean(), lower, upper))
-            entries.append(
-                Entry(kind.name, group, kind.name + shown, kind.unit, start, lower, upper, kind.scale, parameter.prior)
-            )
+            entries.append(Entry(kind.name, group, kind.name + shown, kind.unit, start, lower, upper, kind.scale))
         return entries
 
     @property
@@ -226,9 +191,12 @@ class ServoModel:
         if parameter.share == "each":
             return [(j,) for j in range(self.dof)]
         names = list(self.robot.joint_names)
-        unknown = [name for group in parameter.share for name in group if name not in names]
-        if unknown:
-            raise ArgumentError(f"no joint is called {unknown[0]}", remedy=f"The joints are {', '.join(names)}.")
+        named = [name for group in parameter.share for name in group]
+        for name in named:
+            if name not in names or named.count(name) > 1:
+                reason = f"{name} comes twice" if name in names else f"no joint is called {name}"
+                remedy = f"Give each joint once, of {', '.join(names)}."
+                raise ArgumentError(f"joints that share '{parameter.kind}': {reason}", remedy=remedy)
         groups = [tuple(names.index(name) for name in group) for group in parameter.share]
         grouped = {j for group in groups for j in group}
         return groups + [(j,) for j in range(self.dof) if j not in grouped]
@@ -237,6 +205,11 @@ class ServoModel:
     def start(self) -> Floats:
         """(P,) first guess of the entries."""
         return np.array([entry.start for entry in self.entries])
+
+    @property
+    def bounds(self) -> tuple[Floats, Floats]:
+        """(P,) smallest and largest values of the entries."""
+        return np.array([entry.lower for entry in self.entries]), np.array([entry.upper for entry in self.entries])
 
     def table(self, values: ArrayLike) -> dict[str, Floats]:
         """(n,) values of every kind, with the entries at the given values (P,)."""

@@ -11,24 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 from dynid.actuators.kinds import DELAY
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.servo_model import ServoModel
-from dynid.actuators.stepping.chains import split_chains
-from dynid.actuators.stepping.servo_run import compiled_run
-from dynid.actuators.stepping.servo_step import GIVEN, ServoPlant
+from dynid.actuators.servo_run import compiled_run
+from dynid.actuators.servo_step import GIVEN, ServoPlant
 from dynid.arrays import Floats
 from dynid.errors import ArgumentError, EstimationError
+from dynid.robot.model import Robot
+from dynid.robot.parts import Joint, Link
+from dynid.spatial import transform
 
 FAR = 1e3
 """Distance from the first reading beyond which a simulated joint counts as unstable [rad or m]. Convention."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Simulated:
-    """A simulated motion with its derivatives."""
-
-    position: Floats
-    """(N, n) simulated readings of the encoders [rad or m]."""
-    slopes: Floats
-    """(N, n, P) derivatives of the readings by the entries of the model."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -196,18 +188,6 @@ def simulate_servos(model: ServoModel, values: ArrayLike, motion: CommandedMotio
     return position
 
 
-def differentiate_servos(model: ServoModel, values: ArrayLike, motion: CommandedMotion) -> Simulated:
-    """Simulate a motion and differentiate it; arguments and errors as for `simulate_servos`."""
-    N, n = motion.position.shape
-    position, slopes = np.empty((N, n)), np.zeros((N, n, len(model.entries)))
-    for chain in differentiate_chains(model, values, motion):
-        position[:, chain.joints] = chain.position
-        where = _even_slice(chain.joints)
-        for column, place in enumerate(chain.entries):
-            slopes[:, where, place] = chain.slopes[:, :, column]
-    return Simulated(position, slopes)
-
-
 def differentiate_chains(model: ServoModel, values: ArrayLike, motion: CommandedMotion) -> list[SimulatedChain]:
     """Simulate and differentiate every chain by what moves it; arguments and errors as for `simulate_servos`."""
     prepared, found = _Prepared(model, values, motion), []
@@ -236,7 +216,35 @@ def differentiate_chains(model: ServoModel, values: ArrayLike, motion: Commanded
     return found
 
 
-def _even_slice(places: list[int]) -> slice | list[int]:
-    """Ascending places as a slice where they are evenly spaced, which NumPy copies much faster."""
-    steps = set(np.diff(places).tolist()) or {1}
-    return slice(places[0], places[-1] + 1, steps.pop()) if len(steps) == 1 else places
+@lru_cache(maxsize=32)
+def split_chains(robot: Robot) -> tuple[tuple[Robot, tuple[int, ...]], ...]:
+    """Every branch that hangs on the base, as a robot of its own without terms, and the places of its joints in q."""
+    branch: list[int] = []
+    for j, body in enumerate(robot.bodies):
+        branch.append(j if body.parent < 0 else branch[body.parent])
+    found = []
+    for first in sorted(set(branch)):
+        places = tuple(j for j, of in enumerate(branch) if of == first)
+        found.append((_chain(robot, places), places))
+    return tuple(found)
+
+
+def _chain(robot: Robot, places: tuple[int, ...]) -> Robot:
+    """The bodies at some places, each one link."""
+    base = "base"
+    names = {j: f"body_{robot.bodies[j].joint.name}" for j in places}
+    joints = []
+    for j in places:
+        body = robot.bodies[j]
+        joints.append(
+            Joint(
+                name=body.joint.name,
+                kind=body.joint.kind,
+                parent=names.get(body.parent, base),
+                child=names[j],
+                T_parent_joint=transform(body.R_parent_joint, body.p_parent_joint),
+                axis=body.axis,
+            )
+        )
+    links = (Link(name=base), *(Link(name=names[j], inertia=robot.bodies[j].inertia) for j in places))
+    return Robot(name=robot.name, links=links, joints=tuple(joints), gravity=robot.gravity)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dynid.actuators.motion import CommandedMotion, stretches_of
 from dynid.actuators.servo_identification import MotionError, fit_values, motion_error
-from dynid.actuators.servo_model import ServoModel, ServoParameter
+from dynid.actuators.servo_model import ServoModel
 from dynid.errors import EstimationError
 
 FOLDS = 3
@@ -17,8 +17,6 @@ FOLDS = 3
 LEAST_GAIN = 0.1
 """Share by which a choice must lower the squared error of predicted motions. Convention: 5 % of the error. In six
 planted motions terms that are not there lowered its square by up to 4 %."""
-OF_ASSEMBLY = ("zero", "offset")
-"""Kinds that depend on how a joint was put together, not on its type: nothing is shared of them."""
 LASTING = 0.95
 """Correlation of errors that is tried beside none. Chosen in view of the last 30 % of the go2 log, where it predicts as
 the former rule by the lag of the loop did (tests/campaigns/actuators_real.py go2); other values were not compared."""
@@ -32,8 +30,6 @@ class TermTrial:
     """The kinds beyond those of the model."""
     correlation: float
     """Correlation of errors that was filtered out."""
-    shared: tuple[str, ...]
-    """The kinds of which alike joints share one value."""
     errors: tuple[MotionError, ...]
     """Errors of the motions that each fold predicts; empty where one runs away."""
     better: int = 0
@@ -67,33 +63,27 @@ class TermChoice:
         """What was taken up, in words."""
         kinds = ", ".join(self.chosen.kinds) or "no further term"
         filtered = f"errors filtered with a correlation of {self.chosen.correlation:g}"
-        alike = f"; alike joints share {', '.join(self.chosen.shared)}" if self.chosen.shared else ""
-        return f"{kinds}; {filtered if self.chosen.correlation else 'errors summed as they are'}{alike}"
+        return f"{kinds}; {filtered if self.chosen.correlation else 'errors summed as they are'}"
 
 
-def select_terms(
-    model: ServoModel, motions: Sequence[CommandedMotion], candidates: Sequence[str] | None = None, *, starts: int = 1
-) -> TermChoice:
+def select_terms(model: ServoModel, motions: Sequence[CommandedMotion]) -> TermChoice:
     """Choose the terms of a model, and whether lasting errors are filtered, by predicting motions from the others.
 
     Motions with three gains or more are predicted gain by gain, others in three groups; one motion in three parts.
-    Each candidate is tried alone; then, the best first, each is taken up if it lowers the squared error by 10 % and
-    improves every fold. Alike joints share the values of a kind unless values of their own do the same.
+    Each of the model's candidates is tried alone; then, the best first, each is taken up, free in each joint, if it
+    lowers the squared error by 10 % and improves every fold.
 
     Args:
-        model: The model without candidates.
+        model: The model with its candidates.
         motions: The motions that the model may be chosen by; motions that it is to be tried on stay apart.
-        candidates: Kinds that may be taken up, free in each joint; those of the model by default.
-        starts: Number of first guesses of the first fit of every fold.
 
     Raises:
         ArgumentError: A motion is too short.
         EstimationError: The model alone cannot be simulated.
     """
-    names = tuple(model.candidates if candidates is None else candidates)
-    groups, folds = model.alike, _make_folds(motions)
-    model = replace(model, candidates=(), alike=())
-    here = _Tried.of([model] * len(folds), folds, TermTrial((), 0.0, (), ()), starts=starts)
+    names, folds = model.candidates, _make_folds(motions)
+    model = replace(model, candidates=())
+    here = _Tried.of([model] * len(folds), folds, TermTrial((), 0.0, ()))
     trials = [replace(here.trial, kept=True)]
 
     def offer(tried: _Tried) -> _Tried:
@@ -105,24 +95,8 @@ def select_terms(
     for name in sorted(names, key=lambda name: alone[name].trial.rms):
         here = offer(_Tried.of(here.models, folds, here.trial, name) if here.trial.kinds else alone[name])
     here = offer(_Tried.of(here.models, folds, replace(here.trial, correlation=LASTING)))
-    for kind in dict.fromkeys(entry.kind for entry in here.models[0].entries) if groups else ():
-        if kind in OF_ASSEMBLY:
-            continue
-        trial = replace(here.trial, shared=(*here.trial.shared, kind))
-        tried = _Tried.of([_share(one, (kind,), groups) for one in here.models], folds, trial)
-        kept = not here.is_worth_more(tried)
-        trials.append(replace(tried.trial, better=tried.count_better(here), kept=kept))
-        here = tried if kept else here
     whole = replace(model, parameters=(*model.parameters, *here.trial.kinds))
-    return TermChoice(_share(whole, here.trial.shared, groups), tuple(trials), len(folds))
-
-
-def _share(model: ServoModel, kinds: Sequence[str], groups: tuple[tuple[str, ...], ...]) -> ServoModel:
-    """The model with one value of these kinds for each group of joints, where each joint had its own."""
-    given = [ServoParameter(one) if isinstance(one, str) else one for one in model.parameters]
-    return replace(model, parameters=tuple(
-        replace(one, share=groups) if one.kind in kinds and one.share == "each" else one for one in given
-    ))  # fmt: skip
+    return TermChoice(whole, tuple(trials), len(folds))
 
 
 Folds = list[tuple[list[CommandedMotion], list[CommandedMotion]]]
@@ -148,16 +122,14 @@ class _Tried:
         return lowered and self.count_better(other) == len(self.squares)
 
     @classmethod
-    def of(
-        cls, models: Sequence[ServoModel], folds: Folds, trial: TermTrial, added: str | None = None, *, starts: int = 1
-    ) -> _Tried:
+    def of(cls, models: Sequence[ServoModel], folds: Folds, trial: TermTrial, added: str | None = None) -> _Tried:
         """The models, with one more kind or as they are, fitted and tried in every fold."""
         fitted, squares, errors = [], [], list[MotionError]()
         for model, (train, held) in zip(models, folds, strict=True):
             if added is not None:
                 model = replace(model, parameters=(*model.parameters, added))
             try:
-                found = fit_values(model, train, correlation=trial.correlation, starts=starts)[1].values
+                found = fit_values(model, train, correlation=trial.correlation)[1].values
                 own = [motion_error(model, found, motion, False) for motion in stretches_of(held)]
             except EstimationError:
                 if added is None and not trial.errors:
@@ -172,7 +144,7 @@ class _Tried:
 
 def _make_folds(motions: Sequence[CommandedMotion]) -> Folds:
     """Training and held-out motions of every fold."""
-    pieces = list(motions[0].cut_into(FOLDS) if len(motions) == 1 else motions)
+    pieces = list(motions[0].cut_at(*np.arange(1, FOLDS) / FOLDS) if len(motions) == 1 else motions)
     gains = [None if motion.kp is None else tuple(motion.kp.tolist()) for motion in pieces]
     different = list(dict.fromkeys(gains))
     groups = [different.index(gain) for gain in gains]

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from dynid.actuators.drive_laws import MotorLaw, PositionLaw
-from dynid.actuators.joint_assignment import check_assignments
 from dynid.actuators.kinds import milli
 from dynid.actuators.motion import CommandedMotion, stretches_of
 from dynid.actuators.recorded_motion import commanded_motion, lost_samples
@@ -167,7 +166,6 @@ class IdentifyServos(Task[ActuatorRun]):
     verb = "actuate"
     files = ("servos.json", "servos.txt")
     reads = ("logs", "held_out", "law", "channel_map")
-    states = ("starts",)
 
     robot: Robot
     """The robot on a fixed base."""
@@ -178,8 +176,6 @@ class IdentifyServos(Task[ActuatorRun]):
     held_out: Sequence[str | Path] = ()
     """Logs that the result is tried on; a share such as "30%" is the end of every log."""
     channel_map: ChannelMapSource | None = None
-    starts: int = 1
-    """Number of first guesses."""
 
     def check(self) -> None:
         remedy = "Hold out a log that the fit does not see."
@@ -192,13 +188,13 @@ class IdentifyServos(Task[ActuatorRun]):
             _motions(group, self.robot, self.channel_map) for group in (self.logs, apart)
         )  # fmt: skip
         if share is not None:
-            parts = [motion.hold_out(share) for motion in motions]
+            parts = [motion.cut_at(1.0 - share) for motion in motions]
             motions, others = tuple(first for first, _ in parts), tuple(rest for _, rest in parts)
-        choice = select_terms(model, motions, starts=self.starts) if _can_be_cut(motions) else None
-        model = replace(model, candidates=(), alike=()) if choice is None else choice.model
+        choice = select_terms(model, motions) if _can_be_cut(motions) else None
+        model = model if choice is None else choice.model
         correlation = 0.0 if choice is None else choice.chosen.correlation
-        found = fit_servos(model, motions, others, correlation=correlation, starts=self.starts)
-        findings = (*told, *more, *_massless(self.robot), *found.findings, *check_assignments(found, motions))
+        found = fit_servos(model, motions, others, correlation=correlation)
+        findings = (*told, *more, *_massless(self.robot), *found.findings)
         desk.findings.extend(findings)
         return ActuatorRun(
             found=found, findings=findings, choice=choice, motions=motions, shown=stretches_of(others or motions)[:3],
@@ -256,7 +252,7 @@ def _motions(
             raise DataError(reason, path=log, remedy="Mend the channel map or the log; dynid check shows all findings.")
         motions.append(commanded_motion(recording, robot, name))
         told += [replace(f, where=f"{name}, {f.where}") for f in (*recording.findings, *doubts)]
-        told += lost_samples(recording, motions[-1])
+        told += lost_samples(motions[-1])
     return tuple(motions), tuple(told)
 
 

@@ -38,7 +38,6 @@ class LogOrShare(LogPath):
 @click.option("--held-out", multiple=True, type=LogOrShare(), metavar="LOG|SHARE",
               help="Log that the result is tried on, repeatable; or a share such as 30%: the end of "
               "every log.")  # fmt: skip
-@click.option("--starts", default=1, type=click.IntRange(1, 100), help="Number of first guesses; 1 by default.")
 @output_options("the servos, files for simulators, and a report")
 def actuate(
     robot: Robot,
@@ -46,21 +45,20 @@ def actuate(
     law: str,
     channel_map: str | None,
     held_out: tuple[str, ...],
-    starts: int,
     **_: Any,  # read from click's context
 ) -> None:
     """Identify servos from commands and encoders, without torque.
 
     The logs say where the joints were sent and where they went. The command prints armature, friction, gains, delay and
     the like with their standard deviations, and what the motions do not tell. Terms of the drives are taken up where
-    they predict parts of the logs better (candidates in the law's file names others). With alike = true the
-    joints of several legs share what predicts as well. dynid excite --commands designs motions for such logs. The exit
+    they predict parts of the logs better (candidates in the law's file names others). With alike = true the same joint
+    of several legs has one value of each parameter. dynid excite --commands designs motions for such logs. The exit
     code is 1 if the model is of no use: motions that it was not fitted to are off by more than half of what the
     commands are off by.
     """
     from dynid.runs.actuator_run import IdentifyServos
 
-    execute(IdentifyServos(robot, logs, law, held_out, channel_map, starts), "identifying servos", show_servos)
+    execute(IdentifyServos(robot, logs, law, held_out, channel_map), "identifying servos", show_servos)
 
 
 def show_servos(run: ActuatorRun) -> Screen:

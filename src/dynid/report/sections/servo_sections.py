@@ -1,4 +1,4 @@
-"""Sections of the report on servos: what was found, what stays open, simulated against measured, alike joints."""
+"""Sections of the report on servos: what was found, what stays open, simulated against measured."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dynid.actuators.kinds import KINDS, milli, squared
 from dynid.actuators.motion import CommandedMotion
 from dynid.actuators.servo_identification import ActuatorEstimate
 from dynid.actuators.servo_knowledge import OpenDirection
-from dynid.actuators.term_choice import TermChoice, TermTrial
+from dynid.actuators.term_choice import TermChoice
 from dynid.arrays import Floats
 from dynid.findings import Finding
 from dynid.report.html_blocks import Block, Bullets, Cards, Heading, Notices, Plot, Rows, Text
@@ -149,15 +149,10 @@ def _joint_errors(motion: CommandedMotion, simulated: Floats, units: Sequence[st
     return Rows(("joint", "error, rms", "largest", "mean", "range of the motion", "unit"), rows)
 
 
-def _describe_trial(trial: TermTrial) -> str:
-    words = " + ".join(trial.kinds) or "the law itself"
-    return f"{words}, {', '.join(trial.shared)} shared" if trial.shared else words
-
-
 def choice_table(choice: TermChoice) -> Rows:
     """One row per model that was tried: what it has beyond the model, its error on parts that it was not fitted to."""
     rows = tuple(
-        (_describe_trial(t), t.correlation, 1e3 * t.rms if np.isfinite(t.rms) else None,
+        (" + ".join(t.kinds) or "the law itself", t.correlation, 1e3 * t.rms if np.isfinite(t.rms) else None,
          f"{t.better} of {choice.folds}" if number else "", "taken up" if t.kept and number else "")
         for number, t in enumerate(choice.trials)
     )  # fmt: skip
