@@ -9,7 +9,7 @@
 # make dist   wheel and source archive in out/dist, checked, installed in a new environment, demo run from it
 # make pythons  the wheel on every Python that is here, with the oldest and the newest packages: a table
 # make test PYTHON=python3.13  the same targets with another Python, in an environment of its own
-# make campaigns lists the long ones: attacks, memory, real data, the papers' tables
+# make campaigns lists the long ones: attacks, real data, the papers' tables
 PYTHON ?= python3
 VENV := $(if $(filter python3,$(PYTHON)),.venv,.venv-$(notdir $(PYTHON)))
 # the interpreter itself: where a version manager has it but does not offer it on the path, its newest one
@@ -64,19 +64,11 @@ campaigns:
 	@echo "mutants                 60 random changes of numeric code, each run against the tests of its folder (COUNT=60 SEED=1; an hour)"
 	@echo "diagnosis               21 faults planted in logs, clean logs, real logs, delays in loops: named, wrongly named, silent, accused"
 	@echo "differential            random and mutated models against Pinocchio and MuJoCo"
-	@echo "throughput              1e7 samples from npy and Parquet to information"
-	@echo "processors              SSE2, AVX2 and AVX-512 against NumPy, under qemu-user where this processor lacks them"
-	@echo "memory                  1e8 samples reduced in flat memory"
-	@echo "excitation-panda        designs, speed and predictions"
 	@echo "c-robots                generated C of 200 random robots and the built-in ones through all tools (an hour; resumes)"
 	@echo "watch-hours             false alarms on 20 clean logs with friction that the model lacks (minutes)"
-	@echo "watch                   watches over the real logs: false alarms and planted pushes"
 	@echo "fleet-cluster           1e8 samples on a Dask cluster of this machine: speed-up, memory, kills; SIZE=\"--samples 2e6 --files 16\" is short"
 	@echo "fleet-kills             dynid fleet killed 60 times goes on and leaves nothing behind (minutes)"
-	@echo "fleet-workers           a small fleet by 1, 2 and 8 workers: the same bits"
 	@echo "contacts                contacts on every link and hand guiding, with models that are a little wrong"
-	@echo "c-observer              the momentum observer in C: 1e6 steps against Python, time beside Pinocchio's C++"
-	@echo "c-speed                 generated C beside Pinocchio's C++ and CasADi's C"
 	@echo "controller              the example controller in C at 1 kHz"
 	@echo "load-coverage           95 % intervals of loads by a sensor at three noises, by joint torques, and of drive gains"
 	@echo "online-speed            microseconds per sample of the estimators on line"
@@ -85,13 +77,10 @@ campaigns:
 	@echo "actuators               servos and legs on real logs without torque: xl330, go2, so101 (minutes)"
 	@echo "actuator-coverage       200 simulated servos and legs: intervals and open combinations (minutes)"
 	@echo "emps                    every estimator on the slide EMPS, whose control law is known, writes docs/emps.md"
-	@echo "growth                  time and memory over samples, joints and logs, with exponents; writes out/growth.svg"
 	@echo "differentiation-table   default cutoff against the best one"
 	@echo "real-data               six logs of real robots, writes docs/real-data.md"
 	@echo "leave-one-robot-out     constants of rich friction chosen on five real robots, judged on the sixth (minutes)"
 	@echo "simulated-friction      200 arms that move unlike their training; coverage of intervals (half an hour)"
-	@echo "excitation-robots       100 random robots under tight limits"
-	@echo "report-speed            size and times of a 50 000-sample report in a browser"
 	@echo "pythons                 the wheel on every Python that is here, oldest and newest packages, all commands (10 minutes)"
 
 .PHONY: attack differential
@@ -111,41 +100,14 @@ diagnosis: $(STAMP)
 differential: $(STAMP)
 	$(BIN)/python -m tests.campaigns.differential_models --count 10000
 
-throughput: $(STAMP)
-	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/throughput.py --samples 1e7
-
-processors: $(STAMP)
-	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/processors.py
-
-memory: $(STAMP)
-	$(CAMPAIGN)/memory.py --samples 1e8
-
-excitation-panda: $(STAMP)
-	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/$(subst -,_,$@).py
-
-report-speed: $(STAMP)
-	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/report_speed.py
-
-excitation-robots: $(STAMP)
-	$(CAMPAIGN)/excitation_robots.py --count 100
-
 c-robots: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/c_robots.py 200 100000
 
 watch-hours: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/watch_friction.py
 
-watch: $(STAMP)
-	OPENBLAS_NUM_THREADS=1 $(CAMPAIGN)/watch.py
-
 contacts: $(STAMP)
 	$(CAMPAIGN)/contacts.py
-
-c-observer: $(VENV)/.ready-bench
-	$(CAMPAIGN)/c_observer.py
-
-c-speed: $(VENV)/.ready-bench
-	$(CAMPAIGN)/c_speed.py
 
 controller: $(DEMO_STAMP)
 	$(BIN)/python examples/controller/run.py
@@ -169,9 +131,6 @@ fleet-cluster: $(STAMP)
 fleet-kills: $(STAMP)
 	$(CAMPAIGN)/fleet_kills.py
 
-fleet-workers: $(STAMP)
-	$(CAMPAIGN)/fleet_workers.py
-
 actuators: $(STAMP)
 	$(CAMPAIGN)/actuators_real.py
 
@@ -180,10 +139,6 @@ actuator-coverage: $(STAMP)
 
 emps: $(STAMP)
 	$(CAMPAIGN)/emps.py
-
-
-growth: $(STAMP)
-	$(CAMPAIGN)/growth.py --samples 1e8
 
 papers: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m papers
